@@ -1,0 +1,140 @@
+"""Speed of encoding and decoding, as ratios to named peers measured in the same run.
+
+Every contender is run in turn, round after round, and its best time counts: what disturbs the
+machine disturbs all of them. One thread, unless a row says otherwise.
+"""
+
+import argparse
+import importlib.util
+import time
+
+import ml_dtypes
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import mor_ref
+from mor_ref import formats
+from mor_ref.engine.parallel import available_threads
+
+ROUNDS = 7
+
+
+def best_times(contenders, rounds=ROUNDS):
+    """The best time of each contender, in seconds."""
+    times = dict.fromkeys(contenders, float("inf"))
+    for call in contenders.values():
+        call()  # compiles, and touches the memory
+    for _ in range(rounds):
+        for name, call in contenders.items():
+            start = time.perf_counter()
+            call()
+            times[name] = min(times[name], time.perf_counter() - start)
+    return times
+
+
+def encoding_row(table, title, x):
+    """f32 to e4m3 beside a memory copy, ml_dtypes and torch."""
+    out, copy = np.empty(x.shape, np.uint8), np.empty_like(x)
+    contenders = {
+        "mor_ref": lambda: mor_ref.encode(x, "e4m3", out=out, threads=1),
+        "numpy.copyto": lambda: np.copyto(copy, x),
+        "ml_dtypes": lambda: x.astype(ml_dtypes.float8_e4m3fn),
+    }
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(1)
+        tensor = torch.from_numpy(x)
+        contenders["torch"] = lambda: tensor.to(torch.float8_e4m3fn)
+    times = best_times(contenders)
+    for peer, wanted in (("numpy.copyto", 0.9), ("ml_dtypes", 20), ("torch", 2.5)):
+        if peer in times:
+            ratio = times[peer] / times["mor_ref"]
+            add(table, f"f32 to e4m3, {title}", x.size, times["mor_ref"], peer, ratio, wanted)
+    return times["mor_ref"]
+
+
+def add(table, operation, size, seconds, peer, ratio, wanted, *, at_most=False):
+    """One row; a ratio is the peer's time over ours, or ours over the peer's if at most."""
+    met = ratio <= wanted if at_most else ratio >= wanted
+    table.add_row(
+        operation,
+        f"{size / seconds / 1e6:,.0f}",
+        peer,
+        f"{ratio:.2f}",
+        f"{'<=' if at_most else '>='} {wanted}",
+        "yes" if met else "NO",
+    )
+
+
+def other_formats_and_roundings(table, x):
+    """Each compared with e4m3 under rne; the slowest of each kind is shown."""
+    words = np.random.default_rng(2).integers(0, 1 << 16, x.size, dtype=np.uint32)
+    rooms = {dtype: np.empty(x.shape, dtype) for dtype in ("u1", "u2", "u4")}
+
+    def encode(name, rounding, **more):
+        width = "u1" if formats[name].bits <= 8 else "u2" if formats[name].bits <= 16 else "u4"
+        return lambda: mor_ref.encode(
+            x, name, rounding=rounding, out=rooms[width], threads=1, **more
+        )
+
+    contenders = {"e4m3 rne": encode("e4m3", "rne")}
+    contenders |= {f"{name} default": encode(name, None) for name in formats if name != "e4m3"}
+    contenders |= {
+        f"e4m3 {mode}": encode("e4m3", mode) for mode in ("rtz", "rtp", "rtn", "rna", "rto")
+    }
+    contenders["e4m3 ieee"] = lambda: mor_ref.encode(
+        x, "e4m3", overflow="ieee", out=rooms["u1"], threads=1
+    )
+    contenders["e4m3 sr"] = encode("e4m3", "sr", random_bits=words, n_random_bits=16)
+    times = best_times(contenders, rounds=4)
+    base = times.pop("e4m3 rne")
+    for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
+        add(table, f"f32 to {name}", x.size, seconds, "e4m3 rne", seconds / base, 1.5, at_most=True)
+
+
+def decoding_rows(table, size):
+    """Codes of 8 and 16 bits to float32."""
+    codes = np.random.default_rng(1).integers(0, 256, size, dtype=np.uint8)
+    theirs = codes.view(ml_dtypes.float8_e4m3fn)
+    times = best_times(
+        {
+            "mor_ref": lambda: mor_ref.decode(codes, "e4m3"),
+            "ml_dtypes": lambda: theirs.astype(np.float32),
+        }
+    )
+    ratio = times["ml_dtypes"] / times["mor_ref"]
+    add(table, "e4m3 to f32", size, times["mor_ref"], "ml_dtypes", ratio, 5)
+
+
+def threads_row(table, x):
+    """As many threads as there are, up to two, against one."""
+    if available_threads() < 2:
+        return
+    out = np.empty(x.shape, np.uint8)
+    times = best_times(
+        {n: lambda n=n: mor_ref.encode(x, "e4m3", out=out, threads=n) for n in (1, 2)}
+    )
+    add(table, "f32 to e4m3, 2 threads", x.size, times[2], "1 thread", times[1] / times[2], 1.7)
+
+
+def main():
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--log2-size", type=int, default=26)
+    size = 1 << parser.parse_args().log2_size
+    table = Table("operation", "M/s", "peer", "ratio", "wanted", "met", box=None)
+    random = np.random.default_rng(0)
+    normal = random.standard_normal(size, dtype=np.float32)
+    encoding_row(table, "normal", normal)
+    patterns = random.integers(0, 1 << 32, size, dtype=np.uint32).view(np.float32)
+    encoding_row(table, "random bits", np.nan_to_num(patterns))
+    other_formats_and_roundings(table, normal)
+    decoding_rows(table, size)
+    threads_row(table, normal)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""What users hand in, turned into plain contiguous bit patterns, or refused with a reason."""
+
+import sys
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.format import Format
+
+Bits = NDArray[np.unsignedinteger[Any]]
+
+_BF16 = np.dtype(ml_dtypes.bfloat16)
+_WORDS = {
+    np.dtype(np.float64): np.uint64,
+    np.dtype(np.float32): np.uint32,
+    np.dtype(np.float16): np.uint16,
+    _BF16: np.uint16,
+}
+_TAKEN = "float64, float32, float16, bfloat16 or a CPU torch tensor of one of these"
+
+
+class Numbers(NamedTuple):
+    """The bit patterns of numbers in row-major order, and what they were."""
+
+    bits: Bits
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+class RandomWords(NamedTuple):
+    """The caller's random bits for stochastic rounding: one word below 2^n for each element."""
+
+    words: NDArray[np.uint32]
+    n: int
+
+
+def numbers_from(x: object, argument: str) -> Numbers:
+    """The bit patterns of the numbers in `x`, copied only if they do not lie in order."""
+    array = _from_torch(x, argument) if _is_torch_tensor(x) else _from_numpy(x, argument)
+    dtype = array.dtype if array.dtype == _BF16 else array.dtype.newbyteorder("=")
+    if dtype not in _WORDS:
+        raise TypeError(
+            f"{argument} has dtype {array.dtype}; give {_TAKEN}, converted by yourself, so that no "
+            "rounding goes unseen"
+        )
+    bits = np.require(array, dtype, ["C", "A"]).reshape(-1).view(_WORDS[dtype])
+    bits.flags.writeable = False  # one kind of argument for the kernels, whatever x allows
+    return Numbers(bits, dtype, array.shape)
+
+
+def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
+    """The smallest unsigned dtype that holds a format's codes."""
+    width = next(width for width in (8, 16, 32) if fmt.bits <= width)
+    return np.dtype(f"uint{width}")
+
+
+def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> Bits:
+    """Integers of at most so many bits (DEC-004), as that dtype and in order, shape kept."""
+    array = _from_torch(x, argument) if _is_torch_tensor(x) else _from_numpy(x, argument)
+    if array.size and array.dtype.kind not in "ui":
+        view = (
+            " (.view() shows the codes of a small float dtype)" if array.dtype.kind == "V" else ""
+        )
+        raise TypeError(f"{argument} has dtype {array.dtype}; give unsigned integers{view}")
+    if array.size:
+        lowest = 0 if array.dtype.kind == "u" else int(array.min())
+        highest = int(array.max())
+        if lowest < 0 or highest >> bits:
+            wrong = lowest if lowest < 0 else highest
+            raise ValueError(
+                f"{argument} holds {wrong}, which is not of {bits} bits; "
+                f"give integers from 0 to {(1 << bits) - 1}"
+            )
+    words: Bits = np.require(array, dtype, ["C", "A"]).reshape(array.shape)[...]
+    words.flags.writeable = False
+    return words
+
+
+def check_out(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse an `out` that codes of that shape and dtype cannot be written to."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is of type {type(out).__name__}; give a numpy array of {dtype}")
+    if out.dtype != dtype or out.shape != shape:
+        raise ValueError(
+            f"out has dtype {out.dtype} and shape {out.shape}; give dtype {dtype} and shape {shape}"
+        )
+    if not out.flags.writeable:
+        raise ValueError("out is read-only; give an array that can be written")
+
+
+def _from_numpy(x: object, argument: str) -> NDArray[Any]:
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{argument} is a masked array; give x.filled(..) or x.data")
+    try:
+        return np.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{argument} is no array ({error}); give {_TAKEN}") from error
+
+
+def _is_torch_tensor(x: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def _from_torch(x: Any, argument: str) -> NDArray[Any]:
+    """The tensor's memory as an array; torch has no way to show NumPy a bfloat16."""
+    torch = sys.modules["torch"]
+    if x.device.type != "cpu" or x.layout != torch.strided:
+        raise TypeError(
+            f"{argument} is a torch tensor of layout {x.layout} on {x.device}; "
+            "give a dense one on the CPU: x.to_dense().cpu()"
+        )
+    plain = x.detach().resolve_conj().resolve_neg()
+    if plain.dtype == torch.bfloat16:
+        array: NDArray[Any] = plain.view(torch.int16).numpy().view(_BF16)
+        return array
+    try:
+        array = plain.numpy()
+    except TypeError as error:
+        raise TypeError(f"{argument} is a torch tensor of {x.dtype}; give {_TAKEN}") from error
+    return array

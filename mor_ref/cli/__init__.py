@@ -1,0 +1,119 @@
+"""The command line: it reads arguments and shows results; what is computed is computed elsewhere.
+
+Everything beyond Typer is imported by the command that needs it, so that --help answers at once.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="mor-ref",
+    help="The bit-exact reference for MoR and the number formats that it mixes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+RoundingOption = Annotated[
+    str | None,
+    typer.Option(
+        help="rne (default), rtz, rtp, rtn, rna, rto or sr; e8m0: rtp (default), rtz, rna."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import mor_ref
+
+        typer.echo(f"mor-ref {mor_ref.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("formats")
+def show_formats(
+    name: Annotated[str | None, typer.Argument(help="Show this format, code by code.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the formats, or show the layout, the special codes and the values of one."""
+    from mor_ref.cli import formats
+
+    formats.run(name, as_json=json)
+
+
+# A negative number is an argument, not an unknown option; and no option here has a short name, for
+# the f of -inf would be it.
+@app.command("explain", context_settings={"ignore_unknown_options": True})
+def explain_value(
+    value: Annotated[str, typer.Argument(help="0.3, 0x1.8p-2, or a bit pattern: 0x3f800000.")],
+    fmt: Annotated[str, typer.Option("--format", help="The format to encode in.")],
+    rounding: RoundingOption = None,
+    overflow: Annotated[str | None, typer.Option(help="satfinite (default) or ieee.")] = None,
+    nan: Annotated[str | None, typer.Option(help="canonical (default) or signed.")] = None,
+    preset: Annotated[str | None, typer.Option(help="cuda, ml_dtypes or torch.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="What a bit pattern is of: f64, f32, f16 or bf16.")
+    ] = None,
+    random_word: Annotated[int | None, typer.Option(help="The random word, for sr.")] = None,
+    n_random_bits: Annotated[int | None, typer.Option(help="How many bits it has.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show how one number is encoded, and by which rule of the specification."""
+    from mor_ref.cli import explain
+
+    explain.run(
+        value,
+        fmt,
+        rounding=rounding,
+        overflow=overflow,
+        nan=nan,
+        preset=preset,
+        source=source,
+        random_word=random_word,
+        n_random_bits=n_random_bits,
+        as_json=json,
+    )
+
+
+@app.command("exhaustive")
+def run_exhaustive(
+    fmt: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to encode in.")],
+    rounding: RoundingOption = None,
+    overflow: Annotated[str, typer.Option(help="satfinite or ieee.")] = "satfinite",
+    threads: Annotated[int | None, typer.Option(help="How many; default: all.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Encode all 2^32 float32 inputs and compare the digests with the kept ones.
+
+    Exits with 1 if they differ, and says at which input.
+    """
+    from mor_ref.cli import exhaustive
+
+    raise typer.Exit(exhaustive.run(fmt, rounding, overflow, threads, as_json=json))
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's is one sentence and exit status 2."""
+    try:
+        app()
+    except (ValueError, TypeError, OSError) as error:
+        typer.echo(f"mor-ref: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,110 @@
+"""`mor-ref explain`: one number, its neighbours, and the rule that chose between them."""
+
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from mor_ref.catalogue import as_format, special_cases_for
+from mor_ref.cli.formats import codes
+from mor_ref.conventions import Rounding, rounding_for
+from mor_ref.explain import Explanation, Neighbour, binary64_bits, explain, parse_number
+from mor_ref.format import Format
+
+
+def run(
+    value: str,
+    fmt_name: str,
+    *,
+    rounding: str | None,
+    overflow: str | None,
+    nan: str | None,
+    preset: str | None,
+    source: str | None,
+    random_word: int | None,
+    n_random_bits: int | None,
+    as_json: bool,
+) -> None:
+    """Print how the number is encoded."""
+    fmt = as_format(fmt_name)
+    cases = special_cases_for(fmt, overflow, nan, preset)
+    mode: Rounding = rounding_for(fmt, rounding, cases)
+    found = explain(
+        parse_number(value, source),
+        fmt,
+        mode,
+        cases,
+        random_word=random_word,
+        n_random_bits=n_random_bits,
+    )
+    if as_json:
+        print(json.dumps(_record(found), indent=1))
+    else:
+        _print(found, Console())
+
+
+def _record(found: Explanation) -> dict[str, Any]:
+    def exactly(value: Fraction | None) -> str | None:
+        return None if value is None else str(value)
+
+    def neighbour(value: Neighbour | None) -> dict[str, Any] | None:
+        return None if value is None else {"value": exactly(value.value), "code": value.code}
+
+    return {
+        "x": found.x.hex(),
+        "format": found.fmt.name,
+        "rounding": found.rounding,
+        "code": found.code,
+        "value": found.value if math.isfinite(found.value) else str(found.value),
+        "outcome": found.outcome,
+        "rule": found.rule,
+        "nearer_zero": neighbour(found.nearer_zero),
+        "farther_from_zero": neighbour(found.farther_from_zero),
+        "midpoint": exactly(found.midpoint),
+        "error_in_ulp": exactly(found.error_in_ulp),
+    }
+
+
+def _print(found: Explanation, console: Console) -> None:
+    fmt = found.fmt
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_row("input", f"{found.x!r}", found.x.hex())
+    table.add_row("", "", f"0x{binary64_bits(found.x):016x} as binary64")
+    table.add_row("code", f"[bold]{codes(fmt, found.code)}[/bold]", bit_fields(fmt, found.code))
+    table.add_row("value", f"{found.value!r}", found.value.hex())
+    for label, neighbour in (
+        ("nearer zero", found.nearer_zero),
+        ("farther from zero", found.farther_from_zero),
+    ):
+        if neighbour is not None:
+            place = "outside of the format"
+            if neighbour.code is not None:
+                signed = neighbour.code | (fmt.sign_bit if neighbour.value < 0 else 0)
+                place = codes(fmt, signed)
+            table.add_row(label, _decimal(neighbour.value), place)
+    if found.midpoint is not None:
+        table.add_row("midpoint", _decimal(found.midpoint), "")
+    if found.error_in_ulp is not None:
+        table.add_row("error", f"{float(found.error_in_ulp):+.6g} ulp", "")
+    console.print(f"[bold]{fmt.name}[/bold] under {found.rounding}")
+    console.print(table)
+    console.print(f"{found.outcome} ({found.rule})")
+
+
+def _decimal(value: Fraction) -> str:
+    """Binary fractions have an end in decimal; a long one is cut and says so."""
+    nearest = f"{float(value):.17g}"
+    return nearest if Fraction(nearest) == value else f"{float(value):.9g}.."
+
+
+def bit_fields(fmt: Format, code: int) -> str:
+    """The bits of a code, a space between its fields."""
+    bits = f"{code:0{fmt.bits}b}"
+    if fmt.sign == "twos-complement":
+        return bits
+    sign = bool(fmt.sign_bit)
+    fields = bits[:sign], bits[sign : sign + fmt.exponent_bits], bits[sign + fmt.exponent_bits :]
+    return " ".join(field for field in fields if field)

@@ -1,0 +1,144 @@
+"""`mor-ref formats`: the catalogue as a table, or one format down to its codes."""
+
+import json
+import math
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from mor_ref.catalogue import formats
+from mor_ref.format import Format
+
+_CODES_SHOWN = 256  # of larger formats, the special codes say enough
+
+
+def run(name: str | None, *, as_json: bool) -> None:
+    """Print the catalogue or one format."""
+    console = Console()
+    if as_json:
+        rows: Any = record(formats[name]) if name else [record(fmt) for fmt in formats.values()]
+        print(json.dumps(rows, indent=1))
+    elif name:
+        _print_format(formats[name], console)
+    else:
+        console.print(_catalogue())
+
+
+def number(value: float | None) -> str:
+    """A number as people read it: a small power of two as such, any other in up to ten digits."""
+    if value is None:
+        return "-"
+    if math.isnan(value):
+        return "NaN"
+    mantissa, exponent = math.frexp(value)
+    is_short = len(f"{value:g}") <= 6 and float(f"{value:g}") == value
+    if abs(mantissa) == 0.5 and not is_short:
+        return f"{'-' if value < 0 else ''}2^{exponent - 1}"
+    return f"{value:.10g}"
+
+
+def codes(fmt: Format, code: int | None) -> str:
+    """A code in hexadecimal, as many digits as the format has."""
+    return "-" if code is None else f"0x{code:0{-(-fmt.bits // 4)}X}"
+
+
+def record(fmt: Format) -> dict[str, Any]:
+    """What is printed as JSON."""
+    return {
+        "name": fmt.name,
+        "bits": fmt.bits,
+        "sign": fmt.sign,
+        "exponent_bits": fmt.exponent_bits,
+        "mantissa_bits": fmt.mantissa_bits,
+        "bias": fmt.bias,
+        "specials": fmt.specials,
+        "largest": fmt.largest,
+        "smallest_normal": fmt.smallest_normal,
+        "smallest_subnormal": fmt.smallest_subnormal,
+        "largest_code": fmt.largest_code,
+        "infinity_code": fmt.infinity_code,
+        "nan_codes": [[found[0], found[-1]] for found in fmt.nan_codes],
+        "values": _hexadecimal_values(fmt) if fmt.code_count <= _CODES_SHOWN else None,
+    }
+
+
+def _hexadecimal_values(fmt: Format) -> list[str]:
+    """The value of each code, exactly, as a hexadecimal float; JSON has no infinity and no NaN."""
+    return [fmt.value(code).hex() for code in range(fmt.code_count)]
+
+
+def nans(fmt: Format) -> str:
+    """The NaN codes: a plus-minus where each sign has its own, and a plus for those that follow."""
+    if not fmt.nan_codes:
+        return "-"
+    both_signs = "±" if len(fmt.nan_codes) == 2 else ""
+    return both_signs + codes(fmt, fmt.nan_codes[0][0]) + "+" * (len(fmt.nan_codes[0]) > 1)
+
+
+def _catalogue() -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("name", "layout", "bias", "largest", "normal", "subnormal", "infinity", "NaN"):
+        is_number = heading in ("bias", "largest", "normal", "subnormal")
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=True)
+    for fmt in formats.values():
+        largest = number(fmt.largest)
+        table.add_row(
+            fmt.name,
+            fmt.describe_layout(),
+            str(fmt.bias),
+            largest if len(largest) < 9 else f"{fmt.largest:.4g}",
+            number(fmt.smallest_normal),
+            number(fmt.smallest_subnormal),
+            codes(fmt, fmt.infinity_code),
+            nans(fmt),
+        )
+    table.caption = (
+        "normal, subnormal: the smallest of each; +: and the codes above; ±: and with the sign"
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _print_format(fmt: Format, console: Console) -> None:
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    for label, value in (
+        ("bits, top first", _bit_fields(fmt)),
+        ("bias", str(fmt.bias)),
+        ("largest", f"{number(fmt.largest)} ({codes(fmt, fmt.largest_code)})"),
+        ("smallest normal", number(fmt.smallest_normal)),
+        ("smallest subnormal", number(fmt.smallest_subnormal)),
+        ("infinity", codes(fmt, fmt.infinity_code)),
+        ("NaN", nans(fmt)),
+    ):
+        facts.add_row(label, value)
+    console.print(f"[bold]{fmt.name}[/bold]  {fmt.describe_layout()}")
+    console.print(facts)
+    console.print()
+    if fmt.code_count <= _CODES_SHOWN:
+        console.print(_values(fmt, console.width))
+    else:
+        console.print(f"{fmt.code_count:,} codes are too many to list; mor_ref.decode gives any.")
+
+
+def _bit_fields(fmt: Format) -> str:
+    if fmt.sign == "twos-complement":
+        return "I" * fmt.bits
+    fields = ("S" * bool(fmt.sign_bit), "E" * fmt.exponent_bits, "M" * fmt.mantissa_bits)
+    return " ".join(field for field in fields if field)
+
+
+def _values(fmt: Format, width: int) -> Table:
+    """Every code with its value, in as many columns as the window has room for."""
+    cells = [(codes(fmt, code), number(fmt.value(code))) for code in range(fmt.code_count)]
+    widths = [max(map(len, column)) for column in zip(("code", "value"), *cells, strict=True)]
+    cell_width = sum(widths) + 4
+    columns = max(1, width // cell_width)
+    length = -(-len(cells) // columns)
+    table = Table(box=None, pad_edge=False)
+    for _ in range(columns):
+        table.add_column("code", style="dim", no_wrap=True)
+        table.add_column("value", justify="right", no_wrap=True)
+    for row in range(length):
+        table.add_row(*(text for cell in cells[row::length] for text in cell))
+    return table

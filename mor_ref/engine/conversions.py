@@ -1,0 +1,98 @@
+"""From the public functions to the loops: which loop, which row, and how many threads."""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import Bits, Numbers, RandomWords
+from mor_ref.conventions import Rounding, SpecialCases
+from mor_ref.engine import decoding, encoding
+from mor_ref.engine.parallel import for_each_part, thread_count
+from mor_ref.engine.targets import (
+    BINARY32,
+    BINARY64,
+    Source,
+    power_of_two_target_for,
+    target_for,
+)
+from mor_ref.format import Format
+
+_WIDENED_AT_ONCE = 1 << 16  # elements: as binary32 they stay in the second level cache
+
+Loop = Callable[[Bits, Bits, slice], None]  # numbers, codes, and where they are in the whole
+
+
+def encode_into(
+    codes: Bits,
+    numbers: Numbers,
+    fmt: Format,
+    rounding: Rounding,
+    special: SpecialCases,
+    random_words: RandomWords | None,
+    threads: int | None,
+) -> None:
+    """Write the code of each number."""
+    source = BINARY64 if numbers.dtype == np.float64 else BINARY32
+    loop = _loop_for(fmt, rounding, special, random_words, source)
+
+    def encode_part(part: slice) -> None:
+        for bits, where in _as_source_words(numbers, part):
+            loop(bits, codes[where], where)
+
+    for_each_part(encode_part, codes.size, thread_count(threads, codes.size))
+
+
+def _loop_for(
+    fmt: Format,
+    rounding: Rounding,
+    special: SpecialCases,
+    random_words: RandomWords | None,
+    source: Source,
+) -> Loop:
+    word = source.word
+    if fmt.is_power_of_two:
+        row = power_of_two_target_for(fmt, rounding, special, source)
+        return lambda bits, out, _: encoding.encode_array_as_powers_of_two(bits, out, row, word)
+    target = target_for(fmt, rounding, special, source)
+    if random_words is None:
+        return lambda bits, out, _: encoding.encode_array(bits, out, target, word)
+    words, n = random_words.words, word(random_words.n)
+    return lambda bits, out, where: encoding.encode_array_at_random(
+        bits, words[where], n, out, target, word
+    )
+
+
+def _as_source_words(numbers: Numbers, part: slice) -> Iterator[tuple[Bits, slice]]:
+    """The bits of a part (ENC-001), in pieces if they are widened: a binary16 is a binary32."""
+    if numbers.dtype != np.float16:
+        yield numbers.bits[part], part
+        return
+    for start in range(part.start, part.stop, _WIDENED_AT_ONCE):
+        where = slice(start, min(start + _WIDENED_AT_ONCE, part.stop))
+        with np.errstate(invalid="ignore"):  # widening a signalling NaN is no error here
+            wide = numbers.bits[where].view(np.float16).astype(np.float32).view(np.uint32)
+        wide.flags.writeable = False
+        yield wide, where
+
+
+def decode(codes: Bits, fmt: Format) -> NDArray[np.float32]:
+    """The binary32 number of each code."""
+    bits = np.empty(codes.size, np.uint32)
+    if fmt.bits <= 8:
+        decoding.look_up(codes, bits, _table(fmt))
+    else:
+        decoding.decode_array(codes, bits, decoding.layout_of(fmt))
+    return bits.view(np.float32)
+
+
+@functools.lru_cache(maxsize=64)
+def _table(fmt: Format) -> NDArray[Any]:
+    codes = np.arange(fmt.code_count, dtype=np.uint8)
+    codes.flags.writeable = False
+    bits = np.empty(codes.size, np.uint32)
+    decoding.decode_array(codes, bits, decoding.layout_of(fmt))
+    bits.flags.writeable = False
+    return bits

@@ -1,0 +1,89 @@
+"""The chapter on decoding: by arithmetic, or by a table that was made by arithmetic."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mor_ref.engine.intrinsics import shift_left, shift_right, use_full_vectors
+from mor_ref.engine.kernel import kernel, step
+from mor_ref.format import Format
+
+_U = np.uint32
+_I = np.int32
+_NEVER = 0xFFFF_FFFF  # as a code, only a NaN of 32 bits; as a magnitude, none
+
+
+class Layout(NamedTuple):
+    """A format as 32-bit words."""
+
+    sign_bit: np.uint32
+    mantissa_bits: np.uint32
+    smallest_field: np.uint32  # the exponent field of the smallest normal number
+    unit_at_field_zero: np.uint32  # a unit is 2^(field + this), modulo 2^32
+    infinity_magnitude: np.uint32
+    first_nan_magnitude: np.uint32
+    nan_code: np.uint32
+    twos_complement_count: np.uint32  # how many codes there are; 0 for another sign
+
+
+def layout_of(fmt: Format) -> Layout:
+    """The row of a format; where it has no such code, one that never comes."""
+    magnitude_nan = fmt.nan_codes and fmt.specials != "fnuz"
+    numbers = {
+        "sign_bit": fmt.sign_bit,
+        "mantissa_bits": fmt.mantissa_bits,
+        "smallest_field": 0 if fmt.is_power_of_two else 1,
+        "unit_at_field_zero": -(fmt.bias + fmt.mantissa_bits) % 2**32,
+        "infinity_magnitude": _NEVER if fmt.infinity_code is None else fmt.infinity_code,
+        "first_nan_magnitude": fmt.nan_codes[0][0] if magnitude_nan else _NEVER,
+        "nan_code": fmt.sign_bit if fmt.specials == "fnuz" else _NEVER,
+        "twos_complement_count": fmt.code_count if fmt.sign == "twos-complement" else 0,
+    }
+    return Layout(**{field: _U(number) for field, number in numbers.items()})
+
+
+@step
+def product_bits(significand, unit):
+    """The binary32 bits of significand * 2^unit, which is a binary32 number."""
+    # The conversion is exact, and no result below the normal numbers meets the processor's
+    # arithmetic, which another library may have told to flush them.
+    normalised = np.float32(significand).view(_U)
+    field = _I(_I(shift_right(normalised, _U(23))) + _I(unit))
+    normal = _U(normalised + _U(unit << _U(23)))
+    subnormal = shift_left(significand, _U(min(_U(unit + _U(149)), _U(31))))
+    bits = normal if field > _I(0) else subnormal
+    return bits if significand != _U(0) else _U(0)
+
+
+@step
+def decoded(code, layout):
+    """DEC-001 to DEC-003: the binary32 bits of a code; every NaN becomes 0x7FFFFFFF."""
+    negative = _U(code & layout.sign_bit) != _U(0)
+    magnitude = _U(code & ~layout.sign_bit)
+    if negative and layout.twos_complement_count != _U(0):
+        magnitude = _U(layout.twos_complement_count - code)
+    field = shift_right(magnitude, layout.mantissa_bits)
+    hidden = shift_left(_U(1), layout.mantissa_bits)
+    significand = _U(magnitude & _U(hidden - _U(1)))
+    significand = _U(significand | hidden) if field >= layout.smallest_field else significand
+    unit = _U(max(field, layout.smallest_field) + layout.unit_at_field_zero)
+    bits = product_bits(significand, unit)
+    bits = _U(0x7F800000) if magnitude == layout.infinity_magnitude else bits
+    bits = _U(bits | _U(0x80000000)) if negative else bits
+    is_nan = magnitude >= layout.first_nan_magnitude or code == layout.nan_code
+    return _U(0x7FFFFFFF) if is_nan else bits
+
+
+@kernel
+def decode_array(codes, out, layout):
+    """The binary32 bits of each code."""
+    use_full_vectors()
+    for i in range(codes.size):
+        out[i] = decoded(_U(codes[i]), layout)
+
+
+@kernel
+def look_up(codes, out, table):
+    """table[code] of each code."""
+    for i in range(codes.size):
+        out[i] = table[codes[i]]

@@ -1,0 +1,165 @@
+"""The chapter on encoding: one loop for every format and every rounding.
+
+A number arrives as the bits of a binary32 or binary64 word; what it becomes is in a row of words
+(see `targets`). Every intermediate is cast to `word`, for Numba would widen it otherwise.
+"""
+
+from mor_ref.engine.intrinsics import (
+    prefetch_block,
+    shift_left,
+    shift_right,
+    sign_mask,
+    use_full_vectors,
+    widen,
+)
+from mor_ref.engine.kernel import kernel, step
+
+_BLOCK = 64  # elements: what is prefetched at once, and short enough to be unrolled
+_PREFETCH_DISTANCE = 1024  # elements
+
+# ---------------------------------------------------------------------- scalar steps
+
+
+@step
+def significand_and_shift(magnitude, target, word):
+    """ENC-002: the significand, and how many of its low bits the format drops.
+
+    The exponent above the format's smallest stays in the significand, as it does in a code:
+    so rounding carries into it, and what is left after the shift is the code (ENC-004).
+    """
+    field = min(
+        max(word(magnitude & target.infinity_bits), target.hidden_bit), target.smallest_normal
+    )
+    significand = word(word(magnitude - field) + target.hidden_bit)
+    shift = word(target.shift_base - shift_right(field, target.fraction_bits))
+    return significand, shift
+
+
+@step
+def rounded(significand, shift, negative, target, word):
+    """ENC-003: up if and only if the dropped fraction has reached the threshold."""
+    shift = min(shift, target.shift_cap)
+    below = shift_right(significand, shift)
+    fraction = word(shift_left(significand, word(target.last_bit - shift)) << word(1))
+    threshold = word(target.threshold ^ word(negative & target.threshold_negative_flip))
+    if word(below & word(1)) != word(0):
+        threshold = word(threshold ^ target.threshold_odd_flip)
+    return word(below + word(fraction >= threshold))
+
+
+@step
+def rounded_at_random(significand, shift, random_word, n_random_bits, target, word):
+    """ENC-005: up if and only if F + r >= 2^n, that is F > 2^n - 1 - r."""
+    last_bit = target.last_bit
+    if shift <= last_bit:
+        fraction = word(shift_left(significand, word(last_bit - shift)) << word(1))
+    else:
+        fraction = shift_right(significand, min(word(word(shift - last_bit) - word(1)), last_bit))
+    first_bits = shift_right(fraction, word(word(last_bit + word(1)) - n_random_bits))
+    largest_word = shift_right(word(~word(0)), word(word(last_bit + word(1)) - n_random_bits))
+    below = shift_right(significand, min(shift, target.shift_cap))
+    return word(below + word(first_bits > word(largest_word - random_word)))
+
+
+@step
+def with_special_cases(code, magnitude, negative, target, word):
+    """ENC-006 to ENC-012: overflow, infinities, the sign, and NaN."""
+    code = min(code, word(target.cap ^ word(negative & target.cap_negative_flip)))
+    code = target.infinity if magnitude == target.infinity_bits else code
+    sign_bit = target.sign_bit if code != word(0) else target.negative_zero
+    code = word(code | word(negative & sign_bit))
+    nan = word(target.nan ^ word(negative & target.nan_negative_flip))
+    return nan if magnitude > target.infinity_bits else code
+
+
+@step
+def encoded(bits, target, word):
+    """The code of a number, for a rounding without random bits."""
+    magnitude = word(bits & target.magnitude_mask)
+    negative = sign_mask(bits)
+    significand, shift = significand_and_shift(magnitude, target, word)
+    code = rounded(significand, shift, negative, target, word)
+    return with_special_cases(code, magnitude, negative, target, word)
+
+
+@step
+def encoded_at_random(bits, random_word, n_random_bits, target, word):
+    """The code of a number under stochastic rounding."""
+    magnitude = word(bits & target.magnitude_mask)
+    negative = sign_mask(bits)
+    significand, shift = significand_and_shift(magnitude, target, word)
+    code = rounded_at_random(significand, shift, random_word, n_random_bits, target, word)
+    return with_special_cases(code, magnitude, negative, target, word)
+
+
+@step
+def encoded_as_power_of_two(bits, target, word):
+    """ENC-013, ENC-014: the code of the power of two at or next to |x|."""
+    magnitude = word(bits & target.magnitude_mask)
+    at_least_smallest = max(magnitude, target.smallest)
+    field = shift_right(at_least_smallest, target.fraction_bits)
+    # A number from 2^-127 up to the normal ones has its leading one where fractions begin.
+    subnormal = word(field == word(0))
+    fraction = shift_left(at_least_smallest, word(target.fraction_shift + subnormal))
+    code = word(field - target.field_offset)
+    threshold = target.threshold if code != word(0) else target.threshold_above_smallest
+    code = word(code + word(fraction >= threshold))
+    code = target.cap if code > target.largest_code else code
+    code = target.infinity if magnitude == target.infinity_bits else code
+    code = target.negative if word(sign_mask(bits) & target.negative_mask) != word(0) else code
+    code = target.zero if magnitude == word(0) else code
+    return target.nan if magnitude > target.infinity_bits else code
+
+
+# ---------------------------------------------------------------------- loops
+
+
+@kernel
+def encode_array(numbers, out, target, word):
+    """One code for each number."""
+    use_full_vectors()
+    in_blocks = numbers.size // _BLOCK * _BLOCK
+    for start in range(0, in_blocks, _BLOCK):
+        prefetch_block(numbers, start + _PREFETCH_DISTANCE)
+        for i in range(_BLOCK):
+            out[start + i] = encoded(widen(numbers[start + i], word), target, word)
+    for i in range(in_blocks, numbers.size):
+        out[i] = encoded(widen(numbers[i], word), target, word)
+    if target.twos_complement_count != word(0):
+        to_twos_complement(out, target, word)
+
+
+@kernel
+def encode_array_at_random(numbers, random_words, n_random_bits, out, target, word):
+    """One code for each number and its random word."""
+    use_full_vectors()
+    in_blocks = numbers.size // _BLOCK * _BLOCK
+    for start in range(0, in_blocks, _BLOCK):
+        prefetch_block(numbers, start + _PREFETCH_DISTANCE)
+        prefetch_block(random_words, start + _PREFETCH_DISTANCE)
+        for i in range(start, start + _BLOCK):
+            bits, random_word = widen(numbers[i], word), word(random_words[i])
+            out[i] = encoded_at_random(bits, random_word, n_random_bits, target, word)
+    for i in range(in_blocks, numbers.size):
+        bits, random_word = widen(numbers[i], word), word(random_words[i])
+        out[i] = encoded_at_random(bits, random_word, n_random_bits, target, word)
+    if target.twos_complement_count != word(0):
+        to_twos_complement(out, target, word)
+
+
+@kernel
+def encode_array_as_powers_of_two(numbers, out, target, word):
+    """One code of a power of two for each number."""
+    use_full_vectors()
+    for i in range(numbers.size):
+        out[i] = encoded_as_power_of_two(widen(numbers[i], word), target, word)
+
+
+@step
+def to_twos_complement(codes, target, word):
+    """ENC-015: from codes of sign and magnitude, in place; there is no negative zero among them."""
+    for i in range(codes.size):
+        code = word(codes[i])
+        if word(code & target.sign_bit) != word(0):
+            magnitude = word(code ^ target.sign_bit)
+            codes[i] = word(target.twos_complement_count - magnitude)

@@ -1,0 +1,86 @@
+"""The few LLVM instructions that Numba's typing keeps from us.
+
+Numba types the result of an operation on 32-bit integers as 64 bits wide. Sums, differences and
+logic are narrowed again by a cast; a shift to the right by a count that is not a constant is not,
+and halves the width of the vectors. These functions work in the width of their first argument.
+"""
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def shift_right(typing_context, value, count):
+    """Logical shift; `count` is below the width."""
+    return value(value, value), lambda _, builder, __, args: builder.lshr(*args)
+
+
+@intrinsic
+def shift_left(typing_context, value, count):
+    """Shift; `count` is below the width."""
+    return value(value, value), lambda _, builder, __, args: builder.shl(*args)
+
+
+@intrinsic
+def sign_mask(typing_context, value):
+    """All ones if the top bit is set, else 0."""
+
+    def codegen(_, builder, __, args):
+        (word,) = args
+        return builder.ashr(word, word.type(word.type.width - 1))
+
+    return value(value), codegen
+
+
+@intrinsic
+def widen(typing_context, value, word):
+    """`value` in the top bits of a word, as the bits of a bfloat16 are in a binary32."""
+
+    def codegen(_, builder, signature, args):
+        narrow = args[0]
+        wide = ir.IntType(word.dtype.bitwidth)
+        if narrow.type.width == wide.width:
+            return narrow
+        distance = wide(wide.width - narrow.type.width)
+        return builder.shl(builder.zext(narrow, wide), distance)
+
+    return word.dtype(value, word), codegen
+
+
+@intrinsic
+def prefetch_block(typing_context, array, index):
+    """Ask for the memory of the 64 elements from array[index], which may lie beyond the end."""
+
+    def codegen(context, builder, signature, args):
+        base = context.make_array(array)(context, builder, args[0]).data
+        i8, i32 = ir.IntType(8), ir.IntType(32)
+        start = builder.bitcast(builder.gep(base, [args[1]]), i8.as_pointer())
+        instruction_type = ir.FunctionType(ir.VoidType(), [start.type, i32, i32, i32])
+        instruction = builder.module.declare_intrinsic(
+            "llvm.prefetch", [start.type], instruction_type
+        )
+        to_read, into_second_level, data = i32(0), i32(2), i32(1)
+        # As many cache lines of 64 bytes as an element has bytes.
+        for line in range(array.dtype.bitwidth // 8):
+            address = builder.gep(start, [ir.IntType(64)(line * 64)])
+            builder.call(instruction, [address, to_read, into_second_level, data])
+        return context.get_dummy_value()
+
+    return types.void(array, index), codegen
+
+
+@intrinsic
+def use_full_vectors(typing_context):
+    """Compile the calling function for the widest vectors that the processor has.
+
+    LLVM keeps to 256 bits on most processors with AVX-512, out of fear for their clock rate;
+    loops of integers gain a quarter from 512.
+    """
+
+    def codegen(context, builder, signature, args):
+        # llvmlite's list of known attributes lacks this one; its set takes it all the same.
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        return context.get_dummy_value()
+
+    return types.void(), codegen

@@ -1,0 +1,96 @@
+"""The inputs at which encoders part, and expected codes from the exact model."""
+
+import ml_dtypes
+import numpy as np
+from hypothesis import strategies as st
+
+from mor_ref import Format, FormatError, exact, formats
+from mor_ref.conventions import (
+    DETERMINISTIC_ROUNDINGS,
+    POWER_OF_TWO_ROUNDINGS,
+    SpecialCases,
+)
+
+SMALL = [fmt for fmt in formats.values() if fmt.bits <= 8]
+UP_TO_16 = [fmt for fmt in formats.values() if fmt.bits <= 16]
+ALL = list(formats.values())
+
+
+def by_name(fmt):
+    return fmt.name
+
+
+def roundings_of(fmt):
+    return POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS
+
+
+def all_16_bit(dtype):
+    """Every bfloat16 or every float16, NaNs with all their payloads included."""
+    return np.arange(1 << 16, dtype=np.uint16).view(dtype)
+
+
+ALL_BF16 = all_16_bit(ml_dtypes.bfloat16)
+ALL_F16 = all_16_bit(np.float16)
+
+
+def values_of(fmt):
+    """Every finite number of a format, ascending; of float32, where its exponents and ends are."""
+    codes = range(fmt.code_count)
+    if fmt.bits > 16:
+        fields = np.arange(256, dtype=np.uint64) << 23
+        mantissas = np.array([0, 1, 2, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFE, 0x7FFFFF], np.uint64)
+        codes = (fields[:, None] + mantissas).ravel().tolist()
+    values = {fmt.value(code) for code in codes}
+    return np.array(sorted(v for v in values if np.isfinite(v)))
+
+
+def edges(fmt, dtype):
+    """Each value, each midpoint, their two neighbours, and what lies beyond; of both signs."""
+    values = values_of(fmt)
+    step = values[-1] - values[-2]
+    beyond = [values[-1] + step * share for share in (0.25, 0.5, 1, 1.5, 8)]
+    points = np.concatenate([values, (values[1:] + values[:-1]) / 2, beyond])
+    with np.errstate(over="ignore", under="ignore"):
+        points = points.astype(dtype)
+        near = [np.nextafter(points, dtype(-np.inf)), points, np.nextafter(points, dtype(np.inf))]
+    finfo = np.finfo(dtype)
+    extremes = [0.0, finfo.smallest_subnormal, finfo.smallest_normal, finfo.max, np.inf, np.nan]
+    found = np.unique(np.concatenate([*near, np.array(extremes, dtype)]))
+    return np.concatenate([found, -found])
+
+
+def exact_codes(x, fmt, rounding=None, special=None):
+    """The codes of numbers of any dtype, from the exact model."""
+    cases = special or SpecialCases()
+    return [exact.encode(v, fmt, rounding, cases) for v in as_float64(x).tolist()]
+
+
+def as_float64(x):
+    """The same numbers; a signalling NaN is no reason for a warning."""
+    with np.errstate(invalid="ignore"):
+        return x.astype(np.float64)
+
+
+def differences(x, actual, expected):
+    """The first few inputs whose codes differ, to be compared with an empty list."""
+    pairs = zip(x.tolist(), actual.tolist(), expected, strict=True)
+    wrong = [(v, hex(found), hex(right)) for v, found, right in pairs if found != right]
+    return wrong[:5]
+
+
+@st.composite
+def any_format(draw):
+    """A format that can exist, of any kind."""
+    fields = {
+        "exponent_bits": draw(st.integers(0, 8)),
+        "mantissa_bits": draw(st.integers(0, 23)),
+        "bias": draw(st.integers(-130, 140)),
+        "specials": draw(st.sampled_from(["ieee", "fn", "fnuz", "none"])),
+        "sign": draw(st.sampled_from(["sign-magnitude", "none", "twos-complement"])),
+    }
+    if fields["sign"] == "twos-complement":
+        fields |= {"exponent_bits": 0, "specials": "none"}
+    try:
+        return Format("drawn", **fields)
+    except FormatError:
+        return draw(st.sampled_from(ALL))

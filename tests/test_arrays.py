@@ -1,0 +1,278 @@
+"""What the public functions take, what they refuse and with which words, and where they write."""
+
+import threading
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import mor_ref
+from mor_ref.engine.parallel import available_threads
+
+X = np.linspace(-500, 500, 60, dtype=np.float32).reshape(3, 4, 5)
+CODES = mor_ref.encode(X, "e4m3")
+
+
+def test_the_result_has_the_shape_of_x_and_the_smallest_unsigned_dtype():
+    assert CODES.shape == X.shape
+    assert mor_ref.encode(X, "e4m3").dtype == np.uint8
+    assert mor_ref.encode(X, "e2m1").dtype == np.uint8
+    assert mor_ref.encode(X, "bf16").dtype == np.uint16
+    assert mor_ref.encode(X, "f32").dtype == np.uint32
+    assert mor_ref.encode(1.0, "e4m3").shape == ()
+    assert mor_ref.encode(np.zeros((2, 0, 3)), "e4m3").shape == (2, 0, 3)
+    assert mor_ref.encode([], "e4m3").shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda x: x.transpose(2, 0, 1).copy().transpose(1, 2, 0),
+        np.asfortranarray,
+        lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+        lambda x: x[::-1].copy()[::-1],
+        lambda x: x.astype(">f4"),
+        lambda x: np.lib.stride_tricks.as_strided(x, x.shape, x.strides, writeable=False),
+        lambda x: (
+            np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape)
+        ),
+    ],
+    ids=["transposed", "fortran", "strided", "reversed", "big-endian", "read-only", "unaligned"],
+)
+def test_any_layout(layout):
+    assert np.array_equal(mor_ref.encode(layout(X), "e4m3"), CODES)
+
+
+def test_broadcast_arrays():
+    x = np.broadcast_to(np.float32(0.3), (4, 3))
+    assert mor_ref.encode(x, "e4m3").tolist() == [[0x2A] * 3] * 4
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, ">f8"])
+def test_any_float_dtype(dtype):
+    x = np.array([1.0, -2.5, 0.0], dtype)
+    assert mor_ref.encode(x, "e5m2").tolist() == [0x3C, 0xC1, 0x00]
+
+
+def test_input_is_left_as_it_was():
+    x = X.copy()
+    mor_ref.encode(x, "e4m3")
+    assert x.flags.writeable
+    assert np.array_equal(x, X)
+
+
+def test_torch_tensors():
+    torch = pytest.importorskip("torch")
+    x = torch.from_numpy(X.copy())
+    for tensor in (x, x.to(torch.float64), x.clone().requires_grad_()):
+        assert np.array_equal(mor_ref.encode(tensor, "e4m3"), CODES)
+    expected = mor_ref.encode(X.astype(ml_dtypes.bfloat16), "e4m3")
+    assert np.array_equal(mor_ref.encode(x.to(torch.bfloat16), "e4m3"), expected)
+    assert np.array_equal(mor_ref.encode(x.to(torch.bfloat16).mT, "e4m3"), expected.swapaxes(1, 2))
+    assert mor_ref.encode(torch.tensor(0.3, dtype=torch.bfloat16), "e4m3").shape == ()
+    codes = torch.from_numpy(CODES)
+    assert np.array_equal(mor_ref.decode(codes, "e4m3"), mor_ref.decode(CODES, "e4m3"))
+    words = torch.zeros(x.shape, dtype=torch.int64)
+    sr = mor_ref.encode(x, "e4m3", rounding="sr", random_bits=words, n_random_bits=4)
+    assert np.array_equal(sr, mor_ref.encode(X, "e4m3", rounding="rtz"))
+
+
+def test_torch_tensors_that_are_refused():
+    torch = pytest.importorskip("torch")
+    for tensor, message in (
+        (torch.zeros(2, dtype=torch.int32), "x has dtype int32"),
+        (torch.zeros(2, device="meta"), "on meta; give a dense one on the CPU"),
+        (torch.eye(2).to_sparse(), "layout torch.sparse_coo"),
+        (torch.zeros(2, dtype=torch.float8_e4m3fn), "x is a torch tensor of torch.float8_e4m3fn"),
+    ):
+        with pytest.raises(TypeError) as refused:
+            mor_ref.encode(tensor, "e4m3")
+        assert message in str(refused.value)
+
+
+WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}
+
+
+@pytest.mark.parametrize(
+    ("x", "arguments", "error", "message"),
+    [
+        (
+            [1.0],
+            {"fmt": "e4m33"},
+            ValueError,
+            "format is 'e4m33', which is not known; did you mean 'e4m3'?",
+        ),
+        ([1.0], {"fmt": None}, ValueError, "format is None, which is not known"),
+        ([1], {}, TypeError, "x has dtype int64; give float64, float32, float16, bfloat16"),
+        ([True], {}, TypeError, "x has dtype bool"),
+        ([1j], {}, TypeError, "x has dtype complex128"),
+        ([None], {}, TypeError, "x has dtype object"),
+        (["1.0"], {}, TypeError, "x has dtype <U3"),
+        ([[1.0], [1.0, 2.0]], {}, TypeError, "x is no array"),
+        (np.zeros(2, np.longdouble), {}, TypeError, "x has dtype float128"),
+        (np.zeros(2, ml_dtypes.float8_e4m3fn), {}, TypeError, "x has dtype float8_e4m3fn"),
+        (np.ma.masked_array([1.0], [True]), {}, TypeError, "x is a masked array"),
+        (
+            [1.0],
+            {"rounding": "rnd"},
+            ValueError,
+            "rounding is 'rnd', which is not known; did you mean 'rtn'",
+        ),
+        ([1.0], {"overflow": "saturate"}, ValueError, "overflow is 'saturate'"),
+        ([1.0], {"nan": "quiet"}, ValueError, "nan is 'quiet'"),
+        ([1.0], {"preset": "jax"}, ValueError, "preset is 'jax'"),
+        ([1.0], {"preset": "cuda", "overflow": "ieee"}, ValueError, "overflow is given too"),
+        ([1.0], {"preset": "cuda", "nan": "signed"}, ValueError, "nan is given too"),
+        ([1.0], {"preset": "torch", "fmt": "e2m1"}, ValueError, "it covers e4m3, e5m2, e8m0"),
+        ([1.0], {"fmt": "e8m0", "rounding": "rne"}, ValueError, "give one of rtp, rtz, rna"),
+        (
+            [1.0],
+            {"rounding": "sr"},
+            ValueError,
+            "which needs random_bits; give random_bits and n_random",
+        ),
+        (
+            [1.0],
+            {"rounding": "sr", "random_bits": [1]},
+            ValueError,
+            "rounding is 'sr', which needs n_random_bits",
+        ),
+        (
+            [1.0] * 3,
+            WORDS,
+            ValueError,
+            "random_bits is given, but rounding is 'rne', which takes none",
+        ),
+        ([1.0], {"n_random_bits": 4}, ValueError, "n_random_bits is given, but rounding is 'rne'"),
+        (
+            [1.0],
+            {"rounding": "sr"} | WORDS,
+            ValueError,
+            "random_bits has shape (3,), but x has (1,)",
+        ),
+        (
+            [1.0],
+            {"rounding": "sr", "random_bits": [16], "n_random_bits": 4},
+            ValueError,
+            "random_bits holds 16, which is not of 4 bits; give integers from 0 to 15",
+        ),
+        (
+            [1.0],
+            {"rounding": "sr", "random_bits": [-1], "n_random_bits": 32},
+            ValueError,
+            "random_bits holds -1",
+        ),
+        (
+            [1.0],
+            {"rounding": "sr", "random_bits": [0.5], "n_random_bits": 4},
+            TypeError,
+            "random_bits has dtype float64; give unsigned integers",
+        ),
+        ([1.0] * 3, {"rounding": "sr"} | WORDS | {"n_random_bits": 33}, ValueError, "give 1 to 32"),
+        (
+            [1.0] * 3,
+            {"rounding": "sr"} | WORDS | {"n_random_bits": 4.0},
+            TypeError,
+            "give an int from 1",
+        ),
+        ([1.0], {"threads": 0}, ValueError, "threads is 0, but"),
+        ([1.0], {"threads": 1 << 20}, ValueError, "threads is 1048576, but"),
+        ([1.0], {"threads": 1.5}, TypeError, "threads is 1.5; give an int from 1"),
+        ([1.0], {"out": [0]}, TypeError, "out is of type list; give a numpy array of uint8"),
+        (
+            [1.0],
+            {"out": np.zeros(1, np.int8)},
+            ValueError,
+            "out has dtype int8 and shape (1,); give dtype uint8",
+        ),
+        ([1.0], {"out": np.zeros(2, np.uint8)}, ValueError, "give dtype uint8 and shape (1,)"),
+    ],
+)
+def test_wrong_input_is_refused_with_a_sentence(x, arguments, error, message):
+    with pytest.raises(error) as refused:
+        mor_ref.encode(x, **({"fmt": "e4m3"} | arguments))
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_users_format_has_no_preset():
+    e4m3 = mor_ref.Format("e4m3", exponent_bits=4, mantissa_bits=3, bias=8, specials="fn")
+    with pytest.raises(ValueError, match="says nothing of the format 'e4m3'"):
+        mor_ref.encode([1.0], e4m3, preset="cuda")
+
+
+# ---------------------------------------------------------------------- out
+
+
+def test_out_is_filled_and_returned():
+    out = np.full(X.shape, 0xAA, np.uint8)
+    assert mor_ref.encode(X, "e4m3", out=out) is out
+    assert np.array_equal(out, CODES)
+
+
+def test_out_of_any_layout():
+    room = np.full((5, 4, 6), 0xAA, np.uint8)
+    out = room.T[::2]
+    assert mor_ref.encode(X, "e4m3", out=out) is out
+    assert np.array_equal(out, CODES)
+    assert (room.T[1::2] == 0xAA).all()
+
+
+def test_out_in_the_memory_of_x():
+    x = X.copy()
+    out = x.reshape(-1).view(np.uint8)[: x.size].reshape(x.shape)
+    mor_ref.encode(x, "e4m3", out=out)
+    assert np.array_equal(out, CODES)
+
+
+def test_out_in_the_memory_of_the_random_bits():
+    words = np.arange(60, dtype=np.uint32).reshape(X.shape)
+    expected = mor_ref.encode(X, "bf16", rounding="sr", random_bits=words, n_random_bits=6)
+    out = words.reshape(-1).view(np.uint16)[60:].reshape(X.shape)
+    mor_ref.encode(X, "bf16", rounding="sr", random_bits=words, n_random_bits=6, out=out)
+    assert np.array_equal(out, expected)
+
+
+def test_out_stays_as_it_was_when_something_is_wrong():
+    out = np.full(X.shape, 0xAA, np.uint8)
+    for wrong in ({"threads": 1 << 20}, {"rounding": "sr"}, {"preset": "nobody"}):
+        with pytest.raises(ValueError, match="is"):
+            mor_ref.encode(X, "e4m3", out=out, **wrong)
+        assert (out == 0xAA).all()
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="out is read-only"):
+        mor_ref.encode(X, "e4m3", out=out)
+
+
+# ---------------------------------------------------------------------- threads
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 200_001])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16])
+def test_any_number_of_threads_gives_the_same_bits(size, dtype):
+    x = np.random.default_rng(size).standard_normal(size).astype(dtype)
+    words = np.random.default_rng(1).integers(0, 1 << 9, size, dtype=np.uint32)
+    sr = {"rounding": "sr", "random_bits": words, "n_random_bits": 9}
+    for arguments in ({}, {"rounding": "rto"}, sr):
+        one = mor_ref.encode(x, "e3m2", threads=1, **arguments)
+        for threads in {2, available_threads()} - {1}:
+            if threads <= available_threads():
+                many = mor_ref.encode(x, "e3m2", threads=threads, **arguments)
+                assert np.array_equal(one, many)
+
+
+def test_callers_may_be_threads_themselves():
+    x = np.random.default_rng(0).standard_normal(1 << 20).astype(np.float32)
+    expected = mor_ref.encode(x, "e4m3", threads=1)
+    found = []
+
+    def call():
+        found.append(mor_ref.encode(x, "e4m3"))
+
+    callers = [threading.Thread(target=call) for _ in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(found) == 6
+    assert all(np.array_equal(codes, expected) for codes in found)

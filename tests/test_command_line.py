@@ -1,0 +1,190 @@
+"""The command line, run as people run it: what it prints, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from inputs import ALL, UP_TO_16
+
+from mor_ref import exact, formats
+from mor_ref.explain import explain, parse_number
+from mor_ref.golden import exhaustive
+
+MOR_REF = [
+    sys.executable,
+    "-c",
+    "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()",
+]
+
+
+def mor_ref(*arguments, status=0, columns="100"):
+    done = subprocess.run(
+        [*MOR_REF, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"COLUMNS": columns, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
+    )
+    assert done.returncode == status, done.stderr + done.stdout
+    return done.stdout if status == 0 else done.stderr
+
+
+def test_formats_lists_every_format_in_80_columns():
+    text = mor_ref("formats", columns="80")
+    assert all(any(line.startswith(f"{fmt.name} ") for line in text.splitlines()) for fmt in ALL)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("fmt", UP_TO_16, ids=lambda fmt: fmt.name)
+def test_a_format_is_shown_down_to_its_codes(fmt):
+    text = mor_ref("formats", fmt.name)
+    assert text.startswith(f"{fmt.name}  {fmt.describe_layout()}\n")
+    assert ("too many to list" in text) == (fmt.bits > 8)
+    if fmt.bits <= 8:
+        digits = -(-fmt.bits // 4)
+        assert all(f"0x{code:0{digits}X} " in text for code in range(fmt.code_count))
+        assert "…" not in text
+
+
+def test_formats_as_json():
+    rows = json.loads(mor_ref("formats", "--json"))
+    assert [row["name"] for row in rows] == list(formats)
+    row = json.loads(mor_ref("formats", "e5m2", "--json"))
+    assert [float.fromhex(value) for value in row["values"][:2]] == [0.0, 2.0**-16]
+    assert row["values"][0x7C:0x7E] == ["inf", "nan"]
+    assert (row["largest"], row["infinity_code"], row["nan_codes"]) == (
+        57344.0,
+        0x7C,
+        [[0x7D, 0x7F], [0xFD, 0xFF]],
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["0.3"], "0x2A", ["0 0101 010", "0.28125", "0.3125", "0.296875", "+0.4 ulp", "(ENC-003)"]),
+        (["-0.3"], "0xAA", ["1 0101 010", "-0.28125", "-0.4 ulp"]),
+        (["0x1.8p-2"], "0x2C", ["0.375", "exact: the format has this number (ENC-002)"]),
+        (["0x3f800000"], "0x38", ["0 0111 000"]),
+        (["0x3ff0000000000000"], "0x38", []),
+        (["0x3f80", "--source", "bf16"], "0x38", []),
+        (["0x3c00", "--source", "f16"], "0x38", []),
+        (["464"], "0x7E", ["a tie, and rne goes to the even code", "480", "outside of the format"]),
+        (
+            ["465"],
+            "0x7E",
+            ["overflow: it rounds above the largest number, 448, and saturates (ENC-006)"],
+        ),
+        (["465", "--overflow", "ieee"], "0x7F", ["leaves the finite numbers (ENC-007)"]),
+        (
+            ["1e30", "--rounding", "rtz", "--overflow", "ieee"],
+            "0x7E",
+            ["overflow", "saturates (ENC-007)"],
+        ),
+        (["-nan", "--preset", "ml_dtypes"], "0xFF", ["NaN (ENC-009)"]),
+        (["-inf"], "0xFE", []),
+        (["-0x1.fp3"], "0xD8", []),
+        (["inf"], "0x7E", ["an infinite input, which is not rounded (ENC-008)"]),
+        (["-0.0"], "0x80", ["zero (ENC-011)"]),
+        (
+            ["1.03", "--rounding", "sr", "--random-word", "200", "--n-random-bits", "8"],
+            "0x39",
+            ["the random bits give 61 + 200 >= 2^8 (ENC-005)"],
+        ),
+    ],
+)
+def test_explain(arguments, code, words):
+    text = mor_ref("explain", *arguments, "--format", "e4m3")
+    assert code in text
+    for word in words:
+        assert word in text
+
+
+def test_explain_of_other_formats():
+    assert "the smallest value: e8m0 has nothing below it" in mor_ref(
+        "explain", "1e-40", "--format", "e8m0"
+    )
+    assert "(ENC-013)" in mor_ref("explain", "3", "--format", "e8m0")
+    assert "0x81" in mor_ref("explain", "-5", "--format", "int8_mx")
+    found = json.loads(
+        mor_ref("explain", "1e9", "--format", "e5m2", "--overflow", "ieee", "--json")
+    )
+    assert (found["code"], found["value"], found["rule"]) == (0x7C, "inf", "ENC-007")
+
+
+@pytest.mark.parametrize("fmt", UP_TO_16, ids=lambda fmt: fmt.name)
+def test_an_explanation_agrees_with_the_code(fmt):
+    for x in (0.3, -0.3, 1.5, 100.7, 1e-3, 6.1, -3e38, 1e-39):
+        found = explain(x, fmt)
+        assert found.code == exact.encode(x, fmt)
+        if (
+            found.nearer_zero
+            and found.nearer_zero.code is not None
+            and "overflow" not in found.outcome
+        ):
+            chosen = (
+                found.farther_from_zero if found.outcome.startswith("up") else found.nearer_zero
+            )
+            assert float(chosen.value) == found.value
+
+
+def test_numbers_are_parsed_as_written():
+    assert parse_number("1e400") == float("inf")
+    with pytest.raises(ValueError, match=r"value is '0\.3', which is no f32 number"):
+        parse_number("0.3", "f32")
+    assert parse_number("0.25", "f32") == 0.25
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["formats", "e4m4"], "format is 'e4m4', which is not known; did you mean 'e4m3'?"),
+        (["explain", "abc", "--format", "e4m3"], "value is 'abc'; give a decimal such as 0.3"),
+        (["explain", "0x3f80", "--format", "e4m3"], "say with --source which format it is of"),
+        (["explain", "-0x3f800000", "--format", "e4m3"], "value is '-0x3f800000'; give a decimal"),
+        (
+            ["explain", "0x13c00", "--format", "e4m3", "--source", "f16"],
+            "which is not of 16 bits, as f16 is",
+        ),
+        (["explain", "1", "--format", "e4m3", "--source", "f8"], "source is 'f8'"),
+        (["explain", "1", "--format", "e8m0", "--rounding", "rne"], "give one of rtp, rtz, rna"),
+        (
+            ["explain", "1.1", "--format", "e4m3", "--rounding", "sr"],
+            "needs random_word and n_random_bits",
+        ),
+        (["explain", "1"], "Missing option '--format'"),
+        (["exhaustive", "e4m3", "--rounding", "sr"], "whose codes depend on the random bits"),
+        (["exhaustive", "e4m3", "--overflow", "no"], "overflow is 'no'"),
+        (["exhaustive", "e4m3", "--threads", "0"], "threads is 0"),
+        (["nonsense"], "No such command 'nonsense'"),
+    ],
+)
+def test_mistakes_end_with_status_2_and_a_sentence(arguments, message):
+    text = mor_ref(*arguments, status=2)
+    assert message in " ".join(text.replace("│", " ").split())
+    assert "Traceback" not in text
+
+
+def test_version_and_help():
+    assert mor_ref("--version").startswith("mor-ref 0.")
+    assert "explain" in mor_ref("--help")
+
+
+def test_a_wrong_digest_is_traced_to_its_input():
+    """The sentence that `mor-ref exhaustive` prints, for a chunk that was tampered with."""
+    case = exhaustive.Case(formats["e2m1"], "rne", "satfinite")
+    kept = exhaustive.kept_digests()[case.name]
+    crcs = list(kept.crc32)
+    crcs[0x3E] ^= 1
+    wrong = exhaustive.Digest("0" * 64, tuple(crcs))
+    assert wrong.first_difference(kept) == 0x3E
+    said = exhaustive.describe_difference(case, wrong, kept)
+    assert said == "differs from the kept digest in chunk 62, where engine and exact model agree"
+    other = exhaustive.Case(formats["e2m1"], "rna", "satfinite")
+    chunk = range(0x3E << 24, 0x3F << 24)
+    assert exhaustive.exact_codes(case, exhaustive.runs(other), chunk) != exhaustive.engine_codes(
+        case, chunk
+    )

@@ -1,0 +1,111 @@
+"""DEC: the engine against the exact model, and there and back again."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inputs import ALL, UP_TO_16, any_format, by_name, differences
+
+import mor_ref
+from mor_ref import exact
+
+
+@pytest.mark.parametrize("fmt", UP_TO_16, ids=by_name)
+def test_every_code(fmt):
+    """DEC-001, DEC-002, DEC-003."""
+    codes = np.arange(fmt.code_count)
+    actual = mor_ref.decode(codes, fmt).view(np.uint32)
+    assert differences(codes, actual, [exact.decode(code, fmt) for code in codes.tolist()]) == []
+
+
+def test_float32_is_itself_but_for_nan():
+    """DEC-002."""
+    codes = np.arange(0, 1 << 32, 65521, dtype=np.uint32)
+    codes = np.concatenate([codes, codes[:512], np.array([0x7F800001, 0xFF800001], np.uint32)])
+    is_nan = (codes & 0x7FFFFFFF) > 0x7F800000
+    expected = np.where(is_nan, 0x7FFFFFFF, codes)
+    assert np.array_equal(mor_ref.decode(codes, "f32").view(np.uint32), expected)
+
+
+@given(any_format(), st.data())
+def test_any_format(fmt, data):
+    """DEC-001, DEC-002, DEC-003, for formats of users as well."""
+    codes = data.draw(st.lists(st.integers(0, fmt.code_count - 1), min_size=1, max_size=8))
+    actual = mor_ref.decode(codes, fmt).view(np.uint32).tolist()
+    assert actual == [exact.decode(code, fmt) for code in codes]
+
+
+@pytest.mark.parametrize("fmt", [fmt for fmt in ALL if fmt.bits <= 16], ids=by_name)
+def test_encoding_what_was_decoded_gives_the_code_back(fmt):
+    """ENC-002, DEC-001: but for NaNs, and for the integer code that nothing encodes to."""
+    nans = {code for codes in fmt.nan_codes for code in codes}
+    codes = np.array([code for code in range(fmt.code_count) if code not in nans])
+    if fmt.sign == "twos-complement":
+        codes = codes[codes != fmt.sign_bit]
+    for rounding in ("rtz", "rtp"):
+        back = mor_ref.encode(mor_ref.decode(codes, fmt), fmt, rounding=rounding, overflow="ieee")
+        assert np.array_equal(back, codes)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64, ">u4"])
+def test_codes_of_any_integer_dtype_and_layout(dtype):
+    codes = np.arange(16).reshape(4, 4).T.astype(dtype)
+    assert (
+        mor_ref.decode(codes, "e2m1").tolist()
+        == mor_ref.decode(np.arange(16), "e2m1").reshape(4, 4).T.tolist()
+    )
+
+
+def test_shapes():
+    assert mor_ref.decode(np.uint8(0x38), "e4m3").shape == ()
+    assert mor_ref.decode(np.zeros((3, 0, 2), np.uint8), "e4m3").shape == (3, 0, 2)
+    assert mor_ref.decode([], "bf16").dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("codes", "fmt", "error", "message"),
+    [
+        (
+            [1, 16],
+            "e2m1",
+            ValueError,
+            "codes holds 16, which is not of 4 bits; give integers from 0 to 15",
+        ),
+        ([-1], "e4m3", ValueError, "codes holds -1, which is not of 8 bits"),
+        ([1.0], "e4m3", TypeError, "codes has dtype float64; give unsigned integers"),
+        ([True], "e4m3", TypeError, "codes has dtype bool"),
+        ([[1], [2, 3]], "e4m3", TypeError, "codes is no array"),
+        ([1 << 40], "f32", ValueError, "codes holds 1099511627776, which is not of 32 bits"),
+        ([1], "e4m5", ValueError, "did you mean 'e4m3'"),
+    ],
+)
+def test_wrong_codes_are_refused(codes, fmt, error, message):
+    """DEC-004."""
+    with pytest.raises(error) as refused:
+        mor_ref.decode(codes, fmt)
+    assert message in str(refused.value)
+
+
+def test_a_small_float_dtype_is_not_mistaken_for_codes():
+    """DEC-004."""
+    with pytest.raises(TypeError, match=r"\.view\(\) shows the codes"):
+        mor_ref.decode(np.zeros(2, ml_dtypes.float8_e4m3fn), "e4m3")
+
+
+def test_flush_to_zero_in_the_processor_changes_nothing():
+    """DEC-001: another library may have set it."""
+    torch = pytest.importorskip("torch")
+    codes = np.arange(1, 1 << 7)
+    subnormals = (codes.astype(np.uint32) << 12).view(np.float32)
+    encoded = mor_ref.encode(subnormals, "bf16")
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor cannot flush subnormals")
+    try:
+        after = mor_ref.decode(codes, "bf16").view(np.uint32)
+        encoded_after = mor_ref.encode(subnormals, "bf16", threads=1)
+    finally:
+        torch.set_flush_denormal(False)
+    assert np.array_equal(encoded, encoded_after)
+    assert encoded.any()
+    assert np.array_equal(after, codes.astype(np.uint32) << 16)

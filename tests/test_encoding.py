@@ -1,0 +1,161 @@
+"""ENC: the engine against the exact model, bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from inputs import (
+    ALL,
+    ALL_BF16,
+    ALL_F16,
+    any_format,
+    as_float64,
+    by_name,
+    differences,
+    edges,
+    exact_codes,
+    roundings_of,
+)
+
+import mor_ref
+from mor_ref import exact, formats
+from mor_ref.catalogue import presets
+from mor_ref.conventions import NANS, OVERFLOWS, ROUNDINGS, SpecialCases
+
+
+@pytest.mark.parametrize("overflow", OVERFLOWS)
+@pytest.mark.parametrize("fmt", ALL, ids=by_name)
+@pytest.mark.parametrize("x", [ALL_BF16, ALL_F16], ids=["bf16", "f16"])
+def test_all_16_bit_inputs(x, fmt, overflow):
+    """ENC-001 to ENC-015."""
+    for rounding in roundings_of(fmt):
+        expected = exact_codes(x, fmt, rounding, SpecialCases(overflow=overflow))
+        actual = mor_ref.encode(x, fmt, rounding=rounding, overflow=overflow)
+        assert differences(x, actual, expected) == [], rounding
+
+
+@pytest.mark.parametrize("overflow", OVERFLOWS)
+@pytest.mark.parametrize("fmt", ALL, ids=by_name)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_value_midpoint_and_neighbour(dtype, fmt, overflow):
+    """ENC-001 to ENC-015."""
+    x = edges(fmt, dtype)
+    thinned = x[:: max(1, x.size // 100_000)]
+    for rounding in roundings_of(fmt):
+        expected = exact_codes(thinned, fmt, rounding, SpecialCases(overflow=overflow))
+        actual = mor_ref.encode(thinned, fmt, rounding=rounding, overflow=overflow)
+        assert differences(thinned, actual, expected) == [], rounding
+
+
+@pytest.mark.parametrize("fmt", ALL, ids=by_name)
+@pytest.mark.parametrize("nan", NANS)
+def test_nans_of_every_source(fmt, nan):
+    """ENC-009, ENC-010: any payload, quiet or signalling."""
+    x64 = np.array([0x7FF0000000000001, 0x7FF8000000000000, 0x7FFFFFFFFFFFFFFF], np.uint64)
+    x32 = np.array([0x7F800001, 0x7FC00000, 0x7FFFFFFF], np.uint32)
+    x16 = np.array([0x7F81, 0x7FC0, 0x7FFF], np.uint16)
+    half = np.array([0x7C01, 0x7E00, 0x7FFF], np.uint16)
+    for bits, dtype in ((x64, "f8"), (x32, "f4"), (x16, ALL_BF16.dtype), (half, "f2")):
+        sign = bits.dtype.type(1 << (bits.dtype.itemsize * 8 - 1))
+        for negative in (False, True):
+            x = (bits | sign if negative else bits).view(dtype)
+            number = -np.float64("nan") if negative else np.float64("nan")
+            right = exact.encode(float(number), fmt, special=SpecialCases(nan=nan))
+            assert mor_ref.encode(x, fmt, nan=nan).tolist() == [right] * 3, (dtype, negative)
+
+
+@pytest.mark.parametrize(
+    ("preset", "name"), [(preset, name) for preset, rows in presets.items() for name in rows]
+)
+def test_presets(preset, name):
+    """ENC-016."""
+    fmt = formats[name]
+    for x in (edges(fmt, np.float32)[:20_000], edges(fmt, np.float64)[-20_000:], ALL_F16):
+        for rounding in (None, *roundings_of(fmt)):
+            expected = exact_codes(x, fmt, rounding, presets[preset][name])
+            actual = mor_ref.encode(x, fmt, preset=preset, rounding=rounding)
+            assert differences(x, actual, expected) == []
+
+
+WIDTHS = st.sampled_from([16, 32, 64])
+
+
+@given(
+    any_format(),
+    WIDTHS.flatmap(lambda width: hnp.arrays(f"f{width // 8}", 8, elements=st.floats(width=width))),
+    st.sampled_from(ROUNDINGS[:-1]),
+    st.sampled_from(OVERFLOWS),
+    st.sampled_from(NANS),
+)
+@example(formats["f32"], np.array([2.0**-150, 3 * 2.0**-150]), "rne", "ieee", "canonical")
+def test_any_format_any_rounding_any_number(fmt, x, rounding, overflow, nan):
+    """ENC-001 to ENC-015, for formats of users as well."""
+    mode = rounding if rounding in roundings_of(fmt) else roundings_of(fmt)[0]
+    expected = exact_codes(x, fmt, mode, SpecialCases(overflow=overflow, nan=nan))
+    actual = mor_ref.encode(x, fmt, rounding=mode, overflow=overflow, nan=nan)
+    assert differences(x, actual, expected) == []
+
+
+# ---------------------------------------------------------------------- stochastic rounding
+
+
+def stochastic(x, fmt, words, n, overflow="satfinite"):
+    """The exact model's codes under sr."""
+    special = SpecialCases(overflow=overflow)
+    return [
+        exact.encode(v, fmt, "sr", special, random_word=word, n_random_bits=n)
+        for v, word in zip(as_float64(x).tolist(), words.tolist(), strict=True)
+    ]
+
+
+def decisive_words(x, fmt, n):
+    """For each number the smallest word that rounds it up, or the one before, in turn."""
+    words = []
+    for index, v in enumerate(as_float64(x).tolist()):
+        if not np.isfinite(v) or v == 0:
+            words.append(0)
+            continue
+        exponent = max(exact.floor_log2(abs(v)), fmt.smallest_exponent)
+        _, rest, whole = exact.in_units_of(exponent - fmt.mantissa_bits, abs(v))
+        first = 2**n - (rest << n) // whole
+        words.append(min(max(first - index % 2, 0), 2**n - 1))
+    return np.array(words, np.uint32)
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 24, 31, 32])
+@pytest.mark.parametrize("fmt", [f for f in ALL if not f.is_power_of_two], ids=by_name)
+def test_stochastic_rounding_at_its_edges(fmt, n):
+    """ENC-005: with the very words at which the decision turns."""
+    for dtype in (np.float32, np.float64):
+        x = edges(fmt, dtype)
+        x = np.concatenate([x[:: max(1, x.size // 4000)], dtype([1e-30, -1e-12, 2.0**-25, 3e-5])])
+        words = decisive_words(x, fmt, n)
+        for overflow in OVERFLOWS:
+            actual = mor_ref.encode(
+                x, fmt, rounding="sr", random_bits=words, n_random_bits=n, overflow=overflow
+            )
+            assert differences(x, actual, stochastic(x, fmt, words, n, overflow)) == []
+
+
+@given(
+    any_format().filter(lambda fmt: not fmt.is_power_of_two),
+    st.sampled_from([32, 64]).flatmap(
+        lambda width: hnp.arrays(f"f{width // 8}", 8, elements=st.floats(width=width))
+    ),
+    st.integers(1, 32),
+    st.randoms(use_true_random=False),
+)
+def test_stochastic_rounding_of_anything(fmt, x, n, random):
+    """ENC-005."""
+    words = np.array([random.getrandbits(n) for _ in x], np.uint32)
+    actual = mor_ref.encode(x, fmt, rounding="sr", random_bits=words, n_random_bits=n)
+    assert differences(x, actual, stochastic(x, fmt, words, n)) == []
+
+
+def test_stochastic_rounding_of_16_bit_inputs():
+    """ENC-001, ENC-005."""
+    words = np.random.default_rng(5).integers(0, 1 << 12, 1 << 16, dtype=np.uint32)
+    for x in (ALL_BF16, ALL_F16):
+        actual = mor_ref.encode(x, "e4m3", rounding="sr", random_bits=words, n_random_bits=12)
+        assert differences(x, actual, stochastic(x, formats["e4m3"], words, 12)) == []

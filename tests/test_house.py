@@ -1,0 +1,114 @@
+"""The house rules: which way imports point, style, types, and what starting costs."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "mor_ref"
+
+# What each part may import of this package. A part is a module or a folder right under mor_ref.
+MAY_IMPORT = {
+    "__init__": {"catalogue", "format", "names", "tensors"},
+    "names": set(),
+    "format": set(),
+    "conventions": {"format", "names"},
+    "catalogue": {"conventions", "format", "names"},
+    "exact": {"catalogue", "conventions", "format"},
+    "arrays": {"format"},
+    "engine": {"arrays", "conventions", "engine", "format"},
+    "tensors": {"arrays", "catalogue", "conventions", "engine", "format"},
+    "explain": {"catalogue", "conventions", "exact", "format", "names"},
+    "golden": {"catalogue", "conventions", "exact", "format", "golden", "tensors"},
+    "cli": {"__init__", "catalogue", "cli", "conventions", "explain", "format", "golden", "names"},
+}
+
+
+def part_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_parts(path):
+    """The parts of this package that a module imports, anywhere in it but in its docstrings."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module.split(".")]
+            if node.module == "mor_ref":
+                names = [["mor_ref", alias.name] for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name[0] == "mor_ref":
+                is_part = len(name) > 1 and name[1] in MAY_IMPORT
+                yield name[1] if is_part else "__init__"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_imports_point_one_way(path):
+    assert set(imported_parts(path)) <= MAY_IMPORT[part_of(path)]
+
+
+@pytest.mark.parametrize(
+    "path", [PACKAGE / "exact.py", PACKAGE / "catalogue.py", PACKAGE / "format.py"]
+)
+def test_the_exact_model_needs_no_array_library(path):
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, mor_ref.exact; print('numpy' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "False"
+    assert "numpy" not in path.read_text().replace("NumPy", "")
+
+
+@pytest.mark.parametrize("command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]])
+def test_style_and_types(command):
+    tool, *arguments = command
+    pytest.importorskip(tool)
+    where = [] if tool == "mypy" else ["."]
+    done = subprocess.run(
+        [sys.executable, "-m", tool, *arguments, *where],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def seconds(*program):
+    """The best of a few runs, in processor time, which a busy machine stretches less."""
+    best = float("inf")
+    for _ in range(5):
+        before = os.times()
+        subprocess.run(program, check=True, stdout=subprocess.DEVNULL)
+        after = os.times()
+        spent = (after.children_user - before.children_user) + (
+            after.children_system - before.children_system
+        )
+        best = min(best, spent)
+    return best
+
+
+def test_starting_is_quick():
+    main = "import sys; sys.argv[:] = ['mor-ref', '--help']; from mor_ref.cli import main; main()"
+    assert seconds(sys.executable, "-c", "import mor_ref") < 0.3
+    assert seconds(sys.executable, "-c", main) < 0.5
+
+
+def test_files_and_functions_are_short():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_text()
+        assert source.count("\n") <= 320, path
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno <= 60, (path, node.name)

@@ -1,0 +1,46 @@
+"""A wheel holds what an installed package needs: code, types, and the kept files."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PROGRAM = """
+import mor_ref
+from mor_ref.golden.exhaustive import kept_digests
+print(mor_ref.__file__, len(kept_digests()), *mor_ref.encode([1.0, -2.0], "e4m3"))
+"""
+
+
+def test_a_wheel_works_away_from_its_source(tmp_path):
+    pytest.importorskip("build")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", tmp_path, ROOT],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    place = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(place)
+    assert "mor_ref/py.typed" in names
+    assert "mor_ref/golden/v1/exhaustive.json" in names
+    assert not [name for name in names if name.startswith(("tests", "benchmarks"))]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(place)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    where, digests, *codes = done.stdout.split()
+    assert Path(where).is_relative_to(place)
+    assert int(digests) > 100
+    assert codes == ["56", "192"]
