@@ -32,7 +32,7 @@ wheel: .venv/installed
 test-wheel: wheel
 	rm -rf build/wheel
 	$(BIN)/python -m pip install --quiet --no-deps --target build/wheel dist/mor_ref-*.whl
-	PYTHONPATH=build/wheel $(BIN)/python -P -m pytest -n auto tests
+	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto tests
 
 digests: .venv/installed
 	$(BIN)/python -m mor_ref.golden.exhaustive golden/v1/exhaustive.json

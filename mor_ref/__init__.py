@@ -6,9 +6,9 @@ first call that needs them.
 
 from typing import TYPE_CHECKING, Any
 
+from mor_ref.arguments import UnknownNameError
 from mor_ref.catalogue import formats
 from mor_ref.format import Format, FormatError
-from mor_ref.names import UnknownNameError
 
 if TYPE_CHECKING:
     from mor_ref.tensors import decode, encode

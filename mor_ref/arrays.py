@@ -1,6 +1,7 @@
 """What users hand in, turned into plain contiguous bit patterns, or refused with a reason."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -38,7 +39,7 @@ class RandomWords(NamedTuple):
 
 def numbers_from(x: object, argument: str) -> Numbers:
     """The bit patterns of the numbers in `x`, copied only if they do not lie in order."""
-    array = _from_torch(x, argument) if _is_torch_tensor(x) else _from_numpy(x, argument)
+    array = _array_from(x, argument, np.floating, _TAKEN)
     dtype = array.dtype if array.dtype == _BF16 else array.dtype.newbyteorder("=")
     if dtype not in _WORDS:
         raise TypeError(
@@ -58,8 +59,9 @@ def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
 
 def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> Bits:
     """Integers of at most so many bits (DEC-004), as that dtype and in order, shape kept."""
-    array = _from_torch(x, argument) if _is_torch_tensor(x) else _from_numpy(x, argument)
-    if array.size and array.dtype.kind not in "ui":
+    array = _array_from(x, argument, np.integer, "unsigned integers")
+    is_empty_list = array.size == 0 and isinstance(x, list | tuple)
+    if array.dtype.kind not in "ui" and not is_empty_list:
         view = (
             " (.view() shows the codes of a small float dtype)" if array.dtype.kind == "V" else ""
         )
@@ -80,23 +82,49 @@ def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> 
 
 def check_out(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Refuse an `out` that codes of that shape and dtype cannot be written to."""
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out is of type {type(out).__name__}; give a numpy array of {dtype}")
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray | np.matrix):
+        raise TypeError(f"out is of type {type(out).__name__}; give a numpy.ndarray of {dtype}")
     if out.dtype != dtype or out.shape != shape:
         raise ValueError(
             f"out has dtype {out.dtype} and shape {out.shape}; give dtype {dtype} and shape {shape}"
         )
     if not out.flags.writeable:
         raise ValueError("out is read-only; give an array that can be written")
+    if any(stride == 0 and side > 1 for stride, side in zip(out.strides, shape, strict=True)):
+        raise ValueError("out has elements in one place; give an array with room for each")
 
 
-def _from_numpy(x: object, argument: str) -> NDArray[Any]:
+def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any]:
+    """An array of what `x` holds; whether its dtype is taken is for the caller to say."""
+    if _is_torch_tensor(x):
+        return _from_torch(x, argument, taken)
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{argument} is a masked array; give x.filled(..) or x.data")
+    for item in _items(x) if isinstance(x, list | tuple) else ():
+        is_taken = isinstance(item, kind | (int if kind is np.integer else float))
+        is_number = isinstance(item, int | float | complex | np.generic)
+        if (is_number and not is_taken and not isinstance(item, _BF16.type)) or item is True:
+            raise TypeError(
+                f"{argument} holds the {type(item).__name__} {item!r}; give {taken}, so that "
+                "nothing is converted unseen"
+            )
+        if isinstance(item, np.ma.MaskedArray) or _is_torch_tensor(item):
+            raise TypeError(f"{argument} holds a {type(item).__name__}; give one array of {taken}")
     try:
         return np.asarray(x)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{argument} is no array ({error}); give {_TAKEN}") from error
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{argument} is no array ({error}); give {taken}") from error
+
+
+def _items(x: object) -> Iterator[object]:
+    """What lists and tuples hold, at any depth: NumPy would find one dtype for all of it."""
+    if isinstance(x, list | tuple):
+        for item in x:
+            yield from _items(item)
+    elif isinstance(x, np.ndarray) and x.dtype.kind in "iub":
+        yield x.dtype.type(0)
+    else:
+        yield x
 
 
 def _is_torch_tensor(x: object) -> bool:
@@ -104,7 +132,7 @@ def _is_torch_tensor(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
-def _from_torch(x: Any, argument: str) -> NDArray[Any]:
+def _from_torch(x: Any, argument: str, taken: str) -> NDArray[Any]:
     """The tensor's memory as an array; torch has no way to show NumPy a bfloat16."""
     torch = sys.modules["torch"]
     if x.device.type != "cpu" or x.layout != torch.strided:
@@ -112,12 +140,12 @@ def _from_torch(x: Any, argument: str) -> NDArray[Any]:
             f"{argument} is a torch tensor of layout {x.layout} on {x.device}; "
             "give a dense one on the CPU: x.to_dense().cpu()"
         )
-    plain = x.detach().resolve_conj().resolve_neg()
-    if plain.dtype == torch.bfloat16:
-        array: NDArray[Any] = plain.view(torch.int16).numpy().view(_BF16)
-        return array
     try:
-        array = plain.numpy()
-    except TypeError as error:
-        raise TypeError(f"{argument} is a torch tensor of {x.dtype}; give {_TAKEN}") from error
+        plain = x.detach().resolve_conj().resolve_neg()
+        if plain.dtype == torch.bfloat16:
+            array: NDArray[Any] = plain.view(torch.int16).numpy().view(_BF16)
+        else:
+            array = plain.numpy()
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(f"{argument} is a torch tensor of {x.dtype}; give {taken}") from error
     return array

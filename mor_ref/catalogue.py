@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from mor_ref.arguments import known_name
 from mor_ref.conventions import SpecialCases, special_cases
 from mor_ref.format import Format
-from mor_ref.names import UnknownNameError
 
 _FORMATS = (
     # The formats of MoR, NVFP4 and MX (FMT-009).
@@ -33,6 +33,20 @@ _FORMATS = (
     Format("e4m3_ieee", exponent_bits=4, mantissa_bits=3, bias=7),
     Format("e3m4", exponent_bits=3, mantissa_bits=4, bias=3),
 )
+
+# What others call them: for hints, not for use.
+_OTHER_NAMES = {
+    "e4m3fn": "e4m3",
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
+    "float4_e2m1fn": "e2m1",
+    "float6_e2m3fn": "e2m3",
+    "float6_e3m2fn": "e3m2",
+    "float8_e8m0fnu": "e8m0",
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "float32": "f32",
+}
 
 _IEEE = SpecialCases(overflow="ieee")
 _IEEE_SIGNED = SpecialCases(overflow="ieee", nan="signed")
@@ -87,10 +101,7 @@ class _Catalogue(Mapping[str, Format]):
         self._rows = MappingProxyType({row.name: row for row in rows})
 
     def __getitem__(self, name: str) -> Format:
-        try:
-            return self._rows[name]
-        except (KeyError, TypeError):
-            raise UnknownNameError("format", name, self._rows) from None
+        return self._rows[known_name("format", name, self._rows, _OTHER_NAMES)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
@@ -130,9 +141,7 @@ def special_cases_for(
 
 def _preset_cases(preset: str, fmt: Format) -> SpecialCases:
     """The special cases of another library, for a built-in format that the library has."""
-    if preset not in presets:
-        raise UnknownNameError("preset", preset, presets)
-    rows = presets[preset]
+    rows = presets[known_name("preset", preset, presets)]
     if formats.get(fmt.name) != fmt or fmt.name not in rows:
         raise ValueError(
             f"preset is {preset!r}, which says nothing of the format {fmt.name!r}; "

@@ -7,10 +7,10 @@ codes from it.
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
+from mor_ref.arguments import known_name
 from mor_ref.format import Format
-from mor_ref.names import UnknownNameError
 
 Rounding = Literal["rne", "rtz", "rtp", "rtn", "rna", "rto", "sr"]
 Overflow = Literal["satfinite", "ieee"]
@@ -45,20 +45,18 @@ def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Ro
     """The rounding that is meant by `rounding`, which may be None for the format's own."""
     if rounding is None:
         return special.power_of_two_rounding if fmt.is_power_of_two else "rne"
-    if rounding not in ROUNDINGS:
-        raise UnknownNameError("rounding", rounding, ROUNDINGS)
+    known_name("rounding", rounding, ROUNDINGS)
     if fmt.is_power_of_two and rounding not in POWER_OF_TWO_ROUNDINGS:
         raise ValueError(
             f"rounding is {rounding!r}, which {fmt.name} does not admit, as its neighbours are "
             f"neither even nor odd; give one of {', '.join(POWER_OF_TWO_ROUNDINGS)}"
         )
-    return rounding
+    return cast("Rounding", rounding)
 
 
 def special_cases(overflow: str | None = None, nan: str | None = None) -> SpecialCases:
     """The record of this reference's own rules; None stands for the default."""
-    if overflow is not None and overflow not in OVERFLOWS:
-        raise UnknownNameError("overflow", overflow, OVERFLOWS)
-    if nan is not None and nan not in NANS:
-        raise UnknownNameError("nan", nan, NANS)
-    return SpecialCases(overflow=overflow or "satfinite", nan=nan or "canonical")
+    return SpecialCases(
+        overflow=cast("Overflow", known_name("overflow", overflow or "satfinite", OVERFLOWS)),
+        nan=cast("Nan", known_name("nan", nan or "canonical", NANS)),
+    )

@@ -43,6 +43,8 @@ def encode(
             raise ValueError("rounding is 'sr', which needs random_word and n_random_bits")
         up = goes_up_at_random(rest, whole, random_word, n_random_bits)
     else:
+        if random_word is not None or n_random_bits is not None:
+            raise ValueError(f"random bits are given, but rounding is {mode!r}, which takes none")
         up = goes_up(mode, rest, whole, odd=below % 2 == 1, negative=negative)
     code = ((exponent - fmt.smallest_exponent) << fmt.mantissa_bits) + below + up  # ENC-004
     if code > fmt.largest_code:  # ENC-007: judged after rounding
@@ -93,7 +95,9 @@ def goes_up(mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool)
 
 def goes_up_at_random(rest: int, whole: int, random_word: int, n_random_bits: int) -> bool:
     """Stochastic rounding with the caller's bits: F + r >= 2^n (ENC-005)."""
-    if not 1 <= n_random_bits <= 32 or not 0 <= random_word < 1 << n_random_bits:
+    if not 1 <= n_random_bits <= 32:
+        raise ValueError(f"n_random_bits is {n_random_bits}; give 1 to 32")
+    if not 0 <= random_word < 1 << n_random_bits:
         raise ValueError(f"random_word is {random_word}, which is not of {n_random_bits} bits")
     fraction = (rest << n_random_bits) // whole
     return fraction + random_word >= 1 << n_random_bits

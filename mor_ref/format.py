@@ -9,6 +9,8 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
+from mor_ref.arguments import whole_number
+
 Sign = Literal["sign-magnitude", "none", "twos-complement"]
 Specials = Literal["ieee", "fn", "fnuz", "none"]
 
@@ -136,11 +138,7 @@ class Format:
         >>> formats["e4m3"].value(0x7E), formats["e2m1"].value(0x8), formats["int8_mx"].value(0x80)
         (448.0, -0.0, -2.0)
         """
-        if not 0 <= code < self.code_count:
-            raise ValueError(
-                f"code is {code:#x}, but {self.name} has {self.bits} bits: "
-                f"give a code from 0 to {self.code_count - 1:#x}"
-            )
+        code = whole_number(f"code of {self.name}", code, 0, self.code_count - 1)
         if any(code in codes for codes in self.nan_codes):
             return math.nan
         negative = bool(code & self.sign_bit)
@@ -178,8 +176,8 @@ def _wrong_field(fmt: Format) -> str | None:
         number = getattr(fmt, field)
         if not isinstance(number, int) or isinstance(number, bool):
             return f"{field} is {number!r}; give an int"
-        if field != "bias" and number < 0:
-            return f"{field} is {number}; give 0 or more"
+        if not (-1000 if field == "bias" else 0) <= number <= 1000:
+            return f"{field} is out of all bounds; give widths from 0 on that add up to 32 at most"
     for field, kinds in (("specials", get_args(Specials)), ("sign", get_args(Sign))):
         if getattr(fmt, field) not in kinds:
             return f"{field} is {getattr(fmt, field)!r}; give one of {', '.join(kinds)}"

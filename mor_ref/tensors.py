@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.arguments import whole_number
 from mor_ref.arrays import (
     Bits,
     Numbers,
@@ -90,16 +91,13 @@ def _random_words(
             )
     if rounding != "sr":
         return None
-    if isinstance(n_random_bits, bool) or not isinstance(n_random_bits, int):
-        raise TypeError(f"n_random_bits is {n_random_bits!r}; give an int from 1 to 32")
-    if not 1 <= n_random_bits <= 32:
-        raise ValueError(f"n_random_bits is {n_random_bits}; give 1 to 32")
-    words = unsigned_from(random_bits, n_random_bits, np.dtype(np.uint32), "random_bits")
+    n = whole_number("n_random_bits", n_random_bits, 1, 32)
+    words = unsigned_from(random_bits, n, np.dtype(np.uint32), "random_bits")
     if words.shape != shape:
         raise ValueError(
             f"random_bits has shape {words.shape}, but x has {shape}; give a word for each element"
         )
-    return RandomWords(words.reshape(-1), n_random_bits)
+    return RandomWords(words.reshape(-1), n)
 
 
 def _room_for_codes(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mor_ref
-from mor_ref.engine.parallel import available_threads
+from mor_ref.engine.parallel import available_threads, for_each_part
 
 X = np.linspace(-500, 500, 60, dtype=np.float32).reshape(3, 4, 5)
 CODES = mor_ref.encode(X, "e4m3")
@@ -103,9 +103,20 @@ WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}
             "format is 'e4m33', which is not known; did you mean 'e4m3'?",
         ),
         ([1.0], {"fmt": None}, ValueError, "format is None, which is not known"),
-        ([1], {}, TypeError, "x has dtype int64; give float64, float32, float16, bfloat16"),
-        ([True], {}, TypeError, "x has dtype bool"),
-        ([1j], {}, TypeError, "x has dtype complex128"),
+        (
+            np.array([1]),
+            {},
+            TypeError,
+            "x has dtype int64; give float64, float32, float16, bfloat16",
+        ),
+        ([1, 0.5], {}, TypeError, "x holds the int 1; give float64"),
+        ([[0.5], [True]], {}, TypeError, "x holds the bool True"),
+        ([np.float32(1), np.int8(1)], {}, TypeError, "x holds the int8"),
+        ([np.arange(2), np.zeros(2)], {}, TypeError, "x holds the int64"),
+        ([np.ma.masked, 0.5], {}, TypeError, "x holds a MaskedConstant; give one array"),
+        ([True], {}, TypeError, "x holds the bool True"),
+        ([1j], {}, TypeError, "x holds the complex 1j"),
+        (np.array([1j]), {}, TypeError, "x has dtype complex128"),
         ([None], {}, TypeError, "x has dtype object"),
         (["1.0"], {}, TypeError, "x has dtype <U3"),
         ([[1.0], [1.0, 2.0]], {}, TypeError, "x is no array"),
@@ -121,6 +132,7 @@ WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}
         ([1.0], {"overflow": "saturate"}, ValueError, "overflow is 'saturate'"),
         ([1.0], {"nan": "quiet"}, ValueError, "nan is 'quiet'"),
         ([1.0], {"preset": "jax"}, ValueError, "preset is 'jax'"),
+        ([1.0], {"preset": []}, ValueError, "preset is []"),
         ([1.0], {"preset": "cuda", "overflow": "ieee"}, ValueError, "overflow is given too"),
         ([1.0], {"preset": "cuda", "nan": "signed"}, ValueError, "nan is given too"),
         ([1.0], {"preset": "torch", "fmt": "e2m1"}, ValueError, "it covers e4m3, e5m2, e8m0"),
@@ -166,19 +178,24 @@ WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}
             [1.0],
             {"rounding": "sr", "random_bits": [0.5], "n_random_bits": 4},
             TypeError,
-            "random_bits has dtype float64; give unsigned integers",
+            "random_bits holds the float 0.5; give unsigned integers",
         ),
-        ([1.0] * 3, {"rounding": "sr"} | WORDS | {"n_random_bits": 33}, ValueError, "give 1 to 32"),
+        (
+            [1.0] * 3,
+            {"rounding": "sr"} | WORDS | {"n_random_bits": 33},
+            ValueError,
+            "give an int from 1 to 32",
+        ),
         (
             [1.0] * 3,
             {"rounding": "sr"} | WORDS | {"n_random_bits": 4.0},
             TypeError,
             "give an int from 1",
         ),
-        ([1.0], {"threads": 0}, ValueError, "threads is 0, but"),
-        ([1.0], {"threads": 1 << 20}, ValueError, "threads is 1048576, but"),
+        ([1.0], {"threads": 0}, ValueError, "threads is 0; give an int from 1 to"),
+        ([1.0], {"threads": 1 << 20}, ValueError, "threads is 1048576; give"),
         ([1.0], {"threads": 1.5}, TypeError, "threads is 1.5; give an int from 1"),
-        ([1.0], {"out": [0]}, TypeError, "out is of type list; give a numpy array of uint8"),
+        ([1.0], {"out": [0]}, TypeError, "out is of type list; give a numpy.ndarray of uint8"),
         (
             [1.0],
             {"out": np.zeros(1, np.int8)},
@@ -219,10 +236,12 @@ def test_out_of_any_layout():
 
 
 def test_out_in_the_memory_of_x():
-    x = X.copy()
-    out = x.reshape(-1).view(np.uint8)[: x.size].reshape(x.shape)
-    mor_ref.encode(x, "e4m3", out=out)
-    assert np.array_equal(out, CODES)
+    """At its start and at its end, where codes would be written over numbers not yet read."""
+    for start in (0, 3 * X.size):
+        x = X.copy()
+        out = x.reshape(-1).view(np.uint8)[start : start + x.size].reshape(x.shape)
+        mor_ref.encode(x, "e4m3", out=out)
+        assert np.array_equal(out, CODES)
 
 
 def test_out_in_the_memory_of_the_random_bits():
@@ -231,6 +250,21 @@ def test_out_in_the_memory_of_the_random_bits():
     out = words.reshape(-1).view(np.uint16)[60:].reshape(X.shape)
     mor_ref.encode(X, "bf16", rounding="sr", random_bits=words, n_random_bits=6, out=out)
     assert np.array_equal(out, expected)
+
+
+def test_out_that_has_no_room_of_its_own_is_refused():
+    for out, error, message in (
+        (np.ma.zeros(2, np.uint8), TypeError, "out is of type MaskedArray; give a numpy.ndarray"),
+        (np.broadcast_to(np.uint8(0), 2), ValueError, "out is read-only"),
+        (
+            np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (2,), (0,)),
+            ValueError,
+            "out has elements in one place; give an array with room for each",
+        ),
+    ):
+        with pytest.raises(error) as refused:
+            mor_ref.encode([1.0, 2.0], "e4m3", out=out)
+        assert message in str(refused.value)
 
 
 def test_out_stays_as_it_was_when_something_is_wrong():
@@ -259,6 +293,39 @@ def test_any_number_of_threads_gives_the_same_bits(size, dtype):
             if threads <= available_threads():
                 many = mor_ref.encode(x, "e3m2", threads=threads, **arguments)
                 assert np.array_equal(one, many)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_every_part_has_its_own_random_words(dtype):
+    """ENC-005: in parts for threads, and in pieces where numbers are widened."""
+    size = (5 << 19) + 321
+    x = np.random.default_rng(3).standard_normal(size, dtype=np.float32).astype(dtype)
+    words = np.random.default_rng(4).integers(0, 1 << 9, size, dtype=np.uint32)
+
+    def encode(where, threads):
+        return mor_ref.encode(
+            x[where],
+            "e3m2",
+            rounding="sr",
+            random_bits=words[where],
+            n_random_bits=9,
+            threads=threads,
+        )
+
+    pieces = [encode(slice(start, start + 1000), 1) for start in range(0, size, 1000)]
+    for threads in range(1, min(2, available_threads()) + 1):
+        assert np.array_equal(encode(slice(None), threads), np.concatenate(pieces))
+
+
+def test_a_failure_in_any_thread_is_raised():
+    for failing in range(4):
+
+        def work(part, failing=failing):
+            if part.start == failing << 20:
+                raise MemoryError(part.start)
+
+        with pytest.raises(MemoryError, match=str(failing << 20)):
+            for_each_part(work, 4 << 20, 2)
 
 
 def test_callers_may_be_threads_themselves():

@@ -9,8 +9,9 @@ import pytest
 from inputs import ALL, UP_TO_16
 
 from mor_ref import exact, formats
-from mor_ref.explain import explain, parse_number
+from mor_ref.explain import explain
 from mor_ref.golden import exhaustive
+from mor_ref.numerals import parse_number
 
 MOR_REF = [
     sys.executable,
@@ -62,6 +63,9 @@ def test_formats_as_json():
     )
 
 
+WORD = ["--random-word", "255", "--n-random-bits", "8"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -84,7 +88,7 @@ def test_formats_as_json():
             "0x7E",
             ["overflow", "saturates (ENC-007)"],
         ),
-        (["-nan", "--preset", "ml_dtypes"], "0xFF", ["NaN (ENC-009)"]),
+        (["-nan", "--preset", "ml_dtypes"], "0xFF", ["NaN (ENC-010)"]),
         (["-inf"], "0xFE", []),
         (["-0x1.fp3"], "0xD8", []),
         (["inf"], "0x7E", ["an infinite input, which is not rounded (ENC-008)"]),
@@ -101,6 +105,39 @@ def test_explain(arguments, code, words):
     assert code in text
     for word in words:
         assert word in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["1.79e308", "--format", "e4m3"], ["1.79769313e+308..", "overflow", "(ENC-006)"]),
+        (["460", "--format", "e4m3", "--rounding", "sr", *WORD], ["overflow", "(ENC-006)"]),
+        (
+            ["-2", "--format", "e8m0", "--preset", "ml_dtypes"],
+            ["as the preset stores it (ENC-016)"],
+        ),
+        (["0", "--format", "e8m0", "--preset", "ml_dtypes"], ["zero, as the preset", "(ENC-016)"]),
+        (
+            ["6.5e-39", "--format", "e8m0", "--preset", "torch"],
+            ["the preset takes up", "(ENC-016)"],
+        ),
+        (["nan", "--format", "e2m1", "--preset", "ml_dtypes"], ["(ENC-016)"]),
+        (["-nan", "--format", "e4m3"], ["(ENC-009)"]),
+        (["-0.296875", "--format", "int8_mx"], ["0xED", "0xEC", "exact"]),
+        (["-1000", "--format", "int8_mx"], ["overflow", "-1000.015625"]),
+        (["-0.001", "--format", "e4m3"], ["0x80", "0x81"]),
+    ],
+)
+def test_explain_where_it_is_hard(arguments, words):
+    text = mor_ref("explain", *arguments)
+    for word in words:
+        assert word in text
+
+
+def test_neighbours_have_codes_with_their_sign():
+    found = json.loads(mor_ref("explain", "-0.3", "--format", "e4m3", "--json"))
+    assert found["nearer_zero"] == {"value": "-9/32", "code": 0xA9}
+    assert found["farther_from_zero"] == {"value": "-5/16", "code": 0xAA}
 
 
 def test_explain_of_other_formats():
@@ -132,7 +169,11 @@ def test_an_explanation_agrees_with_the_code(fmt):
 
 
 def test_numbers_are_parsed_as_written():
-    assert parse_number("1e400") == float("inf")
+    assert parse_number("-inf") == float("-inf")
+    assert parse_number("0x.8p1") == 1.0
+    for text in ("1e400", "-1e400", "1e-400", "0x1p2000", "0x1p-1080", "0x1.00000000000001p0"):
+        with pytest.raises(ValueError, match="which binary64 does not have"):
+            parse_number(text)
     with pytest.raises(ValueError, match=r"value is '0\.3', which is no f32 number"):
         parse_number("0.3", "f32")
     assert parse_number("0.25", "f32") == 0.25
@@ -156,6 +197,14 @@ def test_numbers_are_parsed_as_written():
             "needs random_word and n_random_bits",
         ),
         (["explain", "1"], "Missing option '--format'"),
+        (
+            ["explain", "1e400", "--format", "e4m3"],
+            "value is '1e400', which binary64 does not have",
+        ),
+        (
+            ["explain", "1", "--format", "e4m3", "--random-word", "1"],
+            "random bits are given, but rounding is 'rne'",
+        ),
         (["exhaustive", "e4m3", "--rounding", "sr"], "whose codes depend on the random bits"),
         (["exhaustive", "e4m3", "--overflow", "no"], "overflow is 'no'"),
         (["exhaustive", "e4m3", "--threads", "0"], "threads is 0"),

@@ -73,9 +73,9 @@ def test_shapes():
             "codes holds 16, which is not of 4 bits; give integers from 0 to 15",
         ),
         ([-1], "e4m3", ValueError, "codes holds -1, which is not of 8 bits"),
-        ([1.0], "e4m3", TypeError, "codes has dtype float64; give unsigned integers"),
-        ([True], "e4m3", TypeError, "codes has dtype bool"),
-        ([[1], [2, 3]], "e4m3", TypeError, "codes is no array"),
+        ([1.0], "e4m3", TypeError, "codes holds the float 1.0; give unsigned integers"),
+        ([True], "e4m3", TypeError, "codes holds the bool True"),
+        ([[1], [2, 3]], "e4m3", TypeError, "give unsigned integers"),
         ([1 << 40], "f32", ValueError, "codes holds 1099511627776, which is not of 32 bits"),
         ([1], "e4m5", ValueError, "did you mean 'e4m3'"),
     ],
@@ -85,6 +85,13 @@ def test_wrong_codes_are_refused(codes, fmt, error, message):
     with pytest.raises(error) as refused:
         mor_ref.decode(codes, fmt)
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("dtype", [complex, object, str, float, bool, "M8[s]"])
+def test_an_empty_array_of_another_dtype_is_refused(dtype):
+    """DEC-004."""
+    with pytest.raises(TypeError, match="codes has dtype"):
+        mor_ref.decode(np.zeros(0, dtype), "e4m3")
 
 
 def test_a_small_float_dtype_is_not_mistaken_for_codes():

@@ -1,6 +1,7 @@
 """FMT: formats are rows of numbers, and the values follow from them."""
 
 import math
+import pickle
 
 import ml_dtypes
 import numpy as np
@@ -68,6 +69,25 @@ def test_limits_are_those_of_the_standards(name, largest, smallest):
     assert formats[name].smallest_subnormal == smallest
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "value"),
+    [
+        pytest.param("e4m3", 0b0_0111_000, 1.0, id="FMT-001 normal"),
+        pytest.param("e4m3", 0b1_1000_100, -3.0, id="FMT-001 negative"),
+        pytest.param("e4m3", 0b0_0000_011, 3 * 2.0**-9, id="FMT-002 subnormal"),
+        pytest.param("e5m2", 0b0_11111_00, math.inf, id="FMT-003 infinity"),
+        pytest.param("e5m2", 0b1_11111_01, math.nan, id="FMT-003 NaN"),
+        pytest.param("e4m3", 0b1_1111_111, math.nan, id="FMT-004 NaN"),
+        pytest.param("e4m3", 0b0_1111_110, 448.0, id="FMT-004 largest"),
+        pytest.param("e4m3fnuz", 0b1_0000_000, math.nan, id="FMT-005 NaN"),
+        pytest.param("e4m3fnuz", 0b0_1111_111, 240.0, id="FMT-005 largest"),
+        pytest.param("e2m1", 0b1_11_1, -6.0, id="FMT-006 nothing special"),
+    ],
+)
+def test_codes_by_hand(name, code, value):
+    assert formats[name].value(code) == pytest.approx(value, rel=0, nan_ok=True)
+
+
 def test_a_power_of_two_format_has_no_zero():
     """FMT-007."""
     assert formats["e8m0"].value(0) == 2.0**-127
@@ -127,7 +147,7 @@ def test_a_users_format_works_wherever_a_name_does():
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
-    with pytest.raises(UnknownNameError, match=r"format is 'E4M3FN'.*did you mean 'e4m3"):
+    with pytest.raises(UnknownNameError, match=r"format is 'E4M3FN'.*did you mean 'e4m3'\?"):
         formats["E4M3FN"]
     with pytest.raises(KeyError):
         formats["nothing"]
@@ -143,7 +163,8 @@ def test_an_unknown_name_is_answered_with_the_nearest():
         ({"name": ""}, "name is ''"),
         ({"exponent_bits": 4.0}, "exponent_bits is 4.0; give an int"),
         ({"mantissa_bits": True}, "mantissa_bits is True"),
-        ({"mantissa_bits": -1}, "mantissa_bits is -1; give 0 or more"),
+        ({"mantissa_bits": -1}, "mantissa_bits is out of all bounds"),
+        ({"bias": 10**5000}, "bias is out of all bounds"),
         ({"specials": "fun"}, "specials is 'fun'; give one of ieee, fn, fnuz, none"),
         ({"sign": "yes"}, "sign is 'yes'"),
         ({"sign": "twos-complement"}, "give exponent_bits=0"),
@@ -181,8 +202,30 @@ def test_a_format_that_cannot_exist_is_refused(fields, problem):
 
 def test_a_code_outside_of_the_format_has_no_value():
     for code in (-1, 16):
-        with pytest.raises(ValueError, match="e2m1 has 4 bits: give a code from 0 to 0xf"):
+        with pytest.raises(ValueError, match="code of e2m1 is .*; give an int from 0 to 15"):
             formats["e2m1"].value(code)
+    for code in (3.0, True, "3"):
+        with pytest.raises(TypeError, match="code of e2m1 is .*; give an int from 0 to 15"):
+            formats["e2m1"].value(code)
+
+
+@pytest.mark.parametrize("fmt", ALL, ids=by_name)
+def test_the_codes_of_encode_have_a_value(fmt):
+    for x in (-0.3, 1e30, -1e30):
+        code = mor_ref.encode([x], fmt)[0]
+        assert fmt.value(code) == mor_ref.decode(code, fmt)
+
+
+def test_errors_survive_a_process_pool():
+    for provoke in (
+        lambda: formats["e4m4"],
+        lambda: Format("x", exponent_bits=0, mantissa_bits=1, bias=0),
+    ):
+        with pytest.raises(ValueError, match="e4m4|cannot exist") as refused:
+            provoke()
+        again = pickle.loads(pickle.dumps(refused.value))
+        assert str(again) == str(refused.value)
+        assert type(again) is type(refused.value)
 
 
 def test_formats_are_frozen_and_hashable():

@@ -13,18 +13,29 @@ PACKAGE = ROOT / "mor_ref"
 
 # What each part may import of this package. A part is a module or a folder right under mor_ref.
 MAY_IMPORT = {
-    "__init__": {"catalogue", "format", "names", "tensors"},
-    "names": set(),
-    "format": set(),
-    "conventions": {"format", "names"},
-    "catalogue": {"conventions", "format", "names"},
+    "__init__": {"catalogue", "format", "arguments", "tensors"},
+    "arguments": set(),
+    "format": {"arguments"},
+    "conventions": {"format", "arguments"},
+    "catalogue": {"conventions", "format", "arguments"},
     "exact": {"catalogue", "conventions", "format"},
     "arrays": {"format"},
-    "engine": {"arrays", "conventions", "engine", "format"},
-    "tensors": {"arrays", "catalogue", "conventions", "engine", "format"},
-    "explain": {"catalogue", "conventions", "exact", "format", "names"},
+    "engine": {"arguments", "arrays", "conventions", "engine", "format"},
+    "tensors": {"arguments", "arrays", "catalogue", "conventions", "engine", "format"},
+    "explain": {"conventions", "exact", "format"},
+    "numerals": {"arguments", "catalogue", "exact", "format"},
     "golden": {"catalogue", "conventions", "exact", "format", "golden", "tensors"},
-    "cli": {"__init__", "catalogue", "cli", "conventions", "explain", "format", "golden", "names"},
+    "cli": {
+        "__init__",
+        "catalogue",
+        "cli",
+        "conventions",
+        "explain",
+        "format",
+        "golden",
+        "arguments",
+        "numerals",
+    },
 }
 
 
@@ -35,7 +46,10 @@ def part_of(path):
 def imported_parts(path):
     """The parts of this package that a module imports, anywhere in it but in its docstrings."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, (
+                f"{path}:{node.lineno} imports relatively, which hides from where"
+            )
             names = [node.module.split(".")]
             if node.module == "mor_ref":
                 names = [["mor_ref", alias.name] for alias in node.names]
@@ -108,7 +122,7 @@ def test_starting_is_quick():
 def test_files_and_functions_are_short():
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_text()
-        assert source.count("\n") <= 320, path
+        assert source.count("\n") <= 300, path
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef):
-                assert node.end_lineno - node.lineno <= 60, (path, node.name)
+                assert node.end_lineno - node.lineno <= 50, (path, node.name)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import mor_ref
+from mor_ref.engine import kernel
 
 PACKAGE = Path(mor_ref.__file__).parent
 
@@ -78,24 +79,129 @@ def test_going_back_to_a_source_finds_its_kernels_again(copy):
     assert run(ENCODE, *copy) == ["56", "1"]
 
 
-def test_a_kernel_of_a_source_that_changed_under_the_process_is_not_kept(copy):
+@pytest.mark.parametrize("imported", ["intrinsics", "encoding"])
+def test_a_source_that_changes_under_the_process_changes_nothing_for_others(copy, imported):
+    """The process keeps the kernel of the code that it loaded, not of the file that it read."""
     where, environment = copy
+    path = where / "mor_ref/engine/intrinsics.py"
     program = f"""
-import mor_ref.engine.encoding
-path = {str(where / "mor_ref/engine/parallel.py")!r}
-open(path, "a").write("# edited while the process runs\\n")
+import mor_ref.engine.{imported}
+source = open({str(path)!r}).read()
+open({str(path)!r}, "w").write(source.replace("builder.lshr(*args)", "builder.shl(*args)"))
 {ENCODE}"""
-    assert run(program, where, environment) == ["56", "0"]
+    run(program, where, environment)
+    assert "builder.shl(*args)" in path.read_text()
+    assert run(ENCODE, *copy)[0] == truth_of(where, environment)
+
+
+def truth_of(where, environment):
+    """The code that the sources as they are now give, without any cache."""
+    return run(ENCODE, where, environment | {"NUMBA_CACHE_DIR": str(where / "none")})[0]
+
+
+# A tie goes down, and no other number up: 1.0625 becomes 57.
+OTHER_STEP = (
+    "word(fraction >= threshold))\n\n\n@step\ndef rounded_at",
+    "word(fraction <= threshold))\n\n\n@step\ndef rounded_at",
+)
+
+
+def test_stale_bytecode_is_not_mistaken_for_its_source(copy):
+    """Python runs old bytecode if size and time of a source stay; the kernels are then old too."""
+    where, environment = copy
+    del environment["PYTHONDONTWRITEBYTECODE"]
+    path = where / "mor_ref/engine/encoding.py"
+    before = path.stat()
+    assert run(ENCODE, where, environment) == ["56", "0"]
+    edit(path, *OTHER_STEP)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert run(ENCODE, where, environment) == ["56", "1"]
+    os.utime(path)
+    assert run(ENCODE, where, environment) == ["57", "0"]
+
+
+def test_a_reloaded_module_has_kernels_of_its_own(copy):
+    where, environment = copy
+    path = where / "mor_ref/engine/encoding.py"
+    program = f"""
+import importlib, mor_ref
+from mor_ref.engine import encoding
+mor_ref.encode([1.0625], "e4m3")
+source = open({str(path)!r}).read()
+open({str(path)!r}, "w").write(source.replace(*{OTHER_STEP!r}))
+importlib.reload(encoding)
+{ENCODE}"""
+    assert run(program, where, environment) == ["57", "0"]
+
+
+def test_another_order_of_fields_is_other_code(copy):
+    """A kernel has the places of the fields of its row compiled in."""
+    where, _ = copy
+    assert run(ENCODE, *copy) == ["56", "0"]
+    edit(
+        where / "mor_ref/engine/targets.py",
+        "    infinity_bits: Any  # of the source, as are the next four\n    hidden_bit: Any\n",
+        "    hidden_bit: Any\n    infinity_bits: Any  # of the source, as are the next four\n",
+    )
     assert run(ENCODE, *copy) == ["56", "0"]
 
 
-def test_old_sources_are_forgotten(copy):
+def test_packages_in_archives_do_not_share_kernels(copy):
+    where, environment = copy
+    for archive in ("old", "new"):
+        shutil.make_archive(str(where / archive), "zip", where, "mor_ref")
+        edit(where / "mor_ref/engine/encoding.py", *OTHER_STEP[:: 1 if archive == "old" else -1])
+    shutil.rmtree(where / "mor_ref")
+    for archive, code in (("old", "56"), ("new", "57")):
+        zipped = environment | {"PYTHONPATH": str(where / f"{archive}.zip")}
+        assert run(ENCODE, where, zipped) == [code, "0"]
+
+
+def test_other_compilers_make_other_kernels(monkeypatch):
+    before = kernel.code_digest()
+    assert kernel.code_digest() == before
+    for compiler in (kernel.numba, kernel.llvmlite):
+        with monkeypatch.context() as patched:
+            patched.setattr(compiler, "__version__", "0")
+            assert kernel.code_digest() != before
+
+
+def kernels_in(where):
+    return where / "cache" / "mor_ref-kernels"
+
+
+def test_only_kernels_of_old_code_are_forgotten(copy):
     where, _ = copy
-    kept = where / "cache" / "mor_ref"
+    kept = kernels_in(where)
     for number in range(40):
-        (kept / f"old{number}").mkdir(parents=True)
+        (kept / f"{number:032x}").mkdir(parents=True)
+    foreign = [kept / name for name in ("engine", "0123", "x" * 32)]
+    for folder in foreign:
+        folder.mkdir()
     run(ENCODE, *copy)
-    assert len(list(kept.iterdir())) == 16
+    assert all(folder.exists() for folder in foreign)
+    assert len(list(kept.iterdir())) == 16 + len(foreign)
+
+
+@pytest.mark.parametrize(("suffix", "damage"), [(".nbi", b""), (".nbc", b"\x80\x05garbage")])
+def test_a_damaged_cache_is_made_anew(copy, suffix, damage):
+    where, _ = copy
+    assert run(ENCODE, *copy) == ["56", "0"]
+    for path in kernels_in(where).rglob(f"*{suffix}"):
+        path.write_bytes(damage)
+    assert run(ENCODE, *copy) == ["56", "0"]
+    assert run(ENCODE, *copy) == ["56", "1"]
+
+
+def test_a_full_disk_is_no_obstacle(copy):
+    where, environment = copy
+    full = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+"""
+    assert run(full + ENCODE, where, environment) == ["56", "0"]
+    assert run(ENCODE, where, environment) == ["56", "0"]
 
 
 def test_a_home_that_cannot_be_written_still_works(copy):

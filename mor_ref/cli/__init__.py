@@ -112,7 +112,7 @@ def main() -> None:
     """Run the command line; a mistake of the user's is one sentence and exit status 2."""
     try:
         app()
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
         typer.echo(f"mor-ref: {error}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -6,9 +6,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from mor_ref.catalogue import as_format
-from mor_ref.conventions import OVERFLOWS, SpecialCases, rounding_for
+from mor_ref.conventions import rounding_for, special_cases
 from mor_ref.golden import exhaustive
-from mor_ref.names import UnknownNameError
 
 
 def run(
@@ -16,14 +15,13 @@ def run(
 ) -> int:
     """Print the digest and how it compares; the exit status is 1 if it is wrong."""
     fmt = as_format(fmt_name)
-    if overflow not in OVERFLOWS:
-        raise UnknownNameError("overflow", overflow, OVERFLOWS)
-    mode = rounding_for(fmt, rounding, SpecialCases())
+    cases = special_cases(overflow)
+    mode = rounding_for(fmt, rounding, cases)
     if mode == "sr":
         raise ValueError("rounding is 'sr', whose codes depend on the random bits; give another")
-    case = exhaustive.Case(fmt, mode, overflow)
-    digest = _digest(case, threads)
+    case = exhaustive.Case(fmt, mode, cases.overflow)
     kept = exhaustive.kept_digests().get(case.name)
+    digest = _digest(case, threads)
     verdict = "no digest is kept for this case" if kept is None else "equals the kept digest"
     different = kept is not None and digest != kept
     if kept is not None and different:

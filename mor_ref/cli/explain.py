@@ -1,5 +1,6 @@
 """`mor-ref explain`: one number, its neighbours, and the rule that chose between them."""
 
+import decimal
 import json
 import math
 from fractions import Fraction
@@ -9,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from mor_ref.catalogue import as_format, special_cases_for
-from mor_ref.cli.formats import codes
+from mor_ref.cli.formats import codes, console_of_some_width, split_fields
 from mor_ref.conventions import Rounding, rounding_for
-from mor_ref.explain import Explanation, Neighbour, binary64_bits, explain, parse_number
-from mor_ref.format import Format
+from mor_ref.explain import Explanation, Neighbour, explain
+from mor_ref.numerals import binary64_bits, parse_number
 
 
 def run(
@@ -43,7 +44,7 @@ def run(
     if as_json:
         print(json.dumps(_record(found), indent=1))
     else:
-        _print(found, Console())
+        _print(found, console_of_some_width())
 
 
 def _record(found: Explanation) -> dict[str, Any]:
@@ -73,7 +74,11 @@ def _print(found: Explanation, console: Console) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row("input", f"{found.x!r}", found.x.hex())
     table.add_row("", "", f"0x{binary64_bits(found.x):016x} as binary64")
-    table.add_row("code", f"[bold]{codes(fmt, found.code)}[/bold]", bit_fields(fmt, found.code))
+    table.add_row(
+        "code",
+        f"[bold]{codes(fmt, found.code)}[/bold]",
+        split_fields(fmt, f"{found.code:0{fmt.bits}b}"),
+    )
     table.add_row("value", f"{found.value!r}", found.value.hex())
     for label, neighbour in (
         ("nearer zero", found.nearer_zero),
@@ -82,8 +87,7 @@ def _print(found: Explanation, console: Console) -> None:
         if neighbour is not None:
             place = "outside of the format"
             if neighbour.code is not None:
-                signed = neighbour.code | (fmt.sign_bit if neighbour.value < 0 else 0)
-                place = codes(fmt, signed)
+                place = codes(fmt, neighbour.code)
             table.add_row(label, _decimal(neighbour.value), place)
     if found.midpoint is not None:
         table.add_row("midpoint", _decimal(found.midpoint), "")
@@ -91,20 +95,12 @@ def _print(found: Explanation, console: Console) -> None:
         table.add_row("error", f"{float(found.error_in_ulp):+.6g} ulp", "")
     console.print(f"[bold]{fmt.name}[/bold] under {found.rounding}")
     console.print(table)
-    console.print(f"{found.outcome} ({found.rule})")
+    console.print(f"{found.outcome} ({found.rule})", soft_wrap=True)
 
 
 def _decimal(value: Fraction) -> str:
     """Binary fractions have an end in decimal; a long one is cut and says so."""
-    nearest = f"{float(value):.17g}"
-    return nearest if Fraction(nearest) == value else f"{float(value):.9g}.."
-
-
-def bit_fields(fmt: Format, code: int) -> str:
-    """The bits of a code, a space between its fields."""
-    bits = f"{code:0{fmt.bits}b}"
-    if fmt.sign == "twos-complement":
-        return bits
-    sign = bool(fmt.sign_bit)
-    fields = bits[:sign], bits[sign : sign + fmt.exponent_bits], bits[sign + fmt.exponent_bits :]
-    return " ".join(field for field in fields if field)
+    with decimal.localcontext(prec=17) as context:
+        shown = decimal.Decimal(value.numerator) / decimal.Decimal(value.denominator)
+        is_exact = not context.flags[decimal.Inexact]
+    return f"{shown:g}" if is_exact else f"{shown:.9g}.."

@@ -10,12 +10,13 @@ from rich.table import Table
 from mor_ref.catalogue import formats
 from mor_ref.format import Format
 
+_NARROWEST = 80  # columns
 _CODES_SHOWN = 256  # of larger formats, the special codes say enough
 
 
 def run(name: str | None, *, as_json: bool) -> None:
     """Print the catalogue or one format."""
-    console = Console()
+    console = console_of_some_width()
     if as_json:
         rows: Any = record(formats[name]) if name else [record(fmt) for fmt in formats.values()]
         print(json.dumps(rows, indent=1))
@@ -25,8 +26,14 @@ def run(name: str | None, *, as_json: bool) -> None:
         console.print(_catalogue())
 
 
+def console_of_some_width() -> Console:
+    """A console that is never so narrow that a table loses something: lines run over instead."""
+    console = Console()
+    return console if console.width >= _NARROWEST else Console(width=_NARROWEST)
+
+
 def number(value: float | None) -> str:
-    """A number as people read it: a small power of two as such, any other in up to ten digits."""
+    """A number as people read it: exactly, a small power of two as such."""
     if value is None:
         return "-"
     if math.isnan(value):
@@ -35,7 +42,7 @@ def number(value: float | None) -> str:
     is_short = len(f"{value:g}") <= 6 and float(f"{value:g}") == value
     if abs(mantissa) == 0.5 and not is_short:
         return f"{'-' if value < 0 else ''}2^{exponent - 1}"
-    return f"{value:.10g}"
+    return repr(value).removesuffix(".0")
 
 
 def codes(fmt: Format, code: int | None) -> str:
@@ -69,11 +76,11 @@ def _hexadecimal_values(fmt: Format) -> list[str]:
 
 
 def nans(fmt: Format) -> str:
-    """The NaN codes: a plus-minus where each sign has its own, and a plus for those that follow."""
+    """The NaN codes: +- where each sign has its own, and ..+ for those that follow."""
     if not fmt.nan_codes:
         return "-"
-    both_signs = "±" if len(fmt.nan_codes) == 2 else ""
-    return both_signs + codes(fmt, fmt.nan_codes[0][0]) + "+" * (len(fmt.nan_codes[0]) > 1)
+    both_signs = "+-" if len(fmt.nan_codes) == 2 else ""
+    return both_signs + codes(fmt, fmt.nan_codes[0][0]) + "..+" * (len(fmt.nan_codes[0]) > 1)
 
 
 def _catalogue() -> Table:
@@ -94,7 +101,7 @@ def _catalogue() -> Table:
             nans(fmt),
         )
     table.caption = (
-        "normal, subnormal: the smallest of each; +: and the codes above; ±: and with the sign"
+        "normal, subnormal: the smallest of each; ..+: and the codes above; +-: of both signs"
     )
     table.caption_justify = "left"
     return table
@@ -124,7 +131,17 @@ def _print_format(fmt: Format, console: Console) -> None:
 def _bit_fields(fmt: Format) -> str:
     if fmt.sign == "twos-complement":
         return "I" * fmt.bits
-    fields = ("S" * bool(fmt.sign_bit), "E" * fmt.exponent_bits, "M" * fmt.mantissa_bits)
+    return split_fields(
+        fmt, "S" * bool(fmt.sign_bit) + "E" * fmt.exponent_bits + "M" * fmt.mantissa_bits
+    )
+
+
+def split_fields(fmt: Format, bits: str) -> str:
+    """The bits of a code, a space between its fields."""
+    if fmt.sign == "twos-complement":
+        return bits
+    sign = bool(fmt.sign_bit)
+    fields = bits[:sign], bits[sign : sign + fmt.exponent_bits], bits[sign + fmt.exponent_bits :]
     return " ".join(field for field in fields if field)
 
 

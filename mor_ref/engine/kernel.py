@@ -1,104 +1,166 @@
 """`step` and `kernel`: how the engine's functions are compiled, and where they are kept.
 
-Numba keeps a compiled function on disk for as long as the file of that function does not change; a
-function that it calls from another file may change unnoticed. Here the place on disk is named after
-a digest of all sources of the package: another source, another place, and no kernel of the old
-source can be found there.
+Numba keeps a compiled function on disk for as long as the file of that function does not change.
+That is not enough: a kernel is also made of the steps that it calls, of constants, and of the order
+of the fields in a row, which are in other files; and a file need not be what is loaded. Here the
+place on disk is named after a digest of all code of the engine as it is loaded in this process.
+Other code has another place, and no kernel of the old code can be found there.
 """
 
-import functools
 import hashlib
 import os
+import re
 import shutil
-import tempfile
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import llvmlite
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _Cache
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
 
-_PACKAGE = Path(__file__).resolve().parent.parent
 _DIGESTS_KEPT = 16
+_ENGINE = __name__.rpartition(".")[0]
 
 
-def source_digest() -> str:
-    """A digest of Numba's version and of every Python source of the package, as they are now."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        source = path.read_bytes()
-        digest.update(f"\0{path.relative_to(_PACKAGE).as_posix()}\0{len(source)}\0".encode())
-        digest.update(source)
+def code_digest() -> str:
+    """A digest of what kernels are made of: the engine's code as loaded, and the compilers."""
+    digest = hashlib.sha256(f"numba {numba.__version__} llvmlite {llvmlite.__version__}".encode())
+    for name in sorted(sys.modules):
+        if name.startswith(f"{_ENGINE}."):
+            for part in _parts_of_module(sys.modules[name]):
+                digest.update(f"{len(part)} {part}".encode())
     return digest.hexdigest()[:32]
 
 
-# Read before any kernel is: what is compiled in this process is this source, or it is not kept.
-_DIGEST = source_digest()
+def _parts_of_module(module: ModuleType) -> Iterator[str]:
+    for name, value in sorted(vars(module).items()):
+        if not name.startswith("__"):
+            for part in _parts_of_value(value):
+                yield f"{module.__name__}.{name} {part}"
 
 
-@functools.cache
-def cache_directory() -> Path | None:
-    """Where kernels are kept between processes; None if no place can be written.
+def _parts_of_value(value: object) -> Iterator[str]:
+    """What matters of a constant, a function or a class; nothing of what is not ours."""
+    if isinstance(value, int | float | str | bytes | tuple):
+        yield repr(value)
+    elif isinstance(value, Dispatcher):
+        yield from _parts_of_value(value.py_func)
+    elif isinstance(value, _Intrinsic):
+        yield from _parts_of_value(value._defn)
+    elif isinstance(value, FunctionType) and value.__module__.startswith(_ENGINE):
+        yield from _parts_of_code(value.__code__)
+    elif isinstance(value, type) and value.__module__.startswith(_ENGINE):
+        yield repr(getattr(value, "_fields", None))
+        for name, member in vars(value).items():
+            if not name.startswith("__"):
+                yield from _parts_of_value(member.fget if isinstance(member, property) else member)
+
+
+def _parts_of_code(code: CodeType) -> Iterator[str]:
+    yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars}"
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _parts_of_code(constant)
+        else:
+            yield repr(sorted(constant) if isinstance(constant, frozenset) else constant)
+
+
+def cache_directory() -> Path:
+    """Where the kernels of the loaded code are kept between processes.
 
     It lies under NUMBA_CACHE_DIR if that is set, else under XDG_CACHE_HOME or ~/.cache.
     """
     root = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    try:
-        directory = (Path(root) if root else Path.home() / ".cache") / "mor_ref" / _DIGEST
-        if not directory.is_dir():
-            directory.mkdir(parents=True, exist_ok=True)
-            _forget_old_sources(directory.parent)
-        tempfile.TemporaryFile(dir=directory).close()
-    except (OSError, RuntimeError):
-        return None
-    return directory
+    return (Path(root) if root else Path.home() / ".cache") / "mor_ref-kernels" / code_digest()
 
 
-def _forget_old_sources(parent: Path) -> None:
-    by_age = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+def _forget_old_code(parent: Path) -> None:
+    ours = [path for path in parent.iterdir() if re.fullmatch("[0-9a-f]{32}", path.name)]
+    by_age = sorted(ours, key=lambda path: path.stat().st_mtime, reverse=True)
     for directory in by_age[_DIGESTS_KEPT:]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
 class _Locator:
-    """The place of one kernel, in the protocol of Numba's cache locators."""
+    """One directory, in the protocol of Numba's cache locators."""
 
-    def __init__(self, function: Callable[..., Any], directory: Path) -> None:
-        self._function = function
+    def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def get_cache_path(self) -> str:
         return str(self._directory)
 
     def ensure_cache_path(self) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        if not self._directory.is_dir():
+            self._directory.mkdir(parents=True, exist_ok=True)
+            _forget_old_code(self._directory.parent)
 
     def get_source_stamp(self) -> str:
-        return _DIGEST
+        return self._directory.name
 
     def get_disambiguator(self) -> str:
-        return str(self._function.__module__)
+        return ""
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], _file: str) -> "_Locator | None":
-        directory = cache_directory()
-        return cls(function, directory) if directory else None
+    def from_function(cls, _function: Callable[..., Any], _file: str) -> "_Locator":
+        return cls(cache_directory())
 
 
-class _CacheImplementation(CompileResultCacheImpl):
+class _Implementation(CompileResultCacheImpl):
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._locator_classes = [_Locator]
+        self._locator_classes = [_Locator]  # type: ignore[list-item]  # typed as of any object
         super().__init__(function)
-        # Numba's own settings may name other locators; none of them reads all sources.
+        # Numba's own settings may name other locators, which look at one file.
         self._locator = _Locator.from_function(function, "")
 
-    def check_cachable(self, compiled: Any) -> bool:
-        """Refuse what was compiled from a source that has changed under this process."""
-        return source_digest() == _DIGEST and bool(super().check_cachable(compiled))
+
+class _FilesOfNow(FunctionCache):
+    _impl_class = _Implementation
 
 
-class _Cache(FunctionCache):
-    _impl_class = _CacheImplementation
+class _KernelCache(_Cache):
+    """Numba's cache of one kernel, for whatever code is loaded when it is asked.
+
+    A cache is a convenience: where it cannot be read or written (no home, no room, a damaged file),
+    the kernel is compiled, as if there were none.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @property
+    def cache_path(self) -> str:
+        return str(cache_directory())
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        try:
+            return _FilesOfNow(self._function).load_overload(signature, target_context)
+        except Exception:  # noqa: BLE001  # unpickling damaged bytes can raise anything
+            self.flush()
+            return None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        try:
+            _FilesOfNow(self._function).save_overload(signature, compiled)
+        except Exception:  # noqa: BLE001  # as above
+            self.flush()
+
+    def enable(self) -> None:
+        """It always is."""
+
+    def disable(self) -> None:
+        """A kernel that is not wanted on disk is not decorated with `kernel`."""
+
+    def flush(self) -> None:
+        try:
+            shutil.rmtree(cache_directory(), ignore_errors=True)
+        except RuntimeError:
+            return  # there is no home, and so there is nothing
 
 
 step = numba.njit
@@ -113,6 +175,5 @@ def kernel(function: Callable[..., Any]) -> Any:
             "use mor_ref.exact, which is plain Python"
         )
     dispatcher: Any = numba.njit(nogil=True)(function)
-    if cache_directory():
-        dispatcher._cache = _Cache(function)
+    dispatcher._cache = _KernelCache(function)
     return dispatcher

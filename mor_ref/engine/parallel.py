@@ -9,6 +9,8 @@ import queue
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from mor_ref.arguments import whole_number
+
 _WORTH_A_THREAD = 1 << 18  # elements
 _PART = 1 << 20  # elements: enough parts that no thread waits long for the slowest
 
@@ -25,13 +27,7 @@ def thread_count(threads: int | None, size: int) -> int:
     most = available_threads()
     if threads is None:
         return max(1, min(most, size // _WORTH_A_THREAD))
-    if isinstance(threads, bool) or not isinstance(threads, int):
-        raise TypeError(f"threads is {threads!r}; give an int from 1 to {most}, or None")
-    if not 1 <= threads <= most:
-        raise ValueError(
-            f"threads is {threads}, but {most} can run here; give 1 to {most}, or None"
-        )
-    return threads
+    return whole_number("threads", threads, 1, most)
 
 
 def for_each_part(work: Callable[[slice], None], size: int, threads: int) -> None:

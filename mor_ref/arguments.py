@@ -1,0 +1,42 @@
+"""Arguments that are a name or a whole number, and answers that help when they are not."""
+
+import difflib
+import operator
+from collections.abc import Iterable, Mapping
+
+
+class UnknownNameError(KeyError, ValueError):
+    """A name that is not in its catalogue; both a KeyError and a ValueError."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def known_name(
+    argument: str, given: object, known: Iterable[str], also: Mapping[str, str] | None = None
+) -> str:
+    """`given`, if it is one of the known names; `also` has names of other people's for the hint."""
+    names = list(known)
+    if isinstance(given, str) and given in names:
+        return given
+    text = str(given).lower()
+    candidates = {name: name for name in names} | dict(also or {})
+    near = difflib.get_close_matches(text, candidates, n=1, cutoff=0.5)
+    hint = f"did you mean {candidates[near[0]]!r}? " if near else ""
+    raise UnknownNameError(
+        f"{argument} is {given!r}, which is not known; {hint}take one of {', '.join(names)}"
+    )
+
+
+def whole_number(argument: str, given: object, lowest: int, highest: int) -> int:
+    """`given` as an int, if it is one between the two."""
+    wanted = f"give an int from {lowest} to {highest}"
+    try:
+        number = operator.index(given)  # type: ignore[arg-type]  # which is what is found out here
+    except TypeError:
+        raise TypeError(f"{argument} is {given!r}; {wanted}") from None
+    if isinstance(given, bool):
+        raise TypeError(f"{argument} is {given!r}; {wanted}")
+    if not lowest <= number <= highest:
+        raise ValueError(f"{argument} is {number}; {wanted}")
+    return number
