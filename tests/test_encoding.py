@@ -108,6 +108,10 @@ def stochastic(x, fmt, words, n, overflow="satfinite"):
     ]
 
 
+# So small that each drops another number of bits, up to more than a word has.
+SMALL_NUMBERS = np.ldexp(1.3712345, np.arange(-90, 0))
+
+
 def decisive_words(x, fmt, n):
     """For each number the smallest word that rounds it up, or the one before, in turn."""
     words = []
@@ -128,7 +132,7 @@ def test_stochastic_rounding_at_its_edges(fmt, n):
     """ENC-005: with the very words at which the decision turns."""
     for dtype in (np.float32, np.float64):
         x = edges(fmt, dtype)
-        x = np.concatenate([x[:: max(1, x.size // 4000)], dtype([1e-30, -1e-12, 2.0**-25, 3e-5])])
+        x = np.concatenate([x[:: max(1, x.size // 4000)], SMALL_NUMBERS.astype(dtype)])
         words = decisive_words(x, fmt, n)
         for overflow in OVERFLOWS:
             actual = mor_ref.encode(

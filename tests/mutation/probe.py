@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from inputs import ALL, differences, edges, exact_codes, roundings_of
-from test_encoding import decisive_words, stochastic
+from test_encoding import SMALL_NUMBERS, decisive_words, stochastic
 
 import mor_ref
 from mor_ref import Format, exact, formats
@@ -29,7 +29,8 @@ BLOCK = 64
 
 def probes(fmt, dtype, most=160):
     x = edges(fmt, dtype)
-    return x[np.unique(np.linspace(0, x.size - 1, most).astype(int))]
+    thinned = x[np.unique(np.linspace(0, x.size - 1, most).astype(int))]
+    return np.concatenate([thinned, dtype([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0])])
 
 
 def check(fmt, x):
@@ -60,7 +61,7 @@ def test_stochastic(dtype):
     for fmt in SMALL:
         if fmt.is_power_of_two:
             continue
-        x = np.concatenate([probes(fmt, dtype, 100), dtype([1e-30, 2.0**-25, 3e-5, 1e-9])])
+        x = np.concatenate([probes(fmt, dtype, 100), SMALL_NUMBERS.astype(dtype)])
         for n in (1, 8, 32):
             words = decisive_words(x, fmt, n)
             found = mor_ref.encode(x, fmt, rounding="sr", random_bits=words, n_random_bits=n)
