@@ -15,9 +15,12 @@ from rich.table import Table
 
 import mor_ref
 from mor_ref import formats
+from mor_ref.arrays import code_dtype
+from mor_ref.conventions import DETERMINISTIC_ROUNDINGS, POWER_OF_TWO_ROUNDINGS
 from mor_ref.engine.parallel import available_threads
 
 ROUNDS = 7
+SHOWN = 12
 
 
 def best_times(contenders, rounds=ROUNDS):
@@ -69,29 +72,38 @@ def add(table, operation, size, seconds, peer, ratio, wanted, *, at_most=False):
 
 
 def other_formats_and_roundings(table, x):
-    """Each compared with e4m3 under rne; the slowest of each kind is shown."""
+    """Every format under every rounding, compared with e4m3 under rne; the slowest are shown."""
+    rooms = {dtype: np.empty(x.shape, dtype) for dtype in ("uint8", "uint16", "uint32")}
+
+    def encoder(fmt, rounding, **more):
+        out = rooms[str(code_dtype(fmt))]
+        return lambda: mor_ref.encode(x, fmt, rounding=rounding, out=out, threads=1, **more)
+
+    contenders = {"e4m3 rne": encoder(formats["e4m3"], "rne")}
+    for fmt in formats.values():
+        for mode in POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS:
+            contenders[f"{fmt.name} {mode}"] = encoder(fmt, mode)
     words = np.random.default_rng(2).integers(0, 1 << 16, x.size, dtype=np.uint32)
-    rooms = {dtype: np.empty(x.shape, dtype) for dtype in ("u1", "u2", "u4")}
-
-    def encode(name, rounding, **more):
-        width = "u1" if formats[name].bits <= 8 else "u2" if formats[name].bits <= 16 else "u4"
-        return lambda: mor_ref.encode(
-            x, name, rounding=rounding, out=rooms[width], threads=1, **more
-        )
-
-    contenders = {"e4m3 rne": encode("e4m3", "rne")}
-    contenders |= {f"{name} default": encode(name, None) for name in formats if name != "e4m3"}
-    contenders |= {
-        f"e4m3 {mode}": encode("e4m3", mode) for mode in ("rtz", "rtp", "rtn", "rna", "rto")
-    }
-    contenders["e4m3 ieee"] = lambda: mor_ref.encode(
-        x, "e4m3", overflow="ieee", out=rooms["u1"], threads=1
-    )
-    contenders["e4m3 sr"] = encode("e4m3", "sr", random_bits=words, n_random_bits=16)
+    contenders["e4m3 sr"] = encoder(formats["e4m3"], "sr", random_bits=words, n_random_bits=16)
     times = best_times(contenders, rounds=4)
     base = times.pop("e4m3 rne")
-    for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
+    for name, seconds in sorted(times.items(), key=lambda item: -item[1])[:SHOWN]:
         add(table, f"f32 to {name}", x.size, seconds, "e4m3 rne", seconds / base, 1.5, at_most=True)
+
+
+def other_sources(table, x):
+    """The rate of each source; there is no target for it but that of float32."""
+    out = np.empty(x.shape, np.uint8)
+    for dtype in (ml_dtypes.bfloat16, np.float16, np.float64):
+        source = x.astype(dtype)
+        peer = {
+            "mor_ref": lambda source=source: mor_ref.encode(source, "e4m3", out=out, threads=1),
+            "ml_dtypes": lambda source=source: source.astype(ml_dtypes.float8_e4m3fn),
+        }
+        times = best_times(peer, rounds=3)
+        ratio = times["ml_dtypes"] / times["mor_ref"]
+        name = np.dtype(dtype).name
+        add(table, f"{name} to e4m3", x.size, times["mor_ref"], "ml_dtypes", ratio, 1)
 
 
 def decoding_rows(table, size):
@@ -131,6 +143,7 @@ def main():
     patterns = random.integers(0, 1 << 32, size, dtype=np.uint32).view(np.float32)
     encoding_row(table, "random bits", np.nan_to_num(patterns))
     other_formats_and_roundings(table, normal)
+    other_sources(table, normal)
     decoding_rows(table, size)
     threads_row(table, normal)
     Console().print(table)
