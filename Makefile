@@ -1,12 +1,12 @@
-# The environment is made once, and made again when pyproject.toml changes. A try that failed leaves
-# no stamp, so that the next one starts afresh.
+# The environment is made once, and brought up to date when pyproject.toml changes. There is a stamp
+# only while it is whole: after a try that failed or was interrupted, the next one starts afresh.
 PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: golden test exhaustive mutants bench check wheel test-wheel digests clean
 
 golden: .venv/installed
-	$(BIN)/mor-ref exhaustive e4m3
+	$(BIN)/mor-ref exhaustive e4m3 --brief
 
 test: .venv/installed
 	$(BIN)/python -m pytest -n auto
@@ -40,12 +40,10 @@ digests: .venv/installed
 clean:
 	rm -rf .venv dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.venv/made:
+.venv/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mor_ref needs Python 3.11 or newer; this is " + sys.version.split()[0] + ": call make PYTHON=python3.11")'
-	rm -rf .venv
-	$(PYTHON) -m venv .venv
-	touch $@
-
-.venv/installed: .venv/made pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $@
+	@test -e $@ || { rm -rf .venv && $(PYTHON) -m venv .venv; }
+	@rm -f $@
+	@echo "installing into .venv, which takes a minute or two"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

@@ -97,6 +97,8 @@ def overflow(fmt, rounding, negative, special):
     """The code of an overflow, from the table in the specification."""
     with_sign = {"e4m3": 0x7F, "e4m3_ieee": 0x78, "e5m2": 0x7C, "e3m4": 0x70}
     without_sign = {"e4m3fnuz": 0x80, "e5m2fnuz": 0x80, "e4m3b11fnuz": 0x80, "e8m0": 0xFF}
+    is_known = fmt.specials == "none" or fmt.name in with_sign | without_sign
+    assert is_known, f"write here what {fmt.name} overflows to"
     stops = rounding in ("rtz", "rto") or rounding == ("rtp" if negative else "rtn")
     if special.overflow == "ieee" and not stops:
         if fmt.name in with_sign:

@@ -11,7 +11,13 @@ from mor_ref.golden import exhaustive
 
 
 def run(
-    fmt_name: str, rounding: str | None, overflow: str, threads: int | None, *, as_json: bool
+    fmt_name: str,
+    rounding: str | None,
+    overflow: str,
+    threads: int | None,
+    *,
+    brief: bool,
+    as_json: bool,
 ) -> int:
     """Print the digest and how it compares; the exit status is 1 if it is wrong."""
     fmt = as_format(fmt_name)
@@ -31,7 +37,7 @@ def run(
         print(json.dumps({"case": case.name, **entry, "verdict": verdict}, indent=1))
     else:
         print(f"{case.name}: sha256 {digest.sha256}")
-        for first in range(0, exhaustive.CHUNKS, 8):
+        for first in range(0, 0 if brief else exhaustive.CHUNKS, 8):
             crcs = " ".join(f"{crc:08x}" for crc in digest.crc32[first : first + 8])
             print(f"  crc32 of inputs from 0x{first << 24:08x}: {crcs}")
         print(verdict)

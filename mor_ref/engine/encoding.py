@@ -106,7 +106,7 @@ def encoded_as_power_of_two(bits, target, word):
     code = word(code + word(fraction >= threshold))
     code = target.cap if code > target.largest_code else code
     code = target.infinity if magnitude == target.infinity_bits else code
-    code = target.negative if word(sign_mask(bits) & target.negative_mask) != word(0) else code
+    code = target.negative if word(sign_mask(bits) & target.has_negative) != word(0) else code
     code = target.zero if magnitude == word(0) else code
     return target.nan if magnitude > target.infinity_bits else code
 
@@ -118,7 +118,7 @@ def encoded_as_power_of_two(bits, target, word):
 def encode_array(numbers, out, target, word):
     """One code for each number."""
     use_full_vectors()
-    in_blocks = numbers.size // _BLOCK * _BLOCK
+    in_blocks = numbers.size - numbers.size % _BLOCK
     for start in range(0, in_blocks, _BLOCK):
         prefetch_block(numbers, start + _PREFETCH_DISTANCE)
         for i in range(_BLOCK):
@@ -133,7 +133,7 @@ def encode_array(numbers, out, target, word):
 def encode_array_at_random(numbers, random_words, n_random_bits, out, target, word):
     """One code for each number and its random word."""
     use_full_vectors()
-    in_blocks = numbers.size // _BLOCK * _BLOCK
+    in_blocks = numbers.size - numbers.size % _BLOCK
     for start in range(0, in_blocks, _BLOCK):
         prefetch_block(numbers, start + _PREFETCH_DISTANCE)
         prefetch_block(random_words, start + _PREFETCH_DISTANCE)

@@ -78,7 +78,7 @@ class PowerOfTwoTarget(NamedTuple):
     cap: Any  # the code of a finite number that overflows
     infinity: Any
     zero: Any
-    negative_mask: Any
+    has_negative: Any
     negative: Any
     nan: Any
 
@@ -124,7 +124,8 @@ def power_of_two_target_for(
     # 2^-127 lies below the normal numbers of binary32: half of its hidden bit.
     smallest = field_offset << source.fraction_bits or source.hidden_bit >> 1
     goes_up = special.above_smallest_goes_up and rounding == "rna"
-    special_negative = special.negative_code is not None
+    above_smallest, _, _ = _thresholds("rtp" if goes_up else rounding, source)
+    nan, _ = _nan_codes(fmt, special)
     numbers = {
         "infinity_bits": source.infinity,
         "magnitude_mask": (1 << (source.width - 1)) - 1,
@@ -133,14 +134,14 @@ def power_of_two_target_for(
         "smallest": smallest,
         "field_offset": field_offset,
         "threshold": threshold,
-        "threshold_above_smallest": 1 if goes_up else threshold,
+        "threshold_above_smallest": above_smallest,
         "largest_code": fmt.largest_code,
         "cap": _overflow_code(fmt, rounding, special, negative=False),
         "infinity": _infinity_code(fmt, special),
         "zero": special.zero_code or 0,
-        "negative_mask": (1 << source.width) - 1 if special_negative else 0,
+        "has_negative": int(special.negative_code is not None),
         "negative": special.negative_code or 0,
-        "nan": _nan_codes(fmt, special)[0],
+        "nan": nan,
     }
     return PowerOfTwoTarget(**source.row(numbers))
 
