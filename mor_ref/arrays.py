@@ -100,16 +100,9 @@ def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any
         return _from_torch(x, argument, taken)
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{argument} is a masked array; give x.filled(..) or x.data")
-    for item in _items(x) if isinstance(x, list | tuple) else ():
-        is_taken = isinstance(item, kind | (int if kind is np.integer else float))
-        is_number = isinstance(item, int | float | complex | np.generic)
-        if (is_number and not is_taken and not isinstance(item, _BF16.type)) or item is True:
-            raise TypeError(
-                f"{argument} holds the {type(item).__name__} {item!r}; give {taken}, so that "
-                "nothing is converted unseen"
-            )
-        if isinstance(item, np.ma.MaskedArray) or _is_torch_tensor(item):
-            raise TypeError(f"{argument} holds a {type(item).__name__}; give one array of {taken}")
+    if isinstance(x, list | tuple):
+        for item in _items(x):
+            _check_item(item, argument, kind, taken)
     try:
         return np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -117,14 +110,31 @@ def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any
 
 
 def _items(x: object) -> Iterator[object]:
-    """What lists and tuples hold, at any depth: NumPy would find one dtype for all of it."""
+    """What lists and tuples hold, at any depth."""
     if isinstance(x, list | tuple):
         for item in x:
             yield from _items(item)
-    elif isinstance(x, np.ndarray) and x.dtype.kind in "iub":
-        yield x.dtype.type(0)
     else:
         yield x
+
+
+def _check_item(item: object, argument: str, kind: type, taken: str) -> None:
+    """Refuse what a list holds if NumPy, which finds one dtype for all of it, would convert it."""
+    if isinstance(item, np.ma.MaskedArray) or _is_torch_tensor(item):
+        raise TypeError(f"{argument} holds a {type(item).__name__}; give one array of {taken}")
+    if isinstance(item, np.ndarray | np.generic):
+        if not issubclass(item.dtype.type, kind | _BF16.type):
+            raise TypeError(
+                f"{argument} holds an array or scalar of {item.dtype}; give {taken}, so that "
+                "nothing is converted unseen"
+            )
+    elif isinstance(item, int | float | complex):
+        own = int if kind is np.integer else float
+        if not isinstance(item, own) or isinstance(item, bool):
+            raise TypeError(
+                f"{argument} holds the {type(item).__name__} {item!r}; give {taken}, so that "
+                "nothing is converted unseen"
+            )
 
 
 def _is_torch_tensor(x: object) -> bool:

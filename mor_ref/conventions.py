@@ -7,7 +7,7 @@ codes from it.
 """
 
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from mor_ref.arguments import known_name
 from mor_ref.format import Format
@@ -56,7 +56,9 @@ def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Ro
 
 def special_cases(overflow: str | None = None, nan: str | None = None) -> SpecialCases:
     """The record of this reference's own rules; None stands for the default."""
-    return SpecialCases(
-        overflow=cast("Overflow", known_name("overflow", overflow or "satfinite", OVERFLOWS)),
-        nan=cast("Nan", known_name("nan", nan or "canonical", NANS)),
-    )
+    given: dict[str, Any] = {}
+    if overflow is not None:
+        given["overflow"] = known_name("overflow", overflow, OVERFLOWS)
+    if nan is not None:
+        given["nan"] = known_name("nan", nan, NANS)
+    return SpecialCases(**given)

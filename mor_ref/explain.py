@@ -73,7 +73,7 @@ def explain(
         return Explanation(x, fmt, mode, code, value, *without_rounding)
     place = _place(x, fmt)
     random = None if mode != "sr" else (random_word or 0, n_random_bits or 0)
-    outcome, rule = _outcome(x, place, fmt, mode, cases, random)
+    outcome, rule = _outcome(x, place, fmt, mode, cases, random, value)
     sign = -1 if x < 0 and fmt.sign != "none" else 1
     near, far = (_neighbour(x, count * place.unit, fmt) for count in (place.below, place.below + 1))
     error = Fraction(value) - sign * abs(Fraction(x)) if math.isfinite(value) else None
@@ -138,6 +138,7 @@ def _outcome(
     mode: Rounding,
     special: SpecialCases,
     random: tuple[int, int] | None,
+    becomes: float,
 ) -> tuple[str, str]:
     """Which way it went, why, and the rule that says so."""
     negative = x < 0 and fmt.sign != "none"
@@ -150,7 +151,6 @@ def _outcome(
     else:
         up = exact.goes_up(mode, place.rest, place.whole, odd=is_odd, negative=negative)
     if (place.below + up) * place.unit > Fraction(fmt.largest):
-        becomes = fmt.value(exact.encode(x, fmt, mode, special, **_named(random)))
         where = "saturates" if math.isfinite(becomes) else "leaves the finite numbers"
         rule = "ENC-006" if special.overflow == "satfinite" else "ENC-007"
         return f"overflow: it rounds above the largest number, {fmt.largest:g}, and {where}", rule
@@ -159,10 +159,6 @@ def _outcome(
     rule = "ENC-013" if fmt.is_power_of_two else "ENC-005" if mode == "sr" else "ENC-003"
     way = "up" if up else "down"
     return f"{way} in magnitude: {_reason(place.fraction, mode, random)}", rule
-
-
-def _named(random: tuple[int, int] | None) -> dict[str, int]:
-    return {} if random is None else {"random_word": random[0], "n_random_bits": random[1]}
 
 
 def _reason(fraction: Fraction, mode: Rounding, random: tuple[int, int] | None) -> str:

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from mor_ref.catalogue import formats
+from mor_ref.cli.show import codes, console_of_some_width, split_fields
 from mor_ref.format import Format
 
-_NARROWEST = 80  # columns
 _CODES_SHOWN = 256  # of larger formats, the special codes say enough
 
 
@@ -26,12 +26,6 @@ def run(name: str | None, *, as_json: bool) -> None:
         console.print(_catalogue())
 
 
-def console_of_some_width() -> Console:
-    """A console that is never so narrow that a table loses something: lines run over instead."""
-    console = Console()
-    return console if console.width >= _NARROWEST else Console(width=_NARROWEST)
-
-
 def number(value: float | None) -> str:
     """A number as people read it: exactly, a small power of two as such."""
     if value is None:
@@ -43,11 +37,6 @@ def number(value: float | None) -> str:
     if abs(mantissa) == 0.5 and not is_short:
         return f"{'-' if value < 0 else ''}2^{exponent - 1}"
     return repr(value).removesuffix(".0")
-
-
-def codes(fmt: Format, code: int | None) -> str:
-    """A code in hexadecimal, as many digits as the format has."""
-    return "-" if code is None else f"0x{code:0{-(-fmt.bits // 4)}X}"
 
 
 def record(fmt: Format) -> dict[str, Any]:
@@ -134,15 +123,6 @@ def _bit_fields(fmt: Format) -> str:
     return split_fields(
         fmt, "S" * bool(fmt.sign_bit) + "E" * fmt.exponent_bits + "M" * fmt.mantissa_bits
     )
-
-
-def split_fields(fmt: Format, bits: str) -> str:
-    """The bits of a code, a space between its fields."""
-    if fmt.sign == "twos-complement":
-        return bits
-    sign = bool(fmt.sign_bit)
-    fields = bits[:sign], bits[sign : sign + fmt.exponent_bits], bits[sign + fmt.exponent_bits :]
-    return " ".join(field for field in fields if field)
 
 
 def _values(fmt: Format, width: int) -> Table:

@@ -106,17 +106,16 @@ class _Locator:
     def get_disambiguator(self) -> str:
         return ""
 
-    @classmethod
-    def from_function(cls, _function: Callable[..., Any], _file: str) -> "_Locator":
-        return cls(cache_directory())
-
 
 class _Implementation(CompileResultCacheImpl):
+    """Numba's, without its search for a locator, which its settings may send elsewhere."""
+
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._locator_classes = [_Locator]  # type: ignore[list-item]  # typed as of any object
-        super().__init__(function)
-        # Numba's own settings may name other locators, which look at one file.
-        self._locator = _Locator.from_function(function, "")
+        self._lineno = function.__code__.co_firstlineno
+        self._locator = _Locator(cache_directory())
+        self._filename_base = self.get_filename_base(
+            f"{function.__module__}.{function.__qualname__}", ""
+        )
 
 
 class _FilesOfNow(FunctionCache):
