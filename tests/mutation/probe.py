@@ -22,6 +22,7 @@ SMALL = [
     Format(
         "int5", exponent_bits=0, mantissa_bits=4, bias=20, specials="none", sign="twos-complement"
     ),
+    Format("tall", exponent_bits=3, mantissa_bits=2, bias=-20),
     Format("ue4m0", exponent_bits=4, mantissa_bits=0, bias=3, specials="none", sign="none"),
 ]
 BLOCK = 64

@@ -60,7 +60,8 @@ class Mutant:
         self.line = mutation.start_pos[0]
         self.operator = mutation.operator_name.removeprefix("core/")
         self.survived = outcome.test_outcome == TestOutcome.SURVIVED
-        changed = [line for line in outcome.diff.splitlines() if line[:1] in "+-"][2:]
+        diff = outcome.diff.splitlines()
+        changed = [line for line in diff if line[:1] in "+-" and line[:3] not in ("+++", "---")]
         self.before, self.after = (
             " ".join(line[1:].strip() for line in changed if line[0] == side) for side in "-+"
         )
