@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mor_ref
-from mor_ref.engine.parallel import available_threads, for_each_part
+from mor_ref.engine.parallel import available_threads, for_each_slice
 
 X = np.linspace(-500, 500, 60, dtype=np.float32).reshape(3, 4, 5)
 CODES = mor_ref.encode(X, "e4m3")
@@ -327,7 +327,7 @@ def test_a_failure_in_any_thread_is_raised():
                 raise MemoryError(part.start)
 
         with pytest.raises(MemoryError, match=str(failing << 20)):
-            for_each_part(work, 4 << 20, 2)
+            for_each_slice(work, 4 << 20, 2)
 
 
 def test_callers_may_be_threads_themselves():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Bits, Numbers, RandomWords
 from mor_ref.conventions import Rounding, SpecialCases
 from mor_ref.engine import decoding, encoding
-from mor_ref.engine.parallel import for_each_part, thread_count
+from mor_ref.engine.parallel import for_each_slice, thread_count
 from mor_ref.engine.targets import (
     BINARY32,
     BINARY64,
@@ -42,7 +42,7 @@ def encode_into(
         for bits, where in _as_source_words(numbers, part):
             loop(bits, codes[where], where)
 
-    for_each_part(encode_part, codes.size, thread_count(threads, codes.size))
+    for_each_slice(encode_part, codes.size, thread_count(threads, codes.size))
 
 
 def _loop_for(

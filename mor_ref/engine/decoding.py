@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.engine.intrinsics import shift_left, shift_right, use_full_vectors
+from mor_ref.engine.intrinsics import bits_of, shift_left, shift_right, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.format import Format
 
@@ -47,7 +47,7 @@ def product_bits(significand, unit):
     """The binary32 bits of significand * 2^unit, which is a binary32 number."""
     # The conversion is exact, and no result below the normal numbers meets the processor's
     # arithmetic, which another library may have told to flush them.
-    normalised = np.float32(significand).view(_U)
+    normalised = bits_of(np.float32(_I(significand)))
     field = _I(_I(shift_right(normalised, _U(23))) + _I(unit))
     normal = _U(normalised + _U(unit << _U(23)))
     subnormal = shift_left(significand, _U(min(_U(unit + _U(149)), _U(31))))
@@ -60,8 +60,8 @@ def decoded(code, layout):
     """DEC-001 to DEC-003: the binary32 bits of a code; every NaN becomes 0x7FFFFFFF."""
     negative = _U(code & layout.sign_bit) != _U(0)
     magnitude = _U(code & ~layout.sign_bit)
-    if negative and layout.twos_complement_count != _U(0):
-        magnitude = _U(layout.twos_complement_count - code)
+    is_complement = negative & (layout.twos_complement_count != _U(0))
+    magnitude = _U(layout.twos_complement_count - code) if is_complement else magnitude
     field = shift_right(magnitude, layout.mantissa_bits)
     hidden = shift_left(_U(1), layout.mantissa_bits)
     significand = _U(magnitude & _U(hidden - _U(1)))
@@ -70,7 +70,7 @@ def decoded(code, layout):
     bits = product_bits(significand, unit)
     bits = _U(0x7F800000) if magnitude == layout.infinity_magnitude else bits
     bits = _U(bits | _U(0x80000000)) if negative else bits
-    is_nan = magnitude >= layout.first_nan_magnitude or code == layout.nan_code
+    is_nan = (magnitude >= layout.first_nan_magnitude) | (code == layout.nan_code)
     return _U(0x7FFFFFFF) if is_nan else bits
 
 

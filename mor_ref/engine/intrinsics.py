@@ -49,6 +49,26 @@ def widen(typing_context, value, word):
 
 
 @intrinsic
+def float_of(typing_context, bits):
+    """The binary32 number of these bits."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(bits), codegen
+
+
+@intrinsic
+def bits_of(typing_context, number):
+    """The bits of a binary32 number."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.IntType(32))
+
+    return types.uint32(number), codegen
+
+
+@intrinsic
 def prefetch_block(typing_context, array, index):
     """Ask for the memory of the 64 elements from array[index], which may lie beyond the end."""
 

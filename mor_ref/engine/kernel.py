@@ -162,7 +162,8 @@ class _KernelCache(_Cache):
             return  # there is no home, and so there is nothing
 
 
-step = numba.njit
+# Under the error model "numpy" a division by zero is what IEEE 754 has it, and no exception.
+step = numba.njit(error_model="numpy")
 """A scalar step of a rule; it is compiled into the kernels that call it."""
 
 
@@ -173,6 +174,6 @@ def kernel(function: Callable[..., Any]) -> Any:
             "NUMBA_DISABLE_JIT is set, but the engine's kernels only run compiled; unset it, or "
             "use mor_ref.exact, which is plain Python"
         )
-    dispatcher: Any = numba.njit(nogil=True)(function)
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
     dispatcher._cache = _KernelCache(function)
     return dispatcher

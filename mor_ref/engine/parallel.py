@@ -6,13 +6,16 @@ the bits are the same for any number of threads.
 
 import os
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from mor_ref.arguments import whole_number
 
+Item = TypeVar("Item")
+
 _WORTH_A_THREAD = 1 << 18  # elements
-_PART = 1 << 20  # elements: enough parts that no thread waits long for the slowest
+_SLICE = 1 << 20  # elements: enough slices that no thread waits long for the slowest
 
 
 def available_threads() -> int:
@@ -30,22 +33,30 @@ def thread_count(threads: int | None, size: int) -> int:
     return whole_number("threads", threads, 1, most)
 
 
-def for_each_part(work: Callable[[slice], None], size: int, threads: int) -> None:
-    """Call `work` with slices that cover range(size), in so many threads, this one among them."""
+def for_each_slice(work: Callable[[slice], None], size: int, threads: int) -> None:
+    """Call `work` with slices that cover range(size)."""
+    step = max(size, 1) if threads == 1 else _SLICE
+    slices = (slice(start, min(start + step, size)) for start in range(0, size, step))
+    for_each(work, slices, threads)
+
+
+def for_each(work: Callable[[Item], None], items: Iterable[Item], threads: int) -> None:
+    """Call `work` with each item, in so many threads, this one among them."""
     if threads == 1:
-        work(slice(0, size))
+        for item in items:
+            work(item)
         return
-    starts = queue.SimpleQueue[int]()
-    for start in range(0, size, _PART):
-        starts.put(start)
+    waiting = queue.SimpleQueue[Item]()
+    for item in items:
+        waiting.put(item)
 
     def work_off() -> None:
         while True:
             try:
-                start = starts.get_nowait()
+                item = waiting.get_nowait()
             except queue.Empty:
                 return
-            work(slice(start, min(start + _PART, size)))
+            work(item)
 
     with ThreadPoolExecutor(max_workers=threads - 1) as pool:
         others = [pool.submit(work_off) for _ in range(threads - 1)]

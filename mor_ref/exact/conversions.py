@@ -1,11 +1,7 @@
-"""Encoding and decoding in integers, step by step as the specification has them.
-
-This is the voice to read when in doubt, and the one that expected values come from. It is slow on
-purpose: no NumPy, no tables, no bit tricks. An input is a Python float, which every binary16,
-bfloat16, binary32 and binary64 number is without rounding.
-"""
+"""Encoding and decoding."""
 
 import math
+from fractions import Fraction
 
 from mor_ref.catalogue import formats
 from mor_ref.conventions import Rounding, SpecialCases, rounding_for
@@ -61,13 +57,14 @@ def decode(code: int, fmt: Format) -> int:
     return encode(fmt.value(code), formats["f32"], special=SpecialCases(overflow="ieee"))
 
 
-def floor_log2(magnitude: float) -> int:
+def floor_log2(magnitude: float | Fraction) -> int:
     """The exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
-    numerator, denominator = magnitude.as_integer_ratio()  # the denominator is a power of two
-    return numerator.bit_length() - denominator.bit_length()
+    numerator, denominator = magnitude.as_integer_ratio()
+    exponent = numerator.bit_length() - denominator.bit_length()
+    return exponent if Fraction(magnitude) >= Fraction(2) ** exponent else exponent - 1
 
 
-def in_units_of(unit: int, magnitude: float) -> tuple[int, int, int]:
+def in_units_of(unit: int, magnitude: float | Fraction) -> tuple[int, int, int]:
     """`magnitude` as below + rest / whole units of 2^unit, with rest < whole."""
     numerator, denominator = magnitude.as_integer_ratio()
     whole = denominator << max(unit, 0)

@@ -1,0 +1,42 @@
+"""The chapter on error sums: the error of a number, and what a block has of them."""
+
+import numpy as np
+
+from mor_ref.engine.intrinsics import bits_of, float_of
+from mor_ref.engine.kernel import step
+
+_U = np.uint32
+_W = np.uint64
+_F = np.float32
+_MAGNITUDE = _U(0x7FFFFFFF)
+_INFINITY = _U(0x7F800000)
+_ONE = _U(0x3F800000)
+_BELOW_LOST = _U(0x00008000)  # from what bfloat16 rounds to infinity up to infinity
+_NONFINITE = _U(1 << 16)  # in a count that holds the non-zero elements below
+
+
+@step
+def error_of(bits, y):
+    """ERR-001 to ERR-003: u, and a count of one if it counts or if it is lost; y is a magnitude."""
+    magnitude = _U(bits & _MAGNITUDE)
+    x = float_of(magnitude)
+    d = _F(abs(_F(x - y)))
+    r = _F(d / x)
+    r = r if r < _F(1) else _F(1)
+    u = _U(bits_of(_F(_F(1) + r)) - _ONE)
+    counts = _U(_U(magnitude - _U(1)) < _U(_INFINITY - _U(1)))
+    is_lost = _U(max(magnitude, _U(bits_of(y) + _BELOW_LOST)) >= _INFINITY)
+    return _U(u & _U(_U(0) - counts)), _U(counts | _U(is_lost * _NONFINITE))
+
+
+@step
+def add_errors(sums, counts, entry):
+    """ERR-004: what some columns have, added to what their block has."""
+    total, nonzero, nonfinite = _W(0), _W(0), _W(0)
+    for k in range(sums.size):
+        total += _W(sums[k])
+        nonzero += _W(_U(counts[k] & _U(_NONFINITE - _U(1))))
+        nonfinite += _W(_U(counts[k] >> _U(16)))
+    entry[0] += total
+    entry[1] += nonzero
+    entry[2] += nonfinite

@@ -1,0 +1,81 @@
+"""Rounding to nearest by one addition: how scaled numbers become codes, and what these stand for.
+
+To a magnitude v of exponent p, add 2^(p - M + 23): binary32 then keeps just the M bits of the
+fraction that the format has, rounds to nearest even itself, and shows the count of units in its
+low bits. The codes are those of the chapter on encoding under rne, satfinite and canonical.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mor_ref.engine.intrinsics import bits_of, float_of, shift_right, sign_mask
+from mor_ref.engine.kernel import step
+from mor_ref.format import Format
+
+_U = np.uint32
+_F = np.float32
+_INFINITY = _U(0x7F800000)
+_ALL = _U(0xFFFF_FFFF)
+
+
+class Grid(NamedTuple):
+    """The numbers of a format, for magnitudes in binary32."""
+
+    largest: Any
+    smallest_field: Any  # exponent of the smallest normal number, as a field in place
+    distance: Any  # from the field of p to that of 2^(p - M + 23)
+    dropped_bits: Any
+    sign_bit: Any
+    small_sign_bit: Any  # where a number other than zero has become zero
+    zero_sign_bit: Any
+    twos_complement: Any  # all ones, or 0
+    code_mask: Any
+    nan_code: Any
+
+
+def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
+    """The row of a format; some quantizers give -0 the code 0, though the format has a -0."""
+    dropped = 23 - fmt.mantissa_bits
+    has_negative_zero = fmt.sign == "sign-magnitude" and fmt.specials != "fnuz"
+    is_integer = fmt.sign == "twos-complement"
+    nan_code = fmt.largest_code if fmt.canonical_nan_code is None else fmt.canonical_nan_code
+    numbers = {
+        "smallest_field": (fmt.smallest_exponent + 127) << 23,
+        "distance": dropped << 23,
+        "dropped_bits": dropped,
+        "sign_bit": fmt.sign_bit,
+        "small_sign_bit": fmt.sign_bit if has_negative_zero else 0,
+        "zero_sign_bit": fmt.sign_bit if has_negative_zero and not drops_sign_of_zero else 0,
+        "twos_complement": int(_ALL) if is_integer else 0,
+        "code_mask": fmt.code_count - 1,
+        "nan_code": 0 if is_integer else nan_code,
+    }
+    return Grid(largest=_F(fmt.largest), **{name: _U(n) for name, n in numbers.items()})
+
+
+@step
+def nearest(magnitude, grid):
+    """The code of a magnitude without its sign, and the number that it stands for.
+
+    Saturation comes first, for nothing above the largest number rounds to anything else (where
+    scales are as in THM-001, only infinities are far above it); a NaN counts as above it.
+    """
+    v = magnitude if magnitude < grid.largest else grid.largest
+    field = max(_U(bits_of(v) & _INFINITY), grid.smallest_field)  # ENC-002
+    power = _U(field + grid.distance)
+    shifted = _F(v + float_of(power))  # ENC-003
+    units = _U(bits_of(shifted) - power)
+    code = _U(units + shift_right(_U(field - grid.smallest_field), grid.dropped_bits))  # ENC-004
+    return code, _F(shifted - float_of(power))
+
+
+@step
+def with_sign(code, scaled, bits, grid):
+    """The code with the sign of these bits, or that of NaN (ENC-009, ENC-011)."""
+    sign = sign_mask(bits)
+    small_sign_bit = grid.small_sign_bit if scaled != _F(0) else grid.zero_sign_bit
+    sign_bit = grid.sign_bit if code != _U(0) else small_sign_bit
+    flip = _U(sign & grid.twos_complement)
+    signed = _U(_U(_U(_U(code ^ flip) - flip) & grid.code_mask) | _U(sign & sign_bit))
+    return signed if scaled == scaled else grid.nan_code

@@ -1,0 +1,285 @@
+"""The chapter on NVFP4: global scales, the scales of tiles by profile, and 4 over 6."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import Numbers
+from mor_ref.block_recipes import Nvfp4Profile
+from mor_ref.catalogue import formats
+from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors, widen
+from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.nearest import Grid, grid_of, nearest
+from mor_ref.engine.parts import Part, Sides, for_each_part, words_of
+from mor_ref.engine.scaling import extremes
+from mor_ref.engine.strips import TileScales
+from mor_ref.partition import Partition
+
+_U = np.uint32
+_F = np.float32
+_E4M3 = formats["e4m3"]
+_E2M1 = formats["e2m1"]
+_FLT_MAX = np.finfo(np.float32).max
+_ONE = _F(1)
+_SIX = _F(6)
+_SIXTH = _F(1) / _F(6)
+_LEAST_TORCHAO = _F(2.0**-6)
+_LEAST_MODELOPT = _F(2.0**-9)
+_LARGEST_SCALE = _F(448)
+_LEAST_AMAX = _F(2.0**-126)
+_ZERO_SCALE = _F(0.125)
+_NAN_CODE = np.uint8(0x7F)
+
+
+class GlobalScales(NamedTuple):
+    """The binary32 scales of the tensor, or of its rows: for numbers, and for codes."""
+
+    encode: NDArray[np.float32]
+    decode: NDArray[np.float32]
+
+
+class Nvfp4Scales(NamedTuple):
+    """The stored scales of the tiles, and all scales as the loops take them."""
+
+    code: NDArray[np.uint8]
+    overall: GlobalScales
+    tiles: TileScales
+
+
+# ---------------------------------------------------------------------- scalar steps
+
+
+@step
+def stored(s, e4m3):
+    """The e4m3 code of a scale that is not negative, and what it stands for."""
+    code, value = nearest(s, e4m3)
+    return (np.uint8(code), value) if s == s else (_NAN_CODE, s)
+
+
+@step
+def te_scale(s, s_dec, e4m3):
+    """NVF-004: code, encode and decode scale of a tile whose scale rounds from s."""
+    code, value = stored(s, e4m3)
+    decode = _F(value * s_dec)
+    encode = _F(_ONE / decode)
+    return code, encode if encode < _FLT_MAX else _FLT_MAX, decode
+
+
+@step
+def clamped(s, lowest, highest):
+    """s, but no less and no more; NaN stays."""
+    at_least = lowest if s < lowest else s
+    return highest if at_least > highest else at_least
+
+
+# ---------------------------------------------------------------------- loops over tiles
+
+
+@kernel
+def te_scales(bamax, s_enc, s_dec, e4m3, codes, encode, decode):
+    """NVF-004."""
+    use_full_vectors()
+    factor = _F(s_enc * _SIXTH)
+    for i in range(bamax.size):
+        code, enc, dec = te_scale(_F(bamax[i] * factor), s_dec, e4m3)
+        codes[i], encode[i], decode[i] = code, bits_of(enc), bits_of(dec)
+
+
+@kernel
+def te_2_13_scales(bamax, s_enc, s_dec, e4m3, codes, encode, decode):
+    """NVF-005."""
+    use_full_vectors()
+    for i in range(bamax.size):
+        code, enc, dec = te_scale(_F(_F(bamax[i] / _SIX) * s_enc), s_dec, e4m3)
+        codes[i], encode[i], decode[i] = code, bits_of(enc), bits_of(dec)
+
+
+@kernel
+def torchao_scales(bamax, g_reciprocal, g, e4m3, codes, encode, decode):
+    """NVF-007."""
+    for i in range(bamax.size):
+        s = _F(_F(bamax[i] / _SIX) / g)
+        code, value = stored(clamped(s, _LEAST_TORCHAO, _LARGEST_SCALE), e4m3)
+        codes[i] = code
+        encode[i], decode[i] = bits_of(_F(g_reciprocal / value)), bits_of(_F(g * value))
+
+
+@kernel
+def modelopt_scales(bamax, _g_reciprocal, g, e4m3, codes, _encode, decode):
+    """NVF-008."""
+    for i in range(bamax.size):
+        s = _F(bamax[i] / _F(_SIX * g))
+        s = _ONE if s == _F(0) else s
+        code, value = stored(clamped(s, _LEAST_MODELOPT, _LARGEST_SCALE), e4m3)
+        codes[i], decode[i] = code, bits_of(_F(value * g))
+
+
+@kernel
+def compressed_tensors_scales(bamax, g, _g_reciprocal, e4m3, codes, _encode, decode):
+    """NVF-009."""
+    for i in range(bamax.size):
+        code, value = stored(_F(g * _F(bamax[i] / _SIX)), e4m3)
+        if code == np.uint8(0):
+            code, value = stored(_ZERO_SCALE, e4m3)
+        codes[i], decode[i] = code, bits_of(_F(value / g))
+
+
+# ---------------------------------------------------------------------- 4 over 6
+
+
+@step
+def element_error(bits, encode, stored_scale, amax, aim, grid):
+    """NVF-006: how far a number is from what its code stands for, in the order of the kernels."""
+    magnitude = float_of(_U(bits & _U(0x7FFFFFFF)))
+    _, value = nearest(_F(magnitude * encode), grid)
+    value = value if magnitude == magnitude else grid.largest
+    restored = _F(_F(_F(value * stored_scale) * amax) / aim)
+    x = float_of(bits)
+    # A NaN's code is positive; for numbers the sign of the difference does not matter.
+    return _F(restored - magnitude) if magnitude == magnitude else _F(restored - x)
+
+
+@step
+def tile_error(
+    x, start, stride, height, width, encode, stored_scale, amax, aim, grid, squared, rows
+):
+    """NVF-006: row by row from the left, then the rows of a tile of sixteen in halves."""
+    rows[:] = _F(0)
+    for i in range(height):
+        for j in range(width):
+            bits = widen(x[start + i * stride + j], _U)
+            e = element_error(bits, encode, stored_scale, amax, aim, grid)
+            rows[i] = _F(rows[i] + (_F(e * e) if squared else abs(e)))
+    half = 8
+    while half > 0:
+        for i in range(half):
+            rows[i] = _F(rows[i] + rows[i + half])
+        half //= 2
+    return rows[0]
+
+
+@kernel
+def four_over_six(
+    x, place, part, tile, bamax, amax, aim, s_enc, s_dec, e4m3, grid, squared, codes, encode, decode
+):
+    """NVF-006: the scale of each tile of a part, under which its largest becomes 6 or 4."""
+    rows = np.empty(16, _F)
+    for top in range(part.top, part.bottom, tile.rows):
+        for left in range(part.left, part.right, tile.columns):
+            i, j = top // tile.rows, left // tile.columns
+            height = min(tile.rows, part.bottom - top)
+            width = min(tile.columns, part.right - left)
+            start = (top - place.top) * place.stride + left - place.left
+            base = _F(_F(float_of(bamax[i, j]) / _SIX) * s_enc)
+            six, enc6, dec6 = te_scale(base, s_dec, e4m3)
+            four, enc4, dec4 = te_scale(_F(_F(1.5) * base), s_dec, e4m3)
+            value6, value4 = stored(base, e4m3)[1], stored(_F(_F(1.5) * base), e4m3)[1]
+            error6 = tile_error(
+                x, start, place.stride, height, width, enc6, value6, amax, aim, grid, squared, rows
+            )
+            error4 = tile_error(
+                x, start, place.stride, height, width, enc4, value4, amax, aim, grid, squared, rows
+            )
+            is_four = error4 < error6
+            codes[i, j] = four if is_four else six
+            encode[i, j] = bits_of(enc4 if is_four else enc6)
+            decode[i, j] = bits_of(dec4 if is_four else dec6)
+
+
+# ---------------------------------------------------------------------- whole tensors
+
+_LOOPS = {
+    "te": te_scales,
+    "te_2_13": te_2_13_scales,
+    "torchao": torchao_scales,
+    "modelopt": modelopt_scales,
+    "compressed_tensors": compressed_tensors_scales,
+}
+
+
+def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalScales:
+    """NVF-003, and NVF-007 to NVF-009 for the profiles of other libraries."""
+    aim = _F(profile.range)
+    with np.errstate(all="ignore"):
+        if profile.rule in ("torchao", "modelopt"):
+            g = np.divide(amax, aim)
+            return GlobalScales(np.divide(_ONE, g), g)
+        if profile.rule == "compressed_tensors":
+            g = np.multiply(np.divide(_ONE, np.maximum(amax, _LEAST_AMAX)), aim)
+            g[~np.isfinite(g)] = _ONE
+            return GlobalScales(g, np.divide(_ONE, g))
+        s_enc = np.minimum(np.divide(aim, amax), _FLT_MAX)
+        s_enc[(amax == 0) | (s_enc == 0)] = _ONE
+        return GlobalScales(s_enc, np.divide(_ONE, s_enc))
+
+
+def nvfp4_scales(
+    numbers: Numbers, profile: Nvfp4Profile, tiles: Partition, threads: int | None
+) -> Nvfp4Scales:
+    """The scales of a tensor; the blocks of `tiles` are the tiles."""
+    bamax = extremes(numbers, tiles, threads, "not nan").amax
+    if profile.per_row:
+        amax = bamax.max(axis=1, initial=0)
+    else:
+        amax = np.array([bamax.max(initial=0)], np.uint32)
+    overall = global_scales(profile, amax.view(np.float32))
+    codes = np.empty(bamax.shape, np.uint8)
+    encode, decode = np.empty_like(bamax), np.empty_like(bamax)
+    if profile.rule in _LOOPS:
+        _fill(profile, bamax, overall, (codes, encode, decode))
+    else:
+        _choose(numbers, profile, tiles, bamax, overall, (codes, encode, decode), threads)
+    scales = TileScales(Sides(*tiles.block), None if profile.divides else encode, decode)
+    return Nvfp4Scales(codes, overall, scales)
+
+
+Found = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]
+
+
+def _fill(
+    profile: Nvfp4Profile, bamax: NDArray[np.uint32], overall: GlobalScales, found: Found
+) -> None:
+    """The scales that follow from the largest magnitude of a tile alone."""
+    loop, e4m3 = _LOOPS[profile.rule], grid_of(_E4M3)
+    stripes = bamax.shape[0] if profile.per_row else 1
+    for k in range(stripes):
+        rows = slice(k, k + 1) if profile.per_row else slice(None)
+        room = (array[rows].reshape(-1) for array in found)
+        largest = bamax[rows].reshape(-1).view(np.float32)
+        loop(largest, overall.encode[k], overall.decode[k], e4m3, *room)
+
+
+def _choose(
+    numbers: Numbers,
+    profile: Nvfp4Profile,
+    tiles: Partition,
+    bamax: NDArray[np.uint32],
+    overall: GlobalScales,
+    found: Found,
+    threads: int | None,
+) -> None:
+    """The scales that depend on every element of a tile."""
+    amax = bamax.max(initial=0).astype(np.uint32).view(np.float32)
+    grids: tuple[Grid, Grid] = grid_of(_E4M3), grid_of(_E2M1)
+    squared = profile.rule == "4over6_mse"
+    tile = Sides(*tiles.block)
+
+    def choose(part: Part) -> None:
+        words = words_of(numbers, tiles.columns, part)
+        four_over_six(
+            words.bits,
+            words.place,
+            part,
+            tile,
+            bamax,
+            amax,
+            _F(profile.range),
+            overall.encode[0],
+            overall.decode[0],
+            *grids,
+            squared,
+            *found,
+        )
+
+    for_each_part(choose, tiles.rows, tiles.columns, threads)

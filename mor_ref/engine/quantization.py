@@ -1,0 +1,172 @@
+"""The chapter on quantization: one loop over rows for blocks of every shape.
+
+What is summed for a block is gathered for each column first.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import Bits, Numbers
+from mor_ref.engine.dequantization import restored
+from mor_ref.engine.errors import add_errors, error_of
+from mor_ref.engine.intrinsics import (
+    bits_of,
+    float_of,
+    use_full_vectors,
+    widen,
+)
+from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.nearest import grid_of, nearest, with_sign
+from mor_ref.engine.parts import Gathered, Part, Sides, for_each_part, row_bounds, words_of
+from mor_ref.engine.strips import STRIP, TileScales, entry, segment, spread, strip_of
+from mor_ref.format import Format
+from mor_ref.partition import Partition
+
+_U = np.uint32
+_F = np.float32
+_MAGNITUDE = _U(0x7FFFFFFF)
+
+
+# ---------------------------------------------------------------------- scalar steps
+
+
+@step
+def quantized(bits, scaled, grid):
+    """QNT-001: the code of a number, given its scaled magnitude, and the magnitude of the code."""
+    code, value = nearest(scaled, grid)
+    return with_sign(code, scaled, bits, grid), value
+
+
+@step
+def scaled_by(x, encode_scale, decode_scale, i):
+    """QNT-001, the first half: by the scale of a column, dividing where none multiplies."""
+    if encode_scale is None:
+        scaled = _F(x / entry(decode_scale, i))
+    else:
+        scaled = _F(x * entry(encode_scale, i))
+    return scaled
+
+
+@step
+def as_bf16(magnitude):
+    """QNT-003: the bfloat16 code of a positive number that is not NaN, as binary32 bits."""
+    is_odd = _U(_U(magnitude >> _U(16)) & _U(1))
+    return _U(_U(_U(magnitude + _U(0x7FFF)) + is_odd) >> _U(16))
+
+
+@step
+def sign_of_bf16(bits):
+    """The sign bit where bfloat16 has it."""
+    return _U(_U(bits >> _U(16)) & _U(0x8000))
+
+
+@step
+def quantize_row(x, strip, grid, codes, out, sums, counts):
+    """One row of a strip; there is a scale for each column.
+
+    Where there is no scale to multiply by, the other divides.
+    """
+    use_full_vectors()
+    for i in range(x.size):
+        bits = widen(x[i], _U)
+        scaled = scaled_by(float_of(_U(bits & _MAGNITUDE)), strip.encode, strip.decode, i)
+        code, value = quantized(bits, scaled, grid)
+        codes[i] = code
+        y = restored(value, strip.encode, strip.decode, i)
+        u, count = error_of(bits, y)
+        sums[i] = _U(sums[i] + u)
+        counts[i] = _U(counts[i] + count)
+        if out is not None:
+            out[i] = _U(as_bf16(bits_of(y)) | sign_of_bf16(bits))
+
+
+# ---------------------------------------------------------------------- loops
+
+
+@kernel
+def quantize_part(
+    x,
+    place,
+    part,
+    tile_bounds,
+    block_bounds,
+    columns,
+    block,
+    scales,
+    strip,
+    grid,
+    codes,
+    out,
+    errors,
+):
+    """The codes of a part, the bfloat16 of what they stand for, and the error sums of its blocks.
+
+    Scales are of tiles, error sums of blocks; `codes` and `out` are the whole tensor's.
+    """
+    use_full_vectors()
+    sums, counts = np.empty(STRIP, _U), np.empty(STRIP, _U)
+    for left in range(part.left, part.right, STRIP):
+        right = min(left + STRIP, part.right)
+        width = right - left
+        piece = 0
+        for k in range(block_bounds.size - 1):
+            sums[:width] = 0
+            counts[:width] = 0
+            for row in range(block_bounds[k], block_bounds[k + 1]):
+                if row == tile_bounds[piece]:
+                    piece += 1
+                    spread(scales.encode, row, left, right, scales.tile, strip.encode)
+                    spread(scales.decode, row, left, right, scales.tile, strip.decode)
+                start = (row - place.top) * place.stride + left - place.left
+                at = row * columns + left
+                numbers, found = x[start : start + width], codes[at : at + width]
+                quantize_row(numbers, strip, grid, found, strip_of(out, at, width), sums, counts)
+            i = block_bounds[k] // block.rows - part.top // block.rows
+            for column in range(left // block.columns, (right - 1) // block.columns + 1):
+                first, last = segment(column, block, left, right)
+                j = column - part.left // block.columns
+                add_errors(sums[first:last], counts[first:last], errors[i, j])
+
+
+# ---------------------------------------------------------------------- whole tensors
+
+
+def quantize(
+    numbers: Numbers,
+    fmt: Format,
+    scales: TileScales,
+    partition: Partition,
+    out: Bits | None,
+    threads: int | None,
+    *,
+    drops_sign_of_zero: bool = False,
+) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
+    """The codes, and sum, nonzero and nonfinite for each block; `out` takes bfloat16 codes."""
+    columns = partition.columns
+    codes = np.empty(numbers.bits.size, np.uint8)
+    errors = Gathered(partition, np.uint64, 0, np.add, 3)
+    grid = grid_of(fmt, drops_sign_of_zero=drops_sign_of_zero)
+    block = Sides(*partition.block)
+
+    def quantize_one(part: Part) -> None:
+        words = words_of(numbers, columns, part)
+        found = errors.room_for(part)
+        quantize_part(
+            words.bits,
+            words.place,
+            part,
+            row_bounds(part, scales.tile.rows),
+            row_bounds(part, block.rows),
+            columns,
+            block,
+            scales,
+            scales.room_for_strip(),
+            grid,
+            codes,
+            out,
+            found,
+        )
+        errors.add(part, found)
+
+    for_each_part(quantize_one, partition.rows, columns, threads)
+    return codes, errors.blocks

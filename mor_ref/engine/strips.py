@@ -1,0 +1,71 @@
+"""Strips of rows: what the columns of a strip have of the tiles and blocks that they lie in.
+
+A loop over the columns of one row fills the processor's vectors whether a tile is one column wide
+or as wide as the tensor: the scale of each column is written out first.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.engine.intrinsics import float_of
+from mor_ref.engine.kernel import step
+from mor_ref.engine.parts import Sides
+
+_F = np.float32
+STRIP = 2048  # columns: what is gathered of each stays in the first level cache
+
+
+class TileScales(NamedTuple):
+    """What the numbers of a tile are multiplied by, and what the values of their codes are.
+
+    As binary32 bits. Where one is None, the other divides in its place.
+    """
+
+    tile: Sides
+    encode: NDArray[np.uint32] | None
+    decode: NDArray[np.uint32] | None
+
+    def room_for_strip(self) -> "Strip":
+        """Room for the scales of each column of a strip."""
+        return Strip(*(None if s is None else np.empty(STRIP, _F) for s in self[1:]))
+
+
+class Strip(NamedTuple):
+    """The scales of the columns of a strip, as numbers."""
+
+    encode: NDArray[np.float32] | None
+    decode: NDArray[np.float32] | None
+
+
+@step
+def segment(column, block, left, right):
+    """Where in the strip from left to right the columns of a block begin and end."""
+    first = max(column * block.columns, left) - left
+    return first, min((column + 1) * block.columns, right) - left
+
+
+@step
+def strip_of(out, at, width):
+    """A strip of a row, if there is room for one at all."""
+    return None if out is None else out[at : at + width]
+
+
+@step
+def entry(scale, i):
+    """An entry of what may be None: Numba wants a type for branches that are never taken."""
+    if scale is None:
+        found = _F(1)
+    else:
+        found = scale[i]
+    return found
+
+
+@step
+def spread(scales, row, left, right, tile, found):
+    """The scale of each column of a strip of that row."""
+    if scales is not None:
+        for column in range(left // tile.columns, (right - 1) // tile.columns + 1):
+            first, last = segment(column, tile, left, right)
+            found[first:last] = float_of(scales[row // tile.rows, column])

@@ -1,0 +1,73 @@
+"""Binary32 arithmetic: every operation exactly, then rounded once (RN32 in the specification)."""
+
+import math
+from fractions import Fraction
+
+from mor_ref.exact.conversions import floor_log2, goes_up, in_units_of
+
+FLT_MAX = math.ldexp(2**24 - 1, 104)
+_SMALLEST_UNIT = -149  # of the subnormal numbers
+
+
+def rn32(value: Fraction) -> float:
+    """A rational number rounded to binary32, to nearest, ties to even; zero is positive."""
+    if value == 0:
+        return 0.0
+    magnitude = abs(value)
+    unit = max(floor_log2(magnitude) - 23, _SMALLEST_UNIT)
+    rounded = round_to_unit(magnitude, unit)
+    nearest = math.inf if rounded > Fraction(FLT_MAX) else float(rounded)
+    return math.copysign(nearest, value.numerator)
+
+
+def rn32_of_binary64(x: float) -> float:
+    """A binary64 number rounded to binary32; zeros keep their sign, NaN and infinities stay."""
+    return rn32(Fraction(x)) if math.isfinite(x) and x != 0 else x
+
+
+def round_to_unit(magnitude: Fraction, unit: int) -> Fraction:
+    """The multiple of 2^unit next to a positive number, ties to the even one."""
+    below, rest, whole = in_units_of(unit, magnitude)
+    up = goes_up("rne", rest, whole, odd=below % 2 == 1, negative=False)
+    return (below + up) * Fraction(2) ** unit
+
+
+def product(a: float, b: float) -> float:
+    """RN32(a * b)."""
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a * b  # infinities and NaN need no rounding
+    result = rn32(Fraction(a) * Fraction(b))
+    return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
+
+
+def quotient(a: float, b: float) -> float:
+    """RN32(a / b)."""
+    if b == 0:
+        if a == 0 or math.isnan(a):
+            return math.nan
+        return math.copysign(math.inf, math.copysign(1, a) * math.copysign(1, b))
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a / b
+    result = rn32(Fraction(a) / Fraction(b))
+    return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
+
+
+def total(a: float, b: float) -> float:
+    """RN32(a + b); the sum of opposite numbers is +0, that of two zeros -0 if both are."""
+    if not (math.isfinite(a) and math.isfinite(b)) or (a == 0 and b == 0):
+        return a + b
+    return rn32(Fraction(a) + Fraction(b))
+
+
+def difference(a: float, b: float) -> float:
+    """RN32(a - b)."""
+    return total(a, -b)
+
+
+def bits_of(x: float) -> int:
+    """The binary32 bit pattern of a positive finite binary32 number."""
+    if x == 0:
+        return 0
+    exponent = max(floor_log2(x), -126)
+    significand = int(Fraction(x) / Fraction(2) ** (exponent - 23))
+    return ((exponent + 126) << 23) + significand  # the hidden bit adds one to the exponent

@@ -1,0 +1,75 @@
+"""MX: blocks along a row that share a power of two, under four rules."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mor_ref.block_recipes import ScaleRule
+from mor_ref.catalogue import formats
+from mor_ref.exact.arithmetic import product, quotient
+from mor_ref.exact.conversions import encode, floor_log2, in_units_of
+from mor_ref.exact.quantization import Element, Rows, cells
+from mor_ref.format import Format
+
+_E8M0 = formats["e8m0"]
+_NAN_CODE = 0xFF
+_LARGEST_CODE = 254
+_EXPONENT_OF_INFINITY = 128
+
+
+@dataclass(frozen=True)
+class Mx:
+    """A tensor in MX. `scale` has the e8m0 code of each block, keyed by its place in the grid."""
+
+    elements: list[list[Element]]
+    scale: dict[tuple[int, int], int]
+
+
+def mx(x: Rows, fmt: Format, rule: ScaleRule, block: int) -> Mx:
+    """A tensor in MX."""
+    rows, columns = len(x), len(x[0]) if x else 0
+    elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
+    scale = {}
+    for place, members in cells(rows, columns, (1, block)).items():
+        scale[place] = scale_code([x[i][j] for i, j in members], fmt, rule)
+        for i, j in members:
+            elements[i][j] = quantize_element(x[i][j], scale[place], fmt)
+    return Mx(elements, scale)
+
+
+def scale_code(numbers: list[float], fmt: Format, rule: ScaleRule) -> int:
+    """The e8m0 code of a block (MXS-002 to MXS-006)."""
+    if any(math.isnan(v) for v in numbers):
+        return _NAN_CODE
+    amax = max((abs(v) for v in numbers), default=0.0)
+    if amax == 0:
+        return 0
+    if rule == "rceil":  # MXS-006
+        return encode(quotient(amax, fmt.largest), _E8M0, "rtp")
+    exponent = shared_exponent(amax, fmt, rule) - floor_log2(fmt.largest)
+    return min(max(exponent + _E8M0.bias, 0), _LARGEST_CODE)
+
+
+def shared_exponent(amax: float, fmt: Format, rule: ScaleRule) -> int:
+    """The exponent that an amax counts as, under floor, ceil and even (MXS-003 to MXS-005)."""
+    if math.isinf(amax):
+        return _EXPONENT_OF_INFINITY
+    exponent = floor_log2(amax)
+    is_power_of_two = math.ldexp(1.0, exponent) == amax
+    if rule == "ceil" and not is_power_of_two:
+        return exponent + 1
+    if rule == "even":
+        width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
+        below, rest, whole = in_units_of(exponent - width, amax)
+        rounded = (below + (2 * rest >= whole)) * Fraction(2) ** (exponent - width)
+        return floor_log2(rounded)
+    return exponent
+
+
+def quantize_element(x: float, code: int, fmt: Format) -> Element:
+    """The element of a number under the scale of that code (MXS-007, MXS-008)."""
+    if code == _NAN_CODE:
+        return Element(math.nan, encode(math.nan, fmt, "rne"), math.nan)
+    xs = product(x, math.ldexp(1.0, _E8M0.bias - code))
+    element = encode(xs, fmt, "rne")
+    return Element(xs, element, product(fmt.value(element), math.ldexp(1.0, code - _E8M0.bias)))

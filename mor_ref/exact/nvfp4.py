@@ -1,0 +1,160 @@
+"""NVFP4: sixteen e2m1 elements with an e4m3 scale, a binary32 scale for all, and its profiles."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mor_ref.block_recipes import Nvfp4Profile
+from mor_ref.catalogue import formats
+from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
+from mor_ref.exact.conversions import encode
+from mor_ref.exact.quantization import Element, Rows, cells
+
+_E2M1 = formats["e2m1"]
+_E4M3 = formats["e4m3"]
+_SIXTH = quotient(1.0, 6.0)
+
+
+@dataclass(frozen=True)
+class GlobalScale:
+    """The scale of the tensor or of a row: to multiply numbers by, and to multiply codes by."""
+
+    encode: float
+    decode: float
+
+
+@dataclass(frozen=True)
+class TileScale:
+    """The stored scale of a tile, and what follows from it.
+
+    Numbers are multiplied by `encode`, or divided by `decode` if there is no `encode`; what codes
+    stand for is multiplied by `decode`.
+    """
+
+    code: int
+    encode: float | None
+    decode: float
+
+
+@dataclass(frozen=True)
+class Nvfp4:
+    """A tensor in NVFP4. Tiles are keyed by their row and column in the grid."""
+
+    elements: list[list[Element]]
+    scale: dict[tuple[int, int], TileScale]
+    global_scale: list[GlobalScale]
+
+
+def amax_of(numbers: Iterable[float]) -> float:
+    """The largest magnitude, infinities included and NaN ignored (NVF-002)."""
+    return max((abs(x) for x in numbers if not math.isnan(x)), default=0.0)
+
+
+def nvfp4(x: Rows, profile: Nvfp4Profile, tile: tuple[int, int]) -> Nvfp4:
+    """A tensor in NVFP4."""
+    rows, columns = len(x), len(x[0]) if x else 0
+    whole = amax_of(v for row in x for v in row)
+    amaxes = [amax_of(row) if profile.per_row else whole for row in x]
+    scales = [global_scale(profile, amax) for amax in amaxes]
+    elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
+    found = {}
+    for place, members in cells(rows, columns, tile).items():
+        i = members[0][0]
+        numbers = [x[i][j] for i, j in members]
+        by_row: dict[int, list[float]] = {}
+        for (row, _), number in zip(members, numbers, strict=True):
+            by_row.setdefault(row, []).append(number)
+        found[place] = tile_scale(profile, list(by_row.values()), amaxes[i], scales[i])
+        for i, j in members:
+            elements[i][j] = quantize_element(x[i][j], found[place], profile)
+    ends = scales if profile.per_row else [global_scale(profile, whole)]
+    return Nvfp4(elements, found, ends)
+
+
+def global_scale(profile: Nvfp4Profile, amax: float) -> GlobalScale:
+    """NVF-003 for the profiles of Transformer Engine; NVF-007 to NVF-009 for the others."""
+    match profile.rule:
+        case "torchao" | "modelopt":
+            g = quotient(amax, profile.range)
+            return GlobalScale(quotient(1.0, g), g)
+        case "compressed_tensors":
+            g = product(quotient(1.0, max(amax, math.ldexp(1.0, -126))), profile.range)
+            g = g if math.isfinite(g) else 1.0
+            return GlobalScale(g, quotient(1.0, g))
+        case _:
+            s_enc = min(quotient(profile.range, amax), FLT_MAX)
+            s_enc = 1.0 if amax == 0 or s_enc == 0 else s_enc
+            return GlobalScale(s_enc, quotient(1.0, s_enc))
+
+
+def tile_scale(profile: Nvfp4Profile, tile: Rows, amax: float, scale: GlobalScale) -> TileScale:
+    """The scale of a tile, whose rows are given, of a tensor (or row) of that amax."""
+    bamax = amax_of(x for row in tile for x in row)
+    match profile.rule:
+        case "te":  # NVF-004
+            s = product(bamax, product(scale.encode, _SIXTH))
+            return _te_scale(s, scale)
+        case "te_2_13":  # NVF-005
+            return _te_scale(product(quotient(bamax, 6.0), scale.encode), scale)
+        case "4over6_mae" | "4over6_mse":
+            return _four_over_six(profile, tile, bamax, amax, scale)
+        case "torchao":  # NVF-007
+            s = quotient(quotient(bamax, 6.0), scale.decode)
+            code = _e4m3(_clamp(s, math.ldexp(1.0, -6), 448.0))
+            value = _E4M3.value(code)
+            return TileScale(code, quotient(scale.encode, value), product(scale.decode, value))
+        case "modelopt":  # NVF-008
+            s = quotient(bamax, product(6.0, scale.decode))
+            code = _e4m3(_clamp(1.0 if s == 0 else s, math.ldexp(1.0, -9), 448.0))
+            return TileScale(code, None, product(_E4M3.value(code), scale.decode))
+        case "compressed_tensors":  # NVF-009
+            code = _e4m3(product(scale.encode, quotient(bamax, 6.0)))
+            code = code or _e4m3(0.125)
+            return TileScale(code, None, quotient(_E4M3.value(code), scale.encode))
+
+
+def _te_scale(s: float, scale: GlobalScale) -> TileScale:
+    code = _e4m3(s)
+    decode = product(_E4M3.value(code), scale.decode)
+    return TileScale(code, min(quotient(1.0, decode), FLT_MAX), decode)
+
+
+def _four_over_six(
+    profile: Nvfp4Profile, tile: Rows, bamax: float, amax: float, scale: GlobalScale
+) -> TileScale:
+    """NVF-006: the largest element becomes 6 or 4, whichever errs less."""
+    base = product(quotient(bamax, 6.0), scale.encode)
+    six, four = _te_scale(base, scale), _te_scale(product(1.5, base), scale)
+    error = {candidate: _error(profile, tile, candidate, amax) for candidate in (six, four)}
+    return four if error[four] < error[six] else six
+
+
+def _error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, amax: float) -> float:
+    """The error of a tile under a candidate, in binary32, left to right."""
+    rows = [0.0] * 16
+    for i, row in enumerate(tile):
+        for x in row:
+            code = quantize_element(x, candidate, profile).code
+            stored = product(_E2M1.value(code), _E4M3.value(candidate.code))
+            e = difference(quotient(product(stored, amax), profile.range), x)
+            rows[i] = total(rows[i], abs(e) if profile.rule == "4over6_mae" else product(e, e))
+    if len(tile) == 1:
+        return rows[0]
+    for half in (8, 4, 2, 1):
+        rows = [total(rows[i], rows[i + half]) for i in range(half)]
+    return rows[0]
+
+
+def quantize_element(x: float, scale: TileScale, profile: Nvfp4Profile) -> Element:
+    """The element of a number (NVF-010)."""
+    xs = quotient(x, scale.decode) if scale.encode is None else product(x, scale.encode)
+    code = 0 if xs == 0 and profile.drops_sign_of_zero else encode(xs, _E2M1, "rne")
+    return Element(xs, code, product(_E2M1.value(code), scale.decode))
+
+
+def _e4m3(s: float) -> int:
+    return encode(s, _E4M3, "rne")
+
+
+def _clamp(s: float, lowest: float, highest: float) -> float:
+    return s if math.isnan(s) else min(max(s, lowest), highest)

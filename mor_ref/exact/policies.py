@@ -1,0 +1,119 @@
+"""Acceptance and policies: which representation a unit takes, and what is written for it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mor_ref.block_recipes import PROFILES
+from mor_ref.catalogue import as_format
+from mor_ref.exact.nvfp4 import nvfp4
+from mor_ref.exact.quantization import (
+    Element,
+    ErrorSum,
+    Rows,
+    cells,
+    error_sum,
+    quantize,
+    to_bf16,
+)
+from mor_ref.exact.scaling import amax
+from mor_ref.format import Format
+from mor_ref.partition import Partition
+from mor_ref.recipes import (
+    NVFP4,
+    FitsRange,
+    MeanRelativeError,
+    Metric,
+    NotWorseThan,
+    Policy,
+    Scaling,
+    name_of,
+    scaled_format,
+)
+
+Unit = tuple[int, int]
+Bf16Of = Callable[[int, int], int]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One unit: its error sums by representation, its extremes, and the rung that it takes."""
+
+    errors: dict[str, ErrorSum]
+    amax: float
+    amin: float
+    choice: int
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A tensor under a policy. `output` holds bfloat16 codes, row by row."""
+
+    tried: dict[str, list[list[Element]]]
+    decisions: dict[Unit, Decision]
+    output: list[list[int]]
+
+
+def mix(
+    x: Rows, policy: Policy, scaling: Scaling, parts: Partition, fallback: Bf16Of | None = None
+) -> Mixed:
+    """A tensor under a policy, in the scaling blocks of `parts`, whose group is the tensor.
+
+    `fallback` gives the bfloat16 code of an element that is not quantized, by its row and column; a
+    bfloat16 tensor has its own codes, NaN payloads included. Without it, numbers are encoded.
+    """
+    tried = {name_of(r): _elements(x, r, scaling, parts) for r in policy.tried}
+    sides = parts.block if policy.unit == "block" else (parts.rows, parts.columns)
+    kept = fallback or (lambda i, j: to_bf16(x[i][j]))
+    output = [[0] * parts.columns for _ in range(parts.rows)]
+    decisions = {}
+    for unit, places in cells(parts.rows, parts.columns, sides).items():
+        numbers = [x[i][j] for i, j in places]
+        errors = {
+            name: error_sum((x[i][j], elements[i][j].y) for i, j in places)
+            for name, elements in tried.items()
+        }
+        found = decide(policy, errors, amax(numbers), amin(numbers))
+        decisions[unit] = found
+        name = policy.names[found.choice]
+        for i, j in places:
+            output[i][j] = to_bf16(tried[name][i][j].y) if name in tried else kept(i, j)
+    return Mixed(tried, decisions, output)
+
+
+def amin(numbers: list[float]) -> float:
+    """The smallest non-zero magnitude among the finite numbers, 0 if there is none (MOR-004)."""
+    return min((abs(v) for v in numbers if math.isfinite(v) and v != 0), default=0.0)
+
+
+def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float) -> Decision:
+    """The first rung that accepts (MOR-001)."""
+    for choice, rung in enumerate(policy.ladder):
+        own = errors[name_of(rung.representation)]
+        if own.nonfinite == 0 and accepts(rung.metric, own, errors, amax, amin):
+            return Decision(errors, amax, amin, choice)
+    return Decision(errors, amax, amin, len(policy.ladder))
+
+
+def accepts(
+    metric: Metric, own: ErrorSum, errors: dict[str, ErrorSum], amax: float, amin: float
+) -> bool:
+    """Whether a metric accepts a unit."""
+    match metric:
+        case MeanRelativeError():  # MOR-002
+            return own.nonzero == 0 or own.sum < metric.limit * own.nonzero
+        case NotWorseThan(yardstick):  # MOR-003
+            return own.sum <= errors[name_of(yardstick)].sum
+        case FitsRange(fmt):  # MOR-004
+            bound = as_format(fmt)
+            ratio = Fraction(bound.largest) / Fraction(bound.smallest_normal or 1)
+            return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio
+
+
+def _elements(
+    x: Rows, representation: str | Format, scaling: Scaling, parts: Partition
+) -> list[list[Element]]:
+    if representation == NVFP4:
+        return nvfp4(x, PROFILES["te"], (1, 16)).elements
+    return quantize(x, scaled_format(representation), scaling, parts).elements

@@ -1,0 +1,94 @@
+"""How a tensor is cut: rows and columns, blocks, and groups of whole blocks."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mor_ref.arguments import known_name, whole_number
+
+NamedCut = Literal["tensor", "row", "column"]
+Cut = NamedCut | tuple[int, int]
+_NAMED_CUTS = ("tensor", "row", "column")
+_LARGEST_SIDE = 1 << 62
+_LARGEST_UNIT = 1 << 40  # elements, so that sums and their products with a threshold fit 64 bits
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A tensor of rows and columns, tiled by blocks from the top left, and by groups (BLK-001).
+
+    Sides are clipped to those of the tensor; blocks and groups at the lower and at the right edge
+    may be smaller still.
+    """
+
+    rows: int
+    columns: int
+    block: tuple[int, int]
+    group: tuple[int, int]
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """How many rows and columns of blocks there are (BLK-004)."""
+        return _tiles(self.rows, self.block[0]), _tiles(self.columns, self.block[1])
+
+    @property
+    def group_grid(self) -> tuple[int, int]:
+        """How many rows and columns of groups there are."""
+        return _tiles(self.rows, self.group[0]), _tiles(self.columns, self.group[1])
+
+    def regrouped(self, group: Cut, argument: str = "group") -> "Partition":
+        """The same blocks in other groups (BLK-003)."""
+        sides = _sides(argument, group, self.rows, self.columns)
+        for name, side, block, whole in zip(
+            ("rows", "columns"), sides, self.block, (self.rows, self.columns), strict=True
+        ):
+            if side < whole and side % block:
+                raise ValueError(
+                    f"{argument} is {group!r}, whose {side} {name} cut blocks of {block}; "
+                    "give a multiple, or a side as long as the tensor's"
+                )
+        return Partition(self.rows, self.columns, self.block, sides)
+
+
+def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
+    """A tensor as rows and columns: a vector is one row, and leading axes are folded (BLK-001)."""
+    rows = 1
+    for side in shape[:-1]:
+        rows *= side
+    return rows, shape[-1] if shape else 1
+
+
+def partition(shape: tuple[int, ...], block: Cut, group: Cut = "tensor") -> Partition:
+    """The partition of a tensor of that shape (BLK-001, BLK-002).
+
+    >>> partition((4, 6), block=(3, 4)).grid
+    (2, 2)
+    """
+    rows, columns = rows_and_columns(shape)
+    sides = _sides("block", block, rows, columns)
+    check_unit("block", sides)
+    return Partition(rows, columns, sides, sides).regrouped(group)
+
+
+def check_unit(argument: str, sides: tuple[int, int]) -> None:
+    """Refuse a unit whose sums might not fit (ERR-005)."""
+    if sides[0] * sides[1] > _LARGEST_UNIT:
+        raise ValueError(
+            f"{argument} has {sides[0]} x {sides[1]} elements; give one of at most 2^40"
+        )
+
+
+def _sides(argument: str, cut: Cut, rows: int, columns: int) -> tuple[int, int]:
+    """The sides that are meant, no longer than the tensor's, and at least 1."""
+    whole = max(rows, 1), max(columns, 1)
+    if isinstance(cut, str):
+        known_name(argument, cut, _NAMED_CUTS)
+        return {"tensor": whole, "row": (1, whole[1]), "column": (whole[0], 1)}[cut]
+    if not isinstance(cut, tuple | list) or len(cut) != 2:
+        names = ", ".join(repr(name) for name in _NAMED_CUTS)
+        raise TypeError(f"{argument} is {cut!r}; give {names} or a pair (rows, columns)")
+    given = [whole_number(f"a side of {argument}", side, 1, _LARGEST_SIDE) for side in cut]
+    return min(given[0], whole[0]), min(given[1], whole[1])
+
+
+def _tiles(length: int, side: int) -> int:
+    return -(-length // side)

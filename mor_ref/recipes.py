@@ -1,0 +1,193 @@
+"""Scalings, metrics and policies as data: what both voices read, and neither computes here."""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal, get_args
+
+from mor_ref.arguments import known_name
+from mor_ref.catalogue import as_format
+from mor_ref.format import Format
+from mor_ref.partition import Cut
+
+Scaling = Literal["gam", "e8m0", "fp32"]
+SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
+
+_SMALLEST_LARGEST = 4.0
+_WIDEST = 8
+
+
+def scaled_format(fmt: str | Format) -> Format:
+    """A format that numbers can be scaled into, or a reason why it is none (SCL-003)."""
+    found = as_format(fmt)
+    if found.bits > _WIDEST or found.sign == "none" or found.largest < _SMALLEST_LARGEST:
+        raise ValueError(
+            f"format {found.name!r} has {found.bits} bits, largest value {found.largest:g} and "
+            f"sign {found.sign!r}; scaled are signed formats of at most {_WIDEST} bits whose "
+            f"largest value is at least {_SMALLEST_LARGEST:g}, such as e4m3, e5m2 or e2m1"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class MeanRelativeError:
+    """Accepts a unit whose mean relative error is below a threshold, 0 < threshold <= 1.
+
+    The threshold is the decimal that is written: 0.045 is 45/1000, not the float next to it.
+
+    >>> MeanRelativeError(0.045).limit
+    377487
+    """
+
+    threshold: float | str | Decimal | Fraction
+
+    def __post_init__(self) -> None:
+        wanted = "give a number above 0 and up to 1, such as 0.045"
+        try:
+            value = self.value
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+            raise ValueError(f"threshold is {self.threshold!r}; {wanted}") from None
+        if not 0 < value <= 1:
+            raise ValueError(f"threshold is {self.threshold!r}; {wanted}")
+
+    @property
+    def value(self) -> Fraction:
+        """The threshold, exactly as it was written."""
+        is_number = isinstance(self.threshold, int | Decimal | Fraction)
+        return Fraction(self.threshold if is_number else str(self.threshold))
+
+    @property
+    def limit(self) -> int:
+        """The threshold times 2^23, to the nearest integer, ties to even (MOR-002)."""
+        return round(self.value * 2**23)
+
+
+@dataclass(frozen=True)
+class NotWorseThan:
+    """Accepts a unit whose error sum is at most that under a yardstick (MOR-003)."""
+
+    yardstick: str | Format
+
+
+@dataclass(frozen=True)
+class FitsRange:
+    """Accepts a unit whose magnitudes span no more than a format's normal numbers (MOR-004)."""
+
+    fmt: str | Format
+
+
+Metric = MeanRelativeError | NotWorseThan | FitsRange
+NVFP4 = "nvfp4"
+
+
+def name_of(representation: str | Format) -> str:
+    """What a representation is called in results."""
+    return representation.name if isinstance(representation, Format) else representation
+
+
+def check_representation(representation: str | Format) -> None:
+    """Refuse what is neither a scaled format nor NVFP4."""
+    if representation != NVFP4:
+        scaled_format(representation)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A representation and what has to hold for a unit to take it."""
+
+    representation: str | Format
+    metric: Metric
+
+    def __post_init__(self) -> None:
+        check_representation(self.representation)
+        match self.metric:
+            case NotWorseThan(yardstick):
+                check_representation(yardstick)
+            case FitsRange(fmt):
+                if as_format(fmt).smallest_normal is None:
+                    raise ValueError(f"FitsRange is of {fmt!r}, which has no normal numbers")
+            case MeanRelativeError():
+                pass
+            case _:
+                raise TypeError(
+                    f"metric is {self.metric!r}; give MeanRelativeError, NotWorseThan or FitsRange"
+                )
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A ladder of rungs; a unit takes the first that accepts it, and else stays bfloat16.
+
+    `block` is the scaling block. `unit` is what one decision is for: "tensor", or "block".
+
+    >>> Policy("mine", (Rung("e5m2", MeanRelativeError("0.1")),), unit="block").names
+    ('e5m2', 'bf16')
+    """
+
+    name: str
+    ladder: tuple[Rung, ...]
+    unit: Literal["tensor", "block"] = "tensor"
+    block: Cut = (128, 128)
+
+    def __post_init__(self) -> None:
+        known_name("unit", self.unit, ("tensor", "block"))
+        if not self.ladder or not all(isinstance(rung, Rung) for rung in self.ladder):
+            raise TypeError(f"ladder is {self.ladder!r}; give a tuple of at least one Rung")
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"ladder names {', '.join(self.names)}; give each only once")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The representations in order, the fallback last."""
+        return (*(name_of(rung.representation) for rung in self.ladder), "bf16")
+
+    @property
+    def tried(self) -> tuple[str | Format, ...]:
+        """Every representation that is needed for the decisions, yardsticks included."""
+        found: dict[str, str | Format] = {}
+        for rung in self.ladder:
+            found.setdefault(name_of(rung.representation), rung.representation)
+        for rung in self.ladder:
+            if isinstance(rung.metric, NotWorseThan):
+                found.setdefault(name_of(rung.metric.yardstick), rung.metric.yardstick)
+        return tuple(found.values())
+
+    def with_threshold(self, threshold: float | str | Decimal | Fraction) -> "Policy":
+        """The same with another threshold of the e4m3 rung (MOR-005)."""
+
+        def changed(rung: Rung) -> Rung:
+            is_meant = name_of(rung.representation) == "e4m3"
+            if is_meant and isinstance(rung.metric, MeanRelativeError):
+                return replace(rung, metric=MeanRelativeError(threshold))
+            return rung
+
+        ladder = tuple(changed(rung) for rung in self.ladder)
+        if ladder == self.ladder and not any(
+            name_of(rung.representation) == "e4m3" and isinstance(rung.metric, MeanRelativeError)
+            for rung in ladder
+        ):
+            raise ValueError(
+                f"threshold is given, but policy {self.name!r} has no mean relative error of e4m3"
+            )
+        return replace(self, ladder=ladder)
+
+
+_MEAN = Rung("e4m3", MeanRelativeError(0.045))
+_BETTER_THAN_E5M2 = Rung("e4m3", NotWorseThan("e5m2"))
+
+POLICIES = {
+    policy.name: policy
+    for policy in (
+        Policy("tensor", (_MEAN,)),
+        Policy("two_way", (_BETTER_THAN_E5M2,), unit="block"),
+        Policy("three_way", (_BETTER_THAN_E5M2, Rung("e5m2", FitsRange("e5m2"))), unit="block"),
+        Policy("nvfp4", (Rung(NVFP4, MeanRelativeError("0.20")), _MEAN), unit="block"),
+    )
+}
+
+
+def as_policy(policy: str | Policy) -> Policy:
+    """The policy itself, or the one of that name."""
+    if isinstance(policy, Policy):
+        return policy
+    return POLICIES[known_name("policy", policy, POLICIES)]

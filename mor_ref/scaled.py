@@ -1,0 +1,204 @@
+"""Quantization with scales: the public function and its record."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arguments import known_name
+from mor_ref.arrays import Numbers, numbers_from
+from mor_ref.format import Format
+from mor_ref.partition import Cut, Partition, partition
+from mor_ref.recipes import SCALINGS, Scaling, scaled_format
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from mor_ref.engine.strips import TileScales
+
+_ULP_OF_ONE = 2.0**-23
+_BF16 = np.dtype(ml_dtypes.bfloat16)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorSums:
+    """The relative errors of units, in integers: add them in any order, the bits are the same.
+
+    `sum` is of r * 2^23 over the `nonzero` finite elements that are not zero; `nonfinite` counts
+    the elements that are not finite, or would not be after quantization.
+    """
+
+    sum: NDArray[np.uint64]
+    nonzero: NDArray[np.uint64]
+    nonfinite: NDArray[np.uint64]
+
+    @property
+    def mean_relative_error(self) -> NDArray[np.float64]:
+        """The mean of each unit, a float, 0 where nothing counts; decisions use the integers."""
+        return self.sum / np.maximum(self.nonzero, 1) * _ULP_OF_ONE
+
+    @property
+    def overall(self) -> float:
+        """The mean relative error over all units."""
+        counted = int(self.nonzero.sum())
+        return int(self.sum.sum()) / counted * _ULP_OF_ONE if counted else 0.0
+
+    def __repr__(self) -> str:
+        units = "x".join(map(str, self.sum.shape))
+        lost = int(self.nonfinite.sum())
+        return (
+            f"<{units} error sums, mean relative error {percent(self.overall)}, {lost} non-finite>"
+        )
+
+
+def error_sums(errors: NDArray[np.uint64]) -> ErrorSums:
+    """The record of what the engine has along the last axis."""
+    return ErrorSums(*(np.ascontiguousarray(errors[..., k]) for k in range(3)))
+
+
+def percent(share: float) -> str:
+    """A share as people read it: three significant digits."""
+    return f"{100 * share:.3g} %"
+
+
+def describe(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+    """A shape and a dtype, such as "64x128 bfloat16"."""
+    return f"{'x'.join(map(str, shape)) or 'scalar'} {dtype}"
+
+
+def as_dtype(y: NDArray[np.uint32], dtype: object) -> NDArray[Any]:
+    """The numbers of these bits, as float32 or rounded to bfloat16 (QNT-003)."""
+    wanted = np.dtype(dtype)  # type: ignore[call-overload]  # whatever the caller gives
+    if wanted == np.float32:
+        return y.view(np.float32)
+    if wanted == _BF16:
+        from mor_ref.tensors import encode
+
+        return encode(y.view(np.float32), "bf16", overflow="ieee").view(_BF16)
+    raise TypeError(f"dtype is {wanted}; give float32, or bfloat16 of ml_dtypes")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantized:
+    """A tensor quantized to a scaled format.
+
+    `codes` has the shape of x. `amax`, `scale` (float32) and `error` have an entry for each block;
+    `scale_exponent` (uint8: exponent + 127) too, for gam and e8m0; `scale_mantissa` (uint32) has
+    one for each group, for gam.
+    """
+
+    codes: NDArray[np.uint8]
+    amax: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    scale_exponent: NDArray[np.uint8] | None
+    scale_mantissa: NDArray[np.uint32] | None
+    error: ErrorSums
+    fmt: Format
+    scaling: Scaling
+    partition: Partition
+    source: str
+
+    @property
+    def tile_scales(self) -> "TileScales":
+        """The scales as the engine takes them."""
+        from mor_ref.engine.parts import Sides
+        from mor_ref.engine.strips import TileScales
+
+        return TileScales(Sides(*self.partition.block), self.scale.view(np.uint32), None)
+
+    def dequantize(
+        self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
+    ) -> NDArray[Any]:
+        """What the codes stand for: float32, or bfloat16 as fake quantization has it."""
+        from mor_ref.engine.dequantization import dequantize
+        from mor_ref.engine.processor import check_processor
+
+        check_processor()
+        sides = self.partition.rows, self.partition.columns
+        y = dequantize(self.codes.reshape(-1), self.fmt, self.tile_scales, sides, threads)
+        return as_dtype(y.reshape(self.codes.shape), dtype)
+
+    def __repr__(self) -> str:
+        blocks = f"{math.prod(self.partition.grid)} blocks of {_sides(self.partition.block)}"
+        lost = int(self.error.nonfinite.sum())
+        return (
+            f"<{self.source} as {self.fmt.name}: {self.scaling} scales of {blocks}, mean relative "
+            f"error {percent(self.error.overall)}, {lost} non-finite>"
+        )
+
+
+def _sides(sides: tuple[int, int]) -> str:
+    return f"{sides[0]}x{sides[1]}"
+
+
+def quantize(
+    x: "ArrayLike",
+    fmt: str | Format,
+    *,
+    scaling: Scaling = "gam",
+    block: Cut = "tensor",
+    group: Cut = "tensor",
+    threads: int | None = None,
+) -> Quantized:
+    """Quantize `x` to a format of 8 bits or fewer, with a scale for each block.
+
+    `scaling` is "gam" (an exponent for each block, one mantissa for each group), "e8m0" (powers of
+    two) or "fp32". `block` and `group` are "tensor", "row", "column" or a pair (rows, columns);
+    leading axes are folded into rows. Groups need gam, and hold whole blocks.
+
+    >>> import mor_ref, numpy as np
+    >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
+    >>> found = mor_ref.quantize(x, "e4m3", block=(2, 8))
+    >>> found
+    <4x16 float32 as e4m3: gam scales of 4 blocks of 2x8, mean relative error 2.17 %, 0 non-finite>
+    >>> found.scale_exponent.tolist(), found.scale_mantissa.tolist()
+    ([[134, 134], [134, 134]], [[1398101]])
+    """
+    target = scaled_format(fmt)
+    known_name("scaling", scaling, SCALINGS)
+    numbers = numbers_from(x, "x")
+    cut = partition(numbers.shape, block, group)
+    if scaling != "gam" and cut.group_grid not in ((1, 1), (0, 0), (0, 1), (1, 0)):
+        # GAM-006
+        raise ValueError(f"group is {group!r}, but scaling is {scaling!r}, which shares nothing")
+    from mor_ref.engine.processor import check_processor
+    from mor_ref.engine.scaling import extremes  # imports Numba
+
+    check_processor()
+    amax = extremes(numbers, cut, threads).amax
+    return quantized_with(numbers, target, scaling, cut, amax, None, threads)
+
+
+def quantized_with(
+    numbers: Numbers,
+    fmt: Format,
+    scaling: Scaling,
+    cut: Partition,
+    amax: NDArray[np.uint32],
+    out: NDArray[np.uint16] | None,
+    threads: int | None,
+) -> Quantized:
+    """The record of a tensor whose largest magnitudes are known; `out` takes y as bfloat16."""
+    from mor_ref.engine.parts import Sides
+    from mor_ref.engine.quantization import quantize as quantize_numbers
+    from mor_ref.engine.scaling import scales_for
+    from mor_ref.engine.strips import TileScales
+
+    found = scales_for(scaling, amax, fmt, cut)
+    scales = TileScales(Sides(*cut.block), found.scale, None)
+    codes, errors = quantize_numbers(numbers, fmt, scales, cut, out, threads)
+    return Quantized(
+        codes.reshape(numbers.shape),
+        amax.view(np.float32),
+        found.scale.view(np.float32),
+        found.exponent,
+        found.mantissa,
+        error_sums(errors),
+        fmt,
+        scaling,
+        cut,
+        describe(numbers.shape, numbers.dtype),
+    )

@@ -1,0 +1,146 @@
+"""MX: every rule's records are those of the exact model, and the rules by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from records import SOURCES, adversarial, differing, engine_mx, exact_mx, shapes
+
+import mor_ref
+from mor_ref import Format
+from mor_ref.block_recipes import SCALE_RULES
+
+SHAPES = [(5, 37), (1, 70), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17)]
+ELEMENTS = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx"]
+
+
+@pytest.mark.parametrize("fmt", ELEMENTS)
+@pytest.mark.parametrize("rule", SCALE_RULES)
+def test_every_record_is_that_of_the_exact_model(fmt, rule):
+    for seed, shape in enumerate(
+        [(5, 37), (1, 70), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17)]
+    ):
+        x = adversarial(shape, seed, SOURCES[seed % 4])
+        assert differing(engine_mx(x, fmt, scale_rule=rule), exact_mx(x, fmt, rule)) == {}
+
+
+@given(
+    shapes,
+    st.integers(0, 1 << 30),
+    st.sampled_from(SOURCES),
+    st.sampled_from(ELEMENTS),
+    st.sampled_from(SCALE_RULES),
+    st.sampled_from([1, 5, 32, 64]),
+)
+def test_any_tensor(shape, seed, dtype, fmt, rule, block):
+    x = adversarial(shape, seed, dtype)
+    found = engine_mx(x, fmt, scale_rule=rule, block=block)
+    assert differing(found, exact_mx(x, fmt, rule, block)) == {}
+
+
+@pytest.mark.parametrize("fmt", ELEMENTS)
+def test_every_exponent_and_the_edges_of_every_binade(fmt):
+    """MXS-002 to MXS-006: each power of two with its neighbours, subnormals included."""
+    powers = np.exp2(np.arange(-149.0, 128.0)).astype(np.float32)
+    points = [powers, np.nextafter(powers, np.float32(0)), np.nextafter(powers, np.float32(np.inf))]
+    points += [
+        (powers * np.float64(share)).astype(np.float32) for share in (1.75, 1.875, 1.9375, 1.5)
+    ]
+    x = np.unique(np.concatenate(points))[:, None]
+    for rule in SCALE_RULES:
+        found = engine_mx(x, fmt, scale_rule=rule, block=1)
+        assert differing(found, exact_mx(x, fmt, rule, 1)) == {}, rule
+
+
+def scale_of(amax, fmt="e4m3", rule="floor"):
+    return int(
+        mor_ref.quantize_mx(np.array([amax, 0], np.float32), fmt, scale_rule=rule).scale[0, 0]
+    )
+
+
+def test_blocks():
+    """MXS-001."""
+    x = np.ones((3, 70), np.float32)
+    assert mor_ref.quantize_mx(x, "e4m3").scale.shape == (3, 3)
+    assert mor_ref.quantize_mx(x, "e4m3", block=16).scale.shape == (3, 5)
+    own = Format("e3m4x", exponent_bits=3, mantissa_bits=4, bias=3, specials="fn")
+    assert differing(engine_mx(x, own), exact_mx(x, own)) == {}
+    for fmt in ("bf16", "e8m0"):
+        with pytest.raises(ValueError, match="elements of MX are signed and of at most 8 bits"):
+            mor_ref.quantize_mx(x, fmt)
+    with pytest.raises(ValueError, match="block is 0; give an int from 1"):
+        mor_ref.quantize_mx(x, "e4m3", block=0)
+    with pytest.raises(ValueError, match="scale_rule is 'round', which is not known"):
+        mor_ref.quantize_mx(x, "e4m3", scale_rule="round")
+
+
+@pytest.mark.parametrize("rule", SCALE_RULES)
+def test_special_blocks(rule):
+    """MXS-002: zeros, NaN beside anything, and infinity."""
+    assert scale_of(0.0, rule=rule) == 0
+    assert scale_of(np.nan, rule=rule) == 0xFF
+    found = mor_ref.quantize_mx(
+        np.array([np.nan, 1.0, np.inf], np.float32), "e4m3", scale_rule=rule
+    )
+    assert found.scale.tolist() == [[0xFF]]
+    assert found.codes.tolist() == [0x7F] * 3
+    assert found.dequantize().view(np.uint32).tolist() == [0x7FFFFFFF] * 3
+    infinite = 0xFE if rule == "rceil" else 128 - 8 + 127
+    assert scale_of(np.inf, rule=rule) == infinite
+    assert scale_of(2.0**-149, rule=rule) == 0
+    assert (
+        scale_of(3e38, "e2m1", rule) == {"floor": 252, "ceil": 253, "even": 253, "rceil": 253}[rule]
+    )
+
+
+@pytest.mark.parametrize(
+    ("amax", "codes"),
+    [
+        (256.0, {"floor": 127, "ceil": 127, "even": 127, "rceil": 127}),
+        (300.0, {"floor": 127, "ceil": 128, "even": 127, "rceil": 127}),
+        (448.0, {"floor": 127, "ceil": 128, "even": 127, "rceil": 127}),
+        (449.0, {"floor": 127, "ceil": 128, "even": 127, "rceil": 128}),
+        (495.99997, {"floor": 127, "ceil": 128, "even": 127, "rceil": 128}),
+        (496.0, {"floor": 127, "ceil": 128, "even": 128, "rceil": 128}),
+        (511.0, {"floor": 127, "ceil": 128, "even": 128, "rceil": 128}),
+    ],
+)
+def test_the_four_rules(amax, codes):
+    """MXS-003, MXS-004, MXS-005, MXS-006 for e4m3, whose largest number is 448 = 1.75 * 2^8."""
+    assert {rule: scale_of(amax, rule=rule) for rule in SCALE_RULES} == codes
+
+
+def test_even_has_six_bits_for_integers():
+    """MXS-005: 127/64 stays in its binade, and the middle to 2 does not."""
+    assert scale_of(127 / 64, "int8_mx", "even") == 127
+    assert scale_of(255 / 128, "int8_mx", "even") == 128
+    assert scale_of(np.nextafter(np.float32(255 / 128), np.float32(0)), "int8_mx", "even") == 127
+
+
+def test_elements():
+    """MXS-007: under floor an element can saturate; at code 254 the factor is subnormal."""
+    x = np.array([511.0, 1.0, -448.0, 0.3], np.float32)
+    found = mor_ref.quantize_mx(x, "e4m3")
+    assert found.codes.tolist() == mor_ref.encode(x, "e4m3").tolist()
+    assert found.codes[0] == 0x7E
+    huge = mor_ref.quantize_mx(
+        np.array([np.inf, 3e38, 1.0], np.float32), "e2m1", scale_rule="rceil"
+    )
+    assert huge.scale.tolist() == [[254]]
+    assert huge.codes.tolist() == [7, 4, 0]
+
+
+def test_dequantization():
+    """MXS-008: code 0 is 2^-127, also when applied."""
+    x = np.array([2.0**-127, 2.0**-126], np.float32)
+    found = mor_ref.quantize_mx(x, "e4m3")
+    assert found.scale.tolist() == [[0]]
+    assert found.codes.tolist() == mor_ref.encode([1.0, 2.0], "e4m3").tolist()
+    assert found.dequantize().tolist() == x.tolist()
+
+
+def test_what_a_record_says():
+    found = mor_ref.quantize_mx(np.ones((2, 32), np.float32), "int8_mx", scale_rule="even")
+    assert repr(found) == (
+        "<2x32 float32 as MX int8_mx, even: 2 blocks of 32, mean relative error 0 %, 0 non-finite>"
+    )

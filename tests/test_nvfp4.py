@@ -1,0 +1,220 @@
+"""NVFP4: every profile's records are those of the exact model, and its rules by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from records import SOURCES, adversarial, differing, engine_nvfp4, exact_nvfp4, shapes
+from test_trace import ROOT, table_after
+
+import mor_ref
+from mor_ref.block_recipes import PROFILES, TILES
+from mor_ref.exact import nvfp4
+
+PAIRS = [(name, tile) for name, profile in PROFILES.items() for tile in profile.tiles]
+SHAPES = [(5, 37), (1, 50), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 9, 17)]
+FLT_MAX = np.finfo(np.float32).max
+F = np.float32
+
+
+@pytest.mark.parametrize(("profile", "tile"), PAIRS, ids=str)
+def test_every_record_is_that_of_the_exact_model(profile, tile):
+    for seed, shape in enumerate(
+        [(5, 37), (1, 50), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 9, 17)]
+    ):
+        x = adversarial(shape, seed, SOURCES[seed % 4])
+        assert (
+            differing(engine_nvfp4(x, profile=profile, tile=tile), exact_nvfp4(x, profile, tile))
+            == {}
+        )
+
+
+@given(shapes, st.integers(0, 1 << 30), st.sampled_from(SOURCES), st.sampled_from(PAIRS))
+def test_any_tensor(shape, seed, dtype, pair):
+    x = adversarial(shape, seed, dtype)
+    found = engine_nvfp4(x, profile=pair[0], tile=pair[1])
+    assert differing(found, exact_nvfp4(x, *pair)) == {}
+
+
+@pytest.mark.parametrize(("profile", "tile"), PAIRS, ids=str)
+@pytest.mark.parametrize("value", [0.0, -0.0, 2.0**-149, 1e-38, 3.4e38, np.inf, 1e-36])
+def test_tensors_of_one_value(profile, tile, value):
+    x = np.full((3, 20), value, np.float32)
+    x[0, :3] = 0.0
+    assert (
+        differing(engine_nvfp4(x, profile=profile, tile=tile), exact_nvfp4(x, profile, tile)) == {}
+    )
+
+
+def test_the_printed_profiles_are_those_of_the_catalogue():
+    """NVF-002."""
+    rules = {"te": "4", "te_2_13": "5", "4over6_mae": "6", "4over6_mse": "6"}
+    rules |= {"torchao": "7", "modelopt": "8", "compressed_tensors": "9"}
+    printed = [
+        (name, float(q), rule[-1], tiles)
+        for name, q, rule, tiles in table_after(":id: NVF-002", ROOT / "spec/nvfp4.md")
+    ]
+    assert printed == [
+        (p.name, p.range, rules[p.rule], ", ".join(map(str, p.tiles))) for p in PROFILES.values()
+    ]
+    assert [p.name for p in PROFILES.values() if p.per_row] == ["te_row"]
+
+
+def test_tiles():
+    """NVF-001: sixteen to a scale, the last of a row shorter; a tile of 16x16 has one."""
+    x = np.ones((20, 40), np.float32)
+    assert mor_ref.quantize_nvfp4(x).block_scale.shape == (20, 3)
+    assert mor_ref.quantize_nvfp4(x, tile=(16, 16)).block_scale.shape == (2, 3)
+    assert mor_ref.quantize_nvfp4(1.0).codes.shape == ()
+    with pytest.raises(ValueError, match=r"tile is \(16, 16\); profile 'te_row' takes \(1, 16\)"):
+        mor_ref.quantize_nvfp4(x, profile="te_row", tile=(16, 16))
+    with pytest.raises(ValueError, match=r"tile is \(4, 4\); profile 'te' takes \(1, 16\) or \(16"):
+        mor_ref.quantize_nvfp4(x, tile=(4, 4))
+    with pytest.raises(ValueError, match="profile is 'ta', which is not known; did you mean 'te'"):
+        mor_ref.quantize_nvfp4(x, profile="ta")
+
+
+@pytest.mark.parametrize(
+    ("amax", "s_enc"),
+    [(0.0, 1.0), (np.inf, 1.0), (2688.0, 1.0), (1e-38, FLT_MAX), (3.0, F(2688) / F(3))],
+)
+def test_the_global_scale(amax, s_enc):
+    """NVF-003."""
+    found = mor_ref.quantize_nvfp4(np.array([amax, 0, np.nan], np.float32))
+    assert found.global_encode_scale == s_enc
+    assert found.global_decode_scale == F(1) / F(s_enc)
+    assert found.global_encode_scale.shape == ()
+
+
+def by_hand(x, order):
+    """te in NumPy's binary32, operation by operation."""
+    s_enc = F(2688) / np.abs(x).max()
+    s_dec = F(1) / s_enc
+    bamax = np.abs(x.reshape(-1, 16)).max(axis=1)
+    s = mor_ref.encode(order(bamax, s_enc), "e4m3")
+    decode = mor_ref.decode(s, "e4m3") * s_dec
+    encode = np.minimum(F(1) / decode, FLT_MAX)
+    codes = mor_ref.encode(x.reshape(-1, 16) * encode[:, None], "e2m1")
+    return s, codes, mor_ref.decode(codes, "e2m1") * decode[:, None]
+
+
+@pytest.mark.parametrize(
+    ("profile", "order"),
+    [
+        ("te", lambda bamax, s_enc: bamax * (s_enc * (F(1) / F(6)))),
+        ("te_2_13", lambda bamax, s_enc: (bamax / F(6)) * s_enc),
+    ],
+)
+def test_te_in_numpy(profile, order):
+    """NVF-004, NVF-005, NVF-010."""
+    x = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    found = mor_ref.quantize_nvfp4(x, profile=profile)
+    s, codes, y = by_hand(x, order)
+    assert np.array_equal(found.block_scale.ravel(), s)
+    assert np.array_equal(found.codes.reshape(-1, 16), codes)
+    assert np.array_equal(found.dequantize().reshape(-1, 16).view(np.uint32), y.view(np.uint32))
+
+
+def test_a_scale_that_underflows():
+    """NVF-004: stored is 6 or -6 above 5 / FLT_MAX, under scale 0."""
+    x = np.zeros((2, 16), np.float32)
+    x[0, 0] = 1.0
+    limit = np.float32(5) / FLT_MAX
+    x[1, :4] = [1e-30, -1e-30, limit, np.nextafter(limit, F(1))]
+    found = mor_ref.quantize_nvfp4(x)
+    assert found.block_scale.tolist() == [[0x7E], [0]]
+    assert found.codes[1, :4].tolist() == [0x7, 0xF, 0x6, 0x7]
+    assert found.dequantize()[1, 0] == 0
+
+
+def test_four_over_six_takes_the_better():
+    """NVF-006: a block whose numbers lie on the grid of 4 takes it, one on that of 6 does not."""
+    on_four = np.array([4, 3, 2, 1.5, 1, 0.5, 0, 4] * 2, np.float32) * 100
+    on_six = np.array([6, 4, 3, 2, 1.5, 1, 0.5, 0] * 2, np.float32) * 100
+    for name in ("te_4over6_mae", "te_4over6_mse", "te_4over6_mae_448", "te_4over6_mse_448"):
+        x = np.stack([on_four, on_six])
+        found = mor_ref.quantize_nvfp4(x, profile=name)
+        assert found.codes[0, 0] == 0x6, name
+        assert found.codes[1, 0] == 0x7, name
+    te = mor_ref.quantize_nvfp4(np.stack([on_four, on_six]))
+    assert te.codes[:, 0].tolist() == [0x7, 0x7]
+
+
+def test_a_tie_of_four_and_six_takes_six():
+    """NVF-006: a tile of zeros errs by nothing under either, and 1.5 times 0 is 0 as well."""
+    x = np.zeros((2, 16), np.float32)
+    x[0] = 6.0
+    found = mor_ref.quantize_nvfp4(x, profile="te_4over6_mae")
+    tile = [x[0].tolist()]
+    profile = PROFILES["te_4over6_mae"]
+    scale = nvfp4.global_scale(profile, 6.0)
+    six = mor_ref.encode(np.float32(1) * np.float32(scale.encode), "e4m3")
+    assert nvfp4.tile_scale(profile, tile, 6.0, scale).code == six
+    assert found.block_scale.tolist() == [[int(six)], [0]]
+
+
+def test_foreign_scales_of_a_tensor_of_zeros():
+    """NVF-007, NVF-008, NVF-009: 0 / 0 is NaN, but compressed_tensors has a floor."""
+    x = np.zeros((1, 16), np.float32)
+    scales = {p: mor_ref.quantize_nvfp4(x, profile=p) for p in ("torchao", "modelopt")}
+    assert {p: found.block_scale.tolist() for p, found in scales.items()} == {
+        "torchao": [[0x7F]],
+        "modelopt": [[0x7F]],
+    }
+    assert {int(found.codes[0, 0]) for found in scales.values()} == {7}
+    found = mor_ref.quantize_nvfp4(x, profile="compressed_tensors")
+    assert found.block_scale.tolist() == [[0x20]]
+    assert set(found.codes[0].tolist()) == {0}
+
+
+def test_negative_zero_and_nan():
+    """NVF-010."""
+    x = np.array([[-0.0, np.nan, -1e-9, 1.0, 6.0] + [0.0] * 11], np.float32)
+    codes = {p: mor_ref.quantize_nvfp4(x, profile=p).codes[0, :3].tolist() for p in PROFILES}
+    assert codes["te"] == [0x8, 0x7, 0x8]
+    assert codes["modelopt"] == [0x0, 0x7, 0x8]
+    assert codes["compressed_tensors"] == [0x0, 0x7, 0x8]
+    assert codes["torchao"] == [0x8, 0x7, 0x8]
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 5), (2, 2, 7), (0, 4), (3, 1), ()])
+def test_packing(shape):
+    """NVF-011."""
+    x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+    found = mor_ref.quantize_nvfp4(x)
+    columns = shape[-1] if shape else 1
+    rows = found.codes.reshape(-1, columns)
+    packed = found.packed.reshape(rows.shape[0], -(-columns // 2))
+    for codes, row in zip(rows.tolist(), packed.tolist(), strict=True):
+        padded = [*codes, 0]
+        expected = [padded[i] + 16 * padded[i + 1] for i in range(0, columns, 2)]
+        assert row == expected
+
+
+def test_each_row_has_its_global_scale():
+    """NVF-012."""
+    x = np.array([[1.0] * 20, [8.0] * 20], np.float32)
+    found = mor_ref.quantize_nvfp4(x, profile="te_row")
+    assert found.global_encode_scale.tolist() == [2688.0, 336.0]
+    assert mor_ref.quantize_nvfp4(x[:1]).global_encode_scale == 2688.0
+    for i in range(2):
+        alone = mor_ref.quantize_nvfp4(x[i : i + 1])
+        assert np.array_equal(found.codes[i], alone.codes[0])
+        assert np.array_equal(found.block_scale[i], alone.block_scale[0])
+
+
+def test_threads_and_parts_change_nothing():
+    x = adversarial((300, 5000), 17)
+    for name, tile in (("te", TILES[0]), ("te", TILES[1]), ("te_4over6_mse", TILES[1])):
+        one = mor_ref.quantize_nvfp4(x, profile=name, tile=tile, threads=1)
+        two = mor_ref.quantize_nvfp4(x, profile=name, tile=tile)
+        assert np.array_equal(one.codes, two.codes)
+        assert np.array_equal(one.block_scale, two.block_scale)
+        assert np.array_equal(one.error.sum, two.error.sum)
+
+
+def test_what_a_record_says():
+    found = mor_ref.quantize_nvfp4(np.ones((2, 32), np.float32))
+    assert repr(found) == (
+        "<2x32 float32 as NVFP4 by te: 4 tiles of 1x16, mean relative error 0 %, 0 non-finite>"
+    )
