@@ -19,6 +19,7 @@ mutants: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/conversions.py
+	$(BIN)/python benchmarks/mixing.py
 
 check: .venv/installed
 	$(BIN)/ruff check .

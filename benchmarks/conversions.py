@@ -1,17 +1,14 @@
 """Speed of encoding and decoding, as ratios to named peers measured in the same run.
 
-Every contender is run in turn, round after round, and its best time counts: what disturbs the
-machine disturbs all of them. One thread, unless a row says otherwise.
+One thread, unless a row says otherwise.
 """
 
 import argparse
 import importlib.util
-import time
 
 import ml_dtypes
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from measuring import Ratios, best_times
 
 import mor_ref
 from mor_ref import formats
@@ -19,21 +16,7 @@ from mor_ref.arrays import code_dtype
 from mor_ref.conventions import DETERMINISTIC_ROUNDINGS, POWER_OF_TWO_ROUNDINGS
 from mor_ref.engine.parallel import available_threads
 
-ROUNDS = 7
 SHOWN = 12
-
-
-def best_times(contenders, rounds=ROUNDS):
-    """The best time of each contender, in seconds."""
-    times = dict.fromkeys(contenders, float("inf"))
-    for call in contenders.values():
-        call()  # compiles, and touches the memory
-    for _ in range(rounds):
-        for name, call in contenders.items():
-            start = time.perf_counter()
-            call()
-            times[name] = min(times[name], time.perf_counter() - start)
-    return times
 
 
 def encoding_row(table, title, x):
@@ -54,21 +37,8 @@ def encoding_row(table, title, x):
     for peer, wanted in (("numpy.copyto", 0.9), ("ml_dtypes", 20), ("torch", 2.5)):
         if peer in times:
             ratio = times[peer] / times["mor_ref"]
-            add(table, f"f32 to e4m3, {title}", x.size, times["mor_ref"], peer, ratio, wanted)
+            table.add(f"f32 to e4m3, {title}", x.size, times["mor_ref"], peer, ratio, wanted)
     return times["mor_ref"]
-
-
-def add(table, operation, size, seconds, peer, ratio, wanted, *, at_most=False):
-    """One row; a ratio is the peer's time over ours, or ours over the peer's if at most."""
-    met = ratio <= wanted if at_most else ratio >= wanted
-    table.add_row(
-        operation,
-        f"{size / seconds / 1e6:,.0f}",
-        peer,
-        f"{ratio:.2f}",
-        f"{'<=' if at_most else '>='} {wanted}",
-        "yes" if met else "NO",
-    )
 
 
 def other_formats_and_roundings(table, x):
@@ -88,7 +58,7 @@ def other_formats_and_roundings(table, x):
     times = best_times(contenders, rounds=4)
     base = times.pop("e4m3 rne")
     for name, seconds in sorted(times.items(), key=lambda item: -item[1])[:SHOWN]:
-        add(table, f"f32 to {name}", x.size, seconds, "e4m3 rne", seconds / base, 1.5, at_most=True)
+        table.add(f"f32 to {name}", x.size, seconds, "e4m3 rne", seconds / base, 1.5, at_most=True)
 
 
 def other_sources(table, x):
@@ -103,7 +73,7 @@ def other_sources(table, x):
         times = best_times(peer, rounds=3)
         ratio = times["ml_dtypes"] / times["mor_ref"]
         name = np.dtype(dtype).name
-        add(table, f"{name} to e4m3", x.size, times["mor_ref"], "ml_dtypes", ratio, 1)
+        table.add(f"{name} to e4m3", x.size, times["mor_ref"], "ml_dtypes", ratio, 1)
 
 
 def decoding_rows(table, size):
@@ -117,7 +87,7 @@ def decoding_rows(table, size):
         }
     )
     ratio = times["ml_dtypes"] / times["mor_ref"]
-    add(table, "e4m3 to f32", size, times["mor_ref"], "ml_dtypes", ratio, 5)
+    table.add("e4m3 to f32", size, times["mor_ref"], "ml_dtypes", ratio, 5)
 
 
 def threads_row(table, x):
@@ -128,7 +98,7 @@ def threads_row(table, x):
     times = best_times(
         {n: lambda n=n: mor_ref.encode(x, "e4m3", out=out, threads=n) for n in (1, 2)}
     )
-    add(table, "f32 to e4m3, 2 threads", x.size, times[2], "1 thread", times[1] / times[2], 1.7)
+    table.add("f32 to e4m3, 2 threads", x.size, times[2], "1 thread", times[1] / times[2], 1.7)
 
 
 def main():
@@ -136,7 +106,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log2-size", type=int, default=26)
     size = 1 << parser.parse_args().log2_size
-    table = Table("operation", "M/s", "peer", "ratio", "wanted", "met", box=None)
+    table = Ratios()
     random = np.random.default_rng(0)
     normal = random.standard_normal(size, dtype=np.float32)
     encoding_row(table, "normal", normal)
@@ -146,7 +116,7 @@ def main():
     other_sources(table, normal)
     decoding_rows(table, size)
     threads_row(table, normal)
-    Console().print(table)
+    table.show()
 
 
 if __name__ == "__main__":
