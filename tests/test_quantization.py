@@ -138,11 +138,14 @@ def test_elements_that_are_lost():
         assert quantization.error_sum([(1.0, y)]).nonfinite == lost
         assert quantization.error_sum([(1.0, -y)]).nonfinite == lost
     assert quantization.error_sum([(np.inf, 1.0), (np.nan, 1.0), (0.0, 0.0)]).nonfinite == 2
-    x = np.array([[3.4028e38, 1.0], [3.2e38, 1.0], [np.inf, np.nan]], np.float32)
-    found = mor_ref.quantize(x, "e4m3", block="row", scaling="e8m0")
-    expected = exact_quantize(x, "e4m3", "e8m0", "row")["error"]
-    assert found.error.nonfinite[:, 0].tolist() == [row[0][2] for row in expected]
-    assert found.error.nonfinite.sum() > 2
+    for scaling in SCALINGS:  # under fp32, y is a finite number next to the largest x
+        x = np.array([[largest[0], 1], [largest[1], 1], [3e38, 1], [np.inf, np.nan]], np.float32)
+        found = mor_ref.quantize(x, "e4m3", block="row", scaling=scaling)
+        expected = exact_quantize(x, "e4m3", scaling, "row")["error"]
+        assert found.error.nonfinite[:, 0].tolist() == [row[0][2] for row in expected]
+        if scaling == "fp32":
+            assert found.error.nonfinite[:, 0].tolist() == [1, 0, 0, 2]
+            assert np.isfinite(found.dequantize()[0, 0])
 
 
 def test_sums_add_up_and_need_no_order():

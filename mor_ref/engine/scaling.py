@@ -87,13 +87,10 @@ def ideal_scale(amax, largest):
     below_one = a > q  # THM-004
     exponent = _I(_I(shift_right(largest, _U(23))) - field)
     exponent = _I(exponent - _I(1)) if below_one else exponent
-    dividend = shift_left(_W(q), _W(25) if below_one else _W(24))
-    doubled = _U(dividend // _W(a))  # one bit more than there is room for
-    rest = _W(dividend - _W(_W(doubled) * _W(a)))
-    half, mantissa = _U(doubled & _U(1)), _U(doubled >> _U(1))
-    tie_or_more = half != _U(0)
-    is_up = tie_or_more and (rest != _W(0) or _U(mantissa & _U(1)) != _U(0))
-    return _U(_U(mantissa + _U(is_up)) - _HIDDEN), exponent
+    # One bit more than the mantissa has, to round by. It is never a tie, for a quotient that ends
+    # there would need more significant bits than a largest number of 8 bits gives it.
+    doubled = _U(shift_left(_W(q), _W(25) if below_one else _W(24)) // _W(a))
+    return _U(_U(_U(doubled + _U(1)) >> _U(1)) - _HIDDEN), exponent
 
 
 @step
