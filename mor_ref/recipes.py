@@ -98,6 +98,12 @@ class Rung:
     representation: str | Format
     metric: Metric
 
+    @property
+    def takes_threshold(self) -> bool:
+        """Whether it is the rung that a threshold is given for."""
+        is_e4m3 = name_of(self.representation) == "e4m3"
+        return is_e4m3 and isinstance(self.metric, MeanRelativeError)
+
     def __post_init__(self) -> None:
         check_representation(self.representation)
         match self.metric:
@@ -154,22 +160,18 @@ class Policy:
 
     def with_threshold(self, threshold: float | str | Decimal | Fraction) -> "Policy":
         """The same with another threshold of the e4m3 rung (MOR-005)."""
-
-        def changed(rung: Rung) -> Rung:
-            is_meant = name_of(rung.representation) == "e4m3"
-            if is_meant and isinstance(rung.metric, MeanRelativeError):
-                return replace(rung, metric=MeanRelativeError(threshold))
-            return rung
-
-        ladder = tuple(changed(rung) for rung in self.ladder)
-        if ladder == self.ladder and not any(
-            name_of(rung.representation) == "e4m3" and isinstance(rung.metric, MeanRelativeError)
-            for rung in ladder
-        ):
+        metric = MeanRelativeError(threshold)
+        if not any(rung.takes_threshold for rung in self.ladder):
             raise ValueError(
                 f"threshold is given, but policy {self.name!r} has no mean relative error of e4m3"
             )
-        return replace(self, ladder=ladder)
+        return replace(
+            self,
+            ladder=tuple(
+                replace(rung, metric=metric) if rung.takes_threshold else rung
+                for rung in self.ladder
+            ),
+        )
 
 
 _MEAN = Rung("e4m3", MeanRelativeError(0.045))
