@@ -9,7 +9,7 @@ from test_trace import ROOT, table_after
 
 import mor_ref
 from mor_ref.block_recipes import PROFILES, TILES
-from mor_ref.exact import nvfp4
+from mor_ref.exact import arithmetic, nvfp4
 
 PAIRS = [(name, tile) for name, profile in PROFILES.items() for tile in profile.tiles]
 SHAPES = [(5, 37), (1, 50), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 9, 17)]
@@ -138,6 +138,50 @@ def test_four_over_six_takes_the_better():
         assert found.codes[1, 0] == 0x7, name
     te = mor_ref.quantize_nvfp4(np.stack([on_four, on_six]))
     assert te.codes[:, 0].tolist() == [0x7, 0x7]
+
+
+def scales_near_ties(amax):
+    """Tiles whose scale, under te, lies within a few steps of a middle of two codes of e4m3."""
+    s_enc = F(2688) / F(amax)
+    factor = s_enc * (F(1) / F(6))
+    values = mor_ref.decode(np.arange(0x7F, dtype=np.uint8), "e4m3")
+    middles = (values[1:] + values[:-1]) / F(2) / factor
+    steps = np.arange(-3, 4, dtype=np.int32)
+    bamax = (middles.view(np.int32)[:, None] + steps).ravel().view(np.float32)
+    return bamax[(bamax > 0) & (bamax <= amax)]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_scales_next_to_a_middle_of_two_codes(profile):
+    """NVF-004 to NVF-009: where orders of operations part."""
+    for amax in np.array([3.0, 1.1, 0.7, 1e-30, 2.9e38], np.float32):
+        x = np.concatenate([[amax], scales_near_ties(amax)])[:, None]
+        found = engine_nvfp4(x, profile=profile)
+        assert differing(found, exact_nvfp4(x, profile)) == {}, amax
+
+
+@pytest.mark.parametrize(
+    ("seed", "column", "bits"), [(4133, 8, 0x4050366F), (5456, 15, 0xC054BBD2)]
+)
+def test_the_rows_of_a_tile_are_added_in_halves(seed, column, bits):
+    """NVF-006: these tiles' candidates err alike; added one by one, the other would be chosen."""
+    x = np.random.default_rng(seed).standard_normal((16, 16)).astype(np.float32)
+    x[0, 0], x[0, column] = 4.0, np.uint32(bits).view(np.float32)
+    name, tile = "te_4over6_mse", (16, 16)
+    assert differing(engine_nvfp4(x, profile=name, tile=tile), exact_nvfp4(x, name, tile)) == {}
+    candidates = []
+    profile, rows = PROFILES[name], [[float(v) for v in row] for row in x]
+    scale = nvfp4.global_scale(profile, 4.0)
+    base = arithmetic.product(arithmetic.quotient(4.0, 6.0), scale.encode)
+    for s in (base, arithmetic.product(1.5, base)):
+        candidate = nvfp4._te_scale(s, scale)
+        in_halves = nvfp4._error(profile, rows, candidate, 4.0)
+        one_by_one = 0.0
+        for row in rows:
+            one_by_one = arithmetic.total(one_by_one, nvfp4._error(profile, [row], candidate, 4.0))
+        candidates.append((in_halves, one_by_one))
+    (six, six_one_by_one), (four, four_one_by_one) = candidates
+    assert (four < six) != (four_one_by_one < six_one_by_one)
 
 
 def test_a_tie_of_four_and_six_takes_six():

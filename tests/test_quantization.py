@@ -171,6 +171,15 @@ def test_sums_add_up_and_need_no_order():
         assert np.array_equal(everything.codes, other.codes)
 
 
+def test_a_tall_column_of_whole_errors():
+    """ERR-004: more errors of 1 than 32 bits hold, in one column of one block."""
+    x = np.full((1500, 3), 1e-30, np.float32)
+    x[0] = 1.0
+    found = mor_ref.quantize(x, "e4m3", threads=1)
+    assert found.error.sum.tolist() == [[3 * 1499 << 23]]
+    assert found.error.nonzero.tolist() == [[4500]]
+
+
 @pytest.mark.parametrize("shape", [(3, 2049), (257, 3), (600, 1), (1, 70000), (16, 65540)], ids=str)
 @pytest.mark.parametrize("block", ["tensor", "row", "column", (300, 2100)], ids=str)
 def test_beyond_one_strip_and_one_part(shape, block):
