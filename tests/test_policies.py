@@ -13,7 +13,7 @@ from records import SOURCES, adversarial, differing, engine_mor, exact_mor, shap
 from test_trace import ROOT, table_after
 
 import mor_ref
-from mor_ref import FitsRange, MeanRelativeError, NotWorseThan, Policy, Rung, formats
+from mor_ref import FitsRange, Format, MeanRelativeError, NotWorseThan, Policy, Rung, formats
 from mor_ref.engine import acceptance
 from mor_ref.engine.scaling import Extremes
 from mor_ref.exact import policies
@@ -33,7 +33,19 @@ OWN = Policy(
 )
 
 
-@pytest.mark.parametrize("policy", [*NAMES, OWN], ids=str)
+INT8 = Format(
+    "int8", exponent_bits=0, mantissa_bits=7, bias=-6, specials="none", sign="twos-complement"
+)
+# Formats without a negative zero on the first rung, whose output is written on another way.
+WITHOUT_NEGATIVE_ZERO = [
+    Policy(fmt.name, (Rung(fmt, MeanRelativeError(1)),), block=(2, 8))
+    for fmt in (INT8, formats["e4m3fnuz"], formats["e5m2fnuz"])
+]
+
+
+@pytest.mark.parametrize(
+    "policy", [*NAMES, OWN, *WITHOUT_NEGATIVE_ZERO], ids=lambda p: getattr(p, "name", p)
+)
 @pytest.mark.parametrize(
     "shape", [(5, 37), (1, 50), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17)]
 )
@@ -49,7 +61,7 @@ def test_every_record_is_that_of_the_exact_model(policy, shape):
     shapes,
     st.integers(0, 1 << 30),
     st.sampled_from(SOURCES),
-    st.sampled_from([*NAMES, OWN]),
+    st.sampled_from([*NAMES, OWN, *WITHOUT_NEGATIVE_ZERO]),
     st.tuples(st.integers(1, 5), st.integers(1, 33)),
 )
 def test_any_tensor(shape, seed, dtype, policy, block):
@@ -229,6 +241,15 @@ def test_a_threshold_sets_the_rung_of_e4m3():
     assert [rung.metric.value for rung in nvfp4.ladder] == [Fraction(1, 5), Fraction(1, 100)]
     with pytest.raises(ValueError, match="policy 'two_way' has no mean relative error of e4m3"):
         mor_ref.mor(x, "two_way", threshold=0.05)
+
+
+@pytest.mark.parametrize("policy", WITHOUT_NEGATIVE_ZERO, ids=lambda policy: policy.name)
+def test_what_becomes_zero_has_the_sign_of_its_code(policy):
+    """MOR-006: -0, and a negative number that rounds to zero."""
+    x = np.array([[1.0, -1e-30, -0.0, 0.0]], np.float32)
+    found = mor_ref.mor(x, policy)
+    assert found.choice.tolist() == [[0]]
+    assert found.output[0, 1:].tolist() == [0, 0, 0]
 
 
 def test_a_bfloat16_input_keeps_its_bits():

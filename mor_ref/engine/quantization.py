@@ -77,7 +77,8 @@ def quantize_row(x, strip, grid, codes, out, sums, counts):
         sums[i] = _U(sums[i] + u)
         counts[i] = _U(counts[i] + count)
         if out is not None:
-            out[i] = _U(as_bf16(bits_of(y)) | sign_of_bf16(bits))
+            sign = sign_of_bf16(bits) if code != _U(0) else _U(0)  # the code 0 is +0
+            out[i] = _U(as_bf16(bits_of(y)) | sign)
 
 
 # ---------------------------------------------------------------------- loops
