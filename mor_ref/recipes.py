@@ -15,6 +15,7 @@ SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
 
 _SMALLEST_LARGEST = 4.0
 _WIDEST = 8
+_SMALLEST_THRESHOLD = -30  # as an exponent of ten
 
 
 def scaled_format(fmt: str | Format) -> Format:
@@ -42,19 +43,25 @@ class MeanRelativeError:
     threshold: float | str | Decimal | Fraction
 
     def __post_init__(self) -> None:
-        wanted = "give a number above 0 and up to 1, such as 0.045"
         try:
-            value = self.value
-        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-            raise ValueError(f"threshold is {self.threshold!r}; {wanted}") from None
-        if not 0 < value <= 1:
-            raise ValueError(f"threshold is {self.threshold!r}; {wanted}")
+            is_threshold = 0 < self.value <= 1
+        except (TypeError, ValueError, ArithmeticError):
+            is_threshold = False
+        if not is_threshold:
+            raise ValueError(
+                f"threshold is {self.threshold!r}; give a number above 0 and up to 1, such as 0.045"
+            )
 
     @property
     def value(self) -> Fraction:
-        """The threshold, exactly as it was written."""
-        is_number = isinstance(self.threshold, int | Decimal | Fraction)
-        return Fraction(self.threshold if is_number else str(self.threshold))
+        """The threshold, exactly as it was written: a decimal, or a fraction such as "1/22"."""
+        text = str(self.threshold)
+        if "/" in text or isinstance(self.threshold, Fraction):
+            return Fraction(text)
+        written = Decimal(text)
+        if written.adjusted() < _SMALLEST_THRESHOLD:  # an exponent could fill the memory
+            return Fraction(0)
+        return Fraction(written)
 
     @property
     def limit(self) -> int:

@@ -60,8 +60,9 @@ def error_sums(errors: NDArray[np.uint64]) -> ErrorSums:
 
 
 def percent(share: float) -> str:
-    """A share as people read it: three significant digits."""
-    return f"{100 * share:.3g} %"
+    """A share as people read it: three significant digits, and 100 only if it is all."""
+    digits = 3 if share >= 1 or share < 0.9995 else 6
+    return f"{100 * share:.{digits}g} %"
 
 
 def describe(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mor_ref
@@ -66,6 +67,34 @@ def test_an_edit_in_a_file_that_a_kernel_calls_is_noticed(copy):
     code, hits = run(ENCODE, *copy)
     assert hits == "0"
     assert code != "56"
+
+
+SCALES = """
+import mor_ref
+import numpy as np
+x = np.array([[1.0] + [0.0] * 15, [1e-9] + [0.0] * 15], np.float32)
+print(*mor_ref.quantize_nvfp4(x, profile="torchao").block_scale[:, 0])
+"""
+
+
+def test_another_constant_is_other_code(copy):
+    """Also one that is a number of NumPy's."""
+    assert run(SCALES, *copy) == ["126", "8"]
+    edit(
+        copy[0] / "mor_ref/engine/nvfp4.py",
+        "_LEAST_TORCHAO = _F(2.0**-6)",
+        "_LEAST_TORCHAO = _F(2.0**-9)",
+    )
+    assert run(SCALES, *copy) == ["126", "1"]
+
+
+def test_arrays_and_numbers_of_numpy_are_code():
+    digests = {
+        tuple(kernel._parts_of_value(value))
+        for value in (np.float32(1), np.float32(2), np.uint32(1), np.ones(2), np.ones(2, np.int8))
+    }
+    assert len(digests) == 5
+    assert () not in digests
 
 
 def test_going_back_to_a_source_finds_its_kernels_again(copy):

@@ -117,6 +117,12 @@ def test_even_has_six_bits_for_integers():
     assert scale_of(np.nextafter(np.float32(255 / 128), np.float32(0)), "int8_mx", "even") == 127
 
 
+def test_rceil_divides():
+    """MXS-006: by a rounded reciprocal of 127/64, one step above it would round down to 1."""
+    assert scale_of(127 / 64, "int8_mx", "rceil") == 127
+    assert scale_of(np.nextafter(np.float32(127 / 64), np.float32(2)), "int8_mx", "rceil") == 128
+
+
 def test_elements():
     """MXS-007: under floor an element can saturate; at code 254 the factor is subnormal."""
     x = np.array([511.0, 1.0, -448.0, 0.3], np.float32)

@@ -125,7 +125,10 @@ def test_the_threshold_is_the_decimal_that_was_written(threshold, limit):
     assert MeanRelativeError(half).limit == 377488, "a tie goes to the even one"
 
 
-@pytest.mark.parametrize("threshold", [0, -0.1, 1.01, "x", None, float("nan"), float("inf"), [1]])
+@pytest.mark.parametrize(
+    "threshold",
+    [0, -0.1, 1.01, "x", None, True, float("nan"), float("inf"), [1], "1e-99999999", "1e-31"],
+)
 def test_thresholds_that_are_refused(threshold):
     with pytest.raises(ValueError, match="give a number above 0 and up to 1, such as 0.045"):
         MeanRelativeError(threshold)

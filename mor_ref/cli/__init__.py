@@ -109,6 +109,39 @@ def run_exhaustive(
     raise typer.Exit(exhaustive.run(fmt, rounding, overflow, threads, brief=brief, as_json=json))
 
 
+@app.command("analyze")
+def analyze_files(
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help=".npy, .npz or .safetensors.")],
+    policy: Annotated[str, typer.Option(help="tensor, two_way, three_way or nvfp4.")] = "tensor",
+    block: Annotated[
+        str | None,
+        typer.Option(help="The scaling block: tensor, row, column or RxC; default: 128x128."),
+    ] = None,
+    threshold: Annotated[
+        str | None, typer.Option(help="Of the mean relative error in e4m3; default: 0.045.")
+    ] = None,
+    scaling: Annotated[str, typer.Option(help="gam, e8m0 or fp32.")] = "gam",
+    threads: Annotated[int | None, typer.Option(help="How many; default: all.")] = None,
+    json: JsonOption = False,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE.png", help="Draw the errors and the decisions.")
+    ] = None,
+) -> None:
+    """Show what MoR decides about each tensor of files, and in total."""
+    from mor_ref.cli import analyze
+
+    analyze.run(
+        files,
+        policy=policy,
+        block=block,
+        threshold=threshold,
+        scaling=scaling,
+        threads=threads,
+        as_json=json,
+        plot=plot,
+    )
+
+
 def main() -> None:
     """Run the command line; a mistake of the user's is one sentence and exit status 2."""
     try:

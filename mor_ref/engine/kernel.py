@@ -19,6 +19,7 @@ from typing import Any
 
 import llvmlite
 import numba
+import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
@@ -46,8 +47,10 @@ def _parts_of_module(module: ModuleType) -> Iterator[str]:
 
 def _parts_of_value(value: object) -> Iterator[str]:
     """What matters of a constant, a function or a class; nothing of what is not ours."""
-    if isinstance(value, int | float | str | bytes | tuple):
+    if isinstance(value, int | float | str | bytes | tuple | np.generic):
         yield repr(value)
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype} {value.shape} {value.tobytes().hex()}"
     elif isinstance(value, Dispatcher):
         yield from _parts_of_value(value.py_func)
     elif isinstance(value, _Intrinsic):

@@ -1,0 +1,254 @@
+"""The tensors of .npy, .npz and .safetensors files, one at a time.
+
+What is in a file is listed from its headers alone; numbers are read when they are asked for, so a
+file may be larger than the memory.
+"""
+
+import math
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tokenize import TokenError
+from typing import IO, Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+_BF16 = np.dtype(ml_dtypes.bfloat16)
+_NAMES = {
+    np.dtype(np.float64): "f64",
+    np.dtype(np.float32): "f32",
+    np.dtype(np.float16): "f16",
+    _BF16: "bf16",
+}
+# NumPy has no name for the dtypes of ml_dtypes, and saves them as raw bytes.
+_SAVED_BF16 = np.dtype("V2")
+_KINDS = {
+    "b": "booleans",
+    "i": "integers",
+    "u": "integers",
+    "c": "complex numbers",
+    "f": "floats wider than f64",
+    "V": "records or raw bytes, as NumPy saves the small floats of ml_dtypes",
+}
+_SAFETENSORS_NAMES = {"F64": "f64", "F32": "f32", "F16": "f16", "BF16": "bf16"}
+_SAFETENSORS_KINDS = {
+    "B": "booleans",
+    "C": "complex numbers",
+    "F": "floats of so few bits that they are quantized already",
+    "I": "integers",
+    "U": "integers",
+}
+_UNREADABLE = (
+    EOFError,
+    OSError,
+    RuntimeError,  # of zipfile: encrypted, or compressed as it does not know
+    SafetensorError,
+    TokenError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor of floats that lies in a file; `load` reads it.
+
+    `dtype` is "f64", "f32", "f16" or "bf16".
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    load: Callable[[], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class SkippedTensor:
+    """What lies in a file but holds no such floats; `dtype` is as the file has it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    reason: str
+
+
+def tensors_in(file: str) -> Iterator[StoredTensor | SkippedTensor]:
+    """What is in a file.
+
+    A .npy file has one tensor, named as the file; a .npz file names its own, and so does a
+    .safetensors file, which has no order: layer 2 comes before layer 10 here.
+    """
+    path = Path(file)
+    lister = _LISTERS.get(path.suffix.lower())
+    known = ", ".join(_LISTERS)
+    if path.is_dir():
+        raise IsADirectoryError(f"{file} is a folder; name the files in it")
+    if lister is None:
+        raise ValueError(f"{file} ends in {path.suffix!r}; give a file that ends in one of {known}")
+    if not path.is_file():
+        raise FileNotFoundError(f"{file} is not there; give a file that ends in one of {known}")
+    if not path.stat().st_size:
+        raise ValueError(f"{file} is empty; save or download it again")
+    yield from lister(file)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say which file it is that cannot be read."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise ValueError(
+            f"{path} cannot be read as a {path.suffix.lower()} file ({reason}); "
+            "save or download it again"
+        ) from error
+
+
+def _skipped_kind(dtype: np.dtype[Any]) -> str:
+    return f"it holds {_KINDS.get(dtype.kind, 'no numbers')}"
+
+
+# ---------------------------------------------------------------------- .npy and .npz
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What the header of a .npy file says."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def holds_objects(self) -> bool:
+        return self.dtype.hasobject
+
+    @property
+    def is_taken(self) -> bool:
+        return self.numbers in _NAMES
+
+    @property
+    def numbers(self) -> np.dtype[Any]:
+        """The dtype that is meant, in the machine's byte order."""
+        return _BF16 if self.dtype == _SAVED_BF16 else self.dtype.newbyteorder("=")
+
+    def plain(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The array in row-major order; what lies so already is not copied."""
+        if self.numbers == _BF16:
+            array = array.view(_BF16)
+        return np.asarray(array, self.numbers, order="C")
+
+
+def _header(stream: IO[bytes], size: int) -> _Header:
+    """The header of a .npy file of that size, which the numbers have to fill."""
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    elif version == (2, 0):
+        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+    else:  # 3.0 is for the names of structured arrays
+        raise ValueError(f"it is of version {version[0]}.{version[1]}")
+    there, wanted = size - stream.tell(), math.prod(shape) * dtype.itemsize
+    if not dtype.hasobject and there != wanted:
+        raise ValueError(f"shape {shape} of {dtype} takes {wanted} bytes, and {there} are there")
+    return _Header(shape, dtype)
+
+
+def _refuse_objects(where: str, header: _Header) -> None:
+    if header.holds_objects:
+        raise ValueError(
+            f"{where} holds Python objects, which are never unpickled here; save its numbers as an "
+            "array of floats"
+        )
+
+
+def _npy(file: str) -> Iterator[StoredTensor | SkippedTensor]:
+    path = Path(file)
+    with _reading(path), path.open("rb") as stream:
+        header = _header(stream, path.stat().st_size)
+    _refuse_objects(file, header)
+
+    def load() -> NDArray[Any]:
+        with _reading(path):
+            return header.plain(np.load(path, mmap_mode="r", allow_pickle=False))
+
+    if header.is_taken:
+        yield StoredTensor(file, header.shape, _NAMES[header.numbers], load)
+    else:
+        reason = _skipped_kind(header.dtype)
+        yield SkippedTensor(file, header.shape, str(header.dtype), reason)
+
+
+def _npz(file: str) -> Iterator[StoredTensor | SkippedTensor]:
+    path = Path(file)
+    with _reading(path), zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    for member in members:
+        yield _npz_member(path, member)
+
+
+def _npz_member(path: Path, member: zipfile.ZipInfo) -> StoredTensor | SkippedTensor:
+    name = member.filename.removesuffix(".npy")
+    if name == member.filename:
+        return SkippedTensor(name, (), "-", "it is no .npy file")
+    with _reading(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        header = _header(stream, member.file_size)
+    _refuse_objects(f"{name} in {path}", header)
+    if not header.is_taken:
+        return SkippedTensor(name, header.shape, str(header.dtype), _skipped_kind(header.dtype))
+
+    def load() -> NDArray[Any]:
+        with _reading(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+            return header.plain(np.lib.format.read_array(stream, allow_pickle=False))
+
+    return StoredTensor(name, header.shape, _NAMES[header.numbers], load)
+
+
+# ---------------------------------------------------------------------- .safetensors
+
+
+def _safetensors(file: str) -> Iterator[StoredTensor | SkippedTensor]:
+    path = Path(file)
+    with _reading(path), safe_open(path, framework="numpy") as opened:
+        names = sorted(opened.keys(), key=_numbers_as_such)
+        parts = [opened.get_slice(name) for name in names]
+        found = [
+            (name, tuple(part.get_shape()), part.get_dtype())
+            for name, part in zip(names, parts, strict=True)
+        ]
+    for name, shape, dtype in found:
+        if dtype in _SAFETENSORS_NAMES:
+            yield StoredTensor(name, shape, _SAFETENSORS_NAMES[dtype], _loader(path, name))
+        else:
+            kind = _SAFETENSORS_KINDS.get(dtype[:1], "no numbers")
+            yield SkippedTensor(name, shape, dtype, f"it holds {kind}")
+
+
+def _loader(path: Path, name: str) -> Callable[[], NDArray[Any]]:
+    def load() -> NDArray[Any]:
+        # It gives bfloat16 because ml_dtypes, once imported, has told NumPy of that name.
+        with _reading(path), safe_open(path, framework="numpy") as file:
+            return np.asarray(file.get_tensor(name))
+
+    return load
+
+
+def _numbers_as_such(name: str) -> list[str | int]:
+    """A key for sorting: text and numbers take turns."""
+    parts = re.split(r"([0-9]{1,18})", name)
+    return [int(part) if k % 2 else part for k, part in enumerate(parts)]
+
+
+_LISTERS: dict[str, Callable[[str], Iterator[StoredTensor | SkippedTensor]]] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".safetensors": _safetensors,
+}

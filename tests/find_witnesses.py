@@ -1,0 +1,204 @@
+"""The tensors at which block quantizers part; run by hand, a search among them for witnesses.
+
+`python tests/find_witnesses.py` writes witnesses.json anew, the same in each run: tensors that tell
+every pair of profiles and of rules apart, what the exact model makes of them, and how often the
+pairs differ on bell-shaped numbers.
+"""
+
+import itertools
+import json
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+from inputs import values_of
+from records import adversarial, exact_mx, exact_nvfp4
+
+import mor_ref
+from mor_ref import formats
+from mor_ref.block_recipes import PROFILES, SCALE_RULES, TILES
+
+FILE = Path(__file__).with_name("witnesses.json")
+SHAPE = (16, 64)
+ALIKE = {
+    "te te_row": "On a tensor of one row: its amax is that of the tensor.",
+    "even rceil": "For int8_mx on bfloat16: in each binade even goes up from 1.9921875 and rceil "
+    "above 1.984375, and no bfloat16 lies between.",
+}
+MX_FORMATS = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx"]
+
+# ---------------------------------------------------------------------- tensors
+
+
+def with_maxima(maxima, random, side, columns=64):
+    """Blocks of that many numbers, of which those are the largest magnitudes."""
+    x = random.uniform(-1, 1, (maxima.size, side)) * maxima.reshape(-1, 1)
+    x[:, side // 3] = maxima.ravel()
+    return x.reshape(-1, columns)
+
+
+def nudged(x, random):
+    """Up to three float32 steps away."""
+    words = np.asarray(x, np.float32).view(np.int32)
+    return (words + random.integers(-3, 4, words.shape, np.int32)).view(np.float32)
+
+
+def ordinary(random):
+    """Gaussian, with a few columns far out in most."""
+    for exponent in range(-4, 12):
+        x = random.standard_normal((32, 128)) * random.uniform(0.01, 30)
+        x[:, random.integers(0, 128, 3)] *= 2.0 ** max(exponent, 0)
+        yield x
+
+
+def wide(random):
+    """Every magnitude, with subnormals, zeros of both signs, blocks of them, and infinities."""
+    yield from (np.zeros(SHAPE), np.full(SHAPE, -0.0))
+    for exponent in range(-149, 128, 3):
+        x = np.ldexp(adversarial(SHAPE, seed=exponent + 149), exponent)
+        x = (x.reshape(-1, 32) * (random.random((32, 1)) < 0.8)).reshape(SHAPE)
+        yield np.where(np.isnan(x), -0.0, x)
+
+
+def ties(random):
+    """The numbers of e2m1 and their midpoints, scaled; a step beside; and by a random factor."""
+    points = np.array([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 6, 0.5, 1, 1.5, 2, 3, 4, 0, -0.0])
+    for exponent in range(-60, 60, 5):
+        x = random.choice(points, SHAPE) * random.choice([-1, 1], SHAPE)
+        x[:, ::16] = 6
+        x *= np.exp2(random.integers(-6, 7, (16, 4)).repeat(16, 1) + float(exponent))
+        yield from (x, np.where(x == 0, x, nudged(x, random)), x * random.uniform(1, 2))
+
+
+def near_scales(random, count=40, blocks=64, columns=64):
+    """Block amaxes around the midpoints between scales, and at random, under any amax."""
+    scales = np.array([v for v in values_of(formats["e4m3"]) if v > 0])
+    for i in range(count):
+        amax = np.ldexp(random.uniform(1, 2), int(random.integers(-40, 40)))
+        share = random.choice((scales[1:] + scales[:-1]) / 2 / 448, blocks)
+        share = random.uniform(0.001, 1, blocks) if i % 2 else share
+        x = with_maxima(nudged(amax * share, random), random, 16, columns)
+        x[0, 0] = amax
+        yield x
+
+
+def near_powers(random):
+    """Block amaxes around powers of two, the largest numbers of formats, and rounding points."""
+    tops = [1, 1.25, 1.5, 1.75, 1.875, 1.9375, 1.96875, 1.9921875]
+    for exponents in np.array_split(np.arange(-148, 127), 12):
+        maxima = nudged(np.ldexp.outer(tops, exponents), random)
+        yield with_maxima(maxima.repeat(2, 1), random, 32)
+
+
+KINDS = {f.__name__: f for f in (ordinary, wide, ties, near_scales, near_powers)}
+
+
+def tensors(kind):
+    """All tensors of a kind, as float32 and as bfloat16."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for x in KINDS[kind](np.random.default_rng(2024)):
+            yield from (x.astype(np.float32), x.astype(np.float32).astype(ml_dtypes.bfloat16))
+
+
+def bell_shaped():
+    """Sixteen tensors in bfloat16, as good as Gaussian: sums of twelve uniform whole numbers."""
+    words = np.random.PCG64(2024).random_raw(16 * 128 * 128 * 3)
+    uniform = words.astype("<u8").view("<u2").reshape(16, 128, 128, 12)
+    sums = uniform.sum(-1, dtype=np.int64) - 6 * 65535
+    return (sums / 65536).astype(ml_dtypes.bfloat16)
+
+
+# ---------------------------------------------------------------------- what is told apart
+
+
+def recipes():
+    """The names that are told apart, under each heading; and what quantizes by them."""
+    for tile in TILES:
+        names = [p.name for p in PROFILES.values() if tile in p.tiles]
+        yield f"nvfp4 {tile[0]}x{tile[1]}", names, {"tile": tile}
+    for fmt in MX_FORMATS:
+        yield f"mx {fmt}", list(SCALE_RULES), {"fmt": fmt}
+
+
+def quantized(x, name, **how):
+    """Codes and scales from the engine."""
+    if "fmt" in how:
+        found = mor_ref.quantize_mx(x, scale_rule=name, **how)
+        return found.codes, found.scale
+    found = mor_ref.quantize_nvfp4(x, profile=name, **how)
+    return found.codes, found.block_scale
+
+
+def pairs_of(names):
+    return [f"{a} {b}" for a, b in itertools.combinations(names, 2)]
+
+
+def differences(tensors, names, how):
+    """How many scales and how many codes of each pair differ in some tensors, together."""
+    counts = dict.fromkeys(pairs_of(names), (0, 0))
+    for x in tensors:
+        found = {name: quantized(x, name, **how) for name in names}
+        for pair, (scales, codes) in counts.items():
+            a, b = (found[name] for name in pair.split())
+            counts[pair] = (scales + int((a[1] != b[1]).sum()), codes + int((a[0] != b[0]).sum()))
+    return {pair: list(both) for pair, both in counts.items()}
+
+
+def candidates(how):
+    """Small float32 tensors: two rows of two tiles, two tiles of 16x16, or one MX block."""
+    random = np.random.default_rng(7)
+    if "fmt" in how:
+        maxima = 1 + (np.arange(256) + random.random(256)) / 256
+        found = [with_maxima(amax, random, 32, 32) for amax in maxima]
+    else:
+        found = near_scales(random, 200, 4 if how["tile"] == (1, 16) else 32, 32)
+    return [x.astype(np.float32) for x in found]
+
+
+def witnesses(names, how):
+    """The fewest tensors that we find to tell all pairs apart: the most telling one first."""
+    telling = [(x, differences([x], names, how)) for x in candidates(how)]
+    missing = set(pairs_of(names))
+    while missing:
+        apart = [{pair for pair in missing if any(found[pair])} for _, found in telling]
+        best = max(range(len(telling)), key=lambda i: len(apart[i]))
+        if not apart[best]:
+            raise LookupError(f"no candidate tells these apart: {sorted(missing)}")
+        yield witness(telling[best][0], names, sorted(apart[best]), how)
+        missing -= apart[best]
+
+
+def witness(x, names, pairs, how):
+    """A tensor as the words of its rows, and what the exact model makes of it."""
+    hexadecimal = [" ".join(f"{w:08x}" for w in row) for row in x.view(np.uint32).tolist()]
+    expected = {name: compact(by_exact_model(x, name, **how), x.shape) for name in names}
+    return {"tells_apart": pairs, "x": hexadecimal, "expected": expected}
+
+
+def by_exact_model(x, name, **how):
+    if "fmt" in how:
+        return exact_mx(x, scale_rule=name, **how)
+    return exact_nvfp4(x, name, **how)
+
+
+def compact(found, shape):
+    """Codes and scales as two hexadecimal digits each, global scales as eight; row by row."""
+    codes = np.array(found["codes"]).reshape(shape).tolist()
+    listed = {name: [bytes(row).hex(" ") for row in rows]
+              for name, rows in (("codes", codes), ("scale", found["scale"]))}  # fmt: skip
+    if "global" in found:
+        listed["global"] = " ".join(f"{w:08x}" for w in found["global"])
+    return listed
+
+
+def main():
+    """Write the file."""
+    found = {"witnesses": {}, "alike": ALIKE, "differing scales and codes": {}}
+    for heading, names, how in recipes():
+        found["witnesses"][heading] = list(witnesses(names, how))
+        found["differing scales and codes"][heading] = differences(bell_shaped(), names, how)
+    FILE.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
