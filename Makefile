@@ -3,10 +3,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: golden test exhaustive mutants bench check wheel test-wheel digests clean
+.PHONY: golden test exhaustive mutants bench check wheel test-wheel digests vectors clean
 
 golden: .venv/installed
-	$(BIN)/mor-ref exhaustive e4m3 --brief
+	$(BIN)/mor-ref golden make --out build/golden
+	$(BIN)/mor-ref golden check build/golden --same-as golden/v1
 
 test: .venv/installed
 	$(BIN)/python -m pytest -n auto
@@ -37,6 +38,9 @@ test-wheel: wheel
 
 digests: .venv/installed
 	$(BIN)/python -m mor_ref.golden.exhaustive golden/v1/exhaustive.json
+
+vectors: .venv/installed
+	$(BIN)/mor-ref golden make --out golden/v1
 
 clean:
 	rm -rf .venv dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -77,10 +77,23 @@ MAY_IMPORT = {
     "tensors": {"arguments", "arrays", "catalogue", "conventions", "engine", "format"},
     "explain": {"conventions", "exact", "format"},
     "numerals": {"arguments", "catalogue", "exact", "format"},
-    "golden": {"catalogue", "conventions", "exact", "format", "golden", "tensors"},
     "tensor_files": set(),
     "analysis": {"arguments", "catalogue", "mixing", "partition", "recipes"},
     "analysis_plot": {"analysis"},
+    "golden": {
+        "arguments",
+        "arrays",
+        "block_recipes",
+        "catalogue",
+        "conventions",
+        "exact",
+        "format",
+        "golden",
+        "partition",
+        "recipes",
+        "tensors",
+    },
+    "verify": {"__init__", "arguments", "catalogue", "engine", "golden", "partition", "verify"},
     "cli": {
         "__init__",
         "analysis",
@@ -94,6 +107,7 @@ MAY_IMPORT = {
         "arguments",
         "numerals",
         "tensor_files",
+        "verify",
     },
 }
 

@@ -9,6 +9,7 @@ import pytest
 from mor_ref import Format, formats
 from mor_ref.catalogue import presets
 from mor_ref.conventions import SpecialCases
+from mor_ref.golden.suites import SUITES
 
 ROOT = Path(__file__).resolve().parent.parent
 RULE = re.compile(r"^`{3,}\{rule\} (?P<title>.+)\n:id: (?P<id>[A-Z]+-\d{3})\n", re.MULTILINE)
@@ -55,6 +56,12 @@ def test_every_rule_is_named_by_code():
 def test_every_rule_is_named_by_a_test_of_its_own():
     """A test of many rules at once names a range of them, which does not count here."""
     assert set(RULES) - named_in("tests", ranges=False) == set()
+
+
+def test_every_rule_has_a_suite():
+    covered = {rule for suite in SUITES.values() for rule in suite.rules}
+    assert set(RULES) - covered == set()
+    assert covered - set(RULES) == set()
 
 
 def test_references_between_rules_are_not_dangling():

@@ -142,6 +142,52 @@ def analyze_files(
     )
 
 
+_golden = typer.Typer(help="List, make and check suites of golden vectors.", no_args_is_help=True)
+app.add_typer(_golden, name="golden")
+
+
+@_golden.command("list")
+def list_suites(json: JsonOption = False) -> None:
+    """List the suites, with the size of the kept ones."""
+    from mor_ref.cli import golden as command
+
+    command.run_list(as_json=json)
+
+
+@_golden.command("make")
+def make_suites(
+    out: Annotated[str, typer.Option(metavar="DIR", help="The folder to make them in.")],
+    suites: Annotated[
+        list[str] | None, typer.Argument(metavar="SUITE...", help="Default: all.")
+    ] = None,
+    size: Annotated[int, typer.Option(help="How many times the random inputs.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+) -> None:
+    """Make suites from the exact model. A second run finishes what was interrupted."""
+    from mor_ref.cli import golden as command
+
+    command.run_make(suites or [], out, size, seed)
+
+
+@_golden.command("check")
+def check_suites(
+    folder: Annotated[
+        str | None, typer.Argument(metavar="DIR", help="Default: the kept suites.")
+    ] = None,
+    suite: Annotated[
+        list[str] | None, typer.Option(help="Only this suite; may be repeated.")
+    ] = None,
+    same_as: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Also hold the manifest to that of DIR.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Hold files to their manifest and values to the engine. Exits with 1 if anything is off."""
+    from mor_ref.cli import golden as command
+
+    raise typer.Exit(command.run_check(folder, suite or [], same_as, as_json=json))
+
+
 def main() -> None:
     """Run the command line; a mistake of the user's is one sentence and exit status 2."""
     try:

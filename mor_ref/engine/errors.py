@@ -16,14 +16,19 @@ _NONFINITE = _U(1 << 16)  # in a count that holds the non-zero elements below
 
 
 @step
+def error_terms(x, y):
+    """ERR-001: d, r and u of a finite x that is not zero."""
+    d = _F(abs(_F(x - y)))
+    r = _F(d / abs(x))
+    r = r if r < _F(1) else _F(1)
+    return d, r, _U(bits_of(_F(_F(1) + r)) - _ONE)
+
+
+@step
 def error_of(bits, y):
     """ERR-001 to ERR-003: u, and a count of one if it counts or if it is lost; y is a magnitude."""
     magnitude = _U(bits & _MAGNITUDE)
-    x = float_of(magnitude)
-    d = _F(abs(_F(x - y)))
-    r = _F(d / x)
-    r = r if r < _F(1) else _F(1)
-    u = _U(bits_of(_F(_F(1) + r)) - _ONE)
+    _, _, u = error_terms(float_of(magnitude), y)
     counts = _U(_U(magnitude - _U(1)) < _U(_INFINITY - _U(1)))
     is_lost = _U(max(magnitude, _U(bits_of(y) + _BELOW_LOST)) >= _INFINITY)
     return _U(u & _U(_U(0) - counts)), _U(counts | _U(is_lost * _NONFINITE))

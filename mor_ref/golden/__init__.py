@@ -1,6 +1,10 @@
 """Expected results that are kept with the package, how they are made, and how they are checked."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mor_ref.golden.suite import Case
 
 
 def kept_files() -> Path:
@@ -8,3 +12,19 @@ def kept_files() -> Path:
     package = Path(__file__).resolve().parent
     installed = package / "v1"
     return installed if installed.is_dir() else package.parent.parent / "golden" / "v1"
+
+
+def load(name: str, folder: Path | None = None) -> "list[Case]":
+    """The cases of a suite, of the kept ones unless another folder is given.
+
+    >>> from mor_ref import golden
+    >>> first = golden.load("decode")[0]
+    >>> first.name, first.parameters, hex(first.arrays["value"][0x38])
+    ('e4m3', {'format': 'e4m3'}, '0x3f800000')
+    """
+    from mor_ref.arguments import known_name
+    from mor_ref.golden.container import read_manifest, read_suite
+
+    where = folder or kept_files()
+    suites = read_manifest(where)["suites"]
+    return read_suite(where, name, suites[known_name("suite", name, suites)])

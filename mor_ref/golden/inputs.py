@@ -1,0 +1,111 @@
+"""The inputs at which implementations part, and random ones that any language can make again."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.exact import arithmetic
+from mor_ref.format import Format
+
+Bits = NDArray[np.uint32]
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+
+# Significands of binary32 at which divisions round differently, and those next to 1.75.
+SIGNIFICANDS = (
+    0x800000, 0x800001, 0xAAAAAA, 0xAAAAAB, 0xBFFFFF, 0xC00000, 0xDFFFFF, 0xE00000,
+    0xE00001, 0xEFFFFF, 0xF00000, 0xFFFFFE, 0xFFFFFF, 0x9E3779, 0xB504F3, 0xC90FDB,
+)  # fmt: skip
+SPECIALS = (
+    0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF,
+    0x7F800000, 0xFF800000, 0x7F800001, 0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0xFFFFFFFF,
+)  # fmt: skip
+
+
+def random_words(count: int, seed: int, stream: int) -> NDArray[np.uint64]:
+    """SplitMix64 of a counter: word i depends on seed, stream and i alone.
+
+    z = (i + 1 + 2^32 * stream + 2^48 * seed) * 0x9E3779B97F4A7C15, then xor-shifts and products.
+    """
+    start = 1 + (stream << 32) + (seed << 48)
+    z = np.arange(start, start + count, dtype=np.uint64) * np.uint64(_GOLDEN)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def bell(count: int, seed: int, stream: int) -> Bits:
+    """Numbers like activations: the sum of four uniform 22-bit integers, centred, times 2^-22.
+
+    All are binary32 numbers, and no rounding is needed to make them.
+    """
+    words = random_words(2 * count, seed, stream).reshape(2, count)
+    mask = np.uint64((1 << 22) - 1)
+    parts = [word >> np.uint64(shift) & mask for word in words for shift in (0, 32)]
+    total = np.stack(parts).astype(np.int64).sum(axis=0) - (1 << 23)
+    numbers: NDArray[np.float32] = total.astype(np.float32) * np.float32(2.0**-22)
+    return numbers.view(np.uint32)
+
+
+def wide(count: int, seed: int, stream: int) -> Bits:
+    """Numbers of all magnitudes: random binary32 patterns, NaN and infinity among them."""
+    return (random_words(count, seed, stream) >> np.uint64(32)).astype(np.uint32)
+
+
+def to_bf16(bits: Bits) -> NDArray[np.uint16]:
+    """The upper halves: a bfloat16 is a binary32 whose lower half is zero."""
+    return (bits >> np.uint32(16)).astype(np.uint16)
+
+
+def values_of(fmt: Format) -> list[Fraction]:
+    """Every finite number of a small format that is not negative, ascending."""
+    codes = range(fmt.largest_code + 1)
+    return sorted({Fraction(fmt.value(code)) for code in codes})
+
+
+def edges_of(fmt: Format) -> Bits:
+    """Each value of a small format, each midpoint, their neighbours, and what lies beyond."""
+    values = values_of(fmt)
+    step = values[-1] - values[-2] if len(values) > 1 else values[-1]
+    points = [*values, *((a + b) / 2 for a, b in itertools.pairwise(values))]
+    points += [values[-1] + step * Fraction(k, 4) for k in (1, 2, 4, 6, 32)]
+    found = set(SPECIALS)
+    for point in points:
+        if point > Fraction(arithmetic.FLT_MAX):
+            continue
+        bits = arithmetic.bits_of(arithmetic.rn32(point))
+        near = {max(bits - 1, 0), bits, min(bits + 1, 0x7F800000)}
+        found |= near | {number | 0x80000000 for number in near}
+    return np.array(sorted(found), np.uint32)
+
+
+def amaxes() -> Bits:
+    """Edge significands crossed with edge exponents, subnormal ones too."""
+    found = set()
+    for exponent in (
+        -149,
+        -148,
+        -140,
+        -127,
+        -126,
+        -125,
+        -118,
+        -64,
+        -1,
+        0,
+        1,
+        8,
+        9,
+        15,
+        16,
+        64,
+        126,
+        127,
+    ):
+        for significand in SIGNIFICANDS:
+            value = arithmetic.rn32(Fraction(significand) * Fraction(2) ** (exponent - 23))
+            if 0 < value <= arithmetic.FLT_MAX:
+                found.add(arithmetic.bits_of(value))
+    return np.array([0, *sorted(found)], np.uint32)

@@ -1,0 +1,192 @@
+"""Encoding and decoding: every format, every rounding, at the inputs where encoders part."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mor_ref import exact
+from mor_ref.catalogue import formats, presets
+from mor_ref.conventions import (
+    DETERMINISTIC_ROUNDINGS,
+    OVERFLOWS,
+    POWER_OF_TWO_ROUNDINGS,
+    Nan,
+    Overflow,
+    Rounding,
+    SpecialCases,
+)
+from mor_ref.format import Format
+from mor_ref.golden.bits import codes_array, numbers_of
+from mor_ref.golden.inputs import Bits, amaxes, edges_of, random_words, wide
+from mor_ref.golden.suite import Case, Size, Suite, expected, given
+
+CORE = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0", "int8_mx")
+SMALL = [fmt for fmt in formats.values() if fmt.bits <= 8]
+LARGE = [fmt for fmt in formats.values() if fmt.bits > 8]
+RANDOM = 512  # inputs of any magnitude in each case
+
+
+def _inputs(fmt: Format, size: Size) -> Bits:
+    """Binary32 inputs for a format: all its edges, or those of its exponents if it is large."""
+    random = wide(RANDOM * size.factor, size.seed, stream=1)
+    if fmt.bits <= 8:
+        return np.concatenate([edges_of(fmt), random])
+    dropped = 23 - fmt.mantissa_bits
+    found = set(amaxes().tolist())
+    for exponent in range(256):
+        for mantissa in (0, 1, (1 << 23) - 1, (1 << 22) + 1):
+            field = exponent << 23 | mantissa
+            half = 1 << dropped >> 1
+            found |= {field, field & ~((1 << dropped) - 1) | half, field ^ half}
+    both = [bits | sign for bits in found for sign in (0, 0x80000000)]
+    return np.concatenate([np.array(sorted(both), np.uint32), random])
+
+
+def _encode_cases(size: Size) -> Iterator[Case]:
+    for fmt in formats.values():
+        x = _inputs(fmt, size)
+        for rounding in POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS:
+            for overflow in OVERFLOWS:
+                yield _encoded(fmt, "f32", x, rounding, overflow)
+        yield _encoded(fmt, "f32", x, None, "satfinite", "signed")
+    for name in CORE:
+        fmt = formats[name]
+        yield _encoded(fmt, "bf16", np.arange(1 << 16, dtype=np.uint16))
+        yield _encoded(fmt, "f16", np.arange(1 << 16, dtype=np.uint16))
+        yield _encoded(fmt, "f64", _next_to(edges_of(fmt)))
+    for name in ("bf16", "f16", "f32"):
+        yield _encoded(formats[name], "f64", _next_to(_inputs(formats[name], Size())), None, "ieee")
+
+
+def _next_to(edges: Bits) -> np.ndarray:
+    """Binary64 numbers at the edges and a step to each side, where rounding twice goes wrong."""
+    with np.errstate(invalid="ignore"):  # widening a signalling NaN is no error here
+        at = edges.view(np.float32).astype(np.float64)
+    finite = at[np.isfinite(at)]
+    near = [np.nextafter(finite, -np.inf), at, np.nextafter(finite, np.inf)]
+    return np.concatenate(near).view(np.uint64)
+
+
+def _encoded(
+    fmt: Format,
+    source: str,
+    x: np.ndarray,
+    rounding: Rounding | None = None,
+    overflow: Overflow = "satfinite",
+    nan: Nan = "canonical",
+) -> Case:
+    mode: Rounding = rounding or ("rtp" if fmt.is_power_of_two else "rne")
+    special = SpecialCases(overflow=overflow, nan=nan)
+    codes = [exact.encode(v, fmt, mode, special) for v in numbers_of(x, source)]
+    return Case(
+        f"{fmt.name}.{source}.{mode}.{overflow}.{nan}",
+        {"format": fmt.name, "source": source, "rounding": mode, "overflow": overflow, "nan": nan},
+        {"x": x, "code": codes_array(codes, fmt)},
+    )
+
+
+def _preset_cases(size: Size) -> Iterator[Case]:
+    for preset, rows in presets.items():
+        for name, special in rows.items():
+            fmt = formats[name]
+            x = _inputs(fmt, size)
+            codes = [exact.encode(v, fmt, special=special) for v in numbers_of(x, "f32")]
+            yield Case(
+                f"{preset}.{name}",
+                {"format": name, "source": "f32", "preset": preset},
+                {"x": x, "code": codes_array(codes, fmt)},
+            )
+
+
+def _stochastic_cases(size: Size) -> Iterator[Case]:
+    for name in ("e4m3", "e5m2", "e2m1", "bf16", "f16"):
+        fmt = formats[name]
+        edges = edges_of(fmt) if fmt.bits <= 8 else amaxes()
+        x = np.concatenate(
+            [edges[:: max(1, edges.size // 300)], wide(100 * size.factor, size.seed, 2)]
+        )
+        for n in (1, 2, 3, 8, 16, 23, 24, 31, 32):
+            yield _stochastic(fmt, x, n, size)
+
+
+def _stochastic(fmt: Format, x: Bits, n: int, size: Size) -> Case:
+    """Each input with the last word that leaves it, the first that moves it, and a random one."""
+    random = (random_words(x.size, size.seed, 3 + n) >> np.uint64(64 - n)).tolist()
+    inputs, words, codes = [], [], []
+    for bits, value, word in zip(x.tolist(), numbers_of(x, "f32"), random, strict=True):
+        for candidate in sorted({word, *_decisive(value, fmt, n)}):
+            inputs.append(bits)
+            words.append(candidate)
+            codes.append(exact.encode(value, fmt, "sr", random_word=candidate, n_random_bits=n))
+    return Case(
+        f"{fmt.name}.{n}",
+        {"format": fmt.name, "source": "f32", "n_random_bits": n, "overflow": "satfinite"},
+        {
+            "x": np.array(inputs, np.uint32),
+            "random_word": np.array(words, np.uint32),
+            "code": codes_array(codes, fmt),
+        },
+    )
+
+
+def _decisive(value: float, fmt: Format, n: int) -> set[int]:
+    if value == 0 or value - value != 0:  # zeros, infinities and NaN are not rounded
+        return {0}
+    exponent = max(exact.floor_log2(abs(value)), fmt.smallest_exponent)
+    _, rest, whole = exact.in_units_of(exponent - fmt.mantissa_bits, abs(value))
+    first = (1 << n) - (rest << n) // whole
+    return {word for word in (first - 1, first) if 0 <= word < 1 << n}
+
+
+def _decode_cases(_: Size) -> Iterator[Case]:
+    for fmt in formats.values():
+        count = fmt.code_count
+        codes = np.arange(count, dtype=np.uint64) if fmt.bits <= 16 else _inputs(fmt, Size())
+        values = [exact.decode(code, fmt) for code in codes.tolist()]
+        yield Case(
+            fmt.name,
+            {"format": fmt.name},
+            {"code": codes_array(codes.tolist(), fmt), "value": np.array(values, np.uint32)},
+        )
+
+
+_CODE = expected("code", "format", "the code of x")
+SUITES = (
+    Suite(
+        "encode",
+        "Numbers to codes",
+        "encode",
+        tuple(f"ENC-{k:03}" for k in (1, 2, 3, 4, *range(6, 16))),
+        (given("x", "source", "the number"), _CODE),
+        _encode_cases,
+    ),
+    Suite(
+        "encode_presets",
+        "Numbers to codes as CUDA, ml_dtypes and torch have them",
+        "encode_preset",
+        ("ENC-016",),
+        (given("x", "source", "the number"), _CODE),
+        _preset_cases,
+        normative=False,
+    ),
+    Suite(
+        "encode_stochastic",
+        "Numbers to codes, with random bits",
+        "encode_stochastic",
+        ("ENC-005",),
+        (
+            given("x", "source", "the number"),
+            given("random_word", "u32", "its random bits, n_random_bits of them"),
+            _CODE,
+        ),
+        _stochastic_cases,
+    ),
+    Suite(
+        "decode",
+        "Codes to binary32 numbers",
+        "decode",
+        ("DEC-001", "DEC-002", "DEC-003", "DEC-004", *(f"FMT-{k:03}" for k in range(1, 12))),
+        (given("code", "format", "the code"), expected("value", "f32", "what it stands for")),
+        _decode_cases,
+    ),
+)

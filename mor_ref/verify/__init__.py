@@ -1,0 +1,1 @@
+"""Verifying somebody's implementation on golden vectors."""

@@ -1,0 +1,265 @@
+"""Golden vectors: the same bytes every time, whole or not at all, and held to the engine."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mor_ref import golden
+from mor_ref.golden import container, inputs, kept_files
+from mor_ref.golden.make import make
+from mor_ref.golden.suite import Size
+from mor_ref.golden.suites import SUITES
+from mor_ref.verify.check import check, check_suite, compare_manifests
+from mor_ref.verify.compare import differences
+from mor_ref.verify.engine import OPERATIONS
+
+QUICK = ("decisions", "error_steps", "scale_steps")
+
+
+def run(*arguments):
+    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
+    command = [sys.executable, "-c", main, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("golden")
+    make(QUICK, folder, Size())
+    return folder
+
+
+@pytest.fixture
+def changed(made, tmp_path):
+    """A copy to spoil."""
+    return shutil.copytree(made, tmp_path / "copy")
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_the_engine_matches_every_kept_suite(name):
+    assert check_suite(kept_files(), name) == []
+
+
+def test_the_kept_manifest_is_that_of_the_suites():
+    manifest = container.read_manifest(kept_files())
+    assert list(manifest["suites"]) == sorted(SUITES)
+    for name, suite in SUITES.items():
+        entry = manifest["suites"][name]
+        assert entry["rules"] == list(suite.rules), name
+        assert [field["name"] for field in entry["fields"]] == [f.name for f in suite.fields]
+    size = sum(path.stat().st_size for path in kept_files().iterdir())
+    assert size < 25e6
+
+
+def test_making_again_gives_the_same_bytes(made):
+    kept = container.read_manifest(kept_files())
+    for name, entry in container.read_manifest(made)["suites"].items():
+        assert entry == kept["suites"][name]
+        file = f"{name}.safetensors"
+        assert (made / file).read_bytes() == (kept_files() / file).read_bytes()
+
+
+def test_size_and_seed_change_the_random_part_alone(made, tmp_path):
+    make(["error_steps"], tmp_path, Size(3, 7))
+    larger = container.read_manifest(tmp_path)
+    assert larger["made_with"] == {"size": 3, "seed": 7}
+    usual = container.read_manifest(made)["suites"]["error_steps"]["elements"]
+    assert larger["suites"]["error_steps"]["elements"] > 2 * usual
+    assert check_suite(tmp_path, "error_steps") == []
+    with pytest.raises(container.GoldenError, match="made with .*; give another folder"):
+        make(["decisions"], tmp_path, Size())
+
+
+def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path):
+    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
+    arguments = ["golden", "make", *QUICK, "decode", "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", main, *arguments], stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    while process.poll() is None and not (tmp_path / container.MANIFEST).exists():
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    there = container.read_manifest(tmp_path)["suites"]
+    for name, entry in there.items():
+        container.read_suite(tmp_path, name, entry)
+    before = {name: (tmp_path / f"{name}.safetensors").stat().st_mtime_ns for name in there}
+    assert run(*arguments).returncode == 0
+    after = container.read_manifest(tmp_path)["suites"]
+    assert sorted(after) == sorted([*QUICK, "decode"])
+    for name, stamp in before.items():
+        assert (tmp_path / f"{name}.safetensors").stat().st_mtime_ns == stamp
+
+
+def test_the_random_numbers_are_those_of_ten_lines_of_c():
+    """SplitMix64, here with Python's integers; the first two numbers are well known."""
+    assert [hex(w) for w in inputs.random_words(2, 0, 0).tolist()] == [
+        "0xe220a8397b1dcdaf",
+        "0x6e789e6aa1b965f4",
+    ]
+    bell = inputs.bell(1000, 0, 0).view(np.float32)
+    assert abs(bell.mean()) < 0.1
+    assert 0.4 < bell.std() < 0.7
+    assert np.abs(bell).max() <= 2
+
+
+def test_a_wrong_value_is_reported_with_case_field_and_bits():
+    suite = SUITES["decisions"]
+    case = next(iter(suite.make(Size())))
+    wrong = case.arrays["accepted"].copy()
+    wrong[3] ^= 1
+    arrays = dict(case.arrays) | {"accepted": wrong}
+    found = list(
+        differences([replace(case, arrays=arrays)], suite.names("input"), OPERATIONS["decide"])
+    )
+    values = f"0x{1 - wrong[3]:X} where 0x{wrong[3]:X} is expected"
+    where = f"case mean_relative_error, field accepted: 1 of {wrong.size} differ, the first at 3"
+    assert [str(one) for one in found] == [f"{where}: {values}"]
+    nothing = list(differences([case], suite.names("input"), lambda *_: {}))
+    assert "is missing, or has another shape" in str(nothing[0])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def swap(path):
+    shutil.copy(path.parent / "error_steps.safetensors", path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (flip, "has the SHA-256"),
+        (truncate, "it was changed or cut: make it again"),
+        (swap, "but the manifest says"),
+        (lambda path: path.unlink(), "cannot be read (No such file or directory); make it again"),
+    ],
+)
+def test_a_spoilt_file_is_one_sentence_and_status_2(changed, spoil, message):
+    spoil(changed / "decisions.safetensors")
+    done = run("golden", "check", changed)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()[-1]) < 400
+    assert "Traceback" not in done.stderr
+    make(QUICK, changed, Size())
+    assert check_suite(changed, "decisions") == []
+
+
+def header(text):
+    return len(text).to_bytes(8, "little") + text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff" * 64,
+        header(b"not json"),
+        header(b'{"a/x":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}}'),
+        header(b'{"a/x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},'
+               b'"b/x":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}') + b"abc",
+        header(b'{"../x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}') + b"a",
+        header(b'{"a/x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}') + b"abcd",
+    ],
+)  # fmt: skip
+def test_a_hostile_file_is_refused(changed, content):
+    """Even where the manifest vouches for it."""
+    import hashlib
+
+    (changed / "decisions.safetensors").write_bytes(content)
+    manifest = json.loads((changed / container.MANIFEST).read_text())
+    manifest["suites"]["decisions"]["sha256"] = hashlib.sha256(content).hexdigest()
+    (changed / container.MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(container.GoldenError):
+        check_suite(changed, "decisions")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is no manifest"),
+        ("[]", "is of version 'list'; this program reads version 1"),
+        ('{"version": 2}', "is of version 2; this program reads version 1"),
+        ('{"version": 1}', "has no list of suites"),
+        ('{"version": 1, "suites": {"a": {}}}', "has no list of suites"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used(changed, text, message):
+    (changed / container.MANIFEST).write_text(text)
+    with pytest.raises(container.GoldenError) as refused:
+        container.read_manifest(changed)
+    assert message in str(refused.value)
+
+
+def test_a_manifest_cannot_lead_out_of_its_folder(changed):
+    path = changed / container.MANIFEST
+    manifest = json.loads(path.read_text())
+    manifest["suites"]["../outside"] = manifest["suites"].pop("decisions")
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(container.GoldenError, match="which is no file name"):
+        check(changed, [], lambda *_: None)
+
+
+def test_manifests_are_compared(made, changed):
+    assert compare_manifests(made, changed) == []
+    path = changed / container.MANIFEST
+    manifest = json.loads(path.read_text())
+    manifest["suites"]["decisions"]["title"] = "another"
+    del manifest["suites"]["error_steps"]
+    path.write_text(json.dumps(manifest))
+    assert compare_manifests(made, changed) == [
+        "decisions: another title",
+        f"error_steps: only in {made}",
+    ]
+
+
+def test_load():
+    cases = golden.load("decisions")
+    assert cases[0].name == "mean_relative_error"
+    with pytest.raises(ValueError, match="suite is 'decision', which is not known; did you mean"):
+        golden.load("decision")
+
+
+def test_the_commands(made):
+    listed = run("golden", "list")
+    assert listed.returncode == 0
+    assert all(name in listed.stdout for name in SUITES)
+    assert {row["name"] for row in json.loads(run("golden", "list", "--json").stdout)} == set(
+        SUITES
+    )
+    done = run("golden", "check", made, "--suite", "decisions", "--same-as", made)
+    assert done.returncode == 0, done.stderr
+    assert "decisions: as the engine has it" in done.stdout
+    assert "manifest: the same as that of" in done.stdout
+    other = run(
+        "golden", "check", made, "--suite", "decisions", "--same-as", kept_files(), "--json"
+    )
+    assert other.returncode == 1
+    assert json.loads(other.stdout)["suites"] == {"decisions": []}
+    for arguments, message in (
+        (
+            ("golden", "check", made / "nowhere"),
+            "is not there; make the suites with mor-ref",
+        ),
+        (("golden", "make", "codes", "--out", made), "suite is 'codes', which is not known"),
+        (("golden", "make", "--out", made, "--size", "0"), "size is 0; give an int from 1 to"),
+    ):
+        wrong = run(*arguments)
+        assert wrong.returncode == 2
+        assert message in wrong.stderr.replace("\n", " ")
