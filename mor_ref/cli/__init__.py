@@ -142,6 +142,28 @@ def analyze_files(
     )
 
 
+@app.command("verify")
+def verify_candidate(
+    candidate: Annotated[str, typer.Argument(help="numba, module:function or dir:PATH.")],
+    suite: Annotated[
+        list[str] | None, typer.Option(help="Only this suite; may be repeated.")
+    ] = None,
+    vectors: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Default: the kept suites.")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write a report: .json or .xml (JUnit).")
+    ] = None,
+) -> None:
+    """Run an implementation on golden vectors, and show where its bits differ.
+
+    Exits with 0 if all match, 1 if not, 2 for a wrong call, 3 if the candidate could not be run.
+    """
+    from mor_ref.cli import verify as command
+
+    raise typer.Exit(command.run(candidate, suite or [], vectors, report))
+
+
 _golden = typer.Typer(help="List, make and check suites of golden vectors.", no_args_is_help=True)
 app.add_typer(_golden, name="golden")
 

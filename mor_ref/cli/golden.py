@@ -14,10 +14,10 @@ from mor_ref.golden.container import read_manifest
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size, chosen
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify.check import check, compare_manifests
-from mor_ref.verify.compare import Difference
-
-_SHOWN = 5  # differences of a suite
+from mor_ref.verify import report
+from mor_ref.verify.candidates import Engine
+from mor_ref.verify.manifests import compare_manifests
+from mor_ref.verify.run import SuiteResult, verify
 
 
 def run_list(*, as_json: bool) -> None:
@@ -64,34 +64,23 @@ def run_make(names: list[str], out: str, size: int, seed: int) -> None:
 def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_json: bool) -> int:
     """Print what is off in a folder of suites; the exit status is 1 if anything is."""
     path = Path(folder) if folder else kept_files()
-    console = Console(stderr=True)
-    manifest = read_manifest(path)
-    wanted = len(names) or len(manifest["suites"])
+    total = len(names) or len(read_manifest(path)["suites"])
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        task = progress.add_task("checking suites", total=wanted)
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
+        task = progress.add_task("checking suites", total=total)
 
-        def show(name: str, _: list[Difference]) -> None:
-            progress.update(task, advance=1, description=f"checked {name}")
+        def show(result: SuiteResult) -> None:
+            progress.update(task, advance=1, description=f"checked {result.suite}")
 
-        found = check(path, names, show)
+        found = verify(Engine(), path, names, show)
     others = compare_manifests(path, Path(same_as)) if same_as else []
     if as_json:
-        differing = {name: [str(one) for one in all_of] for name, all_of in found.items()}
-        print(json.dumps({"suites": differing, "manifests": others}, indent=1))
+        print(json.dumps({**json.loads(report.as_json(found)), "manifests": others}, indent=1))
     else:
-        _print(found, others, same_as)
-    return 1 if others or any(found.values()) else 0
-
-
-def _print(found: dict[str, list[Difference]], others: list[str], same_as: str | None) -> None:
-    for name, differences in found.items():
-        print(f"{name}: {'as the engine has it' if not differences else 'DIFFERS'}")
-        for difference in differences[:_SHOWN]:
-            print(f"  {difference}")
-        if len(differences) > _SHOWN:
-            print(f"  and {len(differences) - _SHOWN} more fields")
-    if same_as:
-        print(f"manifest: {'the same as that' if not others else 'NOT that'} of {same_as}")
+        for line in report.lines(found):
+            print(line)
+        if same_as:
+            print(f"manifest: {'NOT' if others else 'the same as'} that of {same_as}")
         for line in others:
             print(f"  {line}")
+    return 0 if found.verdict == "match" and not others else 1

@@ -1,0 +1,189 @@
+"""Verifying candidates: what matches, what differs and where, and what cannot be run."""
+
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from mor_ref import golden
+from mor_ref.golden import kept_files
+from mor_ref.verify import report
+from mor_ref.verify.candidates import CandidateError, Engine, PythonFunction, candidate_named
+from mor_ref.verify.engine import OPERATIONS
+from mor_ref.verify.run import verify
+
+MODULE = """
+import numpy as np
+from mor_ref.verify.engine import OPERATIONS
+
+def right(operation, parameters, inputs):
+    return OPERATIONS[operation](parameters, inputs) if operation == "decide" else None
+
+def wrong(operation, parameters, inputs):
+    found = right(operation, parameters, inputs)
+    if found is not None:
+        found["accepted"] = found["accepted"].copy()
+        found["accepted"][3] ^= 1
+    return found
+
+def failing(operation, parameters, inputs):
+    raise ArithmeticError("no units left")
+
+def listing(operation, parameters, inputs):
+    return [1, 2]
+
+number = 3
+"""
+
+
+def run(where, *arguments):
+    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
+    command = [sys.executable, "-c", main, "verify", *map(str, arguments)]
+    return subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def module(tmp_path):
+    (tmp_path / "candidate.py").write_text(MODULE)
+    return tmp_path
+
+
+def on(change, name="decisions", operation="decide"):
+    """A suite on a candidate that changes what the engine gives."""
+
+    def function(asked, parameters, inputs):
+        assert asked == operation
+        return change(dict(OPERATIONS[asked](parameters, inputs)))
+
+    return verify(PythonFunction("changed", function), kept_files(), [name])
+
+
+def test_a_wrong_bit_is_found_with_its_place_its_inputs_and_the_rules():
+    def flipped(found):
+        found["y"] = found["y"].copy()
+        found["y"][5] ^= 1
+        return found
+
+    found = on(flipped, "quantize_steps", "quantize_element")
+    (result,) = found.results
+    assert (found.verdict, result.verdict, result.differing) == ("mismatch", "mismatch", 5)
+    case = golden.load("quantize_steps")[0]
+    difference = result.differences[0]
+    assert (difference.case, difference.field, difference.format) == ("e4m3", "y", "f32")
+    (entry,) = difference.entries
+    assert entry.index == (5,)
+    assert entry.expected == int(case.arrays["y"][5]) == entry.actual ^ 1
+    assert entry.inputs == {name: int(case.arrays[name][5]) for name in ("x", "scale")}
+    text = "\n".join(report.lines(found))
+    assert f"1 of {case.arrays['y'].size} differ, the first at [5]: 0x" in text
+    assert "rules: QNT-001, QNT-002" in text
+
+
+def test_codes_are_shown_with_their_values():
+    def flipped(found):
+        found["code"] = found["code"] ^ np.uint8(1)
+        return found
+
+    result = on(flipped, "quantize_steps", "quantize_element").results[0]
+    assert {d.format for d in result.differences} == {"e4m3", "e5m2", "e2m1", "e2m3", "e3m2"}
+    assert "0x01 (0.001953125) where 0x00 (0) is expected" in str(result.differences[0])
+    assert len(result.differences[0].entries) == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda _: {}, "field accepted: is missing"),
+        (lambda f: {"accepted": f["accepted"].astype(float)}, "has dtype float64; give bit patter"),
+        (lambda f: {"accepted": f["accepted"][1:]}, "has shape ("),
+        (lambda f: {"accepted": f["accepted"] > 0}, "has dtype bool"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_mismatch(change, message):
+    """A float that is equal would hide -0 and NaN."""
+    found = on(change)
+    assert found.verdict == "mismatch"
+    assert message in str(found.results[0].differences[0])
+
+
+def test_an_operation_without_an_answer_is_not_run():
+    found = verify(PythonFunction("none", lambda *_: None), kept_files(), ["decisions"])
+    assert found.verdict == "not run"
+    assert "not run, the candidate has no answer" in next(report.lines(found))
+
+
+def test_candidates_see_no_expected_values():
+    seen = []
+
+    def function(*arguments):
+        seen.append(set(arguments[2]))
+        arguments[2]["sum"] = None
+
+    verify(PythonFunction("curious", function), kept_files(), ["decisions"])
+    given = {"sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin"}
+    assert all(names == given for names in seen)
+
+
+def test_a_folder_of_results(tmp_path):
+    results = {}
+    for case in golden.load("decisions"):
+        results[f"{case.name}/accepted"] = case.arrays["accepted"].copy()
+    save_file(results, tmp_path / "decisions.safetensors")
+    folder = candidate_named(f"dir:{tmp_path}")
+    assert verify(folder, kept_files(), ["decisions", "mx"]).verdict == "match"
+    results["not_worse_than/accepted"][2] ^= 1
+    save_file(results, tmp_path / "decisions.safetensors")
+    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
+    assert [str(d.case) for d in found.results[0].differences] == ["not_worse_than"]
+    (tmp_path / "mx.safetensors").write_bytes(b"nothing")
+    with pytest.raises(CandidateError, match=r"mx\.safetensors is no safetensors file"):
+        verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["mx"])
+
+
+@pytest.mark.parametrize(
+    ("candidate", "status", "message"),
+    [
+        ("candidate:right", 0, "decisions: match, "),
+        ("candidate:wrong", 1, "field accepted: 1 of "),
+        ("candidate:failing", 3, "candidate:failing raised ArithmeticError on case 'mean_relative"),
+        ("candidate:listing", 3, "returned a list for case 'mean_relative_error'; return a dict"),
+        ("candidate:number", 3, "candidate:number is a int, which cannot be called"),
+        ("candidate:nothing", 3, "candidate:nothing cannot be imported: module 'candidate' has no"),
+        ("nowhere:nothing", 3, "nowhere:nothing cannot be imported: No module named 'nowhere'"),
+        ("dir:nowhere", 3, "nowhere is no folder; give one with SUITE.safetensors files"),
+        ("gpu", 2, "candidate is 'gpu', which is not known; give numba, module:function or dir:"),
+    ],
+)
+def test_exit_status(module, candidate, status, message):
+    done = run(module, candidate, "--suite", "decisions")
+    assert done.returncode == status, done.stderr
+    assert message in (done.stdout + done.stderr).replace("\n", " ").replace("  ", " ")
+    assert "Traceback" not in done.stderr
+
+
+def test_reports(module):
+    assert (
+        run(module, "candidate:wrong", "--suite", "decisions", "--report", "r.json").returncode == 1
+    )
+    record = json.loads((module / "r.json").read_text())
+    assert record["verdict"] == "mismatch"
+    assert record["results"][0]["differences"][0]["entries"][0]["index"] == [3]
+    status = run(
+        module, "candidate:right", "--suite", "decisions", "--suite", "mx", "--report", "r.xml"
+    )
+    assert status.returncode == 0
+    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
+    wrong = run(module, "candidate:right", "--report", "r.pdf")
+    assert wrong.returncode == 2
+    assert "give a file that ends in .json or .xml" in wrong.stderr
+
+
+def test_the_engine_is_a_candidate():
+    found = verify(Engine(), kept_files(), ["error_steps"])
+    assert found.verdict == "match"
+    assert list(report.lines(found))[-1] == "numba: match (1 match, 0 mismatch, 0 not run)"
