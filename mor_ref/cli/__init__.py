@@ -210,6 +210,23 @@ def check_suites(
     raise typer.Exit(command.run_check(folder, suite or [], same_as, as_json=json))
 
 
+@_golden.command("export")
+def export_suites(
+    to: Annotated[str, typer.Option(help="jsonl, testfloat, readmemh, c or npz.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="The folder to write to.")],
+    folder: Annotated[
+        str | None, typer.Argument(metavar="DIR", help="Default: the kept suites.")
+    ] = None,
+    suite: Annotated[
+        list[str] | None, typer.Option(help="Only this suite; may be repeated.")
+    ] = None,
+) -> None:
+    """Write suites for other languages and tools; what every column means is written with them."""
+    from mor_ref.cli import golden as command
+
+    command.run_export(folder, to, out, suite or [])
+
+
 def main() -> None:
     """Run the command line; a mistake of the user's is one sentence and exit status 2."""
     try:

@@ -1,4 +1,4 @@
-"""`mor-ref golden`: list, make and check suites of golden vectors."""
+"""`mor-ref golden`: list, make, check and export suites of golden vectors."""
 
 import json
 from pathlib import Path
@@ -11,6 +11,7 @@ from mor_ref.arguments import whole_number
 from mor_ref.cli.show import console_of_some_width
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
+from mor_ref.golden.export import export
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size, chosen
 from mor_ref.golden.suites import SUITES
@@ -59,6 +60,12 @@ def run_make(names: list[str], out: str, size: int, seed: int) -> None:
             lambda name: progress.update(task, advance=1, description=f"made {name}"),
         )
     print(f"{len(suites)} suites are in {out}")
+
+
+def run_export(folder: str | None, kind: str, out: str, names: list[str]) -> None:
+    """Write suites in another form."""
+    count = export(Path(folder) if folder else kept_files(), kind, Path(out), names)
+    print(f"{count} files are in {out}")
 
 
 def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_json: bool) -> int:

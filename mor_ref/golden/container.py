@@ -124,11 +124,15 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
         if case not in by_case or array.dtype.kind != "u":
             raise GoldenError(f"{path} holds {key!r}, which the manifest does not list")
         by_case[case][field] = array
+    order = [field["name"] for field in entry["fields"]]
+    inputs = [field["name"] for field in entry["fields"] if field["role"] == "input"]
     for case, found in by_case.items():
-        missing = [
-            f["name"] for f in entry["fields"] if f["role"] == "input" and f["name"] not in found
-        ]
-        if missing:
-            raise GoldenError(f"{path} lacks {missing[0]!r} of case {case!r}")
-        checked: Arrays = found
-        yield Case(case, entry["cases"][case], checked)
+        missing = [name for name in inputs if name not in found]
+        strange = [name for name in found if name not in order]
+        if missing or strange:
+            raise GoldenError(
+                f"{path} has other fields of case {case!r} than the manifest lists: "
+                f"{', '.join([*missing, *strange])}"
+            )
+        ordered: Arrays = {name: found[name] for name in order if name in found}
+        yield Case(case, entry["cases"][case], ordered)

@@ -1,0 +1,118 @@
+"""Exports hold the same bits, read back by other programs."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from mor_ref import golden
+from mor_ref.golden import kept_files
+from mor_ref.golden.export import EXPORTS, export
+
+STEPS = "quantize_steps"
+
+
+def exported(tmp_path, kind, *names):
+    count = export(kept_files(), kind, tmp_path, list(names))
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == count > 0
+    return tmp_path
+
+
+def test_json_lines(tmp_path):
+    text = (exported(tmp_path, "jsonl", STEPS, "policies") / f"{STEPS}.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    for line, case in zip(lines, golden.load(STEPS), strict=True):
+        assert (line["case"], line["parameters"]) == (case.name, case.parameters)
+        assert any(meaning.startswith("xs (expected, f32, shape") for meaning in line["meaning"])
+        for field, array in case.arrays.items():
+            assert [int(word, 16) for word in line["hex"][field]] == array.ravel().tolist()
+            assert tuple(line["shapes"][field]) == array.shape
+
+
+def test_text_of_testfloat(tmp_path):
+    folder = exported(tmp_path, "testfloat", STEPS, "quantize") / STEPS
+    for case in golden.load(STEPS):
+        lines = (folder / f"{case.name}.txt").read_text().splitlines()
+        rows = [line.split() for line in lines if not line.startswith("#")]
+        for column, array in enumerate(case.arrays.values()):
+            assert [int(row[column], 16) for row in rows] == array.tolist()
+        assert "# x (input, f32, shape" in "\n".join(lines)
+    assert not (tmp_path / "quantize").exists(), "its cases have no columns"
+
+
+def test_memory_files(tmp_path):
+    """Fields lie in a word in the order of the struct, the first in the upper bits."""
+    folder = exported(tmp_path, "readmemh", STEPS) / STEPS
+    case = golden.load(STEPS)[0]
+    words = [w for w in (folder / "e4m3.mem").read_text().splitlines() if not w.startswith("//")]
+    struct = (folder / "e4m3.svh").read_text()
+    assert f"localparam int e4m3_count = {case.arrays['x'].size};" in struct
+    place = 0
+    for field, array in case.arrays.items():
+        width = 2 * array.itemsize
+        assert f"logic [{4 * width - 1}:0] {field};" in struct
+        assert [int(word[place : place + width], 16) for word in words] == array.tolist()
+        place += width
+
+
+PROGRAM = """
+#include "quantize_steps.h"
+#include "decisions.h"
+#include <stdio.h>
+int main(void) {
+  unsigned long long sum = 0;
+  for (unsigned i = 0; i < sizeof quantize_steps_e4m3_y / 4; ++i) sum += quantize_steps_e4m3_y[i];
+  for (unsigned i = 0; i < sizeof decisions_not_worse_than_sum / 8; ++i)
+    sum += decisions_not_worse_than_sum[i];
+  printf("%llu\\n", sum);
+  return 0;
+}
+"""
+
+
+def test_a_header_for_c(tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc") or pytest.skip("there is no C compiler")
+    folder = exported(tmp_path, "c", STEPS, "decisions")
+    (folder / "main.c").write_text(PROGRAM)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-const-variable"]
+    subprocess.run([compiler, *flags, "main.c", "-o", "main"], cwd=folder, check=True)
+    done = subprocess.run([folder / "main"], capture_output=True, text=True, check=True)
+    y = golden.load(STEPS)[0].arrays["y"]
+    sums = next(c for c in golden.load("decisions") if c.name == "not_worse_than").arrays["sum"]
+    assert int(done.stdout) == (sum(y.tolist()) + sum(sums.tolist())) % 2**64
+
+
+def test_npz(tmp_path):
+    path = exported(tmp_path, "npz", "policies") / "policies.npz"
+    with np.load(path) as arrays:
+        about = json.loads(str(arrays["about"]))
+        for case in golden.load("policies"):
+            assert about[case.name][0] == case.parameters
+            for field, array in case.arrays.items():
+                assert np.array_equal(arrays[f"{case.name}/{field}"], array)
+    first = path.read_bytes()
+    export(kept_files(), "npz", tmp_path, ["policies"])
+    assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_the_command(tmp_path, kind):
+    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
+    arguments = ["golden", "export", "--to", kind, "--out", tmp_path, "--suite", "error_steps"]
+    done = subprocess.run(
+        [sys.executable, "-c", main, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{len([p for p in tmp_path.rglob('*') if p.is_file()])} file")
+    wrong = subprocess.run(
+        [sys.executable, "-c", main, *arguments[:3], "xml", "--out", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert wrong.returncode == 2
+    assert "to is 'xml', which is not known; take one of jsonl, testfloat" in wrong.stderr
