@@ -46,7 +46,7 @@ class Settings:
     def thresholds(self) -> dict[str, float]:
         """The threshold of each rung that has one, as it was written."""
         return {
-            name_of(rung.representation): float(rung.metric.value)
+            name_of(rung.representation): rung.metric.value
             for rung in self.policy.ladder
             if isinstance(rung.metric, MeanRelativeError)
         }
@@ -202,7 +202,7 @@ def _report(
         result.ladder[int(result.choice.flat[0])] if is_decided else None,
         units,
         sums.overall,
-        None if settings.limit is None or not x.size else sums.overall - settings.limit,
+        None if settings.limit is None or not sums.nonzero.any() else sums.overall - settings.limit,
         x.size - nonfinite - int(sums.nonzero.sum()),
         nonfinite,
         int(sums.nonfinite.sum()) - nonfinite,

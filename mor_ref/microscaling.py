@@ -125,7 +125,8 @@ def quantize_nvfp4(
     ([[126, 126]], [255, 239, 238, 222])
     """
     rules = profile_named(profile)
-    sides = next((sides for sides in rules.tiles if sides == tuple(tile)), None)
+    given = tuple(tile) if isinstance(tile, tuple | list) else tile
+    sides = next((sides for sides in rules.tiles if sides == given), None)
     if sides is None:
         taken = " or ".join(map(str, rules.tiles))
         raise ValueError(f"tile is {tile!r}; profile {profile!r} takes {taken}")

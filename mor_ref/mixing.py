@@ -28,7 +28,15 @@ from mor_ref.recipes import (
     name_of,
     scaled_format,
 )
-from mor_ref.scaled import ErrorSums, Quantized, describe, error_sums, percent, quantized_with
+from mor_ref.scaled import (
+    ErrorSums,
+    Quantized,
+    check_group,
+    describe,
+    error_sums,
+    percent,
+    quantized_with,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -74,9 +82,11 @@ class MorResult:
         units = f"{self.choice.size} x {rows}x{columns}"
         shares = ", ".join(f"{name} {percent(share)}" for name, share in self.shares.items())
         first = next(iter(self.error))
+        lost = int(self.error[first].nonfinite.sum())
         return (
             f"<{self.source} by {self.policy.name}: {units}: {shares}; "
-            f"error in {first} {percent(self.error[first].overall)}>"
+            f"error in {first} {percent(self.error[first].overall)}"
+            f"{f', {lost} non-finite' if lost else ''}>"
         )
 
 
@@ -107,7 +117,8 @@ def mor(
         rules = rules.with_threshold(threshold)
     known_name("scaling", scaling, SCALINGS)
     numbers = numbers_from(x, "x")
-    cut = partition(numbers.shape, rules.block if block is None else block)
+    cut = partition(numbers.shape, rules.block if block is None else block, rules.group)
+    check_group(cut, rules.group, scaling)
     units = cut.regrouped("tensor" if rules.unit == "tensor" else cut.block)
     check_unit("unit", units.group)
     from mor_ref.engine.processor import check_processor  # imports Numba

@@ -69,6 +69,11 @@ def partition(shape: tuple[int, ...], block: Cut, group: Cut = "tensor") -> Part
     return Partition(rows, columns, sides, sides).regrouped(group)
 
 
+def check_cut(argument: str, cut: Cut) -> None:
+    """Refuse what is no cut, before there is a tensor."""
+    _sides(argument, cut, 1, 1)
+
+
 def check_unit(argument: str, sides: tuple[int, int]) -> None:
     """Refuse a unit whose sums might not fit (ERR-005)."""
     if sides[0] * sides[1] > _LARGEST_UNIT:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from mor_ref.arguments import known_name
 from mor_ref.catalogue import as_format
 from mor_ref.format import Format
-from mor_ref.partition import Cut
+from mor_ref.partition import Cut, check_cut
 
 Scaling = Literal["gam", "e8m0", "fp32"]
 SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
@@ -44,7 +44,7 @@ class MeanRelativeError:
 
     def __post_init__(self) -> None:
         try:
-            is_threshold = 0 < self.value <= 1
+            is_threshold = 0 < self._written <= 1
         except (TypeError, ValueError, ArithmeticError):
             is_threshold = False
         if not is_threshold:
@@ -53,20 +53,24 @@ class MeanRelativeError:
             )
 
     @property
-    def value(self) -> Fraction:
-        """The threshold, exactly as it was written: a decimal, or a fraction such as "1/22"."""
+    def _written(self) -> Decimal | Fraction:
+        """The threshold as it was written: a decimal, or a fraction such as "1/22"."""
         text = str(self.threshold)
-        if "/" in text or isinstance(self.threshold, Fraction):
-            return Fraction(text)
-        written = Decimal(text)
-        if written.adjusted() < _SMALLEST_THRESHOLD:  # an exponent could fill the memory
-            return Fraction(0)
-        return Fraction(written)
+        is_fraction = "/" in text or isinstance(self.threshold, Fraction)
+        return Fraction(text) if is_fraction else Decimal(text)
+
+    @property
+    def value(self) -> float:
+        """The threshold as people read it; decisions use the limit."""
+        return float(self._written)
 
     @property
     def limit(self) -> int:
         """The threshold times 2^23, to the nearest integer, ties to even (MOR-002)."""
-        return round(self.value * 2**23)
+        written = self._written
+        if isinstance(written, Decimal) and written.adjusted() < _SMALLEST_THRESHOLD:
+            return 0  # as it is anyway; but the digits of such a fraction could fill the memory
+        return round(Fraction(written) * 2**23)
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,8 @@ class Rung:
 class Policy:
     """A ladder of rungs; a unit takes the first that accepts it, and else stays bfloat16.
 
-    `block` is the scaling block. `unit` is what one decision is for: "tensor", or "block".
+    `block` is the scaling block, and `group` what shares a mantissa under gam. `unit` is what one
+    decision is for: "tensor", or "block".
 
     >>> Policy("mine", (Rung("e5m2", MeanRelativeError("0.1")),), unit="block").names
     ('e5m2', 'bf16')
@@ -141,6 +146,7 @@ class Policy:
     ladder: tuple[Rung, ...]
     unit: Literal["tensor", "block"] = "tensor"
     block: Cut = (128, 128)
+    group: Cut = "tensor"
 
     def __post_init__(self) -> None:
         known_name("unit", self.unit, ("tensor", "block"))
@@ -148,6 +154,20 @@ class Policy:
             raise TypeError(f"ladder is {self.ladder!r}; give a tuple of at least one Rung")
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"ladder names {', '.join(self.names)}; give each only once")
+        self._check_yardsticks()
+        for argument, cut in (("block", self.block), ("group", self.group)):
+            check_cut(argument, cut)
+
+    def _check_yardsticks(self) -> None:
+        """Refuse two formats of one name, as results are found by name."""
+        known: dict[str, object] = {}
+        for representation in self.mentioned:
+            name = name_of(representation)
+            meant = NVFP4 if representation == NVFP4 else as_format(representation)
+            if known.setdefault(name, meant) != meant:
+                raise ValueError(
+                    f"ladder has two representations named {name!r}; give one another name"
+                )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,22 +175,24 @@ class Policy:
         return (*(name_of(rung.representation) for rung in self.ladder), "bf16")
 
     @property
+    def mentioned(self) -> tuple[str | Format, ...]:
+        """The representations of all rungs, and then the yardsticks."""
+        metrics = [rung.metric for rung in self.ladder]
+        yardsticks = [metric.yardstick for metric in metrics if isinstance(metric, NotWorseThan)]
+        return (*(rung.representation for rung in self.ladder), *yardsticks)
+
+    @property
     def tried(self) -> tuple[str | Format, ...]:
-        """Every representation that is needed for the decisions, yardsticks included."""
-        found: dict[str, str | Format] = {}
-        for rung in self.ladder:
-            found.setdefault(name_of(rung.representation), rung.representation)
-        for rung in self.ladder:
-            if isinstance(rung.metric, NotWorseThan):
-                found.setdefault(name_of(rung.metric.yardstick), rung.metric.yardstick)
-        return tuple(found.values())
+        """Every representation that is needed for the decisions, each once."""
+        return tuple({name_of(one): one for one in reversed(self.mentioned)}.values())[::-1]
 
     def with_threshold(self, threshold: float | str | Decimal | Fraction) -> "Policy":
         """The same with another threshold of the e4m3 rung (MOR-005)."""
         metric = MeanRelativeError(threshold)
         if not any(rung.takes_threshold for rung in self.ladder):
             raise ValueError(
-                f"threshold is given, but policy {self.name!r} has no mean relative error of e4m3"
+                f"threshold is given, but policy {self.name!r} has no mean relative error of e4m3; "
+                "leave it away, or give the policy tensor or nvfp4"
             )
         return replace(
             self,

@@ -72,14 +72,18 @@ def describe(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
 
 def as_dtype(y: NDArray[np.uint32], dtype: object) -> NDArray[Any]:
     """The numbers of these bits, as float32 or rounded to bfloat16 (QNT-003)."""
-    wanted = np.dtype(dtype)  # type: ignore[call-overload]  # whatever the caller gives
+    try:
+        wanted = None if dtype is None else np.dtype(dtype)  # type: ignore[call-overload]
+    except TypeError:
+        wanted = None
     if wanted == np.float32:
         return y.view(np.float32)
     if wanted == _BF16:
         from mor_ref.tensors import encode
 
         return encode(y.view(np.float32), "bf16", overflow="ieee").view(_BF16)
-    raise TypeError(f"dtype is {wanted}; give float32, or bfloat16 of ml_dtypes")
+    shown = dtype if wanted is None else wanted
+    raise TypeError(f"dtype is {shown}; give float32, or bfloat16 of ml_dtypes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,15 +166,22 @@ def quantize(
     known_name("scaling", scaling, SCALINGS)
     numbers = numbers_from(x, "x")
     cut = partition(numbers.shape, block, group)
-    if scaling != "gam" and cut.group_grid not in ((1, 1), (0, 0), (0, 1), (1, 0)):
-        # GAM-006
-        raise ValueError(f"group is {group!r}, but scaling is {scaling!r}, which shares nothing")
+    check_group(cut, group, scaling)
     from mor_ref.engine.processor import check_processor
     from mor_ref.engine.scaling import extremes  # imports Numba
 
     check_processor()
     amax = extremes(numbers, cut, threads).amax
     return quantized_with(numbers, target, scaling, cut, amax, None, threads)
+
+
+def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
+    """Refuse groups where nothing is shared (GAM-006)."""
+    if scaling != "gam" and max(cut.group_grid) > 1:
+        raise ValueError(
+            f"group is {group!r}, but scaling is {scaling!r}, which shares nothing; "
+            "leave the group away, or give scaling 'gam'"
+        )
 
 
 def quantized_with(

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from lzma import LZMAError
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any
@@ -47,10 +48,12 @@ _SAFETENSORS_KINDS = {
 }
 _UNREADABLE = (
     EOFError,
+    LZMAError,
     OSError,
     RuntimeError,  # of zipfile: encrypted, or compressed as it does not know
     SafetensorError,
     TokenError,
+    TypeError,  # of NumPy, which sorts the keys of a header
     ValueError,
     zipfile.BadZipFile,
     zlib.error,

@@ -47,6 +47,21 @@ def sums(error):
     return (error.sum, error.nonzero, error.nonfinite)
 
 
+def listed(error):
+    """The error sums of the engine, unit by unit."""
+    stacked = np.stack([error.sum, error.nonzero, error.nonfinite], axis=-1)
+    return [[tuple(entry) for entry in row] for row in stacked.tolist()]
+
+
+def error_of_tensor(x, elements):
+    """The error sums of a whole tensor, of the exact model (ERR-002)."""
+    pairs = zip(rows_of(x), elements, strict=True)
+    found = quantization.error_sum(
+        (number, e.y) for row, made in pairs for number, e in zip(row, made, strict=True)
+    )
+    return of_grid({(0, 0): found}, partition(x.shape, "tensor").grid, sums)
+
+
 def bits_list(y):
     return np.ascontiguousarray(y).view(np.uint32).ravel().tolist()
 
@@ -54,8 +69,6 @@ def bits_list(y):
 def engine_quantize(x, fmt, **arguments):
     """Every record of mor_ref.quantize as plain lists."""
     found = mor_ref.quantize(x, fmt, **arguments)
-    error = np.stack([found.error.sum, found.error.nonzero, found.error.nonfinite], axis=-1)
-    listed = [[tuple(entry) for entry in row] for row in error.tolist()]
     exponent, mantissa = found.scale_exponent, found.scale_mantissa
     return {
         "amax": found.amax.tolist(),
@@ -64,7 +77,7 @@ def engine_quantize(x, fmt, **arguments):
         "mantissa": None if mantissa is None else mantissa.tolist(),
         "codes": found.codes.ravel().tolist(),
         "y": bits_list(found.dequantize()),
-        "error": listed,
+        "error": listed(found.error),
     }
 
 
@@ -96,6 +109,7 @@ def engine_nvfp4(x, **arguments):
         "global": bits_list(canonical(np.atleast_1d(found.global_encode_scale))),
         "global decode": bits_list(canonical(np.atleast_1d(found.global_decode_scale))),
         "y": bits_list(found.dequantize()),
+        "error": listed(found.error),
     }
 
 
@@ -117,6 +131,7 @@ def exact_nvfp4(x, profile="te", tile=(1, 16)):
         "global": [bits32(s.encode) for s in found.global_scale],
         "global decode": [bits32(s.decode) for s in found.global_scale],
         "y": y,
+        "error": error_of_tensor(x, found.elements),
     }
 
 
@@ -126,6 +141,7 @@ def engine_mx(x, fmt, **arguments):
         "codes": found.codes.ravel().tolist(),
         "scale": found.scale.tolist(),
         "y": bits_list(found.dequantize()),
+        "error": listed(found.error),
     }
 
 
@@ -133,18 +149,17 @@ def exact_mx(x, fmt, scale_rule="floor", block=32):
     cut = partition(x.shape, (1, block))
     found = mx.mx(rows_of(x), mor_ref.catalogue.as_format(fmt), scale_rule, block)
     codes, y = codes_and_y(found.elements)
-    return {"codes": codes, "scale": of_grid(found.scale, cut.grid), "y": y}
+    return {
+        "codes": codes,
+        "scale": of_grid(found.scale, cut.grid),
+        "y": y,
+        "error": error_of_tensor(x, found.elements),
+    }
 
 
 def engine_mor(x, policy, **arguments):
     found = mor_ref.mor(x, policy, **arguments)
-    errors = {
-        name: [
-            [tuple(entry) for entry in row]
-            for row in np.stack([e.sum, e.nonzero, e.nonfinite], axis=-1).tolist()
-        ]
-        for name, e in found.error.items()
-    }
+    errors = {name: listed(error) for name, error in found.error.items()}
     return {
         "choice": found.choice.tolist(),
         "amax": found.amax.tolist(),
@@ -158,7 +173,7 @@ def engine_mor(x, policy, **arguments):
 def exact_mor(x, policy, block=None, scaling="gam", threshold=None):
     rules = as_policy(policy)
     rules = rules if threshold is None else rules.with_threshold(threshold)
-    cut = partition(x.shape, rules.block if block is None else block)
+    cut = partition(x.shape, rules.block if block is None else block, rules.group)
     kept = None
     if x.dtype == ml_dtypes.bfloat16:
         own = np.ascontiguousarray(x).view(np.uint16).reshape(cut.rows, cut.columns).tolist()

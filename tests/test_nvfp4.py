@@ -70,6 +70,8 @@ def test_tiles():
         mor_ref.quantize_nvfp4(x, profile="te_row", tile=(16, 16))
     with pytest.raises(ValueError, match=r"tile is \(4, 4\); profile 'te' takes \(1, 16\) or \(16"):
         mor_ref.quantize_nvfp4(x, tile=(4, 4))
+    with pytest.raises(ValueError, match="tile is 16; profile 'te' takes"):
+        mor_ref.quantize_nvfp4(x, tile=16)
     with pytest.raises(ValueError, match="profile is 'ta', which is not known; did you mean 'te'"):
         mor_ref.quantize_nvfp4(x, profile="ta")
 

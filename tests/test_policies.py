@@ -1,5 +1,6 @@
 """mor: decisions at their edges, the policies, and what is written for each unit."""
 
+import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +22,10 @@ from mor_ref.exact.quantization import ErrorSum
 from mor_ref.recipes import POLICIES, SCALINGS
 
 NAMES = list(POLICIES)
+E4M3_OF_4_BITS = Format("e4m3", exponent_bits=2, mantissa_bits=1, bias=1, specials="none")
+BY_ROWS = Policy(
+    "by_rows", (Rung("e4m3", MeanRelativeError("0.03")),), unit="block", block=(1, 8), group="row"
+)
 OWN = Policy(
     "own",
     (
@@ -44,13 +49,14 @@ WITHOUT_NEGATIVE_ZERO = [
 
 
 @pytest.mark.parametrize(
-    "policy", [*NAMES, OWN, *WITHOUT_NEGATIVE_ZERO], ids=lambda p: getattr(p, "name", p)
+    "policy", [*NAMES, OWN, BY_ROWS, *WITHOUT_NEGATIVE_ZERO], ids=lambda p: getattr(p, "name", p)
 )
 @pytest.mark.parametrize(
     "shape", [(5, 37), (1, 50), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17)]
 )
 def test_every_record_is_that_of_the_exact_model(policy, shape):
-    for seed, block in enumerate([None, (2, 16), (4, 8), "row", "column"]):
+    own_group = getattr(policy, "group", "tensor") != "tensor"
+    for seed, block in enumerate([None] if own_group else [None, (2, 16), (4, 8), "row", "column"]):
         x = adversarial(shape, seed, SOURCES[seed % 4])
         scaling = SCALINGS[seed % 3]
         found = engine_mor(x, policy, block=block, scaling=scaling)
@@ -127,11 +133,19 @@ def test_the_threshold_is_the_decimal_that_was_written(threshold, limit):
 
 @pytest.mark.parametrize(
     "threshold",
-    [0, -0.1, 1.01, "x", None, True, float("nan"), float("inf"), [1], "1e-99999999", "1e-31"],
+    [0, -0.1, 1.01, "x", None, True, float("nan"), float("inf"), [1], "1e999999999", "-1e-31"],
 )
 def test_thresholds_that_are_refused(threshold):
     with pytest.raises(ValueError, match="give a number above 0 and up to 1, such as 0.045"):
         MeanRelativeError(threshold)
+
+
+@pytest.mark.parametrize("threshold", [1e-40, "1e-99999999", Fraction(1, 10**40), "1/99999999999"])
+def test_a_tiny_threshold_accepts_zeros_alone(threshold):
+    """MOR-002: T is 0."""
+    assert MeanRelativeError(threshold).limit == 0
+    assert mor_ref.mor([0.0], threshold=threshold).choice.tolist() == [[0]]
+    assert mor_ref.mor([1.0], threshold=threshold).choice.tolist() == [[1]]
 
 
 def test_a_tie_takes_the_first_rung():
@@ -222,7 +236,7 @@ def test_the_printed_policies_are_those_of_the_catalogue():
                 "not_worse_than": NotWorseThan,
                 "fits_range": FitsRange,
             }[kind](argument)
-            rungs.append((representation, made))
+            rungs.append((representation, plain(made)))
         printed[name] = (unit, rungs)
     assert printed == {
         policy.name: (policy.unit, [(r.representation, plain(r.metric)) for r in policy.ladder])
@@ -232,7 +246,7 @@ def test_the_printed_policies_are_those_of_the_catalogue():
 
 
 def plain(metric):
-    return MeanRelativeError(metric.value) if isinstance(metric, MeanRelativeError) else metric
+    return metric.limit if isinstance(metric, MeanRelativeError) else metric
 
 
 def test_a_threshold_sets_the_rung_of_e4m3():
@@ -241,7 +255,7 @@ def test_a_threshold_sets_the_rung_of_e4m3():
     assert mor_ref.mor(x).choice.tolist() == [[0]]
     assert mor_ref.mor(x, threshold=0.001).choice.tolist() == [[1]]
     nvfp4 = POLICIES["nvfp4"].with_threshold(0.01)
-    assert [rung.metric.value for rung in nvfp4.ladder] == [Fraction(1, 5), Fraction(1, 100)]
+    assert [rung.metric.limit for rung in nvfp4.ladder] == [1677722, 83886]
     with pytest.raises(ValueError, match="policy 'two_way' has no mean relative error of e4m3"):
         mor_ref.mor(x, "two_way", threshold=0.05)
 
@@ -305,6 +319,18 @@ def test_threads_and_layouts_change_nothing(policy):
         (lambda: Policy("p", ()), TypeError, "ladder is (); give a tuple of at least one Rung"),
         (lambda: Policy("p", (OWN.ladder[0],) * 2), ValueError, "ladder names nvfp4, nvfp4, bf16"),
         (lambda: Policy("p", OWN.ladder, unit="row"), ValueError, "unit is 'row', which is not kn"),
+        (
+            lambda: Policy("p", (Rung(E4M3_OF_4_BITS, NotWorseThan("e4m3")),)),
+            ValueError,
+            "ladder has two representations named 'e4m3'; give one another name",
+        ),
+        (lambda: Policy("p", OWN.ladder, block=(0, 1)), ValueError, "a side of block is 0"),
+        (lambda: Policy("p", OWN.ladder, group="rows"), ValueError, "group is 'rows'"),
+        (
+            lambda: mor_ref.mor(np.ones((4, 4), np.float32), BY_ROWS, scaling="fp32"),
+            ValueError,
+            "group is 'row', but scaling is 'fp32', which shares nothing; leave the group away",
+        ),
         (lambda: Rung("bf16", MeanRelativeError(1)), ValueError, "scaled are signed formats"),
         (lambda: Rung("e4m3", 0.045), TypeError, "metric is 0.045; give MeanRelativeError, NotWo"),
         (lambda: Rung("e4m3", NotWorseThan("f16")), ValueError, "scaled are signed formats"),
@@ -315,6 +341,18 @@ def test_wrong_arguments(make, error, message):
     with pytest.raises(error) as refused:
         make()
     assert message in str(refused.value)
+
+
+def test_memory_beyond_input_and_output():
+    """No binary32 copy of the tensor, and no more than a strip's scales for each thread."""
+    x = np.ones((2048, 8192), ml_dtypes.bfloat16)
+    mor_ref.mor(x, "three_way", threads=1)
+    tracemalloc.start()
+    found = mor_ref.mor(x, "three_way", threads=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    kept = found.output.nbytes + sum(q.codes.nbytes for q in found.quantized.values())
+    assert peak - kept < 1 << 20
 
 
 def test_what_a_result_says():

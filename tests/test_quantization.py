@@ -10,7 +10,9 @@ from records import (
     SOURCES,
     adversarial,
     differing,
+    engine_mx,
     engine_quantize,
+    exact_mx,
     exact_quantize,
     shapes,
 )
@@ -59,6 +61,38 @@ def test_a_users_own_format():
     x = adversarial((6, 20), 3)
     found = engine_quantize(x, int8, block=(2, 10))
     assert differing(found, exact_quantize(x, int8, block=(2, 10))) == {}
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize(
+    ("exponent_bits", "mantissa_bits", "bias", "specials"),
+    [(6, 1, -48, "ieee"), (6, 1, -64, "none"), (5, 2, -96, "none"), (4, 3, -112, "none"),
+     (4, 3, -89, "fn"), (4, 3, -88, "fn"), (1, 6, -126, "none"), (3, 4, -120, "none")],
+)  # fmt: skip
+def test_formats_with_large_exponents(scaling, exponent_bits, mantissa_bits, bias, specials):
+    """QNT-001: where the power that rounds would leave binary32."""
+    fmt = Format(
+        "tall",
+        exponent_bits=exponent_bits,
+        mantissa_bits=mantissa_bits,
+        bias=bias,
+        specials=specials,
+    )
+    top = np.float32(fmt.largest)
+    share = np.float32(2.0) ** -np.arange(0, 90, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        x = np.stack([top * share, top * share * np.float32(1.1), -top * share * np.float32(0.7)])
+    x[1, :3] = [np.inf, np.nan, 1e-45]
+    found = engine_quantize(x, fmt, scaling=scaling, block="row")
+    assert differing(found, exact_quantize(x, fmt, scaling, "row")) == {}
+    assert differing(engine_mx(x, fmt), exact_mx(x, fmt)) == {}
+
+
+def test_an_error_term_of_what_is_lost():
+    """ERR-001: d may be infinite or NaN, r is 1."""
+    for y in (np.inf, -np.inf, np.nan):
+        term = quantization.error_term(1.0, y)
+        assert (term.r, term.u) == (1.0, 1 << 23)
 
 
 def test_codes_are_those_of_the_product():

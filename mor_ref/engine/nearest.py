@@ -5,6 +5,7 @@ fraction that the format has, rounds to nearest even itself, and shows the count
 low bits. The codes are those of the chapter on encoding under rne, satfinite and canonical.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +18,15 @@ _U = np.uint32
 _F = np.float32
 _INFINITY = _U(0x7F800000)
 _ALL = _U(0xFFFF_FFFF)
+_LARGEST_EXPONENT = 127
 
 
 class Grid(NamedTuple):
     """The numbers of a format, for magnitudes in binary32."""
 
     largest: Any
+    shrink: Any  # a power of two that keeps 2^(p - M + 23) within binary32, or None for 1
+    grow: Any  # its reciprocal
     smallest_field: Any  # exponent of the smallest normal number, as a field in place
     distance: Any  # from the field of p to that of 2^(p - M + 23)
     dropped_bits: Any
@@ -40,8 +44,12 @@ def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
     has_negative_zero = fmt.sign == "sign-magnitude" and fmt.specials != "fnuz"
     is_integer = fmt.sign == "twos-complement"
     nan_code = fmt.largest_code if fmt.canonical_nan_code is None else fmt.canonical_nan_code
+    # A format of 8 bits has its smallest exponent within 64 of its largest: shrunk, all fits.
+    reaches_too_high = math.frexp(fmt.largest)[1] + dropped > _LARGEST_EXPONENT
+    shift = 64 if reaches_too_high else 0
+    factors = (_F(2.0**-shift), _F(2.0**shift)) if shift else (None, None)
     numbers = {
-        "smallest_field": (fmt.smallest_exponent + 127) << 23,
+        "smallest_field": (fmt.smallest_exponent - shift + 127) << 23,
         "distance": dropped << 23,
         "dropped_bits": dropped,
         "sign_bit": fmt.sign_bit,
@@ -51,7 +59,18 @@ def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
         "code_mask": fmt.code_count - 1,
         "nan_code": 0 if is_integer else nan_code,
     }
-    return Grid(largest=_F(fmt.largest), **{name: _U(n) for name, n in numbers.items()})
+    words = {name: _U(number) for name, number in numbers.items()}
+    return Grid(_F(fmt.largest), *factors, **words)
+
+
+@step
+def times(number, factor):
+    """A product, if there is a factor at all."""
+    if factor is None:
+        found = number
+    else:
+        found = _F(number * factor)
+    return found
 
 
 @step
@@ -61,13 +80,13 @@ def nearest(magnitude, grid):
     Saturation comes first, for nothing above the largest number rounds to anything else (where
     scales are as in THM-001, only infinities are far above it); a NaN counts as above it.
     """
-    v = magnitude if magnitude < grid.largest else grid.largest
+    v = times(magnitude if magnitude < grid.largest else grid.largest, grid.shrink)
     field = max(_U(bits_of(v) & _INFINITY), grid.smallest_field)  # ENC-002
     power = _U(field + grid.distance)
     shifted = _F(v + float_of(power))  # ENC-003
     units = _U(bits_of(shifted) - power)
     code = _U(units + shift_right(_U(field - grid.smallest_field), grid.dropped_bits))  # ENC-004
-    return code, _F(shifted - float_of(power))
+    return code, times(_F(shifted - float_of(power)), grid.grow)
 
 
 @step

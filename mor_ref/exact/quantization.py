@@ -79,7 +79,7 @@ def to_bf16(y: float) -> int:
 def error_term(x: float, y: float) -> ErrorTerm:
     """The error of a finite x that is not zero (ERR-001)."""
     d = abs(difference(x, y))
-    r = min(quotient(d, abs(x)), 1.0)
+    r = 1.0 if math.isnan(d) else min(quotient(d, abs(x)), 1.0)
     return ErrorTerm(d, r, bits_of(total(1.0, r)) - bits_of(1.0))
 
 
