@@ -93,7 +93,17 @@ MAY_IMPORT = {
         "recipes",
         "tensors",
     },
-    "verify": {"__init__", "arguments", "catalogue", "engine", "golden", "partition", "verify"},
+    "verify": {
+        "__init__",
+        "arguments",
+        "arrays",
+        "catalogue",
+        "engine",
+        "format",
+        "golden",
+        "partition",
+        "verify",
+    },
     "cli": {
         "__init__",
         "analysis",

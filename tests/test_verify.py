@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
-from mor_ref.verify import report
+from mor_ref.verify import assert_bit_exact, report
 from mor_ref.verify.candidates import CandidateError, Engine, PythonFunction, candidate_named
 from mor_ref.verify.engine import OPERATIONS
 from mor_ref.verify.run import verify
@@ -187,3 +187,42 @@ def test_the_engine_is_a_candidate():
     found = verify(Engine(), kept_files(), ["error_steps"])
     assert found.verdict == "match"
     assert list(report.lines(found))[-1] == "numba: match (1 match, 0 mismatch, 0 not run)"
+
+
+def test_assert_bit_exact():
+    same = np.arange(256, dtype=np.uint8)
+    assert_bit_exact(same, same.copy(), "e4m3")
+    assert_bit_exact(np.uint8(3), 3, "e2m1")
+    with pytest.raises(AssertionError, match=r"256 of 256 codes of e4m3 differ:") as failed:
+        assert_bit_exact(same, same ^ np.uint8(1), "e4m3")
+    assert str(failed.value).count("\n") == 9
+    assert "and 248 more" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "fmt", "message"),
+    [
+        ([[0x7F, 1]], [[0x7E, 1]], "e4m3", "[0, 0]: 0x7F (nan) where 0x7E (448) is expected"),
+        (
+            [0x81],
+            [0x01],
+            "e4m3",
+            "0x81 (-0.001953125) where 0x01 (0.001953125) is expected, 2 ulp b",
+        ),
+        ([0xFF], [0x01], "int8_mx", "is expected, 2 ulp below"),
+        ([0x7C], [0x7B], "e5m2", "0x7C (inf) where 0x7B (57344) is expected, 1 ulp above"),
+        ([0], [0x8000], "bf16", "0x0000 (0) where 0x8000 (-0) is expected, the sign of zero"),
+        ([1, 2], [1], "e4m3", "actual has shape (2,), expected has (1,)"),
+    ],
+)
+def test_a_failed_assertion_says_where_and_by_how_much(actual, expected, fmt, message):
+    with pytest.raises(AssertionError) as failed:
+        assert_bit_exact(actual, expected, fmt)
+    assert message in str(failed.value)
+
+
+def test_an_assertion_takes_codes_alone():
+    with pytest.raises(TypeError, match="actual holds the float 1.0; give unsigned integers"):
+        assert_bit_exact([1.0], [1], "e4m3")
+    with pytest.raises(ValueError, match="expected holds 256, which is not of 8 bits"):
+        assert_bit_exact([1], [256], "e4m3")
