@@ -29,6 +29,11 @@ class Numbers(NamedTuple):
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
+    @property
+    def is_bf16(self) -> bool:
+        """Whether they were bfloat16, whose bits are the upper half of a binary32's."""
+        return bool(self.dtype == _BF16)
+
 
 class RandomWords(NamedTuple):
     """The caller's random bits for stochastic rounding: one word below 2^n for each element."""

@@ -18,7 +18,7 @@ from mor_ref.block_recipes import (
 from mor_ref.catalogue import formats
 from mor_ref.format import Format
 from mor_ref.partition import Partition, partition
-from mor_ref.scaled import ErrorSums, as_dtype, describe, error_sums, percent
+from mor_ref.scaled import ErrorSums, dequantized, describe, error_sums, percent
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -43,12 +43,7 @@ class _InTiles:
         self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
     ) -> NDArray[Any]:
         """What the codes stand for: float32, or rounded from there to bfloat16."""
-        from mor_ref.engine.dequantization import dequantize
-        from mor_ref.engine.processor import check_processor
-
-        check_processor()
-        y = dequantize(self.codes.reshape(-1), self.fmt, self.tile_scales, self._sides, threads)
-        return as_dtype(y.reshape(self.codes.shape), dtype)
+        return dequantized(self.codes, self.fmt, self.tile_scales, self._sides, dtype, threads)
 
     def _describe(self, recipe: str) -> str:
         lost = int(self.error.nonfinite.sum())

@@ -86,6 +86,23 @@ def as_dtype(y: NDArray[np.uint32], dtype: object) -> NDArray[Any]:
     raise TypeError(f"dtype is {shown}; give float32, or bfloat16 of ml_dtypes")
 
 
+def dequantized(
+    codes: NDArray[np.uint8],
+    fmt: Format,
+    scales: "TileScales",
+    sides: tuple[int, int],
+    dtype: object,
+    threads: int | None,
+) -> NDArray[Any]:
+    """What codes stand for with their scales, for a tensor of so many rows and columns."""
+    from mor_ref.engine.dequantization import dequantize
+    from mor_ref.engine.processor import check_processor
+
+    check_processor()
+    y = dequantize(codes.reshape(-1), fmt, scales, sides, threads)
+    return as_dtype(y.reshape(codes.shape), dtype)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantized:
     """A tensor quantized to a scaled format.
@@ -118,13 +135,8 @@ class Quantized:
         self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
     ) -> NDArray[Any]:
         """What the codes stand for: float32, or bfloat16 as fake quantization has it."""
-        from mor_ref.engine.dequantization import dequantize
-        from mor_ref.engine.processor import check_processor
-
-        check_processor()
         sides = self.partition.rows, self.partition.columns
-        y = dequantize(self.codes.reshape(-1), self.fmt, self.tile_scales, sides, threads)
-        return as_dtype(y.reshape(self.codes.shape), dtype)
+        return dequantized(self.codes, self.fmt, self.tile_scales, sides, dtype, threads)
 
     def __repr__(self) -> str:
         blocks = f"{math.prod(self.partition.grid)} blocks of {_sides(self.partition.block)}"

@@ -54,7 +54,7 @@ def run_make(names: list[str], out: str, size: int, seed: int) -> None:
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task("making suites", total=len(suites))
         make(
-            [suite.name for suite in suites],
+            suites,
             Path(out),
             made_with,
             lambda name: progress.update(task, advance=1, description=f"made {name}"),

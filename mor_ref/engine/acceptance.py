@@ -125,8 +125,8 @@ def keep(
     if not (choice == fallback).any():
         return
     unit = Sides(*partition.block)
-    is_bf16 = numbers.dtype.itemsize == 2 and numbers.dtype != np.float16
-    target = None if is_bf16 else target_for(_BF16, "rne", SpecialCases(overflow="ieee"), BINARY32)
+    special = SpecialCases(overflow="ieee")
+    target = None if numbers.is_bf16 else target_for(_BF16, "rne", special, BINARY32)
 
     def keep_one(part: Part) -> None:
         words = words_of(numbers, partition.columns, part)

@@ -10,10 +10,10 @@ from mor_ref.block_recipes import ScaleRule
 from mor_ref.catalogue import formats
 from mor_ref.conventions import SpecialCases
 from mor_ref.engine.encoding import encoded_as_power_of_two
-from mor_ref.engine.intrinsics import bits_of, float_of, shift_left, shift_right
+from mor_ref.engine.intrinsics import bits_of, float_of
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.parts import Sides
-from mor_ref.engine.scaling import extremes
+from mor_ref.engine.scaling import extremes, normalised
 from mor_ref.engine.strips import TileScales
 from mor_ref.engine.targets import BINARY32, power_of_two_target_for
 from mor_ref.format import Format
@@ -47,18 +47,6 @@ def power_of_two(exponent):
     """The bits of 2^exponent, from -127 to 127."""
     is_normal = exponent > _I(-127)
     return _U(_U(exponent + _BIAS) << _U(23)) if is_normal else _U(0x00400000)
-
-
-@step
-def normalised(amax):
-    """Mantissa and exponent of the bits of a number above zero, subnormal or not."""
-    field, mantissa = _I(shift_right(amax, _U(23))), _U(amax & _U(0x007FFFFF))
-    if field == _I(0):
-        field = _I(1)
-        while mantissa < _U(0x00800000):
-            mantissa = shift_left(mantissa, _U(1))
-            field = _I(field - _I(1))
-    return _U(mantissa & _U(0x007FFFFF)), _I(field - _BIAS)
 
 
 @step

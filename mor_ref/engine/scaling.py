@@ -30,6 +30,7 @@ _HIDDEN = _U(1 << 23)
 _FRACTION = _U((1 << 23) - 1)
 _FLT_MAX = _U(0x7F7FFFFF)
 _LARGEST_EXPONENT = _I(127)
+_BIAS = _I(127)
 
 
 class Extremes(NamedTuple):
@@ -72,21 +73,25 @@ def _pattern(dtype: np.dtype[Any], counted: Counted) -> Pattern:
 
 
 @step
+def normalised(amax):
+    """Mantissa and exponent of the bits of a number above zero, subnormal or not."""
+    field, mantissa = _I(shift_right(amax, _U(23))), _U(amax & _FRACTION)
+    if field == _I(0):
+        field = _I(1)
+        while mantissa < _HIDDEN:
+            mantissa = shift_left(mantissa, _U(1))
+            field = _I(field - _I(1))
+    return _U(mantissa & _FRACTION), _I(field - _BIAS)
+
+
+@step
 def ideal_scale(amax, largest):
     """SCL-002: the mantissa and the exponent of largest / amax, which are binary32 bits."""
-    field = _I(shift_right(amax, _U(23)))
-    a = _U(amax & _FRACTION)
-    if field != _I(0):
-        a = _U(a | _HIDDEN)
-    else:
-        field = _I(1)
-        while a < _HIDDEN:
-            a = _U(a << _U(1))
-            field = _I(field - _I(1))
-    q = _U(_U(largest & _FRACTION) | _HIDDEN)
+    (a, amax_exponent), (q, largest_exponent) = normalised(amax), normalised(largest)
     below_one = a > q  # THM-004
-    exponent = _I(_I(shift_right(largest, _U(23))) - field)
+    exponent = _I(largest_exponent - amax_exponent)
     exponent = _I(exponent - _I(1)) if below_one else exponent
+    a, q = _U(a | _HIDDEN), _U(q | _HIDDEN)
     # One bit more than the mantissa has, to round by. It is never a tie, for a quotient that ends
     # there would need more significant bits than a largest number of 8 bits gives it.
     doubled = _U(shift_left(_W(q), _W(25) if below_one else _W(24)) // _W(a))
@@ -199,9 +204,7 @@ def extremes(
     numbers: Numbers, partition: Partition, threads: int | None, counted: Counted = "finite"
 ) -> Extremes:
     """The extremes of each block, among the numbers that count."""
-    dtype = np.dtype(
-        np.uint16 if numbers.bits.dtype == np.uint16 and numbers.dtype != np.float16 else np.uint32
-    )
+    dtype = np.dtype(np.uint16 if numbers.is_bf16 else np.uint32)
     amax = Gathered(partition, dtype, 0, np.maximum)
     pattern = _pattern(dtype, counted)
     below_amin = Gathered(partition, dtype, int(pattern.all), np.minimum)

@@ -14,7 +14,7 @@ import numpy as np
 
 from mor_ref.arguments import known_name
 from mor_ref.golden.container import read_manifest, read_suite, write_whole
-from mor_ref.golden.suite import Case
+from mor_ref.golden.suite import Case, chosen
 
 Entry = Mapping[str, Any]
 Files = Iterator[tuple[str, bytes]]
@@ -159,7 +159,7 @@ def export(folder: Path, kind: str, out: Path, names: list[str]) -> int:
     write = EXPORTS[known_name("to", kind, EXPORTS)]
     there = read_manifest(folder)["suites"]
     count = 0
-    for name in [known_name("suite", name, there) for name in names] or list(there):
+    for name in chosen(there, names):
         cases = read_suite(folder, name, there[name])
         for path, content in write(name, there[name], cases):
             write_whole(out / path, content)

@@ -1,7 +1,7 @@
 """Making suites: in processes, one for each suite, and written as they are done."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,6 @@ def make(
     folder: Path,
     size: Size,
     on_suite: OnSuite = lambda _: None,
-    executor: Executor | None = None,
 ) -> None:
     """Make suites in a folder; what is there already, whole and made alike, is left as it is.
 
@@ -48,7 +47,7 @@ def make(
     for name in wanted:
         if name in entries:
             on_suite(name)
-    with executor or ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor() as pool:
         waiting = {pool.submit(made, name, size): name for name in wanted if name not in entries}
         for done in as_completed(waiting):
             name = waiting[done]

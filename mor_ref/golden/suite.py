@@ -68,6 +68,6 @@ def given(name: str, fmt: str, meaning: str) -> Field:
     return Field(name, "input", fmt, meaning)
 
 
-def chosen(suites: Mapping[str, Suite], names: list[str]) -> list[Suite]:
-    """The suites of these names, all if there is none."""
-    return [suites[known_name("suite", name, suites)] for name in names or suites]
+def chosen(suites: Mapping[str, Any], names: list[str]) -> list[str]:
+    """The names of the suites that are asked for, of all if none is."""
+    return [known_name("suite", name, suites) for name in names or suites]

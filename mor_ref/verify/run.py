@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mor_ref.arguments import known_name
 from mor_ref.golden.container import read_manifest, read_suite
+from mor_ref.golden.suite import chosen
 from mor_ref.verify.candidates import Candidate
 from mor_ref.verify.compare import Difference, differences, inputs_of
 
@@ -66,7 +66,7 @@ def verify(
     """Run a candidate on the suites of a folder, all of them if none is named."""
     there = read_manifest(folder)["suites"]
     results = []
-    for name in [known_name("suite", name, there) for name in names] or list(there):
+    for name in chosen(there, names):
         results.append(_on_suite(candidate, folder, name, there[name]))
         on_suite(results[-1])
     return Verification(candidate.name, str(folder), tuple(results))
