@@ -177,10 +177,12 @@ def test_the_rows_of_a_tile_are_added_in_halves(seed, column, bits):
     base = arithmetic.product(arithmetic.quotient(4.0, 6.0), scale.encode)
     for s in (base, arithmetic.product(1.5, base)):
         candidate = nvfp4._te_scale(s, scale)
-        in_halves = nvfp4._error(profile, rows, candidate, 4.0)
+        in_halves = nvfp4.candidate_error(profile, rows, candidate, 4.0)
         one_by_one = 0.0
         for row in rows:
-            one_by_one = arithmetic.total(one_by_one, nvfp4._error(profile, [row], candidate, 4.0))
+            one_by_one = arithmetic.total(
+                one_by_one, nvfp4.candidate_error(profile, [row], candidate, 4.0)
+            )
         candidates.append((in_halves, one_by_one))
     (six, six_one_by_one), (four, four_one_by_one) = candidates
     assert (four < six) != (four_one_by_one < six_one_by_one)

@@ -23,6 +23,7 @@ def rules():
 
 RULES = rules()
 CHAPTERS = "|".join(sorted({rule.split("-")[0] for rule in RULES}))
+WITHOUT_VALUES = ("VEC",)  # chapters of how things are kept, where a suite has nothing to expect
 ID = re.compile(rf"\b({CHAPTERS})-(\d{{3}})(?: to (?:{CHAPTERS})-(\d{{3}}))?")
 
 
@@ -60,7 +61,7 @@ def test_every_rule_is_named_by_a_test_of_its_own():
 
 def test_every_rule_has_a_suite():
     covered = {rule for suite in SUITES.values() for rule in suite.rules}
-    assert set(RULES) - covered == set()
+    assert {r for r in RULES if not r.startswith(WITHOUT_VALUES)} - covered == set()
     assert covered - set(RULES) == set()
 
 

@@ -11,6 +11,8 @@ from safetensors.numpy import save_file
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
+from mor_ref.golden.container import read_manifest
+from mor_ref.golden.views import seen
 from mor_ref.verify import assert_bit_exact, report
 from mor_ref.verify.candidates import CandidateError, Engine, PythonFunction, candidate_named
 from mor_ref.verify.engine import OPERATIONS
@@ -80,7 +82,10 @@ def test_a_wrong_bit_is_found_with_its_place_its_inputs_and_the_rules():
     assert entry.inputs == {name: int(case.arrays[name][5]) for name in ("x", "scale")}
     text = "\n".join(report.lines(found))
     assert f"1 of {case.arrays['y'].size} differ, the first at [5]: 0x" in text
-    assert "rules: QNT-001, QNT-002" in text
+    assert "1 ulp" in text
+    assert "the two part at y (rules QNT-002)" in text
+    assert "not bit-exact" not in text
+    assert "conformance: not conformant" in text
 
 
 def test_codes_are_shown_with_their_values():
@@ -97,7 +102,6 @@ def test_codes_are_shown_with_their_values():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda _: {}, "field accepted: is missing"),
         (lambda f: {"accepted": f["accepted"].astype(float)}, "has dtype float64; give bit patter"),
         (lambda f: {"accepted": f["accepted"][1:]}, "has shape ("),
         (lambda f: {"accepted": f["accepted"] > 0}, "has dtype bool"),
@@ -226,3 +230,79 @@ def test_an_assertion_takes_codes_alone():
         assert_bit_exact([1.0], [1], "e4m3")
     with pytest.raises(ValueError, match="expected holds 256, which is not of 8 bits"):
         assert_bit_exact([1], [256], "e4m3")
+
+
+def in_views(found, names):
+    """An answer with some fields in another view."""
+    return {
+        f"{name}@{views}": seen(found.pop(name), views.split("@"), {"tile": [1, 16]})
+        for name, views in names.items()
+    } | found
+
+
+def test_a_candidate_may_give_views():
+    """VEC-003: also a view of a view; VEC-001 and VEC-002 say where the fields come from."""
+    views = {"code": "transposed", "block_scale": "replicated@swizzled_128x4"}
+    found = on(lambda f: in_views(f, views), "nvfp4_te_row", "nvfp4")
+    assert found.verdict == "match"
+    assert found.results[0].not_given == ("xs",)
+
+    def wrong(answer):
+        answer["code"] = answer["code"] ^ np.uint8(1)
+        return in_views(answer, views)
+
+    found = on(wrong, "nvfp4_te_row", "nvfp4")
+    assert {d.field for d in found.results[0].differences} == {"code@transposed"}
+    with pytest.raises(
+        CandidateError, match="'xs@packed', but xs has no view 'packed'; it has none"
+    ):
+        on(lambda f: f | {"xs@packed": f["code"]}, "nvfp4_te_row", "nvfp4")
+
+
+def test_fields_that_are_not_given_are_named():
+    found = on(
+        lambda f: {"code": f["code"], "cod": f["code"]}, "quantize_steps", "quantize_element"
+    )
+    assert found.verdict == "match"
+    text = "\n".join(report.lines(found))
+    assert "  not given: xs, y\n  not fields of this suite: cod\n" in text
+    nothing = on(lambda f: {"cod": f["code"]}, "quantize_steps", "quantize_element")
+    assert nothing.verdict == "not run"
+
+
+def test_a_field_that_some_answers_lack_is_missing():
+    def some(found):
+        return found if len(found["y"]) > 3000 else {"code": found["code"]}
+
+    result = on(some, "quantize_steps", "quantize_element").results[0]
+    assert {d.problem for d in result.differences} == {"is missing"}
+    assert {d.field for d in result.differences} == {"xs", "y"}
+
+
+def test_wrong_on_purpose():
+    """VEC-011: every planted entry of the negative files is found, and nothing else."""
+    manifest = read_manifest(kept_files())["suites"]
+    planted = {
+        (name, row["case"], row["field"], tuple(row["index"]), row["wrong"])
+        for name, entry in manifest.items()
+        for row in entry.get("negative", [])
+    }
+    names = sorted({name for name, *_ in planted})
+    assert len(planted) == 5
+    folder = candidate_named(f"dir:{kept_files() / 'negative'}")
+    found = verify(folder, kept_files(), names)
+    assert planted == {
+        (result.suite, d.case, d.field, entry.index, entry.actual)
+        for result in found.results
+        for d in result.differences
+        for entry in d.entries
+    }
+    assert sum(result.differing for result in found.results) == len(planted)
+
+
+def test_codes_that_are_not_of_the_format_are_mismatches():
+    found = on(
+        lambda f: {"code": f["code"] | np.uint16(0x100)}, "quantize_steps", "quantize_element"
+    )
+    text = "\n".join(report.lines(found))
+    assert "0x100 (not of 8 bits) where 0x00 (0) is expected" in text

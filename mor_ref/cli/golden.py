@@ -15,10 +15,10 @@ from mor_ref.golden.export import export
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size, chosen
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify import report
+from mor_ref.verify import files, report
 from mor_ref.verify.candidates import Engine
 from mor_ref.verify.manifests import compare_manifests
-from mor_ref.verify.run import SuiteResult, verify
+from mor_ref.verify.run import verify
 
 
 def run_list(*, as_json: bool) -> None:
@@ -76,13 +76,13 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task("checking suites", total=total)
 
-        def show(result: SuiteResult) -> None:
-            progress.update(task, advance=1, description=f"checked {result.suite}")
+        def show(suite: str) -> None:
+            progress.update(task, advance=1, description=f"checked {suite}")
 
         found = verify(Engine(), path, names, show)
     others = compare_manifests(path, Path(same_as)) if same_as else []
     if as_json:
-        print(json.dumps({**json.loads(report.as_json(found)), "manifests": others}, indent=1))
+        print(json.dumps({**json.loads(files.as_json(found)), "manifests": others}, indent=1))
     else:
         for line in report.lines(found):
             print(line)

@@ -8,8 +8,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
 from mor_ref.verify.candidates import CandidateError, candidate_named
-from mor_ref.verify.report import check_report, lines, write_report
-from mor_ref.verify.run import SuiteResult, Verification, verify
+from mor_ref.verify.files import check_report, write_report
+from mor_ref.verify.report import lines
+from mor_ref.verify.run import Verification, verify
 
 _STATUS = {"match": 0, "mismatch": 1, "not run": 3}
 
@@ -27,8 +28,8 @@ def run(name: str, suites: list[str], vectors: str | None, report: str | None) -
         with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
             task = progress.add_task("verifying", total=total)
 
-            def show(result: SuiteResult) -> None:
-                progress.update(task, advance=1, description=f"verified {result.suite}")
+            def show(suite: str) -> None:
+                progress.update(task, advance=1, description=f"verified {suite}")
 
             found: Verification = verify(candidate, folder, suites, show)
     except CandidateError as error:

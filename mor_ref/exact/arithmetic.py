@@ -4,9 +4,11 @@ import math
 from fractions import Fraction
 
 from mor_ref.exact.conversions import floor_log2, goes_up, in_units_of
+from mor_ref.exact.step import step
 
 FLT_MAX = math.ldexp(2**24 - 1, 104)
 _SMALLEST_UNIT = -149  # of the subnormal numbers
+_LARGEST_UNIT = 104
 
 
 def rn32(value: Fraction) -> float:
@@ -15,9 +17,9 @@ def rn32(value: Fraction) -> float:
         return 0.0
     magnitude = abs(value)
     unit = max(floor_log2(magnitude) - 23, _SMALLEST_UNIT)
-    rounded = round_to_unit(magnitude, unit)
-    nearest = math.inf if rounded > Fraction(FLT_MAX) else float(rounded)
-    return math.copysign(nearest, value.numerator)
+    is_finite = unit <= _LARGEST_UNIT
+    nearest = math.ldexp(units_next_to(magnitude, unit), unit) if is_finite else math.inf
+    return math.copysign(nearest if nearest <= FLT_MAX else math.inf, value.numerator)
 
 
 def rn32_of_binary64(x: float) -> float:
@@ -25,13 +27,13 @@ def rn32_of_binary64(x: float) -> float:
     return rn32(Fraction(x)) if math.isfinite(x) and x != 0 else x
 
 
-def round_to_unit(magnitude: Fraction, unit: int) -> Fraction:
-    """The multiple of 2^unit next to a positive number, ties to the even one."""
+def units_next_to(magnitude: Fraction, unit: int) -> int:
+    """How many units of 2^unit are next to a positive number, an even number of them in a tie."""
     below, rest, whole = in_units_of(unit, magnitude)
-    up = goes_up("rne", rest, whole, odd=below % 2 == 1, negative=False)
-    return (below + up) * Fraction(2) ** unit
+    return below + goes_up("rne", rest, whole, odd=below % 2 == 1, negative=False)
 
 
+@step
 def product(a: float, b: float) -> float:
     """RN32(a * b)."""
     if not (math.isfinite(a) and math.isfinite(b)):
@@ -40,6 +42,7 @@ def product(a: float, b: float) -> float:
     return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
 
 
+@step
 def quotient(a: float, b: float) -> float:
     """RN32(a / b)."""
     if b == 0:
@@ -69,5 +72,5 @@ def bits_of(x: float) -> int:
     if x == 0:
         return 0
     exponent = max(floor_log2(x), -126)
-    significand = int(Fraction(x) / Fraction(2) ** (exponent - 23))
+    significand = int(math.ldexp(x, 23 - exponent))
     return ((exponent + 126) << 23) + significand  # the hidden bit adds one to the exponent

@@ -1,15 +1,18 @@
 """Encoding and decoding."""
 
 import math
+import struct
 from fractions import Fraction
 
-from mor_ref.catalogue import formats
 from mor_ref.conventions import Rounding, SpecialCases, rounding_for
+from mor_ref.exact.step import step
 from mor_ref.format import Format
 
 _OURS = SpecialCases()
+_CANONICAL_NAN = 0x7FFFFFFF  # of binary32
 
 
+@step
 def encode(
     x: float,
     fmt: Format,
@@ -21,6 +24,7 @@ def encode(
 ) -> int:
     """The code of `x` in `fmt`.
 
+    >>> from mor_ref.catalogue import formats
     >>> hex(encode(0.3, formats["e4m3"])), hex(encode(-1000.0, formats["e4m3"]))
     ('0x2a', '0xfe')
     """
@@ -29,7 +33,7 @@ def encode(
         return _encode_power_of_two(x, fmt, mode, special)
     negative = fmt.sign != "none" and math.copysign(1.0, x) < 0  # ENC-012
     if math.isnan(x):
-        return _nan_code(negative, fmt, special)
+        return nan_code(x, fmt, special)
     if math.isinf(x):
         return _infinite_input(negative, fmt, special)
     exponent = max(floor_log2(abs(x)) if x else fmt.smallest_exponent, fmt.smallest_exponent)
@@ -41,27 +45,33 @@ def encode(
     else:
         if random_word is not None or n_random_bits is not None:
             raise ValueError(f"random bits are given, but rounding is {mode!r}, which takes none")
-        up = goes_up(mode, rest, whole, odd=below % 2 == 1, negative=negative)
+        up = code_goes_up(fmt, mode, rest, whole, odd=below % 2 == 1, negative=negative)
     code = ((exponent - fmt.smallest_exponent) << fmt.mantissa_bits) + below + up  # ENC-004
     if code > fmt.largest_code:  # ENC-007: judged after rounding
-        return _overflow(negative, fmt, mode, special)
-    return _with_sign(code, negative, fmt)
+        return overflow_code(code, negative, fmt, mode, special)
+    return with_sign(code, negative, fmt)
 
 
+@step
 def decode(code: int, fmt: Format) -> int:
     """The binary32 bit pattern of the number that `code` stands for (DEC-001, DEC-002).
 
+    >>> from mor_ref.catalogue import formats
     >>> hex(decode(0x38, formats["e4m3"])), hex(decode(0xFF, formats["e4m3"]))
     ('0x3f800000', '0x7fffffff')
     """
-    return encode(fmt.value(code), formats["f32"], special=SpecialCases(overflow="ieee"))
+    value = fmt.value(code)
+    if math.isnan(value):
+        return _CANONICAL_NAN
+    return int.from_bytes(struct.pack(">f", value))
 
 
 def floor_log2(magnitude: float | Fraction) -> int:
     """The exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
     numerator, denominator = magnitude.as_integer_ratio()
     exponent = numerator.bit_length() - denominator.bit_length()
-    return exponent if Fraction(magnitude) >= Fraction(2) ** exponent else exponent - 1
+    is_reached = numerator << max(-exponent, 0) >= denominator << max(exponent, 0)
+    return exponent if is_reached else exponent - 1
 
 
 def in_units_of(unit: int, magnitude: float | Fraction) -> tuple[int, int, int]:
@@ -90,6 +100,16 @@ def goes_up(mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool)
     raise ValueError(f"mode is {mode!r}, which is not a rounding without random bits")
 
 
+@step
+def code_goes_up(
+    fmt: Format, mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool
+) -> bool:
+    """Whether a number takes the code above (ENC-003), which no format has a say in."""
+    del fmt
+    return goes_up(mode, rest, whole, odd=odd, negative=negative)
+
+
+@step
 def goes_up_at_random(rest: int, whole: int, random_word: int, n_random_bits: int) -> bool:
     """Stochastic rounding with the caller's bits: F + r >= 2^n (ENC-005)."""
     if not 1 <= n_random_bits <= 32:
@@ -100,7 +120,7 @@ def goes_up_at_random(rest: int, whole: int, random_word: int, n_random_bits: in
     return fraction + random_word >= 1 << n_random_bits
 
 
-def _with_sign(code: int, negative: bool, fmt: Format) -> int:
+def with_sign(code: int, negative: bool, fmt: Format) -> int:
     """The code of a magnitude with the sign attached (ENC-011, ENC-015)."""
     if not negative or (code == 0 and fmt.specials == "fnuz"):
         return code
@@ -109,11 +129,18 @@ def _with_sign(code: int, negative: bool, fmt: Format) -> int:
     return code | fmt.sign_bit
 
 
-def _overflow(negative: bool, fmt: Format, mode: Rounding, special: SpecialCases) -> int:
-    """A finite input whose rounded magnitude is above the largest (ENC-006, ENC-007)."""
+@step
+def overflow_code(
+    code: int, negative: bool, fmt: Format, mode: Rounding, special: SpecialCases
+) -> int:
+    """A finite input whose rounded magnitude is above the largest (ENC-006, ENC-007).
+
+    `code` is what the magnitude would have in a format without an end.
+    """
+    del code
     toward_zero = mode in ("rtz", "rto") or mode == ("rtp" if negative else "rtn")
     if toward_zero:
-        return _with_sign(fmt.largest_code, negative, fmt)
+        return with_sign(fmt.largest_code, negative, fmt)
     return _infinite_input(negative, fmt, special)
 
 
@@ -122,23 +149,25 @@ def _infinite_input(negative: bool, fmt: Format, special: SpecialCases) -> int:
     code: int | None = None
     if special.overflow == "ieee":
         code = fmt.infinity_code if fmt.infinity_code is not None else fmt.canonical_nan_code
-    return _with_sign(fmt.largest_code if code is None else code, negative, fmt)
+    return with_sign(fmt.largest_code if code is None else code, negative, fmt)
 
 
-def _nan_code(negative: bool, fmt: Format, special: SpecialCases) -> int:
+@step
+def nan_code(x: float, fmt: Format, special: SpecialCases) -> int:
     """A NaN (ENC-009, ENC-010)."""
+    negative = fmt.sign != "none" and math.copysign(1.0, x) < 0  # ENC-012
     if isinstance(special.nan, tuple):
         return special.nan[negative]
     if fmt.sign == "twos-complement":
         return 0
     code = fmt.largest_code if fmt.canonical_nan_code is None else fmt.canonical_nan_code
-    return _with_sign(code, negative and special.nan == "signed", fmt)
+    return with_sign(code, negative and special.nan == "signed", fmt)
 
 
 def _encode_power_of_two(x: float, fmt: Format, mode: Rounding, special: SpecialCases) -> int:
     """A format that holds powers of two and nothing else (ENC-013, ENC-014)."""
     if math.isnan(x):
-        return _nan_code(False, fmt, special)
+        return nan_code(x, fmt, special)
     if x == 0 and special.zero_code is not None:
         return special.zero_code
     if x < 0 and special.negative_code is not None:
@@ -152,5 +181,5 @@ def _encode_power_of_two(x: float, fmt: Format, mode: Rounding, special: Special
     if mode == "rna" and exponent == fmt.smallest_exponent and special.above_smallest_goes_up:
         mode = "rtp"
     code = exponent - fmt.smallest_exponent
-    code += goes_up(mode, rest, whole, odd=False, negative=False)
-    return code if code <= fmt.largest_code else _overflow(False, fmt, mode, special)
+    code += code_goes_up(fmt, mode, rest, whole, odd=False, negative=False)
+    return code if code <= fmt.largest_code else overflow_code(code, False, fmt, mode, special)

@@ -9,6 +9,7 @@ from mor_ref.catalogue import formats
 from mor_ref.exact.arithmetic import product, quotient
 from mor_ref.exact.conversions import encode, floor_log2, in_units_of
 from mor_ref.exact.quantization import Element, Rows, cells
+from mor_ref.exact.step import step
 from mor_ref.format import Format
 
 _E8M0 = formats["e8m0"]
@@ -37,6 +38,7 @@ def mx(x: Rows, fmt: Format, rule: ScaleRule, block: int) -> Mx:
     return Mx(elements, scale)
 
 
+@step
 def scale_code(numbers: list[float], fmt: Format, rule: ScaleRule) -> int:
     """The e8m0 code of a block (MXS-002 to MXS-006)."""
     if any(math.isnan(v) for v in numbers):
@@ -50,6 +52,7 @@ def scale_code(numbers: list[float], fmt: Format, rule: ScaleRule) -> int:
     return min(max(exponent + _E8M0.bias, 0), _LARGEST_CODE)
 
 
+@step
 def shared_exponent(amax: float, fmt: Format, rule: ScaleRule) -> int:
     """The exponent that an amax counts as, under floor, ceil and even (MXS-003 to MXS-005)."""
     if math.isinf(amax):
@@ -66,6 +69,7 @@ def shared_exponent(amax: float, fmt: Format, rule: ScaleRule) -> int:
     return exponent
 
 
+@step
 def quantize_element(x: float, code: int, fmt: Format) -> Element:
     """The element of a number under the scale of that code (MXS-007, MXS-008)."""
     if code == _NAN_CODE:

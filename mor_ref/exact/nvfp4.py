@@ -9,9 +9,10 @@ from mor_ref.catalogue import formats
 from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
 from mor_ref.exact.conversions import encode
 from mor_ref.exact.quantization import Element, Rows, cells
+from mor_ref.exact.step import step
 
 _E2M1 = formats["e2m1"]
-_E4M3 = formats["e4m3"]
+SCALE_FORMAT = formats["e4m3"]
 _SIXTH = quotient(1.0, 6.0)
 
 
@@ -45,6 +46,7 @@ class Nvfp4:
     global_scale: list[GlobalScale]
 
 
+@step
 def amax_of(numbers: Iterable[float]) -> float:
     """The largest magnitude, infinities included and NaN ignored (NVF-002)."""
     return max((abs(x) for x in numbers if not math.isnan(x)), default=0.0)
@@ -54,12 +56,12 @@ def nvfp4(x: Rows, profile: Nvfp4Profile, tile: tuple[int, int]) -> Nvfp4:
     """A tensor in NVFP4."""
     rows, columns = len(x), len(x[0]) if x else 0
     whole = amax_of(v for row in x for v in row)
-    amaxes = [amax_of(row) if profile.per_row else whole for row in x]
+    amaxes = amaxes_of(x, profile)
     scales = [global_scale(profile, amax) for amax in amaxes]
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
     found = {}
     for place, members in cells(rows, columns, tile).items():
-        i = members[0][0]
+        i = place[0] * tile[0]
         numbers = [x[i][j] for i, j in members]
         by_row: dict[int, list[float]] = {}
         for (row, _), number in zip(members, numbers, strict=True):
@@ -71,6 +73,14 @@ def nvfp4(x: Rows, profile: Nvfp4Profile, tile: tuple[int, int]) -> Nvfp4:
     return Nvfp4(elements, found, ends)
 
 
+@step
+def amaxes_of(x: Rows, profile: Nvfp4Profile) -> list[float]:
+    """The amax that the global scale of each row follows from (NVF-012)."""
+    whole = amax_of(v for row in x for v in row)
+    return [amax_of(row) if profile.per_row else whole for row in x]
+
+
+@step
 def global_scale(profile: Nvfp4Profile, amax: float) -> GlobalScale:
     """NVF-003 for the profiles of Transformer Engine; NVF-007 to NVF-009 for the others."""
     match profile.rule:
@@ -87,6 +97,7 @@ def global_scale(profile: Nvfp4Profile, amax: float) -> GlobalScale:
             return GlobalScale(s_enc, quotient(1.0, s_enc))
 
 
+@step
 def tile_scale(profile: Nvfp4Profile, tile: Rows, amax: float, scale: GlobalScale) -> TileScale:
     """The scale of a tile, whose rows are given, of a tensor (or row) of that amax."""
     bamax = amax_of(x for row in tile for x in row)
@@ -100,22 +111,22 @@ def tile_scale(profile: Nvfp4Profile, tile: Rows, amax: float, scale: GlobalScal
             return _four_over_six(profile, tile, bamax, amax, scale)
         case "torchao":  # NVF-007
             s = quotient(quotient(bamax, 6.0), scale.decode)
-            code = _e4m3(_clamp(s, math.ldexp(1.0, -6), 448.0))
-            value = _E4M3.value(code)
+            code = block_scale_code(_clamp(s, math.ldexp(1.0, -6), 448.0))
+            value = SCALE_FORMAT.value(code)
             return TileScale(code, quotient(scale.encode, value), product(scale.decode, value))
         case "modelopt":  # NVF-008
             s = quotient(bamax, product(6.0, scale.decode))
-            code = _e4m3(_clamp(1.0 if s == 0 else s, math.ldexp(1.0, -9), 448.0))
-            return TileScale(code, None, product(_E4M3.value(code), scale.decode))
+            code = block_scale_code(_clamp(1.0 if s == 0 else s, math.ldexp(1.0, -9), 448.0))
+            return TileScale(code, None, product(SCALE_FORMAT.value(code), scale.decode))
         case "compressed_tensors":  # NVF-009
-            code = _e4m3(product(scale.encode, quotient(bamax, 6.0)))
-            code = code or _e4m3(0.125)
-            return TileScale(code, None, quotient(_E4M3.value(code), scale.encode))
+            code = block_scale_code(product(scale.encode, quotient(bamax, 6.0)))
+            code = code or block_scale_code(0.125)
+            return TileScale(code, None, quotient(SCALE_FORMAT.value(code), scale.encode))
 
 
 def _te_scale(s: float, scale: GlobalScale) -> TileScale:
-    code = _e4m3(s)
-    decode = product(_E4M3.value(code), scale.decode)
+    code = block_scale_code(s)
+    decode = product(SCALE_FORMAT.value(code), scale.decode)
     return TileScale(code, min(quotient(1.0, decode), FLT_MAX), decode)
 
 
@@ -123,19 +134,25 @@ def _four_over_six(
     profile: Nvfp4Profile, tile: Rows, bamax: float, amax: float, scale: GlobalScale
 ) -> TileScale:
     """NVF-006: the largest element becomes 6 or 4, whichever errs less."""
-    base = product(quotient(bamax, 6.0), scale.encode)
-    six, four = _te_scale(base, scale), _te_scale(product(1.5, base), scale)
-    error = {candidate: _error(profile, tile, candidate, amax) for candidate in (six, four)}
+    six, four = four_over_six_candidates(bamax, scale)
+    error = {c: candidate_error(profile, tile, c, amax) for c in (six, four)}
     return four if error[four] < error[six] else six
 
 
-def _error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, amax: float) -> float:
-    """The error of a tile under a candidate, in binary32, left to right."""
+def four_over_six_candidates(bamax: float, scale: GlobalScale) -> tuple[TileScale, TileScale]:
+    """The scales that make the largest element 6 and 4 (NVF-006)."""
+    base = product(quotient(bamax, 6.0), scale.encode)
+    return _te_scale(base, scale), _te_scale(product(1.5, base), scale)
+
+
+@step
+def candidate_error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, amax: float) -> float:
+    """The error of a tile under a candidate, in binary32, left to right (NVF-006)."""
     rows = [0.0] * 16
     for i, row in enumerate(tile):
         for x in row:
             code = quantize_element(x, candidate, profile).code
-            stored = product(_E2M1.value(code), _E4M3.value(candidate.code))
+            stored = product(_E2M1.value(code), SCALE_FORMAT.value(candidate.code))
             e = difference(quotient(product(stored, amax), profile.range), x)
             rows[i] = total(rows[i], abs(e) if profile.rule == "4over6_mae" else product(e, e))
     if len(tile) == 1:
@@ -145,15 +162,36 @@ def _error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, amax: float)
     return rows[0]
 
 
+@step
 def quantize_element(x: float, scale: TileScale, profile: Nvfp4Profile) -> Element:
     """The element of a number (NVF-010)."""
-    xs = quotient(x, scale.decode) if scale.encode is None else product(x, scale.encode)
+    xs = scaled(x, scale)
     code = 0 if xs == 0 and profile.drops_sign_of_zero else encode(xs, _E2M1, "rne")
-    return Element(xs, code, product(_E2M1.value(code), scale.decode))
+    return Element(xs, code, restored(_E2M1.value(code), scale))
 
 
-def _e4m3(s: float) -> int:
-    return encode(s, _E4M3, "rne")
+@step
+def scaled(x: float, scale: TileScale) -> float:
+    """A number under the scale of its tile (NVF-010)."""
+    return quotient(x, scale.decode) if scale.encode is None else product(x, scale.encode)
+
+
+@step
+def restored(value: float, scale: TileScale) -> float:
+    """What a code stands for under the scale of its tile (NVF-010)."""
+    return product(value, scale.decode)
+
+
+@step
+def packed(low: int, high: int) -> int:
+    """The byte of two codes (NVF-011); a row that ends with `low` has 0 as `high`."""
+    return low | high << 4
+
+
+@step
+def block_scale_code(s: float) -> int:
+    """The stored scale of a tile (NVF-002)."""
+    return encode(s, SCALE_FORMAT, "rne")
 
 
 def _clamp(s: float, lowest: float, highest: float) -> float:

@@ -18,6 +18,7 @@ from mor_ref.exact.quantization import (
     to_bf16,
 )
 from mor_ref.exact.scaling import amax
+from mor_ref.exact.step import step
 from mor_ref.format import Format
 from mor_ref.partition import Partition
 from mor_ref.recipes import (
@@ -65,7 +66,6 @@ def mix(
     """
     tried = {name_of(r): _elements(x, r, scaling, parts) for r in policy.tried}
     sides = parts.block if policy.unit == "block" else (parts.rows, parts.columns)
-    kept = fallback or (lambda i, j: to_bf16(x[i][j]))
     output = [[0] * parts.columns for _ in range(parts.rows)]
     decisions = {}
     for unit, places in cells(parts.rows, parts.columns, sides).items():
@@ -78,10 +78,18 @@ def mix(
         decisions[unit] = found
         name = policy.names[found.choice]
         for i, j in places:
-            output[i][j] = to_bf16(tried[name][i][j].y) if name in tried else kept(i, j)
+            own = fallback(i, j) if fallback else None
+            output[i][j] = to_bf16(tried[name][i][j].y) if name in tried else kept(x[i][j], own)
     return Mixed(tried, decisions, output)
 
 
+@step
+def kept(x: float, own: int | None) -> int:
+    """What is written for a number that is not quantized, whose own bfloat16 code may be known."""
+    return to_bf16(x) if own is None else own
+
+
+@step
 def amin(numbers: list[float]) -> float:
     """The smallest non-zero magnitude among the finite numbers, 0 if there is none (MOR-004)."""
     return min((abs(v) for v in numbers if math.isfinite(v) and v != 0), default=0.0)
@@ -91,11 +99,18 @@ def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float
     """The first rung that accepts (MOR-001)."""
     for choice, rung in enumerate(policy.ladder):
         own = errors[name_of(rung.representation)]
-        if own.nonfinite == 0 and accepts(rung.metric, own, errors, amax, amin):
+        if loses_nothing(own) and accepts(rung.metric, own, errors, amax, amin):
             return Decision(errors, amax, amin, choice)
     return Decision(errors, amax, amin, len(policy.ladder))
 
 
+@step
+def loses_nothing(own: ErrorSum) -> bool:
+    """Whether a unit can be accepted at all (MOR-001)."""
+    return own.nonfinite == 0
+
+
+@step
 def accepts(
     metric: Metric, own: ErrorSum, errors: dict[str, ErrorSum], amax: float, amin: float
 ) -> bool:

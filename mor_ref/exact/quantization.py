@@ -9,6 +9,7 @@ from mor_ref.conventions import SpecialCases
 from mor_ref.exact.arithmetic import bits_of, difference, product, quotient, total
 from mor_ref.exact.conversions import encode
 from mor_ref.exact.scaling import Scale, amax, group_mantissa, scale_of_block
+from mor_ref.exact.step import step
 from mor_ref.format import Format
 from mor_ref.partition import Partition
 from mor_ref.recipes import Scaling
@@ -65,24 +66,39 @@ class Quantized:
 
 
 def quantize_element(x: float, scale: float, fmt: Format) -> Element:
-    """QNT-001 and QNT-002."""
-    xs = product(x, scale)
+    """A number under the scale of its block."""
+    xs = scaled(x, scale)
     code = encode(xs, fmt, "rne")
-    return Element(xs, code, quotient(fmt.value(code), scale))
+    return Element(xs, code, restored(fmt.value(code), scale))
 
 
+@step
+def scaled(x: float, scale: float) -> float:
+    """QNT-001."""
+    return product(x, scale)
+
+
+@step
+def restored(value: float, scale: float) -> float:
+    """QNT-002."""
+    return quotient(value, scale)
+
+
+@step
 def to_bf16(y: float) -> int:
     """The bfloat16 code of a number, as fake quantization stores it (QNT-003)."""
     return encode(y, formats["bf16"], "rne", _BF16_IEEE)
 
 
+@step
 def error_term(x: float, y: float) -> ErrorTerm:
     """The error of a finite x that is not zero (ERR-001)."""
     d = abs(difference(x, y))
-    r = 1.0 if math.isnan(d) else min(quotient(d, abs(x)), 1.0)
+    r = 1.0 if math.isnan(d) else min(1.0, quotient(d, abs(x)))
     return ErrorTerm(d, r, bits_of(total(1.0, r)) - bits_of(1.0))
 
 
+@step
 def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
     """The errors of a unit's pairs of x and y (ERR-002, ERR-003)."""
     found = ErrorSum()
@@ -98,6 +114,13 @@ def _least_lost() -> float:
     return math.ldexp((_ROUNDS_TO_BF16_INFINITY & 0x7FFFFF) | 0x800000, 104)
 
 
+@step
+def in_rows(numbers: list[float], rows: int, columns: int) -> Rows:
+    """The rows of a tensor whose numbers are given in row-major order."""
+    return [numbers[i * columns : (i + 1) * columns] for i in range(rows)]
+
+
+@step
 def cells(
     rows: int, columns: int, sides: tuple[int, int]
 ) -> dict[tuple[int, int], list[tuple[int, int]]]:
@@ -123,7 +146,7 @@ def quantize(x: Rows, fmt: Format, scaling: Scaling, parts: Partition) -> Quanti
     ]
     scales, errors = {}, {}
     for block, places in blocks.items():
-        i, j = places[0]
+        i, j = (place * side for place, side in zip(block, parts.block, strict=True))
         shared = mantissas[i // parts.group[0], j // parts.group[1]]
         scales[block] = scale_of_block(scaling, fmt.largest, amaxes[block], shared)
         for i, j in places:

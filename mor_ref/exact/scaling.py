@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mor_ref.exact.arithmetic import FLT_MAX, round_to_unit
+from mor_ref.exact.arithmetic import FLT_MAX, units_next_to
 from mor_ref.exact.conversions import floor_log2
+from mor_ref.exact.step import step
 from mor_ref.recipes import Scaling
 
 _LARGEST_EXPONENT = 127
@@ -34,19 +35,21 @@ class Scale:
     exponent_code: int | None
 
 
+@step
 def amax(numbers: Iterable[float]) -> float:
     """The largest magnitude among the finite numbers, 0 if there is none (SCL-001)."""
     return max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
 
 
+@step
 def ideal_scale(largest: float, amax: float) -> IdealScale:
     """Largest / amax, rounded to 24 significant bits, the exponent unbounded (SCL-002)."""
     ratio = Fraction(largest) / Fraction(amax)
-    rounded = round_to_unit(ratio, floor_log2(ratio) - 23)
-    exponent = floor_log2(rounded)
-    return IdealScale(int((rounded / Fraction(2) ** exponent - 1) * 2**23), exponent)
+    exponent = floor_log2(ratio)
+    return IdealScale(units_next_to(ratio, exponent - 23) - 2**23, exponent)
 
 
+@step
 def group_mantissa(largest: float, group_amax: float) -> int:
     """The mantissa that the blocks of a group share (GAM-001).
 
@@ -61,26 +64,29 @@ def scale_of_block(kind: Scaling, largest: float, amax: float, shared_mantissa: 
     ideal = ideal_scale(largest, amax) if amax else None
     match kind:
         case "fp32":
-            return _fp32_scale(ideal)
+            return fp32_scale(ideal)
         case "e8m0":
-            return _e8m0_scale(ideal)
+            return e8m0_scale(ideal)
         case "gam":
-            return _gam_scale(ideal, shared_mantissa)
+            return gam_scale(ideal, shared_mantissa)
 
 
-def _fp32_scale(ideal: IdealScale | None) -> Scale:
+@step
+def fp32_scale(ideal: IdealScale | None) -> Scale:
     """SCL-004."""
     value = 1.0 if ideal is None else float(min(ideal.value, Fraction(FLT_MAX)))
     return Scale(value, None)
 
 
-def _e8m0_scale(ideal: IdealScale | None) -> Scale:
+@step
+def e8m0_scale(ideal: IdealScale | None) -> Scale:
     """SCL-005."""
     exponent = 0 if ideal is None else min(ideal.exponent, _LARGEST_EXPONENT)
     return Scale(math.ldexp(1.0, exponent), exponent + _BIAS)
 
 
-def _gam_scale(ideal: IdealScale | None, shared_mantissa: int) -> Scale:
+@step
+def gam_scale(ideal: IdealScale | None, shared_mantissa: int) -> Scale:
     """GAM-002 to GAM-005."""
     exponent = 0
     if ideal is not None:

@@ -1,5 +1,6 @@
 """Between bit patterns in arrays and the Python numbers of the exact model."""
 
+import math
 import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,31 +8,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref import exact
 from mor_ref.arrays import code_dtype
-from mor_ref.catalogue import formats
-from mor_ref.conventions import SpecialCases
 from mor_ref.format import Format
 
 Unsigned = NDArray[np.unsignedinteger[Any]]
-_F32 = formats["f32"]
-_IEEE = SpecialCases(overflow="ieee")
-_LETTERS = {"f64": "<Qd", "f32": "<If", "f16": "<He"}
+_LETTERS = {"f64": ("Q", "d"), "f32": ("I", "f"), "f16": ("H", "e")}
+_MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10}
+_CANONICAL_NAN = 0x7FFFFFFF
 
 
 def numbers_of(bits: Unsigned, source: str) -> list[float]:
-    """The numbers of these bit patterns; each is a Python float exactly."""
-    flat = bits.ravel().tolist()
+    """The numbers of these bit patterns; each is a Python float exactly, a NaN with its payload."""
+    words = bits.ravel().tolist()
     if source == "bf16":
-        flat, source = [word << 16 for word in flat], "f32"
-    integer, real = _LETTERS[source][1], _LETTERS[source][2]
-    count = len(flat)
-    return list(struct.unpack(f"<{count}{real}", struct.pack(f"<{count}{integer}", *flat)))
+        words, source = [word << 16 for word in words], "f32"
+    integer, real = _LETTERS[source]
+    count = len(words)
+    found = struct.unpack(f"<{count}{real}", struct.pack(f"<{count}{integer}", *words))
+    width, mantissa_bits = struct.calcsize(integer) * 8, _MANTISSA_BITS[source]
+    return [
+        _nan(word >> width - 1, word << 52 - mantissa_bits) if math.isnan(number) else number
+        for number, word in zip(found, words, strict=True)
+    ]
+
+
+def _nan(sign: int, payload: int) -> float:
+    """A NaN of binary64 with a payload; conversions of the machine's would make it a quiet one."""
+    word = sign << 63 | 0x7FF << 52 | payload & (1 << 52) - 1
+    (number,) = struct.unpack("<d", struct.pack("<Q", word))
+    return float(number)
 
 
 def f32_bits(number: float) -> int:
     """The bits of a binary32 number; every NaN is the canonical one."""
-    return exact.encode(number, _F32, "rne", _IEEE)
+    if math.isnan(number):
+        return _CANONICAL_NAN
+    return int.from_bytes(struct.pack("<f", number), "little")
 
 
 def f32_array(numbers: Iterable[float]) -> NDArray[np.uint32]:

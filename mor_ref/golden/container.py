@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from mor_ref.golden.suite import Arrays, Case, Suite
+from mor_ref.golden.bits import Unsigned
+from mor_ref.golden.generated import generated
+from mor_ref.golden.suite import Arrays, Case, Parameters, Suite
+from mor_ref.golden.views import VIEWS
 
 VERSION = 1
 MANIFEST = "MANIFEST.json"
-_SEPARATOR = "/"
+SEPARATOR = "/"
+_RECIPE, _GENERATED = "recipe", "x"  # the parameter, and the field that it stands for
 
 
 class GoldenError(ValueError):
@@ -24,26 +29,27 @@ class GoldenError(ValueError):
 
 
 def suite_bytes(cases: list[Case]) -> bytes:
-    """The file of a suite: the same bytes for the same cases, on any machine."""
+    """The file of a suite (VEC-001): the same bytes for the same cases, on any machine.
+
+    What a recipe generates is not kept.
+    """
     arrays = {
-        f"{case.name}{_SEPARATOR}{field}": np.ascontiguousarray(array)
+        f"{case.name}{SEPARATOR}{field}": np.ascontiguousarray(array)
         for case in cases
         for field, array in case.arrays.items()
+        if not (field == _GENERATED and _RECIPE in case.parameters)
     }
     return save(arrays)
 
 
 def manifest_entry(suite: Suite, cases: list[Case], content: bytes) -> dict[str, Any]:
-    """What the manifest says of a suite."""
+    """What the manifest says of a suite (VEC-002)."""
     return {
         "title": suite.title,
         "operation": suite.operation,
         "rules": list(suite.rules),
         "normative": suite.normative,
-        "fields": [
-            {"name": f.name, "role": f.role, "format": f.format, "meaning": f.meaning}
-            for f in suite.fields
-        ],
+        "fields": [asdict(field) for field in suite.fields],
         "cases": {case.name: dict(case.parameters) for case in cases},
         "elements": sum(next(iter(case.arrays.values())).size for case in cases),
         "sha256": hashlib.sha256(content).hexdigest(),
@@ -66,7 +72,12 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def write_manifest(folder: Path, entries: Mapping[str, Any], made_with: Mapping[str, int]) -> None:
     """Write the manifest of a folder; it comes last, so that what it lists is there."""
-    manifest = {"version": VERSION, "made_with": dict(made_with), "suites": dict(entries)}
+    manifest = {
+        "version": VERSION,
+        "made_with": dict(made_with),
+        "views": {name: view.meaning for name, view in VIEWS.items()},
+        "suites": dict(entries),
+    }
     write_whole(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode("ascii"))
 
 
@@ -91,8 +102,25 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _is_entry(entry: object) -> bool:
-    wanted = {"operation": str, "fields": list, "cases": dict, "sha256": str, "rules": list}
-    return isinstance(entry, dict) and all(isinstance(entry.get(k), t) for k, t in wanted.items())
+    wanted = {
+        "title": str, "operation": str, "rules": list, "normative": bool, "fields": list,
+        "cases": dict, "sha256": str, "kills": dict,
+    }  # fmt: skip
+    return (
+        isinstance(entry, dict)
+        and all(isinstance(entry.get(key), kind) for key, kind in wanted.items())
+        and all(_is_field(field) for field in entry["fields"])
+        and all(isinstance(parameters, dict) for parameters in entry["cases"].values())
+    )
+
+
+def _is_field(field: object) -> bool:
+    wanted = {
+        "name": str, "role": str, "format": str, "meaning": str, "rules": list, "views": list,
+    }  # fmt: skip
+    return isinstance(field, dict) and all(
+        isinstance(field.get(key), kind) for key, kind in wanted.items()
+    )
 
 
 def read_suite(folder: Path, name: str, entry: Mapping[str, Any]) -> list[Case]:
@@ -120,10 +148,13 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
         raise GoldenError(f"{path} is no safetensors file ({error}); make it again") from error
     by_case: dict[str, dict[str, np.ndarray[Any, Any]]] = {name: {} for name in entry["cases"]}
     for key, array in arrays.items():
-        case, _, field = key.rpartition(_SEPARATOR)
+        case, _, field = key.rpartition(SEPARATOR)
         if case not in by_case or array.dtype.kind != "u":
             raise GoldenError(f"{path} holds {key!r}, which the manifest does not list")
         by_case[case][field] = array
+    for case, parameters in entry["cases"].items():
+        if _RECIPE in parameters:
+            by_case[case][_GENERATED] = _generated(path, case, parameters)
     order = [field["name"] for field in entry["fields"]]
     inputs = [field["name"] for field in entry["fields"] if field["role"] == "input"]
     for case, found in by_case.items():
@@ -136,3 +167,13 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
             )
         ordered: Arrays = {name: found[name] for name in order if name in found}
         yield Case(case, entry["cases"][case], ordered)
+
+
+def _generated(path: Path, case: str, parameters: Parameters) -> Unsigned:
+    try:
+        return generated(parameters[_RECIPE], parameters["source"])
+    except (KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
+        raise GoldenError(
+            f"the manifest beside {path} has no recipe for x in case {case!r} ({error!r}); make it "
+            "again"
+        ) from error

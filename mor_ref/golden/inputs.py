@@ -81,6 +81,23 @@ def edges_of(fmt: Format) -> Bits:
     return np.array(sorted(found), np.uint32)
 
 
+def single_bits_of(fmt: Format) -> Bits:
+    """Numbers beside a value or a tie by a single bit, for each bit that rounding cuts off.
+
+    In the subnormal binades too, where other bits are cut. A sticky bit that lacks one of them
+    shows.
+    """
+    smallest = fmt.smallest_exponent
+    found = set()
+    for exponent in range(max(smallest - fmt.mantissa_bits - 1, -126), smallest + 2):
+        cut = 23 - fmt.mantissa_bits + max(smallest - exponent, 0)
+        number = exponent + 127 << 23
+        points = (number, number | 1 << (cut - 1)) if 0 < cut <= 23 else (number,)
+        for bit in range(min(cut - 1, 23)):
+            found |= {point | 1 << bit for point in points}
+    return np.array(sorted(found | {bits | 0x80000000 for bits in found}), np.uint32)
+
+
 def amaxes() -> Bits:
     """Edge significands crossed with edge exponents, subnormal ones too."""
     found = set()

@@ -20,14 +20,21 @@ from mor_ref.golden.suite import Size
 OnSuite = Callable[[str], None]
 
 
-def made(name: str, size: Size) -> tuple[bytes, dict[str, Any]]:
-    """The file of a suite and its entry in the manifest."""
+def made(name: str, size: Size) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The files of a suite by their names, and its entry in the manifest."""
+    from mor_ref.golden.kills import completed, kills
+    from mor_ref.golden.negative import FOLDER, negative
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
-    cases = list(suite.make(size))
+    cases = [completed(suite, question) for question in suite.questions(size)]
     content = suite_bytes(cases)
-    return content, manifest_entry(suite, cases, content)
+    entry = {**manifest_entry(suite, cases, content), "kills": kills(suite, cases)}
+    files = {f"{name}.safetensors": content}
+    wrong = negative(suite, cases)
+    if wrong is not None:
+        files[f"{FOLDER}/{name}.safetensors"], entry["negative"] = wrong
+    return files, entry
 
 
 def make(
@@ -51,8 +58,9 @@ def make(
         waiting = {pool.submit(made, name, size): name for name in wanted if name not in entries}
         for done in as_completed(waiting):
             name = waiting[done]
-            content, entries[name] = done.result()
-            write_whole(folder / f"{name}.safetensors", content)
+            files, entries[name] = done.result()
+            for path, content in files.items():
+                write_whole(folder / path, content)
             write_manifest(folder, dict(sorted(entries.items())), made_with)
             on_suite(name)
 

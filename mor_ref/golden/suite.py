@@ -16,12 +16,18 @@ Role = Literal["input", "expected"]
 
 @dataclass(frozen=True)
 class Field:
-    """An array of a case: what its bits mean, and whether they go in or come out."""
+    """An array of a case: what its bits mean, whether they go in or come out, and by which rules.
+
+    The fields of a suite are in the order in which one follows from another. `views` are the other
+    layouts that a kernel may give it in.
+    """
 
     name: str
     role: Role
     format: str
     meaning: str
+    rules: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +49,29 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Suite:
-    """Cases of one operation; the expected arrays come from the exact model."""
+    """Cases of one operation. `questions` are without what is expected: that comes from the model.
+
+    `about` are the rules of the suite as a whole, beside those of its fields.
+    """
 
     name: str
     title: str
     operation: str
-    rules: tuple[str, ...]
+    about: tuple[str, ...]
     fields: tuple[Field, ...]
-    make: Callable[[Size], Iterator[Case]]
+    questions: Callable[[Size], Iterator[Case]]
     normative: bool = True
 
-    def names(self, role: Role) -> tuple[str, ...]:
-        """The fields that go in, or those that come out."""
-        return tuple(field.name for field in self.fields if field.role == role)
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that the suite is about."""
+        named = [*self.about, *(rule for field in self.fields for rule in field.rules)]
+        return tuple(sorted(set(named)))
 
 
-def expected(name: str, fmt: str, meaning: str) -> Field:
+def expected(name: str, fmt: str, meaning: str, *rules: str, views: tuple[str, ...] = ()) -> Field:
     """A field that comes out."""
-    return Field(name, "expected", fmt, meaning)
+    return Field(name, "expected", fmt, meaning, rules, views)
 
 
 def given(name: str, fmt: str, meaning: str) -> Field:

@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from mor_ref.arrays import code_dtype, unsigned_from
 from mor_ref.catalogue import as_format
 from mor_ref.format import Format
+from mor_ref.verify.distance import code_distance, code_shown
 
 _SHOWN = 8  # entries
 
@@ -48,25 +49,8 @@ def _line(
 ) -> str:
     place = tuple(map(int, index))
     codes = int(found[place]), int(right[place])
-    width = -(-fmt.bits // 4)
-    shown = [f"0x{code:0{width}X} ({fmt.value(code):.9g})" for code in codes]
+    shown = [code_shown(code, fmt) for code in codes]
     where = ", ".join(map(str, place))
-    return f"  [{where}]: {shown[0]} where {shown[1]} is expected{_distance(*codes, fmt)}"
-
-
-def _distance(found: int, right: int, fmt: Format) -> str:
-    """How many numbers of the format lie between the two, if both are numbers."""
-    if any(code in codes for codes in fmt.nan_codes for code in (found, right)):
-        return ""
-    steps = _rank(found, fmt) - _rank(right, fmt)
-    if steps == 0:
-        return ", the sign of zero"
-    return f", {abs(steps)} ulp {'above' if steps > 0 else 'below'}"
-
-
-def _rank(code: int, fmt: Format) -> int:
-    """The place of a code among those of the format in the order of their values."""
-    if fmt.sign == "twos-complement":
-        return code - (fmt.code_count if code & fmt.sign_bit else 0)
-    magnitude = code & ~fmt.sign_bit
-    return -magnitude if code & fmt.sign_bit else magnitude
+    apart = code_distance(*codes, fmt)
+    end = f", {apart}" if apart else ""
+    return f"  [{where}]: {shown[0]} where {shown[1]} is expected{end}"

@@ -2,16 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.catalogue import formats
-from mor_ref.golden.suite import Arrays, Case, Parameters
+from mor_ref.golden.bits import Unsigned
+from mor_ref.golden.suite import Arrays, Case, Field, Parameters
+from mor_ref.golden.views import SEPARATOR, seen, split
+from mor_ref.verify.distance import distance, shown
 
 _SHOWN = 8  # entries of a field
-_INTEGERS = ("u8", "u32", "u64")
+_PICTURE = (24, 64)  # rows and columns that a picture of mismatches has at most
+
+
+class AnswerError(ValueError):
+    """An answer that cannot be compared with anything."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +34,21 @@ class Entry:
 class Difference:
     """A field of a case that differs: in how many of its entries, and the first of them.
 
-    `problem` says why nothing could be compared, and is None where it could.
+    `field` is what the answer calls it, and `kept` what the suite does.
+
+    `problem` says why nothing could be compared, and is None where it could. `picture` counts the
+    entries that differ in each of the cells that the field is divided into.
     """
 
     case: str
     field: str
+    kept: str
     format: str
     count: int
     of: int
+    shape: tuple[int, ...]
     entries: tuple[Entry, ...] = ()
+    picture: tuple[tuple[int, ...], ...] = ()
     problem: str | None = None
 
     def __str__(self) -> str:
@@ -45,34 +57,70 @@ class Difference:
             return f"{where}: {self.problem}"
         first = self.entries[0]
         place = ", ".join(map(str, first.index))
+        apart = distance(first.actual, first.expected, self.format)
         return (
             f"{where}: {self.count} of {self.of} differ, the first at [{place}]: "
             f"{shown(first.actual, self.format)} where {shown(first.expected, self.format)} "
-            "is expected"
+            f"is expected{f', {apart}' if apart else ''}"
         )
 
 
-def shown(bits: int, fmt: str) -> str:
-    """Bits in hexadecimal, and the number that they are of if it is of a format."""
-    if fmt in _INTEGERS:
-        return str(bits)
-    width = -(-formats[fmt].bits // 4)
-    return f"0x{bits:0{width}X} ({formats[fmt].value(bits):.9g})"
+def fields_of(entry: Mapping[str, Any]) -> list[Field]:
+    """The fields that the manifest lists for a suite."""
+    return [
+        Field(f["name"], f["role"], f["format"], f["meaning"], tuple(f["rules"]), tuple(f["views"]))
+        for f in entry["fields"]
+    ]
 
 
-def inputs_of(case: Case, names: tuple[str, ...]) -> Case:
-    """The same case without what is expected."""
-    return Case(case.name, case.parameters, {name: case.arrays[name] for name in names})
+def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
+    """Which entry of an answer is compared with which field: names of fields to names given.
+
+    An answer may give a view of a field (VEC-003), and leave fields away.
+    """
+    by_name = {split(field.name)[0]: field for field in fields}
+    chosen = {}
+    for name in answer:
+        base, *views = name.split(SEPARATOR)
+        field = by_name.get(base)
+        if field is None or field.role == "input":
+            continue
+        unknown = [view for view in views if view not in field.views and name != field.name]
+        if unknown:
+            raise AnswerError(
+                f"gives {name!r}, but {base} has no view {unknown[0]!r}; it has "
+                f"{', '.join(field.views) or 'none'}"
+            )
+        chosen[field.name] = name
+    return chosen
+
+
+def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, Any]:
+    """A field of a case as it is expected and as it was given by a name, in the same view."""
+    expected = case.arrays[field]
+    if name == field:
+        return expected, actual
+    views = split(name)[1]
+    if views:
+        return seen(expected, views, case.parameters), actual
+    array = np.asarray(actual)
+    if array.dtype.kind in "ui" and array.ndim == expected.ndim - 1:
+        return expected, seen(array, split(field)[1], case.parameters)
+    return expected, actual
 
 
 def differences(
-    case: Case, fields: Mapping[str, str], given: Arrays, found: Mapping[str, Any]
+    case: Case, fields: list[Field], given: Arrays, answer: Mapping[str, Any], names: list[str]
 ) -> Iterator[Difference]:
-    """Every expected field of a case that differs; `fields` has the formats of these by name."""
-    for name, fmt in fields.items():
-        if name in case.arrays:
-            meant = _meant(fmt, case.parameters)
-            difference = _compare(case, name, meant, given, found.get(name))
+    """Every one of these fields of a case that differs."""
+    chosen = given_as(fields, answer)
+    for field in fields:
+        if field.name in names and field.name in case.arrays:
+            name = chosen.get(field.name, field.name)
+            expected, actual = paired(case, field.name, name, answer.get(name))
+            fmt = _meant(field.format, case.parameters)
+            names_of_it = _Names(case.name, name, field.name, fmt)
+            difference = _compare(names_of_it, given, expected, actual)
             if difference is not None:
                 yield difference
 
@@ -82,21 +130,28 @@ def _meant(fmt: str, parameters: Parameters) -> str:
     return str(parameters[fmt]) if fmt in ("format", "source") else fmt
 
 
-def _compare(case: Case, name: str, fmt: str, given: Arrays, actual: Any) -> Difference | None:
-    expected = case.arrays[name]
+class _Names(NamedTuple):
+    case: str
+    field: str
+    kept: str
+    format: str
+
+
+def _compare(names: _Names, given: Arrays, expected: Unsigned, actual: Any) -> Difference | None:
     problem = _problem(actual, expected)
     if problem is not None:
-        return Difference(case.name, name, fmt, expected.size, expected.size, problem=problem)
-    bits = np.asarray(actual)
-    wrong = np.argwhere(np.atleast_1d(bits != expected))
+        size, shape = expected.size, expected.shape
+        return Difference(*names, size, size, shape, problem=problem)
+    bits, right = np.atleast_1d(np.asarray(actual)), np.atleast_1d(expected)
+    wrong = np.argwhere(bits != right)
     if not len(wrong):
         return None
     entries = tuple(
-        Entry(tuple(map(int, index)), int(expected[tuple(index)]), int(bits[tuple(index)]), inputs)
-        for index in wrong[:_SHOWN]
-        for inputs in [_at(given, expected.shape, tuple(index))]
+        Entry(index, int(right[index]), int(bits[index]), _at(given, expected.shape, index))
+        for index in (tuple(map(int, place)) for place in wrong[:_SHOWN])
     )
-    return Difference(case.name, name, fmt, len(wrong), expected.size, entries)
+    picture = _picture(bits != right)
+    return Difference(*names, len(wrong), expected.size, expected.shape, entries, picture)
 
 
 def _problem(actual: Any, expected: NDArray[Any]) -> str | None:
@@ -111,5 +166,22 @@ def _problem(actual: Any, expected: NDArray[Any]) -> str | None:
 
 
 def _at(given: Arrays, shape: tuple[int, ...], index: tuple[int, ...]) -> dict[str, int]:
-    """The inputs at a place, of those that have the shape of the field."""
-    return {name: int(array[index]) for name, array in given.items() if array.shape == shape}
+    """The inputs at a place, of those that have the shape of the field or a leading part of it."""
+    return {
+        name: int(array[index[: array.ndim]])
+        for name, array in given.items()
+        if array.shape == shape[: array.ndim] and array.ndim
+    }
+
+
+def _picture(wrong: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
+    """How many entries differ in each cell of a coarse grid over the field."""
+    flat = wrong.reshape(-1, wrong.shape[-1]) if wrong.ndim > 1 else wrong.reshape(1, -1)
+    edges = [
+        np.unique(np.linspace(0, side, min(side, most) + 1).astype(int))[:-1]
+        for side, most in zip(flat.shape, _PICTURE, strict=True)
+    ]
+    counts = np.add.reduceat(
+        np.add.reduceat(flat.astype(np.int64), edges[0], axis=0), edges[1], axis=1
+    )
+    return tuple(tuple(row) for row in counts.tolist())

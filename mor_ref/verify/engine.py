@@ -199,6 +199,64 @@ def mx(parameters: Parameters, arrays: Arrays) -> Found:
     return {"code": found.codes, "scale": found.scale, "y": bits32(found.dequantize())}
 
 
+def quantize_block(parameters: Parameters, arrays: Arrays) -> Found:
+    """Blocks, each beside one that holds the amax of their group alone."""
+    x = arrays["x"]
+    is_gam = parameters["scaling"] == "gam"
+    beside = np.zeros_like(x)
+    beside[:, 0] = arrays["group_amax"]
+    found = mor_ref.quantize(
+        np.concatenate([beside, x], axis=1).view(np.float32),
+        parameters["format"],
+        scaling=parameters["scaling"],
+        block=(1, x.shape[1]),
+        group="row" if is_gam else "tensor",
+    )
+    nothing = np.zeros(len(x), np.uint32)
+    exponent, mantissa = found.scale_exponent, found.scale_mantissa
+    return {
+        "amax": bits32(found.amax[:, 1]),
+        "mantissa": nothing if mantissa is None else mantissa[:, 0],
+        "exponent": nothing.astype(np.uint8) if exponent is None else exponent[:, 1],
+        "scale": bits32(found.scale[:, 1]),
+        "code": found.codes[:, x.shape[1] :],
+        "y": bits32(found.dequantize()[:, x.shape[1] :]),
+        "sum": found.error.sum[:, 1],
+        "nonzero": found.error.nonzero[:, 1],
+        "nonfinite": found.error.nonfinite[:, 1],
+    }
+
+
+def nvfp4_block(parameters: Parameters, arrays: Arrays) -> Found:
+    """Tiles, each in a tensor of its own beside one that holds the amax of the tensor alone."""
+    x, amax = arrays["x"], arrays["amax"]
+    beside = np.zeros_like(x)
+    beside[:, 0] = amax
+    tensors = np.concatenate([beside, x], axis=1).view(np.float32)
+    found = [mor_ref.quantize_nvfp4(row, profile=parameters["profile"]) for row in tensors]
+    ends = [
+        [np.ravel(one.global_encode_scale)[0], np.ravel(one.global_decode_scale)[0]]
+        for one in found
+    ]
+    scales = bits32(np.array(ends, np.float32))
+    return {
+        "global_encode_scale": scales[:, 0],
+        "global_decode_scale": scales[:, 1],
+        "block_scale": np.array([one.block_scale[0, 1] for one in found]),
+        "code": np.stack([one.codes[x.shape[1] :] for one in found]),
+        "y": bits32(np.stack([one.dequantize()[x.shape[1] :] for one in found])),
+    }
+
+
+def mx_block(parameters: Parameters, arrays: Arrays) -> Found:
+    """Blocks, each a row."""
+    x = arrays["x"].view(np.float32)
+    found = mor_ref.quantize_mx(
+        x, parameters["format"], scale_rule=parameters["scale_rule"], block=x.shape[1]
+    )
+    return {"scale": found.scale[:, 0], "code": found.codes, "y": bits32(found.dequantize())}
+
+
 OPERATIONS: dict[str, Operation] = {
     operation.__name__: operation
     for operation in (
@@ -214,5 +272,8 @@ OPERATIONS: dict[str, Operation] = {
         mor,
         nvfp4,
         mx,
+        quantize_block,
+        nvfp4_block,
+        mx_block,
     )
 }

@@ -1,29 +1,52 @@
-"""Reports of a verification: JSON and JUnit's XML for machines, lines for people."""
+"""What people read of a verification: lines of text."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict
-from pathlib import Path
-from xml.etree import ElementTree as ET
 
-from mor_ref.golden.container import write_whole
+from mor_ref.deviations import DEVIATIONS
+from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
 from mor_ref.verify.run import SuiteResult, Verification
 
 _SHOWN = 5  # differences of a suite
 
 
 def lines(verification: Verification) -> Iterator[str]:
-    """What people read."""
+    """What was found, suite by suite, what explains it, and how far the candidate conforms."""
+    diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     for result in verification.results:
-        yield from _suite_lines(result)
+        yield from suite_lines(result, diagnoses.get(result.suite))
+    yield from summary(verification)
+
+
+def summary(verification: Verification) -> Iterator[str]:
+    """The last lines: what explains mismatches of several suites, conformance, the verdict."""
+    common = explains_all(verification)
+    if common:
+        count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
+        yield f"all {count:,} mismatches are explained by {_by(common)}"
     counts = [
         f"{sum(result.verdict == verdict for result in verification.results)} {verdict}"
         for verdict in ("match", "mismatch", "not run")
     ]
+    yield f"conformance: {verification.conformance}"
     yield f"{verification.candidate}: {verification.verdict} ({', '.join(counts)})"
 
 
-def _suite_lines(result: SuiteResult) -> Iterator[str]:
+def explains_all(verification: Verification) -> Explanation | None:
+    """An explanation that every suite with mismatches has in common."""
+    suites = verification.diagnosis.suites
+    if not suites:
+        return None
+    for explanation in suites[0].explanations:
+        if explanation.is_whole and all(
+            any(e.is_whole and e.deviations == explanation.deviations for e in d.explanations)
+            for d in suites
+        ):
+            return explanation
+    return None
+
+
+def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterator[str]:
+    """A suite: the verdict, the fields, the first mismatches, the stage, and what explains them."""
     if result.verdict == "not run":
         yield f"{result.suite}: not run, the candidate has no answer"
         return
@@ -33,54 +56,56 @@ def _suite_lines(result: SuiteResult) -> Iterator[str]:
         f"{result.suite}: {result.verdict}, {result.compared:,} entries of {result.answered}{some} "
         f"cases{foreign}"
     )
+    if result.not_given:
+        yield f"  not given: {', '.join(result.not_given)}"
+    if result.unknown:
+        yield f"  not fields of this suite: {', '.join(result.unknown)}"
+    if result.verdict == "mismatch":
+        yield from _mismatch_lines(result)
+    if diagnosis is not None:
+        yield from (f"  {line}" for line in diagnosis_lines(diagnosis))
+
+
+def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
+    for field in result.fields:
+        verdict = (
+            f"{field.differing:,} of {field.compared:,} differ" if field.differing else "match"
+        )
+        yield f"  {field.name}: {verdict}"
     for difference in result.differences[:_SHOWN]:
         yield f"  {difference}"
-    if result.differences:
-        if len(result.differences) > _SHOWN:
-            yield f"  and {len(result.differences) - _SHOWN} more fields of cases"
-        yield f"  rules: {', '.join(result.rules)}"
+    if len(result.differences) > _SHOWN:
+        yield f"  and {len(result.differences) - _SHOWN} more fields of cases"
+    stage = result.stage
+    if stage is not None:
+        yield f"  the two part at {stage.name} (rules {', '.join(stage.rules or result.rules)})"
 
 
-def as_json(verification: Verification) -> str:
-    """Everything that was found."""
-    record = asdict(verification) | {"verdict": verification.verdict}
-    for entry, result in zip(record["results"], verification.results, strict=True):
-        entry["verdict"] = result.verdict
-    return json.dumps(record, indent=1)
+def diagnosis_lines(diagnosis: SuiteDiagnosis) -> Iterator[str]:
+    """What explains the mismatches of a suite."""
+    whole = [e for e in diagnosis.explanations if e.is_whole]
+    if whole:
+        yield f"all {diagnosis.mismatches:,} mismatches are explained by {_by(whole[0])}"
+        yield from (f"  {line}" for line in _meanings(whole[0]))
+        for other in whole[1:]:
+            yield f"  or by {_by(other)}, which this suite cannot tell from it"
+    elif diagnosis.explanations:
+        best = diagnosis.explanations[0]
+        share = 100 * best.explained / best.of
+        yield (
+            f"no deviation explains all {diagnosis.mismatches:,} mismatches; {_by(best)} explains "
+            f"{share:.1f} % of {best.of:,} looked at"
+        )
+    else:
+        yield f"no deviation that is known explains any of {diagnosis.mismatches:,} mismatches"
 
 
-def as_junit(verification: Verification) -> str:
-    """A test for each suite, as continuous integration shows them."""
-    root = ET.Element(
-        "testsuite",
-        name=f"mor-ref verify {verification.candidate}",
-        tests=str(len(verification.results)),
-        failures=str(sum(r.verdict == "mismatch" for r in verification.results)),
-        skipped=str(sum(r.verdict == "not run" for r in verification.results)),
-        errors="0",
-    )
-    for result in verification.results:
-        test = ET.SubElement(root, "testcase", classname="mor_ref", name=result.suite)
-        if result.verdict == "not run":
-            ET.SubElement(test, "skipped", message="the candidate has no answer")
-        elif result.verdict == "mismatch":
-            text = "\n".join(_suite_lines(result))
-            message = f"{result.differing} entries differ"
-            ET.SubElement(test, "failure", message=message).text = text
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+def _by(explanation: Explanation) -> str:
+    names = " and ".join(f"`{name}`" for name in explanation.deviations)
+    rules = ", ".join(explanation.rules)
+    return f"{names} (rule{'s' if len(explanation.rules) > 1 else ''} {rules})"
 
 
-_WRITERS = {".json": as_json, ".xml": as_junit}
-
-
-def check_report(path: Path) -> None:
-    """Refuse a report of a kind that is not written, before anything is run."""
-    if path.suffix not in _WRITERS:
-        raise ValueError(f"report is {str(path)!r}; give a file that ends in .json or .xml")
-
-
-def write_report(verification: Verification, path: Path) -> None:
-    """Write the report that the end of the name asks for."""
-    check_report(path)
-    write_whole(path, _WRITERS[path.suffix](verification).encode())
+def _meanings(explanation: Explanation) -> Iterator[str]:
+    for name in explanation.deviations:
+        yield f"{name}: {DEVIATIONS[name].summary}"

@@ -1,21 +1,38 @@
 """Running a candidate on suites, and what came of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from mor_ref.golden.container import read_manifest, read_suite
 from mor_ref.golden.suite import chosen
-from mor_ref.verify.candidates import Candidate
-from mor_ref.verify.compare import Difference, differences, inputs_of
+from mor_ref.verify.candidates import Candidate, CandidateError
+from mor_ref.verify.compare import AnswerError, Difference, fields_of
+from mor_ref.verify.conformance import Conformance, conformance
+from mor_ref.verify.diagnosis import Diagnosis, diagnose
+from mor_ref.verify.evidence import Evidence, question
 
 Verdict = Literal["match", "mismatch", "not run"]
 
 
 @dataclass(frozen=True)
+class FieldResult:
+    """A field of a suite: how many of its entries were compared, and how many differ."""
+
+    name: str
+    rules: tuple[str, ...]
+    compared: int
+    differing: int
+
+
+@dataclass(frozen=True)
 class SuiteResult:
-    """A candidate on a suite: how much was compared, and what differs."""
+    """A candidate on a suite: how much was compared, and what differs.
+
+    The fields are in the order in which one follows from another; `not_given` are those that no
+    answer had, and `unknown` what answers had that the suite has not.
+    """
 
     suite: str
     title: str
@@ -23,29 +40,43 @@ class SuiteResult:
     rules: tuple[str, ...]
     cases: int
     answered: int
-    compared: int
+    fields: tuple[FieldResult, ...]
+    not_given: tuple[str, ...]
+    unknown: tuple[str, ...]
     differences: tuple[Difference, ...]
 
     @property
     def verdict(self) -> Verdict:
         """Whether all that was answered matches; a suite without an answer was not run."""
-        if not self.answered:
+        if not self.compared:
             return "not run"
         return "mismatch" if self.differences else "match"
+
+    @property
+    def compared(self) -> int:
+        """How many entries were compared."""
+        return sum(field.compared for field in self.fields)
 
     @property
     def differing(self) -> int:
         """How many entries differ."""
         return sum(difference.count for difference in self.differences)
 
+    @property
+    def stage(self) -> FieldResult | None:
+        """The first field at which the candidate and the reference part."""
+        return next((field for field in self.fields if field.differing), None)
+
 
 @dataclass(frozen=True)
 class Verification:
-    """A candidate on all suites."""
+    """A candidate on all suites, with what explains its mismatches."""
 
     candidate: str
     vectors: str
     results: tuple[SuiteResult, ...]
+    diagnosis: Diagnosis
+    conformance: Conformance
 
     @property
     def verdict(self) -> Verdict:
@@ -61,44 +92,61 @@ def verify(
     candidate: Candidate,
     folder: Path,
     names: list[str],
-    on_suite: Callable[[SuiteResult], None] = lambda _: None,
+    on_suite: Callable[[str], None] = lambda _: None,
 ) -> Verification:
     """Run a candidate on the suites of a folder, all of them if none is named."""
     there = read_manifest(folder)["suites"]
-    results = []
+    results, found = [], []
     for name in chosen(there, names):
-        results.append(_on_suite(candidate, folder, name, there[name]))
-        on_suite(results[-1])
-    return Verification(candidate.name, str(folder), tuple(results))
-
-
-def _on_suite(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any]) -> SuiteResult:
-    given = tuple(field["name"] for field in entry["fields"] if field["role"] == "input")
-    expected = {f["name"]: f["format"] for f in entry["fields"] if f["role"] == "expected"}
-    cases = read_suite(folder, name, entry)
-    found: list[Difference] = []
-    answered = compared = 0
-    for case in cases:
-        question = inputs_of(case, given)
-        answer = candidate.answer(name, entry["operation"], question)
-        if answer is not None:
-            answered += 1
-            compared += sum(case.arrays[field].size for field in expected if field in case.arrays)
-            found.extend(differences(case, expected, question.arrays, answer))
-    return SuiteResult(
-        name,
-        entry["title"],
-        entry["normative"],
-        tuple(entry["rules"]),
-        len(cases),
-        answered,
-        compared,
-        tuple(found),
+        evidence = _answers(candidate, folder, name, there[name])
+        results.append(_result(evidence, there[name]))
+        found.append(evidence)
+        on_suite(name)
+    return Verification(
+        candidate.name,
+        str(folder),
+        tuple(results),
+        diagnose([e for e, r in zip(found, results, strict=True) if r.verdict == "mismatch"]),
+        conformance(found),
     )
 
 
-def all_differences(verification: Verification) -> Iterator[tuple[SuiteResult, Difference]]:
-    """Every difference with its suite."""
-    for result in verification.results:
-        for difference in result.differences:
-            yield result, difference
+def _answers(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any]) -> Evidence:
+    fields, operation = fields_of(entry), entry["operation"]
+    cases = read_suite(folder, name, entry)
+    answers = {}
+    for case in cases:
+        answer = candidate.answer(name, operation, question(fields, case))
+        if answer is not None:
+            answers[case.name] = answer
+    return Evidence(name, operation, fields, cases, answers)
+
+
+def _result(evidence: Evidence, entry: dict[str, Any]) -> SuiteResult:
+    try:
+        given = evidence.given
+        differences = tuple(evidence.differences())
+    except AnswerError as error:
+        raise CandidateError(f"the answer to suite {evidence.suite!r} {error}") from error
+    fields = [
+        FieldResult(
+            field.name,
+            field.rules,
+            sum(case.arrays[field.name].size for case in evidence.answered_with(field.name)),
+            sum(d.count for d in differences if d.kept == field.name),
+        )
+        for field in evidence.fields
+        if field.name in given
+    ]
+    return SuiteResult(
+        evidence.suite,
+        entry["title"],
+        entry["normative"],
+        tuple(entry["rules"]),
+        len(evidence.cases),
+        len(evidence.answers),
+        tuple(fields),
+        tuple(evidence.not_given),
+        tuple(evidence.unknown),
+        differences,
+    )

@@ -1,21 +1,22 @@
 """NVFP4 in each of its profiles, and MX under each of its rules."""
 
 import functools
+import itertools
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
 from mor_ref.block_recipes import PROFILES, SCALE_RULES, Nvfp4Profile, ScaleRule
-from mor_ref.catalogue import as_format, formats
-from mor_ref.exact import mx, nvfp4
-from mor_ref.golden.bits import codes_array, f32_array
-from mor_ref.golden.inputs import amaxes, bell, to_bf16
+from mor_ref.catalogue import as_format
+from mor_ref.exact.arithmetic import rn32
+from mor_ref.golden.bits import f32_array, f32_bits, numbers_of
+from mor_ref.golden.inputs import amaxes, bell, edges_of, random_words, to_bf16, values_of
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.tensors import Tensor, tensors
-from mor_ref.partition import partition
 
 ELEMENTS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
-_E2M1 = formats["e2m1"]
 
 
 def _ladder(size: Size) -> Iterator[Tensor]:
@@ -33,13 +34,56 @@ def _ladder(size: Size) -> Iterator[Tensor]:
     yield Tensor("bell.f32", "f32", data)
 
 
-def _all(size: Size) -> Iterator[Tensor]:
+def _exact(size: Size) -> Iterator[Tensor]:
+    """Tiles whose scales are powers of two, so that numbers fall on values and ties of e2m1."""
+    points = numbers_of(edges_of(as_format("e2m1")), "f32")
+    points = [x for x in points if abs(x) <= 6]
+    picks = random_words(24 * 16, size.seed, 92).tolist()
+    for aim in (2688.0, 1536.0):
+        rows = []
+        for k in range(24):
+            chosen = [points[word % len(points)] for word in picks[16 * k : 16 * k + 15]]
+            rows.append([math.ldexp(x, k - 12) for x in (6.0, *chosen)])
+        rows[0][0] = aim
+        bits = f32_array(x for row in rows for x in row).reshape(-1, 16)
+        yield Tensor(f"exact_{aim:.0f}.f32", "f32", bits)
+
+
+def _boundaries(size: Size) -> Iterator[Tensor]:
+    """Tiles whose scales fall next to a tie of e4m3, where the order of operations decides."""
+    scales = values_of(as_format("e4m3"))
+    ties = [(a + b) / 2 for a, b in itertools.pairwise(scales[8:])][::5]
+    for n, amax in enumerate((0x3F9E3779, 0x40490FDB)):
+        whole = Fraction(numbers_of(np.array([amax], np.uint32), "f32")[0])
+        rows = bell(4 * len(ties) * 16, size.seed, 93 + n).reshape(-1, 16).copy()
+        for k, tie in enumerate(ties):
+            at = f32_bits(rn32(tie * 6 * whole / 2688))
+            for step in range(4):
+                row = rows[4 * k + step]
+                row[:] = np.where(row & 0x7FFFFFFF > at, row & 0x80000000 | at >> 1, row)
+                row[3] = at + step - 1
+        rows[0, 0] = amax
+        yield Tensor(f"boundaries_{n}.f32", "f32", rows)
+
+
+def _below_powers_of_two() -> Tensor:
+    """Blocks of a number just below a power of two, and of smaller ones of the other sign."""
+    rows = []
+    for k in range(-3, 4):
+        power = 127 + 7 * k << 23
+        for steps in (1, 3, 1 << 15, 1 << 17, 1 << 20):
+            top = power - steps | (k & 1) << 31
+            rows.append([top, *(top - (n << 18) ^ 0x80000000 for n in range(1, 32))])
+    return Tensor("ladder_below.f32", "f32", np.array(rows, np.uint32))
+
+
+def _common(size: Size) -> Iterator[Tensor]:
     yield from tensors(size)
     yield from _ladder(size)
 
 
 def _nvfp4_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
-    for tensor in _all(size):
+    for tensor in (*_common(size), *_exact(size), *_boundaries(size)):
         is_nan = tensor.name.startswith(("nan", "patterns"))
         if profile.rule in ("torchao", "modelopt", "compressed_tensors") and is_nan:
             continue  # these profiles are of tensors without NaN
@@ -48,40 +92,15 @@ def _nvfp4_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
 
 
 def _in_nvfp4(tensor: Tensor, profile: Nvfp4Profile, tile: tuple[int, int]) -> Case:
-    found = nvfp4.nvfp4(tensor.rows, profile, tile)
-    cut = partition(tensor.x.shape, tile)
-    elements = [e for row in found.elements for e in row]
-    codes = codes_array([e.code for e in elements], _E2M1).reshape(tensor.x.shape)
-    rows, columns = cut.grid
-    places = [(i, j) for i in range(rows) for j in range(columns)]
     return Case(
         f"{tensor.name}.{tile[0]}x{tile[1]}",
         {"profile": profile.name, "tile": list(tile), "source": tensor.source},
-        {
-            "x": tensor.x,
-            "code": codes,
-            "packed": _packed(codes),
-            "block_scale": np.array(
-                [found.scale[place].code for place in places], np.uint8
-            ).reshape(cut.grid),
-            "global_encode_scale": f32_array(s.encode for s in found.global_scale),
-            "global_decode_scale": f32_array(s.decode for s in found.global_scale),
-            "y": f32_array(e.y for e in elements).reshape(tensor.x.shape),
-        },
+        {"x": tensor.x},
     )
 
 
-def _packed(codes: np.ndarray) -> np.ndarray:
-    """NVF-011, pair by pair."""
-    rows = [
-        [low | high << 4 for low, high in zip(row[::2], [*row[1::2], 0], strict=False)]
-        for row in codes.tolist()
-    ]
-    return np.array(rows, np.uint8)
-
-
 def _mx_cases(size: Size) -> Iterator[Case]:
-    for tensor in _all(size):
+    for tensor in (*_common(size), _below_powers_of_two()):
         for k, name in enumerate(ELEMENTS):
             for n, rule in enumerate(SCALE_RULES):
                 if tensor.name.startswith("ladder") or (k + n) % 2 == 0:
@@ -90,53 +109,57 @@ def _mx_cases(size: Size) -> Iterator[Case]:
 
 
 def _in_mx(tensor: Tensor, name: str, rule: ScaleRule, block: int) -> Case:
-    fmt = as_format(name)
-    found = mx.mx(tensor.rows, fmt, rule, block)
-    cut = partition(tensor.x.shape, (1, block))
-    elements = [e for row in found.elements for e in row]
-    places = [(i, j) for i in range(cut.grid[0]) for j in range(cut.grid[1])]
     return Case(
         f"{tensor.name}.{name}.{rule}.{block}",
         {"format": name, "scale_rule": rule, "block": block, "source": tensor.source},
-        {
-            "x": tensor.x,
-            "code": codes_array([e.code for e in elements], fmt).reshape(tensor.x.shape),
-            "scale": np.array([found.scale[p] for p in places], np.uint8).reshape(cut.grid),
-            "y": f32_array(e.y for e in elements).reshape(tensor.x.shape),
-        },
+        {"x": tensor.x},
     )
 
 
-_RULES = {
-    "te": ("NVF-003", "NVF-004"),
-    "te_2_13": ("NVF-003", "NVF-005"),
-    "4over6_mae": ("NVF-003", "NVF-006"),
-    "4over6_mse": ("NVF-003", "NVF-006"),
-    "torchao": ("NVF-007",),
-    "modelopt": ("NVF-008",),
-    "compressed_tensors": ("NVF-009",),
+SCALE_RULES_OF = {
+    "te": "NVF-004",
+    "te_2_13": "NVF-005",
+    "4over6_mae": "NVF-006",
+    "4over6_mse": "NVF-006",
+    "torchao": "NVF-007",
+    "modelopt": "NVF-008",
+    "compressed_tensors": "NVF-009",
 }
 
 
+def is_normative(profile: Nvfp4Profile) -> bool:
+    """Whether a profile is of kernels, and not another library's quantizer."""
+    return profile.rule not in ("torchao", "modelopt", "compressed_tensors")
+
+
 def _nvfp4_suite(profile: Nvfp4Profile) -> Suite:
-    rules = ["NVF-001", "NVF-002", *_RULES[profile.rule], "NVF-010", "NVF-011"]
+    own = SCALE_RULES_OF[profile.rule]
+    whole = "NVF-003" if is_normative(profile) else own
     return Suite(
         f"nvfp4_{profile.name}",
         f"Tensors in NVFP4, profile {profile.name}",
         "nvfp4",
-        (*rules, "NVF-012") if profile.per_row else tuple(rules),
+        ("NVF-001", "NVF-012") if profile.per_row else ("NVF-001",),
         (
             given("x", "source", "the tensor"),
-            expected("code", "e2m1", "the codes, one in a byte"),
-            expected("packed", "u8", "the codes, the even one of a pair in the low nibble"),
-            expected("block_scale", "e4m3", "for each tile"),
-            expected("global_encode_scale", "f32", "of the tensor, or of each row"),
-            expected("global_decode_scale", "f32", "of the tensor, or of each row"),
-            expected("y", "f32", "what the codes stand for"),
+            expected("global_encode_scale", "f32", "of the tensor, or of each row", whole),
+            expected("global_decode_scale", "f32", "of the tensor, or of each row", whole),
+            expected(
+                "block_scale", "e4m3", "for each tile", "NVF-002", own,
+                views=("transposed", "replicated", "swizzled_128x4"),
+            ),
+            expected("xs", "f32", "each number under the scales", "NVF-010"),
+            expected(
+                "code", "e2m1", "the codes, one in a byte", "NVF-010", views=("transposed",)
+            ),
+            expected("y", "f32", "what the codes stand for", "NVF-010"),
+            expected(
+                "packed", "u8", "the codes, the even one of a pair in the low nibble", "NVF-011"
+            ),
         ),
         functools.partial(_nvfp4_cases, profile),
-        normative=not profile.rule.startswith(("torchao", "modelopt", "compressed")),
-    )
+        normative=is_normative(profile),
+    )  # fmt: skip
 
 
 SUITES = (
@@ -145,13 +168,17 @@ SUITES = (
         "mx",
         "Tensors in MX formats under four scale rules",
         "mx",
-        tuple(f"MXS-{k:03}" for k in range(1, 9)),
+        ("MXS-001",),
         (
             given("x", "source", "the tensor"),
-            expected("code", "format", "the codes"),
-            expected("scale", "e8m0", "for each block"),
-            expected("y", "f32", "what the codes stand for"),
+            expected(
+                "scale", "e8m0", "for each block", *(f"MXS-{k:03}" for k in range(2, 7)),
+                views=("transposed", "swizzled_128x4"),
+            ),
+            expected("xs", "f32", "each number under the scale of its block", "MXS-007"),
+            expected("code", "format", "the codes", "MXS-007", views=("transposed", "packed")),
+            expected("y", "f32", "what the codes stand for", "MXS-008"),
         ),
         _mx_cases,
     ),
-)
+)  # fmt: skip

@@ -1,0 +1,22 @@
+"""Named wrong and foreign behaviours: each is a small replacement of one step of the exact model.
+
+They show that suites can tell them from the reference, and name the mistake of what is verified.
+"""
+
+from mor_ref.deviations import amax, blocks, decoding, encoding, errors, rounding, scaling
+from mor_ref.deviations.deviation import Deviation, applied
+
+DEVIATIONS: dict[str, Deviation] = {
+    deviation.name: deviation
+    for deviation in (
+        *rounding.DEVIATIONS,
+        *encoding.DEVIATIONS,
+        *decoding.DEVIATIONS,
+        *amax.DEVIATIONS,
+        *scaling.DEVIATIONS,
+        *errors.DEVIATIONS,
+        *blocks.DEVIATIONS,
+    )
+}
+
+__all__ = ["DEVIATIONS", "Deviation", "applied"]

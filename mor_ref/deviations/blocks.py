@@ -1,0 +1,213 @@
+"""NVFP4 and MX otherwise: other profiles, other guards, other orders."""
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+from mor_ref.block_recipes import PROFILES, SCALE_RULES, Nvfp4Profile, ScaleRule
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.domains import IN_MX, IN_NVFP4, NVFP4, NVFP4_TE
+from mor_ref.exact import mx, nvfp4
+from mor_ref.exact.arithmetic import product, quotient, rn32
+from mor_ref.exact.conversions import encode, floor_log2
+from mor_ref.exact.nvfp4 import SCALE_FORMAT, GlobalScale, TileScale
+from mor_ref.exact.quantization import Element
+from mor_ref.format import Format
+
+Reference = Callable[..., Any]
+_E4M3_SMALLEST = 2.0**-9
+
+
+def _nvfp4_as(other: Nvfp4Profile) -> Deviation:
+    """A profile in the place of every other."""
+
+    def swapped(reference: Reference, profile: Nvfp4Profile, *rest: Any) -> Any:
+        del profile
+        return reference(other, *rest)
+
+    def swapped_last(reference: Reference, first: Any, *rest: Any) -> Any:
+        return reference(first, *rest[:-1], other)
+
+    return Deviation(
+        f"nvfp4_as_{other.name}",
+        f"NVFP4 is computed as the profile {other.name} does.",
+        ("NVF-002",),
+        tuple(name for name in NVFP4 if name != f"nvfp4_{other.name}"),
+        (
+            (nvfp4.amaxes_of, swapped_last),
+            (nvfp4.global_scale, swapped),
+            (nvfp4.tile_scale, swapped),
+            (nvfp4.quantize_element, swapped_last),
+        ),
+    )
+
+
+def _mx_as(rule: ScaleRule) -> Deviation:
+    """A scale rule in the place of every other."""
+
+    def swapped(reference: Reference, numbers: list[float], fmt: Format, _: ScaleRule) -> Any:
+        return reference(numbers, fmt, rule)
+
+    return Deviation(
+        f"mx_as_{rule}",
+        f"The scales of MX follow {rule} whatever is asked for.",
+        ("MXS-003", "MXS-004", "MXS-005", "MXS-006"),
+        IN_MX,
+        ((mx.scale_code, swapped),),
+    )
+
+
+@deviation(nvfp4.amax_of, rules=("NVF-002",), domain=IN_NVFP4)
+def nvfp4_amax_without_magnitude(_: Reference, numbers: Iterable[float]) -> float:
+    """The largest number of a tile, not the largest magnitude."""
+    return max((x for x in numbers if x > 0), default=0.0)
+
+
+@deviation(nvfp4.amax_of, rules=("NVF-002",), domain=IN_NVFP4)
+def nvfp4_amax_ignores_infinity(_: Reference, numbers: Iterable[float]) -> float:
+    """An infinity does not count in amax."""
+    return max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
+
+
+@deviation(nvfp4.block_scale_code, rules=("NVF-002", "NVF-004"), domain=("nvfp4_blocks", *NVFP4_TE))
+def block_scale_at_least_smallest(reference: Reference, s: float) -> int:
+    """The scale of a tile is at least 2^-9, the smallest number of e4m3."""
+    return int(reference(max(s, _E4M3_SMALLEST)))
+
+
+@deviation(nvfp4.block_scale_code, rules=("NVF-002", "NVF-004"), domain=("nvfp4_blocks", *NVFP4_TE))
+def block_scale_at_least_smallest_normal(reference: Reference, s: float) -> int:
+    """The scale of a tile is at least 2^-6, the smallest normal number of e4m3."""
+    return int(reference(max(s, 2.0**-6)))
+
+
+@deviation(nvfp4.block_scale_code, rules=("NVF-002", "NVF-004"), domain=("nvfp4_blocks", *NVFP4_TE))
+def zero_block_scale_is_one(reference: Reference, s: float) -> int:
+    """A scale of a tile that becomes 0 is stored as 1."""
+    return int(reference(s)) or 0x38
+
+
+@deviation(nvfp4.block_scale_code, rules=("NVF-002",), domain=IN_NVFP4)
+def block_scale_truncated(_: Reference, s: float) -> int:
+    """The scale of a tile is cut to e4m3 instead of rounded."""
+    return encode(s, SCALE_FORMAT, "rtz")
+
+
+@deviation(nvfp4.block_scale_code, rules=("NVF-002",), domain=IN_NVFP4)
+def block_scale_rounded_up(_: Reference, s: float) -> int:
+    """The scale of a tile is rounded up to e4m3, so that nothing saturates."""
+    return encode(s, SCALE_FORMAT, "rtp")
+
+
+@deviation(nvfp4.global_scale, rules=("NVF-003",), domain=IN_NVFP4)
+def global_scale_inverted(reference: Reference, *arguments: Any) -> GlobalScale:
+    """The global scales for numbers and for codes are exchanged."""
+    found: GlobalScale = reference(*arguments)
+    return GlobalScale(found.decode, found.encode)
+
+
+@deviation(nvfp4.global_scale, rules=("NVF-003",), domain=("nvfp4_blocks", *NVFP4_TE))
+def global_scale_by_reciprocal(
+    reference: Reference, profile: Nvfp4Profile, amax: float
+) -> GlobalScale:
+    """S_enc is Q * RN(1 / amax): two roundings."""
+    if amax == 0 or not math.isfinite(amax):
+        found: GlobalScale = reference(profile, amax)
+        return found
+    s = min(product(profile.range, quotient(1.0, amax)), math.ldexp(2**24 - 1, 104)) or 1.0
+    return GlobalScale(s, quotient(1.0, s))
+
+
+@deviation(nvfp4.global_scale, rules=("NVF-003",), domain=("nvfp4_blocks", *NVFP4_TE))
+def global_decode_scale_by_division(
+    reference: Reference, profile: Nvfp4Profile, amax: float
+) -> GlobalScale:
+    """S_dec is amax / Q, not the inverse of the rounded S_enc."""
+    found: GlobalScale = reference(profile, amax)
+    if amax == 0 or not math.isfinite(amax):
+        return found
+    return GlobalScale(found.encode, quotient(amax, profile.range))
+
+
+@deviation(nvfp4.restored, rules=("NVF-010",), domain=IN_NVFP4)
+def global_scale_left_out(_: Reference, value: float, scale: TileScale) -> float:
+    """Y lacks the global scale: it is the code times the scale of its tile."""
+    return product(value, SCALE_FORMAT.value(scale.code))
+
+
+@deviation(nvfp4.restored, rules=("NVF-010",), domain=IN_NVFP4)
+def block_scale_applied_twice(reference: Reference, value: float, scale: TileScale) -> float:
+    """Y has the scale of its tile twice."""
+    return product(float(reference(value, scale)), SCALE_FORMAT.value(scale.code))
+
+
+@deviation(nvfp4.scaled, rules=("NVF-010",), domain=("nvfp4_blocks", *NVFP4_TE))
+def nvfp4_divides(_: Reference, x: float, scale: TileScale) -> float:
+    """Numbers are divided by s * S_dec, not multiplied by its rounded inverse."""
+    return quotient(x, scale.decode)
+
+
+@deviation(nvfp4.packed, rules=("NVF-011",), domain=NVFP4)
+def nibbles_swapped(reference: Reference, low: int, high: int) -> int:
+    """The even element of a pair lies in the high nibble."""
+    return int(reference(high, low))
+
+
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX)
+def mx_zero_block_is_127(reference: Reference, numbers: list[float], *rest: Any) -> int:
+    """A block of zeros has the scale 1, the code 127."""
+    return int(reference(numbers, *rest)) if any(numbers) else 127
+
+
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX)
+def mx_ignores_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
+    """The scale of a block with a NaN is that of its other elements."""
+    return int(reference([x for x in numbers if not math.isnan(x)], *rest))
+
+
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX)
+def mx_infinity_is_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
+    """A block with an infinity has the scale NaN."""
+    return 0xFF if any(math.isinf(x) for x in numbers) else int(reference(numbers, *rest))
+
+
+@deviation(mx.scale_code, rules=("MXS-001", "MXS-008"), domain=IN_MX)
+def mx_stores_the_inverse(reference: Reference, *arguments: Any) -> int:
+    """254 - code is stored, the scale that numbers are multiplied by."""
+    code = int(reference(*arguments))
+    return code if code == 0xFF else 254 - code
+
+
+@deviation(mx.shared_exponent, rules=("MXS-003",), domain=IN_MX)
+def mx_log2_in_floating_point(
+    reference: Reference, amax: float, fmt: Format, rule: ScaleRule
+) -> int:
+    """The exponent is floor(log2(amax)) in binary32: too large just below powers of two."""
+    if rule == "floor" and math.isfinite(amax):
+        exponent = floor_log2(amax)
+        is_next = math.floor(rn32(_log2(amax))) > exponent
+        return exponent + is_next
+    return int(reference(amax, fmt, rule))
+
+
+def _log2(x: float) -> Fraction:
+    """The logarithm in binary64, which is more than its rounding to binary32 needs here."""
+    mantissa, exponent = math.frexp(x)
+    return Fraction(math.log2(mantissa)) + exponent
+
+
+@deviation(mx.quantize_element, rules=("MXS-007",), domain=IN_MX)
+def mx_scale_0_is_zero(reference: Reference, x: float, code: int, fmt: Format) -> Element:
+    """The scale of code 0 is read as the bits code << 23, which are 0."""
+    found: Element = reference(x, code, fmt)
+    if code:
+        return found
+    return Element(found.xs, found.code, math.copysign(0.0, found.y))
+
+
+DEVIATIONS = (
+    *(_nvfp4_as(profile) for profile in PROFILES.values()),
+    *(_mx_as(rule) for rule in SCALE_RULES),
+    *(value for value in tuple(globals().values()) if isinstance(value, Deviation)),
+)

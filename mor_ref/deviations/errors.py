@@ -1,0 +1,256 @@
+"""Errors, sums and decisions that differ."""
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+from mor_ref.catalogue import as_format, formats
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.domains import DECISIONS, ERRORS, IN_SCALES
+from mor_ref.exact.arithmetic import bits_of, product, quotient, rn32, total
+from mor_ref.exact.policies import accepts, amin, kept, loses_nothing
+from mor_ref.exact.quantization import (
+    ErrorSum,
+    ErrorTerm,
+    error_sum,
+    error_term,
+    restored,
+    to_bf16,
+)
+from mor_ref.recipes import FitsRange, MeanRelativeError, Metric, NotWorseThan
+
+Reference = Callable[..., Any]
+Pairs = Iterable[tuple[float, float]]
+_ONE = 0x3F800000
+
+
+def _term(d: float, r: float) -> ErrorTerm:
+    """An error of which r is known."""
+    return ErrorTerm(d, r, bits_of(min(total(1.0, r), 2.0)) - _ONE)
+
+
+class _Unrounded(float):
+    """A dequantized number that remembers what it was before it was rounded."""
+
+    exact: Fraction
+
+
+def _fused_value(_: Reference, value: float, scale: float) -> float:
+    inverse = quotient(1.0, scale)
+    found = _Unrounded(product(value, inverse))
+    is_finite = math.isfinite(value) and math.isfinite(inverse)
+    found.exact = Fraction(value) * Fraction(inverse) if is_finite else Fraction(0)
+    return found
+
+
+def _fused_error(reference: Reference, x: float, y: float) -> ErrorTerm:
+    if not isinstance(y, _Unrounded) or not math.isfinite(y):
+        found: ErrorTerm = reference(x, y)
+        return found
+    d = abs(rn32(Fraction(x) - y.exact))
+    return _term(d, min(quotient(d, abs(x)), 1.0))
+
+
+error_by_fused_multiply_add = Deviation(
+    "error_by_fused_multiply_add",
+    "d is |x - v * RN(1 / scale)| in one operation: the product is not rounded.",
+    ("ERR-001", "QNT-002"),
+    IN_SCALES,
+    ((restored, _fused_value), (error_term, _fused_error)),
+)
+
+
+@deviation(error_term, rules=("ERR-001",), domain=ERRORS)
+def error_by_reciprocal(reference: Reference, x: float, y: float) -> ErrorTerm:
+    """R is d * RN(1 / |x|): two roundings."""
+    found: ErrorTerm = reference(x, y)
+    if not math.isfinite(found.d):
+        return found
+    return _term(found.d, min(1.0, product(found.d, quotient(1.0, abs(x)))))
+
+
+@deviation(error_term, rules=("ERR-001",), domain=ERRORS)
+def error_relative_to_y(reference: Reference, x: float, y: float) -> ErrorTerm:
+    """The distance is divided by |y|, not by |x|."""
+    found: ErrorTerm = reference(x, y)
+    if not math.isfinite(found.d) or found.d == 0:
+        return found
+    return _term(found.d, min(quotient(found.d, abs(y)), 1.0))
+
+
+@deviation(error_term, rules=("ERR-001",), domain=ERRORS)
+def error_after_bf16(reference: Reference, x: float, y: float) -> ErrorTerm:
+    """Y is rounded to bfloat16 before the error is taken."""
+    found: ErrorTerm = reference(x, formats["bf16"].value(to_bf16(y)))
+    return found
+
+
+@deviation(error_term, rules=("ERR-001",), domain=("error_steps",))
+def error_without_a_cap(reference: Reference, x: float, y: float) -> ErrorTerm:
+    """R may exceed 1."""
+    found: ErrorTerm = reference(x, y)
+    if not math.isfinite(found.d):
+        return found
+    r = quotient(found.d, abs(x))
+    return ErrorTerm(found.d, r, bits_of(min(total(1.0, r), rn32(Fraction(2) ** 127))) - _ONE)
+
+
+@deviation(error_term, rules=("ERR-001",), domain=ERRORS)
+def error_truncated(reference: Reference, x: float, y: float) -> ErrorTerm:
+    """U is r * 2^23 cut to an integer instead of rounded."""
+    found: ErrorTerm = reference(x, y)
+    return ErrorTerm(found.d, found.r, int(found.r * 2**23))
+
+
+@deviation(error_term, rules=("ERR-001",), domain=ERRORS)
+def error_absolute(reference: Reference, x: float, y: float) -> ErrorTerm:
+    """R is the distance itself, not divided by |x|."""
+    found: ErrorTerm = reference(x, y)
+    return _term(found.d, min(found.d, 1.0))
+
+
+@deviation(error_sum, rules=("ERR-002", "ERR-004"), domain=(*IN_SCALES, "policies"))
+def sum_in_floating_point(reference: Reference, pairs: Pairs) -> ErrorSum:
+    """The sum is kept in binary32, from left to right."""
+    found = list(pairs)
+    whole: ErrorSum = reference(found)
+    accumulated = 0.0
+    for pair in found:
+        accumulated = total(accumulated, float(reference([pair]).sum))
+    return ErrorSum(int(accumulated), whole.nonzero, whole.nonfinite)
+
+
+@deviation(error_sum, rules=("ERR-004", "ERR-005"), domain=("quantize", "policies"))
+def sum_in_32_bits(reference: Reference, pairs: Pairs) -> ErrorSum:
+    """The sum is kept in 32 bits, and wraps."""
+    found: ErrorSum = reference(pairs)
+    return ErrorSum(found.sum & 0xFFFFFFFF, found.nonzero, found.nonfinite)
+
+
+@deviation(error_sum, rules=("ERR-002",), domain=(*IN_SCALES, "policies"))
+def zeros_count_in_the_mean(reference: Reference, pairs: Pairs) -> ErrorSum:
+    """The mean is over all elements, those that are zero as well."""
+    found = list(pairs)
+    whole: ErrorSum = reference(found)
+    return ErrorSum(whole.sum, len(found), whole.nonfinite)
+
+
+@deviation(error_sum, rules=("ERR-003",), domain=(*IN_SCALES, "policies"))
+def only_nan_is_lost(reference: Reference, pairs: Pairs) -> ErrorSum:
+    """Infinite elements do not count as lost, only NaN."""
+    found = list(pairs)
+    whole: ErrorSum = reference(found)
+    return ErrorSum(whole.sum, whole.nonzero, sum(math.isnan(x) for x, _ in found))
+
+
+@deviation(error_sum, rules=("ERR-003",), domain=("policies",))
+def only_inputs_are_lost(reference: Reference, pairs: Pairs) -> ErrorSum:
+    """A finite x whose y becomes infinite in bfloat16 is not noticed."""
+    found = list(pairs)
+    whole: ErrorSum = reference(found)
+    return ErrorSum(whole.sum, whole.nonzero, sum(not math.isfinite(x) for x, _ in found))
+
+
+@deviation(accepts, rules=("MOR-002",), domain=("decisions",))
+def accepts_at_the_threshold(
+    reference: Reference, metric: Metric, own: ErrorSum, *rest: Any
+) -> bool:
+    """A mean that equals the threshold is accepted: <= for <."""
+    if isinstance(metric, MeanRelativeError):
+        return own.sum <= metric.limit * own.nonzero
+    return bool(reference(metric, own, *rest))
+
+
+@deviation(accepts, rules=("MOR-002",), domain=("decisions",))
+def mean_in_floating_point(reference: Reference, metric: Metric, own: ErrorSum, *rest: Any) -> bool:
+    """The mean is divided in binary32 and compared with the threshold as a binary32 number."""
+    if isinstance(metric, MeanRelativeError) and own.nonzero:
+        mean = quotient(_binary32(own.sum), _binary32(own.nonzero << 23))
+        return mean < quotient(float(metric.limit), float(1 << 23))
+    return bool(reference(metric, own, *rest))
+
+
+def _binary32(number: int) -> float:
+    return rn32(Fraction(number))
+
+
+@deviation(accepts, rules=("MOR-002", "ERR-005"), domain=("decisions",))
+def products_in_32_bits(reference: Reference, metric: Metric, own: ErrorSum, *rest: Any) -> bool:
+    """T * nonzero is kept in 32 bits, and wraps."""
+    if isinstance(metric, MeanRelativeError):
+        return own.nonzero == 0 or own.sum < (metric.limit * own.nonzero & 0xFFFFFFFF)
+    return bool(reference(metric, own, *rest))
+
+
+@deviation(accepts, rules=("MOR-002",), domain=DECISIONS)
+def nothing_accepts_a_unit_of_zeros(
+    reference: Reference, metric: Metric, own: ErrorSum, *rest: Any
+) -> bool:
+    """A unit of which no element counts is not accepted: 0 < 0 is false."""
+    if isinstance(metric, MeanRelativeError):
+        return own.sum < metric.limit * own.nonzero
+    return bool(reference(metric, own, *rest))
+
+
+@deviation(accepts, rules=("MOR-003",), domain=DECISIONS)
+def strict_not_worse_than(
+    reference: Reference, metric: Metric, own: ErrorSum, errors: dict[str, ErrorSum], *rest: Any
+) -> bool:
+    """A tie does not accept: < for <=."""
+    if isinstance(metric, NotWorseThan):
+        return own.sum < errors[_name(metric)].sum
+    return bool(reference(metric, own, errors, *rest))
+
+
+def _name(metric: NotWorseThan) -> str:
+    return metric.yardstick if isinstance(metric.yardstick, str) else metric.yardstick.name
+
+
+@deviation(accepts, rules=("MOR-004",), domain=("decisions",))
+def range_with_subnormals(
+    reference: Reference, metric: Metric, own: ErrorSum, errors: Any, amax: float, amin: float
+) -> bool:
+    """The range of fits_range reaches down to the subnormal numbers."""
+    if isinstance(metric, FitsRange):
+        fmt = as_format(metric.fmt)
+        smallest = Fraction(fmt.value(1))
+        return own.nonzero == 0 or Fraction(amax) * smallest <= Fraction(amin) * Fraction(
+            fmt.largest
+        )
+    return bool(reference(metric, own, errors, amax, amin))
+
+
+@deviation(accepts, rules=("MOR-004",), domain=("decisions",))
+def range_by_rounded_quotient(
+    reference: Reference, metric: Metric, own: ErrorSum, errors: Any, amax: float, amin: float
+) -> bool:
+    """Amax / amin is rounded to binary32 before it is compared."""
+    if isinstance(metric, FitsRange) and own.nonzero:
+        fmt = as_format(metric.fmt)
+        ratio = rn32(Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1))
+        return quotient(amax, amin) <= ratio
+    return bool(reference(metric, own, errors, amax, amin))
+
+
+@deviation(amin, rules=("MOR-004",), domain=("policies",))
+def amin_of_zeros(_: Reference, numbers: list[float]) -> float:
+    """Amin counts zeros."""
+    return min((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
+
+
+@deviation(loses_nothing, rules=("MOR-001",), domain=DECISIONS)
+def lost_elements_are_accepted(_: Reference, own: ErrorSum) -> bool:
+    """A unit with elements that are lost can be accepted."""
+    del own
+    return True
+
+
+@deviation(kept, rules=("MOR-006",), domain=("policies",))
+def fallback_rounded_again(_: Reference, x: float, own: int | None) -> int:
+    """A bfloat16 input that falls back is encoded again: payloads of NaN are lost."""
+    del own
+    return to_bf16(x)
+
+
+DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

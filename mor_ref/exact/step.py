@@ -1,0 +1,51 @@
+"""Steps of the model, each of which can be replaced to see what another behaviour would give.
+
+The reference never replaces one. `replaced` does so for what is computed inside of a `with`, in the
+same thread: that is how a wrong or foreign behaviour is modelled as one small change.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar, cast
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+Replacement = tuple[Callable[..., Any], Callable[..., Any]]
+
+_replaced: ContextVar[MappingProxyType[Callable[..., Any], Callable[..., Any]]] = ContextVar(
+    "replaced", default=MappingProxyType({})
+)
+
+
+def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make a function one that `replaced` can replace."""
+
+    @functools.wraps(function)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        chosen = _replaced.get().get(run)
+        return cast("_R", (function if chosen is None else chosen)(*args, **kwargs))
+
+    return run
+
+
+@contextmanager
+def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
+    """Compute with some steps replaced: pairs of a step and what is called instead.
+
+    A replacement takes what it replaces as its first argument, then the arguments of the step. Of
+    two for one step, the second finds the first as what it replaces.
+    """
+    chosen = dict(_replaced.get())
+    for name, replacement in replacements:
+        original = chosen.get(name, getattr(name, "__wrapped__", None))
+        if original is None:
+            raise ValueError(f"{name.__qualname__} is no step of the model; decorate it with @step")
+        chosen[name] = functools.partial(replacement, original)
+    token = _replaced.set(MappingProxyType(chosen))
+    try:
+        yield
+    finally:
+        _replaced.reset(token)

@@ -1,0 +1,166 @@
+"""Whole tensors: quantized with scales, mixed by a policy, in NVFP4 and in MX."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.block_recipes import PROFILES
+from mor_ref.catalogue import as_format, formats
+from mor_ref.exact import mx as exact_mx
+from mor_ref.exact import nvfp4 as exact_nvfp4
+from mor_ref.exact import policies, quantization
+from mor_ref.exact.quantization import Element, ErrorSum, Rows, in_rows
+from mor_ref.format import Format
+from mor_ref.golden.bits import Unsigned, codes_array, f32_array, numbers_of
+from mor_ref.golden.expected.operation import Operation
+from mor_ref.golden.suite import Arrays, Parameters
+from mor_ref.partition import Cut, partition
+from mor_ref.recipes import as_policy
+
+Grid = tuple[int, int]
+E2M1 = formats["e2m1"]
+
+
+def rows_of(arrays: Arrays, source: str) -> Rows:
+    """The numbers of the input."""
+    rows, columns = arrays["x"].shape
+    return in_rows(numbers_of(arrays["x"], source), rows, columns)
+
+
+def listed(found: dict[Grid, Any], grid: Grid) -> list[Any]:
+    """What was found for each place of a grid, row by row."""
+    return [found[i, j] for i in range(grid[0]) for j in range(grid[1])]
+
+
+def sums(found: Iterable[ErrorSum], shape: tuple[int, ...]) -> dict[str, NDArray[np.uint64]]:
+    """The three sums of each unit."""
+    units = list(found)
+    return {
+        name: np.array([getattr(unit, name) for unit in units], np.uint64).reshape(shape)
+        for name in ("sum", "nonzero", "nonfinite")
+    }
+
+
+def element_fields(
+    elements: list[list[Element]], fmt: Format, shape: tuple[int, ...]
+) -> dict[str, Unsigned]:
+    """What each element was scaled to, its code, and what that stands for."""
+    flat = [element for row in elements for element in row]
+    return {
+        "xs": f32_array(e.xs for e in flat).reshape(shape),
+        "code": codes_array([e.code for e in flat], fmt).reshape(shape),
+        "y": f32_array(e.y for e in flat).reshape(shape),
+    }
+
+
+def error_fields(
+    x: Rows, elements: list[list[Element]], shape: tuple[int, ...]
+) -> dict[str, Unsigned]:
+    """The error of each element; 0 for those that do not count."""
+    terms = [
+        quantization.error_term(number, element.y)
+        if math.isfinite(number) and number != 0
+        else None
+        for numbers, row in zip(x, elements, strict=True)
+        for number, element in zip(numbers, row, strict=True)
+    ]
+    return {
+        "d": f32_array(0.0 if term is None else term.d for term in terms).reshape(shape),
+        "r": f32_array(0.0 if term is None else term.r for term in terms).reshape(shape),
+        "u": np.array([0 if term is None else term.u for term in terms], np.uint32).reshape(shape),
+    }
+
+
+def _cut(cut: Any) -> Cut:
+    return cut if isinstance(cut, str) else (cut[0], cut[1])  # type: ignore[return-value]
+
+
+def quantize(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """A tensor with scales."""
+    shape = arrays["x"].shape
+    cut = partition(shape, _cut(parameters["block"]), _cut(parameters["group"]))
+    fmt, is_gam = as_format(parameters["format"]), parameters["scaling"] == "gam"
+    x = rows_of(arrays, parameters["source"])
+    found = quantization.quantize(x, fmt, parameters["scaling"], cut)
+    scales = listed(found.scale, cut.grid)
+    mantissas = [m if is_gam else 0 for m in listed(found.mantissa, cut.group_grid)]
+    return {
+        "amax": f32_array(listed(found.amax, cut.grid)).reshape(cut.grid),
+        "mantissa": np.array(mantissas, np.uint32).reshape(cut.group_grid),
+        "exponent": np.array([s.exponent_code or 0 for s in scales], np.uint8).reshape(cut.grid),
+        "scale": f32_array(s.value for s in scales).reshape(cut.grid),
+        **element_fields(found.elements, fmt, shape),
+        **error_fields(x, found.elements, shape),
+        **sums(listed(found.error, cut.grid), cut.grid),
+    }
+
+
+def mor(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """A tensor under a policy."""
+    policy, own = as_policy(parameters["policy"]), arrays["x"].tolist()
+    cut = partition(arrays["x"].shape, _cut(parameters["block"]))
+    x = rows_of(arrays, parameters["source"])
+    kept = (lambda i, j: int(own[i][j])) if parameters["source"] == "bf16" else None
+    found = policies.mix(x, policy, parameters["scaling"], cut, kept)
+    grid = cut.grid if policy.unit == "block" else cut.group_grid
+    decisions = listed(found.decisions, grid)
+    errors = {
+        f"{name}.{field}": array
+        for name in found.tried
+        for field, array in sums((d.errors[name] for d in decisions), grid).items()
+    }
+    return {
+        "amax": f32_array(d.amax for d in decisions).reshape(grid),
+        "amin": f32_array(d.amin for d in decisions).reshape(grid),
+        **errors,
+        "choice": np.array([d.choice for d in decisions], np.uint8).reshape(grid),
+        "output": np.array(found.output, np.uint16).reshape(arrays["x"].shape),
+    }
+
+
+def nvfp4(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """A tensor in NVFP4."""
+    rows, columns = parameters["tile"]
+    profile = PROFILES[parameters["profile"]]
+    shape = arrays["x"].shape
+    found = exact_nvfp4.nvfp4(rows_of(arrays, parameters["source"]), profile, (rows, columns))
+    cut = partition(shape, (rows, columns))
+    tiles = listed(found.scale, cut.grid)
+    elements = element_fields(found.elements, E2M1, shape)
+    return {
+        "global_encode_scale": f32_array(s.encode for s in found.global_scale),
+        "global_decode_scale": f32_array(s.decode for s in found.global_scale),
+        "block_scale": np.array([tile.code for tile in tiles], np.uint8).reshape(cut.grid),
+        **elements,
+        "packed": pairs_packed(elements["code"]),
+    }
+
+
+def pairs_packed(codes: Unsigned) -> Unsigned:
+    """Two codes in a byte, pair by pair (NVF-011)."""
+    rows = [
+        [
+            exact_nvfp4.packed(low, high)
+            for low, high in zip(row[::2], [*row[1::2], 0], strict=False)
+        ]
+        for row in codes.tolist()
+    ]
+    return np.array(rows, np.uint8)
+
+
+def mx(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """A tensor in an MX format."""
+    fmt, block, shape = as_format(parameters["format"]), parameters["block"], arrays["x"].shape
+    x = rows_of(arrays, parameters["source"])
+    found = exact_mx.mx(x, fmt, parameters["scale_rule"], block)
+    cut = partition(shape, (1, block))
+    return {
+        "scale": np.array(listed(found.scale, cut.grid), np.uint8).reshape(cut.grid),
+        **element_fields(found.elements, fmt, shape),
+    }
+
+
+OPERATIONS = tuple(Operation(function, by_row=False) for function in (quantize, mor, nvfp4, mx))

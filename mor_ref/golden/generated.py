@@ -1,0 +1,25 @@
+"""Large tensors are not kept but generated: ten lines in any language make the same bits."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mor_ref.arguments import whole_number
+from mor_ref.golden.bits import Unsigned
+from mor_ref.golden.inputs import bell, to_bf16
+
+_LONGEST = 1 << 13
+
+
+def generated(recipe: Mapping[str, Any], source: str) -> Unsigned:
+    """The tensor of a recipe (VEC-009): numbers of bell, some rows and columns larger."""
+    rows, columns = (whole_number("side", side, 1, _LONGEST) for side in recipe["shape"])
+    for name, most in (("seed", 0xFFFF), ("stream", 0xFFFF)):
+        whole_number(name, recipe[name], 0, most)
+    bits = bell(rows * columns, recipe["seed"], recipe["stream"]).reshape(rows, columns)
+    i, j = np.arange(rows)[:, None], np.arange(columns)[None, :]
+    doublings = (i % 61 == 7) * 4 + (j % 97 == 11) * 3
+    larger = bits + (doublings << 23).astype(np.uint32)
+    larger = np.where(bits & np.uint32(0x7FFFFFFF), larger, bits).astype(np.uint32)
+    return to_bf16(larger) if source == "bf16" else larger

@@ -1,0 +1,162 @@
+"""Single blocks, each a row, with everything that lies between its numbers and their codes."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mor_ref.block_recipes import PROFILES, SCALE_RULES
+from mor_ref.catalogue import formats
+from mor_ref.exact import arithmetic
+from mor_ref.format import Format
+from mor_ref.golden.bits import f32_bits, numbers_of
+from mor_ref.golden.inputs import Bits, amaxes, bell, edges_of, random_words, values_of
+from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
+from mor_ref.golden.suites.blocks import ELEMENTS, SCALE_RULES_OF
+from mor_ref.golden.suites.scaling import pairs
+from mor_ref.golden.suites.tensors import ELEMENT_FIELDS, SCALE_FIELDS, sum_fields
+from mor_ref.recipes import SCALINGS
+
+TILE = 16
+_LAST = (0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x7F800000, 0xFF800000, 0x7FC00000)
+
+
+def _filled(fmt: Format, amaxes_of_blocks: Bits, width: int, size: Size, stream: int) -> Bits:
+    """Blocks of these amaxes, whose other numbers fall on and next to the edges of a format.
+
+    Every eighth block ends with a number that is none, or with a zero or the smallest number.
+    """
+    edges = [bits for bits in edges_of(fmt).tolist() if 0 < bits < f32_bits(fmt.largest)]
+    points = numbers_of(np.array(edges, np.uint32), "f32")
+    picks = random_words(amaxes_of_blocks.size * width, size.seed, stream).tolist()
+    blocks = []
+    for n, amax in enumerate(numbers_of(amaxes_of_blocks, "f32")):
+        unit = arithmetic.quotient(amax, fmt.largest)
+        row = []
+        for k in range(width):
+            pick = picks[n * width + k]
+            bits = f32_bits(arithmetic.product(points[pick % len(points)], unit))
+            bits = min(max(bits + (pick >> 20) % 3 - 1, 0), int(amaxes_of_blocks[n]))
+            row.append(bits | (pick >> 30 & 1) << 31)
+        row[n % width] = int(amaxes_of_blocks[n]) | (n & 1) << 31
+        if n % 8 == 7:
+            row[(n + 5) % width] = _LAST[n // 8 % len(_LAST)]
+        blocks.append(row)
+    return np.array(blocks, np.uint32)
+
+
+def _pairs_of_amaxes(count: int) -> tuple[Bits, Bits]:
+    """Amaxes of groups and of blocks in them, spread over those of the single steps."""
+    groups, blocks = pairs("gam")
+    chosen = np.linspace(0, groups.size - 1, count).astype(int)
+    return groups[chosen], blocks[chosen]
+
+
+def _quantize_cases(size: Size) -> Iterator[Case]:
+    for k, name in enumerate(("e4m3", "e5m2", "e2m1")):
+        groups, blocks = _pairs_of_amaxes(64)
+        x = _filled(formats[name], blocks, TILE, size, 120 + k)
+        for kind in SCALINGS:
+            yield Case(
+                f"{name}.{kind}",
+                {"format": name, "scaling": kind, "source": "f32"},
+                {"x": x, "group_amax": groups},
+            )
+
+
+def _nvfp4_cases(size: Size) -> Iterator[Case]:
+    groups, blocks = _pairs_of_amaxes(64)
+    x = _filled(formats["e2m1"], blocks, TILE, size, 130)
+    usual = bell(64 * TILE, size.seed, 131).reshape(-1, TILE)
+    x = np.concatenate([x, usual])
+    largest = np.concatenate([groups, np.full(64, 0x40400000 + 0x1234, np.uint32)])
+    is_nan = ((x & 0x7FFFFFFF) > 0x7F800000).any(axis=1)
+    is_infinite = ((x & 0x7FFFFFFF) == 0x7F800000).any(axis=1)
+    amax = np.where(is_infinite, np.uint32(0x7F800000), largest)
+    for name, profile in PROFILES.items():
+        usable = ~is_nan if SCALE_RULES_OF[profile.rule] > "NVF-006" else np.full(len(x), True)
+        yield Case(name, {"profile": name, "source": "f32"}, {"x": x[usable], "amax": amax[usable]})
+
+
+def _mx_cases(size: Size) -> Iterator[Case]:
+    edges = amaxes()
+    blocks = edges[np.linspace(0, edges.size - 1, 40).astype(int)]
+    halves = [f32_bits(arithmetic.rn32(v)) for v in values_of(formats["e2m3"])[1:24]]
+    blocks = np.concatenate([blocks, np.array(halves, np.uint32) + np.uint32(60 << 23)])
+    for k, name in enumerate(ELEMENTS):
+        x = _filled(formats[name], blocks, 32, size, 140 + k)
+        for rule in SCALE_RULES:
+            yield Case(
+                f"{name}.{rule}",
+                {"format": name, "scale_rule": rule, "source": "f32"},
+                {"x": x},
+            )
+
+
+def _plain(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The same fields without views: a block has no columns to turn."""
+    return tuple(replace(field, views=()) for field in fields)
+
+
+_PROFILE_RULES = sorted(set(SCALE_RULES_OF.values()))
+SUITES = (
+    Suite(
+        "quantize_blocks",
+        "Single blocks quantized with scales of every kind",
+        "quantize_block",
+        ("GAM-006",),
+        (
+            given("x", "f32", "the numbers of each block"),
+            given("group_amax", "f32", "the amax of the group of each"),
+            *_plain((*SCALE_FIELDS, *ELEMENT_FIELDS, *sum_fields())),
+        ),
+        _quantize_cases,
+    ),
+    Suite(
+        "nvfp4_blocks",
+        "Single tiles in NVFP4, a case for each profile",
+        "nvfp4_block",
+        ("NVF-002", "NVF-003"),
+        (
+            given("x", "f32", "the numbers of each tile"),
+            given("amax", "f32", "the amax of the tensor of each"),
+            expected("block_amax", "f32", "of the tile", "NVF-002"),
+            expected("global_encode_scale", "f32", "of the tensor", "NVF-003"),
+            expected("global_decode_scale", "f32", "of the tensor", "NVF-003"),
+            *(
+                expected(f"{name}.{field}", fmt, f"{meaning} that makes bamax {name}", "NVF-006")
+                for name in ("six", "four")
+                for field, fmt, meaning in (
+                    ("block_scale", "e4m3", "the scale of the candidate"),
+                    ("code", "e2m1", "the codes of the candidate"),
+                    ("error", "f32", "the error of the candidate"),
+                )
+            ),
+            expected("block_scale", "e4m3", "the stored scale", "NVF-002", *_PROFILE_RULES),
+            expected("encode_scale", "f32", "what numbers are multiplied by", *_PROFILE_RULES),
+            expected("decode_scale", "f32", "what codes are multiplied by", *_PROFILE_RULES),
+            *_plain(
+                (
+                    expected("xs", "f32", "each number under the scales", "NVF-010"),
+                    expected("code", "e2m1", "the codes", "NVF-010"),
+                    expected("y", "f32", "what they stand for", "NVF-010"),
+                )
+            ),
+        ),
+        _nvfp4_cases,
+    ),
+    Suite(
+        "mx_blocks",
+        "Single blocks in MX",
+        "mx_block",
+        ("MXS-001",),
+        (
+            given("x", "f32", "the numbers of each block"),
+            expected("scale", "e8m0", "the stored scale", *(f"MXS-{k:03}" for k in range(2, 7))),
+            expected("xs", "f32", "each number under the scale", "MXS-007"),
+            expected("code", "format", "the codes", "MXS-007"),
+            expected("y", "f32", "what they stand for", "MXS-008"),
+        ),
+        _mx_cases,
+    ),
+)

@@ -1,0 +1,107 @@
+"""Views: the same bits in the other layouts that kernels write, or as digests of tiles.
+
+`FIELD@VIEW` names a view of a field, and `FIELD@VIEW@VIEW` a view of a view (VEC-003).
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arguments import known_name
+from mor_ref.exact.arithmetic import quotient
+from mor_ref.golden.bits import Unsigned, f32_array, numbers_of
+from mor_ref.golden.suite import Parameters
+
+SEPARATOR = "@"
+DIGEST_TILE = 128
+
+
+@dataclass(frozen=True)
+class View:
+    """Another layout: how it comes from the plain array, whose case has these parameters."""
+
+    function: Callable[[Unsigned, Parameters], Unsigned]
+    meaning: str
+
+
+def transposed(array: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-004."""
+    return np.ascontiguousarray(array.T)
+
+
+def packed(codes: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-005."""
+    rows = codes.reshape(-1, codes.shape[-1])
+    even = np.zeros((len(rows), -(-rows.shape[1] // 2) * 2), np.uint8)
+    even[:, : rows.shape[1]] = rows
+    pairs: NDArray[np.uint8] = even[:, ::2] | even[:, 1::2] << np.uint8(4)
+    return pairs.reshape(*codes.shape[:-1], -1)
+
+
+def reciprocal(scale: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-006."""
+    return f32_array(quotient(1.0, x) for x in numbers_of(scale, "f32")).reshape(scale.shape)
+
+
+def replicated(scale: Unsigned, parameters: Parameters) -> Unsigned:
+    """VEC-007."""
+    return np.repeat(scale, parameters["tile"][0], axis=0)
+
+
+def swizzled_128x4(scale: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-008."""
+    rows, columns = scale.shape
+    whole = np.zeros((-(-rows // 128) * 128, -(-columns // 4) * 4), scale.dtype)
+    whole[:rows, :columns] = scale
+    tiles = whole.reshape(len(whole) // 128, 4, 32, whole.shape[1] // 4, 4)
+    return np.ascontiguousarray(tiles.transpose(0, 3, 2, 1, 4)).reshape(-1)
+
+
+def sha256_128x128(array: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-010."""
+    side = DIGEST_TILE
+    grid = [
+        [_digest(array[i : i + side, j : j + side]) for j in range(0, array.shape[1], side)]
+        for i in range(0, array.shape[0], side)
+    ]
+    return np.array(grid, np.uint8)
+
+
+def _digest(tile: NDArray[Any]) -> list[int]:
+    little = tile.astype(tile.dtype.newbyteorder("<"))
+    return list(hashlib.sha256(little.tobytes()).digest())
+
+
+VIEWS: dict[str, View] = {
+    "transposed": View(transposed, "columns before rows"),
+    "packed": View(packed, "two codes of 4 bits in a byte, the even one in the low nibble"),
+    "reciprocal": View(reciprocal, "RN32(1 / scale), as kernels that divide store it"),
+    "replicated": View(replicated, "a scale for each row of its tile, rows of padding included"),
+    "swizzled_128x4": View(
+        swizzled_128x4,
+        "flat, in tiles of 128 rows and 4 columns: the entry of row r and column c is at "
+        "((r // 128) * ceil(C / 4) + c // 4) * 512 + (r % 32) * 16 + (r // 32 % 4) * 4 + c % 4; "
+        "padding is 0",
+    ),
+    "sha256_128x128": View(
+        sha256_128x128,
+        "the SHA-256 of each tile of 128 rows and columns, row by row and little-endian",
+    ),
+}
+
+
+def split(name: str) -> tuple[str, list[str]]:
+    """A field and the views of it that a name asks for, in turn."""
+    field, *views = name.split(SEPARATOR)
+    return field, [known_name("view", view, VIEWS) for view in views]
+
+
+def seen(array: Unsigned, views: list[str], parameters: Parameters) -> Unsigned:
+    """An array in other layouts, one after the other."""
+    for view in views:
+        array = VIEWS[view].function(array, parameters)
+    return array

@@ -1,0 +1,147 @@
+"""How far a candidate conforms: to the bit, or in all decisions that are not close."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from mor_ref.golden.suite import Case
+from mor_ref.golden.views import split
+from mor_ref.recipes import MeanRelativeError, NotWorseThan, Policy, as_policy, name_of
+from mor_ref.verify.evidence import Evidence
+
+Level = Literal["bit-exact", "decisions", "not", "not run"]
+WIDEST_MARGIN = Fraction(1, 100)
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """bit-exact; or equal in decisions whose sum is further than `margin` from the threshold.
+
+    The margin is the largest relative distance from the threshold at which a decision differs: for
+    kernels that sum in floating point. It is 0 if only sums differ, and no decision.
+    """
+
+    level: Level
+    margin: float = 0.0
+
+    def __str__(self) -> str:
+        match self.level:
+            case "bit-exact":
+                return "bit-exact in everything that was given"
+            case "decisions":
+                return (
+                    "not bit-exact, but every decision is equal whose sum is further than "
+                    f"{self.margin:.2g} of the threshold from it; only sums, and what follows from "
+                    "decisions, differ"
+                )
+            case "not":
+                return "not conformant"
+            case "not run":
+                return "nothing was compared"
+
+
+def conformance(found: list[Evidence]) -> Conformance:
+    """How far the answers conform."""
+    if not any(evidence.given for evidence in found):
+        return Conformance("not run")
+    margin, is_exact = Fraction(0), True
+    for evidence in found:
+        for case in evidence.cases:
+            differing = _differing(evidence, case)
+            if differing:
+                is_exact = False
+                own = _margin(evidence, case, differing)
+                if own is None or own > WIDEST_MARGIN:
+                    return Conformance("not")
+                margin = max(margin, own)
+    return Conformance("bit-exact") if is_exact else Conformance("decisions", float(margin))
+
+
+def _differing(evidence: Evidence, case: Case) -> set[str]:
+    """The fields of a case that differ; one that cannot be compared counts as "nothing"."""
+    if case.name not in evidence.answers:
+        return set()
+    compared = {name: bool((a != b).any()) for name, a, b in evidence.compared(case)}
+    bases = {split(name)[0] for name in compared}
+    is_whole = all(split(name)[0] in bases for name in evidence.given if name in case.arrays)
+    differing = {name for name, differs in compared.items() if differs}
+    return differing if is_whole else {*differing, "nothing"}
+
+
+def _margin(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | None:
+    """How close to its threshold the decision is that differs the furthest; None if it is none."""
+    if evidence.operation == "decide" and differing == {"accepted"}:
+        return _of_single_decisions(evidence, case)
+    if differing == {"sum"}:
+        return _of_sums(evidence, case)
+    is_close = evidence.operation == "mor" and all(
+        name in ("choice", "output") or name.endswith(".sum") for name in differing
+    )
+    return _of_policy(evidence, case, differing) if is_close else None
+
+
+def _of_sums(evidence: Evidence, case: Case) -> Fraction | None:
+    """How far sums are from those that are expected, as means."""
+    given = np.asarray(evidence.answers[case.name]["sum"]).ravel().tolist()
+    right, counts = (case.arrays[name].ravel().tolist() for name in ("sum", "nonzero"))
+    return max(
+        abs(Fraction(a - b, max(count, 1) << 23))
+        for a, b, count in zip(given, right, counts, strict=True)
+    )
+
+
+def _of_single_decisions(evidence: Evidence, case: Case) -> Fraction | None:
+    given = np.asarray(evidence.answers[case.name]["accepted"])
+    arrays = {name: array.tolist() for name, array in case.arrays.items()}
+    margin = Fraction(0)
+    for k in np.flatnonzero(given != case.arrays["accepted"]).tolist():
+        if arrays["nonfinite"][k] or case.parameters["metric"] == "fits_range":
+            return None
+        is_mean = case.parameters["metric"] == "mean_relative_error"
+        at = arrays["limit"][k] * arrays["nonzero"][k] if is_mean else arrays["yardstick_sum"][k]
+        margin = max(margin, _distance(arrays["sum"][k], at))
+    return margin
+
+
+def _of_policy(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | None:
+    """Of a tensor under a policy; its output may differ only in units whose choice does."""
+    answer, policy = evidence.answers[case.name], as_policy(case.parameters["policy"])
+    if "choice" not in answer:
+        return Fraction(0) if "output" not in differing else None
+    given, right = np.asarray(answer["choice"]), case.arrays["choice"]
+    if given.shape != right.shape or ("output" in differing and (given == right).all()):
+        return None
+    margin = Fraction(0)
+    for place in np.argwhere(given != right):
+        unit = tuple(place.tolist())
+        own = _of_unit(policy, case, unit, min(int(given[unit]), int(right[unit])))
+        if own is None:
+            return None
+        margin = max(margin, own)
+    return margin
+
+
+def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], rung: int) -> Fraction | None:
+    """How close the sum of a unit is to the threshold of the rung at which two choices part."""
+    if rung >= len(policy.ladder):
+        return None
+    name, metric = name_of(policy.ladder[rung].representation), policy.ladder[rung].metric
+    sums = {field: int(case.arrays[f"{name}.{field}"][unit]) for field in ("sum", "nonzero")}
+    if int(case.arrays[f"{name}.nonfinite"][unit]):
+        return None
+    match metric:
+        case MeanRelativeError():
+            return _distance(sums["sum"], metric.limit * sums["nonzero"])
+        case NotWorseThan(yardstick):
+            return _distance(sums["sum"], int(case.arrays[f"{name_of(yardstick)}.sum"][unit]))
+        case _:
+            return None
+
+
+def _distance(found: int, threshold: int) -> Fraction:
+    """The relative distance of a sum from a threshold."""
+    if found == threshold:
+        return Fraction(0)
+    return abs(Fraction(found - threshold)) / max(threshold, 1)

@@ -1,0 +1,59 @@
+"""Reports in files: JSON and JUnit's XML for machines, a page for people."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from mor_ref.golden.container import write_whole
+from mor_ref.verify.report import suite_lines
+from mor_ref.verify.run import Verification
+
+
+def as_json(verification: Verification) -> str:
+    """Everything that was found."""
+    record = asdict(verification) | {"verdict": verification.verdict}
+    for entry, result in zip(record["results"], verification.results, strict=True):
+        entry["verdict"] = result.verdict
+        entry["stage"] = result.stage.name if result.stage else None
+    record["conformance"]["text"] = str(verification.conformance)
+    return json.dumps(record, indent=1)
+
+
+def as_junit(verification: Verification) -> str:
+    """A test for each suite, as continuous integration shows them."""
+    diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
+    root = ET.Element(
+        "testsuite",
+        name=f"mor-ref verify {verification.candidate}",
+        tests=str(len(verification.results)),
+        failures=str(sum(r.verdict == "mismatch" for r in verification.results)),
+        skipped=str(sum(r.verdict == "not run" for r in verification.results)),
+        errors="0",
+    )
+    for result in verification.results:
+        test = ET.SubElement(root, "testcase", classname="mor_ref", name=result.suite)
+        if result.verdict == "not run":
+            ET.SubElement(test, "skipped", message="the candidate has no answer")
+        elif result.verdict == "mismatch":
+            text = "\n".join(suite_lines(result, diagnoses.get(result.suite)))
+            message = f"{result.differing} entries differ"
+            ET.SubElement(test, "failure", message=message).text = text
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+WRITERS: dict[str, Callable[[Verification], str]] = {".json": as_json, ".xml": as_junit}
+
+
+def check_report(path: Path) -> None:
+    """Refuse a report of a kind that is not written, before anything is run."""
+    if path.suffix not in WRITERS:
+        raise ValueError(f"report is {str(path)!r}; give a file that ends in .json or .xml")
+
+
+def write_report(verification: Verification, path: Path) -> None:
+    """Write the report that the end of the name asks for."""
+    check_report(path)
+    write_whole(path, WRITERS[path.suffix](verification).encode())

@@ -1,0 +1,96 @@
+"""Deviations: each is told from the reference by every suite of its domain, and they compose."""
+
+import re
+
+import numpy as np
+import pytest
+
+from mor_ref import exact, formats, golden
+from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.exact import scaling
+from mor_ref.exact.step import replaced
+from mor_ref.golden import container, kept_files
+from mor_ref.golden.kills import completed, inputs_alone, witness
+from mor_ref.golden.suite import Size
+from mor_ref.golden.suites import SUITES
+from tests.test_trace import RULES
+
+MANIFEST = container.read_manifest(kept_files())["suites"]
+
+
+def test_there_are_enough_and_each_says_what_it_is():
+    assert len(DEVIATIONS) >= 60
+    for name, deviation in DEVIATIONS.items():
+        assert deviation.name == name
+        assert re.fullmatch(r"[a-z0-9_]+", name)
+        assert deviation.summary.endswith(".")
+        assert "\n" not in deviation.summary
+        assert set(deviation.rules) <= set(RULES), name
+        assert set(deviation.domain) <= set(SUITES), name
+        assert deviation.suites, name
+        assert set(deviation.unseen) <= set(deviation.domain), name
+
+
+def test_the_manifest_has_a_witness_for_every_pair():
+    for name in SUITES:
+        wanted = {d.name for d in DEVIATIONS.values() if name in d.suites}
+        assert set(MANIFEST[name]["kills"]) == wanted, name
+
+
+@pytest.mark.parametrize("name", [name for name in SUITES if MANIFEST[name]["kills"]])
+def test_every_suite_tells_the_deviations_of_its_domain(name):
+    """At the very entry that the manifest names."""
+    suite, cases = SUITES[name], {case.name: case for case in golden.load(name)}
+    for deviation, seen_at in MANIFEST[name]["kills"].items():
+        case = cases[seen_at["case"]]
+        with applied(DEVIATIONS[deviation]):
+            other = completed(suite, inputs_alone(suite, case))
+        place = tuple(seen_at["index"])
+        field = seen_at["field"]
+        assert other.arrays[field][place] != case.arrays[field][place], deviation
+
+
+def test_without_deviations_the_model_gives_what_suites_expect():
+    suite = SUITES["decisions"]
+    for case in golden.load("decisions"):
+        again = completed(suite, inputs_alone(suite, case))
+        assert all(np.array_equal(again.arrays[name], case.arrays[name]) for name in case.arrays)
+
+
+def test_what_no_suite_tells_has_no_witness():
+    """A deviation outside of its reach: the search ends without a find."""
+    cases = list(SUITES["decisions"].questions(Size()))
+    whole = [completed(SUITES["decisions"], case) for case in cases]
+    assert witness(DEVIATIONS["nibbles_swapped"], SUITES["decisions"], whole) is None
+
+
+def test_they_end_with_their_block():
+    fmt = formats["e4m3"]
+    with applied(DEVIATIONS["truncation"]):
+        assert exact.encode(0.3, fmt) == 0x29
+        with pytest.raises(ZeroDivisionError), applied(DEVIATIONS["ties_away"]):
+            raise ZeroDivisionError
+        assert exact.encode(0.3, fmt) == 0x29
+    assert exact.encode(0.3, fmt) == 0x2A
+
+
+def test_two_of_different_steps_act_together():
+    with applied(DEVIATIONS["scale_truncated"], DEVIATIONS["gam_mantissa_of_7_bits"]):
+        assert scaling.ideal_scale(448.0, 3.0).mantissa == 0x155555
+        assert scaling.group_mantissa(448.0, 3.0) == 0x150000
+
+
+def test_two_of_one_step_apply_in_turn():
+    first, second = DEVIATIONS["negative_zero_lost"], DEVIATIONS["subnormal_codes_flushed"]
+    with applied(first, second):
+        assert exact.encode(-(2.0**-9), formats["e4m3"]) == 0x80  # flushed after zero lost its sign
+    with applied(second, first):
+        assert exact.encode(-(2.0**-9), formats["e4m3"]) == 0x00
+
+
+def test_only_steps_can_be_replaced():
+    with (
+        pytest.raises(ValueError, match="floor_log2 is no step of the model; decorate it"),
+        replaced([(exact.floor_log2, lambda *_: 0)]),
+    ):
+        pass

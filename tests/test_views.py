@@ -1,0 +1,121 @@
+"""Views: the layouts that kernels write, against other people's code and by hand."""
+
+import hashlib
+import importlib.util
+
+import numpy as np
+import pytest
+
+from mor_ref import golden
+from mor_ref.golden import inputs
+from mor_ref.golden.generated import generated
+from mor_ref.golden.views import VIEWS, seen, split
+
+RANDOM = np.random.default_rng(0)
+
+
+def test_transposed():
+    """VEC-004."""
+    array = RANDOM.integers(0, 256, (3, 5), np.uint8)
+    assert seen(array, ["transposed"], {})[4, 2] == array[2, 4]
+
+
+def test_packed():
+    """VEC-005, which NVF-011 has for the suites of NVFP4 as a field of its own."""
+    assert seen(np.array([[1, 2, 3]], np.uint8), ["packed"], {}).tolist() == [[0x21, 0x03]]
+    for case in golden.load("nvfp4_te")[:12]:
+        assert np.array_equal(seen(case.arrays["code"], ["packed"], {}), case.arrays["packed"])
+
+
+def test_reciprocal():
+    """VEC-006, as the machine divides."""
+    bits = RANDOM.integers(0x00800000, 0x7F000000, (4, 6), np.uint32)
+    wanted = (np.float32(1) / bits.view(np.float32)).view(np.uint32)
+    assert np.array_equal(seen(bits, ["reciprocal"], {}), wanted)
+
+
+def test_replicated():
+    """VEC-007."""
+    scale = np.array([[1, 2], [3, 4]], np.uint8)
+    wide = seen(scale, ["replicated"], {"tile": [16, 16]})
+    assert wide.shape == (32, 2)
+    assert wide[15].tolist() == [1, 2]
+    assert wide[16].tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (128, 4), (129, 5), (300, 33)])
+def test_swizzled(shape):
+    """VEC-008: each entry is where the formula puts it, and the rest is 0."""
+    rows, columns = shape
+    scale = RANDOM.integers(1, 256, shape, np.uint8)
+    flat = seen(scale, ["swizzled_128x4"], {})
+    tiles = -(-columns // 4)
+    wanted = np.zeros(-(-rows // 128) * 128 * tiles * 4, np.uint8)
+    for r in range(rows):
+        for c in range(columns):
+            at = ((r // 128) * tiles + c // 4) * 512 + (r % 32) * 16 + (r // 32 % 4) * 4 + c % 4
+            wanted[at] = scale[r, c]
+    assert np.array_equal(flat, wanted)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torchao") is None, reason="torchao is not installed")
+@pytest.mark.parametrize("shape", [(128, 4), (200, 12), (33, 7)])
+def test_swizzled_as_torchao_has_it(shape):
+    """VEC-008: an independent implementation."""
+    import torch
+    from torchao.prototype.mx_formats.utils import to_blocked
+
+    scale = RANDOM.integers(0, 256, shape, np.uint8)
+    wanted = to_blocked(torch.from_numpy(scale), use_triton_kernel=False).numpy()
+    assert np.array_equal(seen(scale, ["swizzled_128x4"], {}), wanted.ravel())
+
+
+def test_digests_of_tiles():
+    """VEC-010."""
+    array = RANDOM.integers(0, 1 << 32, (130, 200), np.uint32)
+    found = seen(array, ["sha256_128x128"], {})
+    assert found.shape == (2, 2, 32)
+    tile = np.ascontiguousarray(array[128:, 128:]).astype("<u4").tobytes()
+    assert bytes(found[1, 1]) == hashlib.sha256(tile).digest()
+
+
+def random(i, seed, stream):
+    mask = (1 << 64) - 1
+    z = (1 + i + (stream << 32) + (seed << 48)) * 0x9E3779B97F4A7C15 & mask
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+    return z ^ z >> 31
+
+
+@pytest.mark.parametrize("source", ["f32", "bf16"])
+def test_generated_tensors(source):
+    """VEC-009, with Python's integers and floats."""
+    rows, columns, seed, stream = 70, 110, 3, 9
+    x = generated({"shape": [rows, columns], "seed": seed, "stream": stream}, source)
+    mask = (1 << 22) - 1
+    for r in range(0, rows, 7):
+        for c in range(0, columns, 11):
+            k = r * columns + c
+            words = random(k, seed, stream), random(k + rows * columns, seed, stream)
+            n = sum((w >> s) & mask for w in words for s in (0, 32)) - (1 << 23)
+            value = n * 2.0**-22 * (16 if r % 61 == 7 else 1) * (8 if c % 97 == 11 else 1)
+            bits = int(np.float32(value).view(np.uint32))
+            assert x[r, c] == (bits >> 16 if source == "bf16" else bits)
+
+
+def test_large_suites_hold_what_their_recipe_generates():
+    for case in golden.load("nvfp4_large"):
+        assert case.arrays["x"].shape == tuple(case.parameters["recipe"]["shape"])
+        assert "code@sha256_128x128" in case.arrays
+
+
+def test_names():
+    """VEC-003."""
+    assert split("code@replicated@swizzled_128x4") == ("code", ["replicated", "swizzled_128x4"])
+    with pytest.raises(ValueError, match="view is 'swizled_128x4', which is not known; did you m"):
+        split("scale@swizled_128x4")
+    assert all(view.meaning for view in VIEWS.values())
+
+
+def test_every_random_word_is_of_its_counter():
+    assert inputs.random_words(5, 1, 2).tolist() == [random(i, 1, 2) for i in range(5)]
