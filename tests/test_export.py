@@ -54,7 +54,9 @@ def test_memory_files(tmp_path):
     place = 0
     for field, array in case.arrays.items():
         width = 2 * array.itemsize
-        assert f"logic [{4 * width - 1}:0] {field};" in struct
+        top = 4 * (len(words[0]) - place) - 1
+        bits = f"// bits {top}:{top + 1 - 4 * width} of a word"
+        assert f"logic [{4 * width - 1}:0] {field};  {bits}\n" in struct
         assert [int(word[place : place + width], 16) for word in words] == array.tolist()
         place += width
 

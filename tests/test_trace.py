@@ -36,7 +36,9 @@ def ids_in(text, *, ranges=True):
 
 
 def named_in(folder, **options):
-    texts = [path.read_text() for path in (ROOT / folder).rglob("*.py")]
+    """The ids that the programs of a folder name."""
+    paths = (ROOT / folder).rglob("*")
+    texts = [path.read_text() for path in paths if path.suffix in (".py", ".sv")]
     return {name for text in texts for name in ids_in(text, **options)}
 
 
@@ -45,7 +47,7 @@ def test_ids_are_used_once():
     assert RULES
 
 
-@pytest.mark.parametrize("folder", ["mor_ref", "tests"])
+@pytest.mark.parametrize("folder", ["mor_ref", "tests", "examples"])
 def test_every_id_that_is_named_is_a_rule(folder):
     assert named_in(folder) - set(RULES) == set()
 

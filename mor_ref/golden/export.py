@@ -89,16 +89,19 @@ def to_readmemh(name: str, entry: Entry, cases: list[Case]) -> Files:
 
 
 def _struct(case: Case, heading: list[str]) -> str:
-    fields = [
-        f"  logic [{8 * array.itemsize - 1}:0] {_identifier(field)};"
-        for field, array in case.arrays.items()
-    ]
     kind = _identifier(case.name)
+    fields = []
+    top = 8 * sum(array.itemsize for array in case.arrays.values()) - 1
+    for field, array in case.arrays.items():
+        bits = 8 * array.itemsize
+        place = f"// bits {top}:{top - bits + 1} of a word"
+        fields.append(f"  logic [{bits - 1}:0] {_identifier(field)};  {place}")
+        top -= bits
     size = next(iter(case.arrays.values())).size
     return "\n".join(
         [
             *heading,
-            "typedef struct packed {  // the first field is in the upper bits",
+            "typedef struct packed {",
             *fields,
             f"}} {kind}_t;",
             f"localparam int {kind}_count = {size};",

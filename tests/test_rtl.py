@@ -1,0 +1,188 @@
+"""The example in Verilog passes its suite, and each of many bugs in it does not."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mor_ref import golden
+from mor_ref.golden import kept_files
+from mor_ref.golden.container import read_manifest
+from mor_ref.golden.export import export
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples" / "rtl"
+ENCODER = EXAMPLE / "e4m3_encode.sv"
+BENCH = EXAMPLE / "e4m3_bench.sv"
+CASE = "e4m3.f32.rne.satfinite.canonical"
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("iverilog") and shutil.which("vvp")), reason="needs Icarus Verilog"
+)
+
+MUTANTS = {
+    "nothing saturates": ("rounded > {5'b0, LARGEST} ? LARGEST : rounded[6:0]", "rounded[6:0]"),
+    "saturates one code late": ("rounded > {5'b0, LARGEST}", "rounded > {5'b0, LARGEST} + 12'd1"),
+    "saturates one code early": ("LARGEST = 7'h7E", "LARGEST = 7'h7D"),
+    "the sum of the exponent is too narrow": ("wire [11:0] rounded", "wire [9:0] rounded"),
+    "infinity is NaN": ("8'hFF && mantissa != 0", "8'hFF"),
+    "NaN saturates": ("is_nan ? CANONICAL_NAN : {sign, magnitude}", "{sign, magnitude}"),
+    "NaN keeps its sign": ("? CANONICAL_NAN", "? {sign, CANONICAL_NAN[6:0]}"),
+    "only quiet NaNs are NaN": ("8'hFF && mantissa != 0", "8'hFF && mantissa[22]"),
+    "another NaN": ("CANONICAL_NAN = 8'h7F", "CANONICAL_NAN = 8'hFF"),
+    "zero loses its sign": ("{sign, magnitude}", "{sign && magnitude != 0, magnitude}"),
+    "no sign": ("{sign, magnitude}", "{1'b0, magnitude}"),
+    "another bias": ("SMALLEST_NORMAL = 8'd121", "SMALLEST_NORMAL = 8'd120"),
+    "no number has a leading one": ("{1'b1, mantissa}", "{1'b0, mantissa}"),
+    "subnormal results become zero": ("k = shifted[28:25]", "k = is_small ? 4'd0 : shifted[28:25]"),
+    "subnormal results are shifted too little": (
+        "wire [7:0]  distance = base - exponent",
+        "wire [7:0]  distance = is_small ? base - exponent - 8'd1 : 8'd0",
+    ),
+    "subnormal results are shifted too far": (
+        "wire [7:0]  distance = base - exponent",
+        "wire [7:0]  distance = is_small ? base - exponent + 8'd1 : 8'd0",
+    ),
+    "the shift stops too early": ("distance > 8'd5 ? 3'd5", "distance > 8'd4 ? 3'd4"),
+    "the shift wraps around": ("distance > 8'd5 ? 3'd5 : distance[2:0]", "distance[2:0]"),
+    "bits that are shifted out are lost": (
+        "{significand, 5'b0} >> shift",
+        "{significand >> shift, 5'b0}",
+    ),
+    "toward zero": ("up = half && (sticky || k[0])", "up = 1'b0"),
+    "away from zero": ("up = half && (sticky || k[0])", "up = half || sticky"),
+    "no sticky bit": ("half && (sticky || k[0])", "half && k[0]"),
+    "a sticky bit without the lowest bit": ("|shifted[23:0]", "|shifted[23:6]"),
+    "ties go toward zero": ("half && (sticky || k[0])", "half && sticky"),
+    "ties go to odd": ("sticky || k[0]", "sticky || !k[0]"),
+    "ties go up": ("half && (sticky || k[0])", "half && (sticky || !sign)"),
+    "the carry is lost": (
+        "{8'b0, k} + {11'b0, up}",
+        "{8'b0, k == 4'd15 ? k : k + {3'b0, up}}",
+    ),
+    "the carry out of subnormal numbers is lost": (
+        "{8'b0, k} + {11'b0, up}",
+        "{8'b0, k == 4'd7 ? k : k + {3'b0, up}}",
+    ),
+}
+
+
+@cache
+def count():
+    """The number of vectors, as Python reads them."""
+    return next(case for case in golden.load("encode") if case.name == CASE).arrays["x"].size
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory):
+    """The folder of the exported suite."""
+    out = tmp_path_factory.mktemp("vectors")
+    export(kept_files(), "readmemh", out, ["encode"])
+    return out / "encode"
+
+
+def simulated(folder, vectors, encoder, *options, memory=None):
+    """What the bench says about an encoder: its exit status and its lines."""
+    command = ["iverilog", "-g2012", "-Wall", *options, "-I", vectors, "-o", "bench"]
+    compiled = subprocess.run(
+        [*command, encoder, BENCH], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert (compiled.returncode, compiled.stdout, compiled.stderr) == (0, "", "")
+    done = subprocess.run(
+        ["vvp", "-n", "bench", f"+vectors={memory or vectors / f'{CASE}.mem'}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout.splitlines()
+
+
+def differing(outcome):
+    """How many vectors differ, of a run that must fail."""
+    status, lines = outcome
+    assert status == 1
+    return int(re.fullmatch(rf"FAIL (\d+) of {count()}", lines[-1])[1])
+
+
+def test_all_vectors_pass(tmp_path, vectors):
+    """ENC-001 to ENC-004, ENC-006, ENC-008, ENC-009 and ENC-011."""
+    assert simulated(tmp_path, vectors, ENCODER) == (0, [f"PASS {count()} vectors"])
+
+
+def test_the_planted_bug_is_found(tmp_path, vectors):
+    outcome = simulated(tmp_path, vectors, ENCODER, "-DPLANTED_BUG")
+    shown = [line for line in outcome[1] if re.match(r"\d+: input", line)]
+    assert re.fullmatch(r"\d+: input 3a800000, given 01, expected 00", shown[0])
+    assert len(shown) == 10 < differing(outcome)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_bug_is_found(tmp_path, vectors, mutant):
+    old, new = MUTANTS[mutant]
+    text = ENCODER.read_text()
+    assert text.count(old) == 1
+    changed = tmp_path / "changed.sv"
+    changed.write_text(text.replace(old, new))
+    assert differing(simulated(tmp_path, vectors, changed)) > 0
+
+
+def test_unknown_codes_are_mismatches(tmp_path, vectors):
+    unknown = tmp_path / "unknown.sv"
+    unknown.write_text(ENCODER.read_text().replace("{sign, magnitude}", "8'bx"))
+    assert differing(simulated(tmp_path, vectors, unknown)) > count() // 2
+
+
+def test_words_that_the_file_lacks_are_mismatches(tmp_path, vectors):
+    short = tmp_path / "short.mem"
+    lines = (vectors / f"{CASE}.mem").read_text().splitlines(keepends=True)
+    short.write_text("".join(lines[:-5]))
+    assert differing(simulated(tmp_path, vectors, ENCODER, memory=short)) == 5
+    missing = tmp_path / "missing.mem"
+    assert differing(simulated(tmp_path, vectors, ENCODER, memory=missing)) == count()
+
+
+def test_all_structs_can_be_included(tmp_path):
+    """A module for each suite, as suites have cases of the same name."""
+    export(kept_files(), "readmemh", tmp_path, [])
+    modules = []
+    for suite in read_manifest(kept_files())["suites"]:
+        if files := sorted((tmp_path / suite).glob("*.svh")):
+            includes = "".join(f'`include "{path}"\n' for path in files)
+            modules.append(f"module {suite};\n{includes}endmodule\n")
+    source = tmp_path / "all.sv"
+    source.write_text("".join(modules))
+    done = subprocess.run(
+        ["iverilog", "-g2012", "-Wall", "-o", tmp_path / "all", source],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert len(modules) > 5
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_commands_of_its_readme(tmp_path):
+    """Each does as the text says; the last one is to fail."""
+    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    text = (EXAMPLE / "README.md").read_text()
+    commands = re.findall(r"^    ((?:mor-ref golden export|iverilog|vvp) .+)$", text, re.MULTILINE)
+    outcomes = []
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        start = [sys.executable, "-c", main] if program == "mor-ref" else [program]
+        done = subprocess.run(
+            [*start, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        outcomes.append((program, done.returncode, done.stdout.splitlines()[-1:]))
+    programs, statuses, last = zip(*outcomes, strict=True)
+    assert programs == ("mor-ref", "iverilog", "vvp", "iverilog", "vvp")
+    assert statuses == (0, 0, 0, 0, 1)
+    assert last[2] == [f"PASS {count()} vectors"]
+    assert last[4][0].startswith("FAIL ")
