@@ -23,7 +23,7 @@ def rules():
 
 RULES = rules()
 CHAPTERS = "|".join(sorted({rule.split("-")[0] for rule in RULES}))
-WITHOUT_VALUES = ("VEC",)  # chapters of how things are kept, where a suite has nothing to expect
+WITHOUT_VALUES = ("VEC", "PRO")  # of how things are kept and sent: nothing to expect there
 ID = re.compile(rf"\b({CHAPTERS})-(\d{{3}})(?: to (?:{CHAPTERS})-(\d{{3}}))?")
 
 

@@ -144,7 +144,9 @@ def analyze_files(
 
 @app.command("verify")
 def verify_candidate(
-    candidate: Annotated[str, typer.Argument(help="numba, module:function or dir:PATH.")],
+    candidate: Annotated[
+        str, typer.Argument(help="numba, module:function, dir:PATH or exec:PROGRAM.")
+    ],
     suite: Annotated[
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")
     ] = None,
@@ -154,6 +156,9 @@ def verify_candidate(
     report: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write a report: .json or .xml (JUnit).")
     ] = None,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long a program may take for a case.")
+    ] = 60.0,
 ) -> None:
     """Run an implementation on golden vectors, and show where its bits differ.
 
@@ -161,7 +166,7 @@ def verify_candidate(
     """
     from mor_ref.cli import verify as command
 
-    raise typer.Exit(command.run(candidate, suite or [], vectors, report))
+    raise typer.Exit(command.run(candidate, suite or [], vectors, report, timeout))
 
 
 _golden = typer.Typer(help="List, make and check suites of golden vectors.", no_args_is_help=True)

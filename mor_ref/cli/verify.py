@@ -7,7 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
-from mor_ref.verify.candidates import CandidateError, candidate_named
+from mor_ref.verify.candidates import CandidateError, opened
 from mor_ref.verify.files import check_report, write_report
 from mor_ref.verify.report import lines
 from mor_ref.verify.run import Verification, verify
@@ -15,7 +15,9 @@ from mor_ref.verify.run import Verification, verify
 _STATUS = {"match": 0, "mismatch": 1, "not run": 3}
 
 
-def run(name: str, suites: list[str], vectors: str | None, report: str | None) -> int:
+def run(
+    name: str, suites: list[str], vectors: str | None, report: str | None, timeout: float
+) -> int:
     """Print what was found; the exit status says it as well."""
     if report is not None:
         check_report(Path(report))
@@ -23,9 +25,11 @@ def run(name: str, suites: list[str], vectors: str | None, report: str | None) -
     total = len(suites) or len(read_manifest(folder)["suites"])
     console = Console(stderr=True)
     try:
-        candidate = candidate_named(name)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        with (
+            opened(name, timeout) as candidate,
+            Progress(*columns, TimeElapsedColumn(), console=console) as progress,
+        ):
             task = progress.add_task("verifying", total=total)
 
             def show(suite: str) -> None:

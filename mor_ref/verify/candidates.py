@@ -1,8 +1,9 @@
-"""What can be verified: the engine, a Python function, and a folder that another machine filled."""
+"""What can be verified: the engine, a Python function, a program, and a folder of results."""
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +16,8 @@ from mor_ref.golden.suite import Arrays, Case, Parameters
 
 Answer = Mapping[str, Any]
 Operation = Callable[[Parameters, Arrays], Answer]
+
+SECONDS = 60.0  # for a case, unless another time is given
 
 
 class CandidateError(RuntimeError):
@@ -101,17 +104,35 @@ class Folder:
             raise CandidateError(f"{path} is no safetensors file ({error})") from error
 
 
-def candidate_named(text: str) -> Candidate:
-    """The candidate that is meant: numba, module:function or dir:PATH."""
+@contextmanager
+def opened(text: str, seconds: float = SECONDS) -> Iterator[Candidate]:
+    """The candidate that is meant, ended after its use if it is one that runs."""
+    candidate = candidate_named(text, seconds)
+    with ExitStack() as stack:
+        if isinstance(candidate, AbstractContextManager):
+            stack.enter_context(candidate)
+        yield candidate
+
+
+def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
+    """The candidate that is meant: numba, module:function, dir:PATH or exec:PROGRAM.
+
+    `seconds` is how long a program may take for a case.
+    """
     if text == "numba":
         return Engine()
     kind, colon, rest = text.partition(":")
     if kind == "dir" and rest:
         return Folder(Path(rest))
+    if kind == "exec" and colon:
+        from mor_ref.verify.program import Program
+
+        return Program(rest, seconds)
     if colon and kind and rest:
         return _python_function(text, kind, rest)
     raise ValueError(
-        f"candidate is {text!r}, which is not known; give numba, module:function or dir:PATH"
+        f"candidate is {text!r}, which is not known; give numba, module:function, dir:PATH or "
+        "exec:PROGRAM"
     )
 
 

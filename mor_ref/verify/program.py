@@ -1,0 +1,235 @@
+"""A candidate that is another program, asked over its standard input and output."""
+
+import contextlib
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import IO, Self
+
+from mor_ref.catalogue import formats
+from mor_ref.golden.suite import Case
+from mor_ref.verify.candidates import Answer, CandidateError
+from mor_ref.verify.protocol import (
+    GREETING,
+    Received,
+    answer_limit,
+    parse_answer,
+    question_text,
+    shown,
+)
+
+_CHUNK = 1 << 16  # bytes read or written at once
+_PATIENCE = 5.0  # seconds for a program to end, once its input has
+_LONGEST = 1e6  # seconds
+_INTEGER_BITS = {"u8": 8, "u16": 16, "u32": 32}
+
+
+class Program:
+    """A program that speaks the protocol; it runs from the first case to the end or an error.
+
+    Its standard error is left alone: what it writes there is seen as it comes.
+    """
+
+    def __init__(self, command: str, seconds: float) -> None:
+        self.name = f"exec:{command}"
+        self._words = _split(command)
+        self._seconds = _time_limit(seconds)
+        self._process: _Process | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        self._end(_PATIENCE if kind is None else 0)
+
+    def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
+        """What the program says to the case; whatever goes wrong is its failure, and ends it."""
+        try:
+            question = question_text(suite, operation, case)
+            if self._process is None:
+                self._process = _Process(self._words)
+                question = GREETING + question
+            else:
+                self._process.expect_silence()
+            text = self._process.ask(question, answer_limit(case.arrays), self._seconds)
+            return parse_answer(text, _widths(suite, case))
+        except CandidateError as error:
+            self._end(0)
+            raise CandidateError(f"{self.name}, case {case.name!r} of {suite}: {error}") from error
+        except BaseException:
+            self._end(0)
+            raise
+
+    def _end(self, patience: float) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.end(patience)
+
+
+def _split(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"candidate is 'exec:{command}' ({error}); close the quotation") from error
+    if not words:
+        raise ValueError("candidate is 'exec:' without a program; give one, as exec:./program")
+    return words
+
+
+def _time_limit(seconds: float) -> float:
+    if not 0 < seconds <= _LONGEST:
+        raise ValueError(
+            f"timeout is {seconds}; give a number of seconds above 0, at most {_LONGEST:.0f}"
+        )
+    return seconds
+
+
+def _widths(suite: str, case: Case) -> Mapping[str, int] | None:
+    """PRO-007: the bits of the expected fields, of a suite that this package knows."""
+    from mor_ref.golden.suites import SUITES
+
+    if suite not in SUITES:
+        return None
+    fields = [field for field in SUITES[suite].fields if field.role == "expected"]
+    meant = {field.name: str(case.parameters.get(field.format, field.format)) for field in fields}
+    return {
+        name: formats[fmt].bits if fmt in formats else _INTEGER_BITS.get(fmt, 64)
+        for name, fmt in meant.items()
+    }
+
+
+class _Process:
+    """PRO-001: a running program, its input and its output, neither of which ever blocks us."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        try:
+            # A process group of its own, so that what it started ends with it.
+            self._popen = subprocess.Popen(  # noqa: S603  # the user's own program
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                process_group=0,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise CandidateError(
+                f"it cannot be started ({reason}); give a program that can be run, as "
+                "exec:./program"
+            ) from error
+        for pipe in (self._input, self._output):
+            os.set_blocking(pipe.fileno(), False)
+
+    @property
+    def _input(self) -> IO[bytes]:
+        assert self._popen.stdin is not None  # noqa: S101  # it was asked for
+        return self._popen.stdin
+
+    @property
+    def _output(self) -> IO[bytes]:
+        assert self._popen.stdout is not None  # noqa: S101  # it was asked for
+        return self._popen.stdout
+
+    def ask(self, question: bytes, limit: int, seconds: float) -> bytes:
+        """PRO-008: the answer to a question.
+
+        It is read while the question is written: a program may write before it has read all, and
+        with two full pipes both would wait for ever.
+        """
+        deadline = time.monotonic() + seconds
+        received = Received(limit)
+        unsent = memoryview(question)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._output, selectors.EVENT_READ)
+            selector.register(self._input, selectors.EVENT_WRITE)
+            while unsent or received.end is None:
+                ready = [key.fileobj for key, _ in selector.select(deadline - time.monotonic())]
+                if time.monotonic() >= deadline:
+                    raise _late(received, seconds)
+                if self._input in ready:
+                    unsent = unsent[self._write(unsent) :]
+                    if not unsent:
+                        selector.unregister(self._input)
+                if self._output in ready:
+                    received.add(self._read(received))
+        _refuse(received.text[received.end :])
+        return bytes(received.text[: received.end])
+
+    def expect_silence(self) -> None:
+        """PRO-008: nothing comes between an answer and the next question."""
+        _refuse(self._read())
+
+    def _write(self, unsent: memoryview) -> int:
+        """How many bytes need not be written again."""
+        try:
+            return os.write(self._input.fileno(), unsent[:_CHUNK])
+        except BlockingIOError:
+            return 0
+        except BrokenPipeError:
+            return len(unsent)  # it reads no more; what it still writes will tell
+
+    def _read(self, received: Received | None = None) -> bytes:
+        """What there is to read, maybe nothing."""
+        try:
+            chunk = os.read(self._output.fileno(), _CHUNK)
+        except BlockingIOError:
+            return b""
+        if not chunk:
+            raise self._ended(received)
+        return chunk
+
+    def _ended(self, received: Received | None) -> CandidateError:
+        try:
+            status = self._popen.wait(1)
+        except subprocess.TimeoutExpired:
+            how = "closed its standard output"
+        else:
+            how = f"ended with status {status}"
+            if status < 0:
+                how = f"was ended by signal {-status} ({signal.strsignal(-status)})"
+        return CandidateError(
+            f"it {how} before its answer was whole ({_so_far(received)}); answer every case, with "
+            "skip at least, until the input ends"
+        )
+
+    def end(self, patience: float) -> None:
+        """PRO-009: end the input, and whoever does not take that for the end."""
+        self._input.close()
+        try:
+            self._popen.wait(patience)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:  # also if it is interrupted here
+            if self._popen.poll() is None:
+                with contextlib.suppress(OSError):
+                    os.killpg(self._popen.pid, signal.SIGKILL)
+                self._popen.kill()
+            self._popen.wait()
+            self._output.close()
+
+
+def _refuse(rest: bytes | bytearray) -> None:
+    if rest.strip():
+        raise CandidateError(
+            f"it wrote {shown(rest)} where no question was open; answer each one once"
+        )
+
+
+def _late(received: Received, seconds: float) -> CandidateError:
+    return CandidateError(
+        f"it gave no whole answer within {seconds:g} s ({_so_far(received)}); end the answer with "
+        "a line done and flush it, or give more time with --timeout"
+    )
+
+
+def _so_far(received: Received | None) -> str:
+    if received is None or not received.text:
+        return "nothing was received"
+    return f"{len(received.text)} bytes were received, at last {shown(received.text[-60:])}"

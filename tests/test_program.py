@@ -1,0 +1,531 @@
+"""Programs as candidates: the protocol's text, and everything that a program can do wrong."""
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mor_ref import golden
+from mor_ref.golden import kept_files
+from mor_ref.golden.container import read_manifest
+from mor_ref.golden.suite import Case
+from mor_ref.verify.candidates import CandidateError, candidate_named, opened
+from mor_ref.verify.program import Program
+from mor_ref.verify.protocol import Received, answer_limit, parse_answer, question_text
+from mor_ref.verify.run import verify
+
+ROOT = Path(__file__).resolve().parent.parent
+MAIN = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
+SMALL = Case("e4m3.f32.rne", {"format": "e4m3"}, {"x": np.array([0x3E99999A, 1], np.uint32)})
+
+# Reads questions as the specification has them, and leaves the numbers to the engine.
+ENGINE = """
+import re, sys
+import numpy as np
+from mor_ref.verify.engine import OPERATIONS
+
+def value(text):
+    sides = text.split("x")
+    if not all(side.isdigit() for side in sides):
+        return text
+    return [int(side) for side in sides] if len(sides) > 1 else int(text)
+
+words = (word for line in sys.stdin for word in line.split())
+assert (next(words), next(words)) == ("mor-ref-protocol", "1")
+for word in words:
+    if word == "case":
+        _, operation, _ = next(words), next(words), next(words)
+        parameters, arrays = {}, {}
+    elif word == "param":
+        name, given = next(words), next(words)
+        parameters[name] = value(given)
+    elif word == "in":
+        name, shape = next(words), [int(side) for side in next(words).split("x")]
+        digits = [next(words) for _ in range(np.prod(shape))]
+        kind = f"u{len(digits[0]) // 2}"
+        arrays[name] = np.array([int(d, 16) for d in digits], kind).reshape(shape)
+    else:
+        assert word == "run"
+        for name, array in OPERATIONS[operation](parameters, arrays).items():
+            print("out", name, "x".join(map(str, array.shape)))
+            print(*(f"{number:X}" for number in array.ravel().tolist()))
+        print("done", flush=True)
+"""
+
+
+def python(where, text):
+    """A candidate that is this text of Python."""
+    path = where / "program.py"
+    path.write_text(text)
+    return shlex.join([sys.executable, str(path)])
+
+
+def shell(text):
+    return f"sh -c {shlex.quote(text)}"
+
+
+def answering(text):
+    """A candidate that runs this text of a shell for each case, once it is asked."""
+    return shell(f"while read -r word rest; do [ $word != run ] || {{ {text}; }}; done")
+
+
+def asked(command, case=SMALL, *, suite="encode", seconds=20.0):
+    with Program(command, seconds) as program:
+        return program.answer(suite, "encode", case)
+
+
+def failure(command, case=SMALL, **options):
+    with pytest.raises(CandidateError) as failed:
+        asked(command, case, **options)
+    text = str(failed.value)
+    assert text.startswith(f"exec:{command}, case '{case.name}' of encode: ")
+    assert "\n" not in text
+    return text
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    # A child of a program that was killed is nobody's here, and may wait for its own burial.
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def eventually(condition):
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def mor_ref(*arguments):
+    command = [sys.executable, "-c", MAIN, "verify", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_text_of_a_question():
+    """PRO-003, PRO-004 and PRO-005, written by hand."""
+    case = Case(
+        "a.b",
+        {
+            "format": "e4m3",
+            "bits": 12,
+            "tile": [1, 16],
+            "share": 0.045,
+            "label": "two words",
+            "none": None,
+            "ladder": [["e4m3", 1]],
+            "flag": True,
+        },
+        {
+            "x": np.array([[1, 0xFFFFFFFF, 0x3F800000]], np.uint32),
+            "code": np.arange(17, dtype=np.uint8),
+            "sum": np.array([1 << 63], np.uint64),
+            "half": np.array([0x3C00], np.uint16),
+            "nothing": np.zeros((0, 4), np.uint8),
+        },
+    )
+    assert question_text("suite", "operation", case).decode("ascii").splitlines() == [
+        "case suite operation a.b",
+        "param format e4m3",
+        "param bits 12",
+        "param tile 1x16",
+        "param share 0.045",
+        'param label "two\\u0020words"',
+        "param none null",
+        'param ladder [["e4m3",1]]',
+        "param flag true",
+        "in x 1x3",
+        "00000001 ffffffff 3f800000",
+        "in code 17",
+        "00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f",
+        "10",
+        "in sum 1",
+        "8000000000000000",
+        "in half 1",
+        "3c00",
+        "in nothing 0x4",
+        "run",
+    ]
+
+
+@pytest.mark.parametrize("name", ["two words", "", "naïve", "a\nrun", "a" * 256])
+def test_what_is_no_token_is_not_sent(name):
+    """PRO-002."""
+    for case in (Case(name, {}, {}), Case("a", {name: 1}, {}), Case("a", {"b": "c" * 256}, {})):
+        with pytest.raises(
+            CandidateError, match="cannot be sent to a program; take names of ASCII"
+        ):
+            question_text("suite", "operation", case)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("skip\n", None),
+        (" skip \r\n", None),
+        ("done\n", {}),
+        ("out code 3\n2a fe 7F\ndone\n", {"code": [0x2A, 0xFE, 0x7F]}),
+        ("out code\t3 2A\r\n0fe\n\n7f\ndone\n", {"code": [0x2A, 0xFE, 0x7F]}),
+        ("out y 2x1 0 ffffffffffffffff\ndone\n", {"y": [[0], [(1 << 64) - 1]]}),
+        ("out a 1 1 out b 1x1x1x1 2\ndone\n", {"a": [1], "b": [[[[2]]]]}),
+        ("out out 1 0000000000000001\ndone\n", {"out": [1]}),
+        ("out code 0\ndone\n", {"code": []}),
+        ("out code 0x3\ndone\n", {"code": np.zeros((0, 3))}),
+    ],
+)
+def test_answers(text, fields):
+    """PRO-005 and PRO-006."""
+    found = parse_answer(text.encode("ascii"))
+    assert (found is None) == (fields is None)
+    for name, numbers in (fields or {}).items():
+        assert found[name].dtype == np.uint64
+        assert found[name].shape == np.shape(numbers)
+        assert np.array_equal(found[name], np.array(numbers, np.uint64))
+    assert set(found or {}) == set(fields or {})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the answer is ''; end it with a line done"),
+        ("out code 1 2a", "the answer is 'out code 1 2a'; end it"),
+        ("skip done", "the answer has 'skip' where a field begins; give out NAME SHAPE"),
+        ("hello\nworld done", "the answer has 'hello world' where a field begins"),
+        ("out done", "the answer ends amid a field"),
+        ("out code done", "the answer ends amid a field"),
+        ("out code 3 1 2 done", "field code has 2 numbers; give 3 for its shape 3"),
+        ("out code 2x2 1 2 3 4 5 done", "field code has 5 numbers; give 4 for its shape 2x2"),
+        ("out code 1 out y 1 1 done", "field code has 0 numbers; give 1"),
+        ("out code 1 1 out code 1 1 done", "field code is there twice; give it once"),
+        ("out kode 1 1 done", "field kode is not known; take one of code, y"),
+        ("out code 2 ff 100 done", "field code holds 100 as number 1; give at most 8 bits"),
+        ("out y 1 100000000 done", "field y holds 100000000 as number 0; give at most 32 bits"),
+        ("out y 1 00000000000000001 done", "field y holds '00000000000000001'; give hexadecimal"),
+        (
+            "out code 1 0x1 done",
+            "field code holds '0x1'; give hexadecimal digits, 1 to 16, without",
+        ),
+        ("out code 1 -1 done", "field code holds '-1'"),
+        ("out code 1 1_0 done", "field code holds '1_0'"),
+        ("out code 1 \xff done", "field code holds '\\xff'"),
+        ("out c\xf6de 1 1 done", "'c\\xf6de' is no name of a field"),
+        ("out code 1.0 1 done", "field code has the shape '1.0'; give one to four sizes"),
+        ("out code 1x1x1x1x1 1 done", "field code has the shape '1x1x1x1x1'; give one to four"),
+        ("out code 9999999999 1 done", "field code has the shape '9999999999'; give one to four"),
+        ("out code 999999999x999999999 1 done", "give at most 2^40 entries"),
+        ("out code 999999999x999999999x0 done", "give at most 2^40 entries"),
+        ("out code " + "9" * 5000 + " done", "field code has the shape '" + "9" * 60 + "'..;"),
+    ],
+)
+def test_answers_that_are_refused(text, message):
+    """PRO-005 to PRO-007, each with what was found and what to do; and PRO-006."""
+    with pytest.raises(CandidateError) as failed:
+        parse_answer(text.encode("latin-1"), {"code": 8, "y": 32})
+    assert message in str(failed.value)
+
+
+WORDS = [b"out", b"done", b"skip", b"code", b"y", b"1", b"2", b"1x2", b"ff", b"0x0", b"\n", b"\xff"]
+
+
+@given(st.lists(st.sampled_from(WORDS) | st.binary(max_size=4)))
+def test_any_text_is_an_answer_or_is_refused(words):
+    """Also when it comes in pieces."""
+    received = Received(1 << 20)
+    for word in words:
+        received.add(word + b" ")
+    for text in (bytes(received.text), b" ".join([*words, b"done"])):
+        try:
+            found = parse_answer(text, {"code": 8, "y": 32})
+        except CandidateError:
+            continue
+        for name, array in (found or {}).items():
+            assert name in ("code", "y")
+            assert array.size <= len(words)
+
+
+def test_an_answer_ends_with_a_line_of_its_own():
+    """PRO-006: however it is cut into pieces, also amid that line."""
+    text = b"out done 1 1\n donee\nxdone\n skip it\n\t done \r\nrest\ndone\n"
+    end = text.index(b"rest")
+    for size in (1, 2, 3, 7, 100):
+        received = Received(1000)
+        for start in range(0, len(text), size):
+            received.add(text[start : start + size])
+        assert received.end == end
+    unended = Received(1000)
+    unended.add(b"out code 1\n1\ndone")
+    assert unended.end is None
+
+
+def test_the_size_of_an_answer_has_an_end():
+    """PRO-008."""
+    limit = answer_limit({"x": np.zeros((3, 4), np.uint8), "y": np.zeros(5, np.uint8)})
+    assert limit == 2**20 + 256 * 17
+    received = Received(limit)
+    received.add(b"1" * limit)
+    with pytest.raises(CandidateError, match=f"the answer has more than {limit} bytes \\('1111"):
+        received.add(b"1")
+
+
+def test_a_program_is_started_once_and_greeted(tmp_path):
+    """PRO-001."""
+    heard = tmp_path / "heard"
+    text = f"tee -a {heard} | while read -r word rest; do [ $word != run ] || echo skip; done"
+    with Program(shell(text), 20) as program:
+        assert program.answer("encode", "encode", SMALL) is None
+        assert program.answer("mx", "mx", Case("b", {}, {})) is None
+    expected = b"mor-ref-protocol 1\ncase encode encode e4m3.f32.rne\nparam format e4m3\nin x 2\n"
+    assert heard.read_bytes() == expected + b"3e99999a 00000001\nrun\ncase mx mx b\nrun\n"
+
+
+def test_any_suite_fits(tmp_path):
+    """Columns, tensors and blocks, with lists, texts and numbers of every width."""
+    with opened(f"exec:{python(tmp_path, ENGINE)}") as candidate:
+        for name, entry in read_manifest(kept_files())["suites"].items():
+            for case in golden.load(name)[::37]:
+                given, expected = (
+                    [field["name"] for field in entry["fields"] if field["role"] == role]
+                    for role in ("input", "expected")
+                )
+                question = Case(case.name, case.parameters, {n: case.arrays[n] for n in given})
+                found = candidate.answer(name, entry["operation"], question)
+                for field in set(expected) & set(case.arrays):
+                    assert np.array_equal(found[field], case.arrays[field]), (name, case.name)
+
+
+def test_a_wrong_shape_is_a_mismatch_and_no_failure(tmp_path):
+    """PRO-007."""
+    text = ENGINE.replace('"x".join(map(str, array.shape))', "array.size")
+    with opened(f"exec:{python(tmp_path, text)}") as candidate:
+        found = verify(candidate, kept_files(), ["nvfp4_te_row"])
+    assert found.verdict == "mismatch"
+    assert "field code: has shape (1,), and (1, 1) is expected" in str(
+        found.results[0].differences[0]
+    )
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """Makes the C example, with a piece of it replaced."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    folder = tmp_path_factory.mktemp("example")
+
+    def make(name, old="", new=""):
+        source = (ROOT / "examples/protocol/e4m3.c").read_text()
+        assert old in source
+        (folder / f"{name}.c").write_text(source.replace(old, new, 1) if old else source)
+        flags = ["-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-std=c11"]
+        subprocess.run([compiler, *flags, "-o", name, f"{name}.c"], cwd=folder, check=True)
+        return f"exec:{shlex.quote(str(folder / name))}"
+
+    return make
+
+
+def test_the_example_in_c_matches(example):
+    done = mor_ref(example("e4m3"), "--suite", "encode", "--suite", "decode")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(
+        r"^encode: match, [\d,]+ entries of 1 of \d+ cases$", done.stdout, re.MULTILINE
+    )
+    assert "decode: not run, the candidate has no answer" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rest == half && (k & 1)", "rest == half"),  # ties away from zero
+        ("return 0x7F;", "return (x >> 24 & 0x80) | 0x7F;"),  # a NaN keeps its sign
+        ("< 5 ? 20", "< 4 ? 20"),  # half of the smallest subnormal number
+    ],
+)
+def test_the_example_in_c_with_a_mistake_is_a_mismatch(example, old, new):
+    done = mor_ref(example("wrong", old, new), "--suite", "encode")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "case e4m3.f32.rne.satfinite.canonical, field code: " in done.stdout
+    assert "ENC-003" in done.stdout
+
+
+def test_arguments_are_split_as_a_shell_does():
+    text = answering('echo out code $#; for a; do echo "$a"; done; echo done')
+    assert asked(f"{text} sh 1a '2b' \\3")["code"].tolist() == [0x1A, 0x2B, 3]
+    assert "has 3 numbers; give 2 for its shape 2" in failure(f"{text} sh 1a '2b 3'")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("./no-such-program", "it cannot be started (No such file or directory); give a program"),
+        ("/", "it cannot be started (Permission denied)"),
+        (shell("exit 3"), "it ended with status 3 before its answer was whole (nothing was rec"),
+        (shell("kill -SEGV $$"), "it was ended by signal 11 (Segmentation fault) before its"),
+        (
+            shell("printf 'out code 2\\n1'; sleep 0.2"),
+            "ended with status 0 before its answer was whole (12 bytes were received, at last 'ou",
+        ),
+        (shell("exec >&-; sleep 60"), "closed its standard output before its answer"),
+        (answering("echo hello; echo done"), "the answer has 'hello' where a field begins; give"),
+        (answering("printf '\\377\\000\\ndone\\n'"), "the answer has '\\xff\\x00' where a field"),
+        (answering("echo out code 2 1; echo done"), "field code has 1 numbers; give 2 for its sh"),
+        (answering("echo out code 1 1 2; echo done"), "field code has 2 numbers; give 1 for its"),
+        (answering("echo out kode 1 1; echo done"), "field kode is not known; take one of code"),
+        (answering("echo out x 1 1; echo done"), "field x is not known; take one of code"),
+        (
+            answering("echo out code 1 100; echo done"),
+            "holds 100 as number 0; give at most 8 bits",
+        ),
+        ("yes", "the answer has more than 1049088 bytes ('y\\ny\\ny\\n"),
+        ("cat /dev/zero", "the answer has more than 1049088 bytes ('\\x00\\x00"),
+        ("yes skip", "where no question was open; answer each one once"),
+        (answering("printf 'skip\\nmore\\n'"), "it wrote 'more\\n' where no question was open"),
+    ],
+)
+def test_programs_that_fail(command, message):
+    """PRO-007 to PRO-009: the case, what was received, and what to do."""
+    started = time.monotonic()
+    assert message in failure(command)
+    assert time.monotonic() - started < 15
+
+
+@pytest.mark.parametrize(
+    ("text", "received"),
+    [
+        ("exec sleep 60", "nothing was received"),
+        (
+            "printf 'out code 2\\n1'; exec sleep 60",
+            "12 bytes were received, at last 'out code 2\\n1'",
+        ),
+        ("while echo 0; do sleep 0.01; done", "bytes were received, at last '0\\n0\\n0\\n"),
+    ],
+)
+def test_a_program_that_hangs_is_given_up(text, received):
+    """PRO-008: also one that reads nothing of a question that no pipe holds, or never stops."""
+    large = Case("large", SMALL.parameters, {"x": np.zeros(1 << 18, np.uint32)})
+    for case in (SMALL, large):
+        found = failure(shell(text), case, seconds=0.5)
+        assert "it gave no whole answer within 0.5 s (" in found
+        assert received in found
+        assert "flush it, or give more time with --timeout" in found
+
+
+def test_a_program_may_write_before_it_has_read(tmp_path):
+    """Neither waits for the other, though both pipes are full; PRO-006."""
+    count = 1 << 18
+    text = f"""
+import sys
+sys.stdout.write("out code {count}\\n" + "7e\\n" * {count})
+sys.stdout.flush()
+for line in sys.stdin:
+    if line == "run\\n":
+        print("done", flush=True)
+"""
+    case = Case("large", SMALL.parameters, {"x": np.zeros(count, np.uint32)})
+    found = asked(python(tmp_path, text), case)
+    assert found["code"].shape == (count,)
+    assert set(found["code"].tolist()) == {0x7E}
+
+
+def test_a_question_is_sent_to_its_end_after_an_early_answer():
+    """PRO-006: the next one would begin amid it otherwise."""
+    text = "echo skip; while read -r word rest; do case $word in case) echo skip;; esac; done"
+    late = "while read -r word rest; do case $word in case) echo skip;; esac; done"
+    large = Case("large", SMALL.parameters, {"x": np.zeros(1 << 18, np.uint32)})
+    with Program(shell(late), 20) as program:
+        assert program.answer("encode", "encode", large) is None
+        assert program.answer("encode", "encode", SMALL) is None
+    assert "where no question was open" in failure(shell(text), large)
+
+
+def test_a_program_that_died_between_two_cases():
+    reads_one = "while read -r word rest; do [ $word != run ] || { echo skip; exit 7; }; done"
+    with Program(shell(reads_one), 20) as program:
+        assert program.answer("encode", "encode", SMALL) is None
+        with pytest.raises(CandidateError, match="it ended with status 7 before its answer was wh"):
+            program.answer("encode", "encode", SMALL)
+
+
+def test_an_unknown_suite_leaves_the_names_of_fields_to_the_program():
+    found = asked(answering("echo out new 1 fff; echo done"), suite="of_others")
+    assert found["new"].tolist() == [0xFFF]
+
+
+@pytest.mark.parametrize("raised", [None, ValueError, KeyboardInterrupt])
+def test_nothing_of_a_program_is_left(tmp_path, monkeypatch, raised):
+    """PRO-009: nor of what it started, when it has to be killed."""
+    monkeypatch.setattr("mor_ref.verify.program._PATIENCE", 0.3)
+    pids = tmp_path / "pids"
+    stays = f"trap '' HUP TERM INT; sleep 60 & echo $$ $! >{pids}; echo skip; wait; wait"
+    with contextlib.suppress(raised or ()), Program(answering(stays), 20) as program:
+        program.answer("encode", "encode", SMALL)
+        own, child = map(int, pids.read_text().split())
+        assert is_running(own)
+        assert is_running(child)
+        if raised:
+            raise raised
+    with pytest.raises(ProcessLookupError):
+        os.kill(own, 0)  # not even as a zombie
+    assert eventually(lambda: not is_running(child))
+
+
+def test_a_program_has_time_to_end(tmp_path):
+    """PRO-009: its input ends first, and it is killed only if it stays."""
+    with Program(
+        shell(f"read -r a; echo skip; cat >/dev/null; sleep 0.2; echo >{tmp_path}/end"), 20
+    ) as program:
+        program.answer("encode", "encode", Case("a", {}, {}))
+    assert (tmp_path / "end").exists()
+
+
+def test_an_interrupted_run_leaves_no_program(tmp_path):
+    text = f"sleep 60 & echo $$ $! >{tmp_path}/new; mv {tmp_path}/new {tmp_path}/pids; wait"
+    command = [sys.executable, "-c", MAIN, "verify", f"exec:{shell(text)}"]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert eventually((tmp_path / "pids").exists)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert "Traceback" not in errors
+    for pid in map(int, (tmp_path / "pids").read_text().split()):
+        assert eventually(lambda pid=pid: not is_running(pid))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["exec:"], 2, "candidate is 'exec:' without a program; give one, as exec:./program"),
+        (["exec:'a"], 2, "(No closing quotation); close the quotation"),
+        (["exec:cat", "--timeout", "0"], 2, "timeout is 0.0; give a number of seconds above 0"),
+        (["exec:cat", "--timeout", "nan"], 2, "timeout is nan; give a number of seconds above 0"),
+        (["exec:cat", "--timeout", "inf"], 2, "timeout is inf; give a number of seconds above 0"),
+        (["exec:sleep 60", "--timeout", "0.2"], 3, "it gave no whole answer within 0.2 s"),
+        (["exec:./nowhere"], 3, "exec:./nowhere, case 'e4m3' of decode: it cannot be started"),
+        (["exec:sh -c 'echo oh >&2'"], 3, "oh"),  # its own words are seen
+    ],
+)
+def test_exit_status(arguments, status, message):
+    done = mor_ref(*arguments, "--suite", "decode")
+    assert done.returncode == status, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_program_is_named_as_a_candidate():
+    candidate = candidate_named("exec:./program -x", 3)
+    assert isinstance(candidate, Program)
+    assert candidate.name == "exec:./program -x"
+    assert candidate_named("exec:true").name == "exec:true"
