@@ -146,6 +146,13 @@ def test_a_folder_of_results(tmp_path):
     (tmp_path / "mx.safetensors").write_bytes(b"nothing")
     with pytest.raises(CandidateError, match=r"mx\.safetensors is no safetensors file"):
         verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["mx"])
+    header = b'{"a/code": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}'
+    small_floats = len(header).to_bytes(8, "little") + header + b"\x38"
+    (tmp_path / "mx.safetensors").write_bytes(small_floats)
+    with pytest.raises(
+        CandidateError, match=r"no safetensors file of unsigned integers \(.*; save"
+    ):
+        verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["mx"])
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,11 @@ class Folder:
             return {}
         try:
             return load_file(path)
-        except (SafetensorError, OSError, ValueError, KeyError) as error:
-            raise CandidateError(f"{path} is no safetensors file ({error})") from error
+        # An attribute is missing where NumPy has no such dtype: small floats are kept as they are.
+        except (SafetensorError, OSError, ValueError, KeyError, AttributeError) as error:
+            raise CandidateError(
+                f"{path} is no safetensors file of unsigned integers ({error}); save bit patterns"
+            ) from error
 
 
 @contextmanager

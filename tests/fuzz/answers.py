@@ -1,0 +1,49 @@
+"""Fuzzes the answers of programs: any bytes are an answer, or are refused."""
+
+from fuzz.harness import run
+
+SEEDS = [
+    b"skip\n",
+    b"out code 3\n2a fe 7f\ndone\n",
+    b"out y 2x1\n3f800000 0\nout code 0x2\ndone\n",
+    b"out sum 1 ffffffffffffffff\r\n\tdone\n",
+]
+WIDTHS = {"code": 8, "y": 32, "sum": 64, "e4m3.sum": 64}
+
+
+def one_input(data):
+    from mor_ref.verify.candidates import CandidateError
+    from mor_ref.verify.protocol import Received
+
+    received = Received(4096)
+    try:
+        for start in range(0, len(data), 7):
+            received.add(data[start : start + 7])
+    except CandidateError:
+        assert len(data) > 4096
+    whole = Received(1 << 30)
+    whole.add(data)
+    assert whole.end == received.end or len(data) > 4096
+    for text in (data, data[: whole.end], data + b" done"):
+        for widths in (WIDTHS, None):
+            check(text, widths)
+
+
+def check(text, widths):
+    from mor_ref.verify.candidates import CandidateError
+    from mor_ref.verify.protocol import parse_answer
+
+    sentence, found = "", None
+    try:
+        found = parse_answer(text, widths)
+    except CandidateError as error:
+        sentence = str(error)
+    assert "\n" not in sentence
+    assert len(sentence) < 600
+    for name, array in (found or {}).items():
+        assert 2 * array.size <= len(text)
+        assert widths is None or not array.size or int(array.max()) >> widths[name] == 0
+
+
+if __name__ == "__main__":
+    run(one_input, "mor_ref.verify.protocol")

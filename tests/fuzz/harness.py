@@ -1,0 +1,62 @@
+"""What the fuzz targets share: how they are run, and how bytes become JSON that is nearly right."""
+
+import copy
+import importlib
+import json
+import sys
+
+VALUES = [None, True, 0, 1, -1, 2**64, 0.5, "", "a", "u8", "x/y", "..", [], [1], {}, {"a": 1}]
+DTYPES = [
+    "U8",
+    "U16",
+    "U32",
+    "U64",
+    "I8",
+    "F16",
+    "F32",
+    "F64",
+    "BF16",
+    "BOOL",
+    "F8_E4M3",
+    "F4",
+    "C64",
+]
+
+
+def run(one_input, *modules):
+    """Fuzz a target, guided by what it reaches in these modules; arguments are libFuzzer's."""
+    import atheris
+
+    with atheris.instrument_imports(include=["mor_ref"]):
+        for name in modules:
+            importlib.import_module(name)
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()
+
+
+def changed(right, data):
+    """A copy of a JSON value with a few places changed, as the bytes say."""
+    found = {"": copy.deepcopy(right)}
+    choices = iter(data)
+    for _ in range(1 + next(choices, 0) % 3):
+        parent, key = _place(found, choices)
+        what = next(choices, 0)
+        if what % 4 == 0 and key != "":
+            del parent[key]
+        elif what % 4 == 1 and isinstance(parent, dict) and key != "":
+            parent[json.dumps(VALUES[next(choices, 0) % len(VALUES)])] = parent.pop(key)
+        else:
+            parent[key] = copy.deepcopy((VALUES + DTYPES)[next(choices, 0) % 29])
+    return found[""]
+
+
+def _place(value, choices):
+    """Some container inside of a value, and one of its keys."""
+    parent, key = value, ""
+    while isinstance(parent[key], dict | list) and parent[key]:
+        inside = parent[key]
+        keys = list(inside) if isinstance(inside, dict) else range(len(inside))
+        parent, key = inside, keys[next(choices, 0) % len(keys)]
+        if next(choices, 0) % 3 == 0:
+            break
+    return parent, key
