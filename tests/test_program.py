@@ -459,6 +459,29 @@ def test_a_program_that_died_between_two_cases():
             program.answer("encode", "encode", SMALL)
 
 
+def test_an_answer_without_a_question_is_not_taken_for_the_next(tmp_path):
+    """PRO-008."""
+    twice = f"echo skip; sleep 0.1; echo skip; : >{tmp_path}/wrote"
+    with Program(answering(twice), 20) as program:
+        assert program.answer("encode", "encode", SMALL) is None
+        assert eventually((tmp_path / "wrote").exists)
+        with pytest.raises(CandidateError, match=r"it wrote 'skip\\n' where no question was open"):
+            program.answer("encode", "encode", SMALL)
+
+
+def test_an_error_ends_a_program_at_once(tmp_path):
+    """PRO-009: also where nobody closes it; asked again, it is started again."""
+    program = Program(answering(f"echo $$ >>{tmp_path}/pids; echo hello; echo done"), 20)
+    for _ in range(2):
+        with pytest.raises(CandidateError, match="the answer has 'hello'"):
+            program.answer("encode", "encode", SMALL)
+    pids = list(map(int, (tmp_path / "pids").read_text().split()))
+    assert len(set(pids)) == 2
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
 def test_an_unknown_suite_leaves_the_names_of_fields_to_the_program():
     found = asked(answering("echo out new 1 fff; echo done"), suite="of_others")
     assert found["new"].tolist() == [0xFFF]
@@ -489,6 +512,28 @@ def test_a_program_has_time_to_end(tmp_path):
     ) as program:
         program.answer("encode", "encode", Case("a", {}, {}))
     assert (tmp_path / "end").exists()
+
+
+def test_an_interrupt_amid_the_start_leaves_no_program(monkeypatch):
+    """It comes where the program runs already, and nobody has it yet."""
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            started.append(self.pid)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), Program("sleep 60", 20) as program:
+            program.answer("encode", "encode", SMALL)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    with pytest.raises(ProcessLookupError):
+        os.kill(started[0], 0)
 
 
 def test_an_interrupted_run_leaves_no_program(tmp_path):

@@ -6,8 +6,9 @@ import selectors
 import shlex
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Self
 
@@ -54,7 +55,8 @@ class Program:
         try:
             question = question_text(suite, operation, case)
             if self._process is None:
-                self._process = _Process(self._words)
+                with _interrupts_later():
+                    self._process = _Process(self._words)
                 question = GREETING + question
             else:
                 self._process.expect_silence()
@@ -103,6 +105,26 @@ def _widths(suite: str, case: Case) -> Mapping[str, int] | None:
         name: formats[fmt].bits if fmt in formats else _INTEGER_BITS.get(fmt, 64)
         for name, fmt in meant.items()
     }
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """No interrupt comes between a program's start and our knowing it, or nobody would end it."""
+    usual = signal.getsignal(signal.SIGINT)
+    if (
+        usual is not signal.default_int_handler
+        or threading.current_thread() is not threading.main_thread()
+    ):
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if came:
+        raise KeyboardInterrupt
 
 
 class _Process:
