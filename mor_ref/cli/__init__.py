@@ -169,6 +169,47 @@ def verify_candidate(
     raise typer.Exit(command.run(candidate, suite or [], vectors, report, timeout))
 
 
+StreamArgument = Annotated[
+    str,
+    typer.Argument(metavar="SUITE[/CASE]", help="Such as encode/e4m3.f32.rne.satfinite.canonical."),
+]
+LinesOption = Annotated[str, typer.Option("--format", help="Of the lines: testfloat.")]
+
+
+@app.command("gen")
+def generate_cases(
+    suite: StreamArgument,
+    lines: LinesOption = "testfloat",
+    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+    count: Annotated[int | None, typer.Option(help="How many; default: without end.")] = None,
+) -> None:
+    """Write test cases, a line each: the kept ones of a suite, and then random ones.
+
+    A device appends its results to each line, for mor-ref ver.
+    """
+    from mor_ref.cli import stream
+
+    raise typer.Exit(stream.run_gen(suite, lines, seed, count))
+
+
+@app.command("ver")
+def verify_lines(
+    suite: StreamArgument,
+    lines: LinesOption = "testfloat",
+    errors: Annotated[int, typer.Option(help="Stop after so many mismatches.")] = 20,
+    count: Annotated[
+        int | None, typer.Option(help="Check so many lines, not fewer; default: all.")
+    ] = None,
+) -> None:
+    """Check lines of inputs and results, such as mor-ref gen and a device make.
+
+    Exits with 0 if all match, 1 if not, 2 for a wrong call or a line that is not understood.
+    """
+    from mor_ref.cli import stream
+
+    raise typer.Exit(stream.run_ver(suite, lines, errors, count))
+
+
 _golden = typer.Typer(help="List, make and check suites of golden vectors.", no_args_is_help=True)
 app.add_typer(_golden, name="golden")
 

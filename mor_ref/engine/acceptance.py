@@ -27,7 +27,7 @@ Errors = NDArray[np.uint64]  # sum, nonzero and nonfinite along the last axis
 Accepted = NDArray[np.bool_]
 
 
-def is_below(errors: Errors, limit: int) -> Accepted:
+def is_below(errors: Errors, limit: int | NDArray[np.uint64]) -> Accepted:
     """MOR-002: sum < T * nonzero, or nothing counts; both sides fit 64 bits (ERR-005)."""
     total, nonzero = errors[..., 0], errors[..., 1]
     accepted: Accepted = (total < _W(limit) * nonzero) | (nonzero == 0)

@@ -30,7 +30,20 @@ def random_words(count: int, seed: int, stream: int) -> NDArray[np.uint64]:
     z = (i + 1 + 2^32 * stream + 2^48 * seed) * 0x9E3779B97F4A7C15, then xor-shifts and products.
     """
     start = 1 + (stream << 32) + (seed << 48)
-    z = np.arange(start, start + count, dtype=np.uint64) * np.uint64(_GOLDEN)
+    return _split_mix(np.arange(start, start + count, dtype=np.uint64))
+
+
+def endless_words(first: int, count: int, seed: int, stream: int) -> NDArray[np.uint64]:
+    """The words from number `first` on of a sequence that has 2^64 of them.
+
+    Word i is SplitMix64 of the counter k + i, where k is word 0 of `random_words`.
+    """
+    numbers = np.arange(first, first + count, dtype=np.uint64)
+    return _split_mix(random_words(1, seed, stream) + numbers)
+
+
+def _split_mix(counter: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = counter * np.uint64(_GOLDEN)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

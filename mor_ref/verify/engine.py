@@ -121,10 +121,7 @@ def decide(parameters: Parameters, arrays: Arrays) -> Found:
         extremes = Extremes(arrays["amax"], arrays["amin"])
         accepted = fits_range(own, extremes, formats[parameters["format"]])
     else:
-        limits = arrays["limit"]
-        accepted = np.zeros(limits.shape, np.bool_)
-        for limit in np.unique(limits):
-            accepted[limits == limit] = is_below(own[limits == limit], int(limit))
+        accepted = is_below(own, arrays["limit"].astype(np.uint64))
     return {"accepted": (accepted & (arrays["nonfinite"] == 0)).astype(np.uint8)}
 
 

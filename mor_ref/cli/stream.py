@@ -1,0 +1,70 @@
+"""`mor-ref gen` and `mor-ref ver`: test cases as lines of text, in the manner of TestFloat."""
+
+import os
+
+from mor_ref.arguments import known_name, whole_number
+from mor_ref.golden.stream import inputs_of, stream_named
+from mor_ref.verify.stream import checked
+
+FORMATS = ("testfloat",)
+_MOST = 1 << 62
+_PIECE = 1 << 20  # bytes: more than a pipe holds
+_INTERRUPTED = 130  # as shells have it
+
+
+def run_gen(name: str, form: str, seed: int, count: int | None) -> int:
+    """Write the inputs of a stream; a reader that has seen enough is no mistake."""
+    known_name("format", form, FORMATS)
+    whole_number("seed", seed, 0, 0xFFFF)
+    if count is not None:
+        whole_number("count", count, 1, _MOST)
+    stream = stream_named(name)
+    try:
+        for arrays in inputs_of(stream, seed, count):
+            _write(stream.question.written(arrays))
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return 0
+
+
+def _write(content: bytes) -> None:
+    """Write to the standard output and keep nothing back, which a closed pipe would spoil later."""
+    left = memoryview(content)
+    while left:
+        left = left[os.write(1, left) :]
+
+
+def run_ver(name: str, form: str, errors: int, count: int | None) -> int:
+    """Print each mismatch and then the counts; the exit status is 1 if there is a mismatch."""
+    known_name("format", form, FORMATS)
+    whole_number("errors", errors, 1, _MOST)
+    if count is not None:
+        whole_number("count", count, 1, _MOST)
+    stream = stream_named(name)
+    lines = found = 0
+    was_interrupted = False
+    try:
+        for part in checked(stream, lambda: os.read(0, _PIECE), count):
+            places = part.wrong[: errors - found].tolist()
+            found += len(places)
+            lines += places[-1] + 1 if found == errors else part.count
+            for place in places:
+                _say(part.describe(place))
+            if found == errors:
+                break
+    except KeyboardInterrupt:
+        was_interrupted = True
+    verdict = "mismatch" if found else "match" if lines else "not run"
+    counts = f"{lines:,} lines, {found:,} of them wrong"
+    _say(f"{stream.name}: {verdict}, {counts}{', stopped here' if found == errors else ''}")
+    return 1 if found else _INTERRUPTED if was_interrupted else 0
+
+
+def _say(line: str) -> None:
+    """Print a line; if nobody reads any more, the exit status says it all the same."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
