@@ -487,6 +487,14 @@ def test_it_stops_after_so_many_errors():
     assert few.endswith(" 3 of them wrong, stopped here\n")
 
 
+def test_nothing_is_read_after_the_last_error_that_is_told(monkeypatch, capsys):
+    pieces = iter([b"3f800000 38\n3f800000 39\n3f800000 40\n", b"foo\n"])
+    monkeypatch.setattr(command.os, "read", lambda *_: next(pieces))
+    assert command.run_ver(E4M3, "testfloat", 1, None) == 1
+    assert capsys.readouterr().out.endswith("mismatch, 2 lines, 1 of them wrong, stopped here\n")
+    assert next(pieces) == b"foo\n"
+
+
 # ---------------------------------------------------------------------- lines
 
 
@@ -652,6 +660,18 @@ def test_a_reader_that_has_seen_enough():
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(60) == 0
+
+
+def test_a_pipe_that_takes_a_few_bytes_at_once(monkeypatch):
+    written = bytearray()
+
+    def write(_, content):
+        written.extend(content[:5])
+        return min(5, len(content))
+
+    monkeypatch.setattr(command.os, "write", write)
+    assert command.run_gen(E4M3, "testfloat", 0, 3) == 0
+    assert written == b"00000000\n00000001\n00800000\n"
 
 
 def test_a_report_that_nobody_reads():
