@@ -1,5 +1,7 @@
 """How far apart two codes are, and how bits are shown to people."""
 
+import struct
+
 from mor_ref.catalogue import formats
 from mor_ref.format import Format
 
@@ -15,6 +17,9 @@ def code_shown(code: int, fmt: Format) -> str:
 
 def shown(bits: int, fmt: str) -> str:
     """Bits in hexadecimal, and the number that they are of if it is of a format."""
+    if fmt == "f64":
+        (number,) = struct.unpack("<d", struct.pack("<Q", bits))
+        return f"0x{bits:016X} ({number:.17g})"
     return str(bits) if fmt in _INTEGERS else code_shown(bits, formats[fmt])
 
 

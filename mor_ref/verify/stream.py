@@ -6,13 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.catalogue import formats
-from mor_ref.golden.bits import numbers_of
 from mor_ref.golden.lines import NEWLINE, Column
 from mor_ref.golden.stream import Stream
 from mor_ref.golden.suite import Arrays
-from mor_ref.verify.assertion import distance
-from mor_ref.verify.compare import shown
+from mor_ref.verify.distance import distance, shown
 from mor_ref.verify.engine import OPERATIONS
 
 _MOST_SHOWN = 60  # characters of a line that is not understood
@@ -39,8 +36,8 @@ class Checked:
         """One line about a wrong one: its number, its inputs, and each result that differs."""
         inputs = ", ".join(_named(c, self.given[c.name][place]) for c in self.stream.inputs)
         results = [
-            f"{c.name} is {_shown(c, found)}, but {_shown(c, right)} is expected"
-            f"{_distance(c, found, right)}"
+            f"{c.name} is {shown(found, c.format)}, but {shown(right, c.format)} is expected"
+            f"{_apart(found, right, c.format)}"
             for c in self.stream.results
             for found, right in [
                 (int(self.given[c.name][place]), int(self.expected[c.name][place]))
@@ -116,24 +113,9 @@ def _not_understood(stream: Stream, number: int, lines: bytes) -> str:
 
 
 def _named(column: Column, bits: int) -> str:
-    return f"{column.name} {_shown(column, int(bits))}"
+    return f"{column.name} {shown(int(bits), column.format)}"
 
 
-def _is_code(column: Column, bits: int) -> bool:
-    return column.format in formats and bits < formats[column.format].code_count
-
-
-def _shown(column: Column, bits: int) -> str:
-    """Bits, and the number that they are of, if they are of one."""
-    if column.format == "f64":
-        (number,) = numbers_of(np.array([bits], np.uint64), "f64")
-        return f"0x{bits:016X} ({number:.17g})"
-    if column.format in formats and not _is_code(column, bits):
-        return f"0x{bits:0{column.digits}X} (no code of {column.format})"
-    return shown(bits, column.format)
-
-
-def _distance(column: Column, found: int, right: int) -> str:
-    if not _is_code(column, found):
-        return ""
-    return distance(found, right, formats[column.format])
+def _apart(found: int, right: int, fmt: str) -> str:
+    apart = distance(found, right, fmt)
+    return f", {apart}" if apart else ""
