@@ -15,7 +15,7 @@ from mor_ref.golden.views import seen, split
 from mor_ref.verify.evidence import Evidence
 
 Together = tuple[Deviation, ...]
-_WRONG_ROWS, _RIGHT_ROWS = 64, 32
+_WRONG, _RIGHT = 64, 32  # elements of the rows of a case that are looked at first
 _SMALL, _VARIED = 200, 16  # elements, and cases
 _LEADERS, _TELLING = 4, 4  # deviations to pair with others, and cases that they leave unexplained
 _ENOUGH = 800  # elements by which the share of mismatches that is explained is judged
@@ -175,9 +175,10 @@ def _some_rows(exhibit: _Exhibit) -> _Exhibit:
     wrong = np.zeros(len(next(iter(exhibit.question.arrays.values()))), np.bool_)
     for a, b in exhibit.pairs.values():
         wrong |= (a != b).reshape(len(wrong), -1).any(axis=1)
+    width = exhibit.size // len(wrong)
     chosen = [
-        _spread(np.flatnonzero(wrong), _WRONG_ROWS),
-        _spread(np.flatnonzero(~wrong), _RIGHT_ROWS),
+        _spread(np.flatnonzero(wrong), max(_WRONG // width, 2)),
+        _spread(np.flatnonzero(~wrong), max(_RIGHT // width, 1)),
     ]
     return exhibit.rows(np.sort(np.concatenate(chosen)))
 
@@ -261,7 +262,8 @@ def _fields(those: Together, exhibit: _Exhibit) -> Iterator[tuple[NDArray[np.int
         field, views = split(name)
         if field in found:
             ours = seen(found[field], views, exhibit.question.parameters)
-            yield expected, given, ours.reshape(expected.shape)
+            is_alike = ours.size == expected.size
+            yield expected, given, ours.reshape(expected.shape) if is_alike else ~given
 
 
 def _score(those: Together, exhibit: _Exhibit) -> _Score:
