@@ -118,3 +118,40 @@ def test_the_command(tmp_path, kind):
     )
     assert wrong.returncode == 2
     assert "to is 'xml', which is not known; take one of jsonl, testfloat" in wrong.stderr
+
+
+def test_blocks_are_rows(tmp_path):
+    folder = exported(tmp_path, "testfloat", "mx_blocks")
+    case = golden.load("mx_blocks")[0]
+    lines = [
+        line
+        for line in (folder / "mx_blocks" / f"{case.name}.txt").read_text().splitlines()
+        if not line.startswith("#")
+    ]
+    wanted = [
+        [f"{v:0{2 * a.itemsize}x}" for a in case.arrays.values() for v in np.ravel(a[k]).tolist()]
+        for k in range(len(lines))
+    ]
+    assert [line.split(" ") for line in lines] == wanted
+    folder = exported(tmp_path, "readmemh", "mx_blocks")
+    words = (folder / "mx_blocks" / f"{case.name}.mem").read_text().splitlines()[-len(lines) :]
+    assert words == ["".join(row) for row in wanted]
+    struct = (folder / "mx_blocks" / f"{case.name}.svh").read_text()
+    assert "logic [1023:0] x;" in struct
+    assert ": 32 of 32 bits, the first in the upper ones" in struct
+    assert f"localparam int e4m3_floor_count = {len(lines)};" in struct
+
+
+def test_views_are_written_as_well(tmp_path):
+    name = "block_scale@replicated@swizzled_128x4"
+    export(kept_files(), "npz", tmp_path, ["nvfp4_te", "decisions"], [name])
+    case = golden.load("nvfp4_te")[0]
+    with np.load(tmp_path / "nvfp4_te.npz") as arrays:
+        about = json.loads(str(arrays["about"]))[case.name][1]
+        assert arrays[f"{case.name}/{name}"].size % 512 == 0
+        assert arrays[f"{case.name}/{name}"][0] == case.arrays["block_scale"][0, 0]
+    assert any(line.startswith(f"{name} (expected, e4m3, shape 512): ") for line in about)
+    export(kept_files(), "c", tmp_path, ["nvfp4_te"], [name])
+    assert "block_scale_replicated_swizzled_128x4[512]" in (tmp_path / "nvfp4_te.h").read_text()
+    with pytest.raises(ValueError, match="view is 'xs@packed', which these suites do not have"):
+        export(kept_files(), "npz", tmp_path, ["nvfp4_te"], ["xs@packed"])

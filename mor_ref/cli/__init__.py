@@ -266,11 +266,18 @@ def export_suites(
     suite: Annotated[
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")
     ] = None,
+    view: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD@VIEW",
+            help="Also a field in a kernel's layout, as block_scale@swizzled_128x4; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Write suites for other languages and tools; what every column means is written with them."""
     from mor_ref.cli import golden as command
 
-    command.run_export(folder, to, out, suite or [])
+    command.run_export(folder, to, out, suite or [], view or [])
 
 
 def main() -> None:

@@ -62,9 +62,9 @@ def run_make(names: list[str], out: str, size: int, seed: int) -> None:
     print(f"{len(suites)} suites are in {out}")
 
 
-def run_export(folder: str | None, kind: str, out: str, names: list[str]) -> None:
+def run_export(folder: str | None, kind: str, out: str, names: list[str], views: list[str]) -> None:
     """Write suites in another form."""
-    count = export(Path(folder) if folder else kept_files(), kind, Path(out), names)
+    count = export(Path(folder) if folder else kept_files(), kind, Path(out), names, views)
     print(f"{count} files are in {out}")
 
 

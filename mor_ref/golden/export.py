@@ -6,7 +6,7 @@ Every export says what its columns mean. Numbers are bit patterns, in text as he
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ import numpy as np
 
 from mor_ref.arguments import known_name
 from mor_ref.golden.container import read_manifest, read_suite, write_whole
+from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.suite import Case, chosen
+from mor_ref.golden.views import SEPARATOR, VIEWS, seen, split
 
 Entry = Mapping[str, Any]
 Files = Iterator[tuple[str, bytes]]
@@ -27,22 +29,36 @@ def _hexadecimal(array: np.ndarray[Any, Any]) -> list[str]:
 
 def _meanings(entry: Entry, case: Case) -> list[str]:
     """A line for each field that the case has."""
-    there = [field for field in entry["fields"] if field["name"] in case.arrays]
-    return [
-        f"{f['name']} ({f['role']}, {case.parameters.get(f['format'], f['format'])}, "
-        f"shape {'x'.join(map(str, case.arrays[f['name']].shape))}): {f['meaning']}"
-        for f in there
-    ]
+    fields = {field["name"]: field for field in entry["fields"]}
+    lines = []
+    for name, array in case.arrays.items():
+        base, *views = name.split(SEPARATOR)
+        field = fields[name] if name in fields else fields[base]
+        layout = "".join(f"; {view}: {VIEWS[view].meaning}" for view in views)
+        lines.append(
+            f"{name} ({field['role']}, {case.parameters.get(field['format'], field['format'])}, "
+            f"shape {'x'.join(map(str, array.shape))}): {field['meaning']}{layout}"
+        )
+    return lines
 
 
 def _about(entry: Entry, case: Case) -> list[str]:
     return [json.dumps(case.parameters), *_meanings(entry, case)]
 
 
-def _is_of_columns(case: Case) -> bool:
-    """Whether all fields are columns with an entry for each element, and not tensors."""
-    shapes = {array.shape for array in case.arrays.values()}
-    return len(shapes) == 1 and len(next(iter(shapes))) == 1
+def _is_of_rows(entry: Entry) -> bool:
+    """Whether rows of the fields stand for themselves: single numbers or blocks, not tensors."""
+    operation = OPERATIONS.get(entry["operation"])
+    return operation is not None and operation.by_row
+
+
+def _rows(case: Case, *, between: str) -> list[str]:
+    """A line for each row: all fields in turn, each with all of its entries, in hexadecimal."""
+    columns = []
+    for array in case.arrays.values():
+        wide = array.reshape(len(array), -1)
+        columns.append([between.join(_hexadecimal(row)) for row in wide])
+    return [between.join(row) for row in zip(*columns, strict=True)]
 
 
 def to_jsonl(name: str, entry: Entry, cases: list[Case]) -> Files:
@@ -64,26 +80,18 @@ def to_jsonl(name: str, entry: Entry, cases: list[Case]) -> Files:
 
 
 def to_testfloat(name: str, entry: Entry, cases: list[Case]) -> Files:
-    """A file for each case of columns, and a line for each element: the fields in hexadecimal."""
-    for case in cases:
-        if _is_of_columns(case):
-            columns = [_hexadecimal(array) for array in case.arrays.values()]
-            rows = [" ".join(row) for row in zip(*columns, strict=True)]
-            heading = [
-                f"# {line}" for line in (json.dumps(case.parameters), *_meanings(entry, case))
-            ]
-            yield f"{name}/{case.name}.txt", ("\n".join([*heading, *rows]) + "\n").encode("ascii")
+    """A file for each case of rows, and a line for each row: the fields in hexadecimal."""
+    for case in cases if _is_of_rows(entry) else ():
+        heading = [f"# {line}" for line in _about(entry, case)]
+        lines = [*heading, *_rows(case, between=" ")]
+        yield f"{name}/{case.name}.txt", ("\n".join(lines) + "\n").encode("ascii")
 
 
 def to_readmemh(name: str, entry: Entry, cases: list[Case]) -> Files:
-    """A memory file for each case of columns, a word of all fields a line, and a packed struct."""
-    for case in cases:
-        if not _is_of_columns(case):
-            continue
-        columns = [_hexadecimal(array) for array in case.arrays.values()]
-        words = ["".join(row) for row in zip(*columns, strict=True)]
+    """A memory file for each case of rows, a word of all fields a line, and a packed struct."""
+    for case in cases if _is_of_rows(entry) else ():
         heading = [f"// {line}" for line in _about(entry, case)]
-        memory = "\n".join([*heading, *words]) + "\n"
+        memory = "\n".join([*heading, *_rows(case, between="")]) + "\n"
         yield f"{name}/{case.name}.mem", memory.encode("ascii")
         yield f"{name}/{case.name}.svh", _struct(case, heading).encode("ascii")
 
@@ -91,13 +99,16 @@ def to_readmemh(name: str, entry: Entry, cases: list[Case]) -> Files:
 def _struct(case: Case, heading: list[str]) -> str:
     kind = _identifier(case.name)
     fields = []
-    top = 8 * sum(array.itemsize for array in case.arrays.values()) - 1
-    for field, array in case.arrays.items():
-        bits = 8 * array.itemsize
+    sizes = {field: _bits_of_a_row(array) for field, array in case.arrays.items()}
+    top = sum(sizes.values()) - 1
+    for field, bits in sizes.items():
         place = f"// bits {top}:{top - bits + 1} of a word"
+        each = 8 * case.arrays[field].itemsize
+        if bits > each:
+            place += f": {bits // each} of {each} bits, the first in the upper ones"
         fields.append(f"  logic [{bits - 1}:0] {_identifier(field)};  {place}")
         top -= bits
-    size = next(iter(case.arrays.values())).size
+    size = len(next(iter(case.arrays.values())))
     return "\n".join(
         [
             *heading,
@@ -108,6 +119,11 @@ def _struct(case: Case, heading: list[str]) -> str:
             "",
         ]
     )
+
+
+def _bits_of_a_row(array: np.ndarray[Any, Any]) -> int:
+    entries = array[0].size if array.ndim > 1 else 1
+    return int(8 * array.itemsize * entries)
 
 
 def to_c(name: str, entry: Entry, cases: list[Case]) -> Files:
@@ -157,14 +173,48 @@ EXPORTS: dict[str, Callable[[str, Entry, list[Case]], Files]] = {
 }
 
 
-def export(folder: Path, kind: str, out: Path, names: list[str]) -> int:
-    """Write suites of a folder in another form; how many files were written."""
+def export(folder: Path, kind: str, out: Path, names: list[str], views: Sequence[str] = ()) -> int:
+    """Write suites of a folder in another form; how many files were written.
+
+    `views` are fields in other layouts (FIELD@VIEW) to be written as well, where a suite has them.
+    """
     write = EXPORTS[known_name("to", kind, EXPORTS)]
     there = read_manifest(folder)["suites"]
+    suites = chosen(there, names)
+    _check_views(views, [there[name] for name in suites])
     count = 0
-    for name in chosen(there, names):
-        cases = read_suite(folder, name, there[name])
+    for name in suites:
+        cases = [
+            _with_views(case, views, there[name]) for case in read_suite(folder, name, there[name])
+        ]
         for path, content in write(name, there[name], cases):
             write_whole(out / path, content)
             count += 1
     return count
+
+
+def _check_views(views: Sequence[str], entries: list[Entry]) -> None:
+    """Refuse a view that none of the suites has."""
+    known = sorted({view for entry in entries for view in _views_of(entry)})
+    for name in views:
+        field, *others = name.split(SEPARATOR)
+        if not others or any(f"{field}{SEPARATOR}{other}" not in known for other in others):
+            raise ValueError(
+                f"view is {name!r}, which these suites do not have; they have "
+                f"{', '.join(known) or 'none'}"
+            )
+
+
+def _views_of(entry: Entry) -> list[str]:
+    return [f"{f['name']}{SEPARATOR}{view}" for f in entry["fields"] for view in f["views"]]
+
+
+def _with_views(case: Case, views: Sequence[str], entry: Entry) -> Case:
+    """A case with its fields in these layouts as well, of those that its suite has."""
+    known = _views_of(entry)
+    arrays = dict(case.arrays)
+    for name in views:
+        field, chain = split(name)
+        if field in arrays and all(f"{field}{SEPARATOR}{view}" in known for view in chain):
+            arrays[name] = seen(arrays[field], chain, case.parameters)
+    return Case(case.name, case.parameters, arrays)
