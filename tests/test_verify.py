@@ -112,6 +112,8 @@ def test_what_cannot_be_compared_is_a_mismatch(change, message):
     found = on(change)
     assert found.verdict == "mismatch"
     assert message in str(found.results[0].differences[0])
+    assert found.diagnosis.suites == ()
+    assert "explained" not in "\n".join(report.lines(found))
 
 
 def test_an_operation_without_an_answer_is_not_run():

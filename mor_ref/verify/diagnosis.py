@@ -100,6 +100,8 @@ class _Score:
 def diagnose(found: Iterable[Evidence]) -> Diagnosis:
     """What explains the mismatches of these suites, each of which has some.
 
+    A suite is left out of which nothing could be compared that differs.
+
     What explains one suite is tried first on the next. The tensors of large suites take long: they
     are held to that alone.
     """
@@ -107,6 +109,8 @@ def diagnose(found: Iterable[Evidence]) -> Diagnosis:
     diagnoses = []
     for evidence in sorted(found, key=_cost):
         whole = _exhibits(evidence)
+        if not whole:
+            continue
         mismatches = sum(int((a != b).sum()) for e in whole for a, b in e.pairs.values())
         exhibits = _in_order(evidence, whole)
         survivors = _explaining(known, exhibits, may_search=not _is_generated(evidence))
