@@ -196,6 +196,28 @@ def test_reports(module):
     assert "give a file that ends in .json or .xml" in wrong.stderr
 
 
+def test_progress(module):
+    """Both callbacks are called, with the suites in turn; a diagnosis is on show while it lasts."""
+    asked = []
+
+    def wrong(operation, parameters, inputs):
+        found = OPERATIONS[operation](parameters, inputs)
+        return {name: array ^ array.dtype.type(1) for name, array in found.items()}
+
+    verify(
+        PythonFunction("wrong", wrong),
+        kept_files(),
+        ["scale_steps", "decisions"],
+        asked.append,
+        lambda suite, of: asked.append((suite, of)),
+    )
+    assert asked == ["scale_steps", "decisions", ("scale_steps", 2), ("decisions", 2)]
+    shown = run(module, "candidate:wrong", "--suite", "decisions").stderr
+    assert "verified decisions" in shown
+    assert "diagnosed" in shown
+    assert "diagnosed" not in run(module, "candidate:right", "--suite", "decisions").stderr
+
+
 def test_the_engine_is_a_candidate():
     found = verify(Engine(), kept_files(), ["error_steps"])
     assert found.verdict == "match"

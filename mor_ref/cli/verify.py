@@ -3,15 +3,23 @@
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
 from mor_ref.verify.candidates import CandidateError, opened
 from mor_ref.verify.files import check_report, write_report
 from mor_ref.verify.report import lines
-from mor_ref.verify.run import Verification, verify
+from mor_ref.verify.run import verify
 
+_COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
 _STATUS = {"match": 0, "mismatch": 1, "not run": 3}
 
 
@@ -25,17 +33,9 @@ def run(
     total = len(suites) or len(read_manifest(folder)["suites"])
     console = Console(stderr=True)
     try:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        with (
-            opened(name, timeout) as candidate,
-            Progress(*columns, TimeElapsedColumn(), console=console) as progress,
-        ):
-            task = progress.add_task("verifying", total=total)
-
-            def show(suite: str) -> None:
-                progress.update(task, advance=1, description=f"verified {suite}")
-
-            found: Verification = verify(candidate, folder, suites, show)
+        with opened(name, timeout) as candidate, _Shown(console, total) as shown:
+            found = verify(candidate, folder, suites, shown.verified, shown.diagnosing)
+            shown.done()
     except CandidateError as error:
         console.print(f"mor-ref: {error}", style=None, markup=False, soft_wrap=True)
         return 3
@@ -44,3 +44,29 @@ def run(
     if report is not None:
         write_report(found, Path(report))
     return _STATUS[found.verdict]
+
+
+class _Shown(Progress):
+    """How far it is: a bar for the suites that are run, and one for those that are diagnosed."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        super().__init__(*_COLUMNS, TimeElapsedColumn(), console=console)
+        self._suites = self.add_task("verifying", total=total)
+        self._diagnoses: TaskID | None = None
+
+    def verified(self, suite: str) -> None:
+        """A suite was run."""
+        self.update(self._suites, advance=1, description=f"verified {suite}")
+
+    def diagnosing(self, suite: str, of: int) -> None:
+        """What explains the mismatches of a suite is being looked for, after those before it."""
+        if self._diagnoses is None:
+            self._diagnoses = self.add_task("diagnosing", total=of)
+        else:
+            self.advance(self._diagnoses)
+        self.update(self._diagnoses, description=f"diagnosing {suite}")
+
+    def done(self) -> None:
+        """The last diagnosis is over when everything is."""
+        if self._diagnoses is not None:
+            self.update(self._diagnoses, completed=self.tasks[-1].total, description="diagnosed")

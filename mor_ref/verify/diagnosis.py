@@ -2,7 +2,7 @@
 
 import itertools
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,10 +97,13 @@ class _Score:
         )
 
 
-def diagnose(found: Iterable[Evidence]) -> Diagnosis:
+def diagnose(
+    found: Iterable[Evidence], on_suite: Callable[[str], None] = lambda _: None
+) -> Diagnosis:
     """What explains the mismatches of these suites, each of which has some.
 
-    A suite is left out of which nothing could be compared that differs.
+    `on_suite` is called with the name of each before it is looked at, as that may take a minute. A
+    suite is left out of which nothing could be compared that differs.
 
     What explains one suite is tried first on the next. The tensors of large suites take long: they
     are held to that alone.
@@ -108,6 +111,7 @@ def diagnose(found: Iterable[Evidence]) -> Diagnosis:
     known: list[Together] = []
     diagnoses = []
     for evidence in sorted(found, key=_cost):
+        on_suite(evidence.suite)
         whole = _exhibits(evidence)
         if not whole:
             continue

@@ -93,8 +93,13 @@ def verify(
     folder: Path,
     names: list[str],
     on_suite: Callable[[str], None] = lambda _: None,
+    on_diagnosis: Callable[[str, int], None] = lambda _, __: None,
 ) -> Verification:
-    """Run a candidate on the suites of a folder, all of them if none is named."""
+    """Run a candidate on the suites of a folder, all of them if none is named.
+
+    `on_suite` is called with the name of each suite that was run, and `on_diagnosis` with the name
+    of each whose mismatches are about to be diagnosed, and how many such suites there are.
+    """
     there = read_manifest(folder)["suites"]
     results, found = [], []
     for name in chosen(there, names):
@@ -102,11 +107,12 @@ def verify(
         results.append(_result(evidence, there[name]))
         found.append(evidence)
         on_suite(name)
+    wrong = [e for e, r in zip(found, results, strict=True) if r.verdict == "mismatch"]
     return Verification(
         candidate.name,
         str(folder),
         tuple(results),
-        diagnose([e for e, r in zip(found, results, strict=True) if r.verdict == "mismatch"]),
+        diagnose(wrong, lambda name: on_diagnosis(name, len(wrong))),
         conformance(found),
     )
 
