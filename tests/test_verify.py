@@ -193,7 +193,7 @@ def test_reports(module):
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
     wrong = run(module, "candidate:right", "--report", "r.pdf")
     assert wrong.returncode == 2
-    assert "give a file that ends in .json or .xml" in wrong.stderr
+    assert "give a file that ends in .json, .xml or .html" in wrong.stderr
 
 
 def test_progress(module):

@@ -154,7 +154,10 @@ def verify_candidate(
         str | None, typer.Option(metavar="DIR", help="Default: the kept suites.")
     ] = None,
     report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also write a report: .json or .xml (JUnit).")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Also write a report: .html for people, .json or .xml (JUnit)."
+        ),
     ] = None,
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long a program may take for a case.")

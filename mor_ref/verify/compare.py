@@ -1,5 +1,6 @@
 """Where what a candidate gives differs from what a suite expects, bit for bit."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -37,7 +38,8 @@ class Difference:
     `field` is what the answer calls it, and `kept` what the suite does.
 
     `problem` says why nothing could be compared, and is None where it could. `picture` counts the
-    entries that differ in each of the cells that the field is divided into.
+    entries that differ in each of the cells that the field is divided into. `input_formats` says
+    what the inputs of the entries are bits of.
     """
 
     case: str
@@ -50,6 +52,7 @@ class Difference:
     entries: tuple[Entry, ...] = ()
     picture: tuple[tuple[int, ...], ...] = ()
     problem: str | None = None
+    input_formats: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
         where = f"case {self.case}, field {self.field}"
@@ -114,6 +117,7 @@ def differences(
 ) -> Iterator[Difference]:
     """Every one of these fields of a case that differs."""
     chosen = given_as(fields, answer)
+    formats = {f.name: _meant(f.format, case.parameters) for f in fields if f.role == "input"}
     for field in fields:
         if field.name in names and field.name in case.arrays:
             name = chosen.get(field.name, field.name)
@@ -122,7 +126,7 @@ def differences(
             names_of_it = _Names(case.name, name, field.name, fmt)
             difference = _compare(names_of_it, given, expected, actual)
             if difference is not None:
-                yield difference
+                yield dataclasses.replace(difference, input_formats=formats)
 
 
 def _meant(fmt: str, parameters: Parameters) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from mor_ref.golden.container import write_whole
+from mor_ref.verify.page import as_html
 from mor_ref.verify.report import suite_lines
 from mor_ref.verify.run import Verification
 
@@ -44,13 +45,17 @@ def as_junit(verification: Verification) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-WRITERS: dict[str, Callable[[Verification], str]] = {".json": as_json, ".xml": as_junit}
+WRITERS: dict[str, Callable[[Verification], str]] = {
+    ".json": as_json,
+    ".xml": as_junit,
+    ".html": as_html,
+}
 
 
 def check_report(path: Path) -> None:
     """Refuse a report of a kind that is not written, before anything is run."""
     if path.suffix not in WRITERS:
-        raise ValueError(f"report is {str(path)!r}; give a file that ends in .json or .xml")
+        raise ValueError(f"report is {str(path)!r}; give a file that ends in .json, .xml or .html")
 
 
 def write_report(verification: Verification, path: Path) -> None:

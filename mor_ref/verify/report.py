@@ -33,16 +33,15 @@ def summary(verification: Verification) -> Iterator[str]:
 
 def explains_all(verification: Verification) -> Explanation | None:
     """An explanation that every suite with mismatches has in common."""
+    return next(iter(all_that_explain_all(verification)), None)
+
+
+def all_that_explain_all(verification: Verification) -> list[Explanation]:
+    """The explanations that every suite with mismatches has in common."""
     suites = verification.diagnosis.suites
-    if not suites:
-        return None
-    for explanation in suites[0].explanations:
-        if explanation.is_whole and all(
-            any(e.is_whole and e.deviations == explanation.deviations for e in d.explanations)
-            for d in suites
-        ):
-            return explanation
-    return None
+    whole = [[e for e in suite.explanations if e.is_whole] for suite in suites]
+    names = [{e.deviations for e in explanations} for explanations in whole]
+    return [e for e in (whole[0] if whole else []) if all(e.deviations in there for there in names)]
 
 
 def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Running a candidate on suites, and what came of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -31,7 +31,8 @@ class SuiteResult:
     """A candidate on a suite: how much was compared, and what differs.
 
     The fields are in the order in which one follows from another; `not_given` are those that no
-    answer had, and `unknown` what answers had that the suite has not.
+    answer had, and `unknown` what answers had that the suite has not. `expected` holds what all
+    that are expected mean, in the same order.
     """
 
     suite: str
@@ -43,6 +44,7 @@ class SuiteResult:
     fields: tuple[FieldResult, ...]
     not_given: tuple[str, ...]
     unknown: tuple[str, ...]
+    expected: Mapping[str, str]
     differences: tuple[Difference, ...]
 
     @property
@@ -144,6 +146,7 @@ def _result(evidence: Evidence, entry: dict[str, Any]) -> SuiteResult:
         for field in evidence.fields
         if field.name in given
     ]
+    there = {*given, *evidence.not_given}
     return SuiteResult(
         evidence.suite,
         entry["title"],
@@ -154,5 +157,6 @@ def _result(evidence: Evidence, entry: dict[str, Any]) -> SuiteResult:
         tuple(fields),
         tuple(evidence.not_given),
         tuple(evidence.unknown),
+        {field.name: field.meaning for field in evidence.fields if field.name in there},
         differences,
     )

@@ -1,0 +1,235 @@
+"""A report as a page for people: one HTML file that needs nothing beside it."""
+
+from importlib.resources import files
+
+from mor_ref import __version__
+from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
+from mor_ref.verify.markup import DASH, Html, code, element, items, joined
+from mor_ref.verify.page_suite import (
+    by,
+    counts,
+    meanings,
+    others,
+    problems,
+    section,
+    sentence,
+    share,
+    wrong,
+)
+from mor_ref.verify.report import all_that_explain_all
+from mor_ref.verify.run import SuiteResult, Verification
+
+_OPEN = 3  # sections that are open where there are no more
+_PICTURES, _OF_SUITE = 20, 3
+_ROOM = 800_000  # characters of sections
+_SUITES = 200  # rows of a table, and items of a list
+_MARKS = {"match": "✓", "mismatch": "✗", "not run": "○"}
+# The page may load nothing, whatever it says.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def as_html(verification: Verification) -> str:
+    """The page."""
+    style = (files("mor_ref.verify") / "page.css").read_text(encoding="utf-8")
+    head = element(
+        "head",
+        Html('<meta charset="utf-8">'),
+        Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Html('<meta name="color-scheme" content="light dark">'),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
+        element("title", f"{verification.verdict}: {verification.candidate}"),
+        element("style", Html(style)),
+    )
+    main = element(
+        "main",
+        _headline(verification),
+        _explained(verification),
+        _table(verification),
+        _not_run(verification),
+        _sections(verification),
+    )
+    foot = element(
+        "footer", f"mor_ref {__version__}, on the suites in ", code(verification.vectors)
+    )
+    page = element("html", head, element("body", main, foot), lang="en")
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
+def _headline(verification: Verification) -> Html:
+    """The verdict, how far the candidate conforms, and the numbers behind it."""
+    verdict, results = verification.verdict, verification.results
+    badge = element("span", f"{_MARKS[verdict]} {verdict}", class_=f"badge {_kind(verdict)}")
+    differing = sum(map(wrong, results))
+    unlike = sum(len(problems(result)) for result in results)
+    facts = {
+        "entries compared": f"{sum(result.compared for result in results):,}",
+        "differ": f"{differing:,}",
+    }
+    if unlike:
+        facts["not comparable"] = f"{unlike:,} field{'s' * (unlike > 1)} of cases"
+    for kind in _MARKS:
+        facts[f"suites: {kind}"] = f"{sum(result.verdict == kind for result in results):,}"
+    pairs = [
+        element("div", element("dt", name), element("dd", value)) for name, value in facts.items()
+    ]
+    return element(
+        "header",
+        element("p", "mor-ref verify ", code(verification.candidate), class_="name"),
+        element("h1", badge, " ", element("span", str(verification.conformance))),
+        element("dl", *pairs, class_="facts"),
+    )
+
+
+def _kind(verdict: str) -> str:
+    return verdict.replace(" ", "-")
+
+
+def _explained(verification: Verification) -> Html:
+    """What explains the mismatches, of all suites together if there is such a thing."""
+    suites = verification.diagnosis.suites
+    unlike = any(map(problems, verification.results))
+    if not suites and not unlike:
+        return Html("")
+    common = all_that_explain_all(verification)
+    pieces = [element("h2", "What explains the mismatches")]
+    if common:
+        total = sum(suite.mismatches for suite in suites)
+        pieces.append(
+            element(
+                "p", f"all {total:,} mismatches are explained by ", by(common[0]), class_="lead"
+            )
+        )
+        pieces += [meanings(common[0]), others(common[1:], "No suite can tell it from these:")]
+    elif suites:
+        pieces.append(_in_part(suites))
+    if unlike:
+        pieces.append(
+            element(
+                "p",
+                "Some answers could not be compared, and nothing is known of what explains them: "
+                "their suites say why.",
+            )
+        )
+    return element("section", *pieces)
+
+
+def _in_part(suites: tuple[SuiteDiagnosis, ...]) -> Html:
+    """How much is explained in full, by what, and what is left."""
+    found: dict[tuple[str, ...], list[tuple[SuiteDiagnosis, Explanation]]] = {}
+    for suite in suites:
+        if suite.explanations and suite.explanations[0].is_whole:
+            best = suite.explanations[0]
+            found.setdefault(best.deviations, []).append((suite, best))
+    total = sum(suite.mismatches for suite in suites)
+    full = sum(suite.mismatches for pairs in found.values() for suite, _ in pairs)
+    lead = [f"{full:,} of {total:,} mismatches are explained in full ", share(full, total)]
+    pieces = []
+    for pairs in found.values():
+        count = sum(suite.mismatches for suite, _ in pairs)
+        names = joined(*(code(suite.suite) for suite, _ in pairs), between=", ")
+        best = pairs[0][1]
+        pieces.append(joined(names, f": all {count:,} mismatches by ", by(best), meanings(best)))
+    for suite in suites:
+        if not (suite.explanations and suite.explanations[0].is_whole):
+            pieces.append(joined(code(suite.suite), ": ", sentence(suite)))
+            if suite.explanations:
+                pieces[-1] = joined(pieces[-1], meanings(suite.explanations[0]))
+    return joined(element("p", *lead, class_="lead"), items(pieces, _SUITES, class_="causes"))
+
+
+def _table(verification: Verification) -> Html:
+    """The suites that were run, those with mismatches first."""
+    names = ("suite", "verdict", "compared", "differ", "the two part at", "not given", "normative")
+    ran = [
+        (k, result)
+        for verdict in ("mismatch", "match")
+        for k, result in enumerate(verification.results)
+        if result.verdict == verdict
+    ]
+    if not ran:
+        return Html("")
+    head = element("tr", *(element("th", name, scope="col") for name in names))
+    rows = [
+        element("tr", *map(_cell, names, _row(k, result)), class_=_kind(result.verdict))
+        for k, result in ran[:_SUITES]
+    ]
+    left = len(ran) - len(rows)
+    table = element("table", element("thead", head), element("tbody", *rows), class_="cards")
+    return element(
+        "section",
+        element("h2", "Suites"),
+        element("div", table, class_="wide"),
+        element("p", f"and {left:,} more suites") if left else "",
+    )
+
+
+def _cell(name: str, content: Html) -> Html:
+    return element("td", element("div", content), data_label=name)
+
+
+def _row(k: int, result: SuiteResult) -> list[Html]:
+    name, stage = code(result.suite), result.stage
+    is_wrong = result.verdict == "mismatch"
+    some = "" if result.answered == result.cases else f" of {result.cases:,}"
+    badge = element(
+        "span",
+        f"{_MARKS[result.verdict]} {result.verdict}",
+        class_=f"badge {_kind(result.verdict)}",
+    )
+    return [
+        joined(
+            element("a", name, href=f"#suite-{k}") if is_wrong else name,
+            element("div", result.title, class_="muted"),
+        ),
+        badge,
+        joined(
+            f"{result.compared:,}",
+            element("div", f"{result.answered:,}{some} cases", class_="muted"),
+        ),
+        joined(counts(result)),
+        code(stage.name) if stage else DASH,
+        joined(*map(code, result.not_given), between=", ") if result.not_given else DASH,
+        joined("yes" if result.normative else "no"),
+    ]
+
+
+def _not_run(verification: Verification) -> Html:
+    """The suites that the candidate has no answer for."""
+    left = [result for result in verification.results if result.verdict == "not run"]
+    if not left:
+        return Html("")
+    names = [joined(code(result.suite), f": {result.title}") for result in left]
+    some = f"{len(left):,} suite{'s' * (len(left) > 1)} not run"
+    return element(
+        "details",
+        element("summary", element("h3", f"○ {some}"), "the candidate has no answer"),
+        items(names, _SUITES),
+        open=verification.verdict == "not run",
+    )
+
+
+def _sections(verification: Verification) -> Html:
+    """The suites with mismatches, as far as there is room."""
+    diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
+    found = [(k, r) for k, r in enumerate(verification.results) if r.verdict == "mismatch"]
+    if not found:
+        return Html("")
+    pieces, size, pictures = [element("h2", "Mismatches")], 0, _PICTURES
+    for place, (k, result) in enumerate(found):
+        own = min(_OF_SUITE, pictures)
+        piece = section(
+            result,
+            diagnoses.get(result.suite),
+            verification.candidate,
+            own,
+            is_open=place == 0 or len(found) <= _OPEN,
+        )
+        if size + len(piece) > _ROOM:
+            left = len(found) - place
+            text = f"There is no room for {left:,} more suites; --suite shows one by itself."
+            pieces.append(element("p", text))
+            break
+        size += len(piece)
+        pictures -= piece.count("<figure>")
+        pieces.append(element("div", piece, id=f"suite-{k}"))
+    return element("section", *pieces)

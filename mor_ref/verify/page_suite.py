@@ -1,0 +1,259 @@
+"""The section of a report's page on a suite with mismatches."""
+
+import shlex
+
+from mor_ref.deviations import DEVIATIONS
+from mor_ref.verify.compare import Difference, Entry
+from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
+from mor_ref.verify.distance import distance, shown
+from mor_ref.verify.markup import DASH, Html, code, element, items, joined, rule_list
+from mor_ref.verify.picture import figure
+from mor_ref.verify.run import SuiteResult
+
+_ROWS = 16  # of the table of mismatches
+_OF_ONE = 4  # rows for a field of a case
+_PROBLEMS = 8
+_NAMES = 20
+_OTHERS = 6  # explanations
+
+
+def wrong(result: SuiteResult) -> int:
+    """How many entries could be compared, and differ."""
+    return sum(d.count for d in result.differences if not d.problem)
+
+
+def problems(result: SuiteResult) -> list[Difference]:
+    """The fields of cases that could not be compared."""
+    return [d for d in result.differences if d.problem]
+
+
+def counts(result: SuiteResult) -> str:
+    """How many entries differ, and how many fields of cases could not be compared."""
+    differing, unlike = wrong(result), len(problems(result))
+    parts = [f"{differing:,}"] if differing or not unlike else []
+    if unlike:
+        parts.append(f"{unlike:,} field{'s' * (unlike > 1)} of cases not comparable")
+    return "; ".join(parts)
+
+
+def section(
+    result: SuiteResult,
+    diagnosis: SuiteDiagnosis | None,
+    candidate: str,
+    pictures: int,
+    *,
+    is_open: bool,
+) -> Html:
+    """Everything about a suite: the flow of the data, what explains it, mismatches and pictures."""
+    stage = result.stage
+    summary = element(
+        "summary",
+        element("h3", code(result.suite)),
+        element("span", f"✗ {counts(result)}", class_="badge mismatch"),
+        joined(" from ", code(stage.name), " on") if stage else "",
+    )
+    repeat = f"mor-ref verify {shlex.quote(candidate)} --suite {shlex.quote(result.suite)}"
+    body = [
+        element("p", result.title, class_="title"),
+        element("p", *_about(result), class_="muted"),
+        _flow(result),
+        _unknown(result),
+        explained(diagnosis) if diagnosis else "",
+        _problems(result),
+        _mismatches(result),
+        _pictures(result, pictures),
+        element("p", "To run it again: ", code(repeat), class_="muted"),
+    ]
+    return element("details", summary, element("div", *body), open=is_open)
+
+
+def _about(result: SuiteResult) -> list[str]:
+    some = "" if result.answered == result.cases else f" of {result.cases:,}"
+    foreign = "" if result.normative else ", not normative"
+    text = f"{result.compared:,} entries of {result.answered:,}{some} cases{foreign}. Rules: "
+    return [text, rule_list(result.rules)]
+
+
+def _flow(result: SuiteResult) -> Html:
+    """The fields in the order in which one follows from another."""
+    given = {field.name: field for field in result.fields}
+    stage = result.stage
+    boxes = []
+    for name, meaning in result.expected.items():
+        field = given.get(name)
+        kind, words = ("absent", "○ not given")
+        if field is not None:
+            kind, words = ("match", f"✓ {field.compared:,} match")
+            if field.differing:
+                kind, words = ("mismatch", f"✗ {_differing(result, name, field.compared)}")
+        pieces = [element("strong", name), element("span", words, class_="state")]
+        if field is not None and field is stage:
+            kind = "mismatch stage"
+            rules = rule_list(field.rules or result.rules)
+            pieces.append(element("span", "▲ the two part here: rules ", rules, class_="here"))
+        pieces.append(element("span", meaning, class_="muted"))
+        boxes.append(element("li", *pieces, class_=kind))
+    return joined(element("h4", "Fields, in the order of the data flow"), _boxes(boxes))
+
+
+def _boxes(boxes: list[Html]) -> Html:
+    return element("ol", *boxes, class_="flow")
+
+
+def _differing(result: SuiteResult, name: str, compared: int) -> str:
+    mine = [d for d in result.differences if d.kept == name]
+    count = sum(d.count for d in mine if not d.problem)
+    unlike = sum(d.problem is not None for d in mine)
+    parts = [f"{count:,} of {compared:,} differ"] if count else []
+    if unlike:
+        parts.append(f"not comparable in {unlike:,} case{'s' * (unlike > 1)}")
+    return "; ".join(parts)
+
+
+def _unknown(result: SuiteResult) -> Html:
+    if not result.unknown:
+        return Html("")
+    names = joined(*(code(name) for name in result.unknown[:_NAMES]), between=", ")
+    left = len(result.unknown) - _NAMES
+    rest = f" and {left:,} more" if left > 0 else ""
+    return element("p", "Given, but not fields of this suite: ", names, rest)
+
+
+def by(explanation: Explanation) -> Html:
+    """The deviations of an explanation, and the rules that they are about."""
+    names = joined(*(code(name) for name in explanation.deviations), between=" and ")
+    some = "s" if len(explanation.rules) > 1 else ""
+    return joined(names, f" (rule{some} ", rule_list(explanation.rules), ")")
+
+
+def meanings(explanation: Explanation) -> Html:
+    """What the deviations do."""
+    pieces = []
+    for name in explanation.deviations:
+        pieces += [element("dt", code(name)), element("dd", DEVIATIONS[name].summary)]
+    return element("dl", *pieces, class_="meanings")
+
+
+def others(explanations: list[Explanation], cannot: str) -> Html:
+    """Explanations that are as good."""
+    if not explanations:
+        return Html("")
+    found = [joined("or by ", by(explanation)) for explanation in explanations]
+    return joined(element("p", cannot), items(found, _OTHERS))
+
+
+def share(explained_: int, of: int) -> Html:
+    """A bar, and the share in numbers."""
+    percent = 100 * explained_ / of
+    bar = element("progress", max=of, value=explained_, aria_label="share explained")
+    return joined(bar, f" {percent:.1f} %")
+
+
+def sentence(diagnosis: SuiteDiagnosis) -> Html:
+    """What explains the mismatches of a suite best."""
+    if not diagnosis.explanations:
+        count = f"{diagnosis.mismatches:,} mismatch{'es' * (diagnosis.mismatches > 1)}"
+        return joined(f"no deviation that is known explains any of {count}")
+    best = diagnosis.explanations[0]
+    if best.is_whole:
+        return joined(f"all {diagnosis.mismatches:,} mismatches are explained by ", by(best))
+    return joined(
+        f"no deviation explains all {diagnosis.mismatches:,} mismatches; ",
+        by(best),
+        " explains ",
+        share(best.explained, best.of),
+        f" of {best.of:,} looked at",
+    )
+
+
+def explained(diagnosis: SuiteDiagnosis) -> Html:
+    """What explains the mismatches of a suite, and what it cannot tell from that."""
+    whole = [e for e in diagnosis.explanations if e.is_whole]
+    return joined(
+        element("h4", "What explains them"),
+        element("p", sentence(diagnosis)),
+        meanings(diagnosis.explanations[0]) if diagnosis.explanations else "",
+        others(whole[1:], "This suite cannot tell it from these:"),
+    )
+
+
+def _problems(result: SuiteResult) -> Html:
+    found = [
+        joined("case ", code(d.case), ", field ", code(d.field), f": {d.problem}")
+        for d in problems(result)
+    ]
+    if not found:
+        return Html("")
+    return joined(element("h4", "What could not be compared"), items(found, _PROBLEMS))
+
+
+def _chosen(result: SuiteResult) -> list[tuple[Difference, Entry]]:
+    """A few entries of each field of a case, of the stage at which the two part first."""
+    stage = result.stage
+    ordered = sorted(result.differences, key=lambda d: stage is not None and d.kept != stage.name)
+    found = [(d, entry) for d in ordered for entry in d.entries[:_OF_ONE]]
+    return found[:_ROWS]
+
+
+def _mismatches(result: SuiteResult) -> Html:
+    rows = _chosen(result)
+    if not rows:
+        return Html("")
+    names = ("case", "field", "index", "inputs", "expected", "actual", "distance")
+    head = element("tr", *(element("th", name, scope="col") for name in names))
+    body = [
+        element("tr", *map(_cell, names, _row(difference, entry))) for difference, entry in rows
+    ]
+    total = wrong(result)
+    note = f"{len(rows):,} of {total:,} mismatches" if len(rows) < total else f"all {total:,}"
+    if len(rows) < total:
+        note += f": up to {_OF_ONE} of a field of a case, those of the stage first"
+    table = element("table", element("thead", head), element("tbody", *body), class_="cards")
+    return joined(
+        element("h4", "The first mismatches"),
+        element("p", note, class_="muted"),
+        element("div", table, class_="wide"),
+    )
+
+
+def _cell(name: str, content: Html) -> Html:
+    return element("td", element("div", content), data_label=name)
+
+
+def _row(difference: Difference, entry: Entry) -> list[Html]:
+    place = ", ".join(map(str, entry.index))
+    inputs = [
+        element("div", f"{name} ", _bits(bits, difference.input_formats.get(name, "u64")))
+        for name, bits in entry.inputs.items()
+    ]
+    return [
+        code(difference.case),
+        code(difference.field),
+        code(f"[{place}]"),
+        joined(*inputs) if inputs else DASH,
+        _bits(entry.expected, difference.format),
+        _bits(entry.actual, difference.format),
+        joined(distance(entry.actual, entry.expected, difference.format) or DASH),
+    ]
+
+
+def _bits(bits: int, fmt: str) -> Html:
+    """Bits, and the number that they are of."""
+    pattern, _, value = shown(bits, fmt).partition(" ")
+    return (
+        joined(code(pattern), " ", element("span", value.strip("()"))) if value else code(pattern)
+    )
+
+
+def _pictures(result: SuiteResult, most: int) -> Html:
+    """The largest tensors that differ, of the stage at which the two part first."""
+    stage = result.stage
+    found = [d for d in result.differences if d.picture and d.of > 1]
+    found.sort(key=lambda d: (stage is not None and d.kept != stage.name, -d.of))
+    if not found:
+        return Html("")
+    head = element("h4", "Where in the tensors they lie")
+    if len(found) > most:
+        note = f"{most} of {len(found):,} fields of cases: the largest, those of the stage first"
+        head = joined(head, element("p", note, class_="muted"))
+    return joined(head, element("div", *map(figure, found[:most]), class_="figures"))
