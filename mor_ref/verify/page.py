@@ -7,6 +7,7 @@ from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
 from mor_ref.verify.markup import DASH, Html, code, element, items, joined
 from mor_ref.verify.page_suite import (
     by,
+    compared,
     counts,
     meanings,
     others,
@@ -40,13 +41,14 @@ def as_html(verification: Verification) -> str:
         element("title", f"{verification.verdict}: {verification.candidate}"),
         element("style", Html(style)),
     )
+    sections = _sections(verification)
     main = element(
         "main",
         _headline(verification),
         _explained(verification),
-        _table(verification),
+        _table(verification, len(sections)),
         _not_run(verification),
-        _sections(verification),
+        _mismatches(verification, sections),
     )
     foot = element(
         "footer", f"mor_ref {__version__}, on the suites in ", code(verification.vectors)
@@ -62,7 +64,7 @@ def _headline(verification: Verification) -> Html:
     differing = sum(map(wrong, results))
     unlike = sum(len(problems(result)) for result in results)
     facts = {
-        "entries compared": f"{sum(result.compared for result in results):,}",
+        "entries compared": f"{sum(map(compared, results)):,}",
         "differ": f"{differing:,}",
     }
     if unlike:
@@ -96,7 +98,7 @@ def _explained(verification: Verification) -> Html:
         total = sum(suite.mismatches for suite in suites)
         pieces.append(
             element(
-                "p", f"all {total:,} mismatches are explained by ", by(common[0]), class_="lead"
+                "p", f"All {total:,} mismatches are explained by ", by(common[0]), class_="lead"
             )
         )
         pieces += [meanings(common[0]), others(common[1:], "No suite can tell it from these:")]
@@ -137,21 +139,21 @@ def _in_part(suites: tuple[SuiteDiagnosis, ...]) -> Html:
     return joined(element("p", *lead, class_="lead"), items(pieces, _SUITES, class_="causes"))
 
 
-def _table(verification: Verification) -> Html:
-    """The suites that were run, those with mismatches first."""
+def _table(verification: Verification, sections: int) -> Html:
+    """The suites that were run, those with mismatches first; so many of these have a section."""
     names = ("suite", "verdict", "compared", "differ", "the two part at", "not given", "normative")
     ran = [
-        (k, result)
+        result
         for verdict in ("mismatch", "match")
-        for k, result in enumerate(verification.results)
+        for result in verification.results
         if result.verdict == verdict
     ]
     if not ran:
         return Html("")
     head = element("tr", *(element("th", name, scope="col") for name in names))
     rows = [
-        element("tr", *map(_cell, names, _row(k, result)), class_=_kind(result.verdict))
-        for k, result in ran[:_SUITES]
+        element("tr", *map(_cell, names, _row(k, result, k < sections)))
+        for k, result in enumerate(ran[:_SUITES])
     ]
     left = len(ran) - len(rows)
     table = element("table", element("thead", head), element("tbody", *rows), class_="cards")
@@ -167,9 +169,8 @@ def _cell(name: str, content: Html) -> Html:
     return element("td", element("div", content), data_label=name)
 
 
-def _row(k: int, result: SuiteResult) -> list[Html]:
+def _row(k: int, result: SuiteResult, has_section: bool) -> list[Html]:
     name, stage = code(result.suite), result.stage
-    is_wrong = result.verdict == "mismatch"
     some = "" if result.answered == result.cases else f" of {result.cases:,}"
     badge = element(
         "span",
@@ -178,12 +179,12 @@ def _row(k: int, result: SuiteResult) -> list[Html]:
     )
     return [
         joined(
-            element("a", name, href=f"#suite-{k}") if is_wrong else name,
+            element("a", name, href=f"#suite-{k}") if has_section else name,
             element("div", result.title, class_="muted"),
         ),
         badge,
         joined(
-            f"{result.compared:,}",
+            f"{compared(result):,}",
             element("div", f"{result.answered:,}{some} cases", class_="muted"),
         ),
         joined(counts(result)),
@@ -208,28 +209,33 @@ def _not_run(verification: Verification) -> Html:
     )
 
 
-def _sections(verification: Verification) -> Html:
+def _sections(verification: Verification) -> list[Html]:
     """The suites with mismatches, as far as there is room."""
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
-    found = [(k, r) for k, r in enumerate(verification.results) if r.verdict == "mismatch"]
-    if not found:
-        return Html("")
-    pieces, size, pictures = [element("h2", "Mismatches")], 0, _PICTURES
-    for place, (k, result) in enumerate(found):
-        own = min(_OF_SUITE, pictures)
+    found = [result for result in verification.results if result.verdict == "mismatch"]
+    pieces: list[Html] = []
+    room, pictures = _ROOM, _PICTURES
+    for k, result in enumerate(found):
         piece = section(
             result,
             diagnoses.get(result.suite),
             verification.candidate,
-            own,
-            is_open=place == 0 or len(found) <= _OPEN,
+            min(_OF_SUITE, pictures),
+            is_open=k == 0 or len(found) <= _OPEN,
         )
-        if size + len(piece) > _ROOM:
-            left = len(found) - place
-            text = f"There is no room for {left:,} more suites; --suite shows one by itself."
-            pieces.append(element("p", text))
+        room -= len(piece)
+        if room < 0:
             break
-        size += len(piece)
         pictures -= piece.count("<figure>")
         pieces.append(element("div", piece, id=f"suite-{k}"))
-    return element("section", *pieces)
+    return pieces
+
+
+def _mismatches(verification: Verification, sections: list[Html]) -> Html:
+    if not sections:
+        return Html("")
+    left = sum(r.verdict == "mismatch" for r in verification.results) - len(sections)
+    rest = f"There is no room for {left:,} more suites; --suite shows one by itself."
+    return element(
+        "section", element("h2", "Mismatches"), *sections, element("p", rest) if left else ""
+    )

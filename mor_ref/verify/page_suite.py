@@ -22,6 +22,11 @@ def wrong(result: SuiteResult) -> int:
     return sum(d.count for d in result.differences if not d.problem)
 
 
+def compared(result: SuiteResult) -> int:
+    """How many entries could be compared."""
+    return result.compared - sum(d.count for d in problems(result))
+
+
 def problems(result: SuiteResult) -> list[Difference]:
     """The fields of cases that could not be compared."""
     return [d for d in result.differences if d.problem]
@@ -49,8 +54,8 @@ def section(
     summary = element(
         "summary",
         element("h3", code(result.suite)),
-        element("span", f"✗ {counts(result)}", class_="badge mismatch"),
-        joined(" from ", code(stage.name), " on") if stage else "",
+        element("span", f"✗ differ: {counts(result)}", class_="badge mismatch"),
+        element("span", "from ", code(stage.name), " on") if stage else "",
     )
     repeat = f"mor-ref verify {shlex.quote(candidate)} --suite {shlex.quote(result.suite)}"
     body = [
@@ -70,7 +75,7 @@ def section(
 def _about(result: SuiteResult) -> list[str]:
     some = "" if result.answered == result.cases else f" of {result.cases:,}"
     foreign = "" if result.normative else ", not normative"
-    text = f"{result.compared:,} entries of {result.answered:,}{some} cases{foreign}. Rules: "
+    text = f"{compared(result):,} entries of {result.answered:,}{some} cases{foreign}. Rules: "
     return [text, rule_list(result.rules)]
 
 
@@ -153,12 +158,12 @@ def sentence(diagnosis: SuiteDiagnosis) -> Html:
     """What explains the mismatches of a suite best."""
     if not diagnosis.explanations:
         count = f"{diagnosis.mismatches:,} mismatch{'es' * (diagnosis.mismatches > 1)}"
-        return joined(f"no deviation that is known explains any of {count}")
+        return joined(f"No deviation that is known explains any of {count}")
     best = diagnosis.explanations[0]
     if best.is_whole:
-        return joined(f"all {diagnosis.mismatches:,} mismatches are explained by ", by(best))
+        return joined(f"All {diagnosis.mismatches:,} mismatches are explained by ", by(best))
     return joined(
-        f"no deviation explains all {diagnosis.mismatches:,} mismatches; ",
+        f"No deviation explains all {diagnosis.mismatches:,} mismatches; ",
         by(best),
         " explains ",
         share(best.explained, best.of),
@@ -253,6 +258,9 @@ def _pictures(result: SuiteResult, most: int) -> Html:
     if not found:
         return Html("")
     head = element("h4", "Where in the tensors they lie")
+    if not most:
+        note = f"There is no room for {len(found):,} pictures; --suite shows one suite by itself."
+        return joined(head, element("p", note, class_="muted"))
     if len(found) > most:
         note = f"{most} of {len(found):,} fields of cases: the largest, those of the stage first"
         head = joined(head, element("p", note, class_="muted"))

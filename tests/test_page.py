@@ -1,0 +1,278 @@
+"""The page that reports a verification to people."""
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from test_verify import module, run
+
+from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.golden import kept_files
+from mor_ref.golden.expected import OPERATIONS
+from mor_ref.verify.candidates import PythonFunction
+from mor_ref.verify.compare import Difference, Entry
+from mor_ref.verify.conformance import Conformance
+from mor_ref.verify.diagnosis import Diagnosis, Explanation, SuiteDiagnosis
+from mor_ref.verify.page import as_html
+from mor_ref.verify.picture import figure, levels_of
+from mor_ref.verify.run import FieldResult, SuiteResult, Verification, verify
+
+__all__ = ["module"]  # a fixture
+
+VOID = {"meta", "br"}
+HOSTILE = "<script>alert('1')</script>\"' onload=x\n\x00\udc80\u202e&amp;"
+
+
+class Page(HTMLParser):
+    """Elements that are opened and closed in turn; their text, by class and by tag."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.found, self.ids, self.links = [], [], set(), set()
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        names = [name for name, _ in attributes]
+        assert len(names) == len(set(names)), attributes
+        assert not [name for name in names if name.startswith("on")]
+        values = dict(attributes)
+        if "id" in values:
+            assert values["id"] not in self.ids
+            self.ids.add(values["id"])
+        if tag == "a":
+            self.links.add(values["href"])
+        if tag not in VOID:
+            self.open.append((tag, values, []))
+
+    def handle_endtag(self, tag):
+        name, attributes, text = self.open.pop()
+        assert name == tag
+        self.found.append((name, attributes, "".join(text)))
+
+    def handle_data(self, data):
+        for _, _, text in self.open:
+            text.append(data)
+
+    def texts(self, tag, class_=None):
+        return [
+            text
+            for name, attributes, text in self.found
+            if name == tag and (class_ is None or class_ in attributes.get("class", "").split())
+        ]
+
+
+def page_of(verification):
+    """The page, which is well-formed, can load nothing, and is not too large."""
+    text = as_html(verification)
+    assert text.startswith("<!DOCTYPE html>\n<html")
+    assert len(text.encode()) < 1_000_000
+    assert not re.search(r"https?:|src=|url\(|@import|<link|<script", text)
+    page = Page(text)
+    assert page.links <= {f"#{name}" for name in page.ids}
+    return page
+
+
+def deviating(*names, without=()):
+    def function(operation, parameters, inputs):
+        with applied(*(DEVIATIONS[name] for name in names)):
+            found = OPERATIONS[operation].function(parameters, inputs)
+        return {name: array for name, array in found.items() if name not in without}
+
+    return function
+
+
+def on(function, *suites):
+    return verify(PythonFunction("kernel:dut", function), kept_files(), list(suites))
+
+
+def made(differences=(), suites=("suite",), diagnoses=(), name="kernel:dut"):
+    """A verification that says that these differ, in each of the suites."""
+    fields = tuple(
+        FieldResult(field, ("QNT-001",), 2048, sum(d.count for d in differences if d.kept == field))
+        for field in ("code", "y")
+    )
+    results = tuple(
+        SuiteResult(
+            suite, "A title", True, ("ENC-003",), 9, 9, fields, (), (), {"code": "", "y": ""},
+            tuple(differences),
+        )
+        for suite in suites
+    )  # fmt: skip
+    return Verification(name, "golden", results, Diagnosis(tuple(diagnoses)), Conformance("not"))
+
+
+def differing(case="case", field="code", shape=(64, 32), step=1):
+    """A field that differs in every so many of its entries."""
+    size = int(np.prod(shape))
+    wrong = np.arange(size).reshape(shape) % step == 0
+    entries = tuple(
+        Entry(tuple(map(int, index)), 0x38, 0x39, {"x": 0x3F800000})
+        for index in np.argwhere(wrong)[:8]
+    )
+    rows = min(24, size // shape[-1])
+    picture = tuple((3,) * min(64, shape[-1]) for _ in range(rows))
+    return Difference(
+        case, field, field, "e4m3", int(wrong.sum()), size, shape, entries, picture,
+        input_formats={"x": "f32"},
+    )  # fmt: skip
+
+
+def test_a_match():
+    page = page_of(on(deviating(), "decisions"))
+    assert page.texts("h1") == ["✓ match bit-exact in everything that was given"]
+    assert page.texts("h2") == ["Suites"]
+    assert "decisionsAcceptance from the sums of a unit✓ match5,1215 cases0" in page.texts("tr")[1]
+    assert not page.texts("figure")
+
+
+def test_nothing_run():
+    page = page_of(on(lambda *_: None, "decisions", "encode"))
+    assert page.texts("h1") == ["○ not run nothing was compared"]
+    assert page.texts("summary") == ["○ 2 suites not runthe candidate has no answer"]
+    assert "encode: " in page.texts("details")[0]
+    assert not page.texts("table")
+
+
+def test_mismatches():
+    page = page_of(on(deviating("ties_away", without=("xs",)), "quantize_steps", "decisions"))
+    assert page.texts("h1") == ["✗ mismatch not conformant"]
+    assert page.texts("p", "lead") == [
+        "All 1,950 mismatches are explained by ties_away (rule ENC-003)"
+    ]
+    assert DEVIATIONS["ties_away"].summary in page.texts("section")[0]
+    rows = page.texts("tr")
+    assert rows[1].startswith("quantize_steps")
+    assert rows[1].endswith("✗ mismatch43,4525 cases1,950codexsyes")
+    assert rows[2].startswith("decisions")
+    assert page.links == {"#suite-0"}
+    flow = page.texts("ol", "flow")[0]
+    order = [flow.index(words) for words in ("xs○ not given", "code✗ 975 of 21,726", "y✗ 975 of")]
+    assert order == sorted(order)
+    assert "rules QNT-001, ENC-003, ENC-007" in page.texts("li", "stage")[0]
+    assert {"ENC-003", "QNT-001"} <= set(page.texts("span", "rule"))
+    first = page.texts("table")[1]
+    assert "e2m1code[11]x 0xBE000000 -0.125scale 0x40000000 2" in first
+    assert "0x8 -00x9 -0.51 ulp below" in first
+    assert "16 of 1,950 mismatches: up to 4 of a field of a case" in page.texts("details")[0]
+    assert len(page.texts("figure")) == 3
+    assert "mor-ref verify kernel:dut --suite quantize_steps" in page.texts("code")
+
+
+def test_what_cannot_be_compared():
+    def floats(operation, parameters, inputs):
+        found = deviating()(operation, parameters, inputs)
+        return {name: array.astype(float) for name, array in found.items()}
+
+    page = page_of(on(floats, "decisions"))
+    assert "not comparable5 fields of cases" in page.texts("dl", "facts")[0]
+    assert "entries compared0" in page.texts("dl", "facts")[0]
+    assert "could not be compared, and nothing is known" in page.texts("section")[0]
+    assert "case mean_relative_error, field accepted: has dtype float64" in page.texts("details")[0]
+    assert "explained by" not in page.texts("body")[0]
+    assert "not comparable in 5 cases" in page.texts("ol", "flow")[0]
+
+
+def test_explanations_that_are_not_the_whole():
+    def whole(*names):
+        return Explanation(names, ("ENC-003", "QNT-001"), 60, 60)
+
+    part = Explanation(("truncation",), ("ENC-003",), 9, 20)
+    diagnoses = [
+        SuiteDiagnosis("a", 60, (whole("ties_away", "no_saturation"), whole("truncation"))),
+        SuiteDiagnosis("b", 30, (part,)),
+        SuiteDiagnosis("c", 10, ()),
+    ]
+    found = made([differing()], "abc", diagnoses)
+    page = page_of(found)
+    assert page.texts("p", "lead") == ["60 of 100 mismatches are explained in full  60.0 %"]
+    causes = page.texts("ul", "causes")[0]
+    assert "a: all 60 mismatches by ties_away and no_saturation (rules ENC-003, QNT-001)" in causes
+    assert "b: No deviation explains all 30 mismatches; truncation (rule ENC-003) expl" in causes
+    assert " 45.0 % of 20 looked at" in causes
+    assert "c: No deviation that is known explains any of 10 mismatches" in causes
+    assert "This suite cannot tell it from these:or by truncation" in page.texts("details")[0]
+
+
+def test_what_comes_from_outside_is_escaped():
+    hostile = dataclasses.replace(differing(case=HOSTILE), field=HOSTILE)
+    missing = dataclasses.replace(hostile, problem=HOSTILE)
+    found = made([hostile, missing], [HOSTILE], name=HOSTILE)
+    (result,) = found.results
+    result = dataclasses.replace(
+        result, title=HOSTILE, unknown=(HOSTILE,), not_given=(HOSTILE,), expected={HOSTILE: HOSTILE}
+    )
+    page = page_of(dataclasses.replace(found, results=(result,), vectors=HOSTILE))
+    shown = "<script>alert('1')</script>\"' onload=x\\n\\x00\\udc80\\u202e&amp;"
+    assert page.texts("p", "name") == [f"mor-ref verify {shown}"]
+    assert page.texts("title") == [f"mismatch: {shown}"]
+    assert f"case {shown}, field {shown}: {shown}" in page.texts("details")[0]
+
+
+def test_long_names_are_cut():
+    long = "x" * 100_000
+    unknown = tuple(f"{k}{long}" for k in range(100))
+    found = made([differing(case=long)] * 300, [long], name=long)
+    results = (dataclasses.replace(found.results[0], unknown=unknown),)
+    page = page_of(dataclasses.replace(found, results=results))
+    assert f"{'x' * 300}… (100,000 characters)" in page.texts("p", "name")[0]
+    assert "and 80 more" in page.texts("body")[0]
+
+
+def test_a_page_stays_small():
+    """However much differs, what is left out is said."""
+    cases = [differing(f"case {k} {'name ' * 30}", "code", (999, 640)) for k in range(50)]
+    found = made(cases, [f"suite_{k}" for k in range(300)])
+    page = page_of(found)
+    assert len(page.texts("figure")) == 20
+    body = page.texts("body")[0]
+    assert "and 100 more suites" in body
+    assert re.search(r"There is no room for \d+ more suites", body)
+    assert "3 of 50 fields of cases: the largest" in body
+    assert "There is no room for 50 pictures" in body
+
+
+def test_a_picture_says_where_and_how_many():
+    counts = ((0, 0, 0), (0, 1, 9), (0, 0, 2))
+    found = dataclasses.replace(differing(shape=(30, 12)), picture=counts, count=12)
+    drawn = Page(figure(found))
+    text = drawn.texts("figure")[0]
+    assert "12 of 360 differ. They lie in rows 10 to 29 and columns 4 to 11. Shape 30 x 12." in text
+    assert "row 0row 29" in text
+    assert "columns 0 to 11" in text
+    assert " 1 2 9entries differ in a cell of up to 10 x 4" in text
+    squares = [values["d"] for name, values, _ in drawn.found if name == "path"][1:4]
+    # The more mismatches, the larger the square: the one in the middle has the fewest.
+    assert squares == ["M12 12h6v6h-6z", "M21 21h8v8h-8z", "M20 10h10v10h-10z"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ((5,), "They lie in row 0 and columns 0 to 4. Shape 5."),
+        ((2, 3, 4), "Shape 2 x 3 x 4; a row is the last axis."),
+        ((7, 1), "They lie in rows 0 to 6 and column 0. Shape 7 x 1."),
+    ],
+)
+def test_pictures_of_any_shape(shape, words):
+    assert words in Page(figure(differing(shape=shape))).texts("figcaption")[0]
+
+
+def test_levels():
+    assert levels_of(((0, 4), (0, 4))) == [(4, 4)]
+    assert levels_of(((1, 2, 3, 5),)) == [(1, 1), (2, 2), (3, 3), (5, 5)]
+    for counts in ([1, 2, 3, 5, 81], [7, 8, 9, 10, 11, 12], [1, 2, 3, 4, 5], [*range(1, 400)]):
+        levels = levels_of((tuple(counts),))
+        assert 1 < len(levels) <= 4 or counts[0] == 7
+        assert all(sum(a <= count <= b for a, b in levels) == 1 for count in counts)
+
+
+def test_the_command_writes_it(module):
+    status = run(module, "candidate:wrong", "--suite", "decisions", "--report", "r.html")
+    assert status.returncode == 1, status.stderr
+    page = Page((module / "r.html").read_text(encoding="utf-8"))
+    assert "mor-ref verify candidate:wrong" in page.texts("p", "name")
+    assert "[3]" in page.texts("table")[1]
