@@ -15,6 +15,7 @@ from mor_ref.verify.candidates import PythonFunction
 from mor_ref.verify.compare import Difference, Entry
 from mor_ref.verify.conformance import Conformance
 from mor_ref.verify.diagnosis import Diagnosis, Explanation, SuiteDiagnosis
+from mor_ref.verify.markup import element
 from mor_ref.verify.page import as_html
 from mor_ref.verify.picture import figure, levels_of
 from mor_ref.verify.run import FieldResult, SuiteResult, Verification, verify
@@ -276,3 +277,29 @@ def test_the_command_writes_it(module):
     page = Page((module / "r.html").read_text(encoding="utf-8"))
     assert "mor-ref verify candidate:wrong" in page.texts("p", "name")
     assert "[3]" in page.texts("table")[1]
+
+
+def test_the_stage_and_large_tensors_come_first():
+    """In the table, in the order of the cases; as pictures, the largest."""
+    small, large = differing("small", shape=(2, 4)), differing("large", shape=(64, 64))
+    page = page_of(made([differing("later", "y", (99, 99)), small, large]))
+    cells = page.texts("td")
+    assert [text for text in cells if text in ("small", "large", "later")] == (
+        ["small"] * 4 + ["large"] * 4 + ["later"] * 4
+    )
+    assert [text.split(",")[0] for text in page.texts("figcaption")] == [
+        "case large",
+        "case small",
+        "case later",
+    ]
+
+
+def test_attributes_are_escaped():
+    hostile = element("p", aria_label="\"><script>'", data_label="a b", open=True, id=None)
+    assert hostile == '<p aria-label="&quot;&gt;&lt;script&gt;&#x27;" data-label="a b" open></p>'
+
+
+def test_inputs_are_no_fields_of_the_flow():
+    found = on(deviating(without=("xs",)), "quantize_steps").results[0]
+    assert list(found.expected) == ["xs", "code", "y"]
+    assert found.expected["code"]
