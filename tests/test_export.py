@@ -121,7 +121,7 @@ def test_the_command(tmp_path, kind):
 
 
 def test_blocks_are_rows(tmp_path):
-    folder = exported(tmp_path, "testfloat", "mx_blocks")
+    folder = exported(tmp_path / "text", "testfloat", "mx_blocks")
     case = golden.load("mx_blocks")[0]
     lines = [
         line
@@ -133,7 +133,7 @@ def test_blocks_are_rows(tmp_path):
         for k in range(len(lines))
     ]
     assert [line.split(" ") for line in lines] == wanted
-    folder = exported(tmp_path, "readmemh", "mx_blocks")
+    folder = exported(tmp_path / "memory", "readmemh", "mx_blocks")
     words = (folder / "mx_blocks" / f"{case.name}.mem").read_text().splitlines()[-len(lines) :]
     assert words == ["".join(row) for row in wanted]
     struct = (folder / "mx_blocks" / f"{case.name}.svh").read_text()

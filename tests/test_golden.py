@@ -233,6 +233,11 @@ def test_the_commands(made):
     assert {row["name"] for row in json.loads(run("golden", "list", "--json").stdout)} == set(
         SUITES
     )
+    one = run("golden", "list", "nvfp4_te")
+    assert one.returncode == 0, one.stderr
+    for text in ("operation nvfp4; rules NVF-001", "block_scale", "swizzled_128x4", '"tile"'):
+        assert text in one.stdout
+    assert json.loads(run("golden", "list", "mx", "--json").stdout)["operation"] == "mx"
     done = run("golden", "check", made, "--suite", "decisions", "--same-as", made)
     assert done.returncode == 0, done.stderr
     assert "decisions: match, " in done.stdout

@@ -26,6 +26,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 MUTANTS = {
+    "a sticky bit without the highest bit": ("|shifted[23:0]", "|shifted[22:0]"),
+    "a sticky bit of the lower half": ("|shifted[23:0]", "|shifted[9:0]"),
     "nothing saturates": ("rounded > {5'b0, LARGEST} ? LARGEST : rounded[6:0]", "rounded[6:0]"),
     "saturates one code late": ("rounded > {5'b0, LARGEST}", "rounded > {5'b0, LARGEST} + 12'd1"),
     "saturates one code early": ("LARGEST = 7'h7E", "LARGEST = 7'h7D"),

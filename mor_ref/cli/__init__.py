@@ -218,11 +218,14 @@ app.add_typer(_golden, name="golden")
 
 
 @_golden.command("list")
-def list_suites(json: JsonOption = False) -> None:
-    """List the suites, with the size of the kept ones."""
+def list_suites(
+    suite: Annotated[str | None, typer.Argument(help="Show the fields of this one.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the suites, or show the operation, the fields and the rules of one."""
     from mor_ref.cli import golden as command
 
-    command.run_list(as_json=json)
+    command.run_list(suite, as_json=json)
 
 
 @_golden.command("make")

@@ -7,13 +7,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mor_ref.arguments import whole_number
+from mor_ref.arguments import known_name, whole_number
 from mor_ref.cli.show import console_of_some_width
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
 from mor_ref.golden.export import export
 from mor_ref.golden.make import make
-from mor_ref.golden.suite import Size, chosen
+from mor_ref.golden.suite import Size, Suite, chosen
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify import files, report
 from mor_ref.verify.candidates import Engine
@@ -21,8 +21,11 @@ from mor_ref.verify.manifests import compare_manifests
 from mor_ref.verify.run import verify
 
 
-def run_list(*, as_json: bool) -> None:
-    """Print the suites."""
+def run_list(name: str | None, *, as_json: bool) -> None:
+    """Print the suites, or what one of them is made of."""
+    if name is not None:
+        _show_suite(SUITES[known_name("suite", name, SUITES)], as_json=as_json)
+        return
     if as_json:
         rows = [
             {
@@ -42,6 +45,22 @@ def run_list(*, as_json: bool) -> None:
         entry = kept.get(suite.name)
         counts = ("-", "-") if entry is None else (len(entry["cases"]), f"{entry['elements']:,}")
         table.add_row(suite.name, *map(str, counts), suite.title)
+    console_of_some_width().print(table)
+
+
+def _show_suite(suite: Suite, *, as_json: bool) -> None:
+    kept = read_manifest(kept_files())["suites"]
+    entry = kept.get(suite.name, {"cases": {}})
+    if as_json:
+        print(json.dumps({"name": suite.name, **entry}, indent=1))
+        return
+    print(f"{suite.name}: {suite.title}")
+    print(f"operation {suite.operation}; rules {', '.join(suite.rules)}")
+    for case, parameters in list(entry["cases"].items())[:1]:
+        print(f"{len(entry['cases'])} cases, the first is {case}: {json.dumps(parameters)}")
+    table = Table("field", "role", "format", "meaning", "views", box=None, pad_edge=False)
+    for field in suite.fields:
+        table.add_row(field.name, field.role, field.format, field.meaning, ", ".join(field.views))
     console_of_some_width().print(table)
 
 
