@@ -13,7 +13,7 @@ from mor_ref import golden
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
 from mor_ref.golden.views import seen
-from mor_ref.verify import assert_bit_exact, report
+from mor_ref.verify import assert_bit_exact, files, report
 from mor_ref.verify.candidates import CandidateError, Engine, PythonFunction, candidate_named
 from mor_ref.verify.engine import OPERATIONS
 from mor_ref.verify.run import verify
@@ -191,6 +191,9 @@ def test_reports(module):
     assert status.returncode == 0
     root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
+    hostile = PythonFunction("a\x00\x1b\ud800<b>", lambda *_: {"accepted": np.zeros(3, np.uint8)})
+    text = files.as_junit(verify(hostile, kept_files(), ["decisions"]))
+    assert "a???<b>" in ET.fromstring(text).get("name")  # noqa: S314  # made a line before
     wrong = run(module, "candidate:right", "--report", "r.pdf")
     assert wrong.returncode == 2
     assert "give a file that ends in .json, .xml or .html" in wrong.stderr

@@ -7,7 +7,7 @@ from typing import Any
 
 from mor_ref.catalogue import formats
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import IN_SCALES
+from mor_ref.deviations.domains import IN_SCALES, NVFP4
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.quantization import cells, in_rows, to_bf16
 from mor_ref.exact.scaling import (
@@ -83,7 +83,7 @@ def edge_blocks_dropped(
     return {key: places if len(places) == whole else [] for key, places in found.items()}
 
 
-@deviation(in_rows, rules=("BLK-001",), domain=("quantize", "policies", "nvfp4_te", "mx"))
+@deviation(in_rows, rules=("BLK-001",), domain=("quantize", "policies", *NVFP4, "mx"))
 def read_by_columns(
     _: Reference, numbers: list[float], rows: int, columns: int
 ) -> list[list[float]]:

@@ -137,6 +137,14 @@ def global_scale_left_out(_: Reference, value: float, scale: TileScale) -> float
 
 
 @deviation(nvfp4.restored, rules=("NVF-010",), domain=IN_NVFP4)
+def global_scale_applied_twice(reference: Reference, value: float, scale: TileScale) -> float:
+    """Y has the global scale twice."""
+    own = SCALE_FORMAT.value(scale.code)
+    found = float(reference(value, scale))
+    return product(found, quotient(scale.decode, own)) if own else found
+
+
+@deviation(nvfp4.restored, rules=("NVF-010",), domain=IN_NVFP4)
 def block_scale_applied_twice(reference: Reference, value: float, scale: TileScale) -> float:
     """Y has the scale of its tile twice."""
     return product(float(reference(value, scale)), SCALE_FORMAT.value(scale.code))

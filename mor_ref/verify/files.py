@@ -1,6 +1,7 @@
 """Reports in files: JSON and JUnit's XML for machines, a page for people."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -42,9 +43,11 @@ def as_junit(verification: Verification) -> str:
             message = f"{result.differing} entries differ"
             ET.SubElement(test, "failure", message=message).text = text
     ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return _NOT_OF_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
 
 
+# Names come from elsewhere, and XML has no way to write these characters.
+_NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 WRITERS: dict[str, Callable[[Verification], str]] = {
     ".json": as_json,
     ".xml": as_junit,

@@ -22,7 +22,8 @@ def summary(verification: Verification) -> Iterator[str]:
     common = explains_all(verification)
     if common:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
-        yield f"all {count:,} mismatches are explained by {_by(common)}"
+        is_whole = not any(d.problem for r in verification.results for d in r.differences)
+        yield f"all {count:,} mismatches{_comparable(is_whole)} are explained by {_by(common)}"
     counts = [
         f"{sum(result.verdict == verdict for result in verification.results)} {verdict}"
         for verdict in ("match", "mismatch", "not run")
@@ -62,7 +63,8 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     if result.verdict == "mismatch":
         yield from _mismatch_lines(result)
     if diagnosis is not None:
-        yield from (f"  {line}" for line in diagnosis_lines(diagnosis))
+        is_whole = not any(difference.problem for difference in result.differences)
+        yield from (f"  {line}" for line in diagnosis_lines(diagnosis, is_whole=is_whole))
 
 
 def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
@@ -80,11 +82,17 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         yield f"  the two part at {stage.name} (rules {', '.join(stage.rules or result.rules)})"
 
 
-def diagnosis_lines(diagnosis: SuiteDiagnosis) -> Iterator[str]:
-    """What explains the mismatches of a suite."""
+def _comparable(is_whole: bool) -> str:
+    """A reservation where some answers had no bits that could be compared."""
+    return "" if is_whole else " that can be compared"
+
+
+def diagnosis_lines(diagnosis: SuiteDiagnosis, *, is_whole: bool) -> Iterator[str]:
+    """What explains the mismatches of a suite, of which all or some could be compared."""
+    of = f"{diagnosis.mismatches:,} mismatches{_comparable(is_whole)}"
     whole = [e for e in diagnosis.explanations if e.is_whole]
     if whole:
-        yield f"all {diagnosis.mismatches:,} mismatches are explained by {_by(whole[0])}"
+        yield f"all {of} are explained by {_by(whole[0])}"
         yield from (f"  {line}" for line in _meanings(whole[0]))
         for other in whole[1:]:
             yield f"  or by {_by(other)}, which this suite cannot tell from it"
@@ -92,11 +100,11 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis) -> Iterator[str]:
         best = diagnosis.explanations[0]
         share = 100 * best.explained / best.of
         yield (
-            f"no deviation explains all {diagnosis.mismatches:,} mismatches; {_by(best)} explains "
+            f"no deviation explains all {of}; {_by(best)} explains "
             f"{share:.1f} % of {best.of:,} looked at"
         )
     else:
-        yield f"no deviation that is known explains any of {diagnosis.mismatches:,} mismatches"
+        yield f"no deviation that is known explains any of {of}"
 
 
 def _by(explanation: Explanation) -> str:
