@@ -184,10 +184,17 @@ def test_a_hostile_file_is_refused(changed, content):
     ("text", "message"),
     [
         ("{", "is no manifest"),
-        ("[]", "is of version 'list'; this program reads version 1"),
+        ("[]", "is no manifest: it is a list of 0, and has to be a record; make it again with"),
         ('{"version": 2}', "is of version 2; this program reads version 1"),
-        ('{"version": 1}', "has no list of suites"),
-        ('{"version": 1, "suites": {"a": {}}}', "has no list of suites"),
+        ('{"version": 1}', "it has no made_with"),
+        ('{"version": 1, "suites": {"a": {}}}', "it has no made_with"),
+        ('{"version": 1, "version": 1}', "is no manifest (it gives a name twice)"),
+        ('{"version": NaN}', "is no manifest (it has the number NaN)"),
+        ("[" * 100_000, "is no manifest (too deep)"),
+        ("[" * 900 + "]" * 900, "it is a list of 1"),
+        ("1" * 5000, "is no manifest ("),
+        ('"\\ud800"', "it is '\\ud800', and has to be a record"),
+        ("\ufeff{}", "is no manifest ("),
     ],
 )
 def test_a_manifest_that_cannot_be_used(changed, text, message):
@@ -202,7 +209,7 @@ def test_a_manifest_cannot_lead_out_of_its_folder(changed):
     manifest = json.loads(path.read_text())
     manifest["suites"]["../outside"] = manifest["suites"].pop("decisions")
     path.write_text(json.dumps(manifest))
-    with pytest.raises(container.GoldenError, match="which is no file name"):
+    with pytest.raises(container.GoldenError, match="which is not a file name"):
         verify(Engine(), changed, [])
 
 

@@ -448,7 +448,7 @@ def test_a_mismatch_is_told_with_its_line_its_inputs_and_its_distance():
         (
             "encode/e2m1.f32.rne.satfinite.canonical",
             "3f800000 12",
-            "code is 0x12 (no code of e2m1), but 0x2 (1) is expected",
+            "code is 0x12 (not of 4 bits), but 0x2 (1) is expected",
         ),
         (
             "encode_stochastic/e4m3.8",
@@ -570,7 +570,7 @@ def test_a_line_without_end_is_not_kept():
         ("scale_steps/e4m3.gam", ["7f800000", "40000000", "0" * 8, "00", "0" * 8], "no larger"),
         ("quantize_steps/e4m3", ["3f800000", "0" * 8, "0" * 8, "00", "0" * 8], "scale is positive"),
         ("encode_stochastic/e4m3.8", ["3f800000", "00000100", "38"], "random_word 256, which"),
-        ("decode/e2m1", ["10", "00000000"], "code 0x10 (no code of e2m1), which decode does not"),
+        ("decode/e2m1", ["10", "00000000"], "code 0x10 (not of 4 bits), which decode does not"),
     ],
 )
 def test_inputs_outside_of_the_domain(name, line, words):

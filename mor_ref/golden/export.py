@@ -6,6 +6,7 @@ Every export says what its columns mean. Numbers are bit patterns, in text as he
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from mor_ref.arguments import known_name
-from mor_ref.golden.container import read_manifest, read_suite, write_whole
+from mor_ref.golden.container import GoldenError, read_manifest, read_suite
 from mor_ref.golden.expected import OPERATIONS
+from mor_ref.golden.files import write_inside
 from mor_ref.golden.suite import Case, chosen
 from mor_ref.golden.views import SEPARATOR, VIEWS, seen, split
 
@@ -130,6 +132,7 @@ def to_c(name: str, entry: Entry, cases: list[Case]) -> Files:
     """A header with an array for each field of each case; it needs only stdint.h."""
     guard = f"MOR_REF_{_identifier(name).upper()}_H"
     lines = [f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", ""]
+    _check_symbols(name, cases)
     for case in cases:
         lines.append(f"/* {case.name}: {json.dumps(case.parameters)}")
         lines += [f"   {line}" for line in _meanings(entry, case)]
@@ -137,7 +140,7 @@ def to_c(name: str, entry: Entry, cases: list[Case]) -> Files:
         for field, array in case.arrays.items():
             values = [f"0x{value}" for value in _hexadecimal(array)] or ["0"]
             suffix = "u" if array.itemsize < 8 else "ull"
-            symbol = f"{_identifier(name)}_{_identifier(case.name)}_{_identifier(field)}"
+            symbol = _symbol(name, case.name, field)
             kind = f"uint{8 * array.itemsize}_t"
             lines.append(f"static const {kind} {symbol}[{max(array.size, 1)}] = {{")
             for start in range(0, len(values), 12):
@@ -146,6 +149,20 @@ def to_c(name: str, entry: Entry, cases: list[Case]) -> Files:
         lines.append("")
     lines += [f"#endif /* {guard} */", ""]
     yield f"{name}.h", "\n".join(line.rstrip() for line in lines).encode("ascii")
+
+
+def _symbol(name: str, case: str, field: str) -> str:
+    return f"{_identifier(name)}_{_identifier(case)}_{_identifier(field)}"
+
+
+def _check_symbols(name: str, cases: list[Case]) -> None:
+    """No two arrays of one name: a_b and c would be those of a and b_c."""
+    symbols = Counter(_symbol(name, case.name, field) for case in cases for field in case.arrays)
+    if symbols and symbols.most_common(1)[0][1] > 1:
+        raise GoldenError(
+            f"suite {name!r} has two arrays that C would call {symbols.most_common(1)[0][0]}; "
+            "give its cases other names"
+        )
 
 
 def to_npz(name: str, entry: Entry, cases: list[Case]) -> Files:
@@ -188,7 +205,7 @@ def export(folder: Path, kind: str, out: Path, names: list[str], views: Sequence
             _with_views(case, views, there[name]) for case in read_suite(folder, name, there[name])
         ]
         for path, content in write(name, there[name], cases):
-            write_whole(out / path, content)
+            write_inside(out, path, content)
             count += 1
     return count
 

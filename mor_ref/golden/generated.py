@@ -9,12 +9,12 @@ from mor_ref.arguments import whole_number
 from mor_ref.golden.bits import Unsigned
 from mor_ref.golden.inputs import bell, to_bf16
 
-_LONGEST = 1 << 13
+LONGEST = 1 << 13
 
 
 def generated(recipe: Mapping[str, Any], source: str) -> Unsigned:
     """The tensor of a recipe (VEC-009): numbers of bell, some rows and columns larger."""
-    rows, columns = (whole_number("side", side, 1, _LONGEST) for side in recipe["shape"])
+    rows, columns = (whole_number("side", side, 1, LONGEST) for side in recipe["shape"])
     for name, most in (("seed", 0xFFFF), ("stream", 0xFFFF)):
         whole_number(name, recipe[name], 0, most)
     bits = bell(rows * columns, recipe["seed"], recipe["stream"]).reshape(rows, columns)

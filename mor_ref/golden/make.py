@@ -13,8 +13,8 @@ from mor_ref.golden.container import (
     read_suite,
     suite_bytes,
     write_manifest,
-    write_whole,
 )
+from mor_ref.golden.files import write_inside
 from mor_ref.golden.suite import Size
 
 OnSuite = Callable[[str], None]
@@ -60,7 +60,7 @@ def make(
             name = waiting[done]
             files, entries[name] = done.result()
             for path, content in files.items():
-                write_whole(folder / path, content)
+                write_inside(folder, path, content)
             write_manifest(folder, dict(sorted(entries.items())), made_with)
             on_suite(name)
 

@@ -1,6 +1,7 @@
 """What can be verified: the engine, a Python function, a program, and a folder of results."""
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -9,19 +10,26 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
+from mor_ref.golden.container import SEPARATOR, GoldenError
+from mor_ref.golden.files import load_arrays, read_inside
 from mor_ref.golden.suite import Arrays, Case, Parameters
 
 Answer = Mapping[str, Any]
 Operation = Callable[[Parameters, Arrays], Answer]
 
 SECONDS = 60.0  # for a case, unless another time is given
+_SHOWN = 100  # characters of a name
+_NAME = re.compile(r"[!-~]{1,255}")
 
 
 class CandidateError(RuntimeError):
     """A candidate that cannot be run."""
+
+
+def is_name(name: object) -> bool:
+    """Whether a field can be called so: ASCII without white space, as in the protocol (PRO-002)."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 class Candidate(Protocol):
@@ -45,9 +53,14 @@ class Engine:
         """By the package's own functions."""
         from mor_ref.verify.engine import OPERATIONS
 
-        del suite
         run = OPERATIONS.get(operation)
-        return None if run is None else run(case.parameters, case.arrays)
+        try:
+            return None if run is None else run(case.parameters, case.arrays)
+        except (ValueError, TypeError) as error:
+            raise GoldenError(
+                f"case {case.name!r} of suite {suite!r} cannot be computed ({error}); make the "
+                "suite again with mor-ref golden make"
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -71,7 +84,22 @@ class PythonFunction:
                 f"{self.name} returned a {type(found).__name__} for case {case.name!r}; "
                 "return a dict of arrays, or None for an operation that it does not have"
             )
-        return found
+        return None if found is None else self._arrays(case.name, found)
+
+    def _arrays(self, case: str, found: Mapping[Any, Any]) -> Answer:
+        """The fields as arrays, None where there is none."""
+        strange = [name for name in found if not is_name(name)]
+        if strange:
+            raise CandidateError(
+                f"{self.name} names a field {ascii(strange[0])[:_SHOWN]} for case {case!r}; "
+                "name fields as the suite does"
+            )
+        try:
+            return {name: None if a is None else np.asarray(a) for name, a in found.items()}
+        except Exception as error:  # somebody's array can raise anything
+            raise CandidateError(
+                f"{self.name} returned no array for case {case!r} ({error}); give NumPy arrays"
+            ) from error
 
 
 class Folder:
@@ -80,7 +108,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.name = f"dir:{path}"
         self._path = path
-        self._loaded: tuple[str, dict[str, np.ndarray[Any, Any]]] | None = None
+        self._loaded: tuple[str, dict[str, dict[str, np.ndarray[Any, Any]]]] | None = None
         if not path.is_dir():
             raise CandidateError(f"{path} is no folder; give one with SUITE.safetensors files")
 
@@ -89,22 +117,32 @@ class Folder:
         del operation
         if self._loaded is None or self._loaded[0] != suite:
             self._loaded = (suite, self._load(suite))
-        prefix = f"{case.name}/"
-        arrays = self._loaded[1]
-        found = {key.removeprefix(prefix): a for key, a in arrays.items() if key.startswith(prefix)}
-        return found or None
+        return self._loaded[1].get(case.name)
 
-    def _load(self, suite: str) -> dict[str, np.ndarray[Any, Any]]:
+    def _load(self, suite: str) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
+        """The fields of each case."""
         path = self._path / f"{suite}.safetensors"
-        if not path.exists():
-            return {}
         try:
-            return load_file(path)
-        # An attribute is missing where NumPy has no such dtype: small floats are kept as they are.
-        except (SafetensorError, OSError, ValueError, KeyError, AttributeError) as error:
+            arrays = load_arrays(read_inside(self._path, f"{suite}.safetensors"))
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise CandidateError(
+                f"{path} cannot be read ({error.strerror}); give a file of results, or none"
+            ) from error
+        except ValueError as error:
             raise CandidateError(
                 f"{path} is no safetensors file of unsigned integers ({error}); save bit patterns"
             ) from error
+        found: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
+        for key, array in arrays.items():
+            case, _, field = key.partition(SEPARATOR)
+            if not is_name(case) or not is_name(field):
+                raise CandidateError(
+                    f"{path} has an array {ascii(key)[:_SHOWN]}; name arrays CASE/FIELD"
+                )
+            found.setdefault(case, {})[field] = array
+        return found
 
 
 @contextmanager

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.golden.bits import Unsigned
+from mor_ref.golden.checks import digests_shape
 from mor_ref.golden.suite import Arrays, Case, Field, Parameters
 from mor_ref.golden.views import SEPARATOR, seen, split
 from mor_ref.verify.distance import distance, shown
 
 _SHOWN = 8  # entries of a field
+_NAME_SHOWN = 100  # characters of a name
 _PICTURE = (24, 64)  # rows and columns that a picture of mismatches has at most
 
 
@@ -91,9 +93,12 @@ def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
         unknown = [view for view in views if view not in field.views and name != field.name]
         if unknown:
             raise AnswerError(
-                f"gives {name!r}, but {base} has no view {unknown[0]!r}; it has "
+                f"gives {name[:_NAME_SHOWN]!r}, but {base} has no view "
+                f"{unknown[0][:_NAME_SHOWN]!r}; it has "
                 f"{', '.join(field.views) or 'none'}"
             )
+        if len(set(views)) < len(views):  # replicated so often, it would fill the memory
+            raise AnswerError(f"gives {name[:_NAME_SHOWN]!r}; give a view of {base} once")
         chosen[field.name] = name
     return chosen
 
@@ -107,7 +112,8 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
     if views:
         return seen(expected, views, case.parameters), actual
     array = np.asarray(actual)
-    if array.dtype.kind in "ui" and array.ndim == expected.ndim - 1:
+    # An array without entries could have rows without end, each with its digests.
+    if array.dtype.kind in "ui" and digests_shape(array.shape) == expected.shape:
         return expected, seen(array, split(field)[1], case.parameters)
     return expected, actual
 

@@ -74,12 +74,19 @@ def _margin(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | N
     """How close to its threshold the decision is that differs the furthest; None if it is none."""
     if evidence.operation == "decide" and differing == {"accepted"}:
         return _of_single_decisions(evidence, case)
-    if differing == {"sum"}:
+    if differing == {"sum"} and "nonzero" in case.arrays:
         return _of_sums(evidence, case)
     is_close = evidence.operation == "mor" and all(
         name in ("choice", "output") or name.endswith(".sum") for name in differing
     )
-    return _of_policy(evidence, case, differing) if is_close else None
+    return _of_policy(evidence, case, differing) if is_close and _has_sums(case) else None
+
+
+def _has_sums(case: Case) -> bool:
+    """Whether a case under a policy has the choice, and all that it was made from."""
+    tried = (name_of(one) for one in as_policy(case.parameters["policy"]).tried)
+    sums = {f"{name}.{field}" for name in tried for field in ("sum", "nonzero", "nonfinite")}
+    return {"choice", *sums} <= set(case.arrays)
 
 
 def _of_sums(evidence: Evidence, case: Case) -> Fraction | None:
@@ -125,7 +132,7 @@ def _of_policy(evidence: Evidence, case: Case, differing: set[str]) -> Fraction 
 
 def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], rung: int) -> Fraction | None:
     """How close the sum of a unit is to the threshold of the rung at which two choices part."""
-    if rung >= len(policy.ladder):
+    if not 0 <= rung < len(policy.ladder):
         return None
     name, metric = name_of(policy.ladder[rung].representation), policy.ladder[rung].metric
     sums = {field: int(case.arrays[f"{name}.{field}"][unit]) for field in ("sum", "nonzero")}

@@ -16,6 +16,6 @@ def compare_manifests(folder: Path, other: Path) -> list[str]:
         if here is None or there is None:
             lines.append(f"{name}: only in {folder if there is None else other}")
         elif here != there:
-            keys = [key for key in here if here[key] != there.get(key)]
+            keys = [key for key in {**here, **there} if here.get(key) != there.get(key)]
             lines.append(f"{name}: another {', '.join(keys)}")
     return lines

@@ -1,33 +1,133 @@
-"""Fuzzes the files of a folder of results: they give fields, or are refused."""
+"""Fuzzes folders of results, compared with small suites from end to end."""
+
+import hashlib
+import json
+import tempfile
+from functools import cache
+from pathlib import Path
 
 import numpy as np
-from fuzz.harness import changed, run
-from fuzz.suites import HEADER, PLACE, safetensors
+from fuzz.harness import CHOICES, changed, check_sentence, run
+from fuzz.suites import HEADER, payload, safetensors
 
+PLACE, VECTORS = (Path(tempfile.mkdtemp(prefix="fuzzing-")) for _ in range(2))
+# A few small cases of suites of every kind: columns, tensors, decisions, digests, blocks.
+KEPT = {
+    "decode": ["e2m1"],
+    "decisions": ["mean_relative_error", "not_worse_than"],
+    "quantize": ["1x37.f32.e5m2.gam.4x8.8x16", "1x37.bf16.e4m3.gam.row.row"],
+    "policies": ["1x37.f32.three_way.gam.8x16", "33x1.f32.tensor.gam.row"],
+    "nvfp4_te": ["5x37.f32.16x16", "1x37.bf16.1x16"],
+    "nvfp4_blocks": ["te_4over6_mse"],
+    "mx": ["33x1.bf16.e4m3.floor.32", "1x37.f32.e2m1.even.32"],
+    "mx_large": ["e4m3.floor"],
+}
+VIEWS = ["", "@transposed", "@packed", "@replicated", "@replicated@replicated", "@no", "\n", "@"]
 SEEDS = [
-    b"\1" + safetensors(HEADER),
-    b"\1" + safetensors(HEADER | {"a/code": HEADER["a/code"] | {"dtype": "F8_E4M3"}}),
-    *(bytes([0, 0, a, 1, b, 1, c]) for a in range(3) for b in range(9) for c in (0, 2)),
+    b"\1" + safetensors(HEADER, payload(10)),
+    b"\1" + safetensors(HEADER | {"e2m1/code": HEADER["a/code"] | {"dtype": "F8_E4M3"}}, b"ab" * 5),
+    *(bytes([0, k, 1, 0, what, how]) for k in range(8) for what in range(6) for how in range(4)),
+    *(bytes([16, k, 1, 0, 2, 3]) for k in (0, 1)),
+    b"\0\3\0\4\5\5",
 ]
 
 
-def one_input(data):
-    from mor_ref.golden.suite import Case
-    from mor_ref.verify.candidates import CandidateError, Folder
-    from mor_ref.verify.compare import differences
+@cache
+def answers():
+    """The small suites are made, and what is right in them."""
+    from mor_ref.golden import kept_files
+    from mor_ref.golden.container import read_manifest, read_suite, suite_bytes, write_manifest
 
-    is_raw = bool(data) and data[0] % 2 == 1
-    file = data[1:] if is_raw else safetensors(changed(HEADER, data[1:]))
-    (PLACE / "encode.safetensors").write_bytes(file)
-    inputs = {"x": np.zeros(2, np.uint32)}
-    case = Case("a", {"format": "e4m3"}, inputs | {"code": np.array([[8, 9]], np.uint8)})
+    manifest, entries, found = read_manifest(kept_files()), {}, {}
+    for suite, names in KEPT.items():
+        entry = manifest["suites"][suite]
+        cases = [case for case in read_suite(kept_files(), suite, entry) if case.name in names]
+        assert len(cases) == len(names), suite
+        content = suite_bytes(cases)
+        (VECTORS / f"{suite}.safetensors").write_bytes(content)
+        listed = {case.name: case.parameters for case in cases}
+        digest = hashlib.sha256(content).hexdigest()
+        entries[suite] = entry | {"cases": listed, "sha256": digest, "kills": {}}
+        entries[suite].pop("negative", None)
+        results = {f["name"] for f in entry["fields"] if f["role"] == "expected"}
+        found[suite] = {
+            f"{case.name}/{name}": array
+            for case in cases
+            for name, array in case.arrays.items()
+            if name in results
+        }
+    write_manifest(VECTORS, entries, manifest["made_with"])
+    return found
+
+
+def spoilt(right, data):
+    """Some right arrays, a few of them otherwise, as the bytes say."""
+    from safetensors.numpy import save
+
+    choices = iter(data)
+    found = dict(right)
+    for _ in range(1 + next(choices, 0) % 3):
+        keys = list(found) or ["a/b"]
+        key = keys[next(choices, 0) % len(keys)]
+        array = found.pop(key, np.zeros(3, np.uint8))
+        what, how = next(choices, 0) % 6, next(choices, 0)
+        if what == 0:
+            array = array.astype([np.int64, np.int8, np.float32, np.uint64, bool][how % 5])
+        elif what == 1:
+            shapes = [(0,), (1 << 40, 0), (-1,), (1, *array.shape), (-1, 1), (0, 1 << 40)]
+            shape = shapes[how % 6]
+            array = (array if np.prod(shape) else array[:0]).reshape(shape)
+        elif what == 2:
+            array = array.copy()
+            array.reshape(-1)[how % array.size if array.size else 0 :][:1] ^= array.dtype.type(1)
+        elif what == 3:
+            key += VIEWS[how % len(VIEWS)]
+        elif what == 4:
+            key = str(CHOICES[how % len(CHOICES)])
+        else:
+            array = array.astype(np.int64) - how
+        found[key.encode("ascii", "replace").decode("ascii")] = array
+    found = {key: array for key, array in found.items() if next(choices, 1) % 4}
+    return save({key: np.ascontiguousarray(array) for key, array in found.items()})
+
+
+def one_input(data):
+    from mor_ref.verify import run as running
+    from mor_ref.verify.candidates import CandidateError, Folder
+    from mor_ref.verify.diagnosis import Diagnosis, diagnose
+    from mor_ref.verify.files import as_json, as_junit
+    from mor_ref.verify.report import lines
+
+    first, rest = (data[0] if data else 0), data[1:]
+    names = list(answers())
+    suite = names[(rest[0] if rest else 0) % len(names)]
+    if first % 4 == 1:
+        file = rest[1:]
+    elif first % 4 == 2:
+        file = safetensors(changed(HEADER, rest[1:]), payload(10))
+    else:
+        file = spoilt(answers()[suite], rest[1:])
+    (PLACE / f"{suite}.safetensors").write_bytes(file)
+    # To look for what explains mismatches takes a thousand times as long as all the rest.
+    running.diagnose = diagnose if first == 16 else lambda _: Diagnosis()
     try:
-        found = Folder(PLACE).answer("encode", "encode", Case("a", {}, inputs))
-    except CandidateError:
+        found = running.verify(Folder(PLACE), VECTORS, [suite])
+    except CandidateError as error:
+        check_sentence(error)
         return
-    for difference in differences(case, {"code": "format"}, inputs, found or {}):
-        assert str(difference)
+    finally:
+        running.diagnose = diagnose
+    assert all(line.isprintable() and line.isascii() for line in lines(found))
+    assert json.loads(as_json(found))["verdict"] == found.verdict
+    assert as_junit(found).isascii()
 
 
 if __name__ == "__main__":
-    run(one_input, "mor_ref.verify.candidates", "mor_ref.verify.compare")
+    run(
+        one_input,
+        "mor_ref.verify.candidates",
+        "mor_ref.verify.compare",
+        "mor_ref.verify.conformance",
+        "mor_ref.verify.evidence",
+        "mor_ref.verify.run",
+    )

@@ -5,29 +5,26 @@ import importlib
 import json
 import sys
 
-VALUES = [None, True, 0, 1, -1, 2**64, 0.5, "", "a", "u8", "x/y", "..", [], [1], {}, {"a": 1}]
-DTYPES = [
-    "U8",
-    "U16",
-    "U32",
-    "U64",
-    "I8",
-    "F16",
-    "F32",
-    "F64",
-    "BF16",
-    "BOOL",
-    "F8_E4M3",
-    "F4",
-    "C64",
+VALUES = [
+    *(None, True, 0, 1, -1, 2**64, 0.5, "", "a", "u8", "x/y", "..", [], [1], {}, {"a": 1}),
+    *(2**31, [1, 16], [2**20, 1], "a\0b", "\ud800", "input", "e4m3", "code@packed", "row", 10**30),
+    *("sha256_128x128", "transposed", {"shape": [3, 2], "seed": 0, "stream": 0}, "*/", "x" * 300),
 ]
+DTYPES = [
+    *("U8", "U16", "U32", "U64", "I8", "F16", "F32", "F64", "BF16", "BOOL", "F8_E4M3", "F4"),
+    *("C64", "I64", "F8_E8M0"),
+]
+CHOICES = VALUES + DTYPES
 
 
 def run(one_input, *modules):
-    """Fuzz a target, guided by what it reaches in these modules; arguments are libFuzzer's."""
+    """Fuzz a target, guided by what it reaches in these modules; arguments are libFuzzer's.
+
+    No other is instrumented: Numba could not compile it.
+    """
     import atheris
 
-    with atheris.instrument_imports(include=["mor_ref"]):
+    with atheris.instrument_imports(include=list(modules)):
         for name in modules:
             importlib.import_module(name)
     atheris.Setup(sys.argv, one_input)
@@ -44,9 +41,10 @@ def changed(right, data):
         if what % 4 == 0 and key != "":
             del parent[key]
         elif what % 4 == 1 and isinstance(parent, dict) and key != "":
-            parent[json.dumps(VALUES[next(choices, 0) % len(VALUES)])] = parent.pop(key)
+            value = CHOICES[next(choices, 0) % len(CHOICES)]
+            parent[value if isinstance(value, str) else json.dumps(value)] = parent.pop(key)
         else:
-            parent[key] = copy.deepcopy((VALUES + DTYPES)[next(choices, 0) % 29])
+            parent[key] = copy.deepcopy(CHOICES[next(choices, 0) % len(CHOICES)])
     return found[""]
 
 
@@ -60,3 +58,11 @@ def _place(value, choices):
         if next(choices, 0) % 3 == 0:
             break
     return parent, key
+
+
+def check_sentence(error):
+    """An error says in a line what is wrong."""
+    text = str(error)
+    assert text.isprintable(), text
+    assert text.isascii(), text
+    assert 20 < len(text) < 1500, text

@@ -1,84 +1,118 @@
-"""Fuzzes manifests and the files that they list: these give cases, or are refused.
+"""Fuzzes the files of suites below the check of their SHA-256, which would stop every change."""
 
-The SHA-256 of a file would stop every change of it, so files are read below that check.
-"""
-
-import contextlib
 import json
-import tempfile
+from functools import cache
 from pathlib import Path
 
-from fuzz.harness import changed, run
+from fuzz.harness import changed, check_sentence, run
 
+U32, U8 = "U32", "U8"
 HEADER = {
     "a/x": {"dtype": "U32", "shape": [2], "data_offsets": [0, 8]},
-    "a/code": {"dtype": "U8", "shape": [1, 2], "data_offsets": [8, 10]},
+    "a/code": {"dtype": "U8", "shape": [2], "data_offsets": [8, 10]},
+}
+FIELDS = [
+    {"name": "x", "role": "input", "format": "source", "meaning": "m", "rules": [], "views": []},
+    {
+        "name": "code",
+        "role": "expected",
+        "format": "format",
+        "meaning": "m",
+        "rules": ["ENC-001"],
+        "views": [],
+    },
+]
+PARAMETERS = {
+    "format": "e4m3",
+    "source": "f32",
+    "rounding": "rne",
+    "overflow": "satfinite",
+    "nan": "canonical",
 }
 ENTRY = {
     "title": "t",
     "operation": "encode",
     "rules": ["ENC-001"],
     "normative": True,
-    "fields": [
-        {"name": "x", "role": "input", "format": "source", "meaning": "m"},
-        {"name": "code", "role": "expected", "format": "format", "meaning": "m"},
-    ],
-    "cases": {"a": {"format": "e4m3", "source": "f32"}},
+    "fields": FIELDS,
+    "cases": {"a": PARAMETERS},
     "elements": 2,
     "sha256": "0" * 64,
+    "kills": {"ties_away": {"case": "a", "field": "code", "index": [1]}},
+    "negative": [{"case": "a", "field": "code", "right": 1, "wrong": 0, "what": "w", "index": [1]}],
 }
-MANIFEST = {"version": 1, "made_with": {"size": 1, "seed": 0}, "suites": {"encode": ENTRY}}
-PAYLOAD = bytes(range(10))
+TENSOR = ENTRY | {
+    "operation": "nvfp4",
+    "fields": [
+        FIELDS[0],
+        FIELDS[1] | {"name": "block_scale", "format": "e4m3", "views": ["replicated"]},
+        FIELDS[1] | {"name": "code@sha256_128x128", "format": "u8"},
+        FIELDS[1] | {"name": "packed", "format": "u8"},
+    ],
+    "cases": {
+        "a": {"profile": "te", "tile": [1, 16], "source": "f32"},
+        "b": {
+            "profile": "te",
+            "tile": [16, 16],
+            "source": "bf16",
+            "recipe": {"shape": [3, 17], "seed": 0, "stream": 1},
+        },
+    },
+    "kills": {},
+}
+del TENSOR["negative"]
+TENSOR_HEADER = {
+    "a/x": {"dtype": "U32", "shape": [1, 2], "data_offsets": [0, 8]},
+    "a/block_scale": {"dtype": "U8", "shape": [1, 1], "data_offsets": [8, 9]},
+    "b/packed": {"dtype": "U8", "shape": [3, 9], "data_offsets": [9, 36]},
+    "b/code@sha256_128x128": {"dtype": "U8", "shape": [1, 1, 32], "data_offsets": [36, 68]},
+}
+RIGHT = ((ENTRY, HEADER, 10), (TENSOR, TENSOR_HEADER, 68))
 
 
-def safetensors(header, payload=PAYLOAD):
+@cache
+def payload(size):
+    return bytes(range(size))
+
+
+def safetensors(header, content):
     text = json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + payload
+    return len(text).to_bytes(8, "little") + text + content
 
 
 SEEDS = [
-    b"\0" + json.dumps(MANIFEST).encode(),
-    b"\1" + safetensors(HEADER),
+    *(bytes([k]) + safetensors(header, payload(n)) for k, (_, header, n) in enumerate(RIGHT)),
     *(
         bytes([kind, 0, a, 1, b, 1, c])
         for kind in (2, 3)
-        for a in range(3)
+        for a in range(4)
         for b in range(9)
         for c in (0, 2)
     ),
+    b"\1" + safetensors({"a/x": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}, b"a"),
+    b"\1"
+    + safetensors({"a/x": {"dtype": "U8", "shape": [0, 1 << 62], "data_offsets": [0, 0]}}, b""),
 ]
-PLACE = Path(tempfile.mkdtemp(prefix="fuzz"))
-
-
-def texts(data):
-    """The bytes of a manifest and of a file, one of them right and one not."""
-    kind, rest = (data[0] if data else 0) % 4, data[1:]
-    manifest, file = json.dumps(MANIFEST).encode(), safetensors(HEADER)
-    if kind == 0:
-        return rest, file
-    if kind == 1:
-        return manifest, rest
-    if kind == 2:
-        return json.dumps(changed(MANIFEST, rest)).encode(), file
-    return manifest, safetensors(changed(HEADER, rest))
 
 
 def one_input(data):
-    from mor_ref.golden.container import MANIFEST as NAME
-    from mor_ref.golden.container import GoldenError, _cases, read_manifest, read_suite
+    from mor_ref.golden.container import GoldenError, _cases
 
-    manifest, file = texts(data)
-    (PLACE / NAME).write_bytes(manifest)
+    kind, rest = (data[0] if data else 0) % 4, data[1:]
+    entry, header, size = RIGHT[kind % 2]
+    file = rest if kind < 2 else safetensors(changed(header, rest), payload(size))
     try:
-        suites = read_manifest(PLACE)["suites"]
-    except GoldenError:
+        cases = list(_cases(Path("a.safetensors"), file, entry))
+    except GoldenError as error:
+        check_sentence(error)
         return
-    for name, entry in suites.items():
-        with contextlib.suppress(GoldenError):
-            read_suite(PLACE, name, entry)
-        with contextlib.suppress(GoldenError):
-            list(_cases(PLACE / "file", file, entry))
+    assert [case.name for case in cases] == list(entry["cases"])
 
 
 if __name__ == "__main__":
-    run(one_input, "mor_ref.golden.container")
+    run(
+        one_input,
+        "mor_ref.golden.checks",
+        "mor_ref.golden.container",
+        "mor_ref.golden.files",
+    )

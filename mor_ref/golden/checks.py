@@ -1,0 +1,181 @@
+"""Holding the fields and cases of a manifest, and the arrays of a file, to their operation.
+
+Nothing that was read reaches the engine, the model or a view before it was held to this.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mor_ref.arrays import code_dtype
+from mor_ref.block_recipes import PROFILES
+from mor_ref.catalogue import formats
+from mor_ref.golden.calls import CALLS, RECIPE, Call
+from mor_ref.golden.random_inputs import OPERATIONS as DOMAINS
+from mor_ref.golden.suite import Arrays, Parameters
+from mor_ref.golden.views import DIGEST_TILE, SEPARATOR
+from mor_ref.partition import Cut, partition
+from mor_ref.recipes import as_policy
+
+DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
+_DIGEST_BYTES = 32
+_INTEGERS = {"u8": 1, "u32": 4, "u64": 8}  # bytes
+_OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pairs")
+_TILE = 16  # numbers of a tile of NVFP4
+
+Shape = tuple[int, ...]
+
+
+class CallError(ValueError):
+    """What does not suit an operation; the message is the end of a sentence."""
+
+
+def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
+    """Refuse fields that an operation does not have, or not so."""
+    call = CALLS[operation]
+    bases = [field["name"].partition(SEPARATOR)[0] for field in fields]
+    twice = [base for base in bases if bases.count(base) > 1]
+    if twice:
+        raise CallError(f"lists the field {twice[0]} twice")
+    inputs = {field["name"] for field in fields if field["role"] == "input"}
+    if inputs != set(call.inputs):
+        raise CallError(
+            f"has the inputs {_listed(inputs)}; {operation} takes {_listed(call.inputs)}"
+        )
+    for field in fields:
+        _check_field(operation, call, field)
+
+
+def _check_field(operation: str, call: Call, field: Mapping[str, Any]) -> None:
+    base, *own = field["name"].split(SEPARATOR)
+    known = call.inputs if field["role"] == "input" else call.outputs
+    if base not in known or own not in ([], [DIGEST]):
+        raise CallError(f"has the field {field['name']}, which {operation} does not have")
+    fmt, axes = known[base]
+    if own and axes not in _OF_TWO_AXES:
+        raise CallError(f"has the field {field['name']}, but {base} has no rows and columns")
+    if field["format"] != ("u8" if own else fmt):
+        raise CallError(
+            f"gives {field['name']} the format {field['format']}, and it is {'u8' if own else fmt}"
+        )
+    can_be = _views_of(call, fmt, axes) if field["role"] == "expected" and not own else ()
+    strange = [view for view in field["views"] if view not in can_be]
+    if strange:
+        raise CallError(f"has a view {strange[0]} of {field['name']}, which cannot be")
+
+
+def _views_of(call: Call, fmt: str, axes: str) -> list[str]:
+    """The layouts that a field can be given in."""
+    is_code = fmt in ("format", "e2m1", "e4m3", "e8m0")
+    can_be = {
+        "transposed": axes in _OF_TWO_AXES,
+        "packed": axes in _OF_TWO_AXES and is_code,
+        "reciprocal": fmt == "f32",
+        "replicated": "tile" in call.parameters and axes == "grid",
+        "swizzled_128x4": axes == "grid" and is_code,
+    }
+    return [view for view, can in can_be.items() if can]
+
+
+def check_parameters(operation: str, parameters: Parameters) -> None:
+    """Refuse parameters that an operation does not take."""
+    call = CALLS[operation]
+    missing = [name for name in call.parameters if name not in parameters]
+    if missing:
+        raise CallError(f"has no parameter {missing[0]}, which {operation} takes")
+    for name, value in parameters.items():
+        kind = call.parameters.get(name) or call.optional.get(name)
+        if kind is None:
+            raise CallError(f"has the parameter {name!a:.60}, which {operation} does not take")
+        if not kind.holds(value):
+            raise CallError(f"has another parameter {name} than {kind.wanted}")
+    try:
+        call.admit(parameters)
+    except ValueError as error:
+        raise CallError(f"has parameters that do not go together ({error})") from error
+
+
+def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None:
+    """Refuse arrays of a case that are not of the format, the shape or the range they should be."""
+    call = CALLS[operation]
+    x = arrays[next(iter(call.inputs))]
+    axes = _shapes(call, parameters, x.shape)
+    for name, array in arrays.items():
+        base, *own = name.split(SEPARATOR)
+        fmt, axis = call.inputs[base] if base in call.inputs else call.outputs[base]
+        shape, size = axes[axis], _bytes(str(parameters.get(fmt, fmt)))
+        if own:
+            shape, size = digests_shape(shape), 1
+        if array.shape != shape or array.itemsize != size:
+            raise CallError(
+                f"has {name} of the shape {_sides(array.shape)} and {array.itemsize} bytes an "
+                f"entry, and {_sides(shape)} and {size} are right"
+            )
+    domain = DOMAINS.get(operation)
+    if domain is not None:
+        inside = domain.inside(parameters, arrays)
+        if not inside.all():
+            raise CallError(
+                f"has inputs at {int(inside.argmin())} that are not taken: {domain.takes}"
+            )
+    if RECIPE in parameters and not x.size:
+        raise CallError("has no numbers")
+
+
+def digests_shape(shape: Shape) -> Shape:
+    """The shape of the digests of the tiles of an array."""
+    return (*(-(-side // DIGEST_TILE) for side in shape), _DIGEST_BYTES)
+
+
+def _shapes(call: Call, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
+    """What the axes of fields are, for a first input of this shape."""
+    ((_, first), *_) = call.inputs.values()
+    if len(shape) != (1 if first == "n" else 2) or not all(shape):
+        wanted = "entries in one column" if first == "n" else "rows and columns of entries"
+        raise CallError(f"has a first input of the shape {_sides(shape)}; {wanted} are right")
+    if first == "n":
+        return {"n": shape}
+    if first == "nk":
+        if "profile" in parameters and shape[1] != _TILE:
+            raise CallError(f"has rows of {shape[1]} numbers; {_TILE} are right")
+        return {"n": shape[:1], "nk": shape}
+    return _shapes_of_tensor(parameters, shape)
+
+
+def _shapes_of_tensor(parameters: Parameters, shape: Shape) -> dict[str, Shape]:
+    block = parameters.get("tile", parameters.get("block"))
+    try:
+        cut = partition(
+            shape,
+            _cut((1, block) if isinstance(block, int) else block),
+            _cut(parameters.get("group", "tensor")),
+        )
+    except (ValueError, TypeError) as error:
+        raise CallError(f"cannot be cut into blocks ({error})") from error
+    whole = "policy" in parameters and as_policy(parameters["policy"]).unit == "tensor"
+    per_row = "profile" in parameters and PROFILES[parameters["profile"]].per_row
+    return {
+        "rc": shape,
+        "grid": cut.grid,
+        "group": cut.group_grid,
+        "unit": cut.group_grid if whole else cut.grid,
+        "ends": (shape[0] if per_row else 1,),
+        "pairs": (shape[0], -(-shape[1] // 2)),
+    }
+
+
+def _cut(cut: Any) -> Cut:
+    return cut if isinstance(cut, str) else (cut[0], cut[1])  # type: ignore[return-value]
+
+
+def _bytes(fmt: str) -> int:
+    if fmt == "f64":
+        return 8
+    return _INTEGERS.get(fmt) or code_dtype(formats[fmt]).itemsize
+
+
+def _sides(shape: Shape) -> str:
+    return "x".join(map(str, shape)) or "of one entry"
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names))

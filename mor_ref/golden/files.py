@@ -1,0 +1,78 @@
+"""Reading and writing files inside of a folder: whole or not at all, and nothing outside of it."""
+
+import errno
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load
+
+LARGEST_FILE = 1 << 31  # bytes of a file of arrays
+_SHOWN = 120  # characters of what another library says
+
+
+def is_inside(folder: Path, path: Path) -> bool:
+    """Whether a path leads to something in a folder, links followed; the folder may be a link."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def read_inside(folder: Path, name: str, most: int = LARGEST_FILE) -> bytes:
+    """A file of a folder; an OSError whose `strerror` says why it is not read."""
+    path = folder / name
+    if not is_inside(folder, path):
+        raise OSError(errno.EPERM, f"it leads out of {folder}")
+    # A pipe that nobody writes to would be waited for at open, and a device has no end.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {found.st_size:,} bytes, and at most {most:,} go")
+        return file.read(most)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is never seen half-written, whatever interrupts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_inside(folder: Path, name: str, content: bytes) -> None:
+    """Write a file of a folder, whole, unless links or the name lead to another place.
+
+    A link at the place of the file itself is replaced, and what it leads to is left as it is.
+    """
+    path = folder / name
+    if path.name in ("", "..") or not is_inside(folder, path.parent):
+        raise ValueError(f"{path} leads out of {folder}; take the link away, or name its target")
+    write_whole(path, content)
+
+
+def load_arrays(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of a safetensors file; a ValueError says why it is none."""
+    try:
+        return load(content)
+    except KeyError as error:  # small floats, which NumPy has not
+        raise ValueError(f"it has an array of the dtype {_in_a_line(error)}") from error
+    except (SafetensorError, ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(_in_a_line(error)) from error
+
+
+def _in_a_line(error: Exception) -> str:
+    """What another library says, as it may quote what it read."""
+    text = " ".join(str(error).split()).encode("ascii", "backslashreplace").decode("ascii")
+    printable = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return printable if len(printable) <= _SHOWN else printable[:_SHOWN] + ".."

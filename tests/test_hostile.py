@@ -1,0 +1,646 @@
+"""Bad input is one sentence: manifests, files, folders of results, links and names."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from safetensors.numpy import load, save, save_file
+
+from mor_ref import golden
+from mor_ref.golden import checks, container, files, kept_files, manifest
+from mor_ref.golden.calls import CALLS
+from mor_ref.golden.expected import OPERATIONS
+from mor_ref.golden.export import EXPORTS, export
+from mor_ref.golden.files import write_inside
+from mor_ref.golden.make import make
+from mor_ref.golden.suite import Size
+from mor_ref.golden.suites import SUITES
+from mor_ref.verify import engine
+from mor_ref.verify.candidates import CandidateError, Engine, PythonFunction, candidate_named
+from mor_ref.verify.compare import fields_of
+from mor_ref.verify.conformance import conformance
+from mor_ref.verify.evidence import Evidence
+from mor_ref.verify.manifests import compare_manifests
+from mor_ref.verify.run import verify
+
+COLUMNS, TENSORS = "decisions", "nvfp4_large"
+KEPT = container.read_manifest(kept_files())
+MAIN = "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()"
+
+
+def run(*arguments):
+    command = [sys.executable, "-c", MAIN, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def a_manifest():
+    suites = {name: KEPT["suites"][name] for name in (COLUMNS, TENSORS)}
+    return json.loads(json.dumps({**KEPT, "suites": suites}))
+
+
+def folder_of(where, changed):
+    """A folder of two small suites, with some manifest."""
+    where.mkdir()
+    for name in (COLUMNS, TENSORS):
+        (where / f"{name}.safetensors").write_bytes(
+            (kept_files() / f"{name}.safetensors").read_bytes()
+        )
+    text = changed if isinstance(changed, str) else json.dumps(changed)
+    (where / container.MANIFEST).write_text(text)
+    return where
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return folder_of(tmp_path / "folder", a_manifest())
+
+
+def read_all(folder):
+    for name, entry in container.read_manifest(folder)["suites"].items():
+        container.read_suite(folder, name, entry)
+
+
+def refused(folder):
+    with pytest.raises(container.GoldenError) as error:
+        read_all(folder)
+    text = str(error.value)
+    assert text.isascii()
+    assert text.isprintable()
+    assert len(text) < 700
+    assert str(folder) in text
+    assert "with mor-ref golden make" in text
+    return text
+
+
+def test_every_operation_and_every_suite_is_known():
+    assert set(CALLS) == set(OPERATIONS) == set(engine.OPERATIONS)
+    for suite in SUITES.values():
+        call = CALLS[suite.operation]
+        assert {f.name for f in suite.fields if f.role == "input"} == set(call.inputs)
+
+
+# ---------------------------------------------------------------------- manifests
+
+ANY = object()
+
+
+def put(*path_and_value):
+    """A change of a manifest: what is there at a path becomes a value."""
+    *path, value = path_and_value
+
+    def change(whole):
+        at = whole
+        for key in path[:-1]:
+            at = at[key]
+        if value is ANY:
+            del at[path[-1]]
+        else:
+            at[path[-1]] = value
+
+    return change
+
+
+def suite(*path_and_value):
+    return put("suites", COLUMNS, *path_and_value)
+
+
+def tensor(*path_and_value):
+    return put("suites", TENSORS, "cases", "te.1x16", *path_and_value)
+
+
+def renamed(name, *path):
+    def change(whole):
+        at = whole
+        for key in path:
+            at = at[key]
+        at[name] = next(iter(at.values()))
+
+    return change
+
+
+def doubled(whole):
+    fields = whole["suites"][COLUMNS]["fields"]
+    fields.append(dict(fields[-1]))
+
+
+AS_NAME = "which is not a file name"
+CHANGES = [
+    (put("version", True), "version is True, and has to be an int, 1 to 1"),
+    (put("version", "1"), "version is '1'"),
+    (put("version", 1.0), "version is 1.0"),
+    (put("made_with", ANY), "it has no made_with"),
+    (put("made_with", {"size": 1}), "made_with has no seed"),
+    (put("made_with", "seed", True), "made_with.seed is True"),
+    (put("views", []), "views is a list of 0, and has to be a record"),
+    (put("views", "packed", "\x1b[2J"), "views.packed is '\\x1b[2J'"),
+    (put("suites", []), "suites is a list of 0"),
+    (put("more", 1), "it has 'more', which this version does not know"),
+    (renamed("", "suites"), AS_NAME),
+    (renamed("a\0b", "suites"), AS_NAME),
+    (renamed("\ud800", "suites"), "has the name '\\ud800', which is not a file name"),
+    (renamed("..", "suites"), AS_NAME),
+    (renamed("../outside", "suites"), AS_NAME),
+    (renamed("/etc/passwd", "suites"), AS_NAME),
+    (renamed("a\\b", "suites"), AS_NAME),
+    (renamed("c:d", "suites"), AS_NAME),
+    (renamed(".hidden", "suites"), AS_NAME),
+    (renamed("a.", "suites"), AS_NAME),
+    (renamed("a\n", "suites"), AS_NAME),
+    (renamed("a" * 101, "suites"), AS_NAME),
+    (renamed("\u00e9", "suites"), AS_NAME),
+    (renamed("Decisions", "suites"), "has decisions and Decisions, which other languages"),
+    (suite("kills", ANY), "suites.decisions has no kills"),
+    (suite("title", "a */ b"), "title is 'a */ b', and has to be a line of ASCII that"),
+    (suite("title", "a\nb"), "title is 'a\\nb'"),
+    (suite("title", "a\\"), "title is 'a\\\\'"),
+    (suite("title", ""), "title is ''"),
+    (suite("operation", "codes"), "operation is 'codes', and has to be encode or "),
+    (suite("operation", ["encode"]), "operation is a list of 1"),
+    (suite("operation", "encode"), "has the inputs amax, amin, limit, nonfinite, nonzero, sum"),
+    (suite("rules", [1]), "rules[0] is 1, and has to be the id of a rule"),
+    (suite("rules", "ENC-001"), "rules is 'ENC-001', and has to be a list"),
+    (suite("normative", 1), "normative is 1, and has to be true or false"),
+    (suite("elements", -1), "elements is -1"),
+    (suite("elements", 10**400), "elements is 1000000000"),
+    (suite("sha256", "0" * 63), "and has to be 64 hexadecimal digits"),
+    (suite("fields", []), "fields is a list of 0, and has to be a list with entries"),
+    (suite("fields", 0, []), "fields[0] is a list of 0, and has to be a record"),
+    (suite("fields", 0, "role", "both"), "fields[0].role is 'both', and has to be input or"),
+    (suite("fields", 0, "format", "e9m9"), "fields[0].format is 'e9m9', and has to be e4m3 or "),
+    (suite("fields", 0, "format", "u32"), "gives sum the format u32, and it is u64"),
+    (suite("fields", 0, "name", "../sum"), "and has to be a name of a field"),
+    (suite("fields", 0, "name", "sums"), "has the inputs "),
+    (suite("fields", -1, "name", "refused"), "has the field refused, which decide does not have"),
+    (suite("fields", -1, "name", "accepted@packed"), "has the field accepted@packed, which"),
+    (suite("fields", -1, "name", "accepted@sha256_128x128"), "has no rows and columns"),
+    (suite("fields", -1, "views", [1]), "views[0] is 1, and has to be transposed or"),
+    (suite("fields", -1, "views", ["transposed"]), "has a view transposed of accepted"),
+    (suite("fields", -1, "rules", [None]), "rules[0] is None"),
+    (suite("fields", -1, "meaning", 3), "meaning is 3"),
+    (doubled, "lists the field accepted twice"),
+    (suite("cases", []), "cases is a list of 0, and has to be a record"),
+    (renamed("../../outside", "suites", COLUMNS, "cases"), AS_NAME),
+    (renamed("a/b", "suites", COLUMNS, "cases"), AS_NAME),
+    (renamed("Not_Worse_Than", "suites", COLUMNS, "cases"), "which other languages cannot tell"),
+    (renamed("fits_range_e5m2", "suites", COLUMNS, "cases"), "which other languages cannot tell"),
+    (suite("cases", "not_worse_than", []), "cases.not_worse_than is a list of 0, and has"),
+    (suite("cases", "not_worse_than", {}), "has no parameter metric, which decide takes"),
+    (suite("cases", "not_worse_than", "metric", "mean"), "has another parameter metric than"),
+    (suite("cases", "not_worse_than", "metric", ["mean"]), "has another parameter metric than"),
+    (suite("cases", "not_worse_than", "tile", [1, 1]), "has the parameter 'tile', which decide"),
+    (suite("cases", "not_worse_than", "\x1b", 1), "which is not a parameter"),
+    (suite("cases", "not_worse_than", "format", "e4m3"), "a format goes with the metric fits"),
+    (suite("cases", "fits_range.e5m2", "format", "e8m9"), "has another parameter format than e4m3"),
+    (suite("cases", "fits_range.e5m2", "format", 3), "has another parameter format than e4m3"),
+    (suite("kills", []), "kills is a list of 0"),
+    (suite("kills", {"a": 1}), "kills.a is 1, and has to be a record"),
+    (
+        suite("kills", {"a": {"case": "not_worse_than", "field": "accepted", "index": [1.5]}}),
+        "kills.a.index[0] is 1.5, and has to be an int",
+    ),
+    (
+        suite("kills", {"a": {"case": "b", "field": "accepted", "index": [1]}}),
+        "tells of a case or a field that it does not list",
+    ),
+    (suite("negative", {}), "negative is a record of 0"),
+    (suite("negative", 0, "field", "x"), "tells of a case or a field that it does not list"),
+    (suite("negative", 0, "wrong", -1), "negative[0].wrong is -1"),
+    (tensor("source", ANY), "cases.te.1x16 has no parameter source"),
+    (tensor("source", "f64"), "has another parameter source than f32 or bf16"),
+    (tensor("profile", None), "has another parameter profile than te"),
+    (tensor("tile", 16), "has another parameter tile than a list of two sides"),
+    (tensor("tile", [True, 16]), "has another parameter tile than a list of two sides"),
+    (tensor("tile", [1 << 40, 16]), "has another parameter tile than a list of two sides"),
+    (tensor("tile", [2, 8]), "parameters that do not go together (the profile te takes the tiles"),
+    (tensor("recipe", []), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "shape", [1 << 12, 1 << 12]), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "shape", [1 << 20, 1]), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "shape", [0, 1]), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "seed", "0"), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "more", 0), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "shape", [256, 330]), "has block_scale@sha256_128x128 of the shape"),
+    (tensor("recipe", ANY), "has other fields of case 'te.1x16' than the manifest lists: 'x'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "message"), CHANGES)
+def test_a_manifest_that_is_wrong_somewhere(tmp_path, change, message):
+    """VEC-002."""
+    changed = a_manifest()
+    change(changed)
+    text = json.dumps(changed)
+    assert message in refused(folder_of(tmp_path / "folder", text))
+
+
+def test_parameters_that_do_not_go_together():
+    right = KEPT["suites"]["encode"]["cases"]
+    case = next(p for p in right.values() if p["format"] == "e4m3")
+    for operation, parameters, message in (
+        ("encode", case | {"format": "e8m0", "rounding": "rne"}, "which e8m0 does not admit"),
+        (
+            "encode_preset",
+            {"format": "e2m3", "source": "f32", "preset": "torch"},
+            "says nothing of",
+        ),
+        ("scale", {"format": "e8m0", "scaling": "gam"}, "do not go together"),
+        ("mx_block", {"format": "bf16", "scale_rule": "floor", "source": "f32"}, "do not go toget"),
+        ("decide", {"metric": "fits_range", "format": "int8_mx"}, "has no normal numbers"),
+    ):
+        with pytest.raises(checks.CallError, match=message):
+            checks.check_parameters(operation, parameters)
+
+
+def test_a_group_that_cuts_blocks():
+    arrays = {"x": np.zeros((24, 24), np.uint32)}
+    parameters = {"format": "e4m3", "scaling": "gam", "source": "f32", "group": [5, 8]}
+    with pytest.raises(checks.CallError, match="cannot be cut into blocks"):
+        checks.check_arrays("quantize", {**parameters, "block": [4, 8]}, arrays)
+
+
+def test_recipes_fill_no_memory(tmp_path):
+    changed = a_manifest()
+    cases = changed["suites"][TENSORS]["cases"]
+    cases["te.1x16"]["recipe"]["shape"] = [1 << 11, 1 << 11]
+    for k in range(5):
+        cases[f"more{k}"] = cases["te.1x16"]
+    assert "generates more than 16777216 numbers" in refused(folder_of(tmp_path / "a", changed))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "is no manifest (too deep)"),
+        ('{"a":' * 900 + "1" + "}" * 900, "it has no version"),
+        ('{"version": 1, "version": 1}', "(it gives a name twice)"),
+        ('{"version": Infinity}', "(it has the number Infinity)"),
+        ("9" * 5000, "is no manifest ("),
+        ("\ufeff{}", "is no manifest ("),
+        ("null", "it is None, and has to be a record"),
+    ],
+)
+def test_a_text_that_is_no_manifest(tmp_path, text, message):
+    assert message in refused(folder_of(tmp_path / "folder", text))
+
+
+def test_a_manifest_in_another_encoding(folder):
+    text = (folder / container.MANIFEST).read_text()
+    (folder / container.MANIFEST).write_bytes(text.encode("utf-16"))
+    assert "is no manifest (" in refused(folder)
+
+
+def test_a_manifest_that_is_too_large(folder, monkeypatch):
+    monkeypatch.setattr(manifest, "_LARGEST", 1000)
+    assert "at most 1,000 go" in refused(folder)
+
+
+# ---------------------------------------------------------------------- files of suites
+
+
+def spoil(folder, name, change):
+    """Change the arrays of a suite, and let the manifest vouch for it."""
+    path = folder / f"{name}.safetensors"
+    arrays = dict(load(path.read_bytes()))
+    change(arrays)
+    content = save({key: np.ascontiguousarray(array) for key, array in arrays.items()})
+    path.write_bytes(content)
+    whole = json.loads((folder / container.MANIFEST).read_text())
+    whole["suites"][name]["sha256"] = hashlib.sha256(content).hexdigest()
+    (folder / container.MANIFEST).write_text(json.dumps(whole))
+
+
+def other(key, function):
+    def change(arrays):
+        arrays[key] = function(arrays[key])
+
+    return change
+
+
+def dropped(key):
+    return lambda arrays: arrays.pop(key)
+
+
+def added(key, array):
+    return lambda arrays: arrays.update({key: array})
+
+
+SUM, CODE = "not_worse_than/sum", "te.1x16/code@sha256_128x128"
+BYTE = np.zeros(1, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        (COLUMNS, other(SUM, lambda a: a.astype(np.uint32)), "has sum of the shape"),
+        (COLUMNS, other(SUM, lambda a: a.astype(np.int64)), "which the manifest does not list"),
+        (COLUMNS, other(SUM, lambda a: a.astype(float)), "which the manifest does not list"),
+        (COLUMNS, other(SUM, lambda a: a[1:]), "has nonzero of the shape"),
+        (COLUMNS, other(SUM, lambda a: a[:0]), "has a first input of the shape 0"),
+        (COLUMNS, other(SUM, lambda a: a[None]), "has a first input of the shape 1x"),
+        (COLUMNS, other("not_worse_than/accepted", lambda a: a[:, None]), "has accepted of the"),
+        (COLUMNS, other("not_worse_than/nonzero", lambda a: a | np.uint64(1 << 50)), "nonzero is"),
+        (COLUMNS, dropped(SUM), "has other fields of case 'not_worse_than' than the"),
+        (COLUMNS, added("not_worse_than/more", BYTE), "has other fields of case"),
+        (COLUMNS, added("nowhere/sum", BYTE), "holds 'nowhere/sum', which the manifest"),
+        (COLUMNS, added("../sum", BYTE), "holds '../sum', which the manifest does not list"),
+        (COLUMNS, added("\x1b[2J" + 500 * "y", BYTE), "holds '\\x1b[2Jyyy"),
+        (TENSORS, other(CODE, lambda a: a[:, :, 1:]), "has code@sha256_128x128 of the shape 3x3x3"),
+        (TENSORS, other(CODE, lambda a: a.astype(np.uint16)), "and 2 bytes an entry, and"),
+    ],
+)  # fmt: skip
+def test_a_file_that_does_not_suit_the_operation(folder, name, change, message):
+    """VEC-001."""
+    spoil(folder, name, change)
+    assert message in refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "content"),
+    [
+        ("F8_E4M3", [1], b"a"),
+        ("BF16", [1], b"ab"),
+        ("U8", [0, 1 << 62, 1 << 62], b""),
+        ("U8", [1] * 70, b"a"),
+        ("U8", [1 << 40, 0], b""),
+    ],
+)
+def test_arrays_that_numpy_has_not(folder, dtype, shape, content):
+    header = {f"{COLUMNS}/x": {"dtype": dtype, "shape": shape, "data_offsets": [0, len(content)]}}
+    text = json.dumps(header).encode()
+    file = len(text).to_bytes(8, "little") + text + content
+    entry = KEPT["suites"][COLUMNS] | {"sha256": hashlib.sha256(file).hexdigest()}
+    (folder / f"{COLUMNS}.safetensors").write_bytes(file)
+    with pytest.raises(container.GoldenError, match="make it again with mor-ref golden make"):
+        container.read_suite(folder, COLUMNS, entry)
+
+
+def test_what_the_engine_refuses_is_a_sentence(monkeypatch):
+    def refuses(*_):
+        raise TypeError("no such thing")
+
+    monkeypatch.setitem(engine.OPERATIONS, "decide", refuses)
+    with pytest.raises(container.GoldenError, match=r"cannot be computed \(no such thing\); make"):
+        verify(Engine(), kept_files(), [COLUMNS])
+
+
+# ---------------------------------------------------------------------- what is read
+
+
+def test_links_that_lead_out_are_not_followed(folder, tmp_path):
+    outside = tmp_path / "outside"
+    path = folder / f"{COLUMNS}.safetensors"
+    path.rename(outside)
+    path.symlink_to(outside)
+    assert f"it leads out of {folder}" in refused(folder)
+    path.unlink()
+    path.symlink_to(path.name)
+    assert "cannot be read (" in refused(folder)
+    path.unlink()
+    outside.rename(folder / "another")
+    path.symlink_to("another")  # inside of the folder it may
+    named = tmp_path / "named"
+    named.symlink_to(folder)  # and the folder may be one
+    assert set(container.read_manifest(named)["suites"]) == {COLUMNS, TENSORS}
+    assert verify(Engine(), named, [COLUMNS]).verdict == "match"
+    (folder / container.MANIFEST).rename(tmp_path / "manifest")
+    (folder / container.MANIFEST).symlink_to(tmp_path / "manifest")
+    assert "leads out of" in refused(folder)
+
+
+def test_pipes_and_folders_are_not_read(folder):
+    path = folder / f"{COLUMNS}.safetensors"
+    path.unlink()
+    os.mkfifo(path)
+    assert "cannot be read (it is no regular file)" in refused(folder)
+    path.unlink()
+    path.mkdir()
+    assert "cannot be read (Is a directory)" in refused(folder)
+
+
+def test_a_suite_outside_of_the_folder_is_not_read(folder):
+    with pytest.raises(container.GoldenError, match="leads out of"):
+        container.read_suite(folder / "nowhere", f"../{COLUMNS}", KEPT["suites"][COLUMNS])
+
+
+# ---------------------------------------------------------------------- what is written
+
+
+def test_nothing_is_written_outside(folder, tmp_path):
+    outside, out = tmp_path / "outside", tmp_path / "out"
+    outside.mkdir()
+    out.mkdir()
+    (out / COLUMNS).symlink_to(outside)
+    (out / "negative").symlink_to(outside)
+    for kind in ("testfloat", "readmemh"):
+        with pytest.raises(ValueError, match="leads out of .*; take the link away"):
+            export(folder, kind, out, [COLUMNS])
+    with pytest.raises(ValueError, match="leads out of .*; take the link away"):
+        make([COLUMNS], out, Size())
+    assert list(outside.iterdir()) == []
+
+
+def test_a_link_that_was_named_is_meant(tmp_path):
+    outside, out = tmp_path / "outside", tmp_path / "out"
+    outside.mkdir()
+    out.symlink_to(outside)
+    make([COLUMNS], out, Size())
+    assert export(out, "jsonl", out, []) == 1
+    assert {path.name for path in outside.iterdir()} >= {container.MANIFEST, "decisions.jsonl"}
+
+
+def test_a_link_at_the_place_of_a_file_is_replaced(tmp_path):
+    outside, report = tmp_path / "outside", tmp_path / "report.json"
+    outside.write_text("mine")
+    for name in (report.name, "decisions.jsonl", container.MANIFEST):
+        (tmp_path / name).symlink_to(outside)
+    done = run("verify", "numba", "--suite", COLUMNS, "--report", report)
+    assert done.returncode == 0, done.stderr
+    export(kept_files(), "jsonl", tmp_path, [COLUMNS])
+    files.write_whole(tmp_path / container.MANIFEST, b"{}")
+    assert outside.read_text() == "mine"
+    assert json.loads(report.read_text())["verdict"] == "match"
+
+
+@pytest.mark.parametrize(
+    "name", ["../a", "/etc/mor_ref_a", "a/../../b", "..", "a/..", "a/../../c/d"]
+)
+def test_names_do_not_lead_out(tmp_path, name):
+    """Were a name not refused at loading, it would be here."""
+    out = tmp_path / "deep" / "out"
+    with pytest.raises(ValueError, match="leads out of"):
+        write_inside(out, name, b"")
+    assert not list(tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_the_export_of_a_hostile_manifest_writes_nothing(tmp_path, kind):
+    changed = a_manifest()
+    cases = changed["suites"][COLUMNS]["cases"]
+    cases["../../outside"] = cases.pop("not_worse_than")
+    folder, out = folder_of(tmp_path / "folder", changed), tmp_path / "a" / "out"
+    with pytest.raises(container.GoldenError, match="which is not a file name"):
+        export(folder, kind, out, [])
+    assert not (tmp_path / "a").exists()
+
+
+def test_two_arrays_of_one_name_in_c():
+    columns = {"x": np.array([0x3F800000], np.uint32), "amax": np.array([1], np.uint32)}
+    block = {"x": np.zeros((1, 16), np.uint32), "amax": columns["amax"]}
+    cases = [
+        container.Case("te", {}, block | {"block_amax": columns["amax"]}),
+        container.Case("te.block", {}, block),
+    ]
+    with pytest.raises(container.GoldenError, match="two arrays that C would call s_te_block_amax"):
+        list(EXPORTS["c"]("s", {"fields": []}, cases))
+
+
+def test_manifests_differ_by_what_only_one_has(folder, tmp_path):
+    changed = a_manifest()
+    del changed["suites"][COLUMNS]["negative"]
+    less = folder_of(tmp_path / "less", changed)
+    assert compare_manifests(folder, less) == ["decisions: another negative"]
+    assert compare_manifests(less, folder) == ["decisions: another negative"]
+
+
+# ---------------------------------------------------------------------- candidates
+
+
+def results(where, suite, arrays):
+    where.mkdir(exist_ok=True)
+    save_file(
+        {key: np.ascontiguousarray(array) for key, array in arrays.items()},
+        where / f"{suite}.safetensors",
+    )
+    return candidate_named(f"dir:{where}")
+
+
+def right(suite):
+    return {
+        f"{case.name}/{field['name']}": case.arrays[field["name"]]
+        for case in golden.load(suite)
+        for field in KEPT["suites"][suite]["fields"]
+        if field["role"] == "expected" and field["name"] in case.arrays
+    }
+
+
+def test_a_view_of_itself_over_and_over_fills_no_memory(tmp_path):
+    """Sixteen times as long with each."""
+    case = golden.load("nvfp4_te")[1].name
+    name = f"{case}/block_scale{'@replicated' * 12}"
+    with pytest.raises(CandidateError, match="give a view of block_scale once"):
+        verify(results(tmp_path / "r", "nvfp4_te", {name: BYTE}), kept_files(), ["nvfp4_te"])
+
+
+def test_rows_without_entries_take_no_time(tmp_path):
+    """2^40 rows of nothing have 2^33 rows of digests."""
+    empty = np.zeros((1 << 40, 0), np.uint8)
+    candidate = results(tmp_path / "r", "mx_large", {"e4m3.floor/code": empty})
+    before = time.monotonic()
+    found = verify(candidate, kept_files(), ["mx_large"])
+    assert time.monotonic() - before < 30
+    assert "has shape (1099511627776, 0)" in str(found.results[0].differences[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a", "has an array 'a'; name arrays CASE/FIELD"),
+        ("/a", "has an array '/a'"),
+        ("a/", "has an array 'a/'"),
+        ("a/\x1b[2J", "has an array 'a/\\\\x1b"),
+        ("a/\u00e9", "has an array 'a/\\\\xe9'"),
+        ("a/" + "b" * 300, "has an array 'a/bbb"),
+    ],
+)
+def test_strange_names_of_results(tmp_path, name, message):
+    with pytest.raises(CandidateError) as refused_:
+        verify(results(tmp_path / "r", COLUMNS, {name: BYTE}), kept_files(), [COLUMNS])
+    assert message.replace("\\\\", "\\") in str(refused_.value)
+    assert str(refused_.value).isprintable()
+    assert len(str(refused_.value)) < 400
+
+
+def test_results_are_read_inside_of_their_folder(tmp_path):
+    where, outside = tmp_path / "r", tmp_path / "outside"
+    candidate = results(where, COLUMNS, right(COLUMNS))
+    path = where / f"{COLUMNS}.safetensors"
+    path.rename(outside)
+    path.symlink_to(outside)
+    with pytest.raises(CandidateError, match="it leads out of"):
+        verify(candidate, kept_files(), [COLUMNS])
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(CandidateError, match="it is no regular file"):
+        verify(candidate, kept_files(), [COLUMNS])
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({1: BYTE}, "names a field 1 for case"),
+        ({"a b": BYTE}, "names a field 'a b' for case"),
+        ({"": BYTE}, "names a field '' for case"),
+        ({"accepted": [[1], [1, 2]]}, "returned no array for case"),
+    ],
+)
+def test_strange_answers_of_functions(answer, message):
+    with pytest.raises(CandidateError, match=message):
+        verify(PythonFunction("strange", lambda *_: answer), kept_files(), [COLUMNS])
+
+
+def test_a_negative_choice_is_no_rung():
+    entry = KEPT["suites"]["policies"]
+    cases = golden.load("policies")
+    answers = {c.name: {"choice": c.arrays["choice"].astype(np.int64) - 9} for c in cases}
+    evidence = Evidence("policies", entry["operation"], fields_of(entry), cases, answers)
+    assert conformance([evidence]).level == "not"
+
+
+@pytest.mark.parametrize(
+    ("suite", "kept", "given"),
+    [
+        ("quantize", {"sum"}, "sum"),
+        ("policies", {"choice"}, "choice"),
+        ("policies", {"choice", "e4m3.sum", "e4m3.nonzero", "e4m3.nonfinite"}, "choice"),
+        ("policies", {"e4m3.sum"}, "e4m3.sum"),
+    ],
+)
+def test_suites_without_what_decisions_were_made_from(suite, kept, given):
+    """How far a candidate conforms is then not judged by sums that are not there."""
+    entry = KEPT["suites"][suite]
+    fields = [f for f in fields_of(entry) if f.role == "input" or f.name in kept]
+    names = {field.name for field in fields}
+    cases = [
+        container.Case(c.name, c.parameters, {n: a for n, a in c.arrays.items() if n in names})
+        for c in golden.load(suite)
+    ]
+    cases = [case for case in cases if given in case.arrays]
+    answers = {c.name: {given: c.arrays[given] ^ c.arrays[given].dtype.type(1)} for c in cases}
+    assert conformance([Evidence(suite, entry["operation"], fields, cases, answers)]).level == "not"
+
+
+# ---------------------------------------------------------------------- the command line
+
+
+def test_exit_status(folder, tmp_path):
+    spoilt = folder_of(tmp_path / "spoilt", "[" * 100_000)
+    for command in (
+        ("golden", "check", spoilt),
+        ("golden", "export", spoilt, "--to", "c", "--out", tmp_path / "out"),
+        ("golden", "make", COLUMNS, "--out", spoilt),
+        ("verify", "numba", "--vectors", spoilt),
+    ):
+        done = run(*command)
+        assert done.returncode == 2, command
+        assert "is no manifest (too deep); make it again with mor-ref golden make" in done.stderr
+        assert "Traceback" not in done.stderr
+    where = tmp_path / "r"
+    results(where, COLUMNS, {"a/\n": BYTE})
+    done = run("verify", f"dir:{where}", "--vectors", folder, "--suite", COLUMNS)
+    assert done.returncode == 3
+    assert "name arrays CASE/FIELD" in done.stderr
+    assert "Traceback" not in done.stderr
