@@ -109,7 +109,8 @@ def one_input(data):
         file = spoilt(answers()[suite], rest[1:])
     (PLACE / f"{suite}.safetensors").write_bytes(file)
     # To look for what explains mismatches takes a thousand times as long as all the rest.
-    running.diagnose = diagnose if first == 16 else lambda _: Diagnosis()
+    is_looked_for = data[:2] == SEEDS[-2][:2]
+    running.diagnose = diagnose if is_looked_for else lambda _: Diagnosis()
     try:
         found = running.verify(Folder(PLACE), VECTORS, [suite])
     except CandidateError as error:
