@@ -29,6 +29,7 @@ SEEDS = [
     *(bytes([0, k, 1, 0, what, how]) for k in range(8) for what in range(6) for how in range(4)),
     *(bytes([16, k, 1, 0, 2, 3]) for k in (0, 1)),
     b"\0\3\0\4\5\5",
+    b"\x24\0\4\1\0\x34\2\x08\xff",
 ]
 
 
@@ -77,14 +78,14 @@ def spoilt(right, data):
             shapes = [(0,), (1 << 40, 0), (-1,), (1, *array.shape), (-1, 1), (0, 1 << 40)]
             shape = shapes[how % 6]
             array = (array if np.prod(shape) else array[:0]).reshape(shape)
-        elif what == 2:
+        elif what == 2 and array.dtype.kind in "ui":
             array = array.copy()
             array.reshape(-1)[how % array.size if array.size else 0 :][:1] ^= array.dtype.type(1)
         elif what == 3:
             key += VIEWS[how % len(VIEWS)]
         elif what == 4:
             key = str(CHOICES[how % len(CHOICES)])
-        else:
+        elif what == 5:
             array = array.astype(np.int64) - how
         found[key.encode("ascii", "replace").decode("ascii")] = array
     found = {key: array for key, array in found.items() if next(choices, 1) % 4}
@@ -109,7 +110,7 @@ def one_input(data):
         file = spoilt(answers()[suite], rest[1:])
     (PLACE / f"{suite}.safetensors").write_bytes(file)
     # To look for what explains mismatches takes a thousand times as long as all the rest.
-    is_looked_for = data[:2] == SEEDS[-2][:2]
+    is_looked_for = data[:2] == bytes([16, 1])
     running.diagnose = diagnose if is_looked_for else lambda _: Diagnosis()
     try:
         found = running.verify(Folder(PLACE), VECTORS, [suite])
