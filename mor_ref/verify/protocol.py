@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.golden.suite import Arrays, Case
+from mor_ref.golden.views import SEPARATOR
 from mor_ref.verify.candidates import CandidateError
 
 Fields = dict[str, NDArray[np.uint64]]
@@ -111,6 +112,7 @@ def parse_answer(text: bytes, widths: Mapping[str, int] | None = None) -> Fields
     """PRO-006 and PRO-007: the fields of an answer, or None for `skip`.
 
     `widths` has the bits of every field that there is; without it any name goes, and 64 bits.
+    A view of a field may have any bits.
     """
     words = text.split()
     if words == [b"skip"]:
@@ -132,7 +134,7 @@ def parse_answer(text: bytes, widths: Mapping[str, int] | None = None) -> Fields
             )
         next_one = _next_field(words, at + 3, last)
         name = _field_name(words[at + 1], fields, widths)
-        bits = 64 if widths is None else widths[name]
+        bits = 64 if widths is None else widths.get(name, 64)
         fields[name] = _array(name, words[at + 2], words[at + 3 : next_one], bits)
         at = next_one
     return fields
@@ -149,7 +151,8 @@ def _field_name(word: bytes, already: Fields, widths: Mapping[str, int] | None) 
     name = word.decode("ascii")
     if name in already:
         raise CandidateError(f"field {name} is there twice; give it once")
-    if widths is not None and name not in widths:
+    bases = [field.split(SEPARATOR)[0] for field in widths or ()]
+    if widths is not None and name.split(SEPARATOR)[0] not in bases:
         raise CandidateError(f"field {name} is not known; take one of {', '.join(widths)}")
     return name
 
