@@ -6,6 +6,7 @@ BIN := .venv/bin
 .PHONY: golden test exhaustive mutants bench check wheel test-wheel digests vectors clean
 
 golden: .venv/installed
+	rm -rf build/golden
 	$(BIN)/mor-ref golden make --out build/golden
 	$(BIN)/mor-ref golden check build/golden --same-as golden/v1
 
@@ -40,6 +41,7 @@ digests: .venv/installed
 	$(BIN)/python -m mor_ref.golden.exhaustive golden/v1/exhaustive.json
 
 vectors: .venv/installed
+	rm -rf golden/v1/MANIFEST.json golden/v1/*.safetensors golden/v1/negative
 	$(BIN)/mor-ref golden make --out golden/v1
 
 clean:

@@ -153,6 +153,12 @@ def test_one_explanation_of_all_suites_comes_last():
     assert lines[0] == f"all {count:,} mismatches are explained by `ties_away` (rule ENC-003)"
 
 
+def test_what_changes_cases_that_match_is_named_only_if_nothing_else_is_left():
+    """A kernel that truncates its scales; one suite alone could blame the reciprocal as well."""
+    found = diagnose([whole_of("scale_truncated", "scale_steps")])
+    assert explanations(found.suites[0]) == [{"scale_truncated"}]
+
+
 def test_a_large_tensor_is_held_to_what_explains_the_others():
     found = diagnose([some_of("mx_as_ceil", "mx_blocks"), whole_of("mx_as_ceil", "mx_large")])
     assert [d.suite for d in found.suites] == ["mx_blocks", "mx_large"]

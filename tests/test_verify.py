@@ -293,6 +293,28 @@ def test_a_candidate_may_give_views():
         on(lambda f: f | {"xs@packed": f["code"]}, "nvfp4_te_row", "nvfp4")
 
 
+def test_a_field_is_given_once():
+    with pytest.raises(CandidateError, match="gives 'code' as 'code' and as 'code@transposed'"):
+        on(lambda f: f | {"code@transposed": f["code"].T}, "nvfp4_te_row", "nvfp4")
+
+
+def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
+    def leaving(*_):
+        raise SystemExit(0)
+
+    with pytest.raises(CandidateError, match="leaving raised SystemExit on case"):
+        verify(PythonFunction("leaving", leaving), kept_files(), ["decisions"])
+
+    def spoiling(operation, parameters, inputs):
+        found = OPERATIONS[operation](parameters, {n: a.copy() for n, a in inputs.items()})
+        for array in inputs.values():
+            array[:] = 0
+        return found
+
+    found = verify(PythonFunction("spoiling", spoiling), kept_files(), ["quantize_steps"])
+    assert found.verdict == "match"
+
+
 def test_fields_that_are_not_given_are_named():
     found = on(
         lambda f: {"code": f["code"], "cod": f["code"]}, "quantize_steps", "quantize_element"

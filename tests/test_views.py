@@ -75,7 +75,7 @@ def test_digests_of_tiles():
     array = RANDOM.integers(0, 1 << 32, (130, 200), np.uint32)
     found = seen(array, ["sha256_128x128"], {})
     assert found.shape == (2, 2, 32)
-    tile = np.ascontiguousarray(array[128:, 128:]).astype("<u4").tobytes()
+    tile = np.ascontiguousarray(array[128:, 128:]).astype("<u8").tobytes()
     assert bytes(found[1, 1]) == hashlib.sha256(tile).digest()
 
 

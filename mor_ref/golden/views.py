@@ -72,8 +72,7 @@ def sha256_128x128(array: Unsigned, _: Parameters) -> Unsigned:
 
 
 def _digest(tile: NDArray[Any]) -> list[int]:
-    little = tile.astype(tile.dtype.newbyteorder("<"))
-    return list(hashlib.sha256(little.tobytes()).digest())
+    return list(hashlib.sha256(tile.astype("<u8").tobytes()).digest())
 
 
 VIEWS: dict[str, View] = {
@@ -89,7 +88,8 @@ VIEWS: dict[str, View] = {
     ),
     "sha256_128x128": View(
         sha256_128x128,
-        "the SHA-256 of each tile of 128 rows and columns, row by row and little-endian",
+        "the SHA-256 of each tile of 128 rows and columns, row by row, each entry as eight bytes, "
+        "little-endian",
     ),
 }
 

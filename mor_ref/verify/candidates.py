@@ -74,8 +74,9 @@ class PythonFunction:
         """What the function returns; whatever it raises is the candidate's failure."""
         del suite
         try:
-            found = self.function(operation, dict(case.parameters), dict(case.arrays))
-        except Exception as error:
+            inputs = {name: array.copy() for name, array in case.arrays.items()}
+            found = self.function(operation, dict(case.parameters), inputs)
+        except (Exception, SystemExit) as error:  # one that exits has no answer either
             raise CandidateError(
                 f"{self.name} raised {type(error).__name__} on case {case.name!r}: {error}"
             ) from error
@@ -182,7 +183,7 @@ def _python_function(text: str, module: str, name: str) -> PythonFunction:
         sys.path.insert(0, "")  # modules of the working folder, as with python -m
     try:
         function = getattr(importlib.import_module(module), name)
-    except Exception as error:  # importing somebody's module can raise anything
+    except (Exception, SystemExit) as error:  # importing somebody's module can raise anything
         raise CandidateError(f"{text} cannot be imported: {error}") from error
     if not callable(function):
         raise CandidateError(f"{text} is a {type(function).__name__}, which cannot be called")

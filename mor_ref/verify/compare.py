@@ -84,7 +84,7 @@ def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
     An answer may give a view of a field (VEC-003), and leave fields away.
     """
     by_name = {split(field.name)[0]: field for field in fields}
-    chosen = {}
+    chosen: dict[str, str] = {}
     for name in answer:
         base, *views = name.split(SEPARATOR)
         field = by_name.get(base)
@@ -99,6 +99,11 @@ def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
             )
         if len(set(views)) < len(views):  # replicated so often, it would fill the memory
             raise AnswerError(f"gives {name[:_NAME_SHOWN]!r}; give a view of {base} once")
+        if field.name in chosen:
+            raise AnswerError(
+                f"gives {base[:_NAME_SHOWN]!r} as {chosen[field.name][:_NAME_SHOWN]!r} and as "
+                f"{name[:_NAME_SHOWN]!r}; give it once"
+            )
         chosen[field.name] = name
     return chosen
 

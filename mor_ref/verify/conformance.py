@@ -1,13 +1,16 @@
 """How far a candidate conforms: to the bit, or in all decisions that are not close."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.golden.suite import Case
 from mor_ref.golden.views import split
+from mor_ref.partition import partition
 from mor_ref.recipes import MeanRelativeError, NotWorseThan, Policy, as_policy, name_of
 from mor_ref.verify.evidence import Evidence
 
@@ -91,12 +94,14 @@ def _has_sums(case: Case) -> bool:
 
 def _of_sums(evidence: Evidence, case: Case) -> Fraction | None:
     """How far sums are from those that are expected, as means."""
-    given = np.asarray(evidence.answers[case.name]["sum"]).ravel().tolist()
-    right, counts = (case.arrays[name].ravel().tolist() for name in ("sum", "nonzero"))
-    return max(
-        abs(Fraction(a - b, max(count, 1) << 23))
-        for a, b, count in zip(given, right, counts, strict=True)
-    )
+    given = evidence.answers[case.name]["sum"]
+    return _of_means(given, case.arrays["sum"], case.arrays["nonzero"])
+
+
+def _of_means(given: Any, right: NDArray[Any], counts: NDArray[Any]) -> Fraction:
+    """The largest difference of two means."""
+    arrays = [np.asarray(array).ravel().tolist() for array in (given, right, counts)]
+    return max(abs(Fraction(a - b, max(n, 1) << 23)) for a, b, n in zip(*arrays, strict=True))
 
 
 def _of_single_decisions(evidence: Evidence, case: Case) -> Fraction | None:
@@ -116,23 +121,46 @@ def _of_policy(evidence: Evidence, case: Case, differing: set[str]) -> Fraction 
     """Of a tensor under a policy; its output may differ only in units whose choice does."""
     answer, policy = evidence.answers[case.name], as_policy(case.parameters["policy"])
     if "choice" not in answer:
-        return Fraction(0) if "output" not in differing else None
+        return None  # sums alone say nothing of decisions
     given, right = np.asarray(answer["choice"]), case.arrays["choice"]
-    if given.shape != right.shape or ("output" in differing and (given == right).all()):
+    if "output" in differing and _is_off_elsewhere(policy, case, answer["output"], given == right):
         return None
-    margin = Fraction(0)
+    sums = [name for name in differing if name.endswith(".sum")]
+    margins: list[Fraction | None] = [_of_tried(case, name, answer) for name in sums]
     for place in np.argwhere(given != right):
         unit = tuple(place.tolist())
-        own = _of_unit(policy, case, unit, min(int(given[unit]), int(right[unit])))
-        if own is None:
-            return None
-        margin = max(margin, own)
-    return margin
+        margins.append(_of_unit(policy, case, unit, int(given[unit])))
+    known = [margin for margin in margins if margin is not None]
+    return max(known, default=Fraction(0)) if len(known) == len(margins) else None
 
 
-def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], rung: int) -> Fraction | None:
-    """How close the sum of a unit is to the threshold of the rung at which two choices part."""
-    if not 0 <= rung < len(policy.ladder):
+def _is_off_elsewhere(
+    policy: Policy, case: Case, output: Any, is_same_choice: NDArray[np.bool_]
+) -> bool:
+    """Whether an output differs in a unit whose choice does not."""
+    block = case.parameters["block"]
+    sides: Any = block if isinstance(block, str) else tuple(block)
+    cut = partition(case.arrays["x"].shape, sides)
+    rows, columns = cut.block if policy.unit == "block" else (cut.rows, cut.columns)
+    same = np.repeat(np.repeat(is_same_choice, rows, axis=0), columns, axis=1)
+    differs = np.asarray(output) != case.arrays["output"]
+    return bool((differs & same[: cut.rows, : cut.columns]).any())
+
+
+def _of_tried(case: Case, name: str, answer: Mapping[str, Any]) -> Fraction:
+    """How far the sums under a representation are from those that are expected, as means."""
+    counts = case.arrays[f"{name.removesuffix('.sum')}.nonzero"]
+    return _of_means(answer[name], case.arrays[name], counts)
+
+
+def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], given: int) -> Fraction | None:
+    """How close the sum of a unit is to the threshold of the rung at which two choices part.
+
+    A choice beyond the ladder has none, nor has one that leaves out a rung after that.
+    """
+    right = int(case.arrays["choice"][unit])
+    rung = min(given, right)
+    if rung < 0 or given > min(right + 1, len(policy.ladder)):
         return None
     name, metric = name_of(policy.ladder[rung].representation), policy.ladder[rung].metric
     sums = {field: int(case.arrays[f"{name}.{field}"][unit]) for field in ("sum", "nonzero")}

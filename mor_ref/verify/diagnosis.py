@@ -73,6 +73,11 @@ class _Exhibit:
         """How many elements go in."""
         return max(array.size for array in self.question.arrays.values())
 
+    @property
+    def differs(self) -> bool:
+        """Whether anything in it differs."""
+        return any(bool((a != b).any()) for a, b in self.pairs.values())
+
     def rows(self, chosen: NDArray[np.intp]) -> "_Exhibit":
         """Some rows alone."""
         inputs = {name: array[chosen] for name, array in self.question.arrays.items()}
@@ -118,8 +123,11 @@ def diagnose(
         mismatches = sum(int((a != b).sum()) for e in whole for a, b in e.pairs.values())
         exhibits = _in_order(evidence, whole)
         survivors = _explaining(known, exhibits, may_search=not _is_generated(evidence))
+        survivors = _surviving(survivors, _matching(evidence)) or survivors
         if survivors:
             explanations = [_explanation(those, mismatches, mismatches) for those in survivors]
+        elif _is_generated(evidence):
+            explanations = []
         else:
             explanations = [_explanation(*best) for best in _leaders(exhibits)[:1]]
         known += [those for those in survivors if those not in known]
@@ -169,13 +177,19 @@ def _names(together: Together) -> tuple[str, ...]:
 
 def _exhibits(evidence: Evidence) -> list[_Exhibit]:
     """The cases in which something differs, small ones first."""
-    found = []
+    return sorted((e for e in _all(evidence) if e.differs), key=lambda exhibit: exhibit.size)
+
+
+def _matching(evidence: Evidence) -> list[_Exhibit]:
+    """The cases in which nothing differs: what explains the others should change nothing there."""
+    return [exhibit for exhibit in _all(evidence) if not exhibit.differs]
+
+
+def _all(evidence: Evidence) -> Iterator[_Exhibit]:
     for case in evidence.cases:
         if case.name in evidence.answers:
             pairs = {name: (a, b) for name, a, b in evidence.compared(case)}
-            if any((a != b).any() for a, b in pairs.values()):
-                found.append(_Exhibit(evidence.operation, evidence.question(case), pairs))
-    return sorted(found, key=lambda exhibit: exhibit.size)
+            yield _Exhibit(evidence.operation, evidence.question(case), pairs)
 
 
 def _some_rows(exhibit: _Exhibit) -> _Exhibit:
@@ -232,9 +246,10 @@ def _share(a: Deviation, b: Deviation) -> bool:
 
 
 def _sample(exhibits: list[_Exhibit]) -> list[_Exhibit]:
-    """The first cases, up to a number of elements."""
-    sizes = itertools.accumulate(exhibit.size for exhibit in exhibits)
-    return [e for e, size in zip(exhibits, sizes, strict=True) if size <= _ENOUGH] or exhibits[:1]
+    """The first cases, up to a number of elements; of a case that is there twice, the first."""
+    once = list({exhibit.question.name: exhibit for exhibit in reversed(exhibits)}.values())[::-1]
+    sizes = itertools.accumulate(exhibit.size for exhibit in once)
+    return [e for e, size in zip(once, sizes, strict=True) if size <= _ENOUGH] or once[:1]
 
 
 def _leaders(exhibits: list[_Exhibit]) -> list[tuple[Together, int, int]]:
@@ -265,6 +280,7 @@ def _fields(those: Together, exhibit: _Exhibit) -> Iterator[tuple[NDArray[np.int
     """Expected, given, and what these deviations give, for each field."""
     found = _given_by(those, exhibit)
     if found is None:
+        yield from ((expected, given, ~given) for expected, given in exhibit.pairs.values())
         return
     for name, (expected, given) in exhibit.pairs.items():
         field, views = split(name)
@@ -281,4 +297,4 @@ def _score(those: Together, exhibit: _Exhibit) -> _Score:
         explained += int((differs & (ours == given)).sum())
         wrong += int(differs.sum())
         contradicted += int((ours != given).sum())
-    return _Score(explained, wrong, contradicted if wrong else 1)
+    return _Score(explained, wrong, contradicted)
