@@ -1,5 +1,6 @@
 """Single steps: scales, quantization, errors and decisions, each on its own."""
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -60,12 +61,14 @@ def _scaled_inputs(fmt: Format, size: Size) -> tuple[Bits, Bits]:
     xs, found = [], []
     for number in (fmt.largest / 3.0, fmt.largest / 2.9999, *scales):
         scale = arithmetic.rn32(Fraction(number))
-        for edge in numbers_of(np.array(edges[:: max(1, len(edges) // 120)], np.uint32), "f32"):
-            if edge - edge == 0:
+        stride = 1 if scale == 1 else max(1, len(edges) // 120)  # all that there are once
+        for edge in numbers_of(np.array(edges[::stride], np.uint32), "f32"):
+            if math.isfinite(edge):
                 bits = f32_bits(arithmetic.quotient(edge, scale))
-                for near in (max(bits - 1, 0), bits, min(bits + 1, 0x7F7FFFFF) | 0x80000000):
-                    xs.append(near)
-                    found.append(f32_bits(scale))
+                above = min(bits + 1, 0x7F7FFFFF) | 0x80000000
+                near = (max(bits - 1, 0), bits, bits | 0x80000000, above)
+                xs += near
+                found += [f32_bits(scale)] * len(near)
         xs += [*SPECIALS, *bell(32 * size.factor, size.seed, 40).tolist()]
         found += [f32_bits(scale)] * (len(SPECIALS) + 32 * size.factor)
     return np.array(xs, np.uint32), np.array(found, np.uint32)
