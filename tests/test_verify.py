@@ -104,6 +104,7 @@ def test_codes_are_shown_with_their_values():
     [
         (lambda f: {"accepted": f["accepted"].astype(float)}, "has dtype float64; give bit patter"),
         (lambda f: {"accepted": f["accepted"][1:]}, "has shape ("),
+        (lambda f: {"accepted": f["accepted"] - np.int16(3)}, "holds -3; give bit patterns as un"),
         (lambda f: {"accepted": f["accepted"] > 0}, "has dtype bool"),
     ],
 )

@@ -8,15 +8,13 @@ from typing import Any
 from mor_ref.catalogue import formats
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_SCALES, NVFP4
-from mor_ref.exact.arithmetic import rn32
+from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.quantization import cells, in_rows, to_bf16
 from mor_ref.exact.scaling import (
     amax,
 )
 
 Reference = Callable[..., Any]
-_QUANTIZED = ("quantize_steps", *IN_SCALES)
-_FLT_MAX = math.ldexp(2**24 - 1, 104)
 
 
 @deviation(amax, rules=("SCL-001",), domain=IN_SCALES)
@@ -28,7 +26,7 @@ def amax_without_magnitude(_: Reference, numbers: Iterable[float]) -> float:
 @deviation(amax, rules=("SCL-001",), domain=("quantize_blocks", "quantize"))
 def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     """An infinite element counts, as the largest binary32 number."""
-    return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), _FLT_MAX)
+    return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
 
 
 @deviation(amax, rules=("SCL-001",), domain=("quantize_blocks", "quantize"))

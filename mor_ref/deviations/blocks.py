@@ -9,7 +9,7 @@ from mor_ref.block_recipes import PROFILES, SCALE_RULES, Nvfp4Profile, ScaleRule
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_MX, IN_NVFP4, NVFP4, NVFP4_TE
 from mor_ref.exact import mx, nvfp4
-from mor_ref.exact.arithmetic import product, quotient, rn32
+from mor_ref.exact.arithmetic import FLT_MAX, product, quotient, rn32
 from mor_ref.exact.conversions import encode, floor_log2
 from mor_ref.exact.nvfp4 import SCALE_FORMAT, GlobalScale, TileScale
 from mor_ref.exact.quantization import Element
@@ -115,7 +115,7 @@ def global_scale_by_reciprocal(
     if amax == 0 or not math.isfinite(amax):
         found: GlobalScale = reference(profile, amax)
         return found
-    s = min(product(profile.range, quotient(1.0, amax)), math.ldexp(2**24 - 1, 104)) or 1.0
+    s = min(product(profile.range, quotient(1.0, amax)), FLT_MAX) or 1.0
     return GlobalScale(s, quotient(1.0, s))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_SCALES, SCALES
-from mor_ref.exact.arithmetic import product, quotient
+from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
 from mor_ref.exact.conversions import floor_log2
 from mor_ref.exact.quantization import restored, scaled
 from mor_ref.exact.scaling import (
@@ -23,7 +23,6 @@ from mor_ref.exact.scaling import (
 
 Reference = Callable[..., Any]
 _QUANTIZED = ("quantize_steps", *IN_SCALES)
-_FLT_MAX = math.ldexp(2**24 - 1, 104)
 
 
 def _ideal(value: Fraction) -> IdealScale:
@@ -90,7 +89,7 @@ def _cut(value: Fraction) -> Fraction:
 @deviation(fp32_scale, rules=("SCL-004",), domain=SCALES)
 def scale_overflows_to_infinity(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A scale above the largest binary32 number is infinite."""
-    if ideal is not None and ideal.value > Fraction(_FLT_MAX):
+    if ideal is not None and ideal.value > Fraction(FLT_MAX):
         return Scale(math.inf, None)
     found: Scale = reference(ideal)
     return found
@@ -207,7 +206,7 @@ def divided_by_a_rounded_inverse(_: Reference, x: float, scale: float) -> float:
 def scaled_without_rounding(reference: Reference, x: float, scale: float) -> float:
     """The product goes into the encoder in full precision: one rounding less."""
     exact = x * scale  # in binary64, which holds products of binary32 numbers
-    return exact if abs(exact) <= _FLT_MAX else float(reference(x, scale))
+    return exact if abs(exact) <= FLT_MAX else float(reference(x, scale))
 
 
 @deviation(restored, rules=("QNT-002",), domain=_QUANTIZED)

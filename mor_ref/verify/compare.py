@@ -175,6 +175,8 @@ def _problem(actual: Any, expected: NDArray[Any]) -> str | None:
     array = np.asarray(actual)
     if array.dtype.kind not in "ui":
         return f"has dtype {array.dtype}; give bit patterns as unsigned integers"
+    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
+        return f"holds {int(array.min())}; give bit patterns as unsigned integers"
     if array.shape != expected.shape:
         return f"has shape {array.shape}, and {expected.shape} is expected"
     return None

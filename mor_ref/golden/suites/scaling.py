@@ -58,7 +58,8 @@ def _scaled_inputs(fmt: Format, size: Size) -> tuple[Bits, Bits]:
     """Numbers that a scale brings next to each edge of a format, and scales at their extremes."""
     edges = [bits for bits in edges_of(fmt).tolist() if not bits >> 31]
     scales = [1.0, 0.75, 149.33332824707031, 1.0606060028076172, 2.0**127, 2.0**-126, 3.0e-38]
-    xs, found = [], []
+    xs: list[int] = []
+    found: list[int] = []
     for number in (fmt.largest / 3.0, fmt.largest / 2.9999, *scales):
         scale = arithmetic.rn32(Fraction(number))
         stride = 1 if scale == 1 else max(1, len(edges) // 120)  # all that there are once
