@@ -153,7 +153,7 @@ class _Names(NamedTuple):
 
 
 def _compare(names: _Names, given: Arrays, expected: Unsigned, actual: Any) -> Difference | None:
-    problem = _problem(actual, expected)
+    problem = problem_of(actual, expected)
     if problem is not None:
         size, shape = expected.size, expected.shape
         return Difference(*names, size, size, shape, problem=problem)
@@ -169,7 +169,8 @@ def _compare(names: _Names, given: Arrays, expected: Unsigned, actual: Any) -> D
     return Difference(*names, len(wrong), expected.size, expected.shape, entries, picture)
 
 
-def _problem(actual: Any, expected: NDArray[Any]) -> str | None:
+def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
+    """Why what was given cannot be compared with what is expected, if it cannot."""
     if actual is None:
         return "is missing"
     array = np.asarray(actual)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mor_ref.golden.suite import Case, Field
 from mor_ref.golden.views import SEPARATOR, split
-from mor_ref.verify.compare import Difference, differences, given_as, paired
+from mor_ref.verify.compare import Difference, differences, given_as, paired, problem_of
 
 Answer = Mapping[str, Any]
 
@@ -80,9 +80,8 @@ class Evidence:
         for field, name in given_as(self.fields, answer).items():
             if field in case.arrays:
                 expected, actual = paired(case, field, name, answer[name])
-                array = np.asarray(actual)
-                if array.shape == expected.shape and array.dtype.kind in "ui":
-                    yield name if SEPARATOR in name else field, expected, array
+                if problem_of(actual, expected) is None:
+                    yield name if SEPARATOR in name else field, expected, np.asarray(actual)
 
 
 def question(fields: list[Field], case: Case) -> Case:
