@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import struct
 
 import numpy as np
 import pytest
@@ -87,7 +88,7 @@ def random(i, seed, stream):
     return z ^ z >> 31
 
 
-@pytest.mark.parametrize("source", ["f32", "bf16"])
+@pytest.mark.parametrize("source", ["f32", "f16", "bf16"])
 def test_generated_tensors(source):
     """VEC-009, with Python's integers and floats."""
     rows, columns, seed, stream = 70, 110, 3, 9
@@ -99,7 +100,10 @@ def test_generated_tensors(source):
             words = random(k, seed, stream), random(k + rows * columns, seed, stream)
             n = sum((w >> s) & mask for w in words for s in (0, 32)) - (1 << 23)
             value = n * 2.0**-22 * (16 if r % 61 == 7 else 1) * (8 if c % 97 == 11 else 1)
-            bits = int(np.float32(value).view(np.uint32))
+            if source == "f16":
+                (bits,) = struct.unpack("<H", struct.pack("<e", value))
+            else:
+                (bits,) = struct.unpack("<I", struct.pack("<f", value))
             assert x[r, c] == (bits >> 16 if source == "bf16" else bits)
 
 

@@ -66,7 +66,7 @@ _SIDES = f"a list of two sides, 1 to {_LARGEST_SIDE}"
 _CUT = Kind(_is_cut, f"{' or '.join(_CUTS)}, or {_SIDES}")
 _KINDS = {
     "format": one_of(formats),
-    "source": one_of(("f32", "bf16")),
+    "source": one_of(("f32", "f16", "bf16")),
     "any_source": one_of(("f64", "f32", "f16", "bf16")),
     "f32": one_of(("f32",)),
     "rounding": one_of(DETERMINISTIC_ROUNDINGS),

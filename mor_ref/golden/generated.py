@@ -7,7 +7,7 @@ import numpy as np
 
 from mor_ref.arguments import whole_number
 from mor_ref.golden.bits import Unsigned
-from mor_ref.golden.inputs import bell, to_bf16
+from mor_ref.golden.inputs import bell, narrowed
 
 LONGEST = 1 << 13
 
@@ -22,4 +22,4 @@ def generated(recipe: Mapping[str, Any], source: str) -> Unsigned:
     doublings = (i % 61 == 7) * 4 + (j % 97 == 11) * 3
     larger = bits + (doublings << 23).astype(np.uint32)
     larger = np.where(bits & np.uint32(0x7FFFFFFF), larger, bits).astype(np.uint32)
-    return to_bf16(larger) if source == "bf16" else larger
+    return narrowed(larger, source)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mor_ref.exact import arithmetic
 from mor_ref.format import Format
+from mor_ref.golden.bits import Unsigned
 
 Bits = NDArray[np.uint32]
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -70,6 +71,19 @@ def wide(count: int, seed: int, stream: int) -> Bits:
 def to_bf16(bits: Bits) -> NDArray[np.uint16]:
     """The upper halves: a bfloat16 is a binary32 whose lower half is zero."""
     return (bits >> np.uint32(16)).astype(np.uint16)
+
+
+def to_f16(bits: Bits) -> NDArray[np.uint16]:
+    """The nearest binary16 numbers."""
+    with np.errstate(over="ignore"):
+        return bits.view(np.float32).astype(np.float16).view(np.uint16)
+
+
+def narrowed(bits: Bits, source: str) -> Unsigned:
+    """Binary32 numbers as those of a source."""
+    if source == "f32":
+        return bits
+    return to_bf16(bits) if source == "bf16" else to_f16(bits)
 
 
 def values_of(fmt: Format) -> list[Fraction]:

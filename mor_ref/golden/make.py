@@ -22,12 +22,13 @@ OnSuite = Callable[[str], None]
 
 def made(name: str, size: Size) -> tuple[dict[str, bytes], dict[str, Any]]:
     """The files of a suite by their names, and its entry in the manifest."""
+    from mor_ref.golden.enlarged import questions
     from mor_ref.golden.kills import completed, kills
     from mor_ref.golden.negative import FOLDER, negative
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
-    cases = [completed(suite, question) for question in suite.questions(size)]
+    cases = [completed(suite, question) for question in questions(suite, size)]
     content = suite_bytes(cases)
     entry = {**manifest_entry(suite, cases, content), "kills": kills(suite, cases)}
     files = {f"{name}.safetensors": content}

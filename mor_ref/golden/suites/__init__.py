@@ -1,7 +1,15 @@
 """All suites, in the order of the specification."""
 
 from mor_ref.golden.suite import Suite
-from mor_ref.golden.suites import blocks, conversions, large, scaling, single_blocks, tensors
+from mor_ref.golden.suites import (
+    blocks,
+    conversions,
+    large,
+    policies,
+    scaling,
+    single_blocks,
+    tensors,
+)
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
@@ -10,6 +18,7 @@ SUITES: dict[str, Suite] = {
         *scaling.SUITES,
         *single_blocks.SUITES,
         *tensors.SUITES,
+        *policies.SUITES,
         *blocks.SUITES,
         *large.SUITES,
     )

@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mor_ref.golden.generated import generated
+from mor_ref.golden.generated import LONGEST, generated
 from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.views import DIGEST_TILE
 
-SHAPE = (260, 330)
+ROWS, COLUMNS = 260, 330
 _DIGESTS = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
 
 
 def _cases(*rows: tuple[str, str, dict[str, Any]], stream: int, size: Size) -> Iterator[Case]:
     for k, (name, source, parameters) in enumerate(rows):
-        recipe = {"shape": list(SHAPE), "seed": size.seed, "stream": stream + k}
+        rows_of_it = min(ROWS * size.factor, LONGEST)
+        recipe = {"shape": [rows_of_it, COLUMNS], "seed": size.seed, "stream": stream + k}
         yield Case(
             name,
             {**parameters, "source": source, "recipe": recipe},
@@ -33,7 +34,12 @@ def _quantize(size: Size) -> Iterator[Case]:
 
 def _mor(size: Size) -> Iterator[Case]:
     block = {"scaling": "gam", "block": [64, 64]}
-    return _cases(("three_way", "bf16", {"policy": "three_way", **block}), stream=210, size=size)
+    return _cases(
+        ("three_way", "bf16", {"policy": "three_way", **block}),
+        ("tensor", "bf16", {"policy": "tensor", **block}),
+        stream=210,
+        size=size,
+    )
 
 
 def _nvfp4(size: Size) -> Iterator[Case]:
@@ -91,7 +97,7 @@ SUITES = (
     ),
     Suite(
         "policies_large",
-        "A larger tensor under a policy",
+        "Larger tensors under policies",
         "mor",
         _ABOUT,
         _digests(

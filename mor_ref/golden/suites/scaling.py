@@ -1,5 +1,6 @@
 """Single steps: scales, quantization, errors and decisions, each on its own."""
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -10,7 +11,7 @@ from mor_ref.catalogue import formats
 from mor_ref.exact import arithmetic
 from mor_ref.format import Format
 from mor_ref.golden.bits import f32_bits, numbers_of
-from mor_ref.golden.inputs import SPECIALS, Bits, amaxes, bell, edges_of, wide
+from mor_ref.golden.inputs import SPECIALS, Bits, amaxes, bell, edges_of, values_of, wide
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
 from mor_ref.recipes import SCALINGS, MeanRelativeError, Scaling
 
@@ -70,9 +71,26 @@ def _scaled_inputs(fmt: Format, size: Size) -> tuple[Bits, Bits]:
                 near = (max(bits - 1, 0), bits, bits | 0x80000000, above)
                 xs += near
                 found += [f32_bits(scale)] * len(near)
-        xs += [*SPECIALS, *bell(32 * size.factor, size.seed, 40).tolist()]
-        found += [f32_bits(scale)] * (len(SPECIALS) + 32 * size.factor)
+        for bits in _rounding_to_ties(fmt, scale):
+            xs += [bits, bits | 0x80000000]
+            found += [f32_bits(scale)] * 2
+        xs += [*SPECIALS, *bell(32, size.seed, 40).tolist()]
+        found += [f32_bits(scale)] * (len(SPECIALS) + 32)
     return np.array(xs, np.uint32), np.array(found, np.uint32)
+
+
+def _rounding_to_ties(fmt: Format, scale: float) -> list[int]:
+    """Numbers whose product with a scale is no tie of a format, but becomes one by rounding."""
+    values = values_of(fmt)
+    found = []
+    for tie in ((a + b) / 2 for a, b in itertools.pairwise(values)):
+        near = f32_bits(arithmetic.rn32(tie / Fraction(scale)))
+        around = [bits for bits in (near - 1, near, near + 1) if 0 < bits < 0x7F800000]
+        for bits, x in zip(around, numbers_of(np.array(around, np.uint32), "f32"), strict=True):
+            product = Fraction(x) * Fraction(scale)
+            if product != tie and arithmetic.rn32(product) == tie:
+                found.append(bits)
+    return found
 
 
 def _error_cases(size: Size) -> Iterator[Case]:
@@ -82,8 +100,8 @@ def _error_cases(size: Size) -> Iterator[Case]:
 
 def _error_inputs(size: Size) -> list[tuple[int, int]]:
     """Finite x that are not zero, and y near them, at ties of u, far away, and infinite."""
-    count = 400 * size.factor
-    x = [b & 0x7F7FFFFF or 1 for b in (*wide(count, size.seed, 50), *bell(count, size.seed, 51))]
+    random = (*wide(400, size.seed, 50), *bell(400, size.seed, 51))
+    x = [b & 0x7F7FFFFF or 1 for b in random]
     pairs = []
     for k, bits in enumerate(map(int, x)):
         off = (1 << (k % 23)) * (1 if k % 2 else -1)

@@ -53,8 +53,8 @@ def _pairs_of_amaxes(count: int) -> tuple[Bits, Bits]:
 
 
 def _quantize_cases(size: Size) -> Iterator[Case]:
-    for k, name in enumerate(("e4m3", "e5m2", "e2m1")):
-        groups, blocks = _pairs_of_amaxes(64)
+    for k, name in enumerate(("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")):
+        groups, blocks = _pairs_of_amaxes(64 * size.factor)
         x = _filled(formats[name], blocks, TILE, size, 120 + k)
         for kind in SCALINGS:
             yield Case(
@@ -65,11 +65,12 @@ def _quantize_cases(size: Size) -> Iterator[Case]:
 
 
 def _nvfp4_cases(size: Size) -> Iterator[Case]:
-    groups, blocks = _pairs_of_amaxes(64)
+    count = 64 * size.factor
+    groups, blocks = _pairs_of_amaxes(count)
     x = _filled(formats["e2m1"], blocks, TILE, size, 130)
-    usual = bell(64 * TILE, size.seed, 131).reshape(-1, TILE)
+    usual = bell(count * TILE, size.seed, 131).reshape(-1, TILE)
     x = np.concatenate([x, usual])
-    largest = np.concatenate([groups, np.full(64, 0x40400000 + 0x1234, np.uint32)])
+    largest = np.concatenate([groups, np.full(count, 0x40400000 + 0x1234, np.uint32)])
     is_nan = ((x & 0x7FFFFFFF) > 0x7F800000).any(axis=1)
     is_infinite = ((x & 0x7FFFFFFF) == 0x7F800000).any(axis=1)
     amax = np.where(is_infinite, np.uint32(0x7F800000), largest)
@@ -80,7 +81,7 @@ def _nvfp4_cases(size: Size) -> Iterator[Case]:
 
 def _mx_cases(size: Size) -> Iterator[Case]:
     edges = amaxes()
-    blocks = edges[np.linspace(0, edges.size - 1, 40).astype(int)]
+    blocks = edges[np.linspace(0, edges.size - 1, 40 * size.factor).astype(int)]
     halves = [f32_bits(arithmetic.rn32(v)) for v in values_of(formats["e2m3"])[1:24]]
     blocks = np.concatenate([blocks, np.array(halves, np.uint32) + np.uint32(60 << 23)])
     for k, name in enumerate(ELEMENTS):

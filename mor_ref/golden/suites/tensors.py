@@ -1,4 +1,4 @@
-"""Whole tensors: quantization with error sums for every partition, and the policies."""
+"""Whole tensors: quantization with error sums for every partition."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -7,12 +7,23 @@ import numpy as np
 
 from mor_ref.catalogue import as_format
 from mor_ref.golden.bits import Unsigned
-from mor_ref.golden.inputs import Bits, bell, edges_of, to_bf16, wide
+from mor_ref.golden.inputs import (
+    Bits,
+    bell,
+    edges_of,
+    narrowed,
+    random_words,
+    to_bf16,
+    to_f16,
+    wide,
+)
 from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
+from mor_ref.golden.suites.scaling import SCALED
 from mor_ref.partition import Cut
 from mor_ref.recipes import SCALINGS, Scaling
 
 Grid = tuple[int, int]
+_OTHERS = 25  # tensors of a suite of the usual size
 
 
 class Tensor(NamedTuple):
@@ -61,6 +72,35 @@ def tensors(size: Size) -> Iterator[Tensor]:
     yield Tensor("edges.f32", "f32", finite[: finite.size // 64 * 64].reshape(-1, 64)[:12])
     patterns = wide(16 * 24, size.seed, 80).reshape(16, 24)
     yield Tensor("patterns.f32", "f32", patterns & np.uint32(0xBFFFFFFF))
+    yield from _in_f16(size)
+    yield from _more(size)
+
+
+def _in_f16(size: Size) -> Iterator[Tensor]:
+    """Numbers of binary16, its smallest and largest, and one non-finite element at a time."""
+    base = to_f16(_blend((5, 37), size, 75, outlier=1))
+    yield Tensor("5x37.f16", "f16", base)
+    extremes = to_f16(_blend((4, 18), size, 76, outlier=2)) & np.uint16(0x83FF)
+    extremes[1] |= np.uint16(0x7800)
+    extremes[3, :4] = (0x0000, 0x8000, 0x0001, 0xFBFF)
+    yield Tensor("extremes.f16", "f16", extremes)
+    for name, pattern in (("nan", 0xFC01), ("infinity", 0x7C00)):
+        wrong = base[:3, :19].copy()
+        wrong[1, 17] = pattern
+        yield Tensor(f"{name}.f16", "f16", wrong)
+
+
+def _more(size: Size) -> Iterator[Tensor]:
+    """As many random tensors for each more time as there are others, of odd shapes."""
+    for n, word in enumerate(random_words(_OTHERS * (size.factor - 1), size.seed, 81).tolist()):
+        shape = (1 + word % 33, 1 + (word >> 8) % 49)
+        source = ("f32", "bf16", "f16")[n % 3]
+        bits = _blend(shape, size, 1000 + n, outlier=n % 4)
+        yield Tensor(f"random_{n}.{source}", source, narrowed(bits, source))
+
+
+# Tensors that are cut in more ways, and quantized to more formats.
+_IN_OTHER_CUTS = ("5x37.f32", "5x37.f16", "zeros.f32", "tiny.f32")
 
 
 def _quantize_cases(size: Size) -> Iterator[Case]:
@@ -73,39 +113,36 @@ def _quantize_cases(size: Size) -> Iterator[Case]:
             for scaling in SCALINGS if group == "tensor" else ("gam",):
                 fmt = ("e4m3", "e5m2", "e2m1")[(k + n) % 3]
                 yield _quantized(tensor, fmt, scaling, block, group)
+    some = [tensor for tensor in tensors(Size(seed=size.seed)) if tensor.name in _IN_OTHER_CUTS]
+    cuts: list[tuple[Cut, Cut]] = [
+        ("column", "column"), ((4, 1), "column"), ((1, 8), "row"), ("row", (2, 64)),
+        ((2, 4), (4, 8)),
+    ]  # fmt: skip
+    for k, tensor in enumerate(some):
+        for n, (block, group) in enumerate(cuts):
+            yield _quantized(tensor, SCALED[(k + n) % 5], "gam", block, group)
+        for fmt in ("e2m3", "e3m2"):
+            for scaling in SCALINGS:
+                yield _quantized(tensor, fmt, scaling, (4, 8), "tensor")
 
 
 def _quantized(tensor: Tensor, fmt: str, scaling: Scaling, block: Cut, group: Cut) -> Case:
     parameters = {
-        "format": fmt, "scaling": scaling, "block": _listed(block), "group": _listed(group),
+        "format": fmt, "scaling": scaling, "block": listed(block), "group": listed(group),
         "source": tensor.source,
     }  # fmt: skip
-    name = f"{tensor.name}.{fmt}.{scaling}.{_joined(block)}.{_joined(group)}"
+    name = f"{tensor.name}.{fmt}.{scaling}.{joined(block)}.{joined(group)}"
     return Case(name, parameters, {"x": tensor.x})
 
 
-def _listed(cut: Cut) -> str | list[int]:
+def listed(cut: Cut) -> str | list[int]:
+    """A cut as parameters have it."""
     return cut if isinstance(cut, str) else list(cut)
 
 
-def _joined(cut: Cut) -> str:
+def joined(cut: Cut) -> str:
+    """A cut as names of cases have it."""
     return cut if isinstance(cut, str) else "x".join(map(str, cut))
-
-
-def _policy_cases(size: Size) -> Iterator[Case]:
-    blocks: list[Cut] = [(128, 128), (8, 16), "row"]
-    for tensor in tensors(size):
-        for k, policy in enumerate(("tensor", "two_way", "three_way", "nvfp4")):
-            for block in blocks:
-                yield _mixed(tensor, policy, block, SCALINGS[k % 3] if block == "row" else "gam")
-
-
-def _mixed(tensor: Tensor, policy: str, block: Cut, scaling: Scaling) -> Case:
-    parameters = {
-        "policy": policy, "scaling": scaling, "block": _listed(block), "source": tensor.source,
-    }  # fmt: skip
-    name = f"{tensor.name}.{policy}.{scaling}.{_joined(block)}"
-    return Case(name, parameters, {"x": tensor.x})
 
 
 def sum_fields(prefix: str = "", of: str = "") -> tuple[Field, ...]:
@@ -154,24 +191,5 @@ SUITES = (
             *sum_fields(),
         ),
         _quantize_cases,
-    ),
-    Suite(
-        "policies",
-        "Tensors under the four policies",
-        "mor",
-        ("MOR-005",),
-        (
-            given("x", "source", "the tensor"),
-            expected("amax", "f32", "for each unit", "SCL-001"),
-            expected("amin", "f32", "for each unit", "MOR-004"),
-            *(
-                field
-                for name in ("e4m3", "e5m2", "nvfp4")
-                for field in sum_fields(f"{name}.", f", under {name}")
-            ),
-            expected("choice", "u8", "for each unit, the rung that it takes", "MOR-001"),
-            expected("output", "bf16", "the tensor that comes out", "MOR-006", "QNT-003"),
-        ),
-        _policy_cases,
     ),
 )

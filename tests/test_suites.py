@@ -1,0 +1,77 @@
+"""Suites: their size is what is asked for, and their tensors turn decisions by one step."""
+
+import numpy as np
+import pytest
+
+from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.golden.enlarged import questions
+from mor_ref.golden.expected import OPERATIONS
+from mor_ref.golden.suite import Size
+from mor_ref.golden.suites import SUITES
+from mor_ref.golden.suites.turning_points import turning_points
+
+
+def numbers(suite, size):
+    return [
+        (case.name, name, array)
+        for case in questions(suite, size)
+        for name, array in case.arrays.items()
+    ]
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_suite_is_made_larger(name):
+    """At least by as many random cases as it has, for each more time."""
+    once, thrice = (
+        sum(array.size for _, _, array in numbers(SUITES[name], Size(factor))) for factor in (1, 3)
+    )
+    assert thrice > 1.8 * once
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_larger_suite_depends_on_its_seed(name):
+    some, others = (numbers(SUITES[name], Size(2, seed)) for seed in (0, 5))
+    both = zip(some, others, strict=True)
+    assert any(a.shape != b.shape or np.any(a != b) for (_, _, a), (_, _, b) in both)
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_names_of_cases_are_distinct(name):
+    names = [case.name for case in questions(SUITES[name], Size(3))]
+    assert len(set(names)) == len(names)
+
+
+def choices(tensor, policy):
+    """What the exact model chooses for a tensor that is one unit."""
+    parameters = {"policy": policy, "scaling": "gam", "block": [128, 128], "source": "f32"}
+    found = OPERATIONS["mor"].function(parameters, {"x": tensor.x})
+    return int(found["choice"].item())
+
+
+@pytest.mark.parametrize(
+    ("start", "policy", "wanted"),
+    [
+        ("e4m3", "tensor", {"below": 0, "at": 1, "above": 1}),
+        ("nvfp4", "nvfp4", {"below": 0, "at": 2, "above": 2}),
+    ],
+)
+def test_one_step_of_an_error_sum_turns_the_decision(start, policy, wanted):
+    for tensor in turning_points():
+        if tensor.name.startswith(f"{start}_"):
+            assert choices(tensor, policy) == wanted[tensor.name.split("_")[1]], tensor.name
+
+
+@pytest.mark.parametrize(
+    ("deviation", "policy"),
+    [
+        ("accepts_at_the_threshold", "tensor"),
+        ("mean_in_floating_point", "tensor"),
+        ("range_with_subnormals", "three_way"),
+        ("range_by_rounded_quotient", "three_way"),
+    ],
+)
+def test_each_turning_point_is_of_use(deviation, policy):
+    found = [choices(tensor, policy) for tensor in turning_points()]
+    with applied(DEVIATIONS[deviation]):
+        others = [choices(tensor, policy) for tensor in turning_points()]
+    assert found != others
