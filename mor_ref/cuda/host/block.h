@@ -1,0 +1,211 @@
+// A block of CUDA threads on one thread of the CPU: they run in turn, and wait for one another at
+// barriers and in the functions of warps. What is undefined on a GPU is an error here.
+#pragma once
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "fibers.h"
+#include "shared.h"
+
+namespace mor_host {
+
+typedef uint32_t u32;
+typedef unsigned long long u64;
+
+struct Place { u32 x, y, z; };
+
+constexpr u32 MOST_THREADS = 1024, WARP = 32, MOST_WARPS = MOST_THREADS / WARP;
+constexpr size_t STACK = 64 * 1024, PAGE = 4096;
+
+enum class Meeting : u32 { sync, shuffle, ballot };
+
+struct Request {  // of one lane: what it asks for, with which mask, and from which lane
+  Meeting kind;
+  u32 mask, line, from;
+  u64 value;
+};
+
+struct Warp {
+  u32 exist, alive, arrived;  // lanes
+  Request requests[WARP];
+  u64 answers[WARP];
+};
+
+struct Block;
+struct Thread {
+  Fiber fiber;
+  Place place;
+  u32 number, lane;
+  Warp* warp;
+  Block* block;
+};
+
+struct Block {
+  Place place, size, grid;
+  u32 count, alive, waiting, line;  // threads; the line of the barrier that some wait at
+  u32 votes, voters, result, results;
+  u32 parked[MOST_THREADS], ready[MOST_THREADS], first, last;
+  Thread threads[MOST_THREADS];
+  Warp warps[MOST_WARPS];
+  Fiber home;
+  HomeStack home_stack;
+  char *stacks, *shared;
+  void (*body)(void*);
+  void* arguments;
+  char error[200];
+  Block* next_free;
+};
+
+inline thread_local Thread* current;
+
+MOR_NOT_WATCHED inline void make_ready(Block* block, u32 number) {
+  block->ready[block->last++ % MOST_THREADS] = number;
+}
+
+// Leaves a thread that waits or has ended, for the next that can go on.
+MOR_NOT_WATCHED __attribute__((noinline)) inline void go_on_with_another(Thread* self) {
+  Block* block = self->block;
+  if (block->first == block->last || block->error[0]) {
+    if (!block->error[0] && block->alive)
+      snprintf(block->error, sizeof block->error,
+               "threads wait for ever: %u of %u have not ended, %u of them wait at the barrier of line %u",
+               block->alive, block->count, block->waiting, block->line);
+    switch_to(self->fiber, block->home, true);
+  }
+  Thread* next = &block->threads[block->ready[block->first++ % MOST_THREADS]];
+  if (next == self) return;
+  current = next;
+  switch_to(self->fiber, next->fiber, false);
+}
+
+MOR_NOT_WATCHED [[noreturn]] inline void fail(const char* what, u32 line) {
+  Block* block = current->block;
+  snprintf(block->error, sizeof block->error, "%s (line %u, block %u,%u,%u, thread %u)", what, line,
+           block->place.x, block->place.y, block->place.z, current->number);
+  go_on_with_another(current);
+  __builtin_unreachable();
+}
+
+// For ThreadSanitizer, who arrives gives `waiting`, who completes the barrier takes that and gives
+// `results`, and who wakes takes `results`: with one of them for both, a fast thread's next arrival
+// would seem to come before a slow thread's wake, and races between two barriers would be hidden.
+MOR_NOT_WATCHED inline void open_barrier(Block* block, u32 but) {
+  MOR_WATCHER(__tsan_acquire(&block->waiting); __tsan_release(&block->results);)
+  for (u32 k = 0; k < block->waiting; k++)
+    if (block->parked[k] != but) make_ready(block, block->parked[k]);
+  block->result = block->votes;
+  block->results = block->voters;
+  block->waiting = block->votes = block->voters = 0;
+}
+
+MOR_NOT_WATCHED inline void barrier(bool vote, u32 line) {
+  Thread* self = current;
+  Block* block = self->block;
+  if (block->waiting && block->line != line)
+    fail("threads of a block wait at barriers of different lines", line);
+  block->line = line;
+  block->votes += vote;
+  block->voters++;
+  block->parked[block->waiting++] = self->number;
+  MOR_WATCHER(__tsan_release(&block->waiting);)
+  if (block->waiting == block->alive) {
+    open_barrier(block, self->number);
+  } else {
+    go_on_with_another(self);
+    MOR_WATCHER(__tsan_acquire(&block->results);)
+  }
+}
+
+MOR_NOT_WATCHED inline void answer(Warp* warp, const Request& own, u32 needed, u32 line) {
+  u32 votes = 0;
+  for (u32 lane = 0; lane < WARP; lane++) {
+    if (!(needed >> lane & 1)) continue;
+    const Request& request = warp->requests[lane];
+    if (request.kind != own.kind || request.mask != own.mask || request.line != own.line)
+      fail("lanes of a warp meet in different calls or with different masks", line);
+    votes |= u32(request.value != 0) << lane;
+  }
+  for (u32 lane = 0; lane < WARP; lane++) {
+    if (!(needed >> lane & 1)) continue;
+    u32 from = warp->requests[lane].from;
+    if (own.kind == Meeting::shuffle && !(needed >> from & 1))
+      fail("a shuffle reads a lane that is not in its mask", line);
+    warp->answers[lane] = own.kind == Meeting::shuffle ? warp->requests[from].value : votes;
+  }
+}
+
+// The functions of warps. Of these only __syncwarp orders memory.
+MOR_NOT_WATCHED inline u64 meet(Meeting kind, u32 mask, u64 value, u32 from, u32 line) {
+  Thread* self = current;
+  Warp* warp = self->warp;
+  const u32 own = 1u << self->lane, needed = mask & warp->exist;
+  if (!(mask & own)) fail("a lane is not in its own mask", line);
+  if (needed & ~warp->alive) fail("a mask names a lane that has ended", line);
+  warp->requests[self->lane] = {kind, mask, line, from, value};
+  warp->arrived |= own;
+  MOR_WATCHER(if (kind == Meeting::sync) __tsan_release(warp);)
+  if ((warp->arrived & needed) != needed) {
+    go_on_with_another(self);
+  } else {
+    MOR_WATCHER(if (kind == Meeting::sync) __tsan_acquire(warp);)
+    answer(warp, warp->requests[self->lane], needed, line);
+    for (u32 lane = 0; lane < WARP; lane++) {
+      if (!(needed >> lane & 1)) continue;
+      MOR_WATCHER(if (kind == Meeting::sync) __tsan_release(&warp->answers[lane]);)
+      if (lane != self->lane) make_ready(self->block, self->number - self->lane + lane);
+    }
+    warp->arrived &= ~needed;
+  }
+  MOR_WATCHER(if (kind == Meeting::sync) __tsan_acquire(&warp->answers[self->lane]);)
+  return warp->answers[self->lane];
+}
+
+MOR_NOT_WATCHED inline void run_thread() {
+  Thread* self = current;
+  Block* block = self->block;
+  MOR_WATCHER(__tsan_acquire(&block->place);)
+  block->body(block->arguments);
+  MOR_WATCHER(__tsan_release(&block->home);)
+  block->alive--;
+  self->warp->alive &= ~(1u << self->lane);
+  if (block->alive && block->waiting == block->alive) open_barrier(block, ~0u);
+  go_on_with_another(self);
+  __builtin_unreachable();
+}
+
+// Blocks keep their stacks from launch to launch: to map them takes longer than most kernels.
+inline Block* free_blocks;
+inline std::mutex free_blocks_lock;
+
+inline Block* take_block() {
+  {
+    std::lock_guard<std::mutex> guard(free_blocks_lock);
+    if (Block* block = free_blocks) {
+      free_blocks = block->next_free;
+      return block;
+    }
+  }
+  Block* block = static_cast<Block*>(calloc(1, sizeof(Block)));
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* stacks = mmap(nullptr, MOST_THREADS * STACK, PROT_READ | PROT_WRITE, flags, -1, 0);
+  block->stacks = static_cast<char*>(stacks);
+  for (u32 k = 0; k < MOST_THREADS; k++) mprotect(block->stacks + k * STACK, PAGE, PROT_NONE);
+  block->shared = static_cast<char*>(aligned_alloc(GAP, MOST_SHARED));
+  memset(block->shared, 0xFF, MOST_SHARED);  // what is declared later is not yet filled
+  return block;
+}
+
+inline void give_back(Block* block) {
+  std::lock_guard<std::mutex> guard(free_blocks_lock);
+  block->next_free = free_blocks;
+  free_blocks = block;
+}
+
+}  // namespace mor_host

@@ -1,0 +1,89 @@
+// A fiber is a stack that is left and taken up again: each CUDA thread of a block has one.
+#pragma once
+#include <cstddef>
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+// ThreadSanitizer sees each fiber as a thread of its own: what orders them is stated where they meet.
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#define MOR_NOT_WATCHED __attribute__((no_sanitize("thread"), noinline))
+#define MOR_WATCHER(statement) statement
+#else
+#define MOR_NOT_WATCHED
+#define MOR_WATCHER(statement)
+#endif
+
+namespace mor_host {
+
+struct Fiber {
+  void* stack_pointer;
+  void* watched;  // ThreadSanitizer's name of it
+};
+
+#if defined(__x86_64__)
+// What a function has to keep for its caller goes to the stack that is left, and comes from the one
+// that is entered. The rounding mode is the same for all fibers of a thread.
+extern "C" void mor_switch_stacks(void** leave, void* enter) __attribute__((visibility("hidden")));
+asm(R"(
+.text
+.hidden mor_switch_stacks
+.globl mor_switch_stacks
+.type mor_switch_stacks, @function
+mor_switch_stacks:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size mor_switch_stacks, .-mor_switch_stacks
+)");
+
+inline void prepare(Fiber& fiber, char* top, size_t, void (*run)()) {
+  void** stack = reinterpret_cast<void**>(top);
+  *--stack = nullptr;  // a return address that is never used keeps the stack aligned
+  *--stack = reinterpret_cast<void*>(run);
+  for (int k = 0; k < 6; k++) *--stack = nullptr;
+  fiber.stack_pointer = stack;
+}
+
+struct HomeStack {};
+inline void* home_of(HomeStack&) { return nullptr; }
+#else
+inline void mor_switch_stacks(void** leave, void* enter) {
+  swapcontext(static_cast<ucontext_t*>(*leave), static_cast<ucontext_t*>(enter));
+}
+
+inline void prepare(Fiber& fiber, char* top, size_t size, void (*run)()) {
+  ucontext_t* context = reinterpret_cast<ucontext_t*>(top) - 1;
+  getcontext(context);
+  context->uc_stack.ss_sp = top - size;
+  context->uc_stack.ss_size = size - sizeof(ucontext_t);
+  context->uc_link = nullptr;
+  makecontext(context, run, 0);
+  fiber.stack_pointer = context;
+}
+
+struct HomeStack { ucontext_t context; };
+inline void* home_of(HomeStack& home) { return &home.context; }
+#endif
+
+// To another fiber. `ordered` is whether what this one wrote may be read there without a barrier.
+MOR_NOT_WATCHED inline void switch_to(Fiber& from, Fiber& to, bool ordered) {
+  (void)ordered;
+  MOR_WATCHER(__tsan_switch_to_fiber(to.watched, ordered ? 0 : __tsan_switch_to_fiber_no_sync);)
+  mor_switch_stacks(&from.stack_pointer, to.stack_pointer);
+}
+
+}  // namespace mor_host
