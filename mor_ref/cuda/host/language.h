@@ -85,3 +85,10 @@ inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline int __clz(int bits) { return bits ? __builtin_clz(unsigned(bits)) : 32; }
 inline int __clzll(long long bits) { return bits ? __builtin_clzll((unsigned long long)bits) : 64; }
+inline double __longlong_as_double(long long bits) {
+  double number;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}
+inline float __double2float_rn(double number) { return float(number); }
+inline double __dmul_rn(double a, double b) { return a * b; }

@@ -1,0 +1,120 @@
+// The chapter on blocks: how a tensor is cut, and how teams of threads share the work.
+//
+// A block is cut into pieces of some rows and columns, and each piece is for a team: a thread, a warp
+// or a block of threads. What a team finds is reduced among its threads, as integers, and then added
+// to what others found: no order of anything has a say.
+#pragma once
+#include "numbers.cuh"
+
+struct Cut {
+  u64 rows, columns;              // of the tensor
+  u64 block_rows, block_columns;  // sides, clipped to those of the tensor
+  u64 grid_rows, grid_columns;    // how many blocks there are
+  u64 group_rows, group_columns;  // sides of groups, in elements
+  u64 groups_across;              // how many groups there are in a row
+  u64 piece_rows, piece_columns;  // sides of pieces
+  u64 pieces_down, pieces_across; // how many pieces a block has
+};
+
+struct Piece {
+  u64 block;  // its number, row by row
+  u64 top, left, rows, columns;
+};
+
+constexpr u32 THREADS = 256;
+
+MOR_DEVICE u64 pieces_of(const Cut& cut) {
+  return cut.grid_rows * cut.grid_columns * cut.pieces_down * cut.pieces_across;
+}
+
+// A piece of a block at the edge may have no rows or columns.
+MOR_DEVICE Piece piece_of(const Cut& cut, u64 number) {
+  const u64 of_block = cut.pieces_down * cut.pieces_across;
+  const u64 block = number / of_block, piece = number % of_block;
+  const u64 top = block / cut.grid_columns * cut.block_rows, left = block % cut.grid_columns * cut.block_columns;
+  const u64 bottom = least(top + cut.block_rows, cut.rows), right = least(left + cut.block_columns, cut.columns);
+  Piece found;
+  found.block = block;
+  found.top = top + piece / cut.pieces_across * cut.piece_rows;
+  found.left = left + piece % cut.pieces_across * cut.piece_columns;
+  found.rows = found.top < bottom ? least(cut.piece_rows, bottom - found.top) : 0;
+  found.columns = found.left < right ? least(cut.piece_columns, right - found.left) : 0;
+  return found;
+}
+
+// The number of the group that a block belongs to (BLK-003).
+MOR_DEVICE u64 group_of(const Cut& cut, u64 block) {
+  const u64 top = block / cut.grid_columns * cut.block_rows, left = block % cut.grid_columns * cut.block_columns;
+  return top / cut.group_rows * cut.groups_across + left / cut.group_columns;
+}
+
+// ---------------------------------------------------------------------- teams
+
+// Every thread by itself.
+MOR_DEVICE u64 first_of_thread() { return u64(blockIdx.x) * blockDim.x + threadIdx.x; }
+MOR_DEVICE u64 threads_of_grid() { return u64(gridDim.x) * blockDim.x; }
+
+// TEAM threads: 1, 32 or THREADS. A team goes through the pieces with all others of the grid.
+template <u32 TEAM> struct Team {
+  static MOR_MEMBER u32 rank() { return threadIdx.x % TEAM; }
+  static MOR_MEMBER u64 number() { return u64(blockIdx.x) * (THREADS / TEAM) + threadIdx.x / TEAM; }
+  static MOR_MEMBER u64 count() { return u64(gridDim.x) * (THREADS / TEAM); }
+};
+
+struct Larger { template <class Type> static MOR_MEMBER Type of(Type a, Type b) { return a > b ? a : b; } };
+struct Smaller { template <class Type> static MOR_MEMBER Type of(Type a, Type b) { return a < b ? a : b; } };
+struct Sum { template <class Type> static MOR_MEMBER Type of(Type a, Type b) { return a + b; } };
+
+// What the threads of a team have, as one, for its thread of rank 0.
+template <u32 TEAM, class Operation, class Type> MOR_DEVICE Type reduced(Type value) {
+  if (TEAM > 1)
+    for (u32 distance = 16; distance; distance /= 2)
+      value = Operation::of(value, __shfl_xor_sync(MOR_ALL_LANES, value, i32(distance)));
+  if (TEAM > 32) {
+    MOR_SHARED(Type, parts, THREADS / 32);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = parts[0];
+    for (u32 warp = 1; warp < THREADS / 32; warp++) value = Operation::of(value, parts[warp]);
+    __syncthreads();  // the next reduction writes to the same place
+  }
+  return value;
+}
+
+// ---------------------------------------------------------------------- elements
+
+// How many numbers one load brings, where rows and pieces allow it.
+template <class Source> constexpr u32 VECTOR = 16 / sizeof(typename Source::Stored);
+
+template <class Source> MOR_DEVICE bool in_vectors(const typename Source::Stored* x, const Cut& cut) {
+  const u64 each = VECTOR<Source>;
+  return reinterpret_cast<u64>(x) % 16 == 0 && cut.columns % each == 0 &&
+         cut.block_columns % each == 0 && cut.piece_columns % each == 0;
+}
+
+template <class Source> union Loaded {
+  uint4 whole;
+  typename Source::Stored numbers[VECTOR<Source>];
+};
+
+// Gives `visit` each element of a piece that is this thread's: where it lies, and its bits.
+template <u32 TEAM, class Source, class Visit>
+MOR_DEVICE void visit_piece(const typename Source::Stored* x, const Cut& cut, const Piece& piece, Visit visit) {
+  const bool wide = in_vectors<Source>(x, cut);
+  const u32 step = wide ? VECTOR<Source> : 1;
+  u32 across = 1;  // threads beside one another: a power of two, so that nothing is divided below
+  while (across < TEAM && u64(across) * step < piece.columns) across *= 2;
+  const u32 rank = Team<TEAM>::rank(), down = TEAM / across;
+  for (u64 i = rank / across; i < piece.rows; i += down) {
+    const u64 row = (piece.top + i) * cut.columns + piece.left;
+    for (u64 j = u64(rank % across) * step; j < piece.columns; j += u64(across) * step) {
+      if (wide) {
+        Loaded<Source> loaded;
+        loaded.whole = *reinterpret_cast<const uint4*>(x + row + j);
+        for (u32 k = 0; k < VECTOR<Source>; k++) visit(row + j + k, loaded.numbers[k]);
+      } else {
+        visit(row + j, x[row + j]);
+      }
+    }
+  }
+}

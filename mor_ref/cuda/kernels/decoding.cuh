@@ -1,0 +1,28 @@
+// The chapter on decoding.
+#pragma once
+#include "numbers.cuh"
+
+struct Decoding {
+  i32 mantissa_bits, bias;
+  u32 negative;    // the sign bit; 0 if codes have none
+  u32 first_field; // the exponent field of the smallest normal number
+  u32 infinity;    // the magnitude that is infinite, or one that none has
+  u32 first_nan;   // the first magnitude that is NaN, or one that none has
+  u32 nan;         // a code that is NaN, or one that none has
+  u32 complement;  // how many codes two's complement has; 0 for another sign
+};
+
+// DEC-001 to DEC-003: binary32 bits.
+MOR_DEVICE u32 decoded(u32 code, const Decoding& from) {
+  const bool negative = (code & from.negative) != 0;
+  const u32 sign = negative ? Binary<u32>::sign : 0;
+  u32 magnitude = code & ~from.negative;
+  if (code == from.nan || magnitude >= from.first_nan) return CANONICAL_NAN;
+  if (magnitude == from.infinity) return sign | Binary<u32>::infinity;
+  if (negative && from.complement) magnitude = from.complement - code;
+  const u32 field = magnitude >> from.mantissa_bits, hidden = 1u << from.mantissa_bits;
+  const u32 fraction = magnitude & (hidden - 1);
+  const u32 significand = field >= from.first_field ? fraction | hidden : fraction;
+  const i32 unit = i32(most(field, from.first_field)) - from.bias - from.mantissa_bits;
+  return sign | binary32_of(significand, unit);
+}

@@ -1,0 +1,67 @@
+// What numbers arrive as: binary64, binary32, binary16 and bfloat16, and their bits.
+#pragma once
+#include "prelude.cuh"
+
+template <class Word> struct Binary;
+template <> struct Binary<u32> {
+  static constexpr i32 fraction_bits = 23, bias = 127;
+  static constexpr u32 sign = 0x80000000u, infinity = 0x7F800000u, hidden = 1u << 23;
+};
+template <> struct Binary<u64> {
+  static constexpr i32 fraction_bits = 52, bias = 1023;
+  static constexpr u64 sign = 1ull << 63, infinity = 0x7FFull << 52, hidden = 1ull << 52;
+};
+
+static constexpr u32 CANONICAL_NAN = 0x7FFFFFFFu, LARGEST_BINARY32 = 0x7F7FFFFFu;
+
+MOR_DEVICE u32 magnitude_of(u32 bits) { return bits & ~Binary<u32>::sign; }
+MOR_DEVICE bool is_nan(u32 bits) { return magnitude_of(bits) > Binary<u32>::infinity; }
+MOR_DEVICE bool is_finite(u32 bits) { return magnitude_of(bits) < Binary<u32>::infinity; }
+MOR_DEVICE float number(u32 bits) { return __uint_as_float(bits); }
+// The bits of a result: there is one NaN (DEC-002).
+MOR_DEVICE u32 bits_of(float result) {
+  const u32 bits = __float_as_uint(result);
+  return is_nan(bits) ? CANONICAL_NAN : bits;
+}
+
+// The bits of significand * 2^unit, which is a binary32 number; the significand has 24 bits at most.
+MOR_DEVICE u32 binary32_of(u32 significand, i32 unit) {
+  if (significand == 0) return 0;
+  const i32 up = __clz(i32(significand)) - 8;  // to where the leading bit of binary32 is
+  const i32 field = unit - up + 23 + 127;
+  if (field < 1) return significand << (unit + 149);
+  return (u32(field) << 23) + ((significand << up) & (Binary<u32>::hidden - 1));
+}
+
+// How a source is stored, as which word it is encoded, and its binary32 bits (QNT-004).
+struct F32 {
+  typedef u32 Stored;
+  typedef u32 Word;
+  static MOR_MEMBER Word word(Stored bits) { return bits; }
+  static MOR_MEMBER u32 binary32(Stored bits) { return bits; }
+};
+struct Bf16 {
+  typedef u16 Stored;
+  typedef u32 Word;
+  static MOR_MEMBER Word word(Stored bits) { return u32(bits) << 16; }
+  static MOR_MEMBER u32 binary32(Stored bits) { return word(bits); }
+};
+struct F16 {
+  typedef u16 Stored;
+  typedef u32 Word;
+  static MOR_MEMBER Word word(Stored bits) {
+    const u32 sign = u32(bits & 0x8000u) << 16, field = bits >> 10 & 31u, fraction = bits & 1023u;
+    if (field == 31) return sign | Binary<u32>::infinity | fraction << 13;
+    const u32 significand = field ? 1024u | fraction : fraction;
+    return sign | binary32_of(significand, i32(most(field, 1u)) - 15 - 10);
+  }
+  static MOR_MEMBER u32 binary32(Stored bits) { return word(bits); }
+};
+struct F64 {
+  typedef u64 Stored;
+  typedef u64 Word;
+  static MOR_MEMBER Word word(Stored bits) { return bits; }
+  static MOR_MEMBER u32 binary32(Stored bits) {
+    return __float_as_uint(__double2float_rn(__longlong_as_double(i64(bits))));
+  }
+};

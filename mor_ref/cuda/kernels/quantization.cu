@@ -1,0 +1,49 @@
+// Tensors to codes and back, with their error sums.
+#include "kernels.cuh"
+#include "measuring.cuh"
+
+#define QUANTIZE(name, Source, TEAM)                                                                          \
+  MOR_KERNEL quantize_##name##_##TEAM(const Source::Stored* x, Cut cut, const u32* scales, Scaled to,         \
+                                      u8* codes, u64* sum, u64* nonzero, u64* nonfinite) {                    \
+    measure<TEAM, Source>(x, cut, ByScale{scales, to}, 1, ErrorSums{sum, nonzero, nonfinite},                 \
+                          [&](u64 at, const Element& element) { codes[at] = u8(element.code); });             \
+  }                                                                                                           \
+  MOR_EXPORT(quantize_##name##_##TEAM)
+MOR_FOR_SOURCES_AND_TEAMS(QUANTIZE)
+
+// QNT-002: binary32 numbers, of the block at each place.
+#define DEQUANTIZE(name, Source, TEAM)                                                                        \
+  MOR_KERNEL dequantize_##TEAM(const u8* codes, Cut cut, const u32* scales, Decoding from, u32* y) {          \
+    for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                        \
+      const Piece piece = piece_of(cut, n);                                                                   \
+      const float scale = number(scales[piece.block]);                                                        \
+      visit_piece<TEAM, Source>(codes, cut, piece, [&](u64 at, u8 code) {                                     \
+        y[at] = bits_of(__fdiv_rn(number(decoded(code, from)), scale));                                       \
+      });                                                                                                     \
+    }                                                                                                         \
+  }                                                                                                           \
+  MOR_EXPORT(dequantize_##TEAM)
+struct Codes { typedef u8 Stored; };
+MOR_FOR_TEAMS(DEQUANTIZE, codes, Codes)
+
+// One number with a scale of its own.
+MOR_KERNEL quantize_steps(const u32* x, const u32* scales, u64 count, Scaled to, u32* xs, u8* codes, u32* y) {
+  for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
+    const Element element = quantized(x[i], scales[i], to);
+    xs[i] = element.xs;
+    codes[i] = u8(element.code);
+    y[i] = element.y;
+  }
+}
+MOR_EXPORT(quantize_steps)
+
+// The error of one number.
+MOR_KERNEL error_steps(const u32* x, const u32* y, u64 count, u32* d, u32* r, u32* u) {
+  for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
+    const ErrorTerm term = error_term(x[i], y[i]);
+    d[i] = term.d;
+    r[i] = term.r;
+    u[i] = term.u;
+  }
+}
+MOR_EXPORT(error_steps)
