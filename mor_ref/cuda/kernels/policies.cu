@@ -36,10 +36,10 @@ MOR_DEVICE void write_units(const typename Source::Stored* x, const Cut& cut, co
 }
 
 // A unit that has taken none keeps the codes of a bfloat16 input; other numbers are encoded.
-template <class Source> MOR_DEVICE u32 kept(typename Source::Stored stored, const Encoding& bf16) {
+template <class Source> MOR_DEVICE u32 kept(Source, typename Source::Stored stored, const Encoding& bf16) {
   return encoded(Source::binary32(stored), bf16);
 }
-template <> MOR_DEVICE u32 kept<Bf16>(u16 stored, const Encoding&) { return stored; }
+MOR_DEVICE u32 kept(Bf16, u16 stored, const Encoding&) { return stored; }
 
 #define POLICIES(name, Source, TEAM)                                                                               \
   MOR_KERNEL measure_##name##_##TEAM(const Source::Stored* x, Cut cut, ByScale quantized, u64 units_per_block,     \
@@ -67,7 +67,7 @@ template <> MOR_DEVICE u32 kept<Bf16>(u16 stored, const Encoding&) { return stor
   MOR_KERNEL write_kept_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice, u64 units_per_block,   \
                                         u32 rung, Encoding bf16, u16* output) {                                    \
     write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, output,                                       \
-                              [&](u64, u64, Source::Stored stored) { return kept<Source>(stored, bf16); });        \
+                              [&](u64, u64, Source::Stored stored) { return kept(Source(), stored, bf16); });        \
   }                                                                                                                \
   MOR_EXPORT(measure_##name##_##TEAM)                                                                              \
   MOR_EXPORT(measure_tiles_##name##_##TEAM)                                                                        \

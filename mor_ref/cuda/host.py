@@ -1,0 +1,136 @@
+"""The kernels on a CPU: compiled as C++, run with CUDA's blocks, warps, barriers and atomics."""
+
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.cuda import source
+from mor_ref.cuda.cache import cached_file
+
+_FLAGS = (
+    "-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fPIC", "-shared",
+    "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Werror",
+)  # fmt: skip
+_MOST_ERROR = 200  # characters, as host/launch.h has it
+
+
+class HostError(RuntimeError):
+    """The kernels cannot be compiled for a CPU, or did what is undefined on a GPU."""
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = (
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("order", ctypes.c_uint32),
+        ("filling", ctypes.c_uint32),
+        ("workers", ctypes.c_uint32),
+        ("error", ctypes.c_char * _MOST_ERROR),
+    )
+
+
+@functools.cache
+def compiler() -> tuple[str, ...]:
+    """The command of a C++ compiler: $CXX, g++, clang++, or the one of the ziglang wheel."""
+    for name in (os.environ.get("CXX"), "g++", "clang++"):
+        if name and shutil.which(name):
+            return (name,)
+    if find_spec("ziglang"):
+        return (sys.executable, "-m", "ziglang", "c++")
+    raise HostError(
+        "no C++ compiler was found to run CUDA kernels on the CPU; install g++ or clang++, or "
+        "pip install ziglang"
+    )
+
+
+@functools.cache
+def library(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> ctypes.CDLL:
+    """A source as a library of this machine, compiled once."""
+    headers = [path.read_text("utf-8") for path in sorted(source.ON_CPU.glob("*.h"))]
+    flags = (*_FLAGS, *(("-fno-gnu-unique",) if compiler()[0].endswith("g++") else ()), *extra)
+    key = source.digest(source.flattened(name, folder), *headers, compiler(), flags)
+    path = cached_file(f"{name}-{key}.so", lambda: _compiled(folder / f"{name}.cu", flags))
+    return ctypes.CDLL(str(path))
+
+
+def _compiled(path: Path, flags: tuple[str, ...]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "kernels.so"
+        command = [
+            *compiler(),
+            *flags,
+            "-x",
+            "c++",
+            f"-I{source.ON_CPU}",
+            str(path),
+            "-o",
+            str(out),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise HostError(f"{' '.join(compiler())} cannot compile {path.name}: {done.stderr}")
+        return out.read_bytes()
+
+
+@dataclass(frozen=True)
+class Host:
+    """A CPU as a device: kernels take NumPy arrays.
+
+    `order` is that of the threads of a block: 0 ascending, 1 descending, else a shuffled one.
+    Before each block, shared memory is filled with a byte.
+    """
+
+    order: int = 0
+    filling: int = 0xFF
+    workers: int = 1
+    folder: Path = source.KERNELS
+    extra: tuple[str, ...] = ()
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """An array whose contents nobody may rely on."""
+        return np.full(shape, np.array(-1).astype(dtype))
+
+    def full(self, shape: tuple[int, ...], dtype: Any, value: int) -> NDArray[Any]:
+        """An array of one value."""
+        return np.full(shape, value, dtype)
+
+    def upload(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A small array of the host's."""
+        return array
+
+    def address(self, array: NDArray[Any]) -> int:
+        """Where an array lies."""
+        return array.ctypes.data
+
+    def launch(
+        self, program: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]
+    ) -> None:
+        """Run a kernel: arrays go in by their address, and rows and NumPy's numbers by value."""
+        launch = _Launch(order=self.order, filling=self.filling, workers=self.workers)
+        launch.grid[:], launch.block[:] = (blocks, 1, 1), (threads, 1, 1)
+        values = [_value(argument) for argument in arguments]
+        addresses = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
+        run = getattr(library(program, self.folder, self.extra), f"mor_launch_{kernel}")
+        if run(ctypes.byref(launch), addresses):
+            raise HostError(f"kernel {kernel}: {launch.error.decode()}")
+
+
+def _value(argument: Any) -> NDArray[Any]:
+    """What lies where the launch looks for an argument."""
+    if isinstance(argument, np.generic):
+        return np.array(argument)
+    if argument.dtype.fields is not None:  # a row
+        return np.asarray(argument)
+    return np.array(argument.ctypes.data, np.uint64)

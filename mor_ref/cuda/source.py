@@ -1,0 +1,43 @@
+"""The sources of the kernels: where they lie, what belongs to one, and what it defines."""
+
+import functools
+import hashlib
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+KERNELS = HERE / "kernels"
+ON_CPU = HERE / "host"
+_INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
+
+
+def program_names() -> tuple[str, ...]:
+    """The sources that are compiled, each with the headers that it includes."""
+    return tuple(sorted(path.stem for path in KERNELS.glob("*.cu")))
+
+
+@functools.cache
+def flattened(name: str, folder: Path = KERNELS) -> str:
+    """A source with every header of its folder in its place, once: what NVRTC is given."""
+    return _with_headers(f"{name}.cu", folder, set())
+
+
+def _with_headers(file: str, folder: Path, seen: set[str]) -> str:
+    text = (folder / file).read_text("utf-8").replace("#pragma once\n", "\n")
+
+    def put(match: re.Match[str]) -> str:
+        header = match.group(1)
+        line = text.count("\n", 0, match.start()) + 2
+        if not (folder / header).exists():  # of the CPU's, which NVRTC does not come to
+            return match.group(0)
+        if header in seen:
+            return "\n"
+        seen.add(header)
+        return f'#line 1 "{header}"\n{_with_headers(header, folder, seen)}#line {line} "{file}"\n'
+
+    return _INCLUDE.sub(put, text)
+
+
+def digest(*parts: object) -> str:
+    """A name for what was made of these."""
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]
