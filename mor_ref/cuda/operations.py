@@ -395,7 +395,8 @@ def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition
         _run_team(device, "policies", f"measure{one.suffix}", x, parts, one.rule, per_block, sums)
     choice = device.empty(units.grid, np.uint8)
     count = units.grid[0] * units.grid[1]
-    ladder = device.upload(np.concatenate([_rung(rung, names) for rung in policy.ladder]))
+    rungs = np.concatenate([_rung(rung, names) for rung in policy.ladder])
+    ladder = device.upload(rungs.view(np.uint8))
     arguments = (
         ladder,
         np.uint32(len(policy.ladder)),
@@ -446,3 +447,39 @@ def _rung(rung: Any, names: list[str]) -> rows.Row:
             ends = {"largest": bound.largest, "smallest": bound.smallest_normal}
             return rows.row(rows.RUNG, **numbers | {"metric": 2, **ends})
     raise TypeError(f"metric is {rung.metric!r}, which the kernels do not have")
+
+
+# ---------------------------------------------------------------------- single steps
+
+
+def scale_steps(
+    device: Device, kind: Scaling, fmt: Format, group_amax: Array, block_amax: Array
+) -> dict[str, Array]:
+    """A scale from the amax of a group and of a block in it."""
+    count = block_amax.size
+    found = {
+        "mantissa": device.empty((count,), np.uint32),
+        "exponent": device.empty((count,), np.uint8),
+        "scale": device.empty((count,), np.uint32),
+    }
+    largest = np.uint32(rows.bits_of(fmt.largest))
+    arguments = (group_amax, block_amax, np.uint64(count), _scaling(kind), largest)
+    _launch(device, "scales", "scale_steps", count, *arguments, *found.values())
+    return found
+
+
+def quantize_steps(device: Device, fmt: Format, x: Array, scale: Array) -> dict[str, Array]:
+    """One number with a scale of its own."""
+    dtypes = {"xs": np.uint32, "code": np.uint8, "y": np.uint32}
+    found = {name: device.empty(x.shape, dtype) for name, dtype in dtypes.items()}
+    arguments = (x, scale, np.uint64(x.size), rows.scaled(fmt))
+    _launch(device, "quantization", "quantize_steps", x.size, *arguments, *found.values())
+    return found
+
+
+def error_steps(device: Device, x: Array, y: Array) -> dict[str, Array]:
+    """The error of one number."""
+    found = {name: device.empty(x.shape, np.uint32) for name in ("d", "r", "u")}
+    arguments = (x, y, np.uint64(x.size))
+    _launch(device, "quantization", "error_steps", x.size, *arguments, *found.values())
+    return found

@@ -1,0 +1,141 @@
+"""The CUDA kernels as a candidate: each operation of the suites, on a device."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mor_ref.block_recipes import PROFILES
+from mor_ref.catalogue import as_format, presets
+from mor_ref.conventions import SpecialCases, rounding_for
+from mor_ref.cuda import operations, rows
+from mor_ref.cuda.operations import Bits, Device, GlobalScales, RandomBits, Sums
+from mor_ref.golden.suite import Arrays, Parameters
+from mor_ref.partition import Partition, partition
+from mor_ref.recipes import as_policy
+
+Found = dict[str, Any]
+Operation = Callable[[Device, Parameters, Arrays], Found]
+
+
+def _numbers(parameters: Parameters, arrays: Arrays) -> Bits:
+    return Bits(arrays["x"], parameters["source"])
+
+
+def encode(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """Numbers to codes."""
+    fmt = as_format(parameters["format"])
+    special = SpecialCases(overflow=parameters["overflow"], nan=parameters["nan"])
+    x = _numbers(parameters, arrays)
+    return {"code": operations.encode(device, x, fmt, parameters["rounding"], special)}
+
+
+def encode_preset(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """Numbers to codes as another library has them."""
+    fmt = as_format(parameters["format"])
+    special = presets[parameters["preset"]][fmt.name]
+    rounding = rounding_for(fmt, None, special)
+    return {"code": operations.encode(device, _numbers(parameters, arrays), fmt, rounding, special)}
+
+
+def encode_stochastic(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """Numbers to codes, with random bits."""
+    fmt, special = as_format(parameters["format"]), SpecialCases(overflow=parameters["overflow"])
+    random = RandomBits(arrays["random_word"], parameters["n_random_bits"])
+    x = _numbers(parameters, arrays)
+    return {"code": operations.encode(device, x, fmt, "sr", special, random)}
+
+
+def decode(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """Codes to numbers."""
+    return {"value": operations.decode(device, arrays["code"], as_format(parameters["format"]))}
+
+
+def scale(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """The scale of a block from its amax and its group's."""
+    return operations.scale_steps(
+        device,
+        parameters["scaling"],
+        as_format(parameters["format"]),
+        arrays["group_amax"],
+        arrays["block_amax"],
+    )
+
+
+def quantize_element(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """One number and its scale."""
+    fmt = as_format(parameters["format"])
+    return operations.quantize_steps(device, fmt, arrays["x"], arrays["scale"])
+
+
+def error_term(device: Device, _: Parameters, arrays: Arrays) -> Found:
+    """The error of one number."""
+    return operations.error_steps(device, arrays["x"], arrays["y"])
+
+
+def _partition(parameters: Parameters, arrays: Arrays) -> Partition:
+    cuts = [c if isinstance(c, str) else tuple(c) for c in (
+        parameters["block"], parameters.get("group", "tensor"))]  # fmt: skip
+    return partition(arrays["x"].shape, *cuts)
+
+
+def _sums(error: Sums, prefix: str = "") -> Found:
+    return {f"{prefix}{name}": array for name, array in error._asdict().items()}
+
+
+def quantize(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """A tensor with scales."""
+    fmt, parts = as_format(parameters["format"]), _partition(parameters, arrays)
+    x, kind = _numbers(parameters, arrays), parameters["scaling"]
+    found = operations.quantize(device, x, fmt, kind, parts)
+    return {
+        "amax": found.amax,
+        **found.scales._asdict(),
+        "code": found.codes,
+        "y": operations.dequantize(device, found, fmt, parts),
+        **_sums(found.error),
+    }
+
+
+def mor(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """A tensor under a policy."""
+    policy, parts = as_policy(parameters["policy"]), _partition(parameters, arrays)
+    x = _numbers(parameters, arrays)
+    found = operations.mor(device, x, policy, parameters["scaling"], parts)
+    errors = [_sums(error, f"{name}.") for name, error in found.error.items()]
+    return {
+        "choice": found.choice,
+        "output": found.output,
+        **found.extremes._asdict(),
+        **{name: array for sums in errors for name, array in sums.items()},
+    }
+
+
+def nvfp4(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """A tensor in NVFP4."""
+    profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
+    found = operations.nvfp4(device, _numbers(parameters, arrays), profile, tile)
+    return {
+        "code": found.codes,
+        "packed": found.packed,
+        "y": found.y,
+        "block_scale": found.tiles.codes,
+        "global_encode_scale": found.whole.encode.reshape(-1),
+        "global_decode_scale": found.whole.decode.reshape(-1),
+    }
+
+
+def mx(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """A tensor in an MX format."""
+    fmt, x = as_format(parameters["format"]), _numbers(parameters, arrays)
+    found = operations.mx(device, x, fmt, parameters["scale_rule"], parameters["block"])
+    return {"code": found.codes, "scale": found.scale, "y": found.y}
+
+
+OPERATIONS: dict[str, Operation] = {
+    operation.__name__: operation
+    for operation in (
+        encode, encode_preset, encode_stochastic, decode, scale, quantize_element, error_term,
+        quantize, mor, nvfp4, mx,
+    )
+}  # fmt: skip
