@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mor_ref.block_recipes import PROFILES, TILES, Nvfp4Profile, ScaleRule
-from mor_ref.catalogue import as_format, formats
+from mor_ref.catalogue import as_format
 from mor_ref.conventions import Rounding, SpecialCases
 from mor_ref.cuda import rows
 from mor_ref.format import Format
@@ -433,19 +433,15 @@ def _tried(
 
 
 def _rung(rung: Any, names: list[str]) -> rows.Row:
-    """A rung as the device has it; the numbers that its metric does not need are 0."""
+    """A rung as the device has it."""
     own = names.index(name_of(rung.representation))
-    numbers = {"own": own, "yardstick": own, "limit": 0, "largest": 0, "smallest": 0}
     match rung.metric:
         case MeanRelativeError():
-            return rows.row(rows.RUNG, **numbers | {"metric": 0, "limit": rung.metric.limit})
+            return rows.rung("mean_relative_error", own=own, limit=rung.metric.limit)
         case NotWorseThan(yardstick):
-            found = names.index(name_of(yardstick))
-            return rows.row(rows.RUNG, **numbers | {"metric": 1, "yardstick": found})
+            return rows.rung("not_worse_than", own=own, yardstick=names.index(name_of(yardstick)))
         case FitsRange(fmt):
-            bound = as_format(fmt)
-            ends = {"largest": bound.largest, "smallest": bound.smallest_normal}
-            return rows.row(rows.RUNG, **numbers | {"metric": 2, **ends})
+            return rows.rung("fits_range", own=own, fmt=as_format(fmt))
     raise TypeError(f"metric is {rung.metric!r}, which the kernels do not have")
 
 
@@ -483,3 +479,16 @@ def error_steps(device: Device, x: Array, y: Array) -> dict[str, Array]:
     arguments = (x, y, np.uint64(x.size))
     _launch(device, "quantization", "error_steps", x.size, *arguments, *found.values())
     return found
+
+
+def decision_steps(
+    device: Device, metric: rows.Metric, fmt: Format | None, numbers: dict[str, Array]
+) -> Array:
+    """Whether a metric accepts each unit of these numbers."""
+    names = ("sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin")
+    count = numbers["sum"].size
+    accepted = device.empty((count,), np.uint8)
+    columns = [numbers[name] for name in names]
+    arguments = (*columns, np.uint64(count), rows.rung(metric, fmt=fmt), accepted)
+    _launch(device, "policies", "decision_steps", count, *arguments)
+    return accepted

@@ -1,6 +1,6 @@
 """The arguments of kernels that are structures: field by field as the device code declares them."""
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from mor_ref.conventions import Rounding, SpecialCases
 from mor_ref.format import Format
 from mor_ref.partition import Partition
 
+Metric = Literal["mean_relative_error", "not_worse_than", "fits_range"]
 Row = NDArray[np.void]  # with one entry, for that is how CuPy takes a structure by value
 _NEVER = 0xFFFF_FFFF
 _ROUNDINGS: tuple[Rounding, ...] = ("rne", "rna", "rtz", "rtp", "rtn", "rto", "sr")
@@ -242,4 +243,19 @@ def mx_format(fmt: Format, rule: ScaleRule) -> Row:
         largest_exponent=int(np.frexp(fmt.largest)[1]) - 1,
         even_bits=fmt.mantissa_bits - (fmt.sign == "twos-complement"),
         scale_codes=power_encoding(formats["e8m0"], "rtp", SpecialCases()),
+    )
+
+
+def rung(
+    metric: Metric, *, own: int = 0, yardstick: int = 0, limit: int = 0, fmt: Format | None = None
+) -> Row:
+    """A rung of a ladder: which of the representations it is of, and the numbers of its metric."""
+    return row(
+        RUNG,
+        metric=get_args(Metric).index(metric),
+        own=own,
+        yardstick=yardstick,
+        limit=limit,
+        largest=fmt.largest if fmt else 0,
+        smallest=(fmt.smallest_normal or 0) if fmt else 0,
     )

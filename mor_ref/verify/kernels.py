@@ -8,8 +8,8 @@ import numpy as np
 from mor_ref.block_recipes import PROFILES
 from mor_ref.catalogue import as_format, presets
 from mor_ref.conventions import SpecialCases, rounding_for
-from mor_ref.cuda import operations, rows
-from mor_ref.cuda.operations import Bits, Device, GlobalScales, RandomBits, Sums
+from mor_ref.cuda import operations
+from mor_ref.cuda.operations import Bits, Device, RandomBits, Sums
 from mor_ref.golden.suite import Arrays, Parameters
 from mor_ref.partition import Partition, partition
 from mor_ref.recipes import as_policy
@@ -132,10 +132,65 @@ def mx(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     return {"code": found.codes, "scale": found.scale, "y": found.y}
 
 
+def decide(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """Acceptance from sums."""
+    fmt = as_format(parameters["format"]) if "format" in parameters else None
+    accepted = operations.decision_steps(device, parameters["metric"], fmt, dict(arrays))
+    return {"accepted": accepted}
+
+
+def quantize_block(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """Blocks, each in a row beside one that holds the amax of their group alone."""
+    x, width = _beside(arrays["x"], arrays["group_amax"])
+    is_gam = parameters["scaling"] == "gam"
+    parts = partition(x.array.shape, (1, width), "row" if is_gam else "tensor")
+    fmt = as_format(parameters["format"])
+    found = operations.quantize(device, x, fmt, parameters["scaling"], parts)
+    y = operations.dequantize(device, found, fmt, parts)
+    mantissa = found.scales.mantissa[:, 0] if is_gam else np.zeros(len(y), np.uint32)
+    return {
+        "amax": found.amax[:, 1],
+        "scale": found.scales.scale[:, 1],
+        "exponent": found.scales.exponent[:, 1],
+        "mantissa": mantissa,
+        "code": found.codes[:, width:],
+        "y": y[:, width:],
+        **{name: array[:, 1] for name, array in _sums(found.error).items()},
+    }
+
+
+def _beside(x: Any, amax: Any) -> tuple[Bits, int]:
+    first = np.zeros_like(x)
+    first[:, 0] = amax
+    return Bits(np.concatenate([first, x], axis=1), "f32"), x.shape[1]
+
+
+def nvfp4_block(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """Tiles, each a row with a global scale of its own."""
+    profile = PROFILES[parameters["profile"]]
+    whole = operations.scales_of_amaxes(device, arrays["amax"], profile)
+    found = operations.nvfp4(device, _numbers(parameters, arrays), profile, (1, 16), whole)
+    return {
+        "global_encode_scale": whole.encode,
+        "global_decode_scale": whole.decode,
+        "block_scale": found.tiles.codes[:, 0],
+        "decode_scale": found.tiles.decode[:, 0],
+        "code": found.codes,
+        "y": found.y,
+    }
+
+
+def mx_block(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+    """Blocks, each a row."""
+    fmt, x = as_format(parameters["format"]), _numbers(parameters, arrays)
+    found = operations.mx(device, x, fmt, parameters["scale_rule"], x.array.shape[1])
+    return {"scale": found.scale[:, 0], "code": found.codes, "y": found.y}
+
+
 OPERATIONS: dict[str, Operation] = {
     operation.__name__: operation
     for operation in (
         encode, encode_preset, encode_stochastic, decode, scale, quantize_element, error_term,
-        quantize, mor, nvfp4, mx,
+        decide, quantize, mor, nvfp4, mx, quantize_block, nvfp4_block, mx_block,
     )
 }  # fmt: skip

@@ -22,6 +22,18 @@ MOR_KERNEL choose(const Rung* ladder, u32 rungs, const u64* sum, const u64* nonz
 }
 MOR_EXPORT(choose)
 
+// Whether a metric accepts a unit of these sums, without a ladder.
+MOR_KERNEL decision_steps(const u64* sum, const u64* nonzero, const u64* nonfinite, const u32* limit,
+                          const u64* yardstick_sum, const u32* amax, const u32* amin, u64 count, Rung rung,
+                          u8* accepted) {
+  for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
+    rung.limit = limit[i];
+    const ErrorSum own = {sum[i], nonzero[i], nonfinite[i]};
+    accepted[i] = own.nonfinite == 0 && accepts(rung, own, yardstick_sum[i], Extremes{amax[i], amin[i]});
+  }
+}
+MOR_EXPORT(decision_steps)
+
 // The bfloat16 codes of the elements of the units that have taken a rung (MOR-006).
 template <u32 TEAM, class Source, class Code>
 MOR_DEVICE void write_units(const typename Source::Stored* x, const Cut& cut, const u8* choice, u64 units_per_block,
