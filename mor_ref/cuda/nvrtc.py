@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# The only arithmetic that kernels may be compiled for: IEEE division, nothing fused, nothing flushed.
+# The only arithmetic that kernels are compiled for: IEEE division, nothing fused or flushed.
 ARITHMETIC = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 
 

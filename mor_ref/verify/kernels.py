@@ -8,8 +8,11 @@ import numpy as np
 from mor_ref.block_recipes import PROFILES
 from mor_ref.catalogue import as_format, presets
 from mor_ref.conventions import SpecialCases, rounding_for
-from mor_ref.cuda import operations
-from mor_ref.cuda.operations import Bits, Device, RandomBits, Sums
+from mor_ref.cuda import conversions, policies, quantization, scales
+from mor_ref.cuda import mx as on_mx
+from mor_ref.cuda import nvfp4 as on_nvfp4
+from mor_ref.cuda.conversions import RandomBits
+from mor_ref.cuda.launching import Bits, Device, Sums
 from mor_ref.golden.suite import Arrays, Parameters
 from mor_ref.partition import Partition, partition
 from mor_ref.recipes import as_policy
@@ -27,7 +30,7 @@ def encode(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     fmt = as_format(parameters["format"])
     special = SpecialCases(overflow=parameters["overflow"], nan=parameters["nan"])
     x = _numbers(parameters, arrays)
-    return {"code": operations.encode(device, x, fmt, parameters["rounding"], special)}
+    return {"code": conversions.encode(device, x, fmt, parameters["rounding"], special)}
 
 
 def encode_preset(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
@@ -35,7 +38,9 @@ def encode_preset(device: Device, parameters: Parameters, arrays: Arrays) -> Fou
     fmt = as_format(parameters["format"])
     special = presets[parameters["preset"]][fmt.name]
     rounding = rounding_for(fmt, None, special)
-    return {"code": operations.encode(device, _numbers(parameters, arrays), fmt, rounding, special)}
+    return {
+        "code": conversions.encode(device, _numbers(parameters, arrays), fmt, rounding, special)
+    }
 
 
 def encode_stochastic(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
@@ -43,17 +48,17 @@ def encode_stochastic(device: Device, parameters: Parameters, arrays: Arrays) ->
     fmt, special = as_format(parameters["format"]), SpecialCases(overflow=parameters["overflow"])
     random = RandomBits(arrays["random_word"], parameters["n_random_bits"])
     x = _numbers(parameters, arrays)
-    return {"code": operations.encode(device, x, fmt, "sr", special, random)}
+    return {"code": conversions.encode(device, x, fmt, "sr", special, random)}
 
 
 def decode(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """Codes to numbers."""
-    return {"value": operations.decode(device, arrays["code"], as_format(parameters["format"]))}
+    return {"value": conversions.decode(device, arrays["code"], as_format(parameters["format"]))}
 
 
 def scale(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """The scale of a block from its amax and its group's."""
-    return operations.scale_steps(
+    return scales.scale_steps(
         device,
         parameters["scaling"],
         as_format(parameters["format"]),
@@ -65,12 +70,12 @@ def scale(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
 def quantize_element(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """One number and its scale."""
     fmt = as_format(parameters["format"])
-    return operations.quantize_steps(device, fmt, arrays["x"], arrays["scale"])
+    return quantization.quantize_steps(device, fmt, arrays["x"], arrays["scale"])
 
 
 def error_term(device: Device, _: Parameters, arrays: Arrays) -> Found:
     """The error of one number."""
-    return operations.error_steps(device, arrays["x"], arrays["y"])
+    return quantization.error_steps(device, arrays["x"], arrays["y"])
 
 
 def _partition(parameters: Parameters, arrays: Arrays) -> Partition:
@@ -87,12 +92,12 @@ def quantize(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """A tensor with scales."""
     fmt, parts = as_format(parameters["format"]), _partition(parameters, arrays)
     x, kind = _numbers(parameters, arrays), parameters["scaling"]
-    found = operations.quantize(device, x, fmt, kind, parts)
+    found = quantization.quantize(device, x, fmt, kind, parts)
     return {
         "amax": found.amax,
         **found.scales._asdict(),
         "code": found.codes,
-        "y": operations.dequantize(device, found, fmt, parts),
+        "y": quantization.dequantize(device, found, fmt, parts),
         **_sums(found.error),
     }
 
@@ -101,7 +106,7 @@ def mor(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """A tensor under a policy."""
     policy, parts = as_policy(parameters["policy"]), _partition(parameters, arrays)
     x = _numbers(parameters, arrays)
-    found = operations.mor(device, x, policy, parameters["scaling"], parts)
+    found = policies.mor(device, x, policy, parameters["scaling"], parts)
     errors = [_sums(error, f"{name}.") for name, error in found.error.items()]
     return {
         "choice": found.choice,
@@ -114,11 +119,11 @@ def mor(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
 def nvfp4(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """A tensor in NVFP4."""
     profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
-    found = operations.nvfp4(device, _numbers(parameters, arrays), profile, tile)
+    found = on_nvfp4.nvfp4(device, _numbers(parameters, arrays), profile, tile)
     return {
         "code": found.codes,
         "packed": found.packed,
-        "y": found.y,
+        "y": on_nvfp4.dequantize(device, found, profile, tile),
         "block_scale": found.tiles.codes,
         "global_encode_scale": found.whole.encode.reshape(-1),
         "global_decode_scale": found.whole.decode.reshape(-1),
@@ -128,14 +133,16 @@ def nvfp4(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
 def mx(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """A tensor in an MX format."""
     fmt, x = as_format(parameters["format"]), _numbers(parameters, arrays)
-    found = operations.mx(device, x, fmt, parameters["scale_rule"], parameters["block"])
-    return {"code": found.codes, "scale": found.scale, "y": found.y}
+    rule, block = parameters["scale_rule"], parameters["block"]
+    found = on_mx.mx(device, x, fmt, rule, block)
+    y = on_mx.dequantize(device, found, fmt, rule, block)
+    return {"code": found.codes, "scale": found.scale, "y": y}
 
 
 def decide(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """Acceptance from sums."""
     fmt = as_format(parameters["format"]) if "format" in parameters else None
-    accepted = operations.decision_steps(device, parameters["metric"], fmt, dict(arrays))
+    accepted = policies.decision_steps(device, parameters["metric"], fmt, dict(arrays))
     return {"accepted": accepted}
 
 
@@ -145,8 +152,8 @@ def quantize_block(device: Device, parameters: Parameters, arrays: Arrays) -> Fo
     is_gam = parameters["scaling"] == "gam"
     parts = partition(x.array.shape, (1, width), "row" if is_gam else "tensor")
     fmt = as_format(parameters["format"])
-    found = operations.quantize(device, x, fmt, parameters["scaling"], parts)
-    y = operations.dequantize(device, found, fmt, parts)
+    found = quantization.quantize(device, x, fmt, parameters["scaling"], parts)
+    y = quantization.dequantize(device, found, fmt, parts)
     mantissa = found.scales.mantissa[:, 0] if is_gam else np.zeros(len(y), np.uint32)
     return {
         "amax": found.amax[:, 1],
@@ -168,23 +175,23 @@ def _beside(x: Any, amax: Any) -> tuple[Bits, int]:
 def nvfp4_block(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """Tiles, each a row with a global scale of its own."""
     profile = PROFILES[parameters["profile"]]
-    whole = operations.scales_of_amaxes(device, arrays["amax"], profile)
-    found = operations.nvfp4(device, _numbers(parameters, arrays), profile, (1, 16), whole)
+    whole = on_nvfp4.scales_of_amaxes(device, arrays["amax"], profile)
+    found = on_nvfp4.nvfp4(device, _numbers(parameters, arrays), profile, (1, 16), whole)
     return {
         "global_encode_scale": whole.encode,
         "global_decode_scale": whole.decode,
         "block_scale": found.tiles.codes[:, 0],
         "decode_scale": found.tiles.decode[:, 0],
         "code": found.codes,
-        "y": found.y,
+        "y": on_nvfp4.dequantize(device, found, profile, (1, 16)),
     }
 
 
 def mx_block(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     """Blocks, each a row."""
-    fmt, x = as_format(parameters["format"]), _numbers(parameters, arrays)
-    found = operations.mx(device, x, fmt, parameters["scale_rule"], x.array.shape[1])
-    return {"scale": found.scale[:, 0], "code": found.codes, "y": found.y}
+    x = _numbers(parameters, arrays)
+    found = mx(device, {**parameters, "block": x.array.shape[1]}, arrays)
+    return found | {"scale": found["scale"][:, 0]}
 
 
 OPERATIONS: dict[str, Operation] = {

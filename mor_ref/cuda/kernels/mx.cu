@@ -1,6 +1,6 @@
 // Tensors in MX.
 #include "kernels.cuh"
-#include "blocks.cuh"
+#include "measuring.cuh"
 #include "mx.cuh"
 
 // The scale of each block, from its largest magnitude, NaN included.
@@ -9,18 +9,24 @@ MOR_KERNEL mx_scales(const u32* amax, u64 blocks, MxFormat format, u8* scales) {
 }
 MOR_EXPORT(mx_scales)
 
+// The codes, and the error sums of the tensor.
 #define ELEMENTS(name, Source, TEAM)                                                                             \
   MOR_KERNEL mx_elements_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* scales, MxFormat format,    \
-                                         u8* codes, u32* y) {                                                    \
-    for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                           \
-      const Piece piece = piece_of(cut, n);                                                                      \
-      const u32 scale = scales[piece.block];                                                                     \
-      visit_piece<TEAM, Source>(x, cut, piece, [&](u64 at, Source::Stored stored) {                              \
-        const Element element = mx_quantized(Source::binary32(stored), scale, format);                           \
-        codes[at] = u8(element.code);                                                                            \
-        y[at] = element.y;                                                                                       \
-      });                                                                                                        \
-    }                                                                                                            \
+                                         u8* codes, u64* sum, u64* nonzero, u64* nonfinite) {                    \
+    measure<TEAM, Source>(x, cut, ByBlockScale{scales, format}, 0, ErrorSums{sum, nonzero, nonfinite},           \
+                          [&](u64 at, const Element& element) { codes[at] = u8(element.code); });                \
   }                                                                                                              \
   MOR_EXPORT(mx_elements_##name##_##TEAM)
 MOR_FOR_SOURCES_AND_TEAMS(ELEMENTS)
+
+#define DEQUANTIZE(name, Source, TEAM)                                                                           \
+  MOR_KERNEL mx_dequantize_##name##_##TEAM(const u8* codes, Cut cut, const u8* scales, MxFormat format, u32* y) { \
+    for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                           \
+      const Piece piece = piece_of(cut, n);                                                                      \
+      visit_piece<TEAM, Source>(codes, cut, piece, [&](u64 at, u8 code) {                                        \
+        y[at] = mx_value(code, scales[piece.block], format);                                                     \
+      });                                                                                                        \
+    }                                                                                                            \
+  }                                                                                                              \
+  MOR_EXPORT(mx_dequantize_##name##_##TEAM)
+MOR_FOR_TEAMS(DEQUANTIZE, codes, Codes)

@@ -41,11 +41,23 @@ MOR_DEVICE float power_of_two(i32 exponent) {
   return number(exponent == -127 ? Binary<u32>::hidden / 2 : u32(exponent + 127) << 23);
 }
 
-// MXS-007 and MXS-008.
+// MXS-008.
+MOR_DEVICE u32 mx_value(u32 code, u32 scale, const MxFormat& format) {
+  if (scale == NAN_SCALE) return CANONICAL_NAN;
+  return bits_of(__fmul_rn(number(decoded(code, format.element.decoding)), power_of_two(i32(scale) - 127)));
+}
+
+// MXS-007.
 MOR_DEVICE Element mx_quantized(u32 x, u32 scale, const MxFormat& format) {
   if (scale == NAN_SCALE) return {CANONICAL_NAN, encoded(CANONICAL_NAN, format.element.encoding), CANONICAL_NAN};
   const u32 xs = bits_of(__fmul_rn(number(x), power_of_two(127 - i32(scale))));
   const u32 code = encoded(xs, format.element.encoding);
-  const float v = number(decoded(code, format.element.decoding));
-  return {xs, code, bits_of(__fmul_rn(v, power_of_two(i32(scale) - 127)))};
+  return {xs, code, mx_value(code, scale, format)};
 }
+
+// What the scale of its block makes of an element.
+struct ByBlockScale {
+  const u8* scales;
+  MxFormat format;
+  MOR_MEMBER Element operator()(u64 block, u64, u32 x) const { return mx_quantized(x, scales[block], format); }
+};

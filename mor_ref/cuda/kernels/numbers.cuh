@@ -57,6 +57,10 @@ struct F16 {
   }
   static MOR_MEMBER u32 binary32(Stored bits) { return word(bits); }
 };
+// Codes of at most 8 bits, which are stored as they are.
+struct Codes {
+  typedef u8 Stored;
+};
 struct F64 {
   typedef u64 Stored;
   typedef u64 Word;

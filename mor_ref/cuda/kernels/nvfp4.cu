@@ -85,7 +85,7 @@ MOR_DEVICE void tile_scales(const typename Source::Stored* x, const Tiles& tiles
   TILE_SCALES(name, Source, 1)                                                                                   \
   TILE_SCALES(name, Source, 16)                                                                                  \
   MOR_KERNEL nvfp4_elements_##name(const Source::Stored* x, Tiles tiles, ByTile quantized, u8* codes,            \
-                                   u8* bytes, u32* y) {                                                          \
+                                   u8* bytes) {                                                                  \
     const u64 pairs = (tiles.columns + 1) / 2;                                                                   \
     for (u64 i = first_of_thread(); i < tiles.rows * pairs; i += threads_of_grid()) {                            \
       const u64 row = i / pairs, column = i % pairs * 2, at = row * tiles.columns + column;                      \
@@ -94,10 +94,18 @@ MOR_DEVICE void tile_scales(const typename Source::Stored* x, const Tiles& tiles
         const Element element = quantized(0, at + k, Source::binary32(x[at + k]));                               \
         pair[k] = element.code;                                                                                  \
         codes[at + k] = u8(element.code);                                                                        \
-        y[at + k] = element.y;                                                                                   \
       }                                                                                                          \
       bytes[i] = packed(pair[0], pair[1]);                                                                       \
     }                                                                                                            \
   }                                                                                                              \
   MOR_EXPORT(nvfp4_elements_##name)
 MOR_FOR_SOURCES(ELEMENTS)
+
+// NVF-010: binary32 numbers.
+MOR_KERNEL nvfp4_dequantize(const u8* codes, Tiles tiles, ByTile tile_of, u32* y) {
+  for (u64 at = first_of_thread(); at < tiles.rows * tiles.columns; at += threads_of_grid()) {
+    const float v = number(decoded(codes[at], tile_of.profile.element_values));
+    y[at] = bits_of(__fmul_rn(v, tile_of.decodes[tile_of.tile(at)]));
+  }
+}
+MOR_EXPORT(nvfp4_dequantize)

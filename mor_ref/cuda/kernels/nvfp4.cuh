@@ -105,8 +105,8 @@ struct ByTile {
   const float *encodes, *decodes;
   u64 columns, tile_rows, tiles_across;
   Profile profile;
+  MOR_MEMBER u64 tile(u64 at) const { return at / columns / tile_rows * tiles_across + at % columns / TILE; }
   MOR_MEMBER Element operator()(u64, u64 at, u32 x) const {
-    const u64 tile = at / columns / tile_rows * tiles_across + at % columns / TILE;
-    return quantized(x, TileScale{0, encodes[tile], decodes[tile]}, profile);
+    return quantized(x, TileScale{0, encodes[tile(at)], decodes[tile(at)]}, profile);
   }
 };

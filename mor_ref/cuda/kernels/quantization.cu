@@ -13,7 +13,7 @@ MOR_FOR_SOURCES_AND_TEAMS(QUANTIZE)
 
 // QNT-002: binary32 numbers, of the block at each place.
 #define DEQUANTIZE(name, Source, TEAM)                                                                        \
-  MOR_KERNEL dequantize_##TEAM(const u8* codes, Cut cut, const u32* scales, Decoding from, u32* y) {          \
+  MOR_KERNEL dequantize_##name##_##TEAM(const u8* codes, Cut cut, const u32* scales, Decoding from, u32* y) {          \
     for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                        \
       const Piece piece = piece_of(cut, n);                                                                   \
       const float scale = number(scales[piece.block]);                                                        \
@@ -22,8 +22,7 @@ MOR_FOR_SOURCES_AND_TEAMS(QUANTIZE)
       });                                                                                                     \
     }                                                                                                         \
   }                                                                                                           \
-  MOR_EXPORT(dequantize_##TEAM)
-struct Codes { typedef u8 Stored; };
+  MOR_EXPORT(dequantize_##name##_##TEAM)
 MOR_FOR_TEAMS(DEQUANTIZE, codes, Codes)
 
 // One number with a scale of its own.

@@ -1,0 +1,80 @@
+"""Launching kernels: what a device is, what goes in, and how many threads there are.
+
+All arrays are bit patterns on a device, which is a GPU or a CPU that stands for one; nothing that a
+kernel finds comes to the host.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from mor_ref.cuda import rows
+from mor_ref.partition import Partition
+
+Array = Any  # of the device
+THREADS = 256
+_MOST_BLOCKS = 1 << 16
+
+
+class Device(Protocol):
+    """Where kernels run."""
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array whose contents nobody may rely on."""
+
+    def full(self, shape: tuple[int, ...], dtype: Any, value: int) -> Array:
+        """An array of one value."""
+
+    def upload(self, array: np.ndarray) -> Array:
+        """A small array of the host's."""
+
+    def address(self, array: Array) -> int:
+        """Where an array lies."""
+
+    def launch(
+        self, program: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]
+    ) -> None:
+        """Run a kernel."""
+
+
+class Bits(NamedTuple):
+    """Numbers on a device: their bit patterns, and what they are of."""
+
+    array: Array
+    source: str
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.array.size)
+
+
+class Sums(NamedTuple):
+    """The error sums of units."""
+
+    sum: Array
+    nonzero: Array
+    nonfinite: Array
+
+
+def launch(device: Device, program: str, kernel: str, threads: int, *arguments: Any) -> None:
+    """Run a kernel on enough blocks for so many threads; it goes on for more by itself."""
+    blocks = min(max(1, -(-threads // THREADS)), _MOST_BLOCKS)
+    device.launch(program, kernel, blocks, THREADS, arguments)
+
+
+def run_team(
+    device: Device, program: str, kernel: str, x: Bits, parts: Partition, *arguments: Any
+) -> None:
+    """Run a kernel that gives each piece of a block to a team of threads."""
+    cut = rows.cut(parts)
+    team = rows.team(parts)
+    count = parts.grid[0] * parts.grid[1] * int(cut["pieces_down"][0] * cut["pieces_across"][0])
+    name = f"{kernel}_{x.source}_{team}"
+    launch(device, program, name, count * team, x.array, cut, *arguments)
+
+
+def no_errors(device: Device, shape: tuple[int, ...]) -> Sums:
+    """Sums that nothing was added to yet."""
+    return Sums(*(device.full(shape, np.uint64, 0) for _ in range(3)))

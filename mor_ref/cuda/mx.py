@@ -1,0 +1,42 @@
+"""MX on a device."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mor_ref.block_recipes import ScaleRule
+from mor_ref.cuda import rows
+from mor_ref.cuda.launching import Array, Bits, Device, Sums, launch, no_errors, run_team
+from mor_ref.cuda.scales import ALL, extremes
+from mor_ref.format import Format
+from mor_ref.partition import partition
+
+
+class Mx(NamedTuple):
+    """A tensor in MX."""
+
+    codes: Array
+    scale: Array
+    error: Sums
+
+
+def mx(device: Device, x: Bits, fmt: Format, rule: ScaleRule, block: int) -> Mx:
+    """A tensor in MX."""
+    parts = partition(x.array.shape, (1, block))
+    amax = extremes(device, x, parts, ALL).amax
+    scale, to = device.empty(parts.grid, np.uint8), rows.mx_format(fmt, rule)
+    launch(device, "mx", "mx_scales", amax.size, amax, np.uint64(amax.size), to, scale)
+    codes = device.empty(x.array.shape, np.uint8)
+    error = no_errors(device, (1, 1))
+    run_team(device, "mx", "mx_elements", x, parts, scale, to, codes, *error)
+    return Mx(codes, scale, error)
+
+
+def dequantize(device: Device, found: Mx, fmt: Format, rule: ScaleRule, block: int) -> Array:
+    """What the codes stand for: binary32 bits."""
+    parts = partition(found.codes.shape, (1, block))
+    y = device.empty(found.codes.shape, np.uint32)
+    codes = Bits(found.codes, "codes")
+    arguments = (found.scale, rows.mx_format(fmt, rule), y)
+    run_team(device, "mx", "mx_dequantize", codes, parts, *arguments)
+    return y

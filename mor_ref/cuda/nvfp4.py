@@ -1,0 +1,127 @@
+"""NVFP4 on a device."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mor_ref.block_recipes import Nvfp4Profile
+from mor_ref.cuda import rows
+from mor_ref.cuda.launching import Array, Bits, Device, Sums, launch, no_errors, run_team
+from mor_ref.cuda.scales import NOT_NAN, extremes
+from mor_ref.partition import partition
+
+
+class GlobalScales(NamedTuple):
+    """The scales of the tensor, or of each row, and the amax that they follow from."""
+
+    amax: Array
+    encode: Array
+    decode: Array
+
+
+class TileScales(NamedTuple):
+    """The stored scale of each tile, and what elements and codes are multiplied by."""
+
+    codes: Array
+    encode: Array
+    decode: Array
+
+
+class Nvfp4(NamedTuple):
+    """A tensor in NVFP4."""
+
+    codes: Array
+    packed: Array
+    tiles: TileScales
+    whole: GlobalScales
+
+
+def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScales:
+    """Those of the tensor, or of each row."""
+    parts = partition(x.array.shape, "row" if profile.per_row else "tensor")
+    return scales_of_amaxes(device, extremes(device, x, parts, NOT_NAN).amax, profile)
+
+
+def scales_of_amaxes(device: Device, amax: Array, profile: Nvfp4Profile) -> GlobalScales:
+    """The global scales that follow from amaxes."""
+    encode, decode = (device.empty(amax.shape, np.uint32) for _ in range(2))
+    arguments = (amax, np.uint64(amax.size), rows.profile(profile), encode, decode)
+    launch(device, "nvfp4", "nvfp4_global_scales", amax.size, *arguments)
+    return GlobalScales(amax, encode, decode)
+
+
+def tile_scales(
+    device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], whole: GlobalScales
+) -> TileScales:
+    """The scale of each tile."""
+    down, across = partition(x.array.shape, tile).grid
+    codes = device.empty((down, across), np.uint8)
+    encode, decode = (device.empty((down, across), np.uint32) for _ in range(2))
+    name = f"nvfp4_tile_scales_{x.source}_{tile[0]}"
+    tiles = _tiles(x, tile, per_row=whole.amax.size > 1)
+    arguments = (x.array, tiles, rows.profile(profile), *whole, codes, encode, decode)
+    launch(device, "nvfp4", name, down * across * tile[0], *arguments)
+    return TileScales(codes, encode, decode)
+
+
+def _tiles(x: Bits, tile: tuple[int, int], *, per_row: bool) -> rows.Row:
+    down, across = partition(x.array.shape, tile).grid
+    count, columns = x.array.shape
+    return rows.row(
+        rows.TILES, rows=count, columns=columns, down=down, across=across, scales_per_row=per_row
+    )
+
+
+def by_tile(
+    device: Device, x: Bits, tile: tuple[int, int], profile: Nvfp4Profile, found: TileScales
+) -> rows.Row:
+    """What kernels need to quantize elements under the scales of their tiles."""
+    return rows.row(
+        rows.BY_TILE,
+        encodes=device.address(found.encode),
+        decodes=device.address(found.decode),
+        columns=x.array.shape[1],
+        tile_rows=tile[0],
+        tiles_across=partition(x.array.shape, tile).grid[1],
+        profile=rows.profile(profile),
+    )
+
+
+def nvfp4(
+    device: Device,
+    x: Bits,
+    profile: Nvfp4Profile,
+    tile: tuple[int, int],
+    whole: GlobalScales | None = None,
+) -> Nvfp4:
+    """A tensor in NVFP4; under the global scales that are given, or its own."""
+    whole = whole or global_scales(device, x, profile)
+    found = tile_scales(device, x, profile, tile, whole)
+    count, columns = x.array.shape
+    codes = device.empty((count, columns), np.uint8)
+    packed = device.empty((count, -(-columns // 2)), np.uint8)
+    tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, found)
+    arguments = (x.array, tiles, rule, codes, packed)
+    launch(device, "nvfp4", f"nvfp4_elements_{x.source}", packed.size, *arguments)
+    return Nvfp4(codes, packed, found, whole)
+
+
+def errors(
+    device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], found: TileScales
+) -> Sums:
+    """The error sums of the tensor (ERR-002)."""
+    parts, sums = partition(x.array.shape, "tensor"), no_errors(device, (1, 1))
+    own = rows.row(rows.ERROR_SUMS, **{k: device.address(v) for k, v in sums._asdict().items()})
+    rule = by_tile(device, x, tile, profile, found)
+    run_team(device, "policies", "measure_tiles", x, parts, rule, np.uint64(0), own)
+    return sums
+
+
+def dequantize(device: Device, found: Nvfp4, profile: Nvfp4Profile, tile: tuple[int, int]) -> Array:
+    """What the codes stand for: binary32 bits."""
+    codes = Bits(found.codes, "codes")
+    y = device.empty(found.codes.shape, np.uint32)
+    tiles = _tiles(codes, tile, per_row=False)
+    rule = by_tile(device, codes, tile, profile, found.tiles)
+    launch(device, "nvfp4", "nvfp4_dequantize", codes.size, found.codes, tiles, rule, y)
+    return y

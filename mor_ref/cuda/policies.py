@@ -1,0 +1,121 @@
+"""Policies on a device: the decisions stay there, and so does what follows from them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mor_ref.block_recipes import PROFILES, TILES
+from mor_ref.catalogue import as_format
+from mor_ref.cuda import rows
+from mor_ref.cuda.launching import Array, Bits, Device, Sums, launch, run_team
+from mor_ref.cuda.nvfp4 import by_tile, global_scales, tile_scales
+from mor_ref.cuda.scales import Extremes, extremes, scales
+from mor_ref.format import Format
+from mor_ref.partition import Partition, partition
+from mor_ref.recipes import (
+    NVFP4,
+    FitsRange,
+    MeanRelativeError,
+    NotWorseThan,
+    Policy,
+    Scaling,
+    name_of,
+    scaled_format,
+)
+
+
+class Mixed(NamedTuple):
+    """A tensor under a policy."""
+
+    choice: Array
+    output: Array
+    extremes: Extremes
+    error: dict[str, Sums]
+
+
+class _Tried(NamedTuple):
+    """A representation, how it is measured and written, and the structure that kernels take."""
+
+    suffix: str
+    rule: rows.Row
+    kept: Any  # arrays that the structure points into
+
+
+def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition) -> Mixed:
+    """A tensor under a policy, in the scaling blocks of `parts`."""
+    by_block = policy.unit == "block"
+    units = parts if by_block else partition(x.array.shape, "tensor")
+    per_block = np.uint64(by_block)
+    of_blocks = extremes(device, x, parts)
+    of_units = of_blocks if by_block else extremes(device, x, units)
+    names = [name_of(one) for one in policy.tried]
+    tried = [_tried(device, x, one, kind, of_blocks.amax, parts) for one in policy.tried]
+    errors = Sums(*(device.full((len(tried), *units.grid), np.uint64, 0) for _ in range(3)))
+    for k, one in enumerate(tried):
+        sums = rows.row(rows.ERROR_SUMS, **{
+            field: device.address(array[k]) for field, array in errors._asdict().items()
+        })  # fmt: skip
+        run_team(device, "policies", f"measure{one.suffix}", x, parts, one.rule, per_block, sums)
+    choice = device.empty(units.grid, np.uint8)
+    count = units.grid[0] * units.grid[1]
+    rungs = np.concatenate([_rung(rung, names) for rung in policy.ladder])
+    ladder = device.upload(rungs.view(np.uint8))
+    arguments = (
+        ladder,
+        np.uint32(len(policy.ladder)),
+        *errors,
+        *of_units,
+        np.uint64(count),
+        choice,
+    )
+    launch(device, "policies", "choose", count, *arguments)
+    output = device.empty(x.array.shape, np.uint16)
+    for k, rung in enumerate(policy.ladder):
+        one = tried[names.index(name_of(rung.representation))]
+        arguments = (choice, per_block, np.uint32(k), one.rule, rows.BF16, output)
+        run_team(device, "policies", f"write{one.suffix}", x, parts, *arguments)
+    fallback = np.uint32(len(policy.ladder))
+    run_team(
+        device, "policies", "write_kept", x, parts, choice, per_block, fallback, rows.BF16, output
+    )
+    error = {name: Sums(*(array[k] for array in errors)) for k, name in enumerate(names)}
+    return Mixed(choice, output, of_units, error)
+
+
+def _tried(
+    device: Device, x: Bits, representation: Any, kind: Scaling, amax: Array, parts: Partition
+) -> _Tried:
+    if representation == NVFP4:
+        profile, tile = PROFILES["te"], TILES[0]
+        found = tile_scales(device, x, profile, tile, global_scales(device, x, profile))
+        return _Tried("_tiles", by_tile(device, x, tile, profile, found), found)
+    fmt = scaled_format(representation)
+    own = scales(device, kind, amax, fmt, parts)
+    rule = rows.row(rows.BY_SCALE, scales=device.address(own.scale), to=rows.scaled(fmt))
+    return _Tried("", rule, own)
+
+
+def _rung(rung: Any, names: list[str]) -> rows.Row:
+    """A rung as the device has it."""
+    own = names.index(name_of(rung.representation))
+    match rung.metric:
+        case MeanRelativeError():
+            return rows.rung("mean_relative_error", own=own, limit=rung.metric.limit)
+        case NotWorseThan(yardstick):
+            return rows.rung("not_worse_than", own=own, yardstick=names.index(name_of(yardstick)))
+        case FitsRange(fmt):
+            return rows.rung("fits_range", own=own, fmt=as_format(fmt))
+    raise TypeError(f"metric is {rung.metric!r}, which the kernels do not have")
+
+
+def decision_steps(
+    device: Device, metric: rows.Metric, fmt: Format | None, numbers: dict[str, Array]
+) -> Array:
+    """Whether a metric accepts each unit of these numbers."""
+    names = ("sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin")
+    count = numbers["sum"].size
+    accepted = device.empty((count,), np.uint8)
+    columns = [numbers[name] for name in names]
+    arguments = (*columns, np.uint64(count), rows.rung(metric, fmt=fmt), accepted)
+    launch(device, "policies", "decision_steps", count, *arguments)
+    return accepted

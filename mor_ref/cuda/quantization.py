@@ -1,0 +1,58 @@
+"""Tensors to codes and back, on a device."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mor_ref.cuda import rows
+from mor_ref.cuda.launching import Array, Bits, Device, Sums, launch, no_errors, run_team
+from mor_ref.cuda.scales import Scales, extremes, scales
+from mor_ref.format import Format
+from mor_ref.partition import Partition
+from mor_ref.recipes import Scaling
+
+
+class Quantized(NamedTuple):
+    """A quantized tensor."""
+
+    codes: Array
+    amax: Array
+    scales: Scales
+    error: Sums
+
+
+def quantize(device: Device, x: Bits, fmt: Format, kind: Scaling, parts: Partition) -> Quantized:
+    """A tensor with scales."""
+    amax = extremes(device, x, parts).amax
+    found = scales(device, kind, amax, fmt, parts)
+    codes = device.empty(x.array.shape, np.uint8)
+    error = no_errors(device, parts.grid)
+    arguments = (found.scale, rows.scaled(fmt), codes, *error)
+    run_team(device, "quantization", "quantize", x, parts, *arguments)
+    return Quantized(codes, amax, found, error)
+
+
+def dequantize(device: Device, found: Quantized, fmt: Format, parts: Partition) -> Array:
+    """What the codes stand for: binary32 bits."""
+    y = device.empty(found.codes.shape, np.uint32)
+    codes = Bits(found.codes, "codes")
+    arguments = (found.scales.scale, rows.decoding(fmt), y)
+    run_team(device, "quantization", "dequantize", codes, parts, *arguments)
+    return y
+
+
+def quantize_steps(device: Device, fmt: Format, x: Array, scale: Array) -> dict[str, Array]:
+    """One number with a scale of its own."""
+    dtypes = {"xs": np.uint32, "code": np.uint8, "y": np.uint32}
+    found = {name: device.empty(x.shape, dtype) for name, dtype in dtypes.items()}
+    arguments = (x, scale, np.uint64(x.size), rows.scaled(fmt))
+    launch(device, "quantization", "quantize_steps", x.size, *arguments, *found.values())
+    return found
+
+
+def error_steps(device: Device, x: Array, y: Array) -> dict[str, Array]:
+    """The error of one number."""
+    found = {name: device.empty(x.shape, np.uint32) for name in ("d", "r", "u")}
+    arguments = (x, y, np.uint64(x.size))
+    launch(device, "quantization", "error_steps", x.size, *arguments, *found.values())
+    return found

@@ -1,0 +1,84 @@
+"""The extremes of blocks, and the three kinds of scales, on a device."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mor_ref.cuda import rows
+from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
+from mor_ref.format import Format
+from mor_ref.partition import Partition, partition
+from mor_ref.recipes import Scaling
+
+_SCALINGS: tuple[Scaling, ...] = ("gam", "e8m0", "fp32")
+# The first magnitudes that do not count.
+FINITE, NOT_NAN, ALL = 0x7F800000, 0x7F800001, 0x80000000
+
+
+class Extremes(NamedTuple):
+    """The largest and the smallest magnitude but zero of each block."""
+
+    amax: Array
+    amin: Array
+
+
+def extremes(device: Device, x: Bits, parts: Partition, end: int = FINITE) -> Extremes:
+    """Those of the magnitudes below `end`."""
+    amax = device.full(parts.grid, np.uint32, 0)
+    amin = device.full(parts.grid, np.uint32, 0xFFFFFFFF)
+    run_team(device, "scales", "extremes", x, parts, np.uint32(end), amax, amin)
+    count = parts.grid[0] * parts.grid[1]
+    launch(device, "scales", "add_one", count, amin, np.uint64(count))
+    return Extremes(amax, amin)
+
+
+class Scales(NamedTuple):
+    """The scale of each block, what is stored of it, and the mantissa of each group."""
+
+    scale: Array
+    exponent: Array
+    mantissa: Array
+
+
+def _over_groups(device: Device, amax: Array, parts: Partition) -> Array:
+    """The amax of each group: that of the amaxes of its blocks, which are numbers themselves."""
+    sides = tuple(-(-group // block) for group, block in zip(parts.group, parts.block, strict=True))
+    blocks = partition(parts.grid, (sides[0], sides[1]))
+    return extremes(device, Bits(amax, "f32"), blocks).amax
+
+
+def scales(device: Device, kind: Scaling, amax: Array, fmt: Format, parts: Partition) -> Scales:
+    """The scale of each block from its amax."""
+    largest = np.uint32(rows.bits_of(fmt.largest))
+    mantissa = device.full(parts.group_grid, np.uint32, 0)
+    if kind == "gam":
+        groups = np.uint64(parts.group_grid[0] * parts.group_grid[1])
+        group_amax = _over_groups(device, amax, parts)
+        launch(
+            device, "scales", "shared_mantissas", int(groups), group_amax, groups, largest, mantissa
+        )
+    scale, exponent = device.empty(parts.grid, np.uint32), device.empty(parts.grid, np.uint8)
+    arguments = (amax, mantissa, rows.cut(parts), scaling_of(kind), largest, scale, exponent)
+    launch(device, "scales", "scales", parts.grid[0] * parts.grid[1], *arguments)
+    return Scales(scale, exponent, mantissa)
+
+
+def scaling_of(kind: Scaling) -> np.uint32:
+    """A kind as kernels have it."""
+    return np.uint32(_SCALINGS.index(kind))
+
+
+def scale_steps(
+    device: Device, kind: Scaling, fmt: Format, group_amax: Array, block_amax: Array
+) -> dict[str, Array]:
+    """A scale from the amax of a group and of a block in it."""
+    count = block_amax.size
+    found = {
+        "mantissa": device.empty((count,), np.uint32),
+        "exponent": device.empty((count,), np.uint8),
+        "scale": device.empty((count,), np.uint32),
+    }
+    largest = np.uint32(rows.bits_of(fmt.largest))
+    arguments = (group_amax, block_amax, np.uint64(count), scaling_of(kind), largest)
+    launch(device, "scales", "scale_steps", count, *arguments, *found.values())
+    return found
