@@ -46,7 +46,7 @@ def _nvfp4(size: Size) -> Iterator[Case]:
     return _cases(
         ("te.1x16", "bf16", {"profile": "te", "tile": [1, 16]}),
         ("te_4over6_mse.16x16", "f32", {"profile": "te_4over6_mse", "tile": [16, 16]}),
-        stream=220,
+        stream=224,
         size=size,
     )
 
