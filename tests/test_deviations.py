@@ -10,8 +10,8 @@ from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact import scaling
 from mor_ref.exact.step import replaced
 from mor_ref.golden import container, kept_files
-from mor_ref.golden.kills import completed, inputs_alone, witness
-from mor_ref.golden.suite import Size
+from mor_ref.golden.kills import completed, witness
+from mor_ref.golden.suite import Size, question
 from mor_ref.golden.suites import SUITES
 from tests.test_trace import RULES
 
@@ -44,7 +44,7 @@ def test_every_suite_tells_the_deviations_of_its_domain(name):
     for deviation, seen_at in MANIFEST[name]["kills"].items():
         case = cases[seen_at["case"]]
         with applied(DEVIATIONS[deviation]):
-            other = completed(suite, inputs_alone(suite, case))
+            other = completed(suite, question(suite.fields, case))
         place = tuple(seen_at["index"])
         field = seen_at["field"]
         assert other.arrays[field][place] != case.arrays[field][place], deviation
@@ -53,7 +53,7 @@ def test_every_suite_tells_the_deviations_of_its_domain(name):
 def test_without_deviations_the_model_gives_what_suites_expect():
     suite = SUITES["decisions"]
     for case in golden.load("decisions"):
-        again = completed(suite, inputs_alone(suite, case))
+        again = completed(suite, question(suite.fields, case))
         assert all(np.array_equal(again.arrays[name], case.arrays[name]) for name in case.arrays)
 
 

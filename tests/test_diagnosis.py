@@ -11,12 +11,13 @@ from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
 from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.kills import completed
+from mor_ref.golden.suite import question
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify import report
 from mor_ref.verify.candidates import PythonFunction
 from mor_ref.verify.compare import fields_of
 from mor_ref.verify.diagnosis import diagnose
-from mor_ref.verify.evidence import Evidence, question
+from mor_ref.verify.evidence import Evidence
 from mor_ref.verify.run import verify
 
 # What no suite of the domain can tell apart: the same function of every input that there is.

@@ -8,34 +8,28 @@ import numpy as np
 from mor_ref.deviations import DEVIATIONS, Deviation, applied
 from mor_ref.golden.container import GoldenError
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.suite import Case, Suite
+from mor_ref.golden.suite import Case, Suite, question
 from mor_ref.golden.views import seen, split
 
 Witness = dict[str, Any]
 
 
-def inputs_alone(suite: Suite, case: Case) -> Case:
-    """A case without what is expected."""
-    names = [field.name for field in suite.fields if field.role == "input"]
-    return Case(case.name, case.parameters, {name: case.arrays[name] for name in names})
-
-
-def completed(suite: Suite, question: Case) -> Case:
-    """A case with what the exact model gives, each field in the view that the suite keeps."""
-    found = OPERATIONS[suite.operation].function(question.parameters, question.arrays)
-    arrays = dict(question.arrays)
+def completed(suite: Suite, case: Case) -> Case:
+    """A question with what the exact model gives, each field in the view that the suite keeps."""
+    found = OPERATIONS[suite.operation].function(case.parameters, case.arrays)
+    arrays = dict(case.arrays)
     for field in suite.fields:
         name, views = split(field.name)
         if field.role == "expected" and name in found:
-            arrays[field.name] = seen(found[name], views, question.parameters)
-    return Case(question.name, question.parameters, arrays)
+            arrays[field.name] = seen(found[name], views, case.parameters)
+    return Case(case.name, case.parameters, arrays)
 
 
 def witness(deviation: Deviation, suite: Suite, cases: Iterable[Case]) -> Witness | None:
     """A case and the first entry at which a deviation gives something else; small cases first."""
     for case in sorted(cases, key=_size):
         with applied(deviation):
-            other = completed(suite, inputs_alone(suite, case))
+            other = completed(suite, question(suite.fields, case))
         for name, array in other.arrays.items():
             differs = np.argwhere(np.atleast_1d(array != case.arrays[name]))
             if len(differs):

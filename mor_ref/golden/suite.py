@@ -1,6 +1,6 @@
 """What a suite of golden vectors is: cases of an operation, the bits that go in and come out."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -77,6 +77,12 @@ def expected(name: str, fmt: str, meaning: str, *rules: str, views: tuple[str, .
 def given(name: str, fmt: str, meaning: str) -> Field:
     """A field that goes in."""
     return Field(name, "input", fmt, meaning)
+
+
+def question(fields: Iterable[Field], case: Case) -> Case:
+    """A case without what is expected."""
+    inputs = {f.name: case.arrays[f.name] for f in fields if f.role == "input"}
+    return Case(case.name, case.parameters, inputs)
 
 
 def chosen(suites: Mapping[str, Any], names: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mor_ref.deviations import DEVIATIONS, Deviation, applied
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.suite import Arrays, Case
+from mor_ref.golden.suite import Arrays, Case, question
 from mor_ref.golden.views import seen, split
 from mor_ref.verify.evidence import Evidence
 
@@ -189,7 +189,7 @@ def _all(evidence: Evidence) -> Iterator[_Exhibit]:
     for case in evidence.cases:
         if case.name in evidence.answers:
             pairs = {name: (a, b) for name, a, b in evidence.compared(case)}
-            yield _Exhibit(evidence.operation, evidence.question(case), pairs)
+            yield _Exhibit(evidence.operation, question(evidence.fields, case), pairs)
 
 
 def _some_rows(exhibit: _Exhibit) -> _Exhibit:

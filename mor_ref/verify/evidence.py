@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.golden.suite import Case, Field
+from mor_ref.golden.suite import Case, Field, question
 from mor_ref.golden.views import SEPARATOR, split
 from mor_ref.verify.compare import Difference, differences, given_as, paired, problem_of
 
@@ -58,17 +58,13 @@ class Evidence:
             and field in given_as(self.fields, self.answers[case.name])
         ]
 
-    def question(self, case: Case) -> Case:
-        """A case without what is expected."""
-        return question(self.fields, case)
-
     def differences(self) -> Iterator[Difference]:
         """Every field of every case that differs."""
         given = self.given
         for case in self.cases:
             if case.name not in self.answers:
                 continue
-            inputs = self.question(case).arrays
+            inputs = question(self.fields, case).arrays
             yield from differences(case, self.fields, inputs, self.answers[case.name], given)
 
     def compared(self, case: Case) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
@@ -82,9 +78,3 @@ class Evidence:
                 expected, actual = paired(case, field, name, answer[name])
                 if problem_of(actual, expected) is None:
                     yield name if SEPARATOR in name else field, expected, np.asarray(actual)
-
-
-def question(fields: list[Field], case: Case) -> Case:
-    """A case without what is expected."""
-    inputs = {f.name: case.arrays[f.name] for f in fields if f.role == "input"}
-    return Case(case.name, case.parameters, inputs)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mor_ref.golden.container import read_manifest, read_suite
-from mor_ref.golden.suite import chosen
+from mor_ref.golden.suite import chosen, question
 from mor_ref.verify.candidates import Candidate, CandidateError
 from mor_ref.verify.compare import AnswerError, Difference, fields_of
 from mor_ref.verify.conformance import Conformance, conformance
 from mor_ref.verify.diagnosis import Diagnosis, diagnose
-from mor_ref.verify.evidence import Evidence, question
+from mor_ref.verify.evidence import Evidence
 
 Verdict = Literal["match", "mismatch", "not run"]
 
