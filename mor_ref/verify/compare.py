@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mor_ref.golden.bits import Unsigned
 from mor_ref.golden.checks import digests_shape
-from mor_ref.golden.suite import Arrays, Case, Field, Parameters
+from mor_ref.golden.suite import Arrays, Case, Field, Parameters, question
 from mor_ref.golden.views import SEPARATOR, seen, split
 from mor_ref.verify.distance import distance, shown
 
@@ -124,10 +124,14 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
 
 
 def differences(
-    case: Case, fields: list[Field], given: Arrays, answer: Mapping[str, Any], names: list[str]
+    case: Case,
+    fields: list[Field],
+    answer: Mapping[str, Any],
+    chosen: Mapping[str, str],
+    names: list[str],
 ) -> Iterator[Difference]:
-    """Every one of these fields of a case that differs."""
-    chosen = given_as(fields, answer)
+    """Every one of these fields of a case that differs; `chosen` is what `given_as` says of it."""
+    inputs = question(fields, case).arrays
     formats = {f.name: _meant(f.format, case.parameters) for f in fields if f.role == "input"}
     for field in fields:
         if field.name in names and field.name in case.arrays:
@@ -135,7 +139,7 @@ def differences(
             expected, actual = paired(case, field.name, name, answer.get(name))
             fmt = _meant(field.format, case.parameters)
             names_of_it = _Names(case.name, name, field.name, fmt)
-            difference = _compare(names_of_it, given, expected, actual)
+            difference = _compare(names_of_it, inputs, expected, actual)
             if difference is not None:
                 yield dataclasses.replace(difference, input_formats=formats)
 
@@ -152,7 +156,7 @@ class _Names(NamedTuple):
     format: str
 
 
-def _compare(names: _Names, given: Arrays, expected: Unsigned, actual: Any) -> Difference | None:
+def _compare(names: _Names, inputs: Arrays, expected: Unsigned, actual: Any) -> Difference | None:
     problem = problem_of(actual, expected)
     if problem is not None:
         size, shape = expected.size, expected.shape
@@ -162,7 +166,7 @@ def _compare(names: _Names, given: Arrays, expected: Unsigned, actual: Any) -> D
     if not len(wrong):
         return None
     entries = tuple(
-        Entry(index, int(right[index]), int(bits[index]), _at(given, expected.shape, index))
+        Entry(index, int(right[index]), int(bits[index]), _at(inputs, expected.shape, index))
         for index in (tuple(map(int, place)) for place in wrong[:_SHOWN])
     )
     picture = _picture(bits != right)
@@ -183,11 +187,11 @@ def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
     return None
 
 
-def _at(given: Arrays, shape: tuple[int, ...], index: tuple[int, ...]) -> dict[str, int]:
+def _at(inputs: Arrays, shape: tuple[int, ...], index: tuple[int, ...]) -> dict[str, int]:
     """The inputs at a place, of those that have the shape of the field or a leading part of it."""
     return {
         name: int(array[index[: array.ndim]])
-        for name, array in given.items()
+        for name, array in inputs.items()
         if array.shape == shape[: array.ndim] and array.ndim
     }
 

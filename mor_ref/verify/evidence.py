@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.golden.suite import Case, Field, question
+from mor_ref.golden.suite import Case, Field
 from mor_ref.golden.views import SEPARATOR, split
 from mor_ref.verify.compare import Difference, differences, given_as, paired, problem_of
 
@@ -24,21 +25,28 @@ class Evidence:
     cases: list[Case]
     answers: Mapping[str, Answer]
 
-    @property
+    @cached_property
+    def chosen(self) -> dict[str, dict[str, str]]:
+        """For each case that was answered: which entry of the answer is compared with which field.
+
+        Names of fields to names given.
+        """
+        return {case: given_as(self.fields, answer) for case, answer in self.answers.items()}
+
+    @cached_property
     def given(self) -> list[str]:
         """The expected fields that at least one answer has."""
-        names = {name for answer in self.answers.values() for name in given_as(self.fields, answer)}
+        names = {name for chosen in self.chosen.values() for name in chosen}
         return [field.name for field in self.fields if field.name in names]
 
     @property
     def not_given(self) -> list[str]:
         """The expected fields that no answer has."""
         there = {name for case in self.cases for name in case.arrays}
-        given = self.given
         return [
             field.name
             for field in self.fields
-            if field.role == "expected" and field.name in there and field.name not in given
+            if field.role == "expected" and field.name in there and field.name not in self.given
         ]
 
     @property
@@ -53,19 +61,15 @@ class Evidence:
         return [
             case
             for case in self.cases
-            if case.name in self.answers
-            and field in case.arrays
-            and field in given_as(self.fields, self.answers[case.name])
+            if field in case.arrays and field in self.chosen.get(case.name, ())
         ]
 
     def differences(self) -> Iterator[Difference]:
         """Every field of every case that differs."""
-        given = self.given
         for case in self.cases:
-            if case.name not in self.answers:
-                continue
-            inputs = question(self.fields, case).arrays
-            yield from differences(case, self.fields, inputs, self.answers[case.name], given)
+            if case.name in self.answers:
+                answer, chosen = self.answers[case.name], self.chosen[case.name]
+                yield from differences(case, self.fields, answer, chosen, self.given)
 
     def compared(self, case: Case) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
         """The fields of a case that can be compared: name, what is expected, what was given.
@@ -73,7 +77,7 @@ class Evidence:
         Both are in the view that the name says.
         """
         answer = self.answers[case.name]
-        for field, name in given_as(self.fields, answer).items():
+        for field, name in self.chosen[case.name].items():
             if field in case.arrays:
                 expected, actual = paired(case, field, name, answer[name])
                 if problem_of(actual, expected) is None:
