@@ -84,10 +84,9 @@ class Verification:
     def verdict(self) -> Verdict:
         """A match needs a suite that was run, and none that differs."""
         verdicts = {result.verdict for result in self.results}
-        for verdict in ("mismatch", "match"):
-            if verdict in verdicts:
-                return "mismatch" if verdict == "mismatch" else "match"
-        return "not run"
+        if "mismatch" in verdicts:
+            return "mismatch"
+        return "match" if "match" in verdicts else "not run"
 
 
 def verify(
