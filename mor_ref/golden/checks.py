@@ -11,9 +11,9 @@ from mor_ref.block_recipes import PROFILES
 from mor_ref.catalogue import formats
 from mor_ref.golden.calls import CALLS, RECIPE, Call
 from mor_ref.golden.random_inputs import OPERATIONS as DOMAINS
-from mor_ref.golden.suite import Arrays, Parameters
+from mor_ref.golden.suite import Arrays, Parameters, as_cut
 from mor_ref.golden.views import DIGEST_TILE, SEPARATOR
-from mor_ref.partition import Cut, partition
+from mor_ref.partition import partition
 from mor_ref.recipes import as_policy
 
 DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
@@ -146,8 +146,8 @@ def _shapes_of_tensor(parameters: Parameters, shape: Shape) -> dict[str, Shape]:
     try:
         cut = partition(
             shape,
-            _cut((1, block) if isinstance(block, int) else block),
-            _cut(parameters.get("group", "tensor")),
+            (1, block) if isinstance(block, int) else as_cut(block),
+            as_cut(parameters.get("group", "tensor")),
         )
     except (ValueError, TypeError) as error:
         raise CallError(f"cannot be cut into blocks ({error})") from error
@@ -161,10 +161,6 @@ def _shapes_of_tensor(parameters: Parameters, shape: Shape) -> dict[str, Shape]:
         "ends": (shape[0] if per_row else 1,),
         "pairs": (shape[0], -(-shape[1] // 2)),
     }
-
-
-def _cut(cut: Any) -> Cut:
-    return cut if isinstance(cut, str) else (cut[0], cut[1])  # type: ignore[return-value]
 
 
 def _bytes(fmt: str) -> int:

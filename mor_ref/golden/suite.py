@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arguments import known_name
+from mor_ref.partition import Cut
 
 Arrays = Mapping[str, NDArray[np.unsignedinteger[Any]]]
 Parameters = Mapping[str, Any]
@@ -83,6 +84,12 @@ def question(fields: Iterable[Field], case: Case) -> Case:
     """A case without what is expected."""
     inputs = {f.name: case.arrays[f.name] for f in fields if f.role == "input"}
     return Case(case.name, case.parameters, inputs)
+
+
+def as_cut(value: Any) -> Cut:
+    """How a parameter says that a tensor is cut: by a name, or a list of two sides."""
+    cut: Cut = tuple(value) if isinstance(value, list) else value
+    return cut
 
 
 def chosen(suites: Mapping[str, Any], names: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.golden.suite import Case
+from mor_ref.golden.suite import Case, as_cut
 from mor_ref.golden.views import split
 from mor_ref.partition import partition
 from mor_ref.recipes import MeanRelativeError, NotWorseThan, Policy, as_policy, name_of
@@ -138,9 +138,7 @@ def _is_off_elsewhere(
     policy: Policy, case: Case, output: Any, is_same_choice: NDArray[np.bool_]
 ) -> bool:
     """Whether an output differs in a unit whose choice does not."""
-    block = case.parameters["block"]
-    sides: Any = block if isinstance(block, str) else tuple(block)
-    cut = partition(case.arrays["x"].shape, sides)
+    cut = partition(case.arrays["x"].shape, as_cut(case.parameters["block"]))
     rows, columns = cut.block if policy.unit == "block" else (cut.rows, cut.columns)
     same = np.repeat(np.repeat(is_same_choice, rows, axis=0), columns, axis=1)
     differs = np.asarray(output) != case.arrays["output"]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 import mor_ref
 from mor_ref.catalogue import as_format, formats
 from mor_ref.golden.bits import Unsigned
-from mor_ref.golden.suite import Arrays, Parameters
-from mor_ref.partition import Cut, partition
+from mor_ref.golden.suite import Arrays, Parameters, as_cut
+from mor_ref.partition import partition
 
 Found = dict[str, Unsigned]
 Operation = Callable[[Parameters, Arrays], Found]
@@ -22,10 +22,6 @@ _DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_d
 def tensor_of(parameters: Parameters, arrays: Arrays) -> NDArray[Any]:
     """The input as the numbers that its bits are."""
     return arrays["x"].view(_DTYPES[parameters["source"]])
-
-
-def _cut(cut: Any) -> Cut:
-    return cut if isinstance(cut, str) else (cut[0], cut[1])  # type: ignore[return-value]
 
 
 def bits32(numbers: NDArray[Any]) -> NDArray[np.uint32]:
@@ -128,7 +124,7 @@ def decide(parameters: Parameters, arrays: Arrays) -> Found:
 def quantize(parameters: Parameters, arrays: Arrays) -> Found:
     """A tensor with scales."""
     x = tensor_of(parameters, arrays)
-    block, group = _cut(parameters["block"]), _cut(parameters["group"])
+    block, group = as_cut(parameters["block"]), as_cut(parameters["group"])
     found = mor_ref.quantize(
         x, parameters["format"], scaling=parameters["scaling"], block=block, group=group
     )
@@ -152,7 +148,7 @@ def mor(parameters: Parameters, arrays: Arrays) -> Found:
     found = mor_ref.mor(
         tensor_of(parameters, arrays),
         parameters["policy"],
-        block=_cut(parameters["block"]),
+        block=as_cut(parameters["block"]),
         scaling=parameters["scaling"],
     )
     sums = {

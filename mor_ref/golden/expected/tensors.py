@@ -16,8 +16,8 @@ from mor_ref.exact.quantization import Element, ErrorSum, Rows, in_rows
 from mor_ref.format import Format
 from mor_ref.golden.bits import Unsigned, codes_array, f32_array, numbers_of
 from mor_ref.golden.expected.operation import Operation
-from mor_ref.golden.suite import Arrays, Parameters
-from mor_ref.partition import Cut, partition
+from mor_ref.golden.suite import Arrays, Parameters, as_cut
+from mor_ref.partition import partition
 from mor_ref.recipes import as_policy
 
 Grid = tuple[int, int]
@@ -74,14 +74,10 @@ def error_fields(
     }
 
 
-def _cut(cut: Any) -> Cut:
-    return cut if isinstance(cut, str) else (cut[0], cut[1])  # type: ignore[return-value]
-
-
 def quantize(parameters: Parameters, arrays: Arrays) -> Arrays:
     """A tensor with scales."""
     shape = arrays["x"].shape
-    cut = partition(shape, _cut(parameters["block"]), _cut(parameters["group"]))
+    cut = partition(shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
     fmt, is_gam = as_format(parameters["format"]), parameters["scaling"] == "gam"
     x = rows_of(arrays, parameters["source"])
     found = quantization.quantize(x, fmt, parameters["scaling"], cut)
@@ -101,7 +97,7 @@ def quantize(parameters: Parameters, arrays: Arrays) -> Arrays:
 def mor(parameters: Parameters, arrays: Arrays) -> Arrays:
     """A tensor under a policy."""
     policy, own = as_policy(parameters["policy"]), arrays["x"].tolist()
-    cut = partition(arrays["x"].shape, _cut(parameters["block"]))
+    cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
     x = rows_of(arrays, parameters["source"])
     kept = (lambda i, j: int(own[i][j])) if parameters["source"] == "bf16" else None
     found = policies.mix(x, policy, parameters["scaling"], cut, kept)
