@@ -39,7 +39,12 @@ ENTRY = {
     "elements": 2,
     "sha256": "0" * 64,
     "kills": {"ties_away": {"case": "a", "field": "code", "index": [1]}},
-    "negative": [{"case": "a", "field": "code", "right": 1, "wrong": 0, "what": "w", "index": [1]}],
+    "negative": {
+        "sha256": "0" * 64,
+        "planted": [
+            {"case": "a", "field": "code", "right": 1, "wrong": 0, "what": "w", "index": [1]}
+        ],
+    },
 }
 TENSOR = ENTRY | {
     "operation": "nvfp4",
