@@ -256,7 +256,10 @@ def check_suites(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Hold files to their manifest and values to the engine. Exits with 1 if anything is off."""
+    """Hold files to their manifest, and every value to the exact model and the engine.
+
+    Exits with 1 if anything is off, and says in which suite, case and field.
+    """
     from mor_ref.cli import golden as command
 
     raise typer.Exit(command.run_check(folder, suite or [], same_as, as_json=json))

@@ -1,6 +1,7 @@
 """`mor-ref golden`: list, make, check and export suites of golden vectors."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -15,10 +16,8 @@ from mor_ref.golden.export import export
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size, Suite, chosen
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify import files, report
-from mor_ref.verify.candidates import Engine
+from mor_ref.verify.check import check, lines
 from mor_ref.verify.manifests import compare_manifests
-from mor_ref.verify.run import verify
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:
@@ -98,12 +97,13 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
         def show(suite: str) -> None:
             progress.update(task, advance=1, description=f"checked {suite}")
 
-        found = verify(Engine(), path, names, show)
+        found = check(path, names, show)
     others = compare_manifests(path, Path(same_as)) if same_as else []
     if as_json:
-        print(json.dumps({**json.loads(files.as_json(found)), "manifests": others}, indent=1))
+        record = asdict(found) | {"verdict": found.verdict, "manifests": others}
+        print(json.dumps(record, indent=1))
     else:
-        for line in report.lines(found):
+        for line in lines(found):
             print(line)
         if same_as:
             print(f"manifest: {'NOT' if others else 'the same as'} that of {same_as}")

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,9 @@ __all__ = [
     "MANIFEST",
     "SEPARATOR",
     "GoldenError",
+    "described",
+    "elements_of",
+    "file_of",
     "manifest_entry",
     "read_manifest",
     "read_suite",
@@ -48,16 +51,35 @@ def suite_bytes(cases: list[Case]) -> bytes:
     return save(arrays)
 
 
+def file_of(suite: str) -> str:
+    """The file of a suite in its folder."""
+    return f"{suite}.safetensors"
+
+
+def elements_of(cases: Iterable[Case]) -> int:
+    """How many elements go in: the entries of the first input of each case."""
+    return sum(next(iter(case.arrays.values())).size for case in cases)
+
+
+def described(suite: Suite) -> dict[str, Any]:
+    """What the manifest says of a suite without its cases, in the lists and records of JSON."""
+    said = {
+        "title": suite.title,
+        "operation": suite.operation,
+        "rules": suite.rules,
+        "normative": suite.normative,
+        "fields": [asdict(field) for field in suite.fields],
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(said))
+    return plain
+
+
 def manifest_entry(suite: Suite, cases: list[Case], content: bytes) -> dict[str, Any]:
     """What the manifest says of a suite (VEC-002)."""
     return {
-        "title": suite.title,
-        "operation": suite.operation,
-        "rules": list(suite.rules),
-        "normative": suite.normative,
-        "fields": [asdict(field) for field in suite.fields],
+        **described(suite),
         "cases": {case.name: dict(case.parameters) for case in cases},
-        "elements": sum(next(iter(case.arrays.values())).size for case in cases),
+        "elements": elements_of(cases),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
 
@@ -75,9 +97,9 @@ def write_manifest(folder: Path, entries: Mapping[str, Any], made_with: Mapping[
 
 def read_suite(folder: Path, name: str, entry: Mapping[str, Any]) -> list[Case]:
     """The cases of a suite, held to the manifest before anything in them is used."""
-    path = folder / f"{name}.safetensors"
+    path = folder / file_of(name)
     try:
-        content = read_inside(folder, f"{name}.safetensors")
+        content = read_inside(folder, file_of(name))
     except OSError as error:
         raise GoldenError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
     digest = hashlib.sha256(content).hexdigest()

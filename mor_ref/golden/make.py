@@ -8,6 +8,7 @@ from typing import Any
 from mor_ref.golden.container import (
     MANIFEST,
     GoldenError,
+    file_of,
     manifest_entry,
     read_manifest,
     read_suite,
@@ -23,17 +24,17 @@ OnSuite = Callable[[str], None]
 def made(name: str, size: Size) -> tuple[dict[str, bytes], dict[str, Any]]:
     """The files of a suite by their names, and its entry in the manifest."""
     from mor_ref.golden.kills import completed, kills
-    from mor_ref.golden.negative import FOLDER, negative
+    from mor_ref.golden.negative import negative, negative_file_of
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
     cases = [completed(suite, question) for question in suite.questions(size)]
     content = suite_bytes(cases)
     entry = {**manifest_entry(suite, cases, content), "kills": kills(suite, cases)}
-    files = {f"{name}.safetensors": content}
+    files = {file_of(name): content}
     wrong = negative(suite, cases)
     if wrong is not None:
-        files[f"{FOLDER}/{name}.safetensors"], entry["negative"] = wrong
+        files[negative_file_of(name)], entry["negative"] = wrong
     return files, entry
 
 

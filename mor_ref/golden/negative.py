@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from mor_ref.golden.container import SEPARATOR
+from mor_ref.golden.container import SEPARATOR, file_of
 from mor_ref.golden.suite import Arrays, Case, Suite
 
 FOLDER = "negative"
@@ -33,6 +33,11 @@ PLANTED: dict[str, tuple[Planted, ...]] = {
     "scale_steps": (Planted("e4m3.gam", "exponent", 254, 253, "one off"),),
     "error_steps": (Planted("all", "u", 1 << 23, (1 << 23) - 1, "one unit in the last place"),),
 }
+
+
+def negative_file_of(suite: str) -> str:
+    """The file of a suite's wrong results in its folder."""
+    return f"{FOLDER}/{file_of(suite)}"
 
 
 def results_of(suite: Suite, cases: list[Case]) -> Arrays:
