@@ -6,7 +6,7 @@ those that the engine gives to the engine as well.
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from typing import Any, Literal
 from mor_ref.golden.container import GoldenError, elements_of, read_manifest, read_suite
 from mor_ref.golden.kills import completed
 from mor_ref.golden.manifest import AGAIN
+from mor_ref.golden.processes import processes
 from mor_ref.golden.suite import Case, Size, Suite, chosen, question
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify import findings
@@ -69,7 +70,7 @@ def check(
     size = Size(manifest["made_with"]["size"], manifest["made_with"]["seed"])
     wanted = chosen(suites, names)
     found = {}
-    with ProcessPoolExecutor() as pool:
+    with processes() as pool:
         waiting = {
             pool.submit(check_suite, folder, name, suites[name], size): name
             for name in sorted(wanted, key=lambda name: -suites[name]["elements"])
