@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from mor_ref import golden
-from mor_ref.golden import inputs
+from mor_ref.golden import inputs, kept_files
+from mor_ref.golden.container import read_manifest
 from mor_ref.golden.generated import generated
 from mor_ref.golden.views import VIEWS, seen, split
+from mor_ref.verify.compare import fields_of
+from mor_ref.verify.evidence import Evidence
 
 RANDOM = np.random.default_rng(0)
 
@@ -56,6 +59,29 @@ def test_swizzled(shape):
             at = ((r // 128) * tiles + c // 4) * 512 + (r % 32) * 16 + (r // 32 % 4) * 4 + c % 4
             wanted[at] = scale[r, c]
     assert np.array_equal(flat, wanted)
+
+
+def differences(case, answer):
+    """What is off in an answer to a case of nvfp4_te."""
+    entry = read_manifest(kept_files())["suites"]["nvfp4_te"]
+    fields = fields_of(entry)
+    found = Evidence("nvfp4_te", entry["operation"], fields, [case], {case.name: answer})
+    return list(found.differences())
+
+
+def test_padding_is_compared():
+    """VEC-013: where a view has some."""
+    case = golden.load("nvfp4_te")[0]
+    flat = seen(case.arrays["block_scale"], ["swizzled_128x4"], {})
+    assert differences(case, {"block_scale@swizzled_128x4": flat}) == []
+    flat[-1] ^= 1
+    (difference,) = differences(case, {"block_scale@swizzled_128x4": flat})
+    assert difference.entries[0].index == (flat.size - 1,)
+    longer = np.append(
+        case.arrays["code"], np.zeros((1, case.arrays["code"].shape[1]), np.uint8), 0
+    )
+    (difference,) = differences(case, {"code": longer})
+    assert "has shape" in difference.problem
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torchao") is None, reason="torchao is not installed")

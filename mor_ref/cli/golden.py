@@ -11,7 +11,7 @@ from rich.table import Table
 from mor_ref.arguments import known_name, whole_number
 from mor_ref.cli.show import console_of_some_width
 from mor_ref.golden import kept_files
-from mor_ref.golden.container import read_manifest
+from mor_ref.golden.container import described, read_manifest
 from mor_ref.golden.export import export
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size, Suite, chosen
@@ -57,9 +57,11 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
     print(f"operation {suite.operation}; rules {', '.join(suite.rules)}")
     for case, parameters in list(entry["cases"].items())[:1]:
         print(f"{len(entry['cases'])} cases, the first is {case}: {json.dumps(parameters)}")
-    table = Table("field", "role", "format", "meaning", "views", box=None, pad_edge=False)
-    for field in suite.fields:
-        table.add_row(field.name, field.role, field.format, field.meaning, ", ".join(field.views))
+    columns = ("field", "role", "format", "shape", "meaning", "views")
+    table = Table(*columns, box=None, pad_edge=False)
+    for field in described(suite)["fields"]:
+        shape, views = " x ".join(field["shape"]), ", ".join(field["views"])
+        table.add_row(field["name"], field["role"], field["format"], shape, field["meaning"], views)
     console_of_some_width().print(table)
 
 

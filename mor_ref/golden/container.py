@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from mor_ref.golden.calls import GENERATED, RECIPE
+from mor_ref.golden.calls import GENERATED, RECIPE, axes_of
 from mor_ref.golden.checks import CallError, check_arrays
 from mor_ref.golden.files import load_arrays, read_inside, write_whole
 from mor_ref.golden.generated import generated
 from mor_ref.golden.manifest import AGAIN, MANIFEST, VERSION, GoldenError, read_manifest
-from mor_ref.golden.suite import Arrays, Case, Suite
+from mor_ref.golden.suite import Arrays, Case, Field, Suite
 from mor_ref.golden.views import VIEWS
 
 __all__ = [
@@ -40,7 +40,7 @@ _MOST_GENERATED = 1 << 24  # elements of all tensors of a suite
 def suite_bytes(cases: list[Case]) -> bytes:
     """The file of a suite (VEC-001): the same bytes for the same cases, on any machine.
 
-    What a recipe generates is not kept.
+    What a recipe generates is not kept, and nothing stands between entries (VEC-013).
     """
     arrays = {
         f"{case.name}{SEPARATOR}{field}": np.ascontiguousarray(array)
@@ -68,10 +68,15 @@ def described(suite: Suite) -> dict[str, Any]:
         "operation": suite.operation,
         "rules": suite.rules,
         "normative": suite.normative,
-        "fields": [asdict(field) for field in suite.fields],
+        "fields": [_described(suite.operation, field) for field in suite.fields],
     }
     plain: dict[str, Any] = json.loads(json.dumps(said))
     return plain
+
+
+def _described(operation: str, field: Field) -> dict[str, Any]:
+    axes = axes_of(operation, field.name)
+    return {**asdict(field), "shape": axes.names, "layout": axes.layout}
 
 
 def manifest_entry(suite: Suite, cases: list[Case], content: bytes) -> dict[str, Any]:

@@ -37,9 +37,10 @@ def _meanings(entry: Entry, case: Case) -> list[str]:
         base, *views = name.split(SEPARATOR)
         field = fields[name] if name in fields else fields[base]
         layout = "".join(f"; {view}: {VIEWS[view].meaning}" for view in views)
+        axes = f", {' x '.join(field['shape'])}, {field['layout']}" if field["name"] == name else ""
         lines.append(
             f"{name} ({field['role']}, {case.parameters.get(field['format'], field['format'])}, "
-            f"shape {'x'.join(map(str, array.shape))}): {field['meaning']}{layout}"
+            f"shape {'x'.join(map(str, array.shape))}{axes}): {field['meaning']}{layout}"
         )
     return lines
 

@@ -140,6 +140,8 @@ _ENTRY = {
                 "meaning": _value(_TEXT),
                 "rules": _RULES,
                 "views": _list_of(one_of(VIEWS)),
+                "shape": _list_of(_TEXT),
+                "layout": _value(_TEXT),
             }
         )
     ),

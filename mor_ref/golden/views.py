@@ -18,6 +18,7 @@ from mor_ref.golden.suite import Parameters
 
 SEPARATOR = "@"
 DIGEST_TILE = 128
+DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
 
 
 @dataclass(frozen=True)
@@ -77,16 +78,20 @@ def _digest(tile: NDArray[Any]) -> list[int]:
 
 VIEWS: dict[str, View] = {
     "transposed": View(transposed, "columns before rows"),
-    "packed": View(packed, "two codes of 4 bits in a byte, the even one in the low nibble"),
+    "packed": View(
+        packed,
+        "two codes of 4 bits in a byte, the even one in the low nibble; a row of odd length ends "
+        "with a high nibble of 0",
+    ),
     "reciprocal": View(reciprocal, "RN32(1 / scale), as kernels that divide store it"),
     "replicated": View(replicated, "a scale for each row of its tile, rows of padding included"),
     "swizzled_128x4": View(
         swizzled_128x4,
         "flat, in tiles of 128 rows and 4 columns: the entry of row r and column c is at "
         "((r // 128) * ceil(C / 4) + c // 4) * 512 + (r % 32) * 16 + (r // 32 % 4) * 4 + c % 4; "
-        "padding is 0",
+        "padding to whole tiles is 0",
     ),
-    "sha256_128x128": View(
+    DIGEST: View(
         sha256_128x128,
         "the SHA-256 of each tile of 128 rows and columns, row by row, each entry as eight bytes, "
         "little-endian",
