@@ -75,7 +75,7 @@ def _views_of(call: Call, fmt: str, axes: str) -> list[str]:
     is_code = fmt in ("format", "e2m1", "e4m3", "e8m0")
     can_be = {
         "transposed": axes in _OF_TWO_AXES,
-        "packed": axes in _OF_TWO_AXES and is_code,
+        "packed": axes in _OF_TWO_AXES and fmt in ("format", "e2m1"),
         "reciprocal": fmt == "f32",
         "replicated": "tile" in call.parameters and axes == "grid",
         "swizzled_128x4": axes == "grid" and is_code,

@@ -18,7 +18,7 @@ from mor_ref.golden.container import GoldenError, read_manifest, read_suite
 from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.files import write_inside
 from mor_ref.golden.suite import Case, chosen
-from mor_ref.golden.views import SEPARATOR, VIEWS, seen, split
+from mor_ref.golden.views import SEPARATOR, VIEWS, seen, split, unsuited
 
 Entry = Mapping[str, Any]
 Files = Iterator[tuple[str, bytes]]
@@ -233,6 +233,7 @@ def _with_views(case: Case, views: Sequence[str], entry: Entry) -> Case:
     arrays = dict(case.arrays)
     for name in views:
         field, chain = split(name)
-        if field in arrays and all(f"{field}{SEPARATOR}{view}" in known for view in chain):
+        is_known = all(f"{field}{SEPARATOR}{view}" in known for view in chain)
+        if field in arrays and is_known and unsuited(chain, case.parameters) is None:
             arrays[name] = seen(arrays[field], chain, case.parameters)
     return Case(case.name, case.parameters, arrays)

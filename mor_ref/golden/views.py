@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arguments import known_name
+from mor_ref.catalogue import formats
 from mor_ref.exact.arithmetic import quotient
 from mor_ref.golden.bits import Unsigned, f32_array, numbers_of
 from mor_ref.golden.suite import Parameters
@@ -23,10 +24,14 @@ DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
 
 @dataclass(frozen=True)
 class View:
-    """Another layout: how it comes from the plain array, whose case has these parameters."""
+    """Another layout: how it comes from the plain array, whose case has these parameters.
+
+    `code_bits` is how many bits the codes have that it is a layout of, if not of any.
+    """
 
     function: Callable[[Unsigned, Parameters], Unsigned]
     meaning: str
+    code_bits: int | None = None
 
 
 def transposed(array: Unsigned, _: Parameters) -> Unsigned:
@@ -82,6 +87,7 @@ VIEWS: dict[str, View] = {
         packed,
         "two codes of 4 bits in a byte, the even one in the low nibble; a row of odd length ends "
         "with a high nibble of 0",
+        code_bits=4,
     ),
     "reciprocal": View(reciprocal, "RN32(1 / scale), as kernels that divide store it"),
     "replicated": View(replicated, "a scale for each row of its tile, rows of padding included"),
@@ -103,6 +109,16 @@ def split(name: str) -> tuple[str, list[str]]:
     """A field and the views of it that a name asks for, in turn."""
     field, *views = name.split(SEPARATOR)
     return field, [known_name("view", view, VIEWS) for view in views]
+
+
+def unsuited(views: list[str], parameters: Parameters) -> str | None:
+    """Why the codes of a case have no such view, if they have none."""
+    fmt = formats[parameters.get("format", "e2m1")]
+    for view in views:
+        bits = VIEWS[view].code_bits
+        if bits not in (None, fmt.bits):
+            return f"{view} is of codes of {bits} bits, and {fmt.name} has {fmt.bits}"
+    return None
 
 
 def seen(array: Unsigned, views: list[str], parameters: Parameters) -> Unsigned:
