@@ -288,9 +288,10 @@ def test_a_program_is_started_once_and_greeted(tmp_path):
     text = f"tee -a {heard} | while read -r word rest; do [ $word != run ] || echo skip; done"
     with Program(shell(text), 20) as program:
         assert program.answer("encode", "encode", SMALL) is None
-        assert program.answer("mx", "mx", Case("b", {}, {})) is None
+        assert program.answer("mx", "mx", Case("b", {"format": "e2m1"}, {})) is None
     expected = b"mor-ref-protocol 1\ncase encode encode e4m3.f32.rne\nparam format e4m3\nin x 2\n"
-    assert heard.read_bytes() == expected + b"3e99999a 00000001\nrun\ncase mx mx b\nrun\n"
+    expected += b"3e99999a 00000001\nrun\ncase mx mx b\nparam format e2m1\nrun\n"
+    assert heard.read_bytes() == expected
 
 
 def test_any_suite_fits(tmp_path):
@@ -487,8 +488,9 @@ def test_an_error_ends_a_program_at_once(tmp_path):
             os.kill(pid, 0)
 
 
-def test_an_unknown_suite_leaves_the_names_of_fields_to_the_program():
-    found = asked(answering("echo out new 1 fff; echo done"), suite="of_others")
+@pytest.mark.parametrize("suite", ["of_others", "decisions"])  # the latter has another operation
+def test_an_unknown_suite_leaves_the_names_of_fields_to_the_program(suite):
+    found = asked(answering("echo out new 1 fff; echo done"), suite=suite)
     assert found["new"].tolist() == [0xFFF]
 
 
@@ -515,7 +517,7 @@ def test_a_program_has_time_to_end(tmp_path):
     with Program(
         shell(f"read -r a; echo skip; cat >/dev/null; sleep 0.2; echo >{tmp_path}/end"), 20
     ) as program:
-        program.answer("encode", "encode", Case("a", {}, {}))
+        program.answer("encode", "encode", SMALL)
     assert (tmp_path / "end").exists()
 
 

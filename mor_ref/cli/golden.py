@@ -4,12 +4,10 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from mor_ref.arguments import known_name, whole_number
-from mor_ref.cli.show import console_of_some_width
+from mor_ref.cli.show import bar, console_of_some_width
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import described, read_manifest
 from mor_ref.golden.export import export
@@ -70,15 +68,8 @@ def run_make(names: list[str], out: str, size: int, seed: int) -> None:
     factor = whole_number("size", size, 1, 1 << 20)
     made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
     suites = chosen(SUITES, names)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
-        task = progress.add_task("making suites", total=len(suites))
-        make(
-            suites,
-            Path(out),
-            made_with,
-            lambda name: progress.update(task, advance=1, description=f"made {name}"),
-        )
+    with bar("making suites", "made", len(suites)) as on_suite:
+        make(suites, Path(out), made_with, on_suite)
     print(f"{len(suites)} suites are in {out}")
 
 
@@ -92,14 +83,8 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
     """Print what is off in a folder of suites; the exit status is 1 if anything is."""
     path = Path(folder) if folder else kept_files()
     total = len(names) or len(read_manifest(path)["suites"])
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
-        task = progress.add_task("checking suites", total=total)
-
-        def show(suite: str) -> None:
-            progress.update(task, advance=1, description=f"checked {suite}")
-
-        found = check(path, names, show)
+    with bar("checking suites", "checked", total) as on_suite:
+        found = check(path, names, on_suite)
     others = compare_manifests(path, Path(same_as)) if same_as else []
     if as_json:
         record = asdict(found) | {"verdict": found.verdict, "manifests": others}

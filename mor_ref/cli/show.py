@@ -1,6 +1,10 @@
 """What the commands share of showing things to people."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mor_ref.format import Format
 
@@ -11,6 +15,22 @@ def console_of_some_width() -> Console:
     """A console that is never so narrow that a table loses something: lines run over instead."""
     console = Console()
     return console if console.width >= _NARROWEST else Console(width=_NARROWEST)
+
+
+class Bars(Progress):
+    """Bars of what is done of how much, and since when, beside what is printed."""
+
+    def __init__(self) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        super().__init__(*columns, TimeElapsedColumn(), console=Console(stderr=True))
+
+
+@contextmanager
+def bar(doing: str, done: str, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar, as what is to be called with the name of each thing that is done."""
+    with Bars() as bars:
+        task = bars.add_task(doing, total=total)
+        yield lambda name: bars.update(task, advance=1, description=f"{done} {name}")
 
 
 def codes(fmt: Format, code: int | None) -> str:

@@ -1,17 +1,10 @@
 """`mor-ref verify`: a candidate on the suites, and a report."""
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
-
+from mor_ref.cli.show import Bars
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
 from mor_ref.verify.candidates import CandidateError, opened
@@ -19,7 +12,9 @@ from mor_ref.verify.files import check_report, write_report
 from mor_ref.verify.report import lines
 from mor_ref.verify.run import verify
 
-_COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
 _STATUS = {"match": 0, "mismatch": 1, "not run": 3}
 
 
@@ -31,13 +26,12 @@ def run(
         check_report(Path(report))
     folder = Path(vectors) if vectors else kept_files()
     total = len(suites) or len(read_manifest(folder)["suites"])
-    console = Console(stderr=True)
     try:
-        with opened(name, timeout) as candidate, _Shown(console, total) as shown:
+        with opened(name, timeout) as candidate, _Shown(total) as shown:
             found = verify(candidate, folder, suites, shown.verified, shown.diagnosing)
             shown.done()
     except CandidateError as error:
-        console.print(f"mor-ref: {error}", style=None, markup=False, soft_wrap=True)
+        print(f"mor-ref: {error}", file=sys.stderr)
         return 3
     for line in lines(found):
         print(line)
@@ -46,11 +40,11 @@ def run(
     return _STATUS[found.verdict]
 
 
-class _Shown(Progress):
+class _Shown(Bars):
     """How far it is: a bar for the suites that are run, and one for those that are diagnosed."""
 
-    def __init__(self, console: Console, total: int) -> None:
-        super().__init__(*_COLUMNS, TimeElapsedColumn(), console=console)
+    def __init__(self, total: int) -> None:
+        super().__init__()
         self._suites = self.add_task("verifying", total=total)
         self._diagnoses: TaskID | None = None
 

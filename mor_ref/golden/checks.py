@@ -6,10 +6,9 @@ Nothing that was read reaches the engine, the model or a view before it was held
 from collections.abc import Mapping
 from typing import Any
 
-from mor_ref.arrays import code_dtype
 from mor_ref.block_recipes import PROFILES
-from mor_ref.catalogue import formats
 from mor_ref.golden.calls import CALLS, RECIPE, Call, axes_of
+from mor_ref.golden.entries import bytes_of, format_meant
 from mor_ref.golden.random_inputs import OPERATIONS as DOMAINS
 from mor_ref.golden.suite import Arrays, Parameters, as_cut
 from mor_ref.golden.views import DIGEST, DIGEST_TILE, SEPARATOR
@@ -17,7 +16,6 @@ from mor_ref.partition import partition
 from mor_ref.recipes import as_policy
 
 _DIGEST_BYTES = 32
-_INTEGERS = {"u8": 1, "u32": 4, "u64": 8}  # bytes
 _OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pairs")
 _TILE = 16  # numbers of a tile of NVFP4
 
@@ -109,7 +107,7 @@ def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None
     for name, array in arrays.items():
         base, *own = name.split(SEPARATOR)
         fmt, axis = call.inputs[base] if base in call.inputs else call.outputs[base]
-        shape, size = axes[axis], _bytes(str(parameters.get(fmt, fmt)))
+        shape, size = axes[axis], bytes_of(format_meant(fmt, parameters))
         if own:
             shape, size = digests_shape(shape), 1
         if array.shape != shape or array.itemsize != size:
@@ -168,12 +166,6 @@ def _shapes_of_tensor(parameters: Parameters, shape: Shape) -> dict[str, Shape]:
         "ends": (shape[0] if per_row else 1,),
         "pairs": (shape[0], -(-shape[1] // 2)),
     }
-
-
-def _bytes(fmt: str) -> int:
-    if fmt == "f64":
-        return 8
-    return _INTEGERS.get(fmt) or code_dtype(formats[fmt]).itemsize
 
 
 def _sides(shape: Shape) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from mor_ref.arguments import known_name
 from mor_ref.golden.container import GoldenError, read_manifest, read_suite
+from mor_ref.golden.entries import format_meant
 from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.files import write_inside
 from mor_ref.golden.suite import Case, chosen
@@ -39,7 +40,7 @@ def _meanings(entry: Entry, case: Case) -> list[str]:
         layout = "".join(f"; {view}: {VIEWS[view].meaning}" for view in views)
         axes = f", {' x '.join(field['shape'])}, {field['layout']}" if field["name"] == name else ""
         lines.append(
-            f"{name} ({field['role']}, {case.parameters.get(field['format'], field['format'])}, "
+            f"{name} ({field['role']}, {format_meant(field['format'], case.parameters)}, "
             f"shape {'x'.join(map(str, array.shape))}{axes}): {field['meaning']}{layout}"
         )
     return lines

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.arrays import code_dtype
-from mor_ref.catalogue import formats
+from mor_ref.golden.entries import bytes_of
 from mor_ref.golden.suite import Arrays
 
 NEWLINE = b"\n"
 _SPACE = b" "
-_BYTES = {"u8": 1, "u32": 4, "u64": 8, "f64": 8}
 _IS_DIGIT = np.isin(np.arange(256), list(b"0123456789abcdefABCDEF"))
 
 
@@ -31,7 +29,7 @@ class Column:
     @property
     def size(self) -> int:
         """The bytes of an entry."""
-        return _BYTES.get(self.format) or code_dtype(formats[self.format]).itemsize
+        return bytes_of(self.format)
 
     @property
     def digits(self) -> int:

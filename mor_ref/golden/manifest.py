@@ -9,6 +9,7 @@ from typing import Any
 from mor_ref.catalogue import formats
 from mor_ref.golden.calls import CALLS, Kind, number, one_of
 from mor_ref.golden.checks import CallError, check_fields, check_parameters
+from mor_ref.golden.entries import INTEGERS
 from mor_ref.golden.files import read_inside
 from mor_ref.golden.views import VIEWS
 
@@ -122,7 +123,7 @@ _FIELD_NAME = _matching(
 # Exports put texts into comments: none can end one.
 _TEXT = _matching(r"(?!.*(\*/|/\*|\\))[ -~]{1,1000}", "a line of ASCII that can be a comment")
 _RULES = _list_of(_matching(r"[A-Z]{3}-[0-9]{3}", "the id of a rule, as ENC-001"))
-_FORMAT = one_of((*formats, "u8", "u32", "u64", "source", "format"))
+_FORMAT = one_of((*formats, *INTEGERS, "source", "format"))
 _BOOL = Kind(lambda value: isinstance(value, bool), "true or false")
 _SHA256 = _matching("[0-9a-f]{64}", "64 hexadecimal digits")
 _AT = {"case": _value(NAME), "field": _value(_FIELD_NAME), "index": _list_of(number(0, _WORD))}

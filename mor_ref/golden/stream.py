@@ -10,6 +10,7 @@ import numpy as np
 from mor_ref.arguments import known_name
 from mor_ref.golden import kept_files, load
 from mor_ref.golden.container import read_manifest
+from mor_ref.golden.entries import format_meant
 from mor_ref.golden.lines import Column, Line
 from mor_ref.golden.random_inputs import OPERATIONS, Operation
 from mor_ref.golden.random_numbers import Draws
@@ -65,7 +66,7 @@ def stream_named(text: str) -> Stream:
     name = _case_named(suite, case, list(entry["cases"]))
     columns: dict[str, list[Column]] = {"input": [], "expected": []}
     for field in entry["fields"]:
-        meant = entry["cases"][name].get(field["format"], field["format"])
+        meant = format_meant(field["format"], entry["cases"][name])
         columns[field["role"]].append(Column(field["name"], meant))
     return Stream(
         suite,

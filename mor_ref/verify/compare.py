@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from mor_ref.golden.bits import Unsigned
 from mor_ref.golden.checks import digests_shape
-from mor_ref.golden.suite import Arrays, Case, Field, Parameters, question
+from mor_ref.golden.entries import format_meant
+from mor_ref.golden.suite import Arrays, Case, Field, question
 from mor_ref.golden.views import SEPARATOR, seen, split, unsuited
 from mor_ref.verify.distance import distance, shown
 
@@ -135,21 +136,16 @@ def differences(
 ) -> Iterator[Difference]:
     """Every one of these fields of a case that differs; `chosen` is what `given_as` says of it."""
     inputs = question(fields, case).arrays
-    formats = {f.name: _meant(f.format, case.parameters) for f in fields if f.role == "input"}
+    formats = {f.name: format_meant(f.format, case.parameters) for f in fields if f.role == "input"}
     for field in fields:
         if field.name in names and field.name in case.arrays:
             name = chosen.get(field.name, field.name)
             expected, actual = paired(case, field.name, name, answer.get(name))
-            fmt = _meant(field.format, case.parameters)
+            fmt = format_meant(field.format, case.parameters)
             names_of_it = _Names(case.name, name, field.name, fmt)
             difference = _compare(names_of_it, inputs, expected, actual)
             if difference is not None:
                 yield dataclasses.replace(difference, input_formats=formats)
-
-
-def _meant(fmt: str, parameters: Parameters) -> str:
-    """The name of a format that a field may leave to the parameters of the case."""
-    return str(parameters[fmt]) if fmt in ("format", "source") else fmt
 
 
 class _Names(NamedTuple):

@@ -4,8 +4,7 @@ import struct
 
 from mor_ref.catalogue import formats
 from mor_ref.format import Format
-
-_INTEGERS = ("u8", "u32", "u64")
+from mor_ref.golden.entries import INTEGERS
 
 
 def code_shown(code: int, fmt: Format) -> str:
@@ -20,7 +19,7 @@ def shown(bits: int, fmt: str) -> str:
     if fmt == "f64":
         (number,) = struct.unpack("<d", struct.pack("<Q", bits))
         return f"0x{bits:016X} ({number:.17g})"
-    return str(bits) if fmt in _INTEGERS else code_shown(bits, formats[fmt])
+    return str(bits) if fmt in INTEGERS else code_shown(bits, formats[fmt])
 
 
 def ulps(found: int, right: int, fmt: Format) -> int | None:
@@ -34,7 +33,7 @@ def ulps(found: int, right: int, fmt: Format) -> int | None:
 
 def distance(found: int, right: int, fmt: str) -> str:
     """How far apart two bit patterns are, in words; nothing where one is a NaN."""
-    if fmt in _INTEGERS:
+    if fmt in INTEGERS:
         return f"{found - right:+,}"
     return code_distance(found, right, formats[fmt])
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Self
 
-from mor_ref.catalogue import formats
+from mor_ref.golden.entries import bits_of, format_meant
 from mor_ref.golden.suite import Case
 from mor_ref.verify.candidates import Answer, CandidateError
 from mor_ref.verify.protocol import (
@@ -27,7 +27,6 @@ from mor_ref.verify.protocol import (
 _CHUNK = 1 << 16  # bytes read or written at once
 _PATIENCE = 5.0  # seconds for a program to end, once its input has
 _LONGEST = 1e6  # seconds
-_INTEGER_BITS = {"u8": 8, "u16": 16, "u32": 32}
 
 
 class Program:
@@ -61,7 +60,7 @@ class Program:
             else:
                 self._process.expect_silence()
             text = self._process.ask(question, answer_limit(case.arrays), self._seconds)
-            return parse_answer(text, _widths(suite, case))
+            return parse_answer(text, _widths(suite, operation, case))
         except CandidateError as error:
             self._end(0)
             raise CandidateError(f"{self.name}, case {case.name!r} of {suite}: {error}") from error
@@ -93,17 +92,16 @@ def _time_limit(seconds: float) -> float:
     return seconds
 
 
-def _widths(suite: str, case: Case) -> Mapping[str, int] | None:
+def _widths(suite: str, operation: str, case: Case) -> Mapping[str, int] | None:
     """PRO-007: the bits of the expected fields, of a suite that this package knows."""
     from mor_ref.golden.suites import SUITES
 
-    if suite not in SUITES:
+    if suite not in SUITES or SUITES[suite].operation != operation:
         return None
-    fields = [field for field in SUITES[suite].fields if field.role == "expected"]
-    meant = {field.name: str(case.parameters.get(field.format, field.format)) for field in fields}
     return {
-        name: formats[fmt].bits if fmt in formats else _INTEGER_BITS.get(fmt, 64)
-        for name, fmt in meant.items()
+        field.name: bits_of(format_meant(field.format, case.parameters))
+        for field in SUITES[suite].fields
+        if field.role == "expected"
     }
 
 
