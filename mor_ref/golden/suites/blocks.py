@@ -150,7 +150,8 @@ def _nvfp4_suite(profile: Nvfp4Profile) -> Suite:
             ),
             expected("xs", "f32", "each number under the scales", "NVF-010"),
             expected(
-                "code", "e2m1", "the codes, one in a byte", "NVF-010", views=("transposed",)
+                "code", "e2m1", "the codes, one in a byte", "NVF-010",
+                views=("transposed", "packed"),
             ),
             expected("y", "f32", "what the codes stand for", "NVF-010"),
             expected(
