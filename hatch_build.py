@@ -1,5 +1,6 @@
 """Puts the kept files into a wheel; an editable install finds them beside the package."""
 
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -11,4 +12,8 @@ class KeptFiles(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before it builds."""
         if version == "standard":
-            build_data["force_include"]["golden/v1"] = "mor_ref/golden/v1"
+            kept = Path(self.root, "golden", "v1")
+            for path in kept.rglob("[!.]*"):  # without what a run keeps for itself
+                if path.is_file():
+                    place = path.relative_to(kept).as_posix()
+                    build_data["force_include"][str(path)] = f"mor_ref/golden/v1/{place}"

@@ -1,15 +1,20 @@
 """All 2^32 float32 inputs: by digest in the exhaustive tier, by sample in every run."""
 
 import struct
+import subprocess
+import sys
 import zlib
 
+import numpy as np
 import pytest
 from inputs import SMALL, by_name
 
-from mor_ref import exact, formats
+from mor_ref import encode, exact, formats
 from mor_ref.conventions import OVERFLOWS, SpecialCases
 from mor_ref.golden import exhaustive
 from mor_ref.golden.exhaustive import CHUNK, Case
+from mor_ref.verify.candidates import CandidateError, Engine, PythonFunction
+from mor_ref.verify.exhaustive import chunks_named, verify_chunks
 
 IEEE = SpecialCases(overflow="ieee")
 SMALL_CASES = [
@@ -56,6 +61,108 @@ def test_the_runs_are_those_of_every_single_input():
             window = range(max(0, run.first - 500), min(run.first + 500, 1 << 32))
             singly = [exact.encode(float32(bits), case.fmt, rounding, IEEE) for bits in window]
             assert list(exhaustive.exact_codes(case, found, window)) == singly
+
+
+WRONG = 0x3F012345
+
+
+def encoded(parameters, arrays):
+    given = {name: parameters[name] for name in ("rounding", "overflow", "nan")}
+    return encode(arrays["x"].view(np.float32), parameters["format"], **given)
+
+
+def off_at_one_input(_, parameters, arrays):
+    return {"code": encoded(parameters, arrays) ^ (arrays["x"] == WRONG)}
+
+
+def of_too_many_bits(_, parameters, arrays):
+    code = encoded(parameters, arrays).astype(np.uint16)
+    return {"code": code + np.uint16(0x100) * (arrays["x"] == WRONG)}
+
+
+def test_a_candidate_is_narrowed_down_to_the_input():
+    """Chunk by chunk up to the first that differs, and there in pieces to the inputs."""
+    case = Case(formats["e2m1"], "rne", "satfinite")
+    found = list(verify_chunks(PythonFunction("off", off_at_one_input), case, range(0x3E, 0x41)))
+    assert [(chunk.number, chunk.is_same, chunk.count) for chunk in found] == [
+        (0x3E, True, 0),
+        (0x3F, False, 1),
+    ]
+    right = exact.encode(float32(WRONG), case.fmt, "rne", SpecialCases())
+    (mismatch,) = found[-1].first
+    assert (mismatch.input, mismatch.expected, mismatch.actual) == (WRONG, right, right ^ 1)
+    assert "is expected, " in str(mismatch)
+    assert str(found[-1]).startswith("inputs from 0x3f000000, chunk 63: another checksum than the")
+    assert next(verify_chunks(Engine(), case, range(0x3F, 0x40))).is_same
+
+
+def test_a_code_of_too_many_bits_is_a_mismatch():
+    """Cut to the bits of the format, it would be right."""
+    case = Case(formats["e2m1"], "rne", "satfinite")
+    candidate = PythonFunction("wide", of_too_many_bits)
+    (found,) = verify_chunks(candidate, case, range(0x3F, 0x40))
+    assert (found.count, found.first[0].input) == (1, WRONG)
+    assert found.first[0].actual == found.first[0].expected + 0x100
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, "has no answer to encode in e2m1 rne satfinite"),
+        ({}, "case inputs_from_0x3f000000: code is missing"),
+        ({"code": np.zeros(3, np.uint8)}, "code has shape"),
+        ({"code": np.zeros(1 << 20)}, "code has dtype float64"),
+    ],
+)
+def test_answers_that_cannot_be_compared(answer, message):
+    candidate = PythonFunction("strange", lambda *_: answer)
+    with pytest.raises(CandidateError, match=message):
+        list(verify_chunks(candidate, Case(formats["e2m1"], "rne", "satfinite"), range(0x3F, 0x40)))
+
+
+def test_chunks():
+    assert chunks_named("63") == range(63, 64)
+    assert chunks_named("0x3f:0x41") == range(63, 65)
+    for text in ("", "a", "256", "3:3", "4:2", "-1:2", "0:257", ":"):
+        with pytest.raises(
+            ValueError, match="give the number of a chunk of 2\\^24 inputs, 0 to 255"
+        ):
+            chunks_named(text)
+    with pytest.raises(ValueError, match="format is 'f32', for which no digests are kept"):
+        next(verify_chunks(Engine(), Case(formats["f32"], "rne", "satfinite"), range(1)))
+
+
+def test_the_command(tmp_path):
+    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
+    lines = [
+        "from mor_ref import encode",
+        "def run(operation, parameters, inputs):",
+        "    code = encode(inputs['x'].view('f4'), parameters['format'], rounding='rtz')",
+        "    return {'code': code}",
+    ]
+    (tmp_path / "mykernel.py").write_text("\n".join(lines))
+    for rounding, status in (("rne", 1), ("rtz", 0)):
+        arguments = ["--candidate", "mykernel:run", "--chunks", "0x3f", "--rounding", rounding]
+        done = subprocess.run(
+            [sys.executable, "-c", main, "exhaustive", "e2m1", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+        verdict = "mismatch" if status else "match"
+        said = f"mykernel:run: {verdict} in e2m1 {rounding} satfinite, chunks 63 to 63"
+        assert said in done.stdout
+    arguments = ["--candidate", "nowhere:run", "--chunks", "0x3f", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-c", main, "exhaustive", "e2m1", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "nowhere:run cannot be imported" in done.stderr
 
 
 def float32(bits):

@@ -153,5 +153,13 @@ def test_views_are_written_as_well(tmp_path):
     assert any(line.startswith(f"{name} (expected, e4m3, shape 512): ") for line in about)
     export(kept_files(), "c", tmp_path, ["nvfp4_te"], [name])
     assert "block_scale_replicated_swizzled_128x4[512]" in (tmp_path / "nvfp4_te.h").read_text()
+    export(kept_files(), "npz", tmp_path, ["mx"], ["code@packed"])
+    with np.load(tmp_path / "mx.npz") as arrays:
+        formats = {
+            case.parameters["format"]
+            for case in golden.load("mx")
+            if f"{case.name}/code@packed" in arrays
+        }
+    assert formats == {"e2m1"}
     with pytest.raises(ValueError, match="view is 'xs@packed', which these suites do not have"):
         export(kept_files(), "npz", tmp_path, ["nvfp4_te"], ["xs@packed"])

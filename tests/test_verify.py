@@ -342,7 +342,7 @@ def test_wrong_on_purpose():
     planted = {
         (name, row["case"], row["field"], tuple(row["index"]), row["wrong"])
         for name, entry in manifest.items()
-        for row in entry.get("negative", [])
+        for row in entry.get("negative", {"planted": []})["planted"]
     }
     names = sorted({name for name, *_ in planted})
     assert len(planted) == 5

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from mor_ref import golden
-from mor_ref.golden import inputs
+from mor_ref.golden import inputs, kept_files
+from mor_ref.golden.container import read_manifest
 from mor_ref.golden.generated import generated
 from mor_ref.golden.views import VIEWS, seen, split
+from mor_ref.verify.candidates import CandidateError, PythonFunction
+from mor_ref.verify.compare import fields_of
+from mor_ref.verify.evidence import Evidence
+from mor_ref.verify.run import verify
 
 RANDOM = np.random.default_rng(0)
 
@@ -26,6 +31,33 @@ def test_packed():
     assert seen(np.array([[1, 2, 3]], np.uint8), ["packed"], {}).tolist() == [[0x21, 0x03]]
     for case in golden.load("nvfp4_te")[:12]:
         assert np.array_equal(seen(case.arrays["code"], ["packed"], {}), case.arrays["packed"])
+
+
+def test_packed_columns():
+    """VEC-003, VEC-005: a kernel that quantizes columns packs the rows of what it gives."""
+    name = "code@transposed@packed"
+    for case in golden.load("nvfp4_te")[:12]:
+        codes = case.arrays["code"].T
+        odd = [[*row, 0] if len(row) % 2 else row for row in codes.tolist()]
+        packed = np.array([[a | b << 4 for a, b in zip(r[::2], r[1::2], strict=True)] for r in odd])
+        assert np.array_equal(seen(case.arrays["code"], split(name)[1], case.parameters), packed)
+        assert differences(case, {name: packed}) == []
+        packed[-1, -1] ^= 1
+        (difference,) = differences(case, {name: packed})
+        assert difference.entries[0].index == (packed.shape[0] - 1, packed.shape[1] - 1)
+
+
+def test_what_is_not_of_four_bits_is_not_packed():
+    """VEC-005."""
+    codes = np.zeros((2, 2), np.uint8)
+
+    def function(operation, parameters, _):
+        return (
+            {"code@packed": codes} if operation == "mx" and parameters["format"] != "e2m1" else {}
+        )
+
+    with pytest.raises(CandidateError, match="packed is of codes of 4 bits, and e4m3 has 8"):
+        verify(PythonFunction("packs", function), kept_files(), ["mx"])
 
 
 def test_reciprocal():
@@ -57,6 +89,29 @@ def test_swizzled(shape):
             at = ((r // 128) * tiles + c // 4) * 512 + (r % 32) * 16 + (r // 32 % 4) * 4 + c % 4
             wanted[at] = scale[r, c]
     assert np.array_equal(flat, wanted)
+
+
+def differences(case, answer):
+    """What is off in an answer to a case of nvfp4_te."""
+    entry = read_manifest(kept_files())["suites"]["nvfp4_te"]
+    fields = fields_of(entry)
+    found = Evidence("nvfp4_te", entry["operation"], fields, [case], {case.name: answer})
+    return list(found.differences())
+
+
+def test_padding_is_compared():
+    """VEC-013: where a view has some."""
+    case = golden.load("nvfp4_te")[0]
+    flat = seen(case.arrays["block_scale"], ["swizzled_128x4"], {})
+    assert differences(case, {"block_scale@swizzled_128x4": flat}) == []
+    flat[-1] ^= 1
+    (difference,) = differences(case, {"block_scale@swizzled_128x4": flat})
+    assert difference.entries[0].index == (flat.size - 1,)
+    longer = np.append(
+        case.arrays["code"], np.zeros((1, case.arrays["code"].shape[1]), np.uint8), 0
+    )
+    (difference,) = differences(case, {"code": longer})
+    assert "has shape" in difference.problem
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torchao") is None, reason="torchao is not installed")

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from mor_ref.cli.golden_commands import golden_commands
+from mor_ref.cli.options import JsonOption, RoundingOption, TimeoutOption
+
 app = typer.Typer(
     name="mor-ref",
     help="The bit-exact reference for MoR and the number formats that it mixes.",
@@ -16,14 +19,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-RoundingOption = Annotated[
-    str | None,
-    typer.Option(
-        help="rne (default), rtz, rtp, rtn, rna, rto or sr; e8m0: rtp (default), rtz, rna."
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -96,17 +91,32 @@ def run_exhaustive(
     fmt: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to encode in.")],
     rounding: RoundingOption = None,
     overflow: Annotated[str, typer.Option(help="satfinite or ieee.")] = "satfinite",
-    threads: Annotated[int | None, typer.Option(help="How many; default: all.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Of the engine; default: all.")] = None,
     brief: Annotated[bool, typer.Option("--brief", help="Leave the CRC-32 lines away.")] = False,
+    candidate: Annotated[
+        str | None,
+        typer.Option(help="What to run in place of the engine, named as for mor-ref verify."),
+    ] = None,
+    chunks: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST:END", help="Of 2^24 inputs each; default: all, 0:256."),
+    ] = None,
+    timeout: TimeoutOption = 60.0,
     json: JsonOption = False,
 ) -> None:
     """Encode all 2^32 float32 inputs and compare the digests with the kept ones.
 
-    Exits with 1 if they differ, and says at which input. Where none is kept, it says that.
+    Exits with 1 if they differ, and says at which input. Where none is kept, it says that. A
+    candidate is asked for 2^20 inputs at a time, up to the first chunk that differs.
     """
-    from mor_ref.cli import exhaustive
+    from mor_ref.cli import exhaustive as command
 
-    raise typer.Exit(exhaustive.run(fmt, rounding, overflow, threads, brief=brief, as_json=json))
+    if candidate is None and chunks is None:
+        done = command.run(fmt, rounding, overflow, threads, brief=brief, as_json=json)
+    else:
+        name = candidate or "numba"
+        done = command.run_candidate(name, fmt, rounding, overflow, chunks, timeout, as_json=json)
+    raise typer.Exit(done)
 
 
 @app.command("analyze")
@@ -159,13 +169,12 @@ def verify_candidate(
             metavar="FILE", help="Also write a report: .html for people, .json or .xml (JUnit)."
         ),
     ] = None,
-    timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long a program may take for a case.")
-    ] = 60.0,
+    timeout: TimeoutOption = 60.0,
 ) -> None:
     """Run an implementation on golden vectors, and show where its bits differ.
 
     Exits with 0 if all match, 1 if not, 2 for a wrong call, 3 if the candidate could not be run.
+    For all 2^32 inputs of an encoding: mor-ref exhaustive FORMAT --candidate CANDIDATE.
     """
     from mor_ref.cli import verify as command
 
@@ -213,77 +222,7 @@ def verify_lines(
     raise typer.Exit(stream.run_ver(suite, lines, errors, count))
 
 
-_golden = typer.Typer(help="List, make and check suites of golden vectors.", no_args_is_help=True)
-app.add_typer(_golden, name="golden")
-
-
-@_golden.command("list")
-def list_suites(
-    suite: Annotated[str | None, typer.Argument(help="Show the fields of this one.")] = None,
-    json: JsonOption = False,
-) -> None:
-    """List the suites, or show the operation, the fields and the rules of one."""
-    from mor_ref.cli import golden as command
-
-    command.run_list(suite, as_json=json)
-
-
-@_golden.command("make")
-def make_suites(
-    out: Annotated[str, typer.Option(metavar="DIR", help="The folder to make them in.")],
-    suites: Annotated[
-        list[str] | None, typer.Argument(metavar="SUITE...", help="Default: all.")
-    ] = None,
-    size: Annotated[int, typer.Option(help="How many times the random inputs.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
-) -> None:
-    """Make suites from the exact model. A second run finishes what was interrupted."""
-    from mor_ref.cli import golden as command
-
-    command.run_make(suites or [], out, size, seed)
-
-
-@_golden.command("check")
-def check_suites(
-    folder: Annotated[
-        str | None, typer.Argument(metavar="DIR", help="Default: the kept suites.")
-    ] = None,
-    suite: Annotated[
-        list[str] | None, typer.Option(help="Only this suite; may be repeated.")
-    ] = None,
-    same_as: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Also hold the manifest to that of DIR.")
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """Hold files to their manifest and values to the engine. Exits with 1 if anything is off."""
-    from mor_ref.cli import golden as command
-
-    raise typer.Exit(command.run_check(folder, suite or [], same_as, as_json=json))
-
-
-@_golden.command("export")
-def export_suites(
-    to: Annotated[str, typer.Option(help="jsonl, testfloat, readmemh, c or npz.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="The folder to write to.")],
-    folder: Annotated[
-        str | None, typer.Argument(metavar="DIR", help="Default: the kept suites.")
-    ] = None,
-    suite: Annotated[
-        list[str] | None, typer.Option(help="Only this suite; may be repeated.")
-    ] = None,
-    view: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FIELD@VIEW",
-            help="Also a field in a kernel's layout, as block_scale@swizzled_128x4; repeatable.",
-        ),
-    ] = None,
-) -> None:
-    """Write suites for other languages and tools; what every column means is written with them."""
-    from mor_ref.cli import golden as command
-
-    command.run_export(folder, to, out, suite or [], view or [])
+app.add_typer(golden_commands, name="golden")
 
 
 def main() -> None:

@@ -1,13 +1,18 @@
-"""`mor-ref exhaustive`: all 2^32 inputs through the engine, held to the kept digests."""
+"""`mor-ref exhaustive`: all 2^32 inputs through the engine or a candidate, held to the digests."""
 
 import json
+import sys
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from mor_ref.catalogue import as_format
+from mor_ref.cli.show import bar
 from mor_ref.conventions import rounding_for, special_cases
 from mor_ref.golden import exhaustive
+from mor_ref.verify.candidates import CandidateError, opened
+from mor_ref.verify.exhaustive import ChunkResult, chunks_named, verify_chunks
 
 
 def run(
@@ -20,12 +25,7 @@ def run(
     as_json: bool,
 ) -> int:
     """Print the digest and how it compares; the exit status is 1 if it is wrong."""
-    fmt = as_format(fmt_name)
-    cases = special_cases(overflow)
-    mode = rounding_for(fmt, rounding, cases)
-    if mode == "sr":
-        raise ValueError("rounding is 'sr', whose codes depend on the random bits; give another")
-    case = exhaustive.Case(fmt, mode, cases.overflow)
+    case = _case(fmt_name, rounding, overflow)
     kept = exhaustive.kept_digests().get(case.name)
     digest = _digest(case, threads)
     verdict = "no digest is kept for this case" if kept is None else "equals the kept digest"
@@ -52,3 +52,55 @@ def _digest(case: exhaustive.Case, threads: int | None) -> exhaustive.Digest:
             exhaustive.engine_chunks(case, threads),
             lambda chunk: progress.update(task, completed=chunk + 1),
         )
+
+
+def _case(fmt_name: str, rounding: str | None, overflow: str) -> exhaustive.Case:
+    fmt, cases = as_format(fmt_name), special_cases(overflow)
+    mode = rounding_for(fmt, rounding, cases)
+    if mode == "sr":
+        raise ValueError("rounding is 'sr', whose codes depend on the random bits; give another")
+    return exhaustive.Case(fmt, mode, cases.overflow)
+
+
+def run_candidate(
+    name: str,
+    fmt_name: str,
+    rounding: str | None,
+    overflow: str,
+    chunks: str | None,
+    timeout: float,
+    *,
+    as_json: bool,
+) -> int:
+    """Print the first chunk that differs, and where; the exit status is as for `mor-ref verify`."""
+    case = _case(fmt_name, rounding, overflow)
+    wanted = range(exhaustive.CHUNKS) if chunks is None else chunks_named(chunks)
+    try:
+        with opened(name, timeout) as candidate, bar(case.name, "chunk", len(wanted)) as on_chunk:
+            found = []
+            for result in verify_chunks(candidate, case, wanted):
+                found.append(result)
+                on_chunk(str(result.number))
+    except CandidateError as error:
+        print(f"mor-ref: {error}", file=sys.stderr)
+        return 3
+    _print_chunks(name, case, found, as_json=as_json)
+    return 0 if found[-1].is_same else 1
+
+
+def _print_chunks(
+    name: str, case: exhaustive.Case, found: list[ChunkResult], *, as_json: bool
+) -> None:
+    last = found[-1]
+    verdict = "match" if last.is_same else "mismatch"
+    if as_json:
+        record = {"candidate": name, "case": case.name, "verdict": verdict}
+        print(json.dumps({**record, "chunks": [asdict(result) for result in found]}, indent=1))
+        return
+    if not last.is_same:
+        print(last)
+    for mismatch in last.first:
+        print(f"  {mismatch}")
+    stopped = "" if last.is_same else ", stopped here"
+    done = f"chunks {found[0].number} to {last.number} of 2^24 inputs"
+    print(f"{name}: {verdict} in {case.name}, {done}{stopped}")

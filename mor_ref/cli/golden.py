@@ -1,6 +1,7 @@
 """`mor-ref golden`: list, make, check and export suites of golden vectors."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.table import Table
@@ -8,15 +9,13 @@ from rich.table import Table
 from mor_ref.arguments import known_name, whole_number
 from mor_ref.cli.show import bar, console_of_some_width
 from mor_ref.golden import kept_files
-from mor_ref.golden.container import read_manifest
+from mor_ref.golden.container import described, read_manifest
 from mor_ref.golden.export import export
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size, Suite, chosen
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify import files, report
-from mor_ref.verify.candidates import Engine
+from mor_ref.verify.check import check, lines
 from mor_ref.verify.manifests import compare_manifests
-from mor_ref.verify.run import verify
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:
@@ -56,9 +55,11 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
     print(f"operation {suite.operation}; rules {', '.join(suite.rules)}")
     for case, parameters in list(entry["cases"].items())[:1]:
         print(f"{len(entry['cases'])} cases, the first is {case}: {json.dumps(parameters)}")
-    table = Table("field", "role", "format", "meaning", "views", box=None, pad_edge=False)
-    for field in suite.fields:
-        table.add_row(field.name, field.role, field.format, field.meaning, ", ".join(field.views))
+    columns = ("field", "role", "format", "shape", "meaning", "views")
+    table = Table(*columns, box=None, pad_edge=False)
+    for field in described(suite)["fields"]:
+        shape, views = " x ".join(field["shape"]), ", ".join(field["views"])
+        table.add_row(field["name"], field["role"], field["format"], shape, field["meaning"], views)
     console_of_some_width().print(table)
 
 
@@ -83,12 +84,13 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
     path = Path(folder) if folder else kept_files()
     total = len(names) or len(read_manifest(path)["suites"])
     with bar("checking suites", "checked", total) as on_suite:
-        found = verify(Engine(), path, names, on_suite)
+        found = check(path, names, on_suite)
     others = compare_manifests(path, Path(same_as)) if same_as else []
     if as_json:
-        print(json.dumps({**json.loads(files.as_json(found)), "manifests": others}, indent=1))
+        record = asdict(found) | {"verdict": found.verdict, "manifests": others}
+        print(json.dumps(record, indent=1))
     else:
-        for line in report.lines(found):
+        for line in lines(found):
             print(line)
         if same_as:
             print(f"manifest: {'NOT' if others else 'the same as'} that of {same_as}")

@@ -9,6 +9,7 @@ from mor_ref.catalogue import formats, presets, special_cases_for
 from mor_ref.conventions import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS, SpecialCases, rounding_for
 from mor_ref.golden.generated import LONGEST
 from mor_ref.golden.suite import Parameters
+from mor_ref.golden.views import SEPARATOR
 from mor_ref.recipes import POLICIES, SCALINGS, FitsRange, Rung, name_of, scaled_format
 
 RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that it stands for
@@ -17,6 +18,27 @@ _LARGEST_SIDE = 1 << 20  # of blocks, tiles and groups
 _CUTS = ("tensor", "row", "column")
 
 Fields = Mapping[str, tuple[str, str]]  # names to formats and axes
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What the sizes of an array are of, the outermost first, and how its entries lie (VEC-012)."""
+
+    names: tuple[str, ...]
+    layout: str = "row-major"
+
+
+AXES: Mapping[str, Axes] = {
+    "n": Axes(("rows",)),
+    "nk": Axes(("rows", "numbers")),
+    "rc": Axes(("rows", "columns")),
+    "grid": Axes(("block rows", "block columns")),
+    "group": Axes(("group rows", "group columns")),
+    "unit": Axes(("unit rows", "unit columns")),
+    "ends": Axes(("whole scales",)),
+    "pairs": Axes(("rows", "pairs"), "row-major, the even code of a pair in the low nibble"),
+}
+_OF_DIGESTS = Axes(("digest rows", "digest columns", "bytes"))
 
 
 @dataclass(frozen=True)
@@ -244,3 +266,11 @@ CALLS: Mapping[str, Call] = {
         _element_of_mx,
     ),
 }
+
+
+def axes_of(operation: str, field: str) -> Axes:
+    """The axes of a field of an operation, or of the digests of its tiles."""
+    base, *digests = field.split(SEPARATOR)
+    call = CALLS[operation]
+    _, axes = call.inputs[base] if base in call.inputs else call.outputs[base]
+    return _OF_DIGESTS if digests else AXES[axes]

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from mor_ref.block_recipes import PROFILES
-from mor_ref.golden.calls import CALLS, RECIPE, Call
+from mor_ref.golden.calls import CALLS, RECIPE, Call, axes_of
 from mor_ref.golden.entries import bytes_of, format_meant
 from mor_ref.golden.random_inputs import OPERATIONS as DOMAINS
 from mor_ref.golden.suite import Arrays, Parameters, as_cut
-from mor_ref.golden.views import DIGEST_TILE, SEPARATOR
+from mor_ref.golden.views import DIGEST, DIGEST_TILE, SEPARATOR
 from mor_ref.partition import partition
 from mor_ref.recipes import as_policy
 
-DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
 _DIGEST_BYTES = 32
 _OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pairs")
 _TILE = 16  # numbers of a tile of NVFP4
@@ -55,10 +54,18 @@ def _check_field(operation: str, call: Call, field: Mapping[str, Any]) -> None:
         raise CallError(
             f"gives {field['name']} the format {field['format']}, and it is {'u8' if own else fmt}"
         )
+    _check_axes(operation, field)
     can_be = _views_of(call, fmt, axes) if field["role"] == "expected" and not own else ()
     strange = [view for view in field["views"] if view not in can_be]
     if strange:
         raise CallError(f"has a view {strange[0]} of {field['name']}, which cannot be")
+
+
+def _check_axes(operation: str, field: Mapping[str, Any]) -> None:
+    axes = axes_of(operation, field["name"])
+    for key, right in (("shape", list(axes.names)), ("layout", axes.layout)):
+        if field[key] != right:
+            raise CallError(f"gives {field['name']} another {key} than {right}")
 
 
 def _views_of(call: Call, fmt: str, axes: str) -> list[str]:
@@ -66,7 +73,7 @@ def _views_of(call: Call, fmt: str, axes: str) -> list[str]:
     is_code = fmt in ("format", "e2m1", "e4m3", "e8m0")
     can_be = {
         "transposed": axes in _OF_TWO_AXES,
-        "packed": axes in _OF_TWO_AXES and is_code,
+        "packed": axes in _OF_TWO_AXES and fmt in ("format", "e2m1"),
         "reciprocal": fmt == "f32",
         "replicated": "tile" in call.parameters and axes == "grid",
         "swizzled_128x4": axes == "grid" and is_code,

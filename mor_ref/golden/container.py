@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from mor_ref.golden.calls import GENERATED, RECIPE
+from mor_ref.golden.calls import GENERATED, RECIPE, axes_of
 from mor_ref.golden.checks import CallError, check_arrays
 from mor_ref.golden.files import load_arrays, read_inside, write_whole
 from mor_ref.golden.generated import generated
 from mor_ref.golden.manifest import AGAIN, MANIFEST, VERSION, GoldenError, read_manifest
-from mor_ref.golden.suite import Arrays, Case, Suite
+from mor_ref.golden.suite import Arrays, Case, Field, Suite
 from mor_ref.golden.views import VIEWS
 
 __all__ = [
     "MANIFEST",
     "SEPARATOR",
     "GoldenError",
+    "described",
+    "elements_of",
+    "file_of",
     "manifest_entry",
     "read_manifest",
     "read_suite",
@@ -37,7 +40,7 @@ _MOST_GENERATED = 1 << 24  # elements of all tensors of a suite
 def suite_bytes(cases: list[Case]) -> bytes:
     """The file of a suite (VEC-001): the same bytes for the same cases, on any machine.
 
-    What a recipe generates is not kept.
+    What a recipe generates is not kept, and nothing stands between entries (VEC-013).
     """
     arrays = {
         f"{case.name}{SEPARATOR}{field}": np.ascontiguousarray(array)
@@ -48,16 +51,40 @@ def suite_bytes(cases: list[Case]) -> bytes:
     return save(arrays)
 
 
+def file_of(suite: str) -> str:
+    """The file of a suite in its folder."""
+    return f"{suite}.safetensors"
+
+
+def elements_of(cases: Iterable[Case]) -> int:
+    """How many elements go in: the entries of the first input of each case."""
+    return sum(next(iter(case.arrays.values())).size for case in cases)
+
+
+def described(suite: Suite) -> dict[str, Any]:
+    """What the manifest says of a suite without its cases, in the lists and records of JSON."""
+    said = {
+        "title": suite.title,
+        "operation": suite.operation,
+        "rules": suite.rules,
+        "normative": suite.normative,
+        "fields": [_described(suite.operation, field) for field in suite.fields],
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(said))
+    return plain
+
+
+def _described(operation: str, field: Field) -> dict[str, Any]:
+    axes = axes_of(operation, field.name)
+    return {**asdict(field), "shape": axes.names, "layout": axes.layout}
+
+
 def manifest_entry(suite: Suite, cases: list[Case], content: bytes) -> dict[str, Any]:
     """What the manifest says of a suite (VEC-002)."""
     return {
-        "title": suite.title,
-        "operation": suite.operation,
-        "rules": list(suite.rules),
-        "normative": suite.normative,
-        "fields": [asdict(field) for field in suite.fields],
+        **described(suite),
         "cases": {case.name: dict(case.parameters) for case in cases},
-        "elements": sum(next(iter(case.arrays.values())).size for case in cases),
+        "elements": elements_of(cases),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
 
@@ -75,9 +102,9 @@ def write_manifest(folder: Path, entries: Mapping[str, Any], made_with: Mapping[
 
 def read_suite(folder: Path, name: str, entry: Mapping[str, Any]) -> list[Case]:
     """The cases of a suite, held to the manifest before anything in them is used."""
-    path = folder / f"{name}.safetensors"
+    path = folder / file_of(name)
     try:
-        content = read_inside(folder, f"{name}.safetensors")
+        content = read_inside(folder, file_of(name))
     except OSError as error:
         raise GoldenError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
     digest = hashlib.sha256(content).hexdigest()

@@ -18,7 +18,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,6 +35,7 @@ from mor_ref.conventions import (
 )
 from mor_ref.format import Format
 from mor_ref.golden import kept_files
+from mor_ref.golden.processes import processes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -242,14 +243,14 @@ def expected_digest(case: Case) -> Digest:
 
 def make(path: Path, executor: Executor) -> None:
     """Write the digests of all kept cases, from the exact model alone; it takes an hour."""
+    from mor_ref.golden.files import write_whole
+
     cases = kept_cases()
     digests = zip(cases, executor.map(expected_digest, cases), strict=True)
     text = as_json({case.name: digest for case, digest in digests})
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(text, encoding="ascii")
-    unfinished.replace(path)
+    write_whole(path, text.encode("ascii"))
 
 
 if __name__ == "__main__":
-    with ProcessPoolExecutor() as processes:
-        make(Path(sys.argv[1]), processes)
+    with processes() as executor:
+        make(Path(sys.argv[1]), executor)

@@ -19,7 +19,7 @@ from mor_ref.golden.entries import format_meant
 from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.files import write_inside
 from mor_ref.golden.suite import Case, chosen
-from mor_ref.golden.views import SEPARATOR, VIEWS, seen, split
+from mor_ref.golden.views import SEPARATOR, VIEWS, seen, split, unsuited
 
 Entry = Mapping[str, Any]
 Files = Iterator[tuple[str, bytes]]
@@ -38,9 +38,10 @@ def _meanings(entry: Entry, case: Case) -> list[str]:
         base, *views = name.split(SEPARATOR)
         field = fields[name] if name in fields else fields[base]
         layout = "".join(f"; {view}: {VIEWS[view].meaning}" for view in views)
+        axes = f", {' x '.join(field['shape'])}, {field['layout']}" if field["name"] == name else ""
         lines.append(
             f"{name} ({field['role']}, {format_meant(field['format'], case.parameters)}, "
-            f"shape {'x'.join(map(str, array.shape))}): {field['meaning']}{layout}"
+            f"shape {'x'.join(map(str, array.shape))}{axes}): {field['meaning']}{layout}"
         )
     return lines
 
@@ -233,6 +234,7 @@ def _with_views(case: Case, views: Sequence[str], entry: Entry) -> Case:
     arrays = dict(case.arrays)
     for name in views:
         field, chain = split(name)
-        if field in arrays and all(f"{field}{SEPARATOR}{view}" in known for view in chain):
+        is_known = all(f"{field}{SEPARATOR}{view}" in known for view in chain)
+        if field in arrays and is_known and unsuited(chain, case.parameters) is None:
             arrays[name] = seen(arrays[field], chain, case.parameters)
     return Case(case.name, case.parameters, arrays)

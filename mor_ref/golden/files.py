@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 LARGEST_FILE = 1 << 31  # bytes of a file of arrays
+_RANDOM, _UNFINISHED = 8, ".unfinished"  # letters that mkstemp makes, and what comes after them
 _SHOWN = 120  # characters of what another library says
 
 
@@ -39,7 +40,7 @@ def read_inside(folder: Path, name: str, most: int = LARGEST_FILE) -> bytes:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is never seen half-written, whatever interrupts."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -48,6 +49,18 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def remove_unfinished(folder: Path, files: str) -> None:
+    """Remove what `write_whole` leaves when it is killed, beside files of a folder.
+
+    `files` is a pattern of their names. Nothing else is removed, and nothing elsewhere.
+    """
+    where = (folder / files).parent
+    hidden = f".{(folder / files).name}.{'?' * _RANDOM}{_UNFINISHED}"
+    for path in where.glob(hidden) if is_inside(folder, where) else ():
+        if path.is_file() and not path.is_symlink():
+            path.unlink(missing_ok=True)
 
 
 def write_inside(folder: Path, name: str, content: bytes) -> None:

@@ -1,40 +1,46 @@
 """Making suites: in processes, one for each suite, and written as they are done."""
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
 
 from mor_ref.golden.container import (
     MANIFEST,
     GoldenError,
+    file_of,
     manifest_entry,
     read_manifest,
     read_suite,
     suite_bytes,
     write_manifest,
 )
-from mor_ref.golden.files import write_inside
+from mor_ref.golden.files import read_inside, write_inside
+from mor_ref.golden.making import Record, held
+from mor_ref.golden.negative import negative_file_of
+from mor_ref.golden.processes import processes
 from mor_ref.golden.suite import Size
 
 OnSuite = Callable[[str], None]
+Made = tuple[dict[str, bytes], dict[str, Any]]
 
 
-def made(name: str, size: Size) -> tuple[dict[str, bytes], dict[str, Any]]:
+def made(name: str, size: Size) -> Made:
     """The files of a suite by their names, and its entry in the manifest."""
     from mor_ref.golden.enlarged import questions
     from mor_ref.golden.kills import completed, kills
-    from mor_ref.golden.negative import FOLDER, negative
+    from mor_ref.golden.negative import negative
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
     cases = [completed(suite, question) for question in questions(suite, size)]
     content = suite_bytes(cases)
     entry = {**manifest_entry(suite, cases, content), "kills": kills(suite, cases)}
-    files = {f"{name}.safetensors": content}
+    files = {file_of(name): content}
     wrong = negative(suite, cases)
     if wrong is not None:
-        files[f"{FOLDER}/{name}.safetensors"], entry["negative"] = wrong
+        files[negative_file_of(name)], entry["negative"] = wrong
     return files, entry
 
 
@@ -44,46 +50,57 @@ def make(
     size: Size,
     on_suite: OnSuite = lambda _: None,
 ) -> None:
-    """Make suites in a folder; what is there already, whole and made alike, is left as it is.
+    """Make suites in a folder; what this program has made there, whole and alike, is left as it is.
 
     The manifest is written after each suite, and lists what is there: an interrupted run is taken
     up where it ended.
     """
     wanted = list(names)
     made_with = {"size": size.factor, "seed": size.seed}
-    entries = _entries_there(folder, made_with)
-    for name in wanted:
-        if name in entries:
-            on_suite(name)
-    with ProcessPoolExecutor() as pool:
-        waiting = {pool.submit(made, name, size): name for name in wanted if name not in entries}
-        for done in as_completed(waiting):
-            name = waiting[done]
-            files, entries[name] = done.result()
+    with held(folder, (MANIFEST, file_of("*"), negative_file_of("*"))) as record:
+        entries = _entries_there(folder, made_with, record)
+        for name in wanted:
+            if name in entries:
+                on_suite(name)
+        waited_for = [name for name in wanted if name not in entries]
+        for name, (files, entry) in _in_processes(waited_for, size):
             for path, content in files.items():
                 write_inside(folder, path, content)
+            entries[name] = entry
             write_manifest(folder, dict(sorted(entries.items())), made_with)
             on_suite(name)
 
 
-def _entries_there(folder: Path, made_with: dict[str, int]) -> dict[str, Any]:
-    """The entries of the suites that are there, whole, and made with the same size and seed."""
-    if not (folder / MANIFEST).exists():
-        return {}
-    manifest = read_manifest(folder)
-    there = manifest["made_with"]
-    if there != made_with:
+def _in_processes(names: list[str], size: Size) -> Iterator[tuple[str, Made]]:
+    """Suites as they are done."""
+    with processes() as pool:
+        waiting = {pool.submit(made, name, size): name for name in names}
+        for done in as_completed(waiting):
+            yield waiting[done], done.result()
+
+
+def _entries_there(folder: Path, made_with: dict[str, int], record: Record) -> dict[str, Any]:
+    """The entries of the suites that are there, whole, and as this program would make them."""
+    manifest = read_manifest(folder) if (folder / MANIFEST).exists() else None
+    entries: dict[str, Any] = {} if manifest is None else manifest["suites"]
+    if manifest is not None and manifest["made_with"] != made_with:
         raise GoldenError(
-            f"{folder} holds suites made with {there}, and these are to be made with {made_with}; "
-            "give another folder"
+            f"{folder} holds suites made with {manifest['made_with']}, and these are to be made "
+            f"with {made_with}; give another folder"
         )
-    entries: dict[str, Any] = manifest["suites"]
+    if entries and not record.is_of_this_program:
+        raise GoldenError(
+            f"{folder} holds suites that another version of this program has made, and theirs may "
+            "differ; take them away, or give another folder"
+        )
+    record.sign()
     return {name: entry for name, entry in entries.items() if _is_whole(folder, name, entry)}
 
 
 def _is_whole(folder: Path, name: str, entry: dict[str, Any]) -> bool:
     try:
         read_suite(folder, name, entry)
-    except GoldenError:
+        wrong = read_inside(folder, negative_file_of(name)) if "negative" in entry else None
+    except (GoldenError, OSError):
         return False
-    return True
+    return wrong is None or hashlib.sha256(wrong).hexdigest() == entry["negative"]["sha256"]

@@ -141,6 +141,8 @@ _ENTRY = {
                 "meaning": _value(_TEXT),
                 "rules": _RULES,
                 "views": _list_of(one_of(VIEWS)),
+                "shape": _list_of(_TEXT),
+                "layout": _value(_TEXT),
             }
         )
     ),
@@ -148,15 +150,20 @@ _ENTRY = {
     "elements": _value(number(0, _WORD)),
     "sha256": _value(_SHA256),
     "kills": _by_name(_matching("[a-z0-9_]{1,100}", "a deviation"), _record(_AT)),
-    "negative": _each(
-        _record(
-            _AT
-            | {
-                "right": _value(number(0, _WORD)),
-                "wrong": _value(number(0, _WORD)),
-                "what": _value(_TEXT),
-            }
-        )
+    "negative": _record(
+        {
+            "sha256": _value(_SHA256),
+            "planted": _each(
+                _record(
+                    _AT
+                    | {
+                        "right": _value(number(0, _WORD)),
+                        "wrong": _value(number(0, _WORD)),
+                        "what": _value(_TEXT),
+                    }
+                )
+            ),
+        }
     ),
 }
 _WHOLE = _record(
@@ -229,7 +236,8 @@ def _check_suite(place: str, entry: Mapping[str, Any]) -> None:
             raise _FaultError(f"{place}.cases.{case}", str(error)) from error
     _check_distinct(f"{place}.cases", entry["cases"])
     names = {field["name"] for field in entry["fields"]}
-    for at in (*entry["kills"].values(), *entry.get("negative", ())):
+    planted = entry["negative"]["planted"] if "negative" in entry else ()
+    for at in (*entry["kills"].values(), *planted):
         if at["case"] not in entry["cases"] or at["field"] not in names:
             raise _FaultError(place, "tells of a case or a field that it does not list")
 

@@ -1,13 +1,14 @@
 """Results that are wrong on purpose, so that people can see that what compares them can fail."""
 
+import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
 
-from mor_ref.golden.container import SEPARATOR
-from mor_ref.golden.suite import Case, Suite
+from mor_ref.golden.container import SEPARATOR, file_of
+from mor_ref.golden.suite import Arrays, Case, Suite
 
 FOLDER = "negative"
 
@@ -34,22 +35,35 @@ PLANTED: dict[str, tuple[Planted, ...]] = {
 }
 
 
-def negative(suite: Suite, cases: list[Case]) -> tuple[bytes, list[dict[str, Any]]] | None:
-    """The results of a suite with its planted entries, and where these are (VEC-011)."""
-    planted = PLANTED.get(suite.name)
-    if planted is None:
-        return None
-    expected = [field.name for field in suite.fields if field.role == "expected"]
-    arrays = {
-        f"{case.name}{SEPARATOR}{name}": case.arrays[name].copy()
+def negative_file_of(suite: str) -> str:
+    """The file of a suite's wrong results in its folder."""
+    return f"{FOLDER}/{file_of(suite)}"
+
+
+def results_of(suite: Suite, cases: list[Case]) -> Arrays:
+    """What is expected of a suite, by CASE/FIELD."""
+    names = [field.name for field in suite.fields if field.role == "expected"]
+    return {
+        f"{case.name}{SEPARATOR}{name}": case.arrays[name]
         for case in cases
-        for name in expected
+        for name in names
         if name in case.arrays
     }
+
+
+def negative(suite: Suite, cases: list[Case]) -> tuple[bytes, dict[str, Any]] | None:
+    """The results of a suite with planted entries, and what the manifest says of them (VEC-011).
+
+    None for a suite in which nothing is planted.
+    """
+    if suite.name not in PLANTED:
+        return None
+    arrays = {key: array.copy() for key, array in results_of(suite, cases).items()}
     places = []
-    for row in planted:
+    for row in PLANTED[suite.name]:
         array = arrays[f"{row.case}{SEPARATOR}{row.field}"]
         index = int(np.flatnonzero(array == row.right)[-1])
         array[index] = row.wrong
         places.append({**asdict(row), "index": [index]})
-    return save(arrays), places
+    content = save(arrays)
+    return content, {"sha256": hashlib.sha256(content).hexdigest(), "planted": places}

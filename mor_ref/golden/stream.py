@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from mor_ref.arguments import known_name
-from mor_ref.golden import kept_files
-from mor_ref.golden.container import read_manifest, read_suite
+from mor_ref.golden import kept_files, load
+from mor_ref.golden.container import read_manifest
 from mor_ref.golden.entries import format_meant
 from mor_ref.golden.lines import Column, Line
 from mor_ref.golden.random_inputs import OPERATIONS, Operation
@@ -125,7 +125,5 @@ def random_inputs(stream: Stream, draws: Draws) -> Arrays:
 
 
 def _kept_inputs(stream: Stream) -> Arrays:
-    folder = kept_files()
-    entry = read_manifest(folder)["suites"][stream.suite]
-    cases = {case.name: case.arrays for case in read_suite(folder, stream.suite, entry)}
-    return {column.name: cases[stream.case][column.name].copy() for column in stream.inputs}
+    arrays = next(case.arrays for case in load(stream.suite) if case.name == stream.case)
+    return {column.name: arrays[column.name].copy() for column in stream.inputs}

@@ -12,20 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arguments import known_name
+from mor_ref.catalogue import formats
 from mor_ref.exact.arithmetic import quotient
 from mor_ref.golden.bits import Unsigned, f32_array, numbers_of
 from mor_ref.golden.suite import Parameters
 
 SEPARATOR = "@"
 DIGEST_TILE = 128
+DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
 
 
 @dataclass(frozen=True)
 class View:
-    """Another layout: how it comes from the plain array, whose case has these parameters."""
+    """Another layout: how it comes from the plain array, whose case has these parameters.
+
+    `code_bits` is how many bits the codes have that it is a layout of, if not of any.
+    """
 
     function: Callable[[Unsigned, Parameters], Unsigned]
     meaning: str
+    code_bits: int | None = None
 
 
 def transposed(array: Unsigned, _: Parameters) -> Unsigned:
@@ -77,16 +83,21 @@ def _digest(tile: NDArray[Any]) -> list[int]:
 
 VIEWS: dict[str, View] = {
     "transposed": View(transposed, "columns before rows"),
-    "packed": View(packed, "two codes of 4 bits in a byte, the even one in the low nibble"),
+    "packed": View(
+        packed,
+        "two codes of 4 bits in a byte, the even one in the low nibble; a row of odd length ends "
+        "with a high nibble of 0",
+        code_bits=4,
+    ),
     "reciprocal": View(reciprocal, "RN32(1 / scale), as kernels that divide store it"),
     "replicated": View(replicated, "a scale for each row of its tile, rows of padding included"),
     "swizzled_128x4": View(
         swizzled_128x4,
         "flat, in tiles of 128 rows and 4 columns: the entry of row r and column c is at "
         "((r // 128) * ceil(C / 4) + c // 4) * 512 + (r % 32) * 16 + (r // 32 % 4) * 4 + c % 4; "
-        "padding is 0",
+        "padding to whole tiles is 0",
     ),
-    "sha256_128x128": View(
+    DIGEST: View(
         sha256_128x128,
         "the SHA-256 of each tile of 128 rows and columns, row by row, each entry as eight bytes, "
         "little-endian",
@@ -98,6 +109,16 @@ def split(name: str) -> tuple[str, list[str]]:
     """A field and the views of it that a name asks for, in turn."""
     field, *views = name.split(SEPARATOR)
     return field, [known_name("view", view, VIEWS) for view in views]
+
+
+def unsuited(views: list[str], parameters: Parameters) -> str | None:
+    """Why the codes of a case have no such view, if they have none."""
+    fmt = formats[parameters.get("format", "e2m1")]
+    for view in views:
+        bits = VIEWS[view].code_bits
+        if bits not in (None, fmt.bits):
+            return f"{view} is of codes of {bits} bits, and {fmt.name} has {fmt.bits}"
+    return None
 
 
 def seen(array: Unsigned, views: list[str], parameters: Parameters) -> Unsigned:

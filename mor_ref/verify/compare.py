@@ -12,7 +12,7 @@ from mor_ref.golden.bits import Unsigned
 from mor_ref.golden.checks import digests_shape
 from mor_ref.golden.entries import format_meant
 from mor_ref.golden.suite import Arrays, Case, Field, question
-from mor_ref.golden.views import SEPARATOR, seen, split
+from mor_ref.golden.views import SEPARATOR, seen, split, unsuited
 from mor_ref.verify.distance import distance, shown
 
 _SHOWN = 8  # entries of a field
@@ -116,6 +116,9 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
         return expected, actual
     views = split(name)[1]
     if views:
+        reason = unsuited(views, case.parameters)
+        if reason is not None:
+            raise AnswerError(f"gives {name!r} for case {case.name!r}, but {reason}")
         return seen(expected, views, case.parameters), actual
     array = np.asarray(actual)
     # An array without entries could have rows without end, each with its digests.

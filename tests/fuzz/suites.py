@@ -11,16 +11,18 @@ HEADER = {
     "a/x": {"dtype": "U32", "shape": [2], "data_offsets": [0, 8]},
     "a/code": {"dtype": "U8", "shape": [2], "data_offsets": [8, 10]},
 }
+
+
+def field(name, role, fmt, shape, **more):
+    rules = ["ENC-001"] if role == "expected" else []
+    layout = {"shape": shape, "layout": "row-major"}
+    about = {"name": name, "role": role, "format": fmt, "meaning": "m", "rules": rules}
+    return {**about, "views": [], **layout, **more}
+
+
 FIELDS = [
-    {"name": "x", "role": "input", "format": "source", "meaning": "m", "rules": [], "views": []},
-    {
-        "name": "code",
-        "role": "expected",
-        "format": "format",
-        "meaning": "m",
-        "rules": ["ENC-001"],
-        "views": [],
-    },
+    field("x", "input", "source", ["rows"]),
+    field("code", "expected", "format", ["rows"]),
 ]
 PARAMETERS = {
     "format": "e4m3",
@@ -39,15 +41,32 @@ ENTRY = {
     "elements": 2,
     "sha256": "0" * 64,
     "kills": {"ties_away": {"case": "a", "field": "code", "index": [1]}},
-    "negative": [{"case": "a", "field": "code", "right": 1, "wrong": 0, "what": "w", "index": [1]}],
+    "negative": {
+        "sha256": "0" * 64,
+        "planted": [
+            {"case": "a", "field": "code", "right": 1, "wrong": 0, "what": "w", "index": [1]}
+        ],
+    },
 }
 TENSOR = ENTRY | {
     "operation": "nvfp4",
     "fields": [
-        FIELDS[0],
-        FIELDS[1] | {"name": "block_scale", "format": "e4m3", "views": ["replicated"]},
-        FIELDS[1] | {"name": "code@sha256_128x128", "format": "u8"},
-        FIELDS[1] | {"name": "packed", "format": "u8"},
+        field("x", "input", "source", ["rows", "columns"]),
+        field(
+            "block_scale",
+            "expected",
+            "e4m3",
+            ["block rows", "block columns"],
+            views=["replicated"],
+        ),
+        field("code@sha256_128x128", "expected", "u8", ["digest rows", "digest columns", "bytes"]),
+        field(
+            "packed",
+            "expected",
+            "u8",
+            ["rows", "pairs"],
+            layout="row-major, the even code of a pair in the low nibble",
+        ),
     ],
     "cases": {
         "a": {"profile": "te", "tile": [1, 16], "source": "f32"},

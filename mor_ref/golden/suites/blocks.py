@@ -49,7 +49,7 @@ def _exact(size: Size) -> Iterator[Tensor]:
         yield Tensor(f"exact_{aim:.0f}.f32", "f32", bits)
 
 
-def _boundaries(size: Size) -> Iterator[Tensor]:
+def boundaries(size: Size) -> Iterator[Tensor]:
     """Tiles whose scales fall next to a tie of e4m3, where the order of operations decides."""
     scales = values_of(as_format("e4m3"))
     ties = [(a + b) / 2 for a, b in itertools.pairwise(scales[8:])][::5]
@@ -83,7 +83,7 @@ def _common(size: Size) -> Iterator[Tensor]:
 
 
 def _nvfp4_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
-    for tensor in (*_common(size), *_exact(size), *_boundaries(size)):
+    for tensor in (*_common(size), *_exact(size), *boundaries(size)):
         is_nan = tensor.name.startswith(("nan", "patterns"))
         if profile.rule in ("torchao", "modelopt", "compressed_tensors") and is_nan:
             continue  # these profiles are of tensors without NaN
@@ -150,7 +150,8 @@ def _nvfp4_suite(profile: Nvfp4Profile) -> Suite:
             ),
             expected("xs", "f32", "each number under the scales", "NVF-010"),
             expected(
-                "code", "e2m1", "the codes, one in a byte", "NVF-010", views=("transposed",)
+                "code", "e2m1", "the codes, one in a byte", "NVF-010",
+                views=("transposed", "packed"),
             ),
             expected("y", "f32", "what the codes stand for", "NVF-010"),
             expected(

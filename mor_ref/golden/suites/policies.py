@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from mor_ref.golden.inputs import bell
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.blocks import boundaries
 from mor_ref.golden.suites.tensors import Tensor, joined, listed, sum_fields, tensors
 from mor_ref.golden.suites.turning_points import turning_points
 from mor_ref.partition import Cut
@@ -18,6 +22,38 @@ def _policy_cases(size: Size) -> Iterator[Case]:
     for tensor in turning_points():
         for policy in POLICIES:
             yield _mixed(tensor, policy, (128, 128), "gam")
+    for tensor in (_beyond_bf16(size), _beyond_scales(size)):
+        for policy in POLICIES:
+            yield _mixed(tensor, policy, (8, 16), "gam")
+    for tensor in (*boundaries(size), _tie_of_a_tile()):
+        yield _mixed(tensor, "nvfp4", (8, 16), "gam")
+
+
+def _beyond_bf16(size: Size) -> Tensor:
+    """Units that stay bfloat16, with numbers that bfloat16 rounds to infinity, or that are none."""
+    x = bell(9 * 40, size.seed, 170).reshape(9, 40) & np.uint32(0x80FFFFFF) | np.uint32(0x7E000000)
+    for place, bits in (
+        ((0, 0), 0x7F7F4000), ((0, 20), 0xFF7FFFFF), ((8, 1), 0x7F800000), ((8, 20), 0xFFC12345),
+    ):  # fmt: skip
+        x[place] = bits
+    return Tensor("beyond_bf16.f32", "f32", x)
+
+
+def _beyond_scales(size: Size) -> Tensor:
+    """Numbers down to the smallest, of blocks whose ideal scales are beyond 2^127."""
+    bits = bell(9 * 40, size.seed, 171).reshape(9, 40)
+    smaller = (np.arange(bits.size, dtype=np.uint32) % 24).reshape(bits.shape)
+    significands = bits & np.uint32(0x7FFFFF) | np.uint32(0x800000)
+    x = significands >> smaller | bits & np.uint32(0x80000000)
+    return Tensor("beyond_scales.f32", "f32", x)
+
+
+def _tie_of_a_tile() -> Tensor:
+    """Numbers that are ties of e2m1 or none, by how a tile's two scales become one."""
+    x = np.zeros((8, 16), np.uint32)
+    x[0, 0], x[1, 0] = 0x3F9E3779, 0x3E000000
+    x[1, 1:] = 0x3C78A04F
+    return Tensor("tie_of_a_tile.f32", "f32", x)
 
 
 def _mixed(tensor: Tensor, policy: str, block: Cut, scaling: Scaling) -> Case:

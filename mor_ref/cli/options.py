@@ -1,0 +1,16 @@
+"""Options that several commands have."""
+
+from typing import Annotated
+
+import typer
+
+RoundingOption = Annotated[
+    str | None,
+    typer.Option(
+        help="rne (default), rtz, rtp, rtn, rna, rto or sr; e8m0: rtp (default), rtz, rna."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+TimeoutOption = Annotated[
+    float, typer.Option(metavar="SECONDS", help="How long a program may take for a case.")
+]

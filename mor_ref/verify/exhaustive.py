@@ -1,0 +1,145 @@
+"""All 2^32 inputs through a candidate: chunk after chunk, held to the kept checksums.
+
+A chunk with another checksum is narrowed down to the inputs, in pieces of 2^12, by the codes of the
+exact model.
+"""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import code_dtype
+from mor_ref.golden import suite
+from mor_ref.golden.bits import Unsigned
+from mor_ref.golden.exhaustive import CHUNK, CHUNKS, Case, Run, exact_codes, kept_digests, runs
+from mor_ref.verify.candidates import Candidate, CandidateError
+from mor_ref.verify.compare import problem_of
+from mor_ref.verify.distance import distance, shown
+
+ASKED = 1 << 20  # inputs of a question
+PIECE = 1 << 12  # inputs that are compared at once
+_SHOWN = 8  # mismatches of a chunk
+_SUITE = "encode"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """An input whose code is not the exact one."""
+
+    input: int
+    expected: int
+    actual: int
+    format: str
+
+    def __str__(self) -> str:
+        apart = distance(self.actual, self.expected, self.format)
+        return (
+            f"x {shown(self.input, 'f32')}: {shown(self.actual, self.format)} where "
+            f"{shown(self.expected, self.format)} is expected{f', {apart}' if apart else ''}"
+        )
+
+
+@dataclass(frozen=True)
+class ChunkResult:
+    """A chunk: whether it has the kept checksum; if not, how many inputs differ, and the first."""
+
+    number: int
+    is_same: bool
+    count: int = 0
+    first: tuple[Mismatch, ...] = ()
+
+    def __str__(self) -> str:
+        where = f"inputs from 0x{self.number * CHUNK:08x}, chunk {self.number}"
+        if self.is_same:
+            return f"{where}: the kept checksum"
+        return f"{where}: another checksum than the kept one, {self.count:,} of {CHUNK:,} differ"
+
+
+def chunks_named(text: str) -> range:
+    """The chunks that FIRST or FIRST:END names; END itself is not among them."""
+    first, colon, end = text.partition(":")
+    try:
+        chosen = range(int(first, 0), int(end, 0) if colon else int(first, 0) + 1)
+    except ValueError:
+        chosen = range(0)
+    if not chosen or chosen.start < 0 or chosen.stop > CHUNKS:
+        raise ValueError(
+            f"chunks is {text!r}; give the number of a chunk of 2^24 inputs, 0 to {CHUNKS - 1}, or "
+            "FIRST:END, such as 0x3f:0x41 for the inputs from 0x3f000000 up to 0x41000000"
+        )
+    return chosen
+
+
+def verify_chunks(candidate: Candidate, case: Case, chunks: range) -> Iterator[ChunkResult]:
+    """Each chunk as it is done, up to the first that differs."""
+    kept = kept_digests().get(case.name)
+    if kept is None:
+        raise ValueError(
+            f"format is {case.fmt.name!r}, for which no digests are kept; take another"
+        )
+    for chunk in chunks:
+        codes = [_asked(candidate, case, inputs) for inputs in _pieces(chunk, ASKED)]
+        if _checksum(case, codes) == kept.crc32[chunk]:
+            yield ChunkResult(chunk, is_same=True)
+        else:
+            yield _narrowed(case, chunk, np.concatenate(codes))
+            return
+
+
+def _pieces(chunk: int, size: int) -> Iterator[range]:
+    """The inputs of a chunk, some at a time."""
+    for start in range(chunk * CHUNK, (chunk + 1) * CHUNK, size):
+        yield range(start, start + size)
+
+
+def _asked(candidate: Candidate, case: Case, inputs: range) -> Unsigned:
+    """The codes that a candidate gives for consecutive inputs."""
+    parameters = {
+        "format": case.fmt.name,
+        "source": "f32",
+        "rounding": case.rounding,
+        "overflow": case.overflow,
+        "nan": "canonical",
+    }
+    x = np.arange(inputs.start, inputs.stop, dtype=np.uint32)
+    question = suite.Case(f"inputs_from_0x{inputs.start:08x}", parameters, {"x": x})
+    answer = candidate.answer(_SUITE, _SUITE, question)
+    if answer is None:
+        raise CandidateError(f"{candidate.name} has no answer to {_SUITE} in {case.name}")
+    problem = problem_of(answer.get("code"), x)
+    if problem is not None:
+        raise CandidateError(f"{candidate.name}, case {question.name}: code {problem}")
+    return np.asarray(answer["code"])
+
+
+def _checksum(case: Case, codes: list[Unsigned]) -> int | None:
+    """The CRC-32 of codes as the digests have them; None if one has more bits than there are."""
+    dtype, crc = code_dtype(case.fmt).newbyteorder("<"), 0
+    for some in codes:
+        written = some.astype(dtype)
+        if not np.array_equal(written, some):
+            return None
+        crc = zlib.crc32(written.tobytes(), crc)
+    return crc
+
+
+def _narrowed(case: Case, chunk: int, codes: Unsigned) -> ChunkResult:
+    ends, count = runs(case), 0
+    first: list[Mismatch] = []
+    for inputs, there in zip(_pieces(chunk, PIECE), codes.reshape(-1, PIECE), strict=True):
+        right = _exact(case, ends, inputs)
+        wrong = np.flatnonzero(there != right)
+        count += wrong.size
+        first += [
+            Mismatch(inputs[at], int(right[at]), int(there[at]), case.fmt.name)
+            for at in wrong[: _SHOWN - len(first)].tolist()
+        ]
+    return ChunkResult(chunk, False, count, tuple(first))
+
+
+def _exact(case: Case, ends: list[Run], inputs: range) -> NDArray[np.unsignedinteger]:
+    dtype = code_dtype(case.fmt).newbyteorder("<")
+    return np.frombuffer(exact_codes(case, ends, inputs), dtype)

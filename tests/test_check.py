@@ -1,0 +1,222 @@
+"""`mor-ref golden check`: whatever is off in a folder of suites is a sentence that says where."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+from safetensors.numpy import load, save
+
+from mor_ref.golden import container, kept_files
+from mor_ref.golden.suite import Size
+from mor_ref.verify.check import check, check_suite, lines
+
+NAME = "decisions"
+KEPT = container.read_manifest(kept_files())
+CASE, FIELD = "not_worse_than", "accepted"
+
+
+def entry_of(name=NAME):
+    return json.loads(json.dumps(KEPT["suites"][name]))
+
+
+def found_in(folder, entry, name=NAME):
+    return [str(finding) for finding in check_suite(folder, name, entry, Size()).findings]
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A folder with the files of some suites, to spoil."""
+
+    def copy(*names):
+        (tmp_path / "negative").mkdir()
+        for name in names:
+            shutil.copy(kept_files() / f"{name}.safetensors", tmp_path)
+            if "negative" in KEPT["suites"][name]:
+                path = f"negative/{name}.safetensors"
+                shutil.copy(kept_files() / path, tmp_path / path)
+        suites = {name: KEPT["suites"][name] for name in names}
+        (tmp_path / container.MANIFEST).write_text(json.dumps({**KEPT, "suites": suites}))
+        return tmp_path
+
+    return copy
+
+
+def rewritten(path, change):
+    """A file of arrays after a change; the digest of what it holds then."""
+    arrays = {key: array.copy() for key, array in load(path.read_bytes()).items()}
+    change(arrays)
+    content = save(arrays)
+    path.write_bytes(content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def put(*path_and_value):
+    *path, last, value = path_and_value
+
+    def change(entry):
+        for key in path:
+            entry = entry[key]
+        entry[last] = value
+
+    return change
+
+
+def removed(*path):
+    def change(entry):
+        for key in path[:-1]:
+            entry = entry[key]
+        del entry[path[-1]]
+
+    return change
+
+
+KILL = next(iter(KEPT["suites"][NAME]["kills"]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("title", "Another"), f"suite {NAME}: the manifest says title 'Another', and '"),
+        (put("rules", []), f"suite {NAME}: the manifest says rules [], and ['"),
+        (put("normative", False), "the manifest says normative False, and True is right"),
+        (put("elements", 1), "the manifest says it has 1 elements, and it has 5,121"),
+        (
+            put("fields", -1, "meaning", "it is"),
+            f"suite {NAME}, field {FIELD}: the manifest says meaning 'it is', and '",
+        ),
+        (put("fields", -1, "rules", []), f"field {FIELD}: the manifest says rules [], and ['"),
+        (put("fields", 0, "views", ["packed"]), "field sum: the manifest says views ['packed']"),
+        (
+            lambda entry: entry["fields"].insert(0, entry["fields"].pop()),
+            "the manifest lists its fields in another order",
+        ),
+        (put("kills", KILL, "index", [3, 4]), f"says that {KILL} differs at [3, 4], and it does"),
+        (put("kills", KILL, "index", [1 << 40]), f"says that {KILL} differs at [1099511627776]"),
+        (put("kills", KILL, "field", "sum"), "case "),
+        (put("kills", "no_such", {"case": CASE, "field": FIELD, "index": [0]}), "is not known"),
+        (removed("kills", KILL), f"the manifest does not say where {KILL} differs"),
+        (removed("negative"), "the manifest lists other wrong results than this program has"),
+        (put("negative", "planted", 0, "what", "this"), "lists other wrong results than this"),
+        (put("negative", "planted", 0, "index", [0]), "is wrong otherwise than the manifest lists"),
+        (put("negative", "sha256", "0" * 64), ", and the manifest says 0000000"),
+    ],
+)
+def test_what_the_manifest_says(change, message):
+    """VEC-002: nothing in it is taken on trust."""
+    entry = entry_of()
+    assert found_in(kept_files(), entry) == []
+    change(entry)
+    (finding,) = found_in(kept_files(), entry)
+    assert message in finding
+    assert finding.startswith(f"suite {NAME}")
+
+
+def one_off(key, at):
+    def change(arrays):
+        arrays[key].reshape(-1)[at] ^= 1
+
+    return change
+
+
+def test_an_intermediate_result_that_the_engine_does_not_give(copied):
+    folder, entry = copied("mx_blocks"), entry_of("mx_blocks")
+    case = next(iter(entry["cases"]))
+    entry["sha256"] = rewritten(folder / "mx_blocks.safetensors", one_off(f"{case}/xs", 40))
+    (finding,) = found_in(folder, entry, "mx_blocks")
+    assert finding.startswith(f"suite mx_blocks, case {case}, field xs: 1 of 2,016 entries are not")
+    assert "those of the exact model, the first at [1, 8]: 0x" in finding
+
+
+def test_a_value_that_both_voices_give(copied):
+    folder, entry = copied(NAME), entry_of()
+    entry["sha256"] = rewritten(folder / f"{NAME}.safetensors", one_off(f"{CASE}/{FIELD}", 2))
+    exact, engine, negative = found_in(folder, entry)
+    place = f"suite {NAME}, case {CASE}, field {FIELD}: "
+    assert exact.startswith(f"{place}1 of 34 entries are not those of the exact model, the first")
+    assert engine.startswith(f"{place}1 of 34 entries are not those of the engine, the first at")
+    assert negative.startswith(f"{place}negative/{NAME}.safetensors is wrong otherwise")
+
+
+def test_inputs_that_this_program_does_not_make(copied):
+    """Where the results follow from them, nothing else could tell."""
+    folder, entry = copied("error_steps"), entry_of("error_steps")
+
+    def change(arrays):
+        for array in arrays.values():
+            array[:2] = array[1::-1]
+
+    for path in (f"{name}error_steps.safetensors" for name in ("", "negative/")):
+        digest = rewritten(folder / path, change)
+        (entry["negative"] if "/" in path else entry)["sha256"] = digest
+    assert "suite error_steps, case all, field y: the inputs are not those that this program" in (
+        " ".join(found_in(folder, entry, "error_steps"))
+    )
+
+
+def test_cases_and_fields_that_are_not_there(copied):
+    folder, entry = copied(NAME), entry_of()
+    path = folder / f"{NAME}.safetensors"
+    entry["sha256"] = rewritten(path, lambda arrays: arrays.pop(f"{CASE}/{FIELD}"))
+    assert f"suite {NAME}, case {CASE}, field {FIELD}: it is not there" in found_in(folder, entry)
+    gone = [key for key in load(path.read_bytes()) if key.startswith(f"{CASE}/")]
+    entry["sha256"] = rewritten(path, lambda arrays: [arrays.pop(key) for key in gone])
+    parameters = entry["cases"].pop(CASE)
+    entry["kills"] = {k: at for k, at in entry["kills"].items() if at["case"] != CASE}
+    assert f"suite {NAME}, case {CASE}: it is not there" in found_in(folder, entry)
+    shutil.copy(kept_files() / path.name, path)
+    more = {key.replace(CASE, "more"): a for key, a in load(path.read_bytes()).items()}
+    entry = entry_of()
+    entry["sha256"] = rewritten(path, lambda arrays: arrays.update(more))
+    entry["cases"]["more"] = parameters
+    assert f"suite {NAME}, case more: this program's suite does not have it" in (
+        found_in(folder, entry)
+    )
+
+
+def test_a_file_of_wrong_results_that_was_changed(copied):
+    folder = copied(NAME)
+    path = folder / "negative" / f"{NAME}.safetensors"
+    digest = rewritten(path, one_off(f"{CASE}/{FIELD}", 0))
+    first, second = found_in(folder, entry_of())
+    assert first.startswith(f"suite {NAME}: negative/{NAME}.safetensors has the SHA-256 {digest}")
+    assert second.startswith(f"suite {NAME}, case {CASE}, field {FIELD}: negative/")
+    path.write_bytes(b"no such thing")
+    assert "cannot be read (" in found_in(folder, entry_of())[0]
+    path.unlink()
+    (finding,) = found_in(folder, entry_of())
+    assert "cannot be read (No such file or directory)" in finding
+
+
+def test_a_folder(copied):
+    """Suites in processes; views, and files that nothing lists; and what people read."""
+    folder = copied(NAME, "error_steps")
+    done = []
+    found = check(folder, [], done.append)
+    assert found.verdict == "match"
+    assert sorted(done) == [suite.suite for suite in found.suites] == [NAME, "error_steps"]
+    shutil.copy(kept_files() / "scale_steps.safetensors", folder)
+    manifest = json.loads((folder / container.MANIFEST).read_text())
+    manifest["views"]["packed"] = "in some way"
+    (folder / container.MANIFEST).write_text(json.dumps(manifest))
+    found = check(folder, [])
+    assert found.verdict == "mismatch"
+    text = list(lines(found))
+    assert "the manifest says of the views packed what is not right" in text
+    assert "'scale_steps.safetensors' is there, and the manifest does not list it" in text
+    assert text[0] == (
+        f"{NAME}: match, 5,121 entries of 5 cases held to the exact model, "
+        "5,121 of them to the engine"
+    )
+    assert text[-1] == f"{folder}: mismatch (2 suites, 2 findings)"
+    assert check(folder, [NAME]).verdict == "match"
+
+
+def test_a_suite_of_another_name_is_held_to_what_the_manifest_says(copied):
+    folder, entry = copied(NAME), entry_of()
+    (folder / f"{NAME}.safetensors").rename(folder / "mine.safetensors")
+    del entry["negative"]
+    entry["title"] = "My own"
+    assert found_in(folder, entry, "mine") == []
+    entry["sha256"] = rewritten(folder / "mine.safetensors", one_off(f"{CASE}/{FIELD}", 2))
+    assert len(found_in(folder, entry, "mine")) == 2

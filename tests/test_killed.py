@@ -1,0 +1,177 @@
+"""Runs that are killed: no half file is ever seen under its name, and the next run finishes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mor_ref.golden import container, making
+from mor_ref.golden.files import remove_unfinished, write_whole
+from mor_ref.golden.make import make
+from mor_ref.golden.making import RECORD, held
+from mor_ref.golden.suite import Size
+
+SUITES = ("decisions", "error_steps")
+
+# At the n-th file that it opens for writing in the folder, it is killed after 40 bytes; or before
+# it gives the n-th file its name. The kernel does the first, so that it matters not how it writes.
+RUN = """
+import os, resource, signal, sys
+folder, event, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+own = os.getpid()
+
+def watch(name, given):
+    global left
+    if name not in ("open", "os.rename") or os.getpid() != own or folder not in str(given[0]):
+        return
+    if name == event and (name == "os.rename" or given[2] & (os.O_WRONLY | os.O_RDWR)):
+        left -= 1
+        if left == 0 and name == "open":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (40, resource.RLIM_INFINITY))
+        elif left == 0:
+            os.kill(own, signal.SIGKILL)
+
+from pathlib import Path
+from mor_ref.golden.make import make
+from mor_ref.golden.suite import Size
+sys.addaudithook(watch)
+make(sys.argv[4:], Path(folder), Size())
+"""
+
+
+def python(script, *arguments):
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+def seen_in(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+def hidden_in(folder):
+    return {path.name for path in folder.rglob(".*")}
+
+
+@pytest.fixture(scope="module")
+def right(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("right")
+    make(SUITES, folder, Size())
+    return seen_in(folder)
+
+
+# The record, a suite, its wrong results, the manifest; and the next suite.
+@pytest.mark.parametrize(
+    ("event", "number"),
+    [*(("open", number) for number in range(1, 6)), *(("os.rename", n) for n in range(1, 5))],
+)
+def test_a_run_that_is_killed_at_any_moment(tmp_path, right, event, number):
+    folder = tmp_path / "made"
+    killed = python(RUN, folder, event, number, *SUITES)
+    assert killed.returncode < 0, killed.stderr
+    seen = seen_in(folder)
+    listed = json.loads(seen.pop(container.MANIFEST, b'{"suites": {}}'))["suites"]
+    for name, content in seen.items():
+        assert content == right[name], name
+    assert {f"{name}.safetensors" for name in listed} <= set(seen)
+    if (event, number) != ("open", 1):
+        assert len(hidden_in(folder)) == 2, "it has nothing to take away"
+    again = python(RUN, folder, "", 0, *SUITES)
+    assert again.returncode == 0, again.stderr
+    assert seen_in(folder) == right
+    assert hidden_in(folder) == {RECORD}
+
+
+def test_only_what_was_left_by_a_killed_run_is_taken_away(tmp_path):
+    folder, outside = tmp_path / "made", tmp_path / "outside"
+    outside.mkdir()
+    mine = (".a.safetensors.mine", ".a.safetensors.12345678", ".a.12345678.unfinished", "a")
+    left = ".a.safetensors.abcdefgh.unfinished"
+    for name in (*mine, left):
+        write_whole(folder / name, b"")
+    (outside / left).write_bytes(b"")
+    (folder / left.replace("abc", "xyz")).symlink_to(outside / left)
+    (folder / left.replace("abc", "uvw")).mkdir()
+    (folder / "negative").symlink_to(outside)
+    for pattern in ("*.safetensors", "negative/*.safetensors"):
+        remove_unfinished(folder, pattern)
+    assert not (folder / left).exists()
+    assert len(list(folder.iterdir())) == len(mine) + 3
+    assert (outside / left).exists()
+
+
+def test_what_another_program_made_is_not_taken_for_done(tmp_path, monkeypatch):
+    make(["decisions"], tmp_path, Size())
+    monkeypatch.setattr(making, "_this_program", lambda: b"another\n")
+    for suites in (["decisions"], ["error_steps"]):
+        with pytest.raises(container.GoldenError, match="another version of this program has made"):
+            make(suites, tmp_path, Size())
+    monkeypatch.undo()
+    make(["decisions"], tmp_path, Size())
+    (tmp_path / RECORD).unlink()
+    with pytest.raises(container.GoldenError, match="take them away, or give another folder"):
+        make(["decisions"], tmp_path, Size())
+
+
+def test_another_line_is_another_program(tmp_path, monkeypatch):
+    """Even in a file that is new, or has another name."""
+    (tmp_path / "mor_ref" / "golden").mkdir(parents=True)
+    monkeypatch.setattr(making, "__file__", str(tmp_path / "mor_ref" / "golden" / "making.py"))
+    found = set()
+    for name, text in (("a", "x = 1"), ("a", "x = 2"), ("b", "x = 2"), ("exact/c", "")):
+        path = tmp_path / "mor_ref" / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        found.add(making._this_program())
+    assert len(found) == 4
+
+
+def test_two_runs_in_a_folder(tmp_path):
+    script = """
+import sys
+from pathlib import Path
+from mor_ref.golden.making import held
+with held(Path(sys.argv[1]), ()):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(
+            container.GoldenError, match="is being filled by another run of mor-ref"
+        ):
+            make(["decisions"], tmp_path, Size())
+        other.stdin.close()
+    with held(tmp_path, ()):
+        pass
+
+
+def test_a_record_that_is_a_link_is_not_followed(tmp_path):
+    folder, outside = tmp_path / "made", tmp_path / "outside"
+    folder.mkdir()
+    outside.write_text("mine")
+    (folder / RECORD).symlink_to(outside)
+    with pytest.raises(OSError, match="symbolic"):
+        make(["decisions"], folder, Size())
+    assert outside.read_text() == "mine"
+
+
+def test_processes_end_with_the_one_that_started_them():
+    """They hold the standard output: its end is waited for."""
+    script = """
+import os, signal
+from mor_ref.golden.processes import processes
+pool = processes()
+assert pool.submit(os.getpid).result() != os.getpid()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == -9, done.stderr
