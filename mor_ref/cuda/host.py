@@ -78,7 +78,7 @@ def _compiled(path: Path, flags: tuple[str, ...]) -> bytes:
             "-o",
             str(out),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise HostError(f"{' '.join(compiler())} cannot compile {path.name}: {done.stderr}")
         return out.read_bytes()

@@ -78,3 +78,9 @@ def run_team(
 def no_errors(device: Device, shape: tuple[int, ...]) -> Sums:
     """Sums that nothing was added to yet."""
     return Sums(*(device.full(shape, np.uint64, 0) for _ in range(3)))
+
+
+def addresses(device: Device, sums: Sums) -> rows.Row:
+    """The sums of units as a structure."""
+    places = {name: device.address(array) for name, array in sums._asdict().items()}
+    return rows.row(rows.ERROR_SUMS, **places)

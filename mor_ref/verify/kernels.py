@@ -13,7 +13,7 @@ from mor_ref.cuda import mx as on_mx
 from mor_ref.cuda import nvfp4 as on_nvfp4
 from mor_ref.cuda.conversions import RandomBits
 from mor_ref.cuda.launching import Bits, Device, Sums
-from mor_ref.golden.suite import Arrays, Parameters
+from mor_ref.golden.suite import Arrays, Parameters, as_cut
 from mor_ref.partition import Partition, partition
 from mor_ref.recipes import as_policy
 
@@ -79,9 +79,8 @@ def error_term(device: Device, _: Parameters, arrays: Arrays) -> Found:
 
 
 def _partition(parameters: Parameters, arrays: Arrays) -> Partition:
-    cuts = [c if isinstance(c, str) else tuple(c) for c in (
-        parameters["block"], parameters.get("group", "tensor"))]  # fmt: skip
-    return partition(arrays["x"].shape, *cuts)
+    block, group = (as_cut(c) for c in (parameters["block"], parameters.get("group", "tensor")))
+    return partition(arrays["x"].shape, block, group)
 
 
 def _sums(error: Sums, prefix: str = "") -> Found:
