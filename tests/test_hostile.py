@@ -221,7 +221,7 @@ CHANGES = [
     ),
     (suite("negative", "planted", 0, "wrong", -1), "negative.planted[0].wrong is -1"),
     (tensor("source", ANY), "cases.te.1x16 has no parameter source"),
-    (tensor("source", "f64"), "has another parameter source than f32 or bf16"),
+    (tensor("source", "f64"), "has another parameter source than f32 or f16 or bf16"),
     (tensor("profile", None), "has another parameter profile than te"),
     (tensor("tile", 16), "has another parameter tile than a list of two sides"),
     (tensor("tile", [True, 16]), "has another parameter tile than a list of two sides"),

@@ -25,6 +25,7 @@ def _policy_cases(size: Size) -> Iterator[Case]:
     for tensor in (_beyond_bf16(size), _beyond_scales(size)):
         for policy in POLICIES:
             yield _mixed(tensor, policy, (8, 16), "gam")
+    yield _mixed(_beyond_bf16(size), "two_way", "row", "e8m0")
     for tensor in (*boundaries(size), _tie_of_a_tile()):
         yield _mixed(tensor, "nvfp4", (8, 16), "gam")
 

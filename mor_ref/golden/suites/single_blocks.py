@@ -71,8 +71,12 @@ def _nvfp4_cases(size: Size) -> Iterator[Case]:
     groups, blocks = _pairs_of_amaxes(count)
     x = _filled(formats["e2m1"], blocks, TILE, size, 130)
     usual = bell(count * TILE, size.seed, 131).reshape(-1, TILE)
-    x = np.concatenate([x, usual])
-    largest = np.concatenate([groups, np.full(count, 0x40400000 + 0x1234, np.uint32)])
+    # 1.5 times the scale of this one rounds to 480, above the largest.
+    high = np.minimum(bell(TILE, size.seed, 172) & np.uint32(0x7FFFFFFF), np.uint32(0x3F000000))
+    high[3] = 0x3F333333
+    x = np.concatenate([x, usual, [high]])
+    largest = np.append(groups, np.full(count + 1, 0x40400000 + 0x1234, np.uint32))
+    largest[-1] = 0x3F800000
     is_nan = ((x & 0x7FFFFFFF) > 0x7F800000).any(axis=1)
     is_infinite = ((x & 0x7FFFFFFF) == 0x7F800000).any(axis=1)
     amax = np.where(is_infinite, np.uint32(0x7F800000), largest)
