@@ -77,8 +77,12 @@ class Gpu:
         return self._cupy.full(shape, value, dtype)
 
     def upload(self, array: np.ndarray[Any, Any]) -> Any:
-        """A small array of the host's."""
+        """An array of the host's, on the GPU."""
         return self._cupy.asarray(array)
+
+    def download(self, array: Any) -> np.ndarray[Any, Any]:
+        """An array of the GPU's, on the host."""
+        return np.asarray(self._cupy.asnumpy(array))
 
     def address(self, array: Any) -> int:
         """Where an array lies."""

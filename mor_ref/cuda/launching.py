@@ -27,7 +27,10 @@ class Device(Protocol):
         """An array of one value."""
 
     def upload(self, array: np.ndarray) -> Array:
-        """A small array of the host's."""
+        """An array of the host's, on the device."""
+
+    def download(self, array: Array) -> np.ndarray:
+        """An array of the device's, on the host."""
 
     def address(self, array: Array) -> int:
         """Where an array lies."""
