@@ -20,7 +20,7 @@ from mor_ref.cuda import source
 from mor_ref.cuda.cache import cached_file
 
 _FLAGS = (
-    "-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fPIC", "-shared",
+    "-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing", "-fPIC", "-shared",
     "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Werror",
 )  # fmt: skip
 _MOST_ERROR = 200  # characters, as host/launch.h has it
