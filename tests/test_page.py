@@ -184,9 +184,9 @@ def test_what_cannot_be_compared():
 
 def test_explanations_that_are_not_the_whole():
     def whole(*names):
-        return Explanation(names, ("ENC-003", "QNT-001"), 60, 60)
+        return Explanation(names, ("ENC-003", "QNT-001"), 60, 60, is_whole=True)
 
-    part = Explanation(("truncation",), ("ENC-003",), 9, 20)
+    part = Explanation(("truncation",), ("ENC-003",), 9, 20, is_whole=False, is_of_sample=True)
     diagnoses = [
         SuiteDiagnosis("a", 60, (whole("ties_away", "no_saturation"), whole("truncation"))),
         SuiteDiagnosis("b", 30, (part,)),
@@ -198,8 +198,8 @@ def test_explanations_that_are_not_the_whole():
     causes = page.texts("ul", "causes")[0]
     assert "a: all 60 mismatches by ties_away and no_saturation (rules ENC-003, QNT-001)" in causes
     assert "b: No deviation explains all 30 mismatches; truncation (rule ENC-003) expl" in causes
-    assert " 45.0 % of 20 looked at" in causes
-    assert "c: No deviation that is known explains any of 10 mismatches" in causes
+    assert " 45.0 % of a sample of 20" in causes
+    assert "c: No deviation that is known explains any of the 10 mismatches" in causes
     assert "This suite cannot tell it from these:or by truncation" in page.texts("details")[0]
 
 

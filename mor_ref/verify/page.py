@@ -3,9 +3,10 @@
 from importlib.resources import files
 
 from mor_ref import __version__
-from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosis import SuiteDiagnosis
 from mor_ref.verify.markup import DASH, Html, code, element, items, joined
 from mor_ref.verify.page_suite import (
+    best_of,
     by,
     compared,
     counts,
@@ -13,11 +14,10 @@ from mor_ref.verify.page_suite import (
     others,
     problems,
     section,
-    sentence,
     share,
     wrong,
 )
-from mor_ref.verify.report import all_that_explain_all
+from mor_ref.verify.report import all_explained, all_that_explain_all
 from mor_ref.verify.run import SuiteResult, Verification
 
 _OPEN = 3  # sections that are open where there are no more
@@ -96,14 +96,11 @@ def _explained(verification: Verification) -> Html:
     pieces = [element("h2", "What explains the mismatches")]
     if common:
         total = sum(suite.mismatches for suite in suites)
-        pieces.append(
-            element(
-                "p", f"All {total:,} mismatches are explained by ", by(common[0]), class_="lead"
-            )
-        )
+        lead = all_explained(total, comparable=not unlike).capitalize()
+        pieces.append(element("p", f"{lead} ", by(common[0]), class_="lead"))
         pieces += [meanings(common[0]), others(common[1:], "No suite can tell it from these:")]
     elif suites:
-        pieces.append(_in_part(suites))
+        pieces.append(_in_part(verification))
     if unlike:
         pieces.append(
             element(
@@ -115,28 +112,34 @@ def _explained(verification: Verification) -> Html:
     return element("section", *pieces)
 
 
-def _in_part(suites: tuple[SuiteDiagnosis, ...]) -> Html:
+def _in_part(verification: Verification) -> Html:
     """How much is explained in full, by what, and what is left."""
-    found: dict[tuple[str, ...], list[tuple[SuiteDiagnosis, Explanation]]] = {}
-    for suite in suites:
-        if suite.explanations and suite.explanations[0].is_whole:
-            best = suite.explanations[0]
-            found.setdefault(best.deviations, []).append((suite, best))
+    suites = verification.diagnosis.suites
+    comparable = {result.suite: result.is_comparable for result in verification.results}
     total = sum(suite.mismatches for suite in suites)
-    full = sum(suite.mismatches for pairs in found.values() for suite, _ in pairs)
-    lead = [f"{full:,} of {total:,} mismatches are explained in full ", share(full, total)]
+    full = sum(suite.mismatches for suite in suites if suite.is_explained)
+    some = "" if all(comparable.values()) else " that can be compared"
+    lead = [f"{full:,} of {total:,} mismatches{some} are explained in full ", share(full, total)]
     pieces = []
-    for pairs in found.values():
-        count = sum(suite.mismatches for suite, _ in pairs)
-        names = joined(*(code(suite.suite) for suite, _ in pairs), between=", ")
-        best = pairs[0][1]
+    for alike in _with_one_cause(suites):
+        best = alike[0].explanations[0]
+        names = joined(*(code(suite.suite) for suite in alike), between=", ")
+        count = sum(suite.mismatches for suite in alike)
         pieces.append(joined(names, f": all {count:,} mismatches by ", by(best), meanings(best)))
     for suite in suites:
-        if not (suite.explanations and suite.explanations[0].is_whole):
-            pieces.append(joined(code(suite.suite), ": ", sentence(suite)))
-            if suite.explanations:
-                pieces[-1] = joined(pieces[-1], meanings(suite.explanations[0]))
+        if not suite.is_explained:
+            found = best_of(suite, comparable=comparable[suite.suite])
+            pieces.append(joined(code(suite.suite), ": ", found))
     return joined(element("p", *lead, class_="lead"), items(pieces, _SUITES, class_="causes"))
+
+
+def _with_one_cause(suites: tuple[SuiteDiagnosis, ...]) -> list[list[SuiteDiagnosis]]:
+    """The suites that are explained in full, those by the same deviations together."""
+    found: dict[tuple[str, ...], list[SuiteDiagnosis]] = {}
+    for suite in suites:
+        if suite.is_explained:
+            found.setdefault(suite.explanations[0].deviations, []).append(suite)
+    return list(found.values())
 
 
 def _table(verification: Verification, sections: int) -> Html:

@@ -6,8 +6,9 @@ from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.compare import Difference, Entry
 from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
 from mor_ref.verify.distance import distance, shown
-from mor_ref.verify.markup import DASH, Html, code, element, items, joined, rule_list
+from mor_ref.verify.markup import DASH, Html, code, element, items, joined, markup, rule_list
 from mor_ref.verify.picture import figure
+from mor_ref.verify.report import explaining, percent, untried
 from mor_ref.verify.run import SuiteResult
 
 _ROWS = 16  # of the table of mismatches
@@ -63,7 +64,7 @@ def section(
         element("p", *_about(result), class_="muted"),
         _flow(result),
         _unknown(result),
-        explained(diagnosis) if diagnosis else "",
+        explained(diagnosis, comparable=result.is_comparable) if diagnosis else "",
         _problems(result),
         _mismatches(result),
         _pictures(result, pictures),
@@ -149,36 +150,28 @@ def others(explanations: list[Explanation], cannot: str) -> Html:
 
 def share(explained_: int, of: int) -> Html:
     """A bar, and the share in numbers."""
-    percent = 100 * explained_ / of
     bar = element("progress", max=of, value=explained_, aria_label="share explained")
-    return joined(bar, f" {percent:.1f} %")
+    return joined(bar, f" {percent(explained_, of)}")
 
 
-def sentence(diagnosis: SuiteDiagnosis) -> Html:
-    """What explains the mismatches of a suite best."""
+def best_of(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
+    """What explains the mismatches of a suite best, and what it does."""
+    sentence = markup(explaining(diagnosis, comparable=comparable).capitalize())
     if not diagnosis.explanations:
-        count = f"{diagnosis.mismatches:,} mismatch{'es' * (diagnosis.mismatches > 1)}"
-        return joined(f"No deviation that is known explains any of {count}")
+        return sentence
     best = diagnosis.explanations[0]
-    if best.is_whole:
-        return joined(f"All {diagnosis.mismatches:,} mismatches are explained by ", by(best))
-    return joined(
-        f"No deviation explains all {diagnosis.mismatches:,} mismatches; ",
-        by(best),
-        " explains ",
-        share(best.explained, best.of),
-        f" of {best.of:,} looked at",
-    )
+    filled = sentence.format(by=by(best), share=share(best.explained, best.of))
+    return joined(Html(filled), meanings(best))
 
 
-def explained(diagnosis: SuiteDiagnosis) -> Html:
+def explained(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
     """What explains the mismatches of a suite, and what it cannot tell from that."""
     whole = [e for e in diagnosis.explanations if e.is_whole]
     return joined(
         element("h4", "What explains them"),
-        element("p", sentence(diagnosis)),
-        meanings(diagnosis.explanations[0]) if diagnosis.explanations else "",
+        element("div", best_of(diagnosis, comparable=comparable)),
         others(whole[1:], "This suite cannot tell it from these:"),
+        element("p", untried(diagnosis).capitalize()) if diagnosis.untried else "",
     )
 
 

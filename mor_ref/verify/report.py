@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mor_ref.deviations import DEVIATIONS
-from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosis import PAIRS_END, Explanation, SuiteDiagnosis
 from mor_ref.verify.run import SuiteResult, Verification
 
 _SHOWN = 5  # differences of a suite
@@ -22,8 +22,8 @@ def summary(verification: Verification) -> Iterator[str]:
     common = explains_all(verification)
     if common:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
-        is_whole = not any(d.problem for r in verification.results for d in r.differences)
-        yield f"all {count:,} mismatches{_comparable(is_whole)} are explained by {_by(common)}"
+        comparable = all(result.is_comparable for result in verification.results)
+        yield f"{all_explained(count, comparable=comparable)} {_by(common)}"
     counts = [
         f"{sum(result.verdict == verdict for result in verification.results)} {verdict}"
         for verdict in ("match", "mismatch", "not run")
@@ -63,8 +63,8 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     if result.verdict == "mismatch":
         yield from _mismatch_lines(result)
     if diagnosis is not None:
-        is_whole = not any(difference.problem for difference in result.differences)
-        yield from (f"  {line}" for line in diagnosis_lines(diagnosis, is_whole=is_whole))
+        of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
+        yield from (f"  {line}" for line in of_it)
 
 
 def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
@@ -82,29 +82,63 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         yield f"  the two part at {stage.name} (rules {', '.join(stage.rules or result.rules)})"
 
 
-def _comparable(is_whole: bool) -> str:
-    """A reservation where some answers had no bits that could be compared."""
-    return "" if is_whole else " that can be compared"
-
-
-def diagnosis_lines(diagnosis: SuiteDiagnosis, *, is_whole: bool) -> Iterator[str]:
+def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[str]:
     """What explains the mismatches of a suite, of which all or some could be compared."""
-    of = f"{diagnosis.mismatches:,} mismatches{_comparable(is_whole)}"
-    whole = [e for e in diagnosis.explanations if e.is_whole]
-    if whole:
-        yield f"all {of} are explained by {_by(whole[0])}"
-        yield from (f"  {line}" for line in _meanings(whole[0]))
-        for other in whole[1:]:
-            yield f"  or by {_by(other)}, which this suite cannot tell from it"
-    elif diagnosis.explanations:
-        best = diagnosis.explanations[0]
-        share = 100 * best.explained / best.of
-        yield (
-            f"no deviation explains all {of}; {_by(best)} explains "
-            f"{share:.1f} % of {best.of:,} looked at"
+    explanations = diagnosis.explanations
+    sentence = explaining(diagnosis, comparable=comparable)
+    for best in explanations[:1]:
+        sentence = sentence.format(by=_by(best), share=percent(best.explained, best.of))
+    yield sentence
+    for best in explanations[:1]:
+        yield from (f"  {line}" for line in _meanings(best))
+    whole = [e for e in explanations if e.is_whole]
+    yield from (f"  or by {_by(e)}, which this suite cannot tell from it" for e in whole[1:])
+    if diagnosis.untried:
+        yield untried(diagnosis)
+
+
+def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
+    """A sentence on what explains mismatches, with {by} and {share} where these are to be put."""
+    of = _mismatches(diagnosis.mismatches, comparable=comparable)
+    if diagnosis.is_large and not diagnosis.explanations:
+        return (
+            f"nothing that explains other suites explains the {of}, and nothing else is tried on "
+            "tensors as large as these"
         )
-    else:
-        yield f"no deviation that is known explains any of {of}"
+    if not diagnosis.explanations:
+        return f"no deviation that is known explains any of the {of}"
+    best = diagnosis.explanations[0]
+    if best.is_whole:
+        return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
+    if best.is_of_sample or best.explained < best.of:
+        what = f"a sample of {best.of:,}" if best.is_of_sample else "them"
+        return f"no deviation explains all {of}; {{by}} explains {{share}} of {what}"
+    return f"{{by}} explains the {of}, but would make others as well"
+
+
+def all_explained(count: int, *, comparable: bool) -> str:
+    """That there is an explanation of so many mismatches."""
+    of = _mismatches(count, comparable=comparable)
+    return f"the {of} is explained by" if count == 1 else f"all {of} are explained by"
+
+
+def _mismatches(count: int, *, comparable: bool) -> str:
+    """So many; with a reservation where some answers had no bits that could be compared."""
+    noun = "mismatch" if count == 1 else "mismatches"
+    return f"{count:,} {noun}{'' if comparable else ' that can be compared'}"
+
+
+def percent(explained: int, of: int) -> str:
+    """A share; 100.0 % only if it is all."""
+    return f"{1000 * explained // of / 10:.1f} %"
+
+
+def untried(diagnosis: SuiteDiagnosis) -> str:
+    """That the search was not completed."""
+    return (
+        f"the search for two deviations together ended after {PAIRS_END:,} elements: "
+        f"{diagnosis.untried:,} pairs were not tried"
+    )
 
 
 def _by(explanation: Explanation) -> str:

@@ -65,6 +65,11 @@ class SuiteResult:
         return sum(difference.count for difference in self.differences)
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether all that was given has bits that could be compared."""
+        return not any(difference.problem for difference in self.differences)
+
+    @property
     def stage(self) -> FieldResult | None:
         """The first field at which the candidate and the reference part."""
         return next((field for field in self.fields if field.differing), None)
