@@ -15,16 +15,18 @@ from mor_ref.verify.page_suite import (
     problems,
     section,
     share,
+    unknown_list,
+    unknown_names,
     wrong,
 )
-from mor_ref.verify.report import all_explained, all_that_explain_all
+from mor_ref.verify.report import all_explained, all_that_explain_all, verdicts
 from mor_ref.verify.run import SuiteResult, Verification
 
 _OPEN = 3  # sections that are open where there are no more
 _PICTURES, _OF_SUITE = 20, 3
 _ROOM = 800_000  # characters of sections
 _SUITES = 200  # rows of a table, and items of a list
-_MARKS = {"match": "✓", "mismatch": "✗", "not run": "○"}
+_MARKS = {"match": "✓", "mismatch": "✗", "not run": "○", "failed": "✗"}
 # The page may load nothing, whatever it says.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -45,8 +47,10 @@ def as_html(verification: Verification) -> str:
     main = element(
         "main",
         _headline(verification),
+        _failure(verification),
         _explained(verification),
         _table(verification, len(sections)),
+        unknown_list("Given, but not suites: ", verification.unknown),
         _not_run(verification),
         _mismatches(verification, sections),
     )
@@ -69,8 +73,10 @@ def _headline(verification: Verification) -> Html:
     }
     if unlike:
         facts["not comparable"] = f"{unlike:,} field{'s' * (unlike > 1)} of cases"
-    for kind in _MARKS:
-        facts[f"suites: {kind}"] = f"{sum(result.verdict == kind for result in results):,}"
+    reached = verification.conformance
+    facts["cases answered"] = f"{reached.answered:,} of {reached.cases:,}"
+    for kind, count in verdicts(verification).items():
+        facts[f"suites: {kind}"] = f"{count:,}"
     pairs = [
         element("div", element("dt", name), element("dd", value)) for name, value in facts.items()
     ]
@@ -84,6 +90,20 @@ def _headline(verification: Verification) -> Html:
 
 def _kind(verdict: str) -> str:
     return verdict.replace(" ", "-")
+
+
+def _failure(verification: Verification) -> Html:
+    """Why the candidate was not run to the end, and what was left."""
+    if not verification.failure:
+        return Html("")
+    names = map(code, verification.not_asked)
+    left = [element("p", "Not asked after that: ", joined(*names, between=", "))]
+    return element(
+        "section",
+        element("h2", "Where it failed"),
+        element("p", verification.failure.message, class_="lead"),
+        *(left if verification.not_asked else ()),
+    )
 
 
 def _explained(verification: Verification) -> Html:
@@ -147,7 +167,7 @@ def _table(verification: Verification, sections: int) -> Html:
     names = ("suite", "verdict", "compared", "differ", "the two part at", "not given", "normative")
     ran = [
         result
-        for verdict in ("mismatch", "match")
+        for verdict in ("mismatch", "failed", "match")
         for result in verification.results
         if result.verdict == verdict
     ]
@@ -184,6 +204,7 @@ def _row(k: int, result: SuiteResult, has_section: bool) -> list[Html]:
         joined(
             element("a", name, href=f"#suite-{k}") if has_section else name,
             element("div", result.title, class_="muted"),
+            *unknown_names(result),
         ),
         badge,
         joined(
@@ -202,7 +223,9 @@ def _not_run(verification: Verification) -> Html:
     left = [result for result in verification.results if result.verdict == "not run"]
     if not left:
         return Html("")
-    names = [joined(code(result.suite), f": {result.title}") for result in left]
+    names = [
+        joined(code(result.suite), f": {result.title}", *unknown_names(result)) for result in left
+    ]
     some = f"{len(left):,} suite{'s' * (len(left) > 1)} not run"
     return element(
         "details",

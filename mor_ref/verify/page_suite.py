@@ -9,7 +9,7 @@ from mor_ref.verify.distance import distance, shown
 from mor_ref.verify.markup import DASH, Html, code, element, items, joined, markup, rule_list
 from mor_ref.verify.picture import figure
 from mor_ref.verify.report import explaining, percent, untried
-from mor_ref.verify.run import SuiteResult
+from mor_ref.verify.run import SuiteResult, Unknown
 
 _ROWS = 16  # of the table of mismatches
 _OF_ONE = 4  # rows for a field of a case
@@ -63,7 +63,7 @@ def section(
         element("p", result.title, class_="title"),
         element("p", *_about(result), class_="muted"),
         _flow(result),
-        _unknown(result),
+        *unknown_names(result),
         explained(diagnosis, comparable=result.is_comparable) if diagnosis else "",
         _problems(result),
         _mismatches(result),
@@ -116,13 +116,23 @@ def _differing(result: SuiteResult, name: str, compared: int) -> str:
     return "; ".join(parts)
 
 
-def _unknown(result: SuiteResult) -> Html:
-    if not result.unknown:
+def unknown_names(result: SuiteResult) -> list[Html]:
+    """What was given, and the suite does not have."""
+    return [
+        unknown_list("Given, but not fields of this suite: ", result.unknown),
+        unknown_list("Given, but not cases of this suite: ", result.unknown_cases),
+    ]
+
+
+def unknown_list(what: str, unknown: Unknown) -> Html:
+    """Names that nobody knows, and what may have been meant by the first."""
+    if not unknown.names:
         return Html("")
-    names = joined(*(code(name) for name in result.unknown[:_NAMES]), between=", ")
-    left = len(result.unknown) - _NAMES
+    names = joined(*(code(name) for name in unknown.names[:_NAMES]), between=", ")
+    left = len(unknown.names) - _NAMES
     rest = f" and {left:,} more" if left > 0 else ""
-    return element("p", "Given, but not fields of this suite: ", names, rest)
+    nearest = [code(unknown.names[0]), " is ", code(unknown.nearest)]
+    return element("p", what, names, f"{rest}; the nearest to ", *nearest)
 
 
 def by(explanation: Explanation) -> Html:

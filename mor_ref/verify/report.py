@@ -1,12 +1,13 @@
 """What people read of a verification: lines of text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.diagnosis import PAIRS_END, Explanation, SuiteDiagnosis
-from mor_ref.verify.run import SuiteResult, Verification
+from mor_ref.verify.run import SuiteResult, Unknown, Verdict, Verification
 
 _SHOWN = 5  # differences of a suite
+_NAMES = 10
 
 
 def lines(verification: Verification) -> Iterator[str]:
@@ -14,6 +15,10 @@ def lines(verification: Verification) -> Iterator[str]:
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     for result in verification.results:
         yield from suite_lines(result, diagnoses.get(result.suite))
+    if verification.not_asked:
+        yield f"not asked after that: {listed(verification.not_asked)}"
+    if verification.unknown.names:
+        yield f"not suites: {_unknown(verification.unknown)}"
     yield from summary(verification)
 
 
@@ -24,12 +29,18 @@ def summary(verification: Verification) -> Iterator[str]:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
         comparable = all(result.is_comparable for result in verification.results)
         yield f"{all_explained(count, comparable=comparable)} {_by(common)}"
-    counts = [
-        f"{sum(result.verdict == verdict for result in verification.results)} {verdict}"
-        for verdict in ("match", "mismatch", "not run")
-    ]
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(verification).items())
     yield f"conformance: {verification.conformance}"
-    yield f"{verification.candidate}: {verification.verdict} ({', '.join(counts)})"
+    yield f"{verification.candidate}: {verification.verdict} ({counts})"
+
+
+def verdicts(verification: Verification) -> dict[Verdict, int]:
+    """How many suites have each verdict; those that it failed in, if it did."""
+    found = [result.verdict for result in verification.results]
+    kinds: tuple[Verdict, ...] = ("match", "mismatch", "not run")
+    counts = {kind: found.count(kind) for kind in kinds}
+    counts["not run"] += len(verification.not_asked)
+    return counts | ({"failed": found.count("failed")} if "failed" in found else {})
 
 
 def explains_all(verification: Verification) -> Explanation | None:
@@ -49,22 +60,37 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     """A suite: the verdict, the fields, the first mismatches, the stage, and what explains them."""
     if result.verdict == "not run":
         yield f"{result.suite}: not run, the candidate has no answer"
-        return
-    foreign = "" if result.normative else ", not normative"
-    some = "" if result.answered == result.cases else f" of {result.cases}"
-    yield (
-        f"{result.suite}: {result.verdict}, {result.compared:,} entries of {result.answered}{some} "
-        f"cases{foreign}"
-    )
-    if result.not_given:
+    else:
+        foreign = "" if result.normative else ", not normative"
+        some = "" if result.answered == result.cases else f" of {result.cases}"
+        yield (
+            f"{result.suite}: {result.verdict}, {result.compared:,} entries of "
+            f"{result.answered}{some} cases{foreign}"
+        )
+    if result.failure:
+        yield f"  it failed: {result.failure.message}"
+    if result.compared and result.not_given:
         yield f"  not given: {', '.join(result.not_given)}"
-    if result.unknown:
-        yield f"  not fields of this suite: {', '.join(result.unknown)}"
+    if result.unknown.names:
+        yield f"  not fields of this suite: {_unknown(result.unknown)}"
+    if result.unknown_cases.names:
+        yield f"  not cases of this suite: {_unknown(result.unknown_cases)}"
     if result.verdict == "mismatch":
         yield from _mismatch_lines(result)
     if diagnosis is not None:
         of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
         yield from (f"  {line}" for line in of_it)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    left = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def _unknown(unknown: Unknown) -> str:
+    """What was given, and what may have been meant."""
+    return f"{listed(unknown.names)}; the nearest to {unknown.names[0]} is {unknown.nearest}"
 
 
 def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
