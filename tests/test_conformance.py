@@ -26,12 +26,34 @@ def conformance(change, *suites):
         }
         answers = {case: answer for case, answer in answers.items() if answer is not None}
         found.append(Evidence(name, MANIFEST[name]["operation"], fields, cases, answers))
-    return conformance_of(found)
+    return conformance_of(found, sum(len(evidence.cases) for evidence in found))
 
 
 def test_bit_exact():
     found = conformance(lambda found, *_: found, "decisions", "error_steps")
-    assert (found.level, str(found)) == ("bit-exact", "bit-exact in everything that was given")
+    assert found.level == "bit-exact"
+    assert str(found) == "bit-exact in everything that was given, in all 6 cases"
+
+
+def test_it_says_how_many_cases_were_answered():
+    def first(found, case):
+        return found if case.name == "mean_relative_error" else None
+
+    def close_first(found, case):
+        return first(found, case) and close("mean_relative_error", 1e-5)(found, case)
+
+    found = conformance(first, "decisions", "error_steps")
+    assert str(found) == "bit-exact in everything that was given, in 1 of 6 cases"
+    found = conformance(close_first, "decisions")
+    assert str(found).startswith("not bit-exact in everything that was given, in 1 of 5 cases, but")
+
+
+def test_an_answer_of_unknown_fields_answers_nothing():
+    def strange(found, _):
+        return found if "u" in found else {"what": found["accepted"]}
+
+    found = conformance(strange, "decisions", "error_steps")
+    assert str(found) == "bit-exact in everything that was given, in 1 of 6 cases"
 
 
 def test_nothing_compared():

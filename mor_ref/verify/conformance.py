@@ -23,21 +23,26 @@ class Conformance:
     """bit-exact; or equal in decisions whose sum is further than `margin` from the threshold.
 
     The margin is the largest relative distance from the threshold at which a decision differs: for
-    kernels that sum in floating point. It is 0 if only sums differ, and no decision.
+    kernels that sum in floating point. It is 0 if only sums differ, and no decision. All that is
+    of the cases that were answered, and `cases` is how many there are.
     """
 
     level: Level
+    answered: int
+    cases: int
     margin: float = 0.0
 
     def __str__(self) -> str:
+        some = "all" if self.answered == self.cases else f"{self.answered:,} of"
+        given = f"everything that was given, in {some} {self.cases:,} cases"
         match self.level:
             case "bit-exact":
-                return "bit-exact in everything that was given"
+                return f"bit-exact in {given}"
             case "decisions":
                 return (
-                    "not bit-exact, but every decision is equal whose sum is further than "
-                    f"{self.margin:.2g} of the threshold from it; only sums, and what follows from "
-                    "decisions, differ"
+                    f"not bit-exact in {given}, but every decision is equal whose sum is further "
+                    f"than {self.margin:.2g} of the threshold from it; only sums, and what follows "
+                    "from decisions, differ"
                 )
             case "not":
                 return "not conformant"
@@ -45,10 +50,14 @@ class Conformance:
                 return "nothing was compared"
 
 
-def conformance(found: list[Evidence]) -> Conformance:
-    """How far the answers conform."""
-    if not any(evidence.given for evidence in found):
-        return Conformance("not run")
+def conformance(found: list[Evidence], cases: int) -> Conformance:
+    """How far the answers conform, of so many cases that there are."""
+    answered = sum(evidence.answered for evidence in found)
+    level, margin = _level(found) if answered else ("not run", Fraction(0))
+    return Conformance(level, answered, cases, float(margin))
+
+
+def _level(found: list[Evidence]) -> tuple[Level, Fraction]:
     margin, is_exact = Fraction(0), True
     for evidence in found:
         for case in evidence.cases:
@@ -57,9 +66,9 @@ def conformance(found: list[Evidence]) -> Conformance:
                 is_exact = False
                 own = _margin(evidence, case, differing)
                 if own is None or own > WIDEST_MARGIN:
-                    return Conformance("not")
+                    return "not", Fraction(0)
                 margin = max(margin, own)
-    return Conformance("bit-exact") if is_exact else Conformance("decisions", float(margin))
+    return "bit-exact" if is_exact else "decisions", margin
 
 
 def _differing(evidence: Evidence, case: Case) -> set[str]:
