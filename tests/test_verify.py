@@ -185,7 +185,11 @@ def test_a_folder_of_results(tmp_path):
         ("candidate:nothing", 3, "candidate:nothing cannot be imported: module 'candidate' has no"),
         ("nowhere:nothing", 3, "nowhere:nothing cannot be imported: No module named 'nowhere'"),
         ("dir:nowhere", 3, "nowhere is no folder; give one with SUITE.safetensors files"),
-        ("gpu", 2, "candidate is 'gpu', which is not known; give numba, module:function, dir:"),
+        (
+            "gpu",
+            2,
+            "candidate is 'gpu', which is not known; give numba, cuda, cuda-host, module:fu",
+        ),
     ],
 )
 def test_exit_status(module, candidate, status, message):

@@ -8,9 +8,10 @@ import numpy as np
 
 from mor_ref.cuda import nvrtc, ptx, source
 from mor_ref.cuda.cache import cached_file
+from mor_ref.cuda.errors import CudaError
 
 
-class GpuError(RuntimeError):
+class GpuError(CudaError):
     """There is no GPU to run kernels on, or something that they need is missing."""
 
 

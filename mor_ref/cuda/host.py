@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mor_ref.cuda import source
 from mor_ref.cuda.cache import cached_file
+from mor_ref.cuda.errors import CudaError
 
 _FLAGS = (
     "-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing", "-fPIC", "-shared",
@@ -26,7 +27,7 @@ _FLAGS = (
 _MOST_ERROR = 200  # characters, as host/launch.h has it
 
 
-class HostError(RuntimeError):
+class HostError(CudaError):
     """The kernels cannot be compiled for a CPU, or did what is undefined on a GPU."""
 
 

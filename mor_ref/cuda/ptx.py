@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from mor_ref.cuda.errors import CudaError
+
 _ENTRY = re.compile(r"\.entry\s+(\w+)\s*\(.*?\)[^{]*\{(.*?)^\}", re.DOTALL | re.MULTILINE)
 _INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s", re.MULTILINE)
 _REALS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64")
@@ -17,7 +19,7 @@ class Violation(NamedTuple):
     why: str
 
 
-class PtxError(RuntimeError):
+class PtxError(CudaError):
     """A kernel was compiled to what is not bit-exact."""
 
 

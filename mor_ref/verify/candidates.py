@@ -186,12 +186,16 @@ def opened(text: str, seconds: float = SECONDS) -> Iterator[Candidate]:
 
 
 def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
-    """The candidate that is meant: numba, module:function, dir:PATH or exec:PROGRAM.
+    """The candidate that is meant, by its name or by its kind and where it is.
 
     `seconds` is how long a program may take for a case.
     """
     if text == "numba":
         return Engine()
+    if text in ("cuda", "cuda-host"):
+        from mor_ref.verify.kernels import kernels_named
+
+        return kernels_named(text)
     kind, colon, rest = text.partition(":")
     if kind == "dir" and rest:
         return Folder(Path(rest))
@@ -202,8 +206,8 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
     if colon and kind and rest:
         return _python_function(text, kind, rest)
     raise ValueError(
-        f"candidate is {text!r}, which is not known; give numba, module:function, dir:PATH or "
-        "exec:PROGRAM"
+        f"candidate is {text!r}, which is not known; give numba, cuda, cuda-host, "
+        "module:function, dir:PATH or exec:PROGRAM"
     )
 
 

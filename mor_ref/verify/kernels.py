@@ -13,11 +13,14 @@ from mor_ref.cuda import conversions, policies, quantization, scales
 from mor_ref.cuda import mx as on_mx
 from mor_ref.cuda import nvfp4 as on_nvfp4
 from mor_ref.cuda.conversions import RandomBits
+from mor_ref.cuda.device import Gpu
+from mor_ref.cuda.errors import CudaError
+from mor_ref.cuda.host import Host
 from mor_ref.cuda.launching import Array, Bits, Device, Sums
 from mor_ref.golden.suite import Case, Parameters, as_cut
 from mor_ref.partition import Partition, partition
 from mor_ref.recipes import as_policy
-from mor_ref.verify.candidates import Answer
+from mor_ref.verify.candidates import Answer, CandidateError
 
 Found = dict[str, Any]
 DeviceArrays = Mapping[str, Array]
@@ -41,8 +44,19 @@ class Kernels:
             name: self.device.upload(np.ascontiguousarray(array))
             for name, array in case.arrays.items()
         }
-        found = run(self.device, case.parameters, arrays)
-        return {name: self.device.download(array) for name, array in found.items()}
+        try:
+            found = run(self.device, case.parameters, arrays)
+            return {name: self.device.download(array) for name, array in found.items()}
+        except CudaError as error:
+            raise CandidateError(str(error)) from error
+
+
+def kernels_named(name: str) -> Kernels:
+    """The kernels on the GPU, which is `cuda`, or on the CPU, which is `cuda-host`."""
+    try:
+        return Kernels(name, Gpu() if name == "cuda" else Host())
+    except CudaError as error:
+        raise CandidateError(str(error)) from error
 
 
 def _numbers(parameters: Parameters, arrays: DeviceArrays) -> Bits:
