@@ -21,8 +21,8 @@ from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.errors import CudaError
 
 _FLAGS = (
-    "-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing", "-fPIC", "-shared",
-    "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Werror",
+    "-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing",
+    "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Werror",
 )  # fmt: skip
 _MOST_ERROR = 200  # characters, as host/launch.h has it
 
