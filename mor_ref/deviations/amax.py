@@ -10,9 +10,7 @@ from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_SCALES, NVFP4
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.quantization import cells, in_rows, to_bf16
-from mor_ref.exact.scaling import (
-    amax,
-)
+from mor_ref.exact.scaling import amax
 
 Reference = Callable[..., Any]
 

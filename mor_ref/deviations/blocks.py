@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.block_recipes import PROFILES, SCALE_RULES, Nvfp4Profile, ScaleRule
-from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX, IN_NVFP4, NVFP4, NVFP4_TE
 from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient, rn32
-from mor_ref.exact.conversions import encode, floor_log2
+from mor_ref.exact.conversions import encode
 from mor_ref.exact.nvfp4 import SCALE_FORMAT, GlobalScale, TileScale
 from mor_ref.exact.quantization import Element
 from mor_ref.format import Format
@@ -22,12 +22,17 @@ _E4M3_SMALLEST = 2.0**-9
 def _nvfp4_as(other: Nvfp4Profile) -> Deviation:
     """A profile in the place of every other."""
 
-    def swapped(reference: Reference, profile: Nvfp4Profile, *rest: Any) -> Any:
-        del profile
+    def comes_first(profile: Nvfp4Profile, *_: Any) -> bool:
+        return profile != other
+
+    def comes_last(*arguments: Any) -> bool:
+        return bool(arguments[-1] != other)
+
+    def swapped_first(reference: Reference, _: Nvfp4Profile, *rest: Any) -> Any:
         return reference(other, *rest)
 
-    def swapped_last(reference: Reference, first: Any, *rest: Any) -> Any:
-        return reference(first, *rest[:-1], other)
+    def swapped_last(reference: Reference, *arguments: Any) -> Any:
+        return reference(*arguments[:-1], other)
 
     return Deviation(
         f"nvfp4_as_{other.name}",
@@ -35,26 +40,29 @@ def _nvfp4_as(other: Nvfp4Profile) -> Deviation:
         ("NVF-002",),
         tuple(name for name in NVFP4 if name != f"nvfp4_{other.name}"),
         (
-            (nvfp4.amaxes_of, swapped_last),
-            (nvfp4.global_scale, swapped),
-            (nvfp4.tile_scale, swapped),
-            (nvfp4.quantize_element, swapped_last),
+            Change(nvfp4.amaxes_of, swapped_last, comes_last),
+            Change(nvfp4.global_scale, swapped_first, comes_first),
+            Change(nvfp4.tile_scale, swapped_first, comes_first),
+            Change(nvfp4.quantize_element, swapped_last, comes_last),
         ),
     )
 
 
-def _mx_as(rule: ScaleRule) -> Deviation:
+def _mx_as(other: ScaleRule) -> Deviation:
     """A scale rule in the place of every other."""
 
+    def is_another(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+        return rule != other
+
     def swapped(reference: Reference, numbers: list[float], fmt: Format, _: ScaleRule) -> Any:
-        return reference(numbers, fmt, rule)
+        return reference(numbers, fmt, other)
 
     return Deviation(
-        f"mx_as_{rule}",
-        f"The scales of MX follow {rule} whatever is asked for.",
+        f"mx_as_{other}",
+        f"The scales of MX follow {other} whatever is asked for.",
         ("MXS-003", "MXS-004", "MXS-005", "MXS-006"),
         IN_MX,
-        ((mx.scale_code, swapped),),
+        (Change(mx.scale_code, swapped, is_another),),
     )
 
 
@@ -187,16 +195,14 @@ def mx_stores_the_inverse(reference: Reference, *arguments: Any) -> int:
     return code if code == 0xFF else 254 - code
 
 
-@deviation(mx.shared_exponent, rules=("MXS-003",), domain=IN_MX)
-def mx_log2_in_floating_point(
-    reference: Reference, amax: float, fmt: Format, rule: ScaleRule
-) -> int:
+def _by_floor(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
+    return rule == "floor"
+
+
+@deviation(mx.shared_exponent, where=_by_floor, rules=("MXS-003",), domain=IN_MX)
+def mx_log2_in_floating_point(reference: Reference, amax: float, *rest: Any) -> int:
     """The exponent is floor(log2(amax)) in binary32: too large just below powers of two."""
-    if rule == "floor" and math.isfinite(amax):
-        exponent = floor_log2(amax)
-        is_next = math.floor(rn32(_log2(amax))) > exponent
-        return exponent + is_next
-    return int(reference(amax, fmt, rule))
+    return math.floor(rn32(_log2(amax))) if math.isfinite(amax) else int(reference(amax, *rest))
 
 
 def _log2(x: float) -> Fraction:

@@ -6,13 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import (
-    DECODING,
-    is_narrow,
-)
-from mor_ref.exact.conversions import (
-    decode,
-)
+from mor_ref.deviations.domains import DECODING, is_narrow
+from mor_ref.exact.conversions import decode
 from mor_ref.format import Format
 
 Reference = Callable[..., Any]

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.catalogue import as_format, formats
-from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DECISIONS, ERRORS, IN_SCALES
 from mor_ref.exact.arithmetic import bits_of, product, quotient, rn32, total
 from mor_ref.exact.policies import accepts, amin, kept, loses_nothing
@@ -18,7 +18,7 @@ from mor_ref.exact.quantization import (
     restored,
     to_bf16,
 )
-from mor_ref.recipes import FitsRange, MeanRelativeError, Metric, NotWorseThan
+from mor_ref.recipes import FitsRange, MeanRelativeError, Metric, NotWorseThan, name_of
 
 Reference = Callable[..., Any]
 Pairs = Iterable[tuple[float, float]]
@@ -57,7 +57,7 @@ error_by_fused_multiply_add = Deviation(
     "d is |x - v * RN(1 / scale)| in one operation: the product is not rounded.",
     ("ERR-001", "QNT-002"),
     IN_SCALES,
-    ((restored, _fused_value), (error_term, _fused_error)),
+    (Change(restored, _fused_value), Change(error_term, _fused_error)),
 )
 
 
@@ -152,85 +152,80 @@ def only_inputs_are_lost(reference: Reference, pairs: Pairs) -> ErrorSum:
     return ErrorSum(whole.sum, whole.nonzero, sum(not math.isfinite(x) for x, _ in found))
 
 
-@deviation(accepts, rules=("MOR-002",), domain=("decisions",))
+def _by_the_mean(metric: Metric, *_: Any) -> bool:
+    return isinstance(metric, MeanRelativeError)
+
+
+def _by_a_yardstick(metric: Metric, *_: Any) -> bool:
+    return isinstance(metric, NotWorseThan)
+
+
+def _by_the_range(metric: Metric, *_: Any) -> bool:
+    return isinstance(metric, FitsRange)
+
+
+@deviation(accepts, where=_by_the_mean, rules=("MOR-002",), domain=("decisions",))
 def accepts_at_the_threshold(
-    reference: Reference, metric: Metric, own: ErrorSum, *rest: Any
+    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
 ) -> bool:
     """A mean that equals the threshold is accepted: <= for <."""
-    if isinstance(metric, MeanRelativeError):
-        return own.sum <= metric.limit * own.nonzero
-    return bool(reference(metric, own, *rest))
+    return own.sum <= metric.limit * own.nonzero
 
 
-@deviation(accepts, rules=("MOR-002",), domain=("decisions",))
-def mean_in_floating_point(reference: Reference, metric: Metric, own: ErrorSum, *rest: Any) -> bool:
+@deviation(accepts, where=_by_the_mean, rules=("MOR-002",), domain=("decisions",))
+def mean_in_floating_point(
+    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
+) -> bool:
     """The mean is divided in binary32 and compared with the threshold as a binary32 number."""
-    if isinstance(metric, MeanRelativeError) and own.nonzero:
-        mean = quotient(_binary32(own.sum), _binary32(own.nonzero << 23))
-        return mean < quotient(float(metric.limit), float(1 << 23))
-    return bool(reference(metric, own, *rest))
+    return own.nonzero == 0 or _mean(own) < quotient(float(metric.limit), float(1 << 23))
 
 
-def _binary32(number: int) -> float:
-    return rn32(Fraction(number))
+def _mean(own: ErrorSum) -> float:
+    return quotient(rn32(Fraction(own.sum)), rn32(Fraction(own.nonzero << 23)))
 
 
-@deviation(accepts, rules=("MOR-002", "ERR-005"), domain=("decisions",))
-def products_in_32_bits(reference: Reference, metric: Metric, own: ErrorSum, *rest: Any) -> bool:
+@deviation(accepts, where=_by_the_mean, rules=("MOR-002", "ERR-005"), domain=("decisions",))
+def products_in_32_bits(
+    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
+) -> bool:
     """T * nonzero is kept in 32 bits, and wraps."""
-    if isinstance(metric, MeanRelativeError):
-        return own.nonzero == 0 or own.sum < (metric.limit * own.nonzero & 0xFFFFFFFF)
-    return bool(reference(metric, own, *rest))
+    return own.nonzero == 0 or own.sum < (metric.limit * own.nonzero & 0xFFFFFFFF)
 
 
-@deviation(accepts, rules=("MOR-002",), domain=DECISIONS)
+@deviation(accepts, where=_by_the_mean, rules=("MOR-002",), domain=DECISIONS)
 def nothing_accepts_a_unit_of_zeros(
-    reference: Reference, metric: Metric, own: ErrorSum, *rest: Any
+    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
 ) -> bool:
     """A unit of which no element counts is not accepted: 0 < 0 is false."""
-    if isinstance(metric, MeanRelativeError):
-        return own.sum < metric.limit * own.nonzero
-    return bool(reference(metric, own, *rest))
+    return own.sum < metric.limit * own.nonzero
 
 
-@deviation(accepts, rules=("MOR-003",), domain=DECISIONS)
+@deviation(accepts, where=_by_a_yardstick, rules=("MOR-003",), domain=DECISIONS)
 def strict_not_worse_than(
-    reference: Reference, metric: Metric, own: ErrorSum, errors: dict[str, ErrorSum], *rest: Any
+    _: Reference, metric: NotWorseThan, own: ErrorSum, errors: dict[str, ErrorSum], *_rest: Any
 ) -> bool:
     """A tie does not accept: < for <=."""
-    if isinstance(metric, NotWorseThan):
-        return own.sum < errors[_name(metric)].sum
-    return bool(reference(metric, own, errors, *rest))
+    return own.sum < errors[name_of(metric.yardstick)].sum
 
 
-def _name(metric: NotWorseThan) -> str:
-    return metric.yardstick if isinstance(metric.yardstick, str) else metric.yardstick.name
-
-
-@deviation(accepts, rules=("MOR-004",), domain=("decisions",))
+@deviation(accepts, where=_by_the_range, rules=("MOR-004",), domain=("decisions",))
 def range_with_subnormals(
-    reference: Reference, metric: Metric, own: ErrorSum, errors: Any, amax: float, amin: float
+    _: Reference, metric: FitsRange, own: ErrorSum, _errors: Any, amax: float, amin: float
 ) -> bool:
     """The range of fits_range reaches down to the subnormal numbers."""
-    if isinstance(metric, FitsRange):
-        fmt = as_format(metric.fmt)
-        smallest = Fraction(fmt.value(1))
-        return own.nonzero == 0 or Fraction(amax) * smallest <= Fraction(amin) * Fraction(
-            fmt.largest
-        )
-    return bool(reference(metric, own, errors, amax, amin))
+    fmt = as_format(metric.fmt)
+    ratio = Fraction(fmt.largest) / Fraction(fmt.value(1))
+    return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio
 
 
-@deviation(accepts, rules=("MOR-004",), domain=("decisions",))
+@deviation(accepts, where=_by_the_range, rules=("MOR-004",), domain=("decisions",))
 def range_by_rounded_quotient(
-    reference: Reference, metric: Metric, own: ErrorSum, errors: Any, amax: float, amin: float
+    _: Reference, metric: FitsRange, own: ErrorSum, _errors: Any, amax: float, amin: float
 ) -> bool:
     """Amax / amin is rounded to binary32 before it is compared."""
-    if isinstance(metric, FitsRange) and own.nonzero:
-        fmt = as_format(metric.fmt)
-        ratio = rn32(Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1))
-        return quotient(amax, amin) <= ratio
-    return bool(reference(metric, own, errors, amax, amin))
+    fmt = as_format(metric.fmt)
+    ratio = rn32(Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1))
+    return own.nonzero == 0 or quotient(amax, amin) <= ratio
 
 
 @deviation(amin, rules=("MOR-004",), domain=("policies",))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from mor_ref.catalogue import formats
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_SCALES, SCALES
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
@@ -57,10 +58,14 @@ def scale_by_truncated_reciprocal(_: Reference, largest: float, amax: float) -> 
     return _ideal(_rounded(Fraction(largest) * _cut(1 / Fraction(amax))))
 
 
-@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
-def scale_aims_at_240(reference: Reference, largest: float, amax: float) -> IdealScale:
+def _for_e4m3(largest: float, _amax: float) -> bool:
+    return largest == formats["e4m3"].largest
+
+
+@deviation(ideal_scale, where=_for_e4m3, rules=("SCL-002",), domain=SCALES)
+def scale_aims_at_240(reference: Reference, _largest: float, amax: float) -> IdealScale:
     """e4m3 is scaled to 240, the largest number of another e4m3."""
-    chosen: IdealScale = reference(240.0 if largest == 448 else largest, amax)
+    chosen: IdealScale = reference(240.0, amax)
     return chosen
 
 
