@@ -1,4 +1,4 @@
-"""Encoders whose overflow, NaN, zeros or subnormal numbers differ, or that round twice."""
+"""Encoders whose NaN, zeros or subnormal numbers differ, or that round twice."""
 
 import math
 import struct
@@ -6,112 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from mor_ref.catalogue import formats
-from mor_ref.conventions import Overflow, Rounding, SpecialCases, rounding_for
+from mor_ref.conventions import Rounding, SpecialCases, rounding_for
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import ELEMENTS, ENCODING, IN_BINARY32, is_narrow
+from mor_ref.deviations.domains import ENCODED, IN_MX, NANS, POLICIES, STORED, is_narrow
+from mor_ref.deviations.unseen import COMPUTED, FALLS_BACK, for_generated
 from mor_ref.exact.arithmetic import rn32_of_binary64
-from mor_ref.exact.conversions import encode, nan_code, overflow_code
+from mor_ref.exact.conversions import encode, nan_code
 from mor_ref.format import Format
 
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
 _SMALLEST_NORMAL = 2.0**-126  # of binary32
-
-
-# ---------------------------------------------------------------------- overflow
-
-
-def _beyond_under_ieee(
-    _code: int, _negative: bool, _fmt: Format, _mode: Rounding, special: SpecialCases
-) -> bool:
-    return special.overflow == "ieee"
-
-
-def _beyond_under_satfinite(
-    _code: int, _negative: bool, fmt: Format, _mode: Rounding, special: SpecialCases
-) -> bool:
-    return special.overflow == "satfinite" and bool(fmt.nan_codes)
-
-
-def _beyond_by_direction(
-    _code: int, _negative: bool, _fmt: Format, mode: Rounding, special: SpecialCases
-) -> bool:
-    return special.overflow == "ieee" and mode not in ("rne", "rna")
-
-
-def _beyond_8_bits(_code: int, _negative: bool, fmt: Format, *_: Any) -> bool:
-    return is_narrow(fmt) and fmt.bits == 8
-
-
-def _beyond_int8(_code: int, _negative: bool, fmt: Format, *_: Any) -> bool:
-    return fmt.sign == "twos-complement"
-
-
-def _overflow_as(overflow: Overflow, reference: Reference, *step: Any) -> int:
-    """The step under another rule of overflow."""
-    return int(reference(*step[:-1], SpecialCases(overflow=overflow)))
-
-
-@deviation(overflow_code, where=_beyond_under_ieee, rules=("ENC-007",), domain=("encode",))
-def saturates_in_every_mode(*arguments: Any) -> int:
-    """An overflow gives the largest number, under ieee too."""
-    return _overflow_as("satfinite", *arguments)
-
-
-@deviation(
-    overflow_code, where=_beyond_under_satfinite, rules=("ENC-006", "ENC-007"), domain=ENCODING
-)
-def no_saturation(*arguments: Any) -> int:
-    """An overflow gives infinity or NaN under satfinite too, in formats that have one."""
-    return _overflow_as("ieee", *arguments)
-
-
-@deviation(overflow_code, where=_beyond_8_bits, rules=("ENC-007",), domain=ENCODING)
-def first_code_above_is_kept(
-    reference: Reference, code: int, negative: bool, fmt: Format, *rest: Any
-) -> int:
-    """Only what is beyond the next code saturates: 464 becomes NaN in e4m3, not 448."""
-    if code == fmt.largest_code + 1:
-        return code | (fmt.sign_bit if negative else 0)
-    return int(reference(code, negative, fmt, *rest))
-
-
-@deviation(overflow_code, where=_beyond_by_direction, rules=("ENC-007",), domain=("encode",))
-def infinity_stops_at_the_largest(
-    reference: Reference, code: int, negative: bool, fmt: Format, _: Rounding, *rest: Any
-) -> int:
-    """Overflow ignores the direction of a rounding: rtz too goes to infinity under ieee."""
-    return int(reference(code, negative, fmt, "rne", *rest))
-
-
-@deviation(
-    overflow_code, where=_beyond_int8, rules=("ENC-015",), domain=("encode", "mx_blocks", "mx")
-)
-def int8_reaches_128(
-    reference: Reference, code: int, negative: bool, fmt: Format, *rest: Any
-) -> int:
-    """Negative numbers of int8_mx reach the code 0x80, which the reference never writes."""
-    return fmt.largest_code + 1 if negative else int(reference(code, negative, fmt, *rest))
-
-
-def _under_ieee(
-    _x: float,
-    fmt: Format,
-    _rounding: Rounding | None = None,
-    special: SpecialCases = _DEFAULT,
-    **_: Any,
-) -> bool:
-    return special.overflow == "ieee" and fmt.sign == "sign-magnitude"
-
-
-@deviation(encode, where=_under_ieee, rules=("ENC-007",), domain=("encode",))
-def overflow_before_rounding(
-    reference: Reference, x: float, fmt: Format, *rest: Any, **known: Any
-) -> int:
-    """What is above the largest number overflows, also where it would round to it."""
-    beyond = math.copysign(2 * fmt.largest, x)
-    is_above = math.isfinite(x) and abs(x) > fmt.largest
-    return int(reference(beyond if is_above else x, fmt, *rest, **known))
+_SUBNORMAL = ("encode", "encode_presets", "encode_stochastic", *POLICIES, *IN_MX)
+_NANS_BESIDE_INFINITY = tuple(name for name in NANS if not name.startswith("nvfp4"))
 
 
 # ---------------------------------------------------------------------- twice, and not at all
@@ -166,13 +73,13 @@ def _rounded_first(
     return int(reference(x, fmt, *rest, **known))
 
 
-@deviation(encode, where=_small, rules=("ENC-001",), domain=IN_BINARY32)
+@deviation(encode, where=_small, rules=("ENC-001",), domain=ENCODED)
 def rounded_through_bf16(*arguments: Any, **known: Any) -> int:
     """Numbers become bfloat16 before they are encoded: they are rounded twice."""
     return _rounded_first("bf16", *arguments, **known)
 
 
-@deviation(encode, where=_small, rules=("ENC-001",), domain=IN_BINARY32)
+@deviation(encode, where=_small, rules=("ENC-001",), domain=ENCODED)
 def rounded_through_f16(*arguments: Any, **known: Any) -> int:
     """Numbers become binary16 before they are encoded: they are rounded twice."""
     return _rounded_first("f16", *arguments, **known)
@@ -185,7 +92,11 @@ def rounded_through_f32(reference: Reference, x: float, *rest: Any, **known: Any
 
 
 @deviation(
-    encode, where=_asked_for, rules=("ENC-006", "ENC-016"), domain=("encode", "encode_presets")
+    encode,
+    where=_asked_for,
+    rules=("ENC-006", "ENC-016"),
+    domain=STORED,
+    unseen=for_generated(STORED),
 )
 def special_cases_ignored(
     reference: Reference,
@@ -200,14 +111,20 @@ def special_cases_ignored(
     return int(reference(x, fmt, rounding, _DEFAULT, **known))
 
 
-@deviation(encode, where=_holds_subnormals, rules=("ENC-002",), domain=("encode",))
+@deviation(
+    encode,
+    where=_holds_subnormals,
+    rules=("ENC-002",),
+    domain=_SUBNORMAL,
+    unseen=for_generated(_SUBNORMAL),
+)
 def subnormal_inputs_flushed(reference: Reference, x: float, *rest: Any, **known: Any) -> int:
     """Subnormal binary32 inputs count as zero."""
     flushed = math.copysign(0.0, x) if abs(x) < _SMALLEST_NORMAL else x
     return int(reference(flushed, *rest, **known))
 
 
-@deviation(encode, where=_small_with_subnormals, rules=("ENC-002",), domain=ELEMENTS)
+@deviation(encode, where=_small_with_subnormals, rules=("ENC-002",), domain=ENCODED)
 def subnormal_codes_flushed(
     reference: Reference, x: float, fmt: Format, *rest: Any, **known: Any
 ) -> int:
@@ -217,7 +134,7 @@ def subnormal_codes_flushed(
     return code & fmt.sign_bit if is_subnormal else code
 
 
-@deviation(encode, where=_small_with_zeros, rules=("ENC-011",), domain=ELEMENTS)
+@deviation(encode, where=_small_with_zeros, rules=("ENC-011",), domain=ENCODED)
 def negative_zero_lost(
     reference: Reference, x: float, fmt: Format, *rest: Any, **known: Any
 ) -> int:
@@ -249,27 +166,41 @@ def _in_a_small_float(_x: float, fmt: Format, _special: SpecialCases) -> bool:
     return is_narrow(fmt) and fmt.sign == "sign-magnitude"
 
 
-@deviation(nan_code, where=_without_sign, rules=("ENC-009", "ENC-010"), domain=("encode",))
+@deviation(
+    nan_code,
+    where=_without_sign,
+    rules=("ENC-009", "ENC-010"),
+    domain=NANS,
+    unseen=COMPUTED,
+)
 def nan_sign_kept(reference: Reference, x: float, fmt: Format, _: SpecialCases) -> int:
     """A NaN keeps its sign under canonical too."""
     return int(reference(x, fmt, SpecialCases(nan="signed")))
 
 
-@deviation(nan_code, where=_beside_infinity, rules=("ENC-009",), domain=("encode",))
+@deviation(nan_code, where=_beside_infinity, rules=("ENC-009",), domain=_NANS_BESIDE_INFINITY)
 def quiet_nan_of_one_bit(reference: Reference, x: float, fmt: Format, special: SpecialCases) -> int:
     """A NaN is the infinity with the first bit of the mantissa: 0x7FC0 in bf16, 0x7E in e5m2."""
     sign = int(reference(x, fmt, special)) & fmt.sign_bit
     return (fmt.infinity_code or 0) | 1 << fmt.mantissa_bits - 1 | sign
 
 
-@deviation(nan_code, where=_in_bf16, rules=("ENC-009",), domain=("encode", "policies"))
+@deviation(
+    nan_code, where=_in_bf16, rules=("ENC-009",), domain=("encode", "encode_presets", "policies")
+)
 def nan_payload_truncated(_: Reference, x: float, *_rest: Any) -> int:
     """A NaN in bf16 is the upper half of its bits: infinity, if the payload is in the lower."""
     (bits,) = struct.unpack(">Q", struct.pack(">d", x))
     return int(bits >> 48 & 0x8000 | 0x7F80 | bits >> 45 & 0x7F)
 
 
-@deviation(nan_code, where=_in_a_small_format, rules=("ENC-009",), domain=ENCODING)
+@deviation(
+    nan_code,
+    where=_in_a_small_format,
+    rules=("ENC-009",),
+    domain=NANS,
+    unseen=FALLS_BACK,
+)
 def nan_swallowed_by_a_clamp(_: Reference, _x: float, fmt: Format, *_rest: Any) -> int:
     """min(max(x, -largest), largest) comes first and makes a NaN the negative largest number."""
     if fmt.sign == "twos-complement":
@@ -277,7 +208,13 @@ def nan_swallowed_by_a_clamp(_: Reference, _x: float, fmt: Format, *_rest: Any) 
     return fmt.largest_code | fmt.sign_bit
 
 
-@deviation(nan_code, where=_in_a_small_float, rules=("ENC-009",), domain=ENCODING)
+@deviation(
+    nan_code,
+    where=_in_a_small_float,
+    rules=("ENC-009",),
+    domain=NANS,
+    unseen=FALLS_BACK,
+)
 def nan_becomes_zero(*_: Any) -> int:
     """A NaN has the code 0."""
     return 0

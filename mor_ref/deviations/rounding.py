@@ -5,7 +5,7 @@ from typing import Any
 
 from mor_ref.conventions import Rounding
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import ELEMENTS, OUTPUT, STOCHASTIC, is_narrow
+from mor_ref.deviations.domains import IN_MX, ROUNDED, STOCHASTIC, STORED, is_narrow
 from mor_ref.exact.conversions import code_goes_up, goes_up_at_random
 from mor_ref.format import Format
 
@@ -41,31 +41,31 @@ def _ties(_: Reference, fmt: Format, mode: Rounding, rest: int, whole: int, *, g
     return 2 * rest > whole or (2 * rest == whole and go_up)
 
 
-@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ELEMENTS)
+@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ROUNDED)
 def ties_away(*arguments: Any, **known: Any) -> bool:
     """Numbers halfway between two codes go away from zero, not to the even one."""
     return _rounding_as("rna", *arguments, **known)
 
 
-@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ELEMENTS)
+@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ROUNDED)
 def truncation(*arguments: Any, **known: Any) -> bool:
     """Numbers are cut to the code below instead of rounded to the nearest."""
     return _rounding_as("rtz", *arguments, **known)
 
 
-@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ELEMENTS)
+@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ROUNDED)
 def ties_toward_zero(*arguments: Any, **_: bool) -> bool:
     """Thresholds are compared with > throughout, so that ties take the code below."""
     return _ties(*arguments, go_up=False)
 
 
-@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ELEMENTS)
+@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ROUNDED)
 def ties_to_odd(*arguments: Any, odd: bool, **_: bool) -> bool:
     """Ties take the odd code: the last bit is looked at the wrong way round."""
     return _ties(*arguments, go_up=not odd)
 
 
-@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ELEMENTS)
+@deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ROUNDED)
 def ties_toward_positive(*arguments: Any, negative: bool, **_: bool) -> bool:
     """Ties go up as in floor(x + 0.5): away from zero for positive numbers, to it for negative."""
     return _ties(*arguments, go_up=not negative)
@@ -80,23 +80,24 @@ def directed_roundings_ignore_the_sign(
     return bool(reference(fmt, mode, *rest, odd=odd, negative=mode == "rtn"))
 
 
-@deviation(code_goes_up, where=_of_a_power_of_two, rules=("ENC-013",), domain=("encode",))
+@deviation(
+    code_goes_up,
+    where=_of_a_power_of_two,
+    rules=("ENC-013",),
+    domain=("encode", "encode_presets", *IN_MX),
+)
 def e8m0_rounds_down(*arguments: Any, **known: Any) -> bool:
     """The exponent of e8m0 is taken as it is, under rtp too."""
     return _rounding_as("rtz", *arguments, **known)
 
 
-@deviation(
-    code_goes_up, where=_to_nearest_bf16, rules=("ENC-003", "QNT-003"), domain=("encode", *OUTPUT)
-)
+@deviation(code_goes_up, where=_to_nearest_bf16, rules=("ENC-003", "QNT-003"), domain=STORED)
 def bf16_truncated(*arguments: Any, **known: Any) -> bool:
     """bfloat16 is the upper half of binary32, without rounding."""
     return _rounding_as("rtz", *arguments, **known)
 
 
-@deviation(
-    code_goes_up, where=_to_nearest_bf16, rules=("ENC-003", "QNT-003"), domain=("encode", *OUTPUT)
-)
+@deviation(code_goes_up, where=_to_nearest_bf16, rules=("ENC-003", "QNT-003"), domain=STORED)
 def bf16_ties_away(*arguments: Any, **known: Any) -> bool:
     """bfloat16 is (bits + 0x8000) >> 16: ties go away from zero."""
     return _rounding_as("rna", *arguments, **known)
