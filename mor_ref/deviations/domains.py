@@ -10,8 +10,12 @@ SCALES_OF_ALL_KINDS = ("scale_steps", "quantize_blocks", "quantize", "policies")
 SCALED = ("quantize_steps", *IN_SCALES)
 ERRORS = ("error_steps", *IN_SCALES)
 
-NVFP4_OF_ANY_AMAX = ("nvfp4_te_4over6_mae_448", "nvfp4_te_4over6_mse_448")
-NVFP4_4OVER6 = ("nvfp4_te_4over6_mae", "nvfp4_te_4over6_mse", *NVFP4_OF_ANY_AMAX)
+NVFP4_4OVER6 = (
+    "nvfp4_te_4over6_mae",
+    "nvfp4_te_4over6_mse",
+    "nvfp4_te_4over6_mae_448",
+    "nvfp4_te_4over6_mse_448",
+)
 NVFP4_TE = ("nvfp4_te", "nvfp4_te_2_13", "nvfp4_te_row", *NVFP4_4OVER6)
 NVFP4_FOREIGN = ("nvfp4_torchao", "nvfp4_modelopt", "nvfp4_compressed_tensors")
 NVFP4 = (*NVFP4_TE, *NVFP4_FOREIGN, "nvfp4_large")
@@ -35,8 +39,9 @@ OVERFLOWS = (
     "encode_presets",
     "encode_stochastic",
     "quantize_steps",
+    "policies",
     "nvfp4_blocks",
-    *NVFP4_OF_ANY_AMAX,
+    *NVFP4_TE,  # scales of tiles, where amax is infinite
     *IN_MX,
 )
 STORED = ("encode", "encode_presets", *POLICIES)

@@ -8,7 +8,6 @@ import numpy as np
 from mor_ref.deviations import DEVIATIONS, Deviation, applied
 from mor_ref.exact import mx, nvfp4, quantization
 from mor_ref.exact.step import replaced
-from mor_ref.golden.container import GoldenError
 from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.suite import Case, Suite, question
 from mor_ref.golden.views import seen, split
@@ -72,16 +71,15 @@ def _numbers(case: Case) -> int:
 
 
 def kills(suite: Suite, cases: list[Case]) -> dict[str, Witness]:
-    """A witness for each deviation that the suite has to tell from the reference."""
-    found = {}
+    """A witness for each deviation that the suite has to tell from the reference.
+
+    Where there is none, the pair is left out: another seed may be without one, and tests hold the
+    kept suites to having all.
+    """
     ordered = sorted(cases, key=_numbers)
-    for deviation in DEVIATIONS.values():
-        if suite.name in deviation.suites:
-            seen_at = witness(deviation, suite, ordered)
-            if seen_at is None:
-                raise GoldenError(
-                    f"the suite {suite.name!r} does not tell {deviation.name!r} from the "
-                    "reference; add an input at which they part, or say in unseen why none can"
-                )
-            found[deviation.name] = seen_at
-    return found
+    found = {
+        deviation.name: witness(deviation, suite, ordered)
+        for deviation in DEVIATIONS.values()
+        if suite.name in deviation.suites
+    }
+    return {name: seen_at for name, seen_at in found.items() if seen_at is not None}
