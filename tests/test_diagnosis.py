@@ -187,7 +187,7 @@ def test_a_share_of_many_mismatches_is_of_a_sample(monkeypatch):
     assert best.is_of_sample
     assert 0 < best.of < whole.of
     assert 0 < best.explained < best.of
-    assert f" % of a sample of {best.of:,}" in said(diagnosis)
+    assert f" % of a sample of {best.of:,} of them" in said(diagnosis)
 
 
 def test_a_share_is_100_percent_only_if_it_is_all():
@@ -299,11 +299,14 @@ def test_a_large_tensor_is_held_to_what_explains_the_others():
     assert all({"mx_as_ceil"} in explanations(d) for d in found.suites)
 
 
-def test_views_are_diagnosed_as_what_they_show():
-    plain = some_of("mx_as_ceil", "mx")
+@pytest.mark.parametrize("suite", ["mx", "mx_blocks"])
+def test_views_are_diagnosed_as_what_they_show(suite):
+    """Rows of a suite do not stand for themselves where some are given as columns."""
+    plain = some_of("mx_as_ceil", suite)
+    fields = [replace(field, views=("transposed",)) for field in plain.fields]
     turned = {
         case: {"code@transposed": found["code"].T, "scale": found["scale"]}
         for case, found in plain.answers.items()
     }
-    (diagnosis,) = diagnose([replace(plain, answers=turned)]).suites
+    (diagnosis,) = diagnose([replace(plain, fields=fields, answers=turned)]).suites
     assert {"mx_as_ceil"} in explanations(diagnosis)

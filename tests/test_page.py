@@ -266,7 +266,7 @@ def test_explanations_that_are_not_the_whole():
     causes = page.texts("ul", "causes")[0]
     assert "a: all 60 mismatches by ties_away and no_saturation (rules ENC-003, QNT-001)" in causes
     assert "b: No deviation explains all 30 mismatches; truncation (rule ENC-003) expl" in causes
-    assert " 45.0 % of a sample of 20" in causes
+    assert " 45.0 % of a sample of 20 of them" in causes
     assert "c: No deviation that is known explains any of the 10 mismatches" in causes
     assert "This suite cannot tell it from these:or by truncation" in page.texts("details")[0]
 
