@@ -1,5 +1,6 @@
 """Diagnosis: a planted deviation is named, alone or with another, and nothing else is claimed."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.kills import completed
 from mor_ref.golden.suite import question
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify import report
+from mor_ref.verify import files, report
 from mor_ref.verify.candidates import PythonFunction
 from mor_ref.verify.compare import fields_of
 from mor_ref.verify.diagnosis import diagnose
@@ -142,6 +143,18 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
     text = "\n".join(report.lines(found))
     assert "no deviation explains all" in text
     assert "`ties_away` (rule ENC-003) explains 99.8 % of them" in text
+    (record,) = json.loads(files.as_json(found))["diagnosis"]["suites"]
+    assert (record["is_large"], record["untried"]) == (False, 0)
+    assert record["explanations"] == [
+        {
+            "deviations": ["ties_away"],
+            "rules": ["ENC-003"],
+            "explained": best.explained,
+            "of": best.of,
+            "is_whole": False,
+            "is_of_sample": False,
+        }
+    ]
 
 
 def with_another_mistake_in_a_large_case():
