@@ -1,6 +1,6 @@
 """Where a suite tells a deviation from the reference: the first entry at which the two differ."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,9 @@ import numpy as np
 from mor_ref.deviations import DEVIATIONS, Deviation, applied
 from mor_ref.exact import mx, nvfp4, quantization
 from mor_ref.exact.step import replaced
+from mor_ref.golden import kept_files
 from mor_ref.golden.expected import OPERATIONS
+from mor_ref.golden.manifest import GoldenError, read_manifest
 from mor_ref.golden.suite import Case, Suite, question
 from mor_ref.golden.views import seen, split
 
@@ -70,16 +72,27 @@ def _numbers(case: Case) -> int:
     return np.unique(next(iter(case.arrays.values()))).size
 
 
-def kills(suite: Suite, cases: list[Case]) -> dict[str, Witness]:
+def kills(suite: Suite, cases: list[Case], likely: Mapping[str, str]) -> dict[str, Witness]:
     """A witness for each deviation that the suite has to tell from the reference.
 
-    Where there is none, the pair is left out: another seed may be without one, and tests hold the
-    kept suites to having all.
+    `likely` names the case to look at first for some; it decides how long the search takes, and
+    which of several witnesses is found. Where there is none, the pair is left out: another seed may
+    be without one, and tests hold the kept suites to having all.
     """
+    by_name = {case.name: case for case in cases}
     ordered = sorted(cases, key=_numbers)
-    found = {
-        deviation.name: witness(deviation, suite, ordered)
-        for deviation in DEVIATIONS.values()
-        if suite.name in deviation.suites
-    }
+    found = {}
+    for deviation in DEVIATIONS.values():
+        if suite.name in deviation.suites:
+            first = [by_name[name] for name in (likely.get(deviation.name),) if name in by_name]
+            found[deviation.name] = witness(deviation, suite, (*first, *ordered))
     return {name: seen_at for name, seen_at in found.items() if seen_at is not None}
+
+
+def seen_in_kept_suites(suite: str) -> dict[str, str]:
+    """The cases by which the kept suite tells deviations, where there is one."""
+    try:
+        entry = read_manifest(kept_files())["suites"].get(suite, {"kills": {}})
+    except GoldenError:
+        return {}
+    return {name: at["case"] for name, at in entry["kills"].items()}

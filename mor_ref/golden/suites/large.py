@@ -31,8 +31,8 @@ _QUANTIZE = (
            {"format": "e5m2", **_GAM, "block": "row", "group": "tensor"}),
     _Large("e4m3.tensor", "bf16", (150, 170), 1002,
            {"format": "e4m3", **_GAM, "block": "tensor", "group": "tensor"}),
-    _Large("e4m3.64x64", "bf16", (150, 170), 1302,
-           {"format": "e4m3", **_GAM, "block": [64, 64], "group": "tensor"}),
+    _Large("e4m3.32x32", "bf16", (150, 170), 1302,
+           {"format": "e4m3", **_GAM, "block": [32, 32], "group": "tensor"}),
 )  # fmt: skip
 _MOR = (
     _Large("three_way.bf16", "bf16", (260, 330), 4481,

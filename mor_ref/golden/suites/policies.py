@@ -6,7 +6,7 @@ import numpy as np
 
 from mor_ref.golden.inputs import bell, to_bf16
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.blocks import boundaries
+from mor_ref.golden.suites.blocks import boundaries, infinite_amax
 from mor_ref.golden.suites.tensors import Tensor, joined, listed, sum_fields, tensors
 from mor_ref.golden.suites.turning_points import turning_points
 from mor_ref.partition import Cut
@@ -27,7 +27,7 @@ def _policy_cases(size: Size) -> Iterator[Case]:
             yield _mixed(tensor, policy, (8, 16), "gam")
     yield _mixed(_beyond_bf16(size), "two_way", "row", "e8m0")
     yield _mixed(_of_many_elements(size), "tensor", (128, 128), "gam")
-    for tensor in (*boundaries(size), _tie_of_a_tile()):
+    for tensor in (*boundaries(size), infinite_amax(size), _tie_of_a_tile()):
         yield _mixed(tensor, "nvfp4", (8, 16), "gam")
 
 
