@@ -257,18 +257,24 @@ def test_explanations_that_are_not_the_whole():
     part = Explanation(("truncation",), ("ENC-003",), 9, 20, is_whole=False, is_of_sample=True)
     diagnoses = [
         SuiteDiagnosis("a", 60, (whole("ties_away", "no_saturation"), whole("truncation"))),
-        SuiteDiagnosis("b", 30, (part,)),
+        SuiteDiagnosis("b", 30, (part,), untried=1234),
         SuiteDiagnosis("c", 10, ()),
+        SuiteDiagnosis("d", 20, (), is_large=True),
+        SuiteDiagnosis("e", 1, (dataclasses.replace(part, explained=1, of=1, is_of_sample=False),)),
     ]
-    found = made([differing()], "abc", diagnoses)
+    found = made([differing()], "abcde", diagnoses)
     page = page_of(found)
-    assert page.texts("p", "lead") == ["60 of 100 mismatches are explained in full  60.0 %"]
+    assert page.texts("p", "lead") == ["60 of 121 mismatches are explained in full  49.5 %"]
     causes = page.texts("ul", "causes")[0]
     assert "a: all 60 mismatches by ties_away and no_saturation (rules ENC-003, QNT-001)" in causes
     assert "b: No deviation explains all 30 mismatches; truncation (rule ENC-003) expl" in causes
-    assert " 45.0 % of a sample of 20" in causes
+    assert " 45.0 % of a sample of 20 of them" in causes
     assert "c: No deviation that is known explains any of the 10 mismatches" in causes
-    assert "This suite cannot tell it from these:or by truncation" in page.texts("details")[0]
+    assert "d: Nothing that explains other suites explains the 20 mismatches, and noth" in causes
+    assert "e: truncation (rule ENC-003) explains the 1 mismatch, but would make others" in causes
+    first, second, *_ = page.texts("details")
+    assert "This suite cannot tell it from these:or by truncation" in first
+    assert "ended after 131,072 elements: 1,234 pairs were not tried" in second
 
 
 def test_what_comes_from_outside_is_escaped():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mor_ref.golden.calls import RECIPE
 from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.suite import Case, question
+from mor_ref.golden.views import split
 from mor_ref.verify.evidence import Evidence
 
 Pair = tuple[NDArray[np.integer], NDArray[np.integer]]
@@ -79,8 +80,9 @@ def exhibits_of(evidence: Evidence) -> Iterator[Exhibit]:
 
 
 def is_of_rows(evidence: Evidence) -> bool:
-    """Whether the rows of its cases stand for themselves."""
-    return OPERATIONS[evidence.operation].by_row
+    """Whether the rows of its cases stand for themselves, and are given as rows."""
+    given = {name for chosen in evidence.chosen.values() for name in chosen.values()}
+    return OPERATIONS[evidence.operation].by_row and not any(split(name)[1] for name in given)
 
 
 def is_generated(evidence: Evidence) -> bool:

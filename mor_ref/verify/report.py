@@ -137,7 +137,7 @@ def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
     if best.is_of_sample or best.explained < best.of:
-        what = f"a sample of {best.of:,}" if best.is_of_sample else "them"
+        what = f"a sample of {best.of:,} of them" if best.is_of_sample else "them"
         return f"no deviation explains all {of}; {{by}} explains {{share}} of {what}"
     return f"{{by}} explains the {of}, but would make others as well"
 
