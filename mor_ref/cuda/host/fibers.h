@@ -5,15 +5,7 @@
 #include <ucontext.h>
 #endif
 
-// ThreadSanitizer sees each fiber as a thread of its own: what orders them is stated where they meet.
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#define MOR_NOT_WATCHED __attribute__((no_sanitize("thread"), noinline))
-#define MOR_WATCHER(statement) statement
-#else
-#define MOR_NOT_WATCHED
-#define MOR_WATCHER(statement)
-#endif
+#include "sanitizers.h"
 
 namespace mor_host {
 
@@ -79,10 +71,9 @@ struct HomeStack { ucontext_t context; };
 inline void* home_of(HomeStack& home) { return &home.context; }
 #endif
 
-// To another fiber. `ordered` is whether what this one wrote may be read there without a barrier.
-MOR_NOT_WATCHED inline void switch_to(Fiber& from, Fiber& to, bool ordered) {
-  (void)ordered;
-  MOR_WATCHER(__tsan_switch_to_fiber(to.watched, ordered ? 0 : __tsan_switch_to_fiber_no_sync);)
+// To another fiber; what this one wrote may not be read there unless more is stated.
+MOR_NOT_WATCHED inline void switch_to(Fiber& from, Fiber& to) {
+  MOR_WATCHER(__tsan_switch_to_fiber(to.watched, __tsan_switch_to_fiber_no_sync);)
   mor_switch_stacks(&from.stack_pointer, to.stack_pointer);
 }
 
