@@ -182,6 +182,7 @@ MOR_NOT_WATCHED inline u64 meet(Meeting kind, u32 mask, u64 value, u32 from, Whe
 MOR_NOT_WATCHED inline void run_thread() {
   Thread* self = current;
   Block* block = self->block;
+  come_from(block->home);
   MOR_WATCHER(__tsan_acquire(&block->place);)
   block->body(block->arguments);
   MOR_WATCHER(__tsan_release(&block->home);)

@@ -11,7 +11,9 @@ namespace mor_host {
 
 struct Fiber {
   void* stack_pointer;
-  void* watched;  // ThreadSanitizer's name of it
+  void* watched;       // ThreadSanitizer's name of it
+  const void* bottom;  // of its stack, for AddressSanitizer
+  size_t size;
 };
 
 #if defined(__x86_64__)
@@ -42,12 +44,14 @@ mor_switch_stacks:
 .size mor_switch_stacks, .-mor_switch_stacks
 )");
 
-inline void prepare(Fiber& fiber, char* top, size_t, void (*run)()) {
+inline void prepare(Fiber& fiber, char* top, size_t size, void (*run)()) {
   void** stack = reinterpret_cast<void**>(top);
   *--stack = nullptr;  // a return address that is never used keeps the stack aligned
   *--stack = reinterpret_cast<void*>(run);
   for (int k = 0; k < 6; k++) *--stack = nullptr;
   fiber.stack_pointer = stack;
+  fiber.bottom = top - size;
+  fiber.size = size;
 }
 
 struct HomeStack {};
@@ -65,6 +69,8 @@ inline void prepare(Fiber& fiber, char* top, size_t size, void (*run)()) {
   context->uc_link = nullptr;
   makecontext(context, run, 0);
   fiber.stack_pointer = context;
+  fiber.bottom = top - size;
+  fiber.size = size;
 }
 
 struct HomeStack { ucontext_t context; };
@@ -74,7 +80,16 @@ inline void* home_of(HomeStack& home) { return &home.context; }
 // To another fiber; what this one wrote may not be read there unless more is stated.
 MOR_NOT_WATCHED inline void switch_to(Fiber& from, Fiber& to) {
   MOR_WATCHER(__tsan_switch_to_fiber(to.watched, __tsan_switch_to_fiber_no_sync);)
+  MOR_MARKER(void* marks; __sanitizer_start_switch_fiber(&marks, to.bottom, to.size);)
   mor_switch_stacks(&from.stack_pointer, to.stack_pointer);
+  MOR_MARKER(__sanitizer_finish_switch_fiber(marks, nullptr, nullptr);)
+}
+
+// What a fiber begins with, if it is the first of its block: it comes from the stack of the thread.
+MOR_NOT_WATCHED inline void come_from(Fiber& home) {
+  (void)home;
+  MOR_MARKER(const void* bottom; size_t size; __sanitizer_finish_switch_fiber(nullptr, &bottom, &size);)
+  MOR_MARKER(if (!home.size) home.bottom = bottom, home.size = size;)
 }
 
 }  // namespace mor_host

@@ -59,6 +59,7 @@ MOR_NOT_WATCHED inline void begin_threads(Block* block) {
       thread.warp->exist = thread.warp->alive = left >= WARP ? ~0u : (1u << left) - 1;
       thread.warp->arrived = 0;
     }
+    forget_stack(block->memory, k);
     // The tops of the stacks are spread, or all of them would share a few lines of the cache.
     char* top = block->memory.stacks + (k + 1) * STACK - k * 5 % 61 * 64;
     prepare(thread.fiber, top, STACK / 2, run_thread);
@@ -67,12 +68,15 @@ MOR_NOT_WATCHED inline void begin_threads(Block* block) {
   MOR_WATCHER(block->home.watched = __tsan_get_current_fiber();)
 }
 
-// Threads that have not ended leave what sanitizers know of their stacks.
+// After an error, threads stand in the middle of functions: what ThreadSanitizer knows of them is over.
 MOR_NOT_WATCHED inline void forget_threads(Block* block) {
   for (u32 k = 0; k < block->count; k++) {
-    forget_stack(block->memory, k);
-    MOR_WATCHER(__tsan_destroy_fiber(block->threads[k].fiber.watched);)
-    block->threads[k].fiber.watched = nullptr;
+    Fiber& fiber = block->threads[k].fiber;
+    MOR_WATCHER(__tsan_switch_to_fiber(fiber.watched, __tsan_switch_to_fiber_no_sync);)
+    MOR_WATCHER(__tsan_release(&block->home);)
+    MOR_WATCHER(__tsan_switch_to_fiber(block->home.watched, __tsan_switch_to_fiber_no_sync);)
+    MOR_WATCHER(__tsan_destroy_fiber(fiber.watched);)
+    fiber.watched = nullptr;
   }
 }
 
@@ -86,12 +90,13 @@ MOR_NOT_WATCHED inline bool run_block(Block* block, const Launch& launch) {
   order_threads(block, launch.order);
   begin_threads(block);
   block->home.stack_pointer = home_of(block->home_stack);
+  block->home.size = 0;
   current = &block->threads[block->ready[block->first++]];
   MOR_WATCHER(__tsan_release(&block->place);)
   switch_to(block->home, current->fiber);
+  if (block->error[0]) forget_threads(block);
   MOR_WATCHER(__tsan_acquire(&block->home);)
   current = nullptr;
-  if (block->error[0]) forget_threads(block);
   return !block->error[0];
 }
 

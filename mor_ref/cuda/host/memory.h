@@ -24,7 +24,7 @@ inline bool map_memory(Memory& memory, size_t stacks) {
   return true;
 }
 
-// AddressSanitizer keeps the marks of functions that have not returned.
+// AddressSanitizer keeps the marks of functions that never returned.
 inline void forget_stack(const Memory& memory, size_t number) {
   ASAN_UNPOISON_MEMORY_REGION(memory.stacks + number * STACK + PAGE, STACK - PAGE);
 }
