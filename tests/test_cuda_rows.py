@@ -1,4 +1,4 @@
-"""The structures that kernels take are the same in Python and in C++, to both kinds of compilers."""
+"""The structures that kernels take are the same in Python and in C++, to compilers of both."""
 
 import ctypes
 import shutil
