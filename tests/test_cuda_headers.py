@@ -2,17 +2,23 @@
 
 import ctypes
 import importlib.util
+import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from inputs import ALL_BF16, ALL_F16, as_float64, differences, edges
+from kernels import tensors
+from kernels.suites import Schedule
 
 import mor_ref
 from mor_ref import formats
 from mor_ref.catalogue import presets
+from mor_ref.conventions import SpecialCases
+from mor_ref.golden.exhaustive import CHUNK, CHUNKS
 
 SOURCE = Path(__file__).with_name("cuda_headers.cpp")
 CASES = [
@@ -43,7 +49,7 @@ def headers(tmp_path_factory):
         pytest.skip("needs a C++ compiler and the wheels of the peers extra")
     library = tmp_path_factory.mktemp("cuda_headers") / "conversions.so"
     subprocess.run(
-        [compiler, "-O1", "-shared", "-fPIC", "-I", includes[0], SOURCE, "-o", library], check=True
+        [compiler, "-O2", "-shared", "-fPIC", "-I", includes[0], SOURCE, "-o", library], check=True
     )
     return ctypes.CDLL(str(library))
 
@@ -91,3 +97,41 @@ def test_the_preset(headers, name):
 def as_float32(x):
     with np.errstate(over="ignore", invalid="ignore"):
         return x.astype(np.float32)
+
+
+# ---------------------------------------------------------------------- the kernels
+
+
+def first_difference(library, chunk, case, of_kernel=None):
+    """The first input of a chunk that a kernel gives another code, with both codes."""
+    name, overflow, rounding = (of_kernel or case).split()
+    bits = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=np.uint32)
+    x = tensors.Bits(bits, "f32")
+    # In one block, whose threads have long loops: most of the time is that of the encoder.
+    device, special = Schedule(blocks=1), SpecialCases(overflow=overflow)
+    ours = tensors.encoded(device, x, formats[name], rounding, special)
+    theirs = np.empty(CHUNK, np.uint16)
+    function = getattr(library, f"{case.replace(' ', '_')}_f32")
+    function(*(ctypes.c_void_p(array.ctypes.data) for array in (bits, theirs)), CHUNK)
+    wrong = np.flatnonzero(ours != theirs)[:1]
+    return [(hex(bits[at]), hex(ours[at]), hex(theirs[at])) for at in wrong]
+
+
+@pytest.mark.tier("exhaustive")
+@pytest.mark.parametrize("case", CASES)
+def test_all_inputs_through_the_kernels(headers, case):
+    """ENC-001 to ENC-014: the codes of all 2^32 numbers."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(lambda chunk: first_difference(headers, chunk, case), range(CHUNKS))
+        assert [difference for chunk in found for difference in chunk] == []
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_chunk_with_many_codes_through_the_kernels(headers, case):
+    assert first_difference(headers, 0x3F, case) == []
+
+
+def test_a_difference_is_found(headers):
+    """The first number that overflows: 448 is the largest, and a tie above it is 464."""
+    case, other = "e4m3 ieee rne", "e4m3 satfinite rne"
+    assert first_difference(headers, 0x43, case, other) == [("0x43e80001", "0x7e", "0x7f")]

@@ -3,6 +3,8 @@
 import ctypes
 import functools
 import os
+import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,9 +22,10 @@ from mor_ref.cuda import source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.errors import CudaError
 
+# Kernels load 16 bytes at once, of numbers of any type.
 _FLAGS = (
-    "-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing",
-    "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Werror",
+    "-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing", "-fPIC",
+    "-shared", "-fvisibility=hidden", "-pthread",
 )  # fmt: skip
 _MOST_ERROR = 200  # characters, as host/launch.h has it
 
@@ -44,9 +47,14 @@ class _Launch(ctypes.Structure):
 
 @functools.cache
 def compiler() -> tuple[str, ...]:
-    """The command of a C++ compiler: $CXX, g++, clang++, or the one of the ziglang wheel."""
-    for name in (os.environ.get("CXX"), "g++", "clang++"):
-        if name and shutil.which(name):
+    """The command of a C++ compiler: $CXX, or else g++, clang++, or the ziglang wheel's."""
+    chosen = shlex.split(os.environ.get("CXX", ""))
+    if chosen and not shutil.which(chosen[0]):
+        raise HostError(f"CXX is {os.environ['CXX']!r}, which was not found; name a C++ compiler")
+    if chosen:
+        return tuple(chosen)
+    for name in ("g++", "clang++"):
+        if shutil.which(name):
             return (name,)
     if find_spec("ziglang"):
         return (sys.executable, "-m", "ziglang", "c++")
@@ -58,28 +66,26 @@ def compiler() -> tuple[str, ...]:
 
 @functools.cache
 def library(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> ctypes.CDLL:
-    """A source as a library of this machine, compiled once."""
+    """A source as a library of this machine."""
+    return ctypes.CDLL(str(library_file(name, folder, extra)))
+
+
+def library_file(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> Path:
+    """The file of that library, compiled once; `extra` are more arguments for the compiler."""
     headers = [path.read_text("utf-8") for path in sorted(source.ON_CPU.glob("*.h"))]
-    flags = (*_FLAGS, *(("-fno-gnu-unique",) if compiler()[0].endswith("g++") else ()), *extra)
-    key = source.digest(source.flattened(name, folder), *headers, compiler(), flags)
-    path = cached_file(f"{name}-{key}.so", lambda: _compiled(folder / f"{name}.cu", flags))
-    return ctypes.CDLL(str(path))
+    flags = (*_FLAGS, *extra)
+    made_by = (compiler(), platform.machine(), flags)
+    key = source.digest(source.flattened(name, folder), *headers, made_by)
+    return cached_file(f"{name}-{key}.so", lambda: _compiled(folder / f"{name}.cu", flags))
 
 
 def _compiled(path: Path, flags: tuple[str, ...]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "kernels.so"
-        command = [
-            *compiler(),
-            *flags,
-            "-x",
-            "c++",
-            f"-I{source.ON_CPU}",
-            str(path),
-            "-o",
-            str(out),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        files = (f"-I{source.ON_CPU}", "-x", "c++", str(path), "-o", str(out))
+        done = subprocess.run(  # noqa: S603  # the compiler of this machine
+            [*compiler(), *flags, *files], capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise HostError(f"{' '.join(compiler())} cannot compile {path.name}: {done.stderr}")
         return out.read_bytes()

@@ -5,7 +5,10 @@ from typing import NamedTuple
 
 from mor_ref.cuda.errors import CudaError
 
-_ENTRY = re.compile(r"\.entry\s+(\w+)\s*\(.*?\)[^{]*\{(.*?)^\}", re.DOTALL | re.MULTILINE)
+_FUNCTION = re.compile(
+    r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)\s*\([^)]*\)[^{;]*\{(.*?)^\}",
+    re.DOTALL | re.MULTILINE,
+)
 _INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s", re.MULTILINE)
 _REALS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64")
 _ROUNDED = ("add", "sub", "mul", "div", "sqrt", "rcp")
@@ -24,11 +27,11 @@ class PtxError(CudaError):
 
 
 def instructions(ptx: str) -> dict[str, list[str]]:
-    """The instructions of each kernel, without their operands."""
+    """The instructions of each kernel and of each function that they call, without operands."""
     found = {}
-    for kernel, body in _ENTRY.findall(ptx):
+    for function, body in _FUNCTION.findall(ptx):
         plain = re.sub(r"//.*", "", body).replace("{", "\n").replace(";", ";\n")
-        found[kernel] = _INSTRUCTION.findall(plain)
+        found[function] = _INSTRUCTION.findall(plain)
     return found
 
 

@@ -1,8 +1,6 @@
 // A block of CUDA threads on one thread of the CPU: they run in turn, and wait for one another at
 // barriers and in the functions of warps. What is undefined on a GPU is an error here.
 #pragma once
-#include <sys/mman.h>
-
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +10,7 @@
 #include <utility>
 
 #include "fibers.h"
-#include "shared.h"
+#include "memory.h"
 
 namespace mor_host {
 
@@ -21,14 +19,24 @@ typedef unsigned long long u64;
 
 struct Place { u32 x, y, z; };
 
+// A line of a kernel.
+struct Where {
+  const char* file;
+  u32 line;
+  static constexpr Where here(const char* file = __builtin_FILE(), u32 line = __builtin_LINE()) {
+    return {file, line};
+  }
+  bool operator==(const Where& other) const { return line == other.line && !strcmp(file, other.file); }
+};
+
 constexpr u32 MOST_THREADS = 1024, WARP = 32, MOST_WARPS = MOST_THREADS / WARP;
-constexpr size_t STACK = 64 * 1024, PAGE = 4096;
 
 enum class Meeting : u32 { sync, shuffle, ballot };
 
 struct Request {  // of one lane: what it asks for, with which mask, and from which lane
   Meeting kind;
-  u32 mask, line, from;
+  u32 mask, from;
+  Where where;
   u64 value;
 };
 
@@ -49,14 +57,15 @@ struct Thread {
 
 struct Block {
   Place place, size, grid;
-  u32 count, alive, waiting, line;  // threads; the line of the barrier that some wait at
+  u32 count, alive, waiting;  // threads
+  Where barrier;              // that some wait at
   u32 votes, voters, result, results;
   u32 parked[MOST_THREADS], ready[MOST_THREADS], first, last;
   Thread threads[MOST_THREADS];
   Warp warps[MOST_WARPS];
   Fiber home;
   HomeStack home_stack;
-  char *stacks, *shared;
+  Memory memory;
   void (*body)(void*);
   void* arguments;
   char error[200];
@@ -75,20 +84,23 @@ MOR_NOT_WATCHED __attribute__((noinline)) inline void go_on_with_another(Thread*
   if (block->first == block->last || block->error[0]) {
     if (!block->error[0] && block->alive)
       snprintf(block->error, sizeof block->error,
-               "threads wait for ever: %u of %u have not ended, %u of them wait at the barrier of line %u",
-               block->alive, block->count, block->waiting, block->line);
-    switch_to(self->fiber, block->home, true);
+               "%u of %u threads wait for ever, %u of them at a barrier (block %u,%u,%u)", block->alive,
+               block->count, block->waiting, block->place.x, block->place.y, block->place.z);
+    MOR_WATCHER(__tsan_release(&block->home);)
+    switch_to(self->fiber, block->home);
   }
   Thread* next = &block->threads[block->ready[block->first++ % MOST_THREADS]];
   if (next == self) return;
   current = next;
-  switch_to(self->fiber, next->fiber, false);
+  switch_to(self->fiber, next->fiber);
 }
 
-MOR_NOT_WATCHED [[noreturn]] inline void fail(const char* what, u32 line) {
+MOR_NOT_WATCHED [[noreturn]] inline void fail(const char* what, Where where) {
   Block* block = current->block;
-  snprintf(block->error, sizeof block->error, "%s (line %u, block %u,%u,%u, thread %u)", what, line,
-           block->place.x, block->place.y, block->place.z, current->number);
+  const char* slash = strrchr(where.file, '/');
+  snprintf(block->error, sizeof block->error, "%s (%s:%u, block %u,%u,%u, thread %u)", what,
+           slash ? slash + 1 : where.file, where.line, block->place.x, block->place.y, block->place.z,
+           current->number);
   go_on_with_another(current);
   __builtin_unreachable();
 }
@@ -105,12 +117,12 @@ MOR_NOT_WATCHED inline void open_barrier(Block* block, u32 but) {
   block->waiting = block->votes = block->voters = 0;
 }
 
-MOR_NOT_WATCHED inline void barrier(bool vote, u32 line) {
+MOR_NOT_WATCHED inline void barrier(bool vote, Where where) {
   Thread* self = current;
   Block* block = self->block;
-  if (block->waiting && block->line != line)
-    fail("threads of a block wait at barriers of different lines", line);
-  block->line = line;
+  if (block->waiting && !(block->barrier == where))
+    fail("threads of a block wait at different barriers", where);
+  block->barrier = where;
   block->votes += vote;
   block->voters++;
   block->parked[block->waiting++] = self->number;
@@ -123,39 +135,39 @@ MOR_NOT_WATCHED inline void barrier(bool vote, u32 line) {
   }
 }
 
-MOR_NOT_WATCHED inline void answer(Warp* warp, const Request& own, u32 needed, u32 line) {
+MOR_NOT_WATCHED inline void answer(Warp* warp, const Request& own, u32 needed) {
   u32 votes = 0;
   for (u32 lane = 0; lane < WARP; lane++) {
     if (!(needed >> lane & 1)) continue;
     const Request& request = warp->requests[lane];
-    if (request.kind != own.kind || request.mask != own.mask || request.line != own.line)
-      fail("lanes of a warp meet in different calls or with different masks", line);
+    if (request.kind != own.kind || request.mask != own.mask || !(request.where == own.where))
+      fail("lanes of a warp meet in different calls or with different masks", own.where);
     votes |= u32(request.value != 0) << lane;
   }
   for (u32 lane = 0; lane < WARP; lane++) {
     if (!(needed >> lane & 1)) continue;
     u32 from = warp->requests[lane].from;
     if (own.kind == Meeting::shuffle && !(needed >> from & 1))
-      fail("a shuffle reads a lane that is not in its mask", line);
+      fail("a shuffle reads a lane that is not in its mask", own.where);
     warp->answers[lane] = own.kind == Meeting::shuffle ? warp->requests[from].value : votes;
   }
 }
 
 // The functions of warps. Of these only __syncwarp orders memory.
-MOR_NOT_WATCHED inline u64 meet(Meeting kind, u32 mask, u64 value, u32 from, u32 line) {
+MOR_NOT_WATCHED inline u64 meet(Meeting kind, u32 mask, u64 value, u32 from, Where where) {
   Thread* self = current;
   Warp* warp = self->warp;
   const u32 own = 1u << self->lane, needed = mask & warp->exist;
-  if (!(mask & own)) fail("a lane is not in its own mask", line);
-  if (needed & ~warp->alive) fail("a mask names a lane that has ended", line);
-  warp->requests[self->lane] = {kind, mask, line, from, value};
+  if (!(mask & own)) fail("a lane is not in its own mask", where);
+  if (needed & ~warp->alive) fail("a mask names a lane that has ended", where);
+  warp->requests[self->lane] = {kind, mask, from, where, value};
   warp->arrived |= own;
   MOR_WATCHER(if (kind == Meeting::sync) __tsan_release(warp);)
   if ((warp->arrived & needed) != needed) {
     go_on_with_another(self);
   } else {
     MOR_WATCHER(if (kind == Meeting::sync) __tsan_acquire(warp);)
-    answer(warp, warp->requests[self->lane], needed, line);
+    answer(warp, warp->requests[self->lane], needed);
     for (u32 lane = 0; lane < WARP; lane++) {
       if (!(needed >> lane & 1)) continue;
       MOR_WATCHER(if (kind == Meeting::sync) __tsan_release(&warp->answers[lane]);)
@@ -170,6 +182,7 @@ MOR_NOT_WATCHED inline u64 meet(Meeting kind, u32 mask, u64 value, u32 from, u32
 MOR_NOT_WATCHED inline void run_thread() {
   Thread* self = current;
   Block* block = self->block;
+  come_from(block->home);
   MOR_WATCHER(__tsan_acquire(&block->place);)
   block->body(block->arguments);
   MOR_WATCHER(__tsan_release(&block->home);)
@@ -180,10 +193,11 @@ MOR_NOT_WATCHED inline void run_thread() {
   __builtin_unreachable();
 }
 
-// Blocks keep their stacks from launch to launch: to map them takes longer than most kernels.
+// Blocks keep their memory from launch to launch: to map it takes longer than most kernels.
 inline Block* free_blocks;
 inline std::mutex free_blocks_lock;
 
+// None if there is no memory.
 inline Block* take_block() {
   {
     std::lock_guard<std::mutex> guard(free_blocks_lock);
@@ -193,13 +207,7 @@ inline Block* take_block() {
     }
   }
   Block* block = static_cast<Block*>(calloc(1, sizeof(Block)));
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  void* stacks = mmap(nullptr, MOST_THREADS * STACK, PROT_READ | PROT_WRITE, flags, -1, 0);
-  block->stacks = static_cast<char*>(stacks);
-  for (u32 k = 0; k < MOST_THREADS; k++) mprotect(block->stacks + k * STACK, PAGE, PROT_NONE);
-  block->shared = static_cast<char*>(aligned_alloc(GAP, MOST_SHARED));
-  memset(block->shared, 0xFF, MOST_SHARED);  // what is declared later is not yet filled
-  return block;
+  return block && map_memory(block->memory, MOST_THREADS) ? block : nullptr;
 }
 
 inline void give_back(Block* block) {

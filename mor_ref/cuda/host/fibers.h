@@ -5,21 +5,15 @@
 #include <ucontext.h>
 #endif
 
-// ThreadSanitizer sees each fiber as a thread of its own: what orders them is stated where they meet.
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#define MOR_NOT_WATCHED __attribute__((no_sanitize("thread"), noinline))
-#define MOR_WATCHER(statement) statement
-#else
-#define MOR_NOT_WATCHED
-#define MOR_WATCHER(statement)
-#endif
+#include "sanitizers.h"
 
 namespace mor_host {
 
 struct Fiber {
   void* stack_pointer;
-  void* watched;  // ThreadSanitizer's name of it
+  void* watched;       // ThreadSanitizer's name of it
+  const void* bottom;  // of its stack, for AddressSanitizer
+  size_t size;
 };
 
 #if defined(__x86_64__)
@@ -50,12 +44,14 @@ mor_switch_stacks:
 .size mor_switch_stacks, .-mor_switch_stacks
 )");
 
-inline void prepare(Fiber& fiber, char* top, size_t, void (*run)()) {
+inline void prepare(Fiber& fiber, char* top, size_t size, void (*run)()) {
   void** stack = reinterpret_cast<void**>(top);
   *--stack = nullptr;  // a return address that is never used keeps the stack aligned
   *--stack = reinterpret_cast<void*>(run);
   for (int k = 0; k < 6; k++) *--stack = nullptr;
   fiber.stack_pointer = stack;
+  fiber.bottom = top - size;
+  fiber.size = size;
 }
 
 struct HomeStack {};
@@ -73,17 +69,27 @@ inline void prepare(Fiber& fiber, char* top, size_t size, void (*run)()) {
   context->uc_link = nullptr;
   makecontext(context, run, 0);
   fiber.stack_pointer = context;
+  fiber.bottom = top - size;
+  fiber.size = size;
 }
 
 struct HomeStack { ucontext_t context; };
 inline void* home_of(HomeStack& home) { return &home.context; }
 #endif
 
-// To another fiber. `ordered` is whether what this one wrote may be read there without a barrier.
-MOR_NOT_WATCHED inline void switch_to(Fiber& from, Fiber& to, bool ordered) {
-  (void)ordered;
-  MOR_WATCHER(__tsan_switch_to_fiber(to.watched, ordered ? 0 : __tsan_switch_to_fiber_no_sync);)
+// To another fiber; what this one wrote may not be read there unless more is stated.
+MOR_NOT_WATCHED inline void switch_to(Fiber& from, Fiber& to) {
+  MOR_WATCHER(__tsan_switch_to_fiber(to.watched, __tsan_switch_to_fiber_no_sync);)
+  MOR_MARKER(void* marks; __sanitizer_start_switch_fiber(&marks, to.bottom, to.size);)
   mor_switch_stacks(&from.stack_pointer, to.stack_pointer);
+  MOR_MARKER(__sanitizer_finish_switch_fiber(marks, nullptr, nullptr);)
+}
+
+// What a fiber begins with, if it is the first of its block: it comes from the stack of the thread.
+MOR_NOT_WATCHED inline void come_from(Fiber& home) {
+  (void)home;
+  MOR_MARKER(const void* bottom; size_t size; __sanitizer_finish_switch_fiber(nullptr, &bottom, &size);)
+  MOR_MARKER(if (!home.size) home.bottom = bottom, home.size = size;)
 }
 
 }  // namespace mor_host

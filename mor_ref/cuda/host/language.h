@@ -4,7 +4,11 @@
 #if defined(__FAST_MATH__)
 #error "kernels have to be compiled without -ffast-math"
 #endif
+#include <cfloat>
+
 #include "launch.h"
+
+static_assert(FLT_EVAL_METHOD == 0, "every operation has to be rounded to its own type");
 
 #define __global__
 #define __device__
@@ -17,32 +21,32 @@ struct alignas(16) uint4 { unsigned x, y, z, w; };
 #define blockIdx (::mor_host::current->block->place)
 #define blockDim (::mor_host::current->block->size)
 #define gridDim (::mor_host::current->block->grid)
-#define MOR_LINE unsigned line = __builtin_LINE()
+#define MOR_WHERE ::mor_host::Where where = ::mor_host::Where::here()
 
 // ---------------------------------------------------------------------- barriers and warps
 
-inline void __syncthreads(MOR_LINE) { mor_host::barrier(false, line); }
-inline int __syncthreads_or(int vote, MOR_LINE) {
-  mor_host::barrier(vote != 0, line);
+inline void __syncthreads(MOR_WHERE) { mor_host::barrier(false, where); }
+inline int __syncthreads_or(int vote, MOR_WHERE) {
+  mor_host::barrier(vote != 0, where);
   return mor_host::current->block->result != 0;
 }
-inline void __syncwarp(unsigned mask = ~0u, MOR_LINE) {
-  mor_host::meet(mor_host::Meeting::sync, mask, 0, 0, line);
+inline void __syncwarp(unsigned mask = ~0u, MOR_WHERE) {
+  mor_host::meet(mor_host::Meeting::sync, mask, 0, 0, where);
 }
-inline unsigned __ballot_sync(unsigned mask, int vote, MOR_LINE) {
-  return unsigned(mor_host::meet(mor_host::Meeting::ballot, mask, vote != 0, 0, line));
+inline unsigned __ballot_sync(unsigned mask, int vote, MOR_WHERE) {
+  return unsigned(mor_host::meet(mor_host::Meeting::ballot, mask, vote != 0, 0, where));
 }
-inline int __any_sync(unsigned mask, int vote, MOR_LINE) {
-  return __ballot_sync(mask, vote, line) != 0;
+inline int __any_sync(unsigned mask, int vote, MOR_WHERE) {
+  return __ballot_sync(mask, vote, where) != 0;
 }
 template <class Value>
-inline Value __shfl_xor_sync(unsigned mask, Value value, int distance, int width = 32, MOR_LINE) {
+inline Value __shfl_xor_sync(unsigned mask, Value value, int distance, int width = 32, MOR_WHERE) {
   static_assert(sizeof(Value) <= 8, "a shuffle is of at most 8 bytes");
   const unsigned lane = mor_host::current->lane, other = lane ^ unsigned(distance);
   unsigned long long bits = 0;
   memcpy(&bits, &value, sizeof value);
   const unsigned from = other > (lane | unsigned(width - 1)) ? lane : other;
-  bits = mor_host::meet(mor_host::Meeting::shuffle, mask, bits, from, line);
+  bits = mor_host::meet(mor_host::Meeting::shuffle, mask, bits, from, where);
   memcpy(&value, &bits, sizeof value);
   return value;
 }

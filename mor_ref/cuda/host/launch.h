@@ -1,6 +1,7 @@
 // A launch: the blocks of a grid, one after another or on several threads of the CPU, in an order
 // that is asked for. Kernels must not depend on it.
 #pragma once
+#include <algorithm>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -30,11 +31,11 @@ struct PlainArithmetic {
 #endif
 };
 
-inline Place place_of(u64 number, Place size) {
+MOR_NOT_WATCHED inline Place place_of(u64 number, Place size) {
   return {u32(number % size.x), u32(number / size.x % size.y), u32(number / (u64(size.x) * size.y))};
 }
 
-inline void order_threads(Block* block, u32 order) {
+MOR_NOT_WATCHED inline void order_threads(Block* block, u32 order) {
   const u32 count = block->count;
   for (u32 k = 0; k < count; k++) block->ready[k] = order == 1 ? count - 1 - k : k;
   if (order <= 1) return;
@@ -45,7 +46,7 @@ inline void order_threads(Block* block, u32 order) {
   }
 }
 
-inline void begin_threads(Block* block) {
+MOR_NOT_WATCHED inline void begin_threads(Block* block) {
   for (u32 k = 0; k < block->count; k++) {
     Thread& thread = block->threads[k];
     thread.place = place_of(k, block->size);
@@ -58,28 +59,43 @@ inline void begin_threads(Block* block) {
       thread.warp->exist = thread.warp->alive = left >= WARP ? ~0u : (1u << left) - 1;
       thread.warp->arrived = 0;
     }
+    forget_stack(block->memory, k);
     // The tops of the stacks are spread, or all of them would share a few lines of the cache.
-    char* top = block->stacks + (k + 1) * STACK - k * 5 % 61 * 64;
+    char* top = block->memory.stacks + (k + 1) * STACK - k * 5 % 61 * 64;
     prepare(thread.fiber, top, STACK / 2, run_thread);
-    MOR_WATCHER(thread.fiber.watched = __tsan_create_fiber(0);)
+    MOR_WATCHER(if (!thread.fiber.watched) thread.fiber.watched = __tsan_create_fiber(0);)
   }
   MOR_WATCHER(block->home.watched = __tsan_get_current_fiber();)
 }
 
-// Whether all threads came to their end.
+// After an error, threads stand in the middle of functions: what ThreadSanitizer knows of them is over.
+MOR_NOT_WATCHED inline void forget_threads(Block* block) {
+  for (u32 k = 0; k < block->count; k++) {
+    Fiber& fiber = block->threads[k].fiber;
+    MOR_WATCHER(__tsan_switch_to_fiber(fiber.watched, __tsan_switch_to_fiber_no_sync);)
+    MOR_WATCHER(__tsan_release(&block->home);)
+    MOR_WATCHER(__tsan_switch_to_fiber(block->home.watched, __tsan_switch_to_fiber_no_sync);)
+    MOR_WATCHER(__tsan_destroy_fiber(fiber.watched);)
+    fiber.watched = nullptr;
+  }
+}
+
+// Whether all threads came to their end. Blocks on one thread of the CPU follow on one another;
+// those of other workers are at the same time, to ThreadSanitizer too.
 MOR_NOT_WATCHED inline bool run_block(Block* block, const Launch& launch) {
   block->alive = block->last = block->count;
   block->first = block->waiting = block->votes = block->voters = 0;
   block->error[0] = 0;
-  forget_shared(block->shared, int(launch.filling));
+  forget_shared(block->memory.shared, int(launch.filling));
   order_threads(block, launch.order);
   begin_threads(block);
   block->home.stack_pointer = home_of(block->home_stack);
-  MOR_WATCHER(__tsan_release(&block->place);)
+  block->home.size = 0;
   current = &block->threads[block->ready[block->first++]];
-  switch_to(block->home, current->fiber, true);
+  MOR_WATCHER(__tsan_release(&block->place);)
+  switch_to(block->home, current->fiber);
+  if (block->error[0]) forget_threads(block);
   MOR_WATCHER(__tsan_acquire(&block->home);)
-  MOR_WATCHER(for (u32 k = 0; k < block->count; k++) __tsan_destroy_fiber(block->threads[k].fiber.watched);)
   current = nullptr;
   return !block->error[0];
 }
@@ -88,35 +104,46 @@ struct Job {
   Launch& launch;
   void (*body)(void*);
   void* arguments;
-  std::atomic<u64> next{0};
+  u64 blocks;  // of the grid
   std::atomic<bool> failed{false};
 };
 
-inline void work(Job& job) {
+inline void refuse(Job& job, const char* why) {
+  if (!job.failed.exchange(true)) snprintf(job.launch.error, sizeof job.launch.error, "%s", why);
+}
+
+// Every so many blocks of the grid, from the first on that is this worker's.
+MOR_NOT_WATCHED inline void work(Job& job, Block* block, u64 first, u64 every) {
   PlainArithmetic plain;
   const Launch& launch = job.launch;
-  Block* block = take_block();
   block->grid = {launch.grid[0], launch.grid[1], launch.grid[2]};
   block->size = {launch.block[0], launch.block[1], launch.block[2]};
   block->count = launch.block[0] * launch.block[1] * launch.block[2];
   block->body = job.body;
   block->arguments = job.arguments;
-  const u64 blocks = u64(launch.grid[0]) * launch.grid[1] * launch.grid[2];
-  for (u64 k; !job.failed && (k = job.next++) < blocks;) {
-    block->place = place_of(launch.order == 1 ? blocks - 1 - k : k, block->grid);
-    if (!run_block(block, launch) && !job.failed.exchange(true))
-      memcpy(job.launch.error, block->error, sizeof block->error);
+  for (u64 k = first; k < job.blocks && !job.failed; k += every) {
+    block->place = place_of(launch.order == 1 ? job.blocks - 1 - k : k, block->grid);
+    if (!run_block(block, launch)) refuse(job, block->error);
   }
-  give_back(block);
 }
 
+// The memory of all workers is taken before one of them begins, for locks would order them.
 inline int run(Launch& launch, void (*body)(void*), void* arguments) {
   launch.error[0] = 0;
-  Job job{launch, body, arguments};
+  const u64 threads = u64(launch.block[0]) * launch.block[1] * launch.block[2];
+  Job job{launch, body, arguments, u64(launch.grid[0]) * launch.grid[1] * launch.grid[2]};
+  if (!job.blocks || !threads || threads > MOST_THREADS)
+    refuse(job, "a grid has at least one block, and a block 1 to 1024 threads");
+  std::vector<Block*> blocks(job.failed ? 0 : std::max<u64>(1, std::min<u64>(launch.workers, job.blocks)));
+  for (Block*& block : blocks)
+    if (!(block = take_block())) refuse(job, "there is no memory for the stacks of threads");
   std::vector<std::thread> others;
-  for (u32 k = 1; k < launch.workers; k++) others.emplace_back(work, std::ref(job));
-  work(job);
+  for (u64 k = 1; k < blocks.size() && !job.failed; k++)
+    others.emplace_back(work, std::ref(job), blocks[k], k, blocks.size());
+  if (!job.failed) work(job, blocks[0], 0, blocks.size());
   for (std::thread& other : others) other.join();
+  for (Block* block : blocks)
+    if (block) give_back(block);
   return job.failed;
 }
 

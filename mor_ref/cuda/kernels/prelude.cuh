@@ -6,9 +6,9 @@
 #else
 #include "language.h"
 #define MOR_SHARED(type, name, count)                                                              \
-  static const size_t name##_place = mor_host::reserve_shared(sizeof(type) * (count));             \
-  type* const name = static_cast<type*>(mor_host::declare_shared(                                  \
-      mor_host::current->block->shared, name##_place, sizeof(type) * (count)))
+  struct name##_declared {};                                                                       \
+  type* const name = mor_host::Shared<type, count, name##_declared>::of(                           \
+      mor_host::current->block->memory.shared)
 #define MOR_EXPORT(kernel)                                                                         \
   extern "C" __attribute__((visibility("default"))) int mor_launch_##kernel(                       \
       mor_host::Launch* launch, void** arguments) {                                                \

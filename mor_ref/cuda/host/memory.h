@@ -1,0 +1,32 @@
+// The memory of a block of threads: a stack for each, and what they share.
+#pragma once
+#include <sys/mman.h>
+
+#include "shared.h"
+
+namespace mor_host {
+
+constexpr size_t STACK = 64 * 1024, PAGE = 4096;
+
+struct Memory { char *stacks, *shared; };
+
+inline char* mapped(size_t size) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* found = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+  return found == MAP_FAILED ? nullptr : static_cast<char*>(found);
+}
+
+// Below each stack is a page that nothing may touch.
+inline bool map_memory(Memory& memory, size_t stacks) {
+  memory = {mapped(stacks * STACK), mapped(shared_size)};
+  if (!memory.stacks || !memory.shared) return false;
+  for (size_t k = 0; k < stacks; k++) mprotect(memory.stacks + k * STACK, PAGE, PROT_NONE);
+  return true;
+}
+
+// AddressSanitizer keeps the marks of functions that never returned.
+inline void forget_stack(const Memory& memory, size_t number) {
+  ASAN_UNPOISON_MEMORY_REGION(memory.stacks + number * STACK + PAGE, STACK - PAGE);
+}
+
+}  // namespace mor_host

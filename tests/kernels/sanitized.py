@@ -1,0 +1,77 @@
+"""Kernels under a sanitizer, whose runtime has to be in the process from its start.
+
+Called as `python -m kernels.sanitized SANITIZER FOLDER JOB [ARGUMENT ...]`; says "done" at its end.
+"""
+
+import contextlib
+import sys
+from pathlib import Path
+
+import numpy as np
+from kernels import suites, tensors
+from kernels.suites import Schedule
+
+from mor_ref.cuda import quantization as on_device
+from mor_ref.cuda import scales
+from mor_ref.cuda.host import HostError
+from mor_ref.partition import partition
+
+_ALWAYS = ("-g1", "-O1", "-Wall", "-Wextra", "-Werror")
+FLAGS = {
+    "thread": ("-fsanitize=thread", *_ALWAYS),
+    "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", *_ALWAYS),
+}
+
+
+def every_kernel(device):
+    for _ in tensors.every_kernel(device):
+        pass
+
+
+def every_suite(device):
+    """A part of the cases of each: for the shapes of their tensors."""
+    for suite in suites.manifest():
+        assert suites.wrong(device, suite, every=4)[0] == []
+
+
+def quantization(device):
+    """Of blocks of threads that go on to other pieces of the tensor, and reduce after each."""
+    x, parts = _in_pieces()
+    on_device.quantize(device, x, tensors.formats["e4m3"], "fp32", parts)
+
+
+def extremes(device):
+    scales.extremes(device, *_in_pieces())
+
+
+def _in_pieces():
+    x = tensors.bits(np.ones((8, 20_001), np.float32))
+    return x, partition(x.array.shape, (2, 10_001))
+
+
+def conversion(device):
+    x = tensors.bits(np.ones(1001, np.float32))
+    tensors.encoded(device, x, tensors.formats["e4m3"])
+
+
+def wrong(device, kernel, threads, *numbers):
+    """A kernel of wrong.cu."""
+    out = np.zeros(64, np.uint32)
+    arguments = [out, *(np.int32(number) for number in numbers)]
+    device.launch("wrong", kernel, 2, int(threads), arguments)
+
+
+def after_errors(device):
+    """Kernels that are right, on stacks that others have left in the middle of functions."""
+    for kernel in ("barrier_for_some", "different_barriers", "different_masks"):
+        for _ in range(2):
+            with contextlib.suppress(HostError):
+                wrong(device, kernel, 64)
+            wrong(device, "ordered_by_barriers", 64)
+
+
+if __name__ == "__main__":
+    sanitizer, folder, job, *arguments = sys.argv[1:]
+    device = Schedule(order=2, workers=2, blocks=4, folder=Path(folder), extra=FLAGS[sanitizer])
+    globals()[job](device, *arguments)
+    sys.stdout.write("done\n")

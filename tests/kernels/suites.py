@@ -1,0 +1,74 @@
+"""Golden suites through the kernels."""
+
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from mor_ref.cuda.host import Host
+from mor_ref.golden import kept_files
+from mor_ref.golden.container import read_manifest, read_suite
+from mor_ref.golden.suite import question
+from mor_ref.verify.compare import differences, fields_of, given_as
+from mor_ref.verify.kernels import OPERATIONS
+
+
+@dataclass(frozen=True)
+class Schedule(Host):
+    """A CPU that runs kernels on another number of blocks than they are asked for with."""
+
+    blocks: int = 0  # 0 leaves it
+
+    def launch(self, program, kernel, blocks, threads, arguments):
+        super().launch(program, kernel, self.blocks or blocks, threads, arguments)
+
+
+@dataclass(frozen=True)
+class Names(Host):
+    """A device that runs nothing, and notes the kernels that it is asked for."""
+
+    seen: set = field(default_factory=set)
+
+    def launch(self, program, kernel, *_):
+        self.seen.add((program, kernel))
+
+
+@cache
+def manifest():
+    return read_manifest(kept_files())["suites"]
+
+
+@cache
+def cases(suite):
+    return read_suite(kept_files(), suite, manifest()[suite])
+
+
+def copied(array):
+    """An array of its own, whose end is the end of its memory."""
+    return np.array(array)
+
+
+def unaligned(array):
+    """A copy that no load of 16 bytes may be used for."""
+    copy = np.empty(array.size + 1, array.dtype)[1:].reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def answers(device, suite, place=copied, every=1):
+    """Cases of a suite, and what the kernels make of them."""
+    entry = manifest()[suite]
+    fields = fields_of(entry)
+    for case in cases(suite)[::every]:
+        arrays = {name: place(array) for name, array in question(fields, case).arrays.items()}
+        yield case, OPERATIONS[entry["operation"]](device, case.parameters, arrays)
+
+
+def wrong(device, suite, place=copied, every=1):
+    """What differs from what a suite expects, and how many fields were compared."""
+    fields, found, compared = fields_of(manifest()[suite]), [], 0
+    for case, answer in answers(device, suite, place, every):
+        chosen = given_as(fields, answer)
+        found += map(str, differences(case, fields, answer, chosen, list(chosen)))
+        compared += len(chosen)
+    return found, compared

@@ -1,0 +1,102 @@
+"""Every kernel, on small tensors of every type and in blocks of every size."""
+
+import ml_dtypes
+import numpy as np
+
+from mor_ref.block_recipes import PROFILES
+from mor_ref.catalogue import formats
+from mor_ref.conventions import SpecialCases
+from mor_ref.cuda import conversions, mx, nvfp4, policies, quantization, scales
+from mor_ref.cuda.conversions import RandomBits
+from mor_ref.cuda.launching import Bits
+from mor_ref.partition import partition
+from mor_ref.recipes import POLICIES
+
+DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+CODES = ("e4m3", "bf16", "f32")  # of 8, 16 and 32 bits
+_WORDS = {8: np.uint64, 4: np.uint32, 2: np.uint16}
+
+
+def numbers(name):
+    """Numbers of every magnitude, few of them special, and of bfloat16 one NaN: it keeps others."""
+    random = np.random.default_rng(5)
+    x = random.standard_normal((37, 75)) * np.exp2(random.integers(-9, 9, (37, 75)))
+    x[0, :6] = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-45]
+    x[1, :4] = [1e300, 1e-320, 2.0**-150, 3e38]
+    with np.errstate(over="ignore", under="ignore"):
+        x = x.astype(DTYPES[name])
+    if name == "bf16":
+        x.view(np.uint16)[np.isnan(x)] = 0x7FFF
+    return x
+
+
+def bits(x):
+    """Numbers as kernels take them."""
+    name = next(name for name, dtype in DTYPES.items() if dtype == x.dtype)
+    return Bits(x.view(_WORDS[x.itemsize]), name)
+
+
+def quantized(device, x):
+    """A tensor through all that takes tensors: arrays, some at a time."""
+    e4m3, scaling = formats["e4m3"], "gam"
+    for block in ((2, 4), (8, 16), "tensor"):
+        parts = partition(x.array.shape, block)
+        found = quantization.quantize(device, x, e4m3, scaling, parts)
+        yield [found.codes, found.amax, *found.scales, *found.error]
+        yield [quantization.dequantize(device, found, e4m3, parts)]
+        for name in ("three_way", "nvfp4"):
+            mixed = policies.mor(device, x, POLICIES[name], scaling, parts)
+            yield [mixed.choice, mixed.output, *mixed.extremes]
+            yield [array for sums in mixed.error.values() for array in sums]
+    for name, tile in (("te", (1, 16)), ("te_4over6_mse", (16, 16))):
+        found = nvfp4.nvfp4(device, x, PROFILES[name], tile)
+        yield [found.codes, found.packed, *found.tiles, *found.whole]
+        yield [nvfp4.dequantize(device, found, PROFILES[name], tile)]
+        yield nvfp4.errors(device, x, PROFILES[name], tile, found.tiles)
+    in_one_row = Bits(x.array.reshape(1, -1), x.source)
+    for side in (8, 32, 2048):
+        found = mx.mx(device, in_one_row, e4m3, "rceil", side)
+        yield [found.codes, found.scale, *found.error]
+        yield [mx.dequantize(device, found, e4m3, "rceil", side)]
+
+
+def encoded(device, x, fmt, rounding="rne", special=None):
+    """The codes of a format."""
+    return conversions.encode(device, x, fmt, rounding, special or SpecialCases())
+
+
+def encoded_at_random(device, x, fmt, words, count):
+    """The codes of a format under sr."""
+    return conversions.encode(device, x, fmt, "sr", SpecialCases(), RandomBits(words, count))
+
+
+def converted(device, x):
+    """A tensor through all conversions: codes, some at a time."""
+    words = np.arange(x.size, dtype=np.uint32).reshape(x.array.shape)
+    yield encoded(device, x, formats["e8m0"], "rtz")
+    for name in CODES:
+        yield encoded(device, x, formats[name])
+        yield encoded_at_random(device, x, formats[name], words, 8)
+        yield conversions.decode(device, encoded(device, x, formats[name]), formats[name])
+
+
+def stepped(device):
+    """Numbers through single steps."""
+    x = numbers("f32").view(np.uint32).ravel()
+    e4m3, y = formats["e4m3"], x + np.uint32(1)
+    yield from scales.scale_steps(device, "gam", e4m3, x & 0x7FFFFFFF, y & 0x7FFFFFFF).values()
+    yield from quantization.quantize_steps(device, e4m3, x, y).values()
+    yield from quantization.error_steps(device, x, y).values()
+    wide = x.astype(np.uint64)
+    units = {"sum": wide, "nonzero": wide, "nonfinite": wide % np.uint64(2), "limit": x}
+    units |= {"yardstick_sum": wide, "amax": y, "amin": x}
+    yield policies.decision_steps(device, "mean_relative_error", None, units)
+
+
+def every_kernel(device):
+    """All of the above."""
+    for name in DTYPES:
+        x = bits(numbers(name))
+        yield from quantized(device, x)
+        yield from converted(device, x)
+    yield from stepped(device)

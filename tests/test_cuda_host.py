@@ -1,0 +1,310 @@
+"""The kernels on a CPU: every suite in any order of threads, and errors for what no GPU defines."""
+
+import ctypes
+import platform
+
+import numpy as np
+import pytest
+from inputs import differences, edges, exact_codes, roundings_of
+from kernels import suites
+from kernels.sources import exported, with_wrong_ones
+from kernels.suites import Names, Schedule
+from kernels.tensors import (
+    CODES,
+    DTYPES,
+    bits,
+    converted,
+    encoded,
+    encoded_at_random,
+    numbers,
+    quantized,
+)
+from test_encoding import decisive_words, stochastic
+
+from mor_ref import Format, exact, formats
+from mor_ref.conventions import OVERFLOWS, SpecialCases
+from mor_ref.cuda import conversions, host, mx, source
+from mor_ref.cuda.host import Host, HostError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiler():
+    try:
+        host.compiler()
+    except HostError as error:
+        pytest.skip(str(error))
+
+
+# ---------------------------------------------------------------------- suites
+
+SCHEDULES = {
+    "ascending": (Schedule(), suites.copied),
+    "descending in one block": (Schedule(order=1, filling=0, blocks=1), suites.copied),
+    "shuffled for workers": (Schedule(order=2, filling=0x5A, workers=3, blocks=5), suites.copied),
+    "shuffled unaligned": (Schedule(order=77, filling=0x80, blocks=3), suites.unaligned),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("suite", suites.manifest())
+def test_suites(suite, schedule):
+    """Every field that kernels give, on any grid, whatever lies in shared memory before."""
+    device, place = SCHEDULES[schedule]
+    found, compared = suites.wrong(device, suite, place)
+    assert found == []
+    assert compared >= len(suites.cases(suite))
+
+
+def test_suites_and_the_tests_below_reach_every_kernel():
+    device = Names()
+    for suite in suites.manifest():
+        assert list(suites.answers(device, suite))
+    for dtype in DTYPES:
+        x = bits(numbers(dtype))
+        assert [*quantized(device, x), *converted(device, x)]
+    every = {(name, kernel) for name in source.program_names() for kernel in exported(name)}
+    assert every == device.seen
+
+
+# ---------------------------------------------------------------------- what suites do not have
+
+
+@pytest.mark.parametrize("name", [name for name in DTYPES if name != "f32"])
+def test_every_source_is_taken_as_binary32(name):
+    """QNT-004: in blocks of every size, by teams of every size."""
+    device, x = Schedule(order=3, blocks=2), numbers(name)
+    with np.errstate(over="ignore", under="ignore"):
+        same = quantized(device, bits(x.astype(np.float32)))
+    for ours, theirs in zip(quantized(device, bits(x)), same, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_long_blocks_of_mx():
+    """MXS-002, MXS-007 and MXS-008: as short ones that have the same amax."""
+    x = np.random.default_rng(6).uniform(-1, 1, (3, 2 * 2048 + 96)).astype(np.float32)
+    x[:, ::32] = 1.5
+    x *= np.exp2(np.arange(x.shape[1]) // 2048 * 3).astype(np.float32)
+    device, e4m3 = Schedule(order=4, blocks=2), formats["e4m3"]
+    short, long = (mx.mx(device, bits(x), e4m3, "rceil", side) for side in (32, 2048))
+    np.testing.assert_array_equal(long.codes, short.codes)
+    np.testing.assert_array_equal(long.scale, short.scale[:, ::64])
+    np.testing.assert_array_equal(long.error, short.error)
+    np.testing.assert_array_equal(
+        mx.dequantize(device, long, e4m3, "rceil", 2048),
+        mx.dequantize(device, short, e4m3, "rceil", 32),
+    )
+
+
+@pytest.mark.parametrize("count", [1, 13, 32])
+@pytest.mark.parametrize("fmt", CODES)
+@pytest.mark.parametrize("name", DTYPES)
+def test_stochastic_rounding_of_every_source(name, fmt, count):
+    """ENC-005: with the words at which the decision turns."""
+    x = numbers(name).ravel()[:300]
+    words = decisive_words(x, formats[fmt], count)
+    found = encoded_at_random(Host(), bits(x), formats[fmt], words, count)
+    assert differences(x, found, stochastic(x, formats[fmt], words, count)) == []
+
+
+@pytest.mark.parametrize("fmt", CODES)
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_source_to_codes_of_every_width(name, fmt):
+    """ENC-001 to ENC-012."""
+    x = numbers(name).ravel()[:300]
+    found = encoded(Host(), bits(x), formats[fmt])
+    assert differences(x, found, exact_codes(x, formats[fmt], "rne")) == []
+
+
+OWN_FORMATS = [
+    Format("ue4m3", exponent_bits=4, mantissa_bits=3, bias=7, specials="fn", sign="none"),
+    Format("e1m6", exponent_bits=1, mantissa_bits=6, bias=1, specials="fnuz"),
+    Format(
+        "int5", exponent_bits=0, mantissa_bits=4, bias=20, specials="none", sign="twos-complement"
+    ),
+    Format("tall", exponent_bits=3, mantissa_bits=2, bias=-20),
+    Format("ue4m0", exponent_bits=4, mantissa_bits=0, bias=3, specials="none", sign="none"),
+    Format("e5m9", exponent_bits=5, mantissa_bits=9, bias=15),
+]
+
+
+@pytest.mark.parametrize("fmt", OWN_FORMATS, ids=lambda fmt: fmt.name)
+def test_formats_of_users(fmt):
+    """ENC-001 to ENC-012, DEC-001 to DEC-003: formats that the catalogue does not have."""
+    for dtype in (np.float32, np.float64):
+        x = edges(fmt, dtype)
+        x = np.concatenate([x[:: max(1, x.size // 400)], dtype([np.nan, -np.nan, np.inf, -np.inf])])
+        for rounding in roundings_of(fmt):
+            for overflow in OVERFLOWS:
+                special = SpecialCases(overflow=overflow, nan="signed")
+                found = encoded(Host(), bits(x), fmt, rounding, special)
+                assert differences(x, found, exact_codes(x, fmt, rounding, special)) == []
+    codes = np.arange(fmt.code_count, dtype=np.uint32)[:: max(1, fmt.code_count // 3000)]
+    narrow = codes.astype(np.uint8 if fmt.bits <= 8 else np.uint16)
+    found = conversions.decode(Host(), narrow, fmt)
+    assert differences(codes, found, [exact.decode(code, fmt) for code in codes.tolist()]) == []
+
+
+# ---------------------------------------------------------------------- what a GPU defines
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return with_wrong_ones(tmp_path_factory.mktemp("wrong") / "kernels")
+
+
+@pytest.fixture(scope="module")
+def wrong(folder):
+    """Runs a kernel of wrong.cu."""
+
+    def run(kernel, *arguments, threads=64, blocks=1, **how):
+        Host(folder=folder, **how).launch("wrong", kernel, blocks, threads, arguments)
+
+    return run
+
+
+def words(count):
+    return np.zeros(count, np.uint32)
+
+
+MISUSE = {
+    "different_barriers": (0, "threads of a block wait at different barriers"),
+    "barrier_for_some": (0, "64 of 64 threads wait for ever, 32 of them at a barrier"),
+    "lanes_that_never_come": (
+        64,
+        "(16 of 32 threads wait for ever, 0 of them at|a mask names a lane that has ended)",
+    ),
+    "lanes_that_have_ended": (64, "a mask names a lane that has ended"),
+    "different_calls": (64, "lanes of a warp meet in different calls"),
+    "different_masks": (64, "lanes of a warp meet in different calls or with different masks"),
+    "not_in_its_mask": (64, "a lane is not in its own mask"),
+    "shuffle_from_outside": (64, "a shuffle reads a lane that is not in its mask"),
+}
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("kernel", MISUSE)
+def test_misuse_is_an_error(wrong, kernel, order):
+    size, message = MISUSE[kernel]
+    arguments = [words(size)] if size else []
+    threads = 32 if kernel == "lanes_that_never_come" else 64
+    for _ in range(2):  # what was left in the middle does not disturb what follows
+        with pytest.raises(HostError, match=f"kernel {kernel}: {message}"):
+            wrong(kernel, *arguments, threads=threads, order=order)
+    ended = words(1)
+    wrong("ended_threads_leave_barriers", ended, np.uint32(64), order=order)
+    assert ended[0] == 64
+
+
+def test_an_error_says_where_it_was(wrong, folder):
+    lines = (folder / "wrong.cu").read_text().splitlines()
+    line = 1 + next(k for k, text in enumerate(lines) if "__ballot_sync(1, 1)" in text)
+    message = rf"its own mask \(wrong.cu:{line}, block 0,0,0, thread 1\)"
+    with pytest.raises(HostError, match=message):
+        wrong("not_in_its_mask", words(64))
+
+
+@pytest.mark.parametrize(("blocks", "threads"), [(0, 32), (1, 0), (1, 1025)])
+def test_grids_that_no_gpu_takes(wrong, blocks, threads):
+    with pytest.raises(HostError, match="a grid has at least one block, and a block 1 to 1024"):
+        wrong(
+            "ended_threads_leave_barriers", words(1), np.uint32(1), blocks=blocks, threads=threads
+        )
+
+
+@pytest.mark.parametrize("filling", [0, 0x5A, 0xFF])
+def test_old_values_of_shared_memory_do_not_last(wrong, filling):
+    """Not even in the first block of all, nor from one block to the next."""
+    for _ in range(2):
+        out = words(3 * 64)
+        wrong("old_values", out, threads=32, blocks=3, filling=filling)
+        assert set(out.tolist()) == {filling * 0x01010101}
+
+
+def test_threads_that_end_leave_barriers(wrong):
+    for order in (0, 1, 2):
+        for count in (1, 31, 37, 100):
+            out = words(1)
+            wrong("ended_threads_leave_barriers", out, np.uint32(count), threads=100, order=order)
+            assert out[0] == count
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_meetings(wrong, order):
+    out = np.zeros((64, 6), np.uint64)
+    wrong("meetings", out, order=order)
+    thirds = sum(1 << lane for lane in range(0, 32, 3))
+    odd = sum(1 << lane for lane in range(17, 32, 2))
+    for thread, row in enumerate(out.tolist()):
+        lane = thread % 32
+        other = lane ^ 5
+        within = lane ^ 6 if lane ^ 6 <= lane | 3 else lane
+        half = 0xFFFF if lane < 16 else odd
+        assert row == [thirds, thread >= 32, other << 40 | other, within, 1, half]
+
+
+def test_atomics(wrong):
+    for workers in (1, 4):
+        total, seen, largest, smallest = words(1), words(1), words(1), words(1) + np.uint32(99)
+        wrong("integer_atomics", total, seen, largest, smallest, blocks=8, workers=workers)
+        found = [int(array[0]) for array in (total, seen, largest, smallest)]
+        assert found == [8 * 63 * 32, 0xFFFFFFFF, 63, 0]
+
+
+def test_sums_of_real_numbers_are_refused(folder):
+    """They depend on the order of threads."""
+    (folder / "real.cu").write_text(
+        '#include "prelude.cuh"\n'
+        'extern "C" __global__ void add(float* sum) { atomicAdd(sum, 1.0f); }\nMOR_EXPORT(add)\n'
+    )
+    with pytest.raises(HostError, match="floating-point sums depend on their order"):
+        host.library("real", folder)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_arithmetic_is_plain(wrong, folder, workers):
+    """Nothing is fused, and nothing flushed, whatever else runs in the process."""
+    x = np.array([2.0**-100, 2.0**-40, 1 + 2.0**-12, 1 + 2.0**-12, -1 - 2.0**-11], np.float32)
+    out, control = np.zeros(2, np.float32), host.library("wrong", folder)
+    if platform.machine() == "x86_64":
+        control.set_control(0x9FC0)
+        flushed = np.float32(2.0**-100) * np.float32(2.0**-40)
+    try:
+        wrong("plain_arithmetic", x, out, workers=workers)
+    finally:
+        if platform.machine() == "x86_64":
+            assert control.set_control(0x1F80) & 0x9FC0 == 0x9FC0
+            assert flushed == 0
+    assert out.tolist() == [2.0**-140, 0.0]
+
+
+# ---------------------------------------------------------------------- the compiler
+
+
+def test_a_compiler_that_is_not_there(monkeypatch):
+    monkeypatch.setenv("CXX", "no_such_compiler -O3")
+    with pytest.raises(HostError, match="CXX is 'no_such_compiler -O3', which was not found; name"):
+        host.compiler.__wrapped__()
+    monkeypatch.delenv("CXX")
+    monkeypatch.setattr(host.shutil, "which", lambda _: None)
+    monkeypatch.setattr(host, "find_spec", lambda _: None)
+    with pytest.raises(HostError, match="install g\\+\\+ or clang\\+\\+, or pip install ziglang"):
+        host.compiler.__wrapped__()
+
+
+def test_a_source_that_does_not_compile(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
+    (tmp_path / "broken.cu").write_text("not C++\n")
+    with pytest.raises(HostError, match="cannot compile broken.cu: "):
+        host.library("broken", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.cu"]
+
+
+def test_kernels_are_compiled_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
+    host.library.__wrapped__("scales")
+    (made,) = tmp_path.iterdir()
+    before = made.stat().st_mtime_ns
+    host.library.__wrapped__("scales")
+    assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == [before]
+    assert isinstance(host.library("scales"), ctypes.CDLL)

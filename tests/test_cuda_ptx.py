@@ -1,0 +1,177 @@
+"""What NVRTC makes of the kernels, for all GPUs: nothing fused, flushed or approximate."""
+
+import re
+import zlib
+
+import pytest
+from kernels.sources import exported
+
+from mor_ref.cuda import nvrtc, ptx, source
+from mor_ref.cuda.cache import cached_file
+from mor_ref.cuda.host import HostError
+from mor_ref.cuda.nvrtc import ARITHMETIC, NvrtcError
+
+ARCHITECTURES = (75, 80, 89, 90, 100, 120)
+DIVIDING = {"mx", "nvfp4", "policies", "quantization", "scales"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nvrtc():
+    try:
+        nvrtc.library()
+    except NvrtcError as error:
+        pytest.skip(str(error))
+
+
+def ptx_of(program, architecture):
+    """The PTX of a program, which takes seconds; it is kept as compiled kernels are."""
+    text, options = source.flattened(program), (f"compute_{architecture}", ARITHMETIC)
+    key = source.digest(text, options, nvrtc.version())
+
+    def made():
+        found = nvrtc.compiled(text, f"compute_{architecture}", program)
+        assert "warning" not in found.log
+        return zlib.compress(found.ptx.encode())
+
+    return zlib.decompress(cached_file(f"{program}-{key}.ptx.z", made).read_bytes()).decode()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("program", source.program_names())
+def test_every_program_is_exact_on_every_gpu(program, architecture):
+    """Each kernel that the source defines is there, and divides as IEEE 754 has it."""
+    if architecture not in nvrtc.architectures():
+        pytest.skip(f"this NVRTC does not compile for sm_{architecture}")
+    text = ptx_of(program, architecture)
+    assert f".target sm_{architecture}" in text
+    assert ptx.violations(text) == []
+    there = ptx.instructions(text)
+    assert ("div.rn.f32" in {one for all_of_it in there.values() for one in all_of_it}) == (
+        program in DIVIDING
+    )
+    assert set(there) == set(re.findall(r"\.entry (\w+)\(", text))
+    try:
+        assert set(there) == exported(program)
+    except HostError as error:
+        pytest.skip(f"the kernels that the source defines are not known: {error}")
+
+
+# ---------------------------------------------------------------------- what is caught
+
+SMALL = """
+extern "C" __global__ void kernel(float* a, float b) {
+  a[0] = a[1] * b + a[2];
+  a[3] = a[4] / b;
+  a[5] = sqrtf(a[6]);
+}
+"""
+WRONG_OPTIONS = {
+    "fmad": {"fma.rn.f32"},
+    "ftz": {"mul.rn.ftz.f32", "add.rn.ftz.f32", "div.rn.ftz.f32", "sqrt.rn.ftz.f32"},
+    "prec-div": {"div.full.f32"},
+    "prec-sqrt": {"sqrt.approx.f32"},
+}
+
+
+def found_in(text, options=ARITHMETIC, architecture=90):
+    compiled = nvrtc.compiled(text, f"compute_{architecture}", "small", options)
+    return compiled.ptx, {violation.instruction for violation in ptx.violations(compiled.ptx)}
+
+
+def test_the_right_options_pass():
+    text, found = found_in(SMALL)
+    assert found == set()
+    ptx.check(text, "small")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", WRONG_OPTIONS)
+def test_wrong_options_are_caught(name, architecture):
+    turned = {"true": "false", "false": "true"}
+    options = tuple(
+        f"--{name}={turned[value]}" if option == f"--{name}" else f"{option}={value}"
+        for option, value in (one.split("=") for one in ARITHMETIC)
+    )
+    assert options != ARITHMETIC
+    text, found = found_in(SMALL, options, architecture)
+    assert found == WRONG_OPTIONS[name]
+    with pytest.raises(ptx.PtxError, match=r"small: kernel kernel holds .*; nothing was loaded"):
+        ptx.check(text, "small")
+
+
+@pytest.mark.parametrize(
+    ("statement", "instruction"),
+    [
+        ("a[0] = fmaf(a[1], b, a[2])", "fma.rn.f32"),
+        ("a[0] = __fmaf_rz(a[1], b, a[2])", "fma.rz.f32"),
+        ("a[0] = __fadd_rz(a[1], b)", "add.rz.f32"),
+        ("a[0] = __fdividef(a[1], b)", "div.approx.f32"),
+        ("a[0] = __expf(b)", "ex2.approx.f32"),
+        ("a[0] = rsqrtf(b)", "rsqrt.approx.f32"),
+        ("a[0] = float(fma(double(a[1]), double(b), 1.0))", "fma.rn.f64"),
+        ("atomicAdd(a, b)", "atom.global.add.f32"),
+        ("atomicAdd((double*)a, double(b))", "atom.global.add.f64"),
+        (
+            'asm("{ .reg .f32 t; mul.f32 t, %1, %1; mov.f32 %0, t; }" : "=f"(a[0]) : "f"(b))',
+            "mul.f32",
+        ),
+        ("a[0] = called(a[1], b)", "fma.rn.f32"),
+    ],
+)
+def test_instructions_that_are_caught(statement, instruction):
+    """Also those of a function that is not a kernel."""
+    text, found = found_in(
+        "__device__ __noinline__ float called(float a, float b) { return fmaf(a, b, b); }\n"
+        f'extern "C" __global__ void kernel(float* a, float b) {{ {statement}; }}\n'
+    )
+    assert instruction in found
+    if "called" in statement:
+        assert {violation.kernel for violation in ptx.violations(text)} != {"kernel"}
+
+
+def test_a_product_that_does_not_say_how_it_is_rounded_is_caught():
+    """In a kernel of this package; as they are, not even a wrong option lets anything be fused."""
+    fused = ("--fmad=true",)
+    assert found_in(source.flattened("scales"), fused)[1] == set()
+    text, exact = source.flattened("quantization"), "__fmul_rn(number(x), number(scale))"
+    assert text.count(exact) == 1
+    plain = text.replace(exact, "number(x) * number(scale)")
+    assert found_in(plain)[1] == set()
+    assert found_in(plain, fused)[1] == {"mul.f32"}
+
+
+# ---------------------------------------------------------------------- the compiler
+
+
+def test_a_source_that_does_not_compile():
+    with pytest.raises(
+        NvrtcError, match=r"NVRTC cannot compile broken for sm_90 \(.*\): broken.cu"
+    ):
+        nvrtc.compiled("not CUDA", "sm_90", "broken")
+
+
+def test_an_architecture_that_is_not_there():
+    with pytest.raises(NvrtcError, match="NVRTC cannot compile small for sm_1"):
+        nvrtc.compiled(SMALL, "sm_1", "small")
+
+
+def test_a_program_for_one_gpu():
+    found = nvrtc.compiled(source.flattened("scales"), "sm_90", "scales")
+    assert found.cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong"),
+    [
+        ("scales.cu", "mantissas[group_of(cut, i)]", "mistaken[group_of(cut, i)]"),
+        ("scales.cuh", "own.exponent > 127 ?", "own.mistaken > 127 ?"),
+        ("prelude.cuh", "typedef long long i64;", "typedef mistaken i64;"),
+    ],
+)
+def test_errors_are_at_the_lines_of_the_files(file, right, wrong):
+    """NVRTC is given one text, of all of them."""
+    lines = (source.KERNELS / file).read_text().splitlines()
+    (line,) = (number for number, text in enumerate(lines, 1) if right in text)
+    broken = source.flattened("scales").replace(right, wrong)
+    with pytest.raises(NvrtcError, match=rf"\): {file}\({line}\): error: .*mistaken"):
+        nvrtc.compiled(broken, "compute_90", "scales")

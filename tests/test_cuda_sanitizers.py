@@ -1,0 +1,191 @@
+"""Sanitizers find no race and no overrun in any kernel, and find those that are put there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from kernels.sanitized import FLAGS
+from kernels.sources import changed, exported, with_wrong_ones
+from kernels.suites import Names
+from kernels.tensors import every_kernel
+
+from mor_ref.cuda import host, source
+from mor_ref.cuda.host import HostError
+
+TESTS = Path(__file__).parent
+
+
+@cache
+def runtime(sanitizer):
+    """The runtime of a sanitizer, which the compiler knows the place of."""
+    try:
+        command = host.compiler()
+    except HostError as error:
+        pytest.skip(str(error))
+    name = {"thread": "libtsan.so", "address": "libasan.so"}[sanitizer]
+    done = subprocess.run(
+        [*command, f"-print-file-name={name}"], capture_output=True, text=True, check=False
+    )
+    if not Path(done.stdout.strip()).is_absolute():
+        pytest.skip(f"{' '.join(command)} has no {name}")
+    return done.stdout.strip()
+
+
+def sanitized(sanitizer, job, *arguments, folder=source.KERNELS, programs=None):
+    """A job of kernels.sanitized; what it needs is compiled before, without the runtime."""
+    library = runtime(sanitizer)
+    for program in programs or source.program_names():
+        host.library_file(program, folder, FLAGS[sanitizer])
+    command = [sys.executable, "-m", "kernels.sanitized", sanitizer, folder, job, *arguments]
+    environment = os.environ | {
+        "LD_PRELOAD": library,
+        "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0",
+        "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)]),
+    }
+    done = run(command, environment)
+    if "unexpected memory mapping" in done.stderr and shutil.which("setarch"):
+        done = run(["setarch", "-R", *command], environment)
+    if "unexpected memory mapping" in done.stderr:
+        pytest.skip("this runtime cannot live with how the system lays out memory")
+    return done
+
+
+def run(command, environment):
+    return subprocess.run(
+        command, env=environment, cwd=TESTS, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory):
+    """Runs a job of kernels.sanitized on wrong.cu."""
+    folder = with_wrong_ones(tmp_path_factory.mktemp("wrong") / "kernels")
+
+    def run_wrong(sanitizer, job, *arguments):
+        return sanitized(sanitizer, job, *arguments, folder=folder, programs=["wrong"])
+
+    return run_wrong
+
+
+def assert_clean(done):
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_no_kernel_has_a_race():
+    """Within a block, and between blocks of other workers."""
+    assert_clean(sanitized("thread", "every_kernel"))
+
+
+@pytest.mark.parametrize("job", ["every_kernel", "every_suite"])
+def test_no_kernel_overruns(job):
+    """Nor does what C++ does not define."""
+    assert_clean(sanitized("address", job))
+
+
+def test_every_kernel_is_run():
+    """By what the sanitizers see."""
+    device = Names()
+    for _ in every_kernel(device):
+        pass
+    every = {(name, kernel) for name in source.program_names() for kernel in exported(name)}
+    assert every == device.seen
+
+
+# ---------------------------------------------------------------------- what is put there
+
+FIRST, SECOND = (
+    "    __syncthreads();\n    value = parts[0];",
+    "    __syncthreads();  // the next reduction writes to the same place\n",
+)
+BARRIERS = {
+    "before it is read": (FIRST, "    value = parts[0];"),
+    "before it is reused": (SECOND, ""),
+}
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """Changed kernels are not kept."""
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path / "compiled"))
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("barrier", BARRIERS)
+def test_a_barrier_that_is_missing_is_a_race(tmp_path, barrier):
+    folder = changed(tmp_path / "kernels", "blocks.cuh", *BARRIERS[barrier])
+    programs = ["scales", "quantization"]
+    done = sanitized("thread", "quantization", folder=folder, programs=programs)
+    assert done.returncode
+    assert "data race" in done.stderr
+    assert "blocks.cuh" in done.stderr
+
+
+OVERRUNS = {
+    "an element": ("conversion", "conversions.cu", "i < count; i += step", "i <= count; i += step"),
+    "a load of 16 bytes": ("conversion", "conversions.cu", ": count / each", ": count / each + 1"),
+    "a column": ("extremes", "blocks.cuh", "j < piece.columns; j +=", "j <= piece.columns; j +="),
+    "shared memory": ("extremes", "blocks.cuh", "warp < THREADS / 32", "warp <= THREADS / 32"),
+}
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("overrun", OVERRUNS)
+def test_an_index_that_is_one_off_is_an_overrun(tmp_path, overrun):
+    job, *change = OVERRUNS[overrun]
+    folder = changed(tmp_path / "kernels", *change)
+    programs = ["conversions" if job == "conversion" else "scales"]
+    done = sanitized("address", job, folder=folder, programs=programs)
+    assert done.returncode
+    found = "use-after-poison" if overrun == "shared memory" else "heap-buffer-overflow"
+    assert f"AddressSanitizer: {found}" in done.stderr
+    assert change[0] in done.stderr
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "race_without_barrier",
+        "race_between_barriers",
+        "race_between_barriers_of_warps",
+        "race_across_a_shuffle",
+        "race_between_blocks",
+    ],
+)
+def test_races(wrong, kernel):
+    done = wrong("thread", "wrong", kernel, "64")
+    assert done.returncode
+    assert re.search(rf"data race .*wrong\.cu:\d+ in {kernel}", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "threads", "numbers", "found"),
+    [
+        ("beyond_an_array", "128", ["64"], "heap-buffer-overflow"),
+        ("beyond_shared", "33", ["1"], "use-after-poison"),
+        ("beyond_shared", "33", ["-1"], "use-after-poison"),
+        ("shared_of_another_kernel", "64", ["96"], "use-after-poison"),
+        ("shifted_too_far", "64", [], "is too large for 32-bit type"),
+    ],
+)
+def test_overruns(wrong, kernel, threads, numbers, found):
+    done = wrong("address", "wrong", kernel, threads, *numbers)
+    assert done.returncode
+    assert found in done.stderr
+    assert "wrong.cu" in done.stderr
+
+
+@pytest.mark.parametrize("sanitizer", FLAGS)
+def test_what_is_right_is_clean(wrong, sanitizer):
+    """Barriers, also where threads have ended, and what a barrier of a warp orders."""
+    assert_clean(wrong(sanitizer, "wrong", "ordered_by_barriers", "64"))
+
+
+@pytest.mark.parametrize("sanitizer", FLAGS)
+def test_threads_that_never_end_leave_no_marks(wrong, sanitizer):
+    """What follows an error is watched as before: no fault is found that is not there."""
+    assert_clean(wrong(sanitizer, "after_errors"))
