@@ -65,9 +65,9 @@ def encode_preset(p, x):
 
 
 def encode_stochastic(p, x, word):
-    n = p["n_random_bits"]
-    code = exact.encode(number(x), formats[p["format"]], "sr", random_word=word, n_random_bits=n)
-    return (code,)
+    n, special = p["n_random_bits"], SpecialCases(overflow=p["overflow"])
+    fmt = formats[p["format"]]
+    return (exact.encode(number(x), fmt, "sr", special, random_word=word, n_random_bits=n),)
 
 
 def decode(p, code):
@@ -614,7 +614,7 @@ def test_a_count_ends_the_check():
 @pytest.mark.parametrize(
     ("suite", "message"),
     [
-        ("encode", "which has 213 cases; give one of them after a slash, such as encode/e4m3.f32"),
+        ("encode", "which has 234 cases; give one of them after a slash, such as encode/e4m3.f32"),
         ("encode/", "suite is 'encode', which has "),
         ("encode/e4m3.f32.rne", "case of encode is 'e4m3.f32.rne', which is not known; did you m"),
         ("encod/e4m3", "suite is 'encod', which is not known; did you mean 'encode'? take one of"),

@@ -8,7 +8,7 @@ from typing import Any
 from mor_ref.catalogue import formats
 from mor_ref.conventions import Rounding, SpecialCases, rounding_for
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import ENCODED, IN_MX, NANS, POLICIES, STORED, is_narrow
+from mor_ref.deviations.domains import ENCODED, IN_MX, NANS, POLICIES, STOCHASTIC, STORED, is_narrow
 from mor_ref.deviations.unseen import COMPUTED, FALLS_BACK, for_generated
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.conversions import encode, nan_code
@@ -95,7 +95,7 @@ def rounded_through_f32(reference: Reference, x: float, *rest: Any, **known: Any
     encode,
     where=_asked_for,
     rules=("ENC-006", "ENC-016"),
-    domain=STORED,
+    domain=(*STORED, *STOCHASTIC),
     unseen=for_generated(STORED),
 )
 def special_cases_ignored(

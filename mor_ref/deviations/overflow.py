@@ -6,7 +6,7 @@ from typing import Any
 
 from mor_ref.conventions import Overflow, Rounding, SpecialCases
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import OVERFLOWS, STORED, is_narrow
+from mor_ref.deviations.domains import OVERFLOWS, STOCHASTIC, STORED, is_narrow
 from mor_ref.deviations.unseen import for_generated
 from mor_ref.exact.conversions import encode, overflow_code
 from mor_ref.format import Format
@@ -30,7 +30,7 @@ def _beyond_under_satfinite(
 def _beyond_by_direction(
     _code: int, _negative: bool, _fmt: Format, mode: Rounding, special: SpecialCases
 ) -> bool:
-    return special.overflow == "ieee" and mode not in ("rne", "rna")
+    return special.overflow == "ieee" and mode not in ("rne", "rna", "sr")
 
 
 def _beyond_8_bits(_code: int, _negative: bool, fmt: Format, *_: Any) -> bool:
@@ -50,7 +50,7 @@ def _overflow_as(overflow: Overflow, reference: Reference, *step: Any) -> int:
     overflow_code,
     where=_beyond_under_ieee,
     rules=("ENC-007",),
-    domain=("encode", "encode_presets", "policies"),
+    domain=("encode", "encode_presets", "encode_stochastic", "policies"),
 )
 def saturates_in_every_mode(*arguments: Any) -> int:
     """An overflow gives the largest number, under ieee too."""
@@ -84,7 +84,10 @@ def infinity_stops_at_the_largest(
 
 
 @deviation(
-    overflow_code, where=_beyond_int8, rules=("ENC-015",), domain=("encode", "mx_blocks", "mx")
+    overflow_code,
+    where=_beyond_int8,
+    rules=("ENC-015",),
+    domain=("encode", "encode_stochastic", "mx_blocks", "mx"),
 )
 def int8_reaches_128(
     reference: Reference, code: int, negative: bool, fmt: Format, *rest: Any
@@ -107,7 +110,7 @@ def _under_ieee(
     encode,
     where=_under_ieee,
     rules=("ENC-007",),
-    domain=STORED,
+    domain=(*STORED, *STOCHASTIC),
     unseen=for_generated(STORED),
 )
 def overflow_before_rounding(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mor_ref.golden.bits import Unsigned
 from mor_ref.golden.checks import digests_shape
 from mor_ref.golden.entries import format_meant
-from mor_ref.golden.suite import Arrays, Case, Field, question
+from mor_ref.golden.suite import Arrays, Case, Field, Parameters, question
 from mor_ref.golden.views import SEPARATOR, seen, split, unsuited
 from mor_ref.verify.distance import distance, shown
 
@@ -109,6 +109,14 @@ def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
     return chosen
 
 
+def check_views(chosen: Mapping[str, str], parameters: Parameters) -> None:
+    """Refuse views that fields have in other cases, and not under these parameters."""
+    for field, name in chosen.items():
+        reason = None if name == field else unsuited(split(name)[1], parameters)
+        if reason is not None:
+            raise AnswerError(f"gives {name[:_NAME_SHOWN]!r}, but {reason}")
+
+
 def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, Any]:
     """A field of a case as it is expected and as it was given by a name, in the same view."""
     expected = case.arrays[field]
@@ -116,9 +124,6 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
         return expected, actual
     views = split(name)[1]
     if views:
-        reason = unsuited(views, case.parameters)
-        if reason is not None:
-            raise AnswerError(f"gives {name!r} for case {case.name!r}, but {reason}")
         return seen(expected, views, case.parameters), actual
     array = np.asarray(actual)
     # An array without entries could have rows without end, each with its digests.

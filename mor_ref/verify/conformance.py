@@ -14,6 +14,7 @@ from mor_ref.golden.suite import Case, as_cut
 from mor_ref.golden.views import split
 from mor_ref.partition import partition
 from mor_ref.recipes import (
+    POLICIES,
     FitsRange,
     MeanRelativeError,
     NotWorseThan,
@@ -27,15 +28,22 @@ from mor_ref.verify.evidence import Evidence
 Level = Literal["bit-exact", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)
 _SUMS = ("sum", "nonzero", "nonfinite")
+# Of a mean of 2^23 to the one; a decision turns on no smaller one.
+_LEAST_LIMIT = min(
+    rung.metric.limit
+    for policy in POLICIES.values()
+    for rung in policy.ladder
+    if isinstance(rung.metric, MeanRelativeError)
+)
 
 
 @dataclass(frozen=True)
 class Conformance:
     """bit-exact; or equal in decisions whose sum is further than `margin` from the threshold.
 
-    The margin is the largest relative distance from the threshold at which a decision differs: for
-    kernels that sum in floating point. It is 0 if only sums differ, and no decision. All that is
-    of the cases that were answered, and `cases` is how many there are.
+    The margin is the largest relative distance from the threshold at which a decision differs, or
+    would if it were made from the sums that were given: for kernels that sum in floating point. All
+    that is of the cases that were answered, and `cases` is how many there are.
     """
 
     level: Level
@@ -121,9 +129,11 @@ def _of_sums(evidence: Evidence, case: Case) -> Fraction | None:
 
 
 def _of_means(given: Any, right: NDArray[Any], counts: NDArray[Any]) -> Fraction:
-    """The largest difference of two means."""
+    """The largest difference of two means, as a share of the least threshold of the policies."""
     arrays = [np.asarray(array).ravel().tolist() for array in (given, right, counts)]
-    return max(abs(Fraction(a - b, max(n, 1) << 23)) for a, b, n in zip(*arrays, strict=True))
+    return max(
+        abs(Fraction(a - b, max(n, 1) * _LEAST_LIMIT)) for a, b, n in zip(*arrays, strict=True)
+    )
 
 
 def _of_single_decisions(evidence: Evidence, case: Case) -> Fraction | None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mor_ref.golden.container import read_manifest, read_suite
-from mor_ref.golden.suite import Field, chosen, question
+from mor_ref.golden.suite import Case, Field, chosen, question
 from mor_ref.verify.candidates import Answer, Candidate, CandidateError, Folder
-from mor_ref.verify.compare import AnswerError, Difference, fields_of, given_as
+from mor_ref.verify.compare import AnswerError, Difference, check_views, fields_of, given_as
 from mor_ref.verify.conformance import Conformance, conformance
 from mor_ref.verify.diagnosis import Diagnosis, diagnose
 from mor_ref.verify.evidence import Evidence, Failure
@@ -166,7 +166,7 @@ def _asked(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any])
     for case in cases:
         try:
             answer = candidate.answer(name, operation, question(fields, case))
-            _check(answer or {}, fields, f"{candidate.name}, case {case.name!r} of {name}")
+            _check(answer or {}, fields, case, f"{candidate.name}, case {case.name!r} of {name}")
         except CandidateError as error:
             failure = Failure(case.name, str(error))
             return Evidence(name, operation, fields, cases, answers, failure=failure)
@@ -176,10 +176,10 @@ def _asked(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any])
     return Evidence(name, operation, fields, cases, answers, others)
 
 
-def _check(answer: Answer, fields: list[Field], whose: str) -> None:
+def _check(answer: Answer, fields: list[Field], case: Case, whose: str) -> None:
     """Refuse an answer that cannot be compared with anything."""
     try:
-        given_as(fields, answer)
+        check_views(given_as(fields, answer), case.parameters)
     except AnswerError as error:
         raise CandidateError(f"{whose}: the answer {error}") from error
 

@@ -8,17 +8,23 @@ from mor_ref.block_recipes import PROFILES, Nvfp4Profile
 from mor_ref.catalogue import as_format
 from mor_ref.exact import mx, nvfp4, quantization
 from mor_ref.exact.nvfp4 import TileScale
+from mor_ref.exact.quantization import Rows
 from mor_ref.exact.scaling import amax, group_mantissa, scale_of_block
 from mor_ref.golden.bits import Unsigned, codes_array, f32_array, numbers_of
 from mor_ref.golden.expected.operation import Operation
-from mor_ref.golden.expected.tensors import E2M1, element_fields, error_fields, rows_of, sums
+from mor_ref.golden.expected.tensors import E2M1, element_fields, error_fields, sums
 from mor_ref.golden.suite import Arrays, Parameters
+
+
+def _blocks_of(arrays: Arrays) -> Rows:
+    """The numbers of each block, which no other layout of a tensor has a say in."""
+    return [numbers_of(row, "f32") for row in arrays["x"]]
 
 
 def quantize_block(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Blocks of groups whose amax is given."""
     fmt, kind, shape = as_format(parameters["format"]), parameters["scaling"], arrays["x"].shape
-    x = rows_of(arrays, "f32")
+    x = _blocks_of(arrays)
     groups = numbers_of(arrays["group_amax"], "f32")
     amaxes = [amax(row) for row in x]
     shared = [group_mantissa(fmt.largest, group) if kind == "gam" else 0 for group in groups]
@@ -47,7 +53,7 @@ def quantize_block(parameters: Parameters, arrays: Arrays) -> Arrays:
 def nvfp4_block(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Tiles of sixteen numbers, of tensors whose amax is given."""
     profile = PROFILES[parameters["profile"]]
-    x, amaxes = rows_of(arrays, "f32"), numbers_of(arrays["amax"], "f32")
+    x, amaxes = _blocks_of(arrays), numbers_of(arrays["amax"], "f32")
     ends = [nvfp4.global_scale(profile, whole) for whole in amaxes]
     scales = [
         nvfp4.tile_scale(profile, [row], whole, end)
@@ -106,7 +112,7 @@ def _tried(profile: Nvfp4Profile, row: list[float], scale: TileScale, whole: flo
 def mx_block(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Blocks that share a power of two."""
     fmt = as_format(parameters["format"])
-    x = rows_of(arrays, "f32")
+    x = _blocks_of(arrays)
     codes = [mx.scale_code(row, fmt, parameters["scale_rule"]) for row in x]
     elements = [
         [mx.quantize_element(number, code, fmt) for number in row]
