@@ -212,6 +212,24 @@ def test_grids_that_no_gpu_takes(wrong, blocks, threads):
         )
 
 
+def order_of(wrong, order):
+    out = words(3 * 40)
+    wrong("order_of_threads", words(1), out, threads=40, blocks=3, order=order)
+    return out.tolist()
+
+
+def test_orders_of_threads_and_blocks(wrong):
+    """Each is one, and those of other blocks are others."""
+    assert order_of(wrong, 0) == list(range(120))
+    assert order_of(wrong, 1) == list(range(120))[::-1]
+    one, other = order_of(wrong, 2), order_of(wrong, 77)
+    assert one != other
+    for order in (one, other):
+        blocks = [order[start : start + 40] for start in (0, 40, 80)]
+        assert [sorted(block) for block in blocks] == np.arange(120).reshape(3, 40).tolist()
+        assert [thread - 40 for thread in blocks[1]] != blocks[0] != list(range(40))
+
+
 @pytest.mark.parametrize("filling", [0, 0x5A, 0xFF])
 def test_old_values_of_shared_memory_do_not_last(wrong, filling):
     """Not even in the first block of all, nor from one block to the next."""

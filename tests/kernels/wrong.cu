@@ -138,6 +138,13 @@ KERNEL ended_threads_leave_barriers(u32* out, u32 count) {
 }
 MOR_EXPORT(ended_threads_leave_barriers)
 
+KERNEL order_of_threads(u32* count, u32* out) {
+  const u32 before = atomicAdd(count, 1u);
+  out[before] = blockIdx.x * blockDim.x + threadIdx.x;
+  __syncthreads();
+}
+MOR_EXPORT(order_of_threads)
+
 KERNEL ordered_by_barriers(u32* out) {
   MOR_SHARED(u32, shared, 64);
   shared[threadIdx.x] = threadIdx.x;
