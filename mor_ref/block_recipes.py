@@ -63,6 +63,16 @@ def profile_named(name: str) -> Nvfp4Profile:
     return PROFILES[known_name("profile", name, PROFILES)]
 
 
+def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:
+    """The tile that is meant, if the profile takes it."""
+    given = tuple(tile) if isinstance(tile, tuple | list) else tile
+    for sides in profile.tiles:
+        if sides == given:
+            return sides
+    taken = " or ".join(map(str, profile.tiles))
+    raise ValueError(f"tile is {tile!r}; profile {profile.name!r} takes {taken}")
+
+
 def mx_element(fmt: str | Format) -> Format:
     """A format that the elements of an MX block can have (MXS-001)."""
     found = as_format(fmt)

@@ -14,6 +14,7 @@ from mor_ref.block_recipes import (
     ScaleRule,
     mx_element,
     profile_named,
+    tile_of,
 )
 from mor_ref.catalogue import formats
 from mor_ref.format import Format
@@ -120,11 +121,7 @@ def quantize_nvfp4(
     ([[126, 126]], [255, 239, 238, 222])
     """
     rules = profile_named(profile)
-    given = tuple(tile) if isinstance(tile, tuple | list) else tile
-    sides = next((sides for sides in rules.tiles if sides == given), None)
-    if sides is None:
-        taken = " or ".join(map(str, rules.tiles))
-        raise ValueError(f"tile is {tile!r}; profile {profile!r} takes {taken}")
+    sides = tile_of(rules, tile)
     numbers = numbers_from(x, "x")
     from mor_ref.engine.processor import check_processor  # imports Numba
 

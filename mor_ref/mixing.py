@@ -25,13 +25,13 @@ from mor_ref.recipes import (
     Rung,
     Scaling,
     as_policy,
+    check_group,
     name_of,
     scaled_format,
 )
 from mor_ref.scaled import (
     ErrorSums,
     Quantized,
-    check_group,
     describe,
     error_sums,
     percent,

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from mor_ref.arguments import known_name
 from mor_ref.catalogue import as_format
 from mor_ref.format import Format
-from mor_ref.partition import Cut, check_cut
+from mor_ref.partition import Cut, Partition, check_cut
 
 Scaling = Literal["gam", "e8m0", "fp32"]
 SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
@@ -222,3 +222,12 @@ def as_policy(policy: str | Policy) -> Policy:
     if isinstance(policy, Policy):
         return policy
     return POLICIES[known_name("policy", policy, POLICIES)]
+
+
+def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
+    """Refuse groups where nothing is shared (GAM-006)."""
+    if scaling != "gam" and max(cut.group_grid) > 1:
+        raise ValueError(
+            f"group is {group!r}, but scaling is {scaling!r}, which shares nothing; "
+            "leave the group away, or give scaling 'gam'"
+        )

@@ -12,7 +12,7 @@ from mor_ref.arguments import known_name
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.format import Format
 from mor_ref.partition import Cut, Partition, partition
-from mor_ref.recipes import SCALINGS, Scaling, scaled_format
+from mor_ref.recipes import SCALINGS, Scaling, check_group, scaled_format
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -185,15 +185,6 @@ def quantize(
     check_processor()
     amax = extremes(numbers, cut, threads).amax
     return quantized_with(numbers, target, scaling, cut, amax, None, threads)
-
-
-def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
-    """Refuse groups where nothing is shared (GAM-006)."""
-    if scaling != "gam" and max(cut.group_grid) > 1:
-        raise ValueError(
-            f"group is {group!r}, but scaling is {scaling!r}, which shares nothing; "
-            "leave the group away, or give scaling 'gam'"
-        )
 
 
 def quantized_with(

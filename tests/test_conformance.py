@@ -6,7 +6,8 @@ import pytest
 from mor_ref import golden
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
-from mor_ref.recipes import MeanRelativeError
+from mor_ref.golden.suite import Case
+from mor_ref.recipes import MeanRelativeError, as_policy, name_of
 from mor_ref.verify.compare import fields_of
 from mor_ref.verify.conformance import conformance as conformance_of
 from mor_ref.verify.evidence import Evidence
@@ -26,12 +27,34 @@ def conformance(change, *suites):
         }
         answers = {case: answer for case, answer in answers.items() if answer is not None}
         found.append(Evidence(name, MANIFEST[name]["operation"], fields, cases, answers))
-    return conformance_of(found)
+    return conformance_of(found, sum(len(evidence.cases) for evidence in found))
 
 
 def test_bit_exact():
     found = conformance(lambda found, *_: found, "decisions", "error_steps")
-    assert (found.level, str(found)) == ("bit-exact", "bit-exact in everything that was given")
+    assert found.level == "bit-exact"
+    assert str(found) == "bit-exact in everything that was given, in all 6 cases"
+
+
+def test_it_says_how_many_cases_were_answered():
+    def first(found, case):
+        return found if case.name == "mean_relative_error" else None
+
+    def close_first(found, case):
+        return first(found, case) and close("mean_relative_error", 1e-5)(found, case)
+
+    found = conformance(first, "decisions", "error_steps")
+    assert str(found) == "bit-exact in everything that was given, in 1 of 6 cases"
+    found = conformance(close_first, "decisions")
+    assert str(found).startswith("not bit-exact in everything that was given, in 1 of 5 cases, but")
+
+
+def test_an_answer_of_unknown_fields_answers_nothing():
+    def strange(found, _):
+        return found if "u" in found else {"what": found["accepted"]}
+
+    found = conformance(strange, "decisions", "error_steps")
+    assert str(found) == "bit-exact in everything that was given, in 1 of 6 cases"
 
 
 def test_nothing_compared():
@@ -172,6 +195,126 @@ def test_a_choice_that_is_close_may_differ_with_its_output():
         assert found.margin == pytest.approx(distance)
     else:
         assert found.level == "not"
+
+
+ARRAYS = {"choice": np.uint8, "amax": np.uint32, "amin": np.uint32}
+
+
+def unit_of(policy, choice, given, without=(), **sums):
+    """How far a candidate conforms in one unit, whose choice is another; the sums are the same."""
+    names = {f"{name_of(one)}.{field}" for one in as_policy(policy).tried for field in SUMS}
+    values = dict.fromkeys(names, 0) | {name: 1000 for name in names if "nonzero" in name}
+    values |= {name.replace("_", "."): value for name, value in sums.items()}
+    values |= {"choice": choice, "amax": BIG, "amin": BIG} | values
+    arrays = {
+        name: np.array([[value]], ARRAYS.get(name, np.uint64))
+        for name, value in values.items()
+        if name not in without
+    }
+    expected = [field for field in fields_of(MANIFEST["policies"]) if field.role == "expected"]
+    answer = {field.name: arrays[field.name] for field in expected if field.name in arrays}
+    answer["choice"] = np.array([[given]])
+    arrays["x"] = np.zeros((1, 1), np.uint32)
+    case = Case("unit", {"policy": policy, "block": [1, 1]}, arrays)
+    evidence = Evidence(
+        "policies", "mor", fields_of(MANIFEST["policies"]), [case], {"unit": answer}
+    )
+    return conformance_of([evidence], 1)
+
+
+SUMS = ("sum", "nonzero", "nonfinite")
+BIG, SMALL = 0x7F000000, 0x00800000  # of binary32: no format's numbers reach from one to the other
+FIRST, SECOND = (MeanRelativeError(limit).limit * 1000 for limit in ("0.20", "0.045"))
+BELOW, ABOVE = 0.999, 1.001
+
+
+@pytest.mark.parametrize(
+    ("right", "given", "first", "second", "margin"),
+    [
+        # The first rung is all but rejected: what then follows is up to the second.
+        (0, 1, BELOW, 0.5, 0.001),
+        (0, 1, BELOW, ABOVE, 0.001),
+        (0, 1, 0.9999, ABOVE, 0.001),
+        (0, 1, BELOW, 2, None),
+        (0, 2, BELOW, 0.5, None),
+        (0, 2, BELOW, BELOW, 0.001),
+        (0, 2, BELOW, 0.9999, 0.001),
+        (0, 2, BELOW, 2, 0.001),
+        (0, 1, 0.5, 0.5, None),
+        (0, 2, 0.5, BELOW, None),
+        # The first rung is rejected: it may be taken only if that was close, whatever follows.
+        (1, 0, ABOVE, 0.5, 0.001),
+        (1, 0, 2, BELOW, None),
+        (2, 0, ABOVE, 2, 0.001),
+        (2, 0, 2, ABOVE, None),
+        # The second rung alone is at stake.
+        (1, 2, 2, BELOW, 0.001),
+        (1, 2, ABOVE, 0.5, None),
+        (2, 1, 2, ABOVE, 0.001),
+        (2, 1, ABOVE, 2, None),
+        # A mean at the threshold is not below it.
+        (1, 0, 1, 0.5, 0.0),
+        # What is expected contradicts itself.
+        (1, 0, 0.5, 0.5, None),
+        # There is no such rung.
+        (0, 3, BELOW, BELOW, None),
+        (2, 3, ABOVE, ABOVE, None),
+        (0, -1, BELOW, BELOW, None),
+        (2, 255, ABOVE, ABOVE, None),
+    ],
+)
+def test_every_decision_that_leads_to_another_choice_is_close(right, given, first, second, margin):
+    """From the rung at which the choices part to the one that was taken, and at no other."""
+    sums = {"nvfp4_sum": round(first * FIRST), "e4m3_sum": round(second * SECOND)}
+    found = unit_of("nvfp4", right, given, **sums)
+    assert found.level == ("not" if margin is None else "decisions")
+    assert found.margin == pytest.approx(margin or 0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("right", "given", "amin", "conforms"),
+    [
+        (0, 1, BIG, True),
+        (0, 1, SMALL, False),
+        (0, 2, BIG, False),
+        (0, 2, SMALL, True),
+        (1, 2, BIG, False),
+        (2, 1, SMALL, False),
+        (1, 0, BIG, True),
+        (2, 0, SMALL, True),
+    ],
+)
+def test_a_range_is_decided_exactly(right, given, amin, conforms):
+    """Under three_way: the first rung is close, the second is no matter of sums."""
+    sums = {"e4m3_sum": 100_000 if right == 0 else 100_001, "e5m2_sum": 100_000}
+    found = unit_of("three_way", right, given, amin=amin, **sums)
+    assert found.level == ("decisions" if conforms else "not")
+
+
+def test_a_unit_without_a_mean_has_no_margin():
+    """One that lost elements is rejected, and one of zeros alone accepted, whatever the sums."""
+    close = {"nvfp4_sum": round(ABOVE * FIRST), "e4m3_sum": round(BELOW * SECOND)}
+    assert unit_of("nvfp4", 1, 0, **close).level == "decisions"
+    assert unit_of("nvfp4", 1, 0, **close, nvfp4_nonfinite=1).level == "not"
+    zeros = close | {"nvfp4_sum": 0, "nvfp4_nonzero": 0}
+    assert unit_of("nvfp4", 0, 2, **zeros).level == "not"
+
+
+def test_a_suite_without_ranges_says_nothing_of_their_decisions():
+    assert unit_of("three_way", 0, 1, without=("amin",), e4m3_sum=7, e5m2_sum=7).level == "not"
+
+
+def test_a_mean_of_nothing_has_no_margin():
+    """A sum of 0 over 0 elements is accepted (MOR-002), and not as 0 is close to 0."""
+
+    def change(found, case):
+        if case.parameters["metric"] != "mean_relative_error":
+            return found
+        is_nothing = (case.arrays["nonzero"] == 0) & (case.arrays["sum"] == 0)
+        assert (is_nothing & (found["accepted"] == 1)).any()
+        return {"accepted": found["accepted"] & ~is_nothing}
+
+    assert conformance(change, "decisions").level == "not"
 
 
 def test_an_output_that_differs_by_itself_is_no_matter_of_decisions():

@@ -159,11 +159,11 @@ def swap(path):
         (lambda path: path.unlink(), "cannot be read (No such file or directory); make it again"),
     ],
 )
-def test_a_spoilt_file_is_one_sentence_and_status_1(changed, spoil, message):
+def test_a_spoilt_file_is_one_sentence_and_status_2(changed, spoil, message):
     """What else is there is checked all the same."""
     spoil(changed / "decisions.safetensors")
     done = run("golden", "check", changed)
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 2, done.stderr
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("  "))
     assert line.startswith("  suite decisions: ")
     assert message in line

@@ -15,10 +15,11 @@ from mor_ref.verify.candidates import PythonFunction
 from mor_ref.verify.compare import Difference, Entry
 from mor_ref.verify.conformance import Conformance
 from mor_ref.verify.diagnosis import Diagnosis, Explanation, SuiteDiagnosis
+from mor_ref.verify.evidence import Failure
 from mor_ref.verify.markup import element
 from mor_ref.verify.page import as_html
 from mor_ref.verify.picture import figure, levels_of
-from mor_ref.verify.run import FieldResult, SuiteResult, Verification, verify
+from mor_ref.verify.run import FieldResult, SuiteResult, Unknown, Verification, verify
 
 __all__ = ["module"]  # a fixture
 
@@ -98,12 +99,13 @@ def made(differences=(), suites=("suite",), diagnoses=(), name="kernel:dut"):
     )
     results = tuple(
         SuiteResult(
-            suite, "A title", True, ("ENC-003",), 9, 9, fields, (), (), {"code": "", "y": ""},
-            tuple(differences),
+            suite, "A title", True, ("ENC-003",), 9, 9, fields, (), Unknown(), Unknown(),
+            {"code": "", "y": ""}, tuple(differences),
         )
         for suite in suites
     )  # fmt: skip
-    return Verification(name, "golden", results, Diagnosis(tuple(diagnoses)), Conformance("not"))
+    diagnosis, conformance = Diagnosis(tuple(diagnoses)), Conformance("not", 9, 9)
+    return Verification(name, "golden", results, (), Unknown(), diagnosis, conformance)
 
 
 def differing(case="case", field="code", shape=(64, 32), step=1):
@@ -124,7 +126,7 @@ def differing(case="case", field="code", shape=(64, 32), step=1):
 
 def test_a_match():
     page = page_of(on(deviating(), "decisions"))
-    assert page.texts("h1") == ["✓ match bit-exact in everything that was given"]
+    assert page.texts("h1") == ["✓ match bit-exact in everything that was given, in all 5 cases"]
     assert page.texts("h2") == ["Suites"]
     assert "decisionsAcceptance from the sums of a unit✓ match5,1215 cases0" in page.texts("tr")[1]
     assert not page.texts("figure")
@@ -182,25 +184,97 @@ def test_what_cannot_be_compared():
     assert "not comparable in 5 cases" in page.texts("ol", "flow")[0]
 
 
+def test_what_can_be_compared_in_part():
+    """The reservation of the text: on top, where all is explained or some, and of the suite."""
+
+    def partly(operation, parameters, inputs):
+        found = deviating("ties_away")(operation, parameters, inputs)
+        return found if parameters["format"] != "e5m2" else found | {"y": found["y"][1:]}
+
+    def odd_as_well(operation, parameters, inputs):
+        found = partly(operation, parameters, inputs)
+        return found | {"code": found["code"] ^ (np.arange(len(found["code"])) % 7 == 3)}
+
+    page = page_of(on(partly, "quantize_steps"))
+    (lead,) = page.texts("p", "lead")
+    assert re.fullmatch(
+        r"All [\d,]+ mismatches that can be compared are explained by ties_away .*", lead
+    )
+    (suite,) = page.texts("details")
+    assert "mismatches that can be compared are explained by ties_away" in suite
+    page = page_of(on(odd_as_well, "quantize_steps"))
+    (lead,) = page.texts("p", "lead")
+    assert re.match(r"0 of [\d,]+ mismatches that can be compared are explained in full", lead)
+    (causes,) = page.texts("ul", "causes")
+    assert "No deviation explains all " in causes
+    assert "mismatches that can be compared; " in causes
+    assert re.search(r" explains  \d+\.\d % of them", causes)
+
+
+def test_a_failure():
+    """It is said on top; what was compared before stands below."""
+
+    def breaking(operation, parameters, inputs):
+        if parameters.get("metric") == "not_worse_than":
+            raise ArithmeticError("no <units>")
+        return deviating()(operation, parameters, inputs)
+
+    page = page_of(on(breaking, "error_steps", "decisions", "mx"))
+    assert page.texts("h1")[0].startswith(
+        "✗ failed bit-exact in everything that was given, in 2 of"
+    )
+    (lead,) = page.texts("p", "lead")
+    place = "case 'not_worse_than' of suite 'decisions'"
+    assert lead == f"kernel:dut raised ArithmeticError on {place}: no <units>"
+    assert "Not asked after that: mx" in page.texts("p")
+    first, second = page.texts("tr")[1:]
+    assert first.startswith("decisions")
+    assert "✗ failed" in first
+    assert second.startswith("error_steps")
+    assert "✓ match" in second
+    assert "suites: failed1" in page.texts("dl", "facts")[0]
+    assert "cases answered2 of " in page.texts("dl", "facts")[0]
+
+
+def test_names_that_nobody_knows():
+    """Of suites that match, and of those without a known answer."""
+
+    def strange(operation, parameters, inputs):
+        found = deviating()(operation, parameters, inputs)
+        return {"cod": found["u"]} if operation == "error_term" else found | {"acepted": 3}
+
+    page = page_of(on(strange, "error_steps", "decisions"))
+    (row,) = page.texts("tr")[1:]
+    assert "Given, but not fields of this suite: acepted; the nearest to acepted is accepted" in row
+    (left,) = page.texts("details")
+    assert "Given, but not fields of this suite: cod; the nearest to cod is " in left
+
+
 def test_explanations_that_are_not_the_whole():
     def whole(*names):
-        return Explanation(names, ("ENC-003", "QNT-001"), 60, 60)
+        return Explanation(names, ("ENC-003", "QNT-001"), 60, 60, is_whole=True)
 
-    part = Explanation(("truncation",), ("ENC-003",), 9, 20)
+    part = Explanation(("truncation",), ("ENC-003",), 9, 20, is_whole=False, is_of_sample=True)
     diagnoses = [
         SuiteDiagnosis("a", 60, (whole("ties_away", "no_saturation"), whole("truncation"))),
-        SuiteDiagnosis("b", 30, (part,)),
+        SuiteDiagnosis("b", 30, (part,), untried=1234),
         SuiteDiagnosis("c", 10, ()),
+        SuiteDiagnosis("d", 20, (), is_large=True),
+        SuiteDiagnosis("e", 1, (dataclasses.replace(part, explained=1, of=1, is_of_sample=False),)),
     ]
-    found = made([differing()], "abc", diagnoses)
+    found = made([differing()], "abcde", diagnoses)
     page = page_of(found)
-    assert page.texts("p", "lead") == ["60 of 100 mismatches are explained in full  60.0 %"]
+    assert page.texts("p", "lead") == ["60 of 121 mismatches are explained in full  49.5 %"]
     causes = page.texts("ul", "causes")[0]
     assert "a: all 60 mismatches by ties_away and no_saturation (rules ENC-003, QNT-001)" in causes
     assert "b: No deviation explains all 30 mismatches; truncation (rule ENC-003) expl" in causes
-    assert " 45.0 % of 20 looked at" in causes
-    assert "c: No deviation that is known explains any of 10 mismatches" in causes
-    assert "This suite cannot tell it from these:or by truncation" in page.texts("details")[0]
+    assert " 45.0 % of a sample of 20 of them" in causes
+    assert "c: No deviation that is known explains any of the 10 mismatches" in causes
+    assert "d: Nothing that explains other suites explains the 20 mismatches, and noth" in causes
+    assert "e: truncation (rule ENC-003) explains the 1 mismatch, but would make others" in causes
+    first, second, *_ = page.texts("details")
+    assert "This suite cannot tell it from these:or by truncation" in first
+    assert "ended after 131,072 elements: 1,234 pairs were not tried" in second
 
 
 def test_what_comes_from_outside_is_escaped():
@@ -209,18 +283,31 @@ def test_what_comes_from_outside_is_escaped():
     found = made([hostile, missing], [HOSTILE], name=HOSTILE)
     (result,) = found.results
     result = dataclasses.replace(
-        result, title=HOSTILE, unknown=(HOSTILE,), not_given=(HOSTILE,), expected={HOSTILE: HOSTILE}
+        result,
+        title=HOSTILE,
+        unknown=Unknown((HOSTILE,), HOSTILE),
+        unknown_cases=Unknown((HOSTILE,), HOSTILE),
+        not_given=(HOSTILE,),
+        expected={HOSTILE: HOSTILE},
+        failure=Failure(HOSTILE, HOSTILE),
     )
-    page = page_of(dataclasses.replace(found, results=(result,), vectors=HOSTILE))
+    found = dataclasses.replace(
+        found,
+        results=(result,),
+        not_asked=(HOSTILE,),
+        unknown=Unknown((HOSTILE,), HOSTILE),
+        vectors=HOSTILE,
+    )
+    page = page_of(found)
     shown = "<script>alert('1')</script>\"' onload=x\\n\\x00\\udc80\\u202e&amp;"
     assert page.texts("p", "name") == [f"mor-ref verify {shown}"]
-    assert page.texts("title") == [f"mismatch: {shown}"]
+    assert page.texts("title") == [f"failed: {shown}"]
     assert f"case {shown}, field {shown}: {shown}" in page.texts("details")[0]
 
 
 def test_long_names_are_cut():
     long = "x" * 100_000
-    unknown = tuple(f"{k}{long}" for k in range(100))
+    unknown = Unknown(tuple(f"{k}{long}" for k in range(100)), long)
     found = made([differing(case=long)] * 300, [long], name=long)
     results = (dataclasses.replace(found.results[0], unknown=unknown),)
     page = page_of(dataclasses.replace(found, results=results))

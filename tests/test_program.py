@@ -512,6 +512,22 @@ def test_nothing_of_a_program_is_left(tmp_path, monkeypatch, raised):
     assert eventually(lambda: not is_running(child))
 
 
+def test_a_program_that_fails_midway_is_reported(tmp_path):
+    """PRO-010."""
+    text = ENGINE.replace("import re, sys\n", "import re, sys\nasked = 0\n").replace(
+        '    if word == "case":\n',
+        '    if word == "case":\n        asked += 1\n        assert asked < 3\n',
+    )
+    with opened(f"exec:{python(tmp_path, text)}") as candidate:
+        found = verify(candidate, kept_files(), ["decisions", "mx"])
+    assert (found.verdict, found.not_asked) == ("failed", ("mx",))
+    (result,) = found.results
+    assert (result.answered, result.cases, result.differing) == (2, 5, 0)
+    third = golden.load("decisions")[2].name
+    assert result.failure.case == third
+    assert f"case '{third}' of decisions: it ended with status 1 before" in result.failure.message
+
+
 def test_a_program_has_time_to_end(tmp_path):
     """PRO-009: its input ends first, and it is killed only if it stays."""
     with Program(

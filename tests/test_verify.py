@@ -1,6 +1,7 @@
 """Verifying candidates: what matches, what differs and where, and what cannot be run."""
 
 import json
+import re
 import subprocess
 import sys
 from xml.etree import ElementTree as ET
@@ -14,7 +15,7 @@ from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
 from mor_ref.golden.views import seen
 from mor_ref.verify import assert_bit_exact, files, report
-from mor_ref.verify.candidates import CandidateError, Engine, PythonFunction, candidate_named
+from mor_ref.verify.candidates import Engine, PythonFunction, candidate_named
 from mor_ref.verify.engine import OPERATIONS
 from mor_ref.verify.run import verify
 
@@ -35,6 +36,16 @@ def wrong(operation, parameters, inputs):
 def failing(operation, parameters, inputs):
     raise ArithmeticError("no units left")
 
+def breaking(operation, parameters, inputs):
+    if parameters["metric"] == "not_worse_than":
+        raise ArithmeticError("no units\\nleft \\udc80" + 400 * "!")
+    return OPERATIONS[operation](parameters, inputs)
+
+def breaking_wrong(operation, parameters, inputs):
+    found = breaking(operation, parameters, inputs)
+    found["accepted"] = found["accepted"] ^ 1
+    return found
+
 def listing(operation, parameters, inputs):
     return [1, 2]
 
@@ -52,6 +63,13 @@ def run(where, *arguments):
 def module(tmp_path):
     (tmp_path / "candidate.py").write_text(MODULE)
     return tmp_path
+
+
+def failure_of(candidate, *names):
+    """What is said of a candidate that fails."""
+    found = verify(candidate, kept_files(), list(names))
+    assert found.verdict == "failed"
+    return found.failure.message
 
 
 def on(change, name="decisions", operation="decide"):
@@ -147,15 +165,13 @@ def test_a_folder_of_results(tmp_path):
     found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
     assert [str(d.case) for d in found.results[0].differences] == ["not_worse_than"]
     (tmp_path / "mx.safetensors").write_bytes(b"nothing")
-    with pytest.raises(CandidateError, match=r"mx\.safetensors is no safetensors file"):
-        verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["mx"])
+    said = failure_of(candidate_named(f"dir:{tmp_path}"), "mx")
+    assert "mx.safetensors is no safetensors file" in said
     header = b'{"a/code": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}'
     small_floats = len(header).to_bytes(8, "little") + header + b"\x38"
     (tmp_path / "mx.safetensors").write_bytes(small_floats)
-    with pytest.raises(
-        CandidateError, match=r"no safetensors file of unsigned integers \(.*; save"
-    ):
-        verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["mx"])
+    said = failure_of(candidate_named(f"dir:{tmp_path}"), "mx")
+    assert re.search(r"no safetensors file of unsigned integers \(.*; save", said)
 
 
 @pytest.mark.parametrize(
@@ -164,12 +180,16 @@ def test_a_folder_of_results(tmp_path):
         ("candidate:right", 0, "decisions: match, "),
         ("candidate:wrong", 1, "field accepted: 1 of "),
         ("candidate:failing", 3, "candidate:failing raised ArithmeticError on case 'mean_relative"),
-        ("candidate:listing", 3, "returned a list for case 'mean_relative_error'; return a dict"),
+        ("candidate:listing", 3, "returned a list for case 'mean_relative_error' of suite"),
         ("candidate:number", 3, "candidate:number is a int, which cannot be called"),
         ("candidate:nothing", 3, "candidate:nothing cannot be imported: module 'candidate' has no"),
         ("nowhere:nothing", 3, "nowhere:nothing cannot be imported: No module named 'nowhere'"),
         ("dir:nowhere", 3, "nowhere is no folder; give one with SUITE.safetensors files"),
-        ("gpu", 2, "candidate is 'gpu', which is not known; give numba, module:function, dir:"),
+        (
+            "gpu",
+            2,
+            "candidate is 'gpu', which is not known; give numba, cuda, cuda-host, module:fu",
+        ),
     ],
 )
 def test_exit_status(module, candidate, status, message):
@@ -198,6 +218,110 @@ def test_reports(module):
     wrong = run(module, "candidate:right", "--report", "r.pdf")
     assert wrong.returncode == 2
     assert "give a file that ends in .json, .xml or .html" in wrong.stderr
+
+
+def test_what_was_compared_before_a_failure_is_reported(module):
+    """PRO-010, for functions as well: in all reports, and never as a match."""
+    suites = ("--suite", "decisions", "--suite", "mx")
+    for kind in ("json", "xml", "html"):
+        done = run(module, "candidate:breaking", *suites, "--report", f"r.{kind}")
+        assert done.returncode == 3
+    said = (
+        "candidate:breaking raised ArithmeticError on case 'not_worse_than' of suite 'decisions': "
+        "no units left \\udc80!!!"
+    )
+    assert done.stderr.splitlines()[-1].startswith(f"mor-ref: {said}")
+    assert len(done.stderr.splitlines()[-1]) < 500
+    lines, size = done.stdout.splitlines(), golden.load("decisions")[0].arrays["accepted"].size
+    assert lines[0] == f"decisions: failed, {size:,} entries of 1 of 5 cases"
+    assert lines[1].startswith(f"  it failed: {said}")
+    cases = len(golden.load("mx"))
+    assert lines[2:] == [
+        "not asked after that: mx",
+        f"conformance: bit-exact in everything that was given, in 1 of {5 + cases} cases",
+        "candidate:breaking: failed (0 match, 0 mismatch, 1 not run, 1 failed)",
+    ]
+    record = json.loads((module / "r.json").read_text())
+    assert (record["verdict"], record["not_asked"]) == ("failed", ["mx"])
+    assert record["results"][0]["verdict"] == "failed"
+    assert record["results"][0]["failure"]["case"] == "not_worse_than"
+    assert record["results"][0]["failure"]["message"].startswith(said)
+    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "2", "failures": "0", "errors": "1", "skipped": "1"}
+    assert root.find("testcase/error").get("message").startswith(said)
+    page = (module / "r.html").read_text(encoding="utf-8")
+    assert "✗ failed" in page
+    assert "✓" not in page
+    assert "no units left" in page
+
+
+def test_a_mismatch_before_a_failure_is_one(module):
+    """And it is diagnosed; what comes of the run is still that it failed."""
+    done = run(module, "candidate:breaking_wrong", "--suite", "decisions", "--report", "r.xml")
+    assert done.returncode == 3
+    assert re.match(r"decisions: mismatch, \d+ entries of 1 of 5 cases\n", done.stdout)
+    assert "  it failed: candidate:breaking_wrong raised ArithmeticError" in done.stdout
+    assert "the two part at accepted" in done.stdout
+    assert "explains" in done.stdout
+    assert "candidate:breaking_wrong: failed (0 match, 1 mismatch, 0 not run)" in done.stdout
+    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    assert "it failed" in root.find("testcase/failure").text
+
+
+def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
+    """In a folder of results; what is right beside them is compared."""
+    right = golden.load("decisions")[0]
+    known = {f"{right.name}/accepted": right.arrays["accepted"]}
+    strange = {f"{right.name}x/accepted": right.arrays["accepted"], "zz/accepted": np.zeros(3)}
+    save_file(known | strange, tmp_path / "decisions.safetensors")
+    save_file(known, tmp_path / "decision.safetensors")
+    save_file(known, tmp_path / "mx.safetensors")  # not asked for, and known
+    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
+    assert found.verdict == "match"
+    assert found.results[0].unknown_cases.names == (f"{right.name}x", "zz")
+    assert found.unknown.names == ("decision",)
+    text = "\n".join(report.lines(found))
+    assert (
+        f"  not cases of this suite: {right.name}x, zz; "
+        f"the nearest to {right.name}x is {right.name}\n"
+    ) in text
+    assert "\nnot suites: decision; the nearest to decision is decisions\n" in text
+    page = files.as_html(found)
+    assert f"not cases of this suite: <code>{right.name}x</code>, <code>zz</code>; the near" in page
+    assert "not suites: <code>decision</code>; the nearest to <code>decision</code> is" in page
+
+
+def test_a_folder_in_which_nothing_is_known(module):
+    """The status is 3, and what was found is said beside what was expected."""
+    folder = module / "results"
+    folder.mkdir()
+    (folder / "decisions.npz").write_bytes(b"")
+    done = run(module, "dir:results", "--suite", "decisions")
+    assert done.returncode == 3
+    assert "results has no file of results, but decisions.npz; give one with SUITE.saf" in (
+        done.stderr.replace("\n", " ")
+    )
+    for name, key, message in (
+        ("decision", "mean_relative_error/accepted", "not suites: decision; the nearest to"),
+        ("decisions", "mean/accepted", "  not cases of this suite: mean; the nearest to mean is"),
+        ("decisions", "mean_relative_error/ok", "  not fields of this suite: ok; the nearest to"),
+    ):
+        for file in folder.iterdir():
+            file.unlink()
+        save_file({key: np.zeros(3, np.uint8)}, folder / f"{name}.safetensors")
+        done = run(module, "dir:results", "--suite", "decisions")
+        assert done.returncode == 3
+        assert done.stdout.startswith("decisions: not run, the candidate has no answer\n")
+        assert message in done.stdout
+
+
+def test_names_that_nobody_knows_are_many(tmp_path):
+    arrays = {f"case{k}/accepted": np.zeros(1, np.uint8) for k in range(3000)}
+    save_file(arrays, tmp_path / "decisions.safetensors")
+    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
+    text = "\n".join(report.lines(found))
+    assert "case1004, case1005 and 2,990 more; the nearest to case0 is " in text
 
 
 def test_progress(module):
@@ -288,23 +412,21 @@ def test_a_candidate_may_give_views():
 
     found = on(wrong, "nvfp4_te_row", "nvfp4")
     assert {d.field for d in found.results[0].differences} == {"code@transposed"}
-    with pytest.raises(
-        CandidateError, match="'xs@packed', but xs has no view 'packed'; it has none"
-    ):
-        on(lambda f: f | {"xs@packed": f["code"]}, "nvfp4_te_row", "nvfp4")
+    found = on(lambda f: f | {"xs@packed": f["code"]}, "nvfp4_te_row", "nvfp4")
+    assert "'xs@packed', but xs has no view 'packed'; it has none" in found.failure.message
 
 
 def test_a_field_is_given_once():
-    with pytest.raises(CandidateError, match="gives 'code' as 'code' and as 'code@transposed'"):
-        on(lambda f: f | {"code@transposed": f["code"].T}, "nvfp4_te_row", "nvfp4")
+    found = on(lambda f: f | {"code@transposed": f["code"].T}, "nvfp4_te_row", "nvfp4")
+    assert "gives 'code' as 'code' and as 'code@transposed'" in found.failure.message
 
 
 def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
     def leaving(*_):
         raise SystemExit(0)
 
-    with pytest.raises(CandidateError, match="leaving raised SystemExit on case"):
-        verify(PythonFunction("leaving", leaving), kept_files(), ["decisions"])
+    said = failure_of(PythonFunction("leaving", leaving), "decisions")
+    assert "leaving raised SystemExit on case" in said
 
     def spoiling(operation, parameters, inputs):
         found = OPERATIONS[operation](parameters, {n: a.copy() for n, a in inputs.items()})
@@ -322,9 +444,10 @@ def test_fields_that_are_not_given_are_named():
     )
     assert found.verdict == "match"
     text = "\n".join(report.lines(found))
-    assert "  not given: xs, y\n  not fields of this suite: cod\n" in text
+    assert "  not given: xs, y\n  not fields of this suite: cod; the nearest to cod is code" in text
     nothing = on(lambda f: {"cod": f["code"]}, "quantize_steps", "quantize_element")
     assert nothing.verdict == "not run"
+    assert "  not fields of this suite: cod; the nearest" in "\n".join(report.lines(nothing))
 
 
 def test_a_field_that_some_answers_lack_is_missing():

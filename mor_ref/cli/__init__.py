@@ -155,7 +155,8 @@ def analyze_files(
 @app.command("verify")
 def verify_candidate(
     candidate: Annotated[
-        str, typer.Argument(help="numba, module:function, dir:PATH or exec:PROGRAM.")
+        str,
+        typer.Argument(help="numba, cuda, cuda-host, module:function, dir:PATH or exec:PROGRAM."),
     ],
     suite: Annotated[
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")

@@ -80,7 +80,10 @@ def run_export(folder: str | None, kind: str, out: str, names: list[str], views:
 
 
 def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_json: bool) -> int:
-    """Print what is off in a folder of suites; the exit status is 1 if anything is."""
+    """Print what is off in a folder of suites; the exit status is 1 if anything is.
+
+    It is 2 if files of a suite cannot be used at all, as for other bad input.
+    """
     path = Path(folder) if folder else kept_files()
     total = len(names) or len(read_manifest(path)["suites"])
     with bar("checking suites", "checked", total) as on_suite:
@@ -96,4 +99,6 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
             print(f"manifest: {'NOT' if others else 'the same as'} that of {same_as}")
         for line in others:
             print(f"  {line}")
+    if found.verdict == "unusable":
+        return 2
     return 0 if found.verdict == "match" and not others else 1

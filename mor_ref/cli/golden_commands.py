@@ -52,7 +52,8 @@ def check_suites(
 ) -> None:
     """Hold files to their manifest, and every value to the exact model and the engine.
 
-    Exits with 1 if anything is off, and says in which suite, case and field.
+    Exits with 1 if anything is off, and says in which suite, case and field; with 2 if files cannot
+    be used at all.
     """
     from mor_ref.cli import golden as command
 

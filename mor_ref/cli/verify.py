@@ -15,7 +15,7 @@ from mor_ref.verify.run import verify
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-_STATUS = {"match": 0, "mismatch": 1, "not run": 3}
+_STATUS = {"match": 0, "mismatch": 1, "not run": 3, "failed": 3}
 
 
 def run(
@@ -37,6 +37,8 @@ def run(
         print(line)
     if report is not None:
         write_report(found, Path(report))
+    if found.failure:
+        print(f"mor-ref: {found.failure.message}", file=sys.stderr)
     return _STATUS[found.verdict]
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mor_ref.cuda import source
 from mor_ref.cuda.cache import cached_file
+from mor_ref.cuda.errors import CudaError
 
 # Kernels load 16 bytes at once, of numbers of any type.
 _FLAGS = (
@@ -29,7 +30,7 @@ _FLAGS = (
 _MOST_ERROR = 200  # characters, as host/launch.h has it
 
 
-class HostError(RuntimeError):
+class HostError(CudaError):
     """The kernels cannot be compiled for a CPU, or did what is undefined on a GPU."""
 
 
@@ -113,7 +114,11 @@ class Host:
         return np.full(shape, value, dtype)
 
     def upload(self, array: NDArray[Any]) -> NDArray[Any]:
-        """A small array of the host's."""
+        """The array itself."""
+        return array
+
+    def download(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The array itself."""
         return array
 
     def address(self, array: NDArray[Any]) -> int:

@@ -27,7 +27,10 @@ class Device(Protocol):
         """An array of one value."""
 
     def upload(self, array: np.ndarray) -> Array:
-        """A small array of the host's."""
+        """An array of the host's, on the device."""
+
+    def download(self, array: Array) -> np.ndarray:
+        """An array of the device's, on the host."""
 
     def address(self, array: Array) -> int:
         """Where an array lies."""
@@ -78,3 +81,9 @@ def run_team(
 def no_errors(device: Device, shape: tuple[int, ...]) -> Sums:
     """Sums that nothing was added to yet."""
     return Sums(*(device.full(shape, np.uint64, 0) for _ in range(3)))
+
+
+def addresses(device: Device, sums: Sums) -> rows.Row:
+    """The sums of units as a structure."""
+    places = {name: device.address(array) for name, array in sums._asdict().items()}
+    return rows.row(rows.ERROR_SUMS, **places)

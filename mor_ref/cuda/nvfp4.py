@@ -6,7 +6,7 @@ import numpy as np
 
 from mor_ref.block_recipes import Nvfp4Profile
 from mor_ref.cuda import rows
-from mor_ref.cuda.launching import Array, Bits, Device, Sums, launch, no_errors, run_team
+from mor_ref.cuda.launching import Array, Bits, Device, Sums, addresses, launch, no_errors, run_team
 from mor_ref.cuda.scales import NOT_NAN, extremes
 from mor_ref.partition import partition
 
@@ -111,7 +111,7 @@ def errors(
 ) -> Sums:
     """The error sums of the tensor (ERR-002)."""
     parts, sums = partition(x.array.shape, "tensor"), no_errors(device, (1, 1))
-    own = rows.row(rows.ERROR_SUMS, **{k: device.address(v) for k, v in sums._asdict().items()})
+    own = addresses(device, sums)
     rule = by_tile(device, x, tile, profile, found)
     run_team(device, "policies", "measure_tiles", x, parts, rule, np.uint64(0), own)
     return sums

@@ -9,11 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mor_ref.cuda.errors import CudaError
+
 # The only arithmetic that kernels are compiled for: IEEE division, nothing fused or flushed.
 ARITHMETIC = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 
 
-class NvrtcError(RuntimeError):
+class NvrtcError(CudaError):
     """NVRTC is not there, or refused a source."""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from mor_ref.block_recipes import PROFILES, TILES
 from mor_ref.catalogue import as_format
 from mor_ref.cuda import rows
-from mor_ref.cuda.launching import Array, Bits, Device, Sums, launch, run_team
+from mor_ref.cuda.launching import Array, Bits, Device, Sums, addresses, launch, run_team
 from mor_ref.cuda.nvfp4 import by_tile, global_scales, tile_scales
 from mor_ref.cuda.scales import Extremes, extremes, scales
 from mor_ref.format import Format
@@ -34,7 +34,7 @@ class Mixed(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """A representation, how it is measured and written, and the structure that kernels take."""
+    """A representation: the kernels for it, and the structure that these take."""
 
     suffix: str
     rule: rows.Row
@@ -48,38 +48,36 @@ def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition
     per_block = np.uint64(by_block)
     of_blocks = extremes(device, x, parts)
     of_units = of_blocks if by_block else extremes(device, x, units)
-    names = [name_of(one) for one in policy.tried]
-    tried = [_tried(device, x, one, kind, of_blocks.amax, parts) for one in policy.tried]
+    tried = {
+        name_of(one): _tried(device, x, one, kind, of_blocks.amax, parts) for one in policy.tried
+    }
     errors = Sums(*(device.full((len(tried), *units.grid), np.uint64, 0) for _ in range(3)))
-    for k, one in enumerate(tried):
-        sums = rows.row(rows.ERROR_SUMS, **{
-            field: device.address(array[k]) for field, array in errors._asdict().items()
-        })  # fmt: skip
-        run_team(device, "policies", f"measure{one.suffix}", x, parts, one.rule, per_block, sums)
-    choice = device.empty(units.grid, np.uint8)
-    count = units.grid[0] * units.grid[1]
-    rungs = np.concatenate([_rung(rung, names) for rung in policy.ladder])
-    ladder = device.upload(rungs.view(np.uint8))
-    arguments = (
-        ladder,
-        np.uint32(len(policy.ladder)),
-        *errors,
-        *of_units,
-        np.uint64(count),
-        choice,
-    )
-    launch(device, "policies", "choose", count, *arguments)
+    for k, one in enumerate(tried.values()):
+        own = addresses(device, Sums(*(array[k] for array in errors)))
+        run_team(device, "policies", f"measure{one.suffix}", x, parts, one.rule, per_block, own)
+    choice = _choose(device, policy, list(tried), errors, of_units)
     output = device.empty(x.array.shape, np.uint16)
     for k, rung in enumerate(policy.ladder):
-        one = tried[names.index(name_of(rung.representation))]
-        arguments = (choice, per_block, np.uint32(k), one.rule, rows.BF16, output)
-        run_team(device, "policies", f"write{one.suffix}", x, parts, *arguments)
-    fallback = np.uint32(len(policy.ladder))
-    run_team(
-        device, "policies", "write_kept", x, parts, choice, per_block, fallback, rows.BF16, output
-    )
-    error = {name: Sums(*(array[k] for array in errors)) for k, name in enumerate(names)}
+        one = tried[name_of(rung.representation)]
+        taken = (choice, per_block, np.uint32(k), one.rule, rows.BF16, output)
+        run_team(device, "policies", f"write{one.suffix}", x, parts, *taken)
+    kept = (choice, per_block, np.uint32(len(policy.ladder)), rows.BF16, output)
+    run_team(device, "policies", "write_kept", x, parts, *kept)
+    error = {name: Sums(*(array[k] for array in errors)) for k, name in enumerate(tried)}
     return Mixed(choice, output, of_units, error)
+
+
+def _choose(
+    device: Device, policy: Policy, tried: list[str], errors: Sums, units: Extremes
+) -> Array:
+    """The rung that each unit takes."""
+    rungs = np.concatenate([_rung(rung, tried) for rung in policy.ladder])
+    ladder = device.upload(rungs.view(np.uint8))
+    choice = device.empty(units.amax.shape, np.uint8)
+    count = int(choice.size)
+    arguments = (*errors, *units, np.uint64(count), choice)
+    launch(device, "policies", "choose", count, ladder, np.uint32(len(rungs)), *arguments)
+    return choice
 
 
 def _tried(

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from mor_ref.cuda.errors import CudaError
+
 _FUNCTION = re.compile(
     r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)\s*\([^)]*\)[^{;]*\{(.*?)^\}",
     re.DOTALL | re.MULTILINE,
@@ -20,7 +22,7 @@ class Violation(NamedTuple):
     why: str
 
 
-class PtxError(RuntimeError):
+class PtxError(CudaError):
     """A kernel was compiled to what is not bit-exact."""
 
 

@@ -3,16 +3,28 @@
 They show that suites can tell them from the reference, and name the mistake of what is verified.
 """
 
-from mor_ref.deviations import amax, blocks, decoding, encoding, errors, rounding, scaling
+from mor_ref.deviations import (
+    amax,
+    blocks,
+    cuts,
+    decoding,
+    encoding,
+    errors,
+    overflow,
+    rounding,
+    scaling,
+)
 from mor_ref.deviations.deviation import Deviation, applied
 
 DEVIATIONS: dict[str, Deviation] = {
     deviation.name: deviation
     for deviation in (
         *rounding.DEVIATIONS,
+        *overflow.DEVIATIONS,
         *encoding.DEVIATIONS,
         *decoding.DEVIATIONS,
         *amax.DEVIATIONS,
+        *cuts.DEVIATIONS,
         *scaling.DEVIATIONS,
         *errors.DEVIATIONS,
         *blocks.DEVIATIONS,

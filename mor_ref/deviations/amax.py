@@ -1,4 +1,4 @@
-"""Another amax, and other blocks."""
+"""Another amax."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -6,87 +6,128 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.catalogue import formats
-from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import IN_SCALES, NVFP4
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import BLOCKS, IN_MX, IN_NVFP4, IN_SCALES
+from mor_ref.deviations.scaling import rebuilt
+from mor_ref.deviations.unseen import WITHOUT_NAN, for_generated
+from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
-from mor_ref.exact.quantization import cells, in_rows, to_bf16
-from mor_ref.exact.scaling import (
-    amax,
-)
+from mor_ref.exact.quantization import to_bf16
+from mor_ref.exact.scaling import Scale, amax, group_mantissa, scale_of_block
+from mor_ref.recipes import Scaling
 
 Reference = Callable[..., Any]
+_EVERY = (amax, nvfp4.amax_of, mx.amax_of)
+_RULES = ("SCL-001", "NVF-002", "MXS-002")
+_MANTISSA_OF_NAN = 0x7FFFFF
+_WITH_INFINITY = tuple(dict.fromkeys((*IN_NVFP4, *IN_MX)))
+_WITHOUT_NAN = tuple(dict.fromkeys((*IN_SCALES, *IN_NVFP4)))
 
 
-@deviation(amax, rules=("SCL-001",), domain=IN_SCALES)
-def amax_without_magnitude(_: Reference, numbers: Iterable[float]) -> float:
+@deviation(*_EVERY, rules=_RULES, domain=BLOCKS)
+def amax_without_magnitude(reference: Reference, numbers: Iterable[float]) -> float:
     """The largest number, not the largest magnitude."""
-    return max((x for x in numbers if math.isfinite(x) and x > 0), default=0.0)
+    return float(reference([x for x in numbers if not x < 0]))
 
 
-@deviation(amax, rules=("SCL-001",), domain=("quantize_blocks", "quantize"))
+@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, unseen=for_generated(BLOCKS))
 def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     """An infinite element counts, as the largest binary32 number."""
     return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
 
 
-@deviation(amax, rules=("SCL-001",), domain=("quantize_blocks", "quantize"))
+@deviation(
+    nvfp4.amax_of,
+    mx.amax_of,
+    rules=("NVF-002", "MXS-002"),
+    domain=_WITH_INFINITY,
+    unseen=for_generated(_WITH_INFINITY),
+)
+def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> float:
+    """An infinity does not count in amax, which it does in NVFP4 and MX."""
+    return float(reference([x for x in numbers if not math.isinf(x)]))
+
+
+@deviation(
+    amax, nvfp4.amax_of, rules=("SCL-001", "NVF-002"), domain=_WITHOUT_NAN, unseen=WITHOUT_NAN
+)
 def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
     """A block with a NaN has no amax: it is scaled as one of zeros."""
     found = list(numbers)
     return 0.0 if any(math.isnan(x) for x in found) else float(reference(found))
 
 
-@deviation(amax, rules=("SCL-001",), domain=IN_SCALES)
+@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, unseen=for_generated(BLOCKS))
 def amax_has_a_floor(reference: Reference, numbers: Iterable[float]) -> float:
     """Amax is at least 1e-12, against a division by zero."""
     return max(float(reference(numbers)), rn32(Fraction(1, 10**12)))
 
 
-@deviation(amax, rules=("SCL-001",), domain=IN_SCALES)
+@deviation(*_EVERY, rules=_RULES, domain=BLOCKS)
 def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
-    """Amax is rounded to bfloat16."""
-    found = formats["bf16"].value(to_bf16(float(reference(numbers))))
-    return min(found, formats["bf16"].largest)
+    """Amax is rounded to bfloat16, and to its largest number if it is finite."""
+    found = float(reference(numbers))
+    rounded = formats["bf16"].value(to_bf16(found))
+    return found if math.isinf(found) else min(rounded, formats["bf16"].largest)
 
 
-@deviation(amax, rules=("SCL-001",), domain=IN_SCALES)
+@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, unseen=for_generated(BLOCKS))
 def subnormal_amax_is_zero(reference: Reference, numbers: Iterable[float]) -> float:
     """A subnormal amax is flushed to zero."""
     found = float(reference(numbers))
     return found if found >= 2.0**-126 else 0.0
 
 
-@deviation(cells, rules=("BLK-002",), domain=("quantize",))
-def tail_not_masked(
-    reference: Reference, rows: int, columns: int, sides: tuple[int, int]
-) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """The last block of a row reads on into the next row."""
-    found = reference(rows, columns, sides)
-    width = min(sides[1], columns)
-    for (i, j), places in found.items():
-        beyond = (j + 1) * width - columns
-        first = i * sides[0] + sides[0]
-        if 0 < beyond < columns and first < rows:
-            found[i, j] = [*places, *((first, k) for k in range(beyond))]
-    return dict(found)
+# ------------------------------------------------- an amax that is no finite number, and its scale
 
 
-@deviation(cells, rules=("BLK-002",), domain=("quantize",))
-def edge_blocks_dropped(
-    reference: Reference, rows: int, columns: int, sides: tuple[int, int]
-) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """Blocks that are not whole are left alone."""
-    whole = min(sides[0], rows) * min(sides[1], columns)
-    found = reference(rows, columns, sides)
-    return {key: places if len(places) == whole else [] for key, places in found.items()}
+def _with_infinity(_: Reference, numbers: Iterable[float]) -> float:
+    return max((abs(x) for x in numbers if not math.isnan(x)), default=0.0)
 
 
-@deviation(in_rows, rules=("BLK-001",), domain=("quantize", "policies", *NVFP4, "mx"))
-def read_by_columns(
-    _: Reference, numbers: list[float], rows: int, columns: int
-) -> list[list[float]]:
-    """The tensor is read as if it lay in memory column by column."""
-    return [[numbers[j * rows + i] for j in range(columns)] for i in range(rows)]
+def _with_nan(reference: Reference, numbers: Iterable[float]) -> float:
+    found = list(numbers)
+    return math.nan if any(math.isnan(x) for x in found) else float(reference(found))
 
 
+def _of_no_number(_largest: float, group_amax: float) -> bool:
+    return not math.isfinite(group_amax)
+
+
+def _for_no_number(_kind: Scaling, _largest: float, amax: float, _shared: int) -> bool:
+    return not math.isfinite(amax)
+
+
+def _mantissa(_: Reference, _largest: float, group_amax: float) -> int:
+    """The mantissa of largest / amax, which is 0 or NaN."""
+    return _MANTISSA_OF_NAN if math.isnan(group_amax) else 0
+
+
+def _scale(_: Reference, kind: Scaling, _largest: float, amax: float, shared: int) -> Scale:
+    """The scale largest / amax, which is 0 or NaN; in e8m0, that of its exponent field."""
+    if math.isnan(amax):
+        return Scale(math.nan, None if kind == "fp32" else 0xFF)
+    return Scale(0.0, None) if kind == "fp32" else rebuilt(-127, shared if kind == "gam" else 0)
+
+
+_ITS_SCALE = (
+    Change(group_mantissa, _mantissa, _of_no_number),
+    Change(scale_of_block, _scale, _for_no_number),
+)
+infinity_propagates_into_amax = Deviation(
+    "infinity_propagates_into_amax",
+    "An infinite element makes amax infinite, and the scale 0 or, as an exponent, the smallest.",
+    ("SCL-001",),
+    IN_SCALES,
+    (Change(amax, _with_infinity), *_ITS_SCALE),
+    for_generated(IN_SCALES),
+)
+nan_propagates_into_amax = Deviation(
+    "nan_propagates_into_amax",
+    "A NaN makes amax NaN, and with it the scale and all that it scales.",
+    ("SCL-001", "NVF-002"),
+    _WITHOUT_NAN,
+    (Change(amax, _with_nan), Change(nvfp4.amax_of, _with_nan), *_ITS_SCALE),
+    WITHOUT_NAN,
+)
 DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

@@ -1,13 +1,23 @@
 """NVFP4 and MX otherwise: other profiles, other guards, other orders."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from mor_ref.block_recipes import PROFILES, SCALE_RULES, Nvfp4Profile, ScaleRule
-from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import IN_MX, IN_NVFP4, NVFP4, NVFP4_TE
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import IN_MX, IN_NVFP4, NVFP4, NVFP4_FOREIGN
+from mor_ref.deviations.unseen import (
+    DIVIDED_FOR_DECODING,
+    DIVIDED_FOR_ENCODING,
+    NORMAL_SCALES,
+    SCALES_ABOVE_ZERO,
+    SCALES_THAT_UNDERFLOW,
+    SHORT_NUMBERS,
+    for_generated,
+)
 from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient, rn32
 from mor_ref.exact.conversions import encode, floor_log2
@@ -18,71 +28,87 @@ from mor_ref.format import Format
 Reference = Callable[..., Any]
 _E4M3_SMALLEST = 2.0**-9
 
+_BY_ENCODE_SCALE = tuple(name for name in IN_NVFP4 if name not in NVFP4_FOREIGN)
+
+
+def _beside(profile: str) -> tuple[str, ...]:
+    """The suites of other profiles; policies take te."""
+    own = (f"nvfp4_{profile}", "policies" if profile == "te" else "")
+    return tuple(name for name in IN_NVFP4 if name not in own)
+
 
 def _nvfp4_as(other: Nvfp4Profile) -> Deviation:
     """A profile in the place of every other."""
 
-    def swapped(reference: Reference, profile: Nvfp4Profile, *rest: Any) -> Any:
-        del profile
+    def comes_first(profile: Nvfp4Profile, *_: Any) -> bool:
+        return profile != other
+
+    def comes_last(*arguments: Any) -> bool:
+        return bool(arguments[-1] != other)
+
+    def swapped_first(reference: Reference, _: Nvfp4Profile, *rest: Any) -> Any:
         return reference(other, *rest)
 
-    def swapped_last(reference: Reference, first: Any, *rest: Any) -> Any:
-        return reference(first, *rest[:-1], other)
+    def swapped_last(reference: Reference, *arguments: Any) -> Any:
+        return reference(*arguments[:-1], other)
 
     return Deviation(
         f"nvfp4_as_{other.name}",
         f"NVFP4 is computed as the profile {other.name} does.",
         ("NVF-002",),
-        tuple(name for name in NVFP4 if name != f"nvfp4_{other.name}"),
+        _beside(other.name),
         (
-            (nvfp4.amaxes_of, swapped_last),
-            (nvfp4.global_scale, swapped),
-            (nvfp4.tile_scale, swapped),
-            (nvfp4.quantize_element, swapped_last),
+            Change(nvfp4.amaxes_of, swapped_last, comes_last),
+            Change(nvfp4.global_scale, swapped_first, comes_first),
+            Change(nvfp4.tile_scale, swapped_first, comes_first),
+            Change(nvfp4.quantize_element, swapped_last, comes_last),
         ),
     )
 
 
-def _mx_as(rule: ScaleRule) -> Deviation:
+def _mx_as(other: ScaleRule) -> Deviation:
     """A scale rule in the place of every other."""
 
+    def is_another(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+        return rule != other
+
     def swapped(reference: Reference, numbers: list[float], fmt: Format, _: ScaleRule) -> Any:
-        return reference(numbers, fmt, rule)
+        return reference(numbers, fmt, other)
 
     return Deviation(
-        f"mx_as_{rule}",
-        f"The scales of MX follow {rule} whatever is asked for.",
+        f"mx_as_{other}",
+        f"The scales of MX follow {other} whatever is asked for.",
         ("MXS-003", "MXS-004", "MXS-005", "MXS-006"),
         IN_MX,
-        ((mx.scale_code, swapped),),
+        (Change(mx.scale_code, swapped, is_another),),
     )
 
 
-@deviation(nvfp4.amax_of, rules=("NVF-002",), domain=IN_NVFP4)
-def nvfp4_amax_without_magnitude(_: Reference, numbers: Iterable[float]) -> float:
-    """The largest number of a tile, not the largest magnitude."""
-    return max((x for x in numbers if x > 0), default=0.0)
-
-
-@deviation(nvfp4.amax_of, rules=("NVF-002",), domain=IN_NVFP4)
-def nvfp4_amax_ignores_infinity(_: Reference, numbers: Iterable[float]) -> float:
-    """An infinity does not count in amax."""
-    return max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
-
-
-@deviation(nvfp4.block_scale_code, rules=("NVF-002", "NVF-004"), domain=("nvfp4_blocks", *NVFP4_TE))
+@deviation(
+    nvfp4.block_scale_code,
+    rules=("NVF-002", "NVF-004"),
+    domain=IN_NVFP4,
+    unseen=SCALES_ABOVE_ZERO,
+)
 def block_scale_at_least_smallest(reference: Reference, s: float) -> int:
     """The scale of a tile is at least 2^-9, the smallest number of e4m3."""
     return int(reference(max(s, _E4M3_SMALLEST)))
 
 
-@deviation(nvfp4.block_scale_code, rules=("NVF-002", "NVF-004"), domain=("nvfp4_blocks", *NVFP4_TE))
+@deviation(
+    nvfp4.block_scale_code, rules=("NVF-002", "NVF-004"), domain=IN_NVFP4, unseen=NORMAL_SCALES
+)
 def block_scale_at_least_smallest_normal(reference: Reference, s: float) -> int:
     """The scale of a tile is at least 2^-6, the smallest normal number of e4m3."""
     return int(reference(max(s, 2.0**-6)))
 
 
-@deviation(nvfp4.block_scale_code, rules=("NVF-002", "NVF-004"), domain=("nvfp4_blocks", *NVFP4_TE))
+@deviation(
+    nvfp4.block_scale_code,
+    rules=("NVF-002", "NVF-004"),
+    domain=IN_NVFP4,
+    unseen=SCALES_THAT_UNDERFLOW,
+)
 def zero_block_scale_is_one(reference: Reference, s: float) -> int:
     """A scale of a tile that becomes 0 is stored as 1."""
     return int(reference(s)) or 0x38
@@ -107,7 +133,7 @@ def global_scale_inverted(reference: Reference, *arguments: Any) -> GlobalScale:
     return GlobalScale(found.decode, found.encode)
 
 
-@deviation(nvfp4.global_scale, rules=("NVF-003",), domain=("nvfp4_blocks", *NVFP4_TE))
+@deviation(nvfp4.global_scale, rules=("NVF-003",), domain=IN_NVFP4)
 def global_scale_by_reciprocal(
     reference: Reference, profile: Nvfp4Profile, amax: float
 ) -> GlobalScale:
@@ -119,7 +145,7 @@ def global_scale_by_reciprocal(
     return GlobalScale(s, quotient(1.0, s))
 
 
-@deviation(nvfp4.global_scale, rules=("NVF-003",), domain=("nvfp4_blocks", *NVFP4_TE))
+@deviation(nvfp4.global_scale, rules=("NVF-003",), domain=IN_NVFP4, unseen=DIVIDED_FOR_DECODING)
 def global_decode_scale_by_division(
     reference: Reference, profile: Nvfp4Profile, amax: float
 ) -> GlobalScale:
@@ -150,7 +176,19 @@ def block_scale_applied_twice(reference: Reference, value: float, scale: TileSca
     return product(float(reference(value, scale)), SCALE_FORMAT.value(scale.code))
 
 
-@deviation(nvfp4.scaled, rules=("NVF-010",), domain=("nvfp4_blocks", *NVFP4_TE))
+def _by_encode_scale(profile: Nvfp4Profile, *_: Any) -> bool:
+    return profile.rule in ("te", "te_2_13", "4over6_mae", "4over6_mse")
+
+
+@deviation(nvfp4.tile_scale, where=_by_encode_scale, rules=("NVF-004",), domain=_BY_ENCODE_SCALE)
+def encode_scale_by_division(reference: Reference, *arguments: Any) -> TileScale:
+    """Numbers are multiplied by S_enc / s, not by the inverse of the rounded s * S_dec."""
+    found: TileScale = reference(*arguments)
+    s = SCALE_FORMAT.value(found.code)
+    return replace(found, encode=min(quotient(arguments[-1].encode, s), FLT_MAX))
+
+
+@deviation(nvfp4.scaled, rules=("NVF-010",), domain=IN_NVFP4, unseen=DIVIDED_FOR_ENCODING)
 def nvfp4_divides(_: Reference, x: float, scale: TileScale) -> float:
     """Numbers are divided by s * S_dec, not multiplied by its rounded inverse."""
     return quotient(x, scale.decode)
@@ -162,19 +200,19 @@ def nibbles_swapped(reference: Reference, low: int, high: int) -> int:
     return int(reference(high, low))
 
 
-@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX)
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, unseen=for_generated(IN_MX))
 def mx_zero_block_is_127(reference: Reference, numbers: list[float], *rest: Any) -> int:
     """A block of zeros has the scale 1, the code 127."""
     return int(reference(numbers, *rest)) if any(numbers) else 127
 
 
-@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX)
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, unseen=for_generated(IN_MX))
 def mx_ignores_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
     """The scale of a block with a NaN is that of its other elements."""
     return int(reference([x for x in numbers if not math.isnan(x)], *rest))
 
 
-@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX)
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, unseen=for_generated(IN_MX))
 def mx_infinity_is_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
     """A block with an infinity has the scale NaN."""
     return 0xFF if any(math.isinf(x) for x in numbers) else int(reference(numbers, *rest))
@@ -187,16 +225,16 @@ def mx_stores_the_inverse(reference: Reference, *arguments: Any) -> int:
     return code if code == 0xFF else 254 - code
 
 
-@deviation(mx.shared_exponent, rules=("MXS-003",), domain=IN_MX)
-def mx_log2_in_floating_point(
-    reference: Reference, amax: float, fmt: Format, rule: ScaleRule
-) -> int:
+def _by_floor(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
+    return rule == "floor"
+
+
+@deviation(
+    mx.shared_exponent, where=_by_floor, rules=("MXS-003",), domain=IN_MX, unseen=SHORT_NUMBERS
+)
+def mx_log2_in_floating_point(reference: Reference, amax: float, *rest: Any) -> int:
     """The exponent is floor(log2(amax)) in binary32: too large just below powers of two."""
-    if rule == "floor" and math.isfinite(amax):
-        exponent = floor_log2(amax)
-        is_next = math.floor(rn32(_log2(amax))) > exponent
-        return exponent + is_next
-    return int(reference(amax, fmt, rule))
+    return math.floor(rn32(_log2(amax))) if math.isfinite(amax) else int(reference(amax, *rest))
 
 
 def _log2(x: float) -> Fraction:
@@ -205,13 +243,22 @@ def _log2(x: float) -> Fraction:
     return Fraction(math.log2(mantissa)) + exponent
 
 
-@deviation(mx.quantize_element, rules=("MXS-007",), domain=IN_MX)
-def mx_scale_0_is_zero(reference: Reference, x: float, code: int, fmt: Format) -> Element:
-    """The scale of code 0 is read as the bits code << 23, which are 0."""
+@deviation(mx.shared_exponent, rules=("MXS-002",), domain=IN_MX)
+def mx_element_exponent_left_out(
+    reference: Reference, amax: float, fmt: Format, rule: ScaleRule
+) -> int:
+    """The code is that of amax alone: the exponent of the largest number is not subtracted."""
+    return int(reference(amax, fmt, rule)) + floor_log2(fmt.largest)
+
+
+@deviation(mx.quantize_element, rules=("MXS-008",), domain=IN_MX, unseen=for_generated(IN_MX))
+def mx_scale_by_a_shift(reference: Reference, x: float, code: int, fmt: Format) -> Element:
+    """Y has the scale of the bits code << 23: code 0 is 0, and code 255 infinity."""
     found: Element = reference(x, code, fmt)
-    if code:
+    if code not in (0, 0xFF):
         return found
-    return Element(found.xs, found.code, math.copysign(0.0, found.y))
+    scale = math.inf if code else 0.0
+    return replace(found, y=product(fmt.value(found.code), scale))
 
 
 DEVIATIONS = (

@@ -1,24 +1,24 @@
 """Decoders that differ."""
 
+import math
 import struct
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import (
-    DECODING,
-    is_narrow,
-)
-from mor_ref.exact.conversions import (
-    decode,
-)
+from mor_ref.deviations.domains import DECODED, is_narrow
+from mor_ref.exact.conversions import decode
 from mor_ref.format import Format
 
 Reference = Callable[..., Any]
 
 
-@deviation(decode, rules=("DEC-001",), domain=DECODING)
+def _bits(value: float) -> int:
+    return int.from_bytes(struct.pack(">f", value))
+
+
+@deviation(decode, rules=("DEC-001",), domain=DECODED)
 def subnormals_decode_to_zero(reference: Reference, code: int, fmt: Format) -> int:
     """Codes of subnormal numbers stand for zero."""
     magnitude = code & ~fmt.sign_bit
@@ -27,40 +27,43 @@ def subnormals_decode_to_zero(reference: Reference, code: int, fmt: Format) -> i
     return int(reference(code, fmt))
 
 
-@deviation(decode, rules=("DEC-001",), domain=DECODING)
+@deviation(decode, rules=("DEC-001",), domain=DECODED)
 def hidden_bit_in_subnormals(reference: Reference, code: int, fmt: Format) -> int:
     """Codes of subnormal numbers are read with the hidden bit and an exponent one lower."""
     magnitude = code & ~fmt.sign_bit
     if fmt.exponent_bits and 0 < magnitude < 1 << fmt.mantissa_bits and is_narrow(fmt):
         unit = Fraction(2) ** (fmt.smallest_exponent - 1 - fmt.mantissa_bits)
         value = float((magnitude + (1 << fmt.mantissa_bits)) * unit)
-        sign = 0x80000000 if code & fmt.sign_bit else 0
-        return int.from_bytes(struct.pack(">f", value)) | sign
+        return _bits(math.copysign(value, -1 if code & fmt.sign_bit else 1))
     return int(reference(code, fmt))
 
 
-@deviation(decode, rules=("DEC-002",), domain=DECODING)
+@deviation(decode, rules=("DEC-002",), domain=DECODED)
 def nan_codes_decode_as_numbers(reference: Reference, code: int, fmt: Format) -> int:
     """The codes of NaN stand for the numbers that they would be: 0x7F is 480 in e4m3."""
-    if fmt.name == "e4m3" and code & 0x7F == 0x7F:
-        return 0x43F00000 | (code & 0x80) << 24
+    magnitude = code & ~fmt.sign_bit
+    if is_narrow(fmt) and magnitude and math.isnan(fmt.value(code)):
+        exponent_field, mantissa = divmod(magnitude, 1 << fmt.mantissa_bits)
+        significand = (1 << fmt.mantissa_bits) + mantissa
+        value = math.ldexp(significand, exponent_field - fmt.bias - fmt.mantissa_bits)
+        return _bits(math.copysign(value, -1 if code & fmt.sign_bit else 1))
     return int(reference(code, fmt))
 
 
-@deviation(decode, rules=("DEC-002",), domain=DECODING)
+@deviation(decode, rules=("DEC-002",), domain=DECODED)
 def decoded_nan_is_7fc00000(reference: Reference, code: int, fmt: Format) -> int:
     """A NaN decodes to 0x7FC00000."""
     bits = int(reference(code, fmt))
     return 0x7FC00000 if bits == 0x7FFFFFFF else bits
 
 
-@deviation(decode, rules=("DEC-003",), domain=DECODING)
+@deviation(decode, rules=("DEC-003",), domain=DECODED)
 def e8m0_decoded_by_a_shift(reference: Reference, code: int, fmt: Format) -> int:
     """e8m0 is decoded as code << 23: 0 becomes 0.0, and 255 infinity."""
     return code << 23 if fmt.is_power_of_two else int(reference(code, fmt))
 
 
-@deviation(decode, rules=("DEC-001",), domain=DECODING)
+@deviation(decode, rules=("DEC-001",), domain=DECODED)
 def negative_zero_decodes_to_zero(reference: Reference, code: int, fmt: Format) -> int:
     """The code of -0 stands for +0."""
     bits = int(reference(code, fmt))

@@ -10,20 +10,49 @@ from mor_ref.exact.step import Replacement, replaced
 Function = Callable[..., Any]
 
 
+def everywhere(*_: Any, **__: Any) -> bool:
+    """Whatever a step is called with."""
+    return True
+
+
+@dataclass(frozen=True)
+class Change:
+    """Another behaviour of a step, in the calls for which `where` holds.
+
+    `where` looks at what is asked for, such as the format or the rounding, never at numbers: which
+    numbers show a deviation is for the suites to find.
+    """
+
+    step: Function
+    function: Function
+    where: Callable[..., bool] = everywhere
+
+    def __call__(self, reference: Function, *args: Any, **known: Any) -> Any:
+        """Called in place of the step, with what it replaces as the first argument."""
+        if self.where(*args, **known):
+            return self.function(reference, *args, **known)
+        return reference(*args, **known)
+
+
 @dataclass(frozen=True, eq=False)
 class Deviation:
     """A behaviour that differs from the specification in one thing.
 
-    Every suite of its domain tells it from the reference, but those in `unseen`, where no input
-    can, for the reason that is given. Suites outside of the domain may tell it as well.
+    Its domain are the suites that reach one of its changes. Each of them tells it from the
+    reference, but those in `unseen`, where no input can, for the reason that is given.
     """
 
     name: str
     summary: str
     rules: tuple[str, ...]
     domain: tuple[str, ...]
-    replacements: tuple[Replacement, ...]
+    changes: tuple[Change, ...]
     unseen: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def replacements(self) -> tuple[Replacement, ...]:
+        """Its changes as the model takes them."""
+        return tuple((change.step, change) for change in self.changes)
 
     @property
     def suites(self) -> tuple[str, ...]:
@@ -40,6 +69,7 @@ def deviation(
     *steps: Function,
     rules: tuple[str, ...],
     domain: tuple[str, ...],
+    where: Callable[..., bool] = everywhere,
     unseen: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Deviation]:
     """Make a function a deviation of its name that is called instead of these steps.
@@ -49,7 +79,7 @@ def deviation(
 
     def decorate(function: Function) -> Deviation:
         summary = (function.__doc__ or "").strip()
-        pairs = tuple((step, function) for step in steps)
-        return Deviation(function.__name__, summary, rules, domain, pairs, unseen or {})
+        changes = tuple(Change(step, function, where) for step in steps)
+        return Deviation(function.__name__, summary, rules, domain, changes, unseen or {})
 
     return decorate

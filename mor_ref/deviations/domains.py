@@ -2,29 +2,52 @@
 
 from mor_ref.format import Format
 
-NVFP4_TE = (
-    "nvfp4_te",
-    "nvfp4_te_2_13",
-    "nvfp4_te_row",
+LARGE = ("quantize_large", "policies_large", "nvfp4_large", "mx_large")
+POLICIES = ("policies", "policies_large")
+IN_SCALES = ("quantize_blocks", "quantize", "quantize_large", *POLICIES)
+SCALES = ("scale_steps", *IN_SCALES)
+SCALES_OF_ALL_KINDS = ("scale_steps", "quantize_blocks", "quantize", "policies")
+SCALED = ("quantize_steps", *IN_SCALES)
+ERRORS = ("error_steps", *IN_SCALES)
+
+NVFP4_4OVER6 = (
     "nvfp4_te_4over6_mae",
     "nvfp4_te_4over6_mse",
     "nvfp4_te_4over6_mae_448",
     "nvfp4_te_4over6_mse_448",
 )
-NVFP4 = (*NVFP4_TE, "nvfp4_torchao", "nvfp4_modelopt", "nvfp4_compressed_tensors")
-IN_NVFP4 = ("nvfp4_blocks", *NVFP4)
-IN_MX = ("mx_blocks", "mx")
-IN_SCALES = ("quantize_blocks", "quantize")
-SCALES = ("scale_steps", *IN_SCALES)
-SCALED_ELEMENTS = ("encode", "quantize_steps", *IN_SCALES, *IN_NVFP4, *IN_MX)
-ELEMENTS = SCALED_ELEMENTS
-ENCODING = ("encode", "quantize_steps")
-IN_BINARY32 = ("encode", "quantize_steps", *IN_SCALES, *IN_MX)
-OUTPUT = ("policies",)
+NVFP4_TE = ("nvfp4_te", "nvfp4_te_2_13", "nvfp4_te_row", *NVFP4_4OVER6)
+NVFP4_FOREIGN = ("nvfp4_torchao", "nvfp4_modelopt", "nvfp4_compressed_tensors")
+NVFP4 = (*NVFP4_TE, *NVFP4_FOREIGN, "nvfp4_large")
+IN_NVFP4 = ("nvfp4_blocks", *NVFP4, "policies")
+MX = ("mx", "mx_large")
+IN_MX = ("mx_blocks", *MX)
+
+TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
+BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *TENSORS)
+# A group of (8, 16) is such a run in a tensor of one row.
+RUNS = ("quantize", "policies", *NVFP4, *MX)
+
+ROUNDED = ("encode", "encode_presets", "quantize_steps", *BLOCKS)
+ENCODED = ("encode_stochastic", *ROUNDED)
+NANS = tuple(name for name in ENCODED if name not in LARGE)
+COMPUTED_NANS = tuple(
+    name for name in NANS if not name.startswith("encode") and name not in POLICIES
+)
+OVERFLOWS = (
+    "encode",
+    "encode_presets",
+    "encode_stochastic",
+    "quantize_steps",
+    "policies",
+    "nvfp4_blocks",
+    *NVFP4_TE,  # scales of tiles, where amax is infinite
+    *IN_MX,
+)
+STORED = ("encode", "encode_presets", *POLICIES)
 STOCHASTIC = ("encode_stochastic",)
-DECODING = ("decode",)
-ERRORS = ("error_steps", *IN_SCALES)
-DECISIONS = ("decisions", "policies")
+DECODED = ("decode",)
+DECISIONS = ("decisions", *POLICIES)
 
 _NARROW = 8  # bits
 

@@ -1,28 +1,24 @@
 """Errors, sums and decisions that differ."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
 from mor_ref.catalogue import as_format, formats
-from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import DECISIONS, ERRORS, IN_SCALES
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import DECISIONS, ERRORS, IN_SCALES, POLICIES, SCALED
+from mor_ref.deviations.unseen import CLEAR_CHOICES, CLEAR_MEANS, SMALL_SUMS, for_generated
 from mor_ref.exact.arithmetic import bits_of, product, quotient, rn32, total
 from mor_ref.exact.policies import accepts, amin, kept, loses_nothing
-from mor_ref.exact.quantization import (
-    ErrorSum,
-    ErrorTerm,
-    error_sum,
-    error_term,
-    restored,
-    to_bf16,
-)
-from mor_ref.recipes import FitsRange, MeanRelativeError, Metric, NotWorseThan
+from mor_ref.exact.quantization import ErrorSum, ErrorTerm, error_sum, error_term, restored, to_bf16
+from mor_ref.recipes import FitsRange, MeanRelativeError, Metric, NotWorseThan, name_of
 
 Reference = Callable[..., Any]
 Pairs = Iterable[tuple[float, float]]
 _ONE = 0x3F800000
+_RANGES = ("decisions", "policies")  # in policies_large, an earlier rung accepts
 
 
 def _term(d: float, r: float) -> ErrorTerm:
@@ -35,6 +31,12 @@ class _Unrounded(float):
 
     exact: Fraction
 
+    def __eq__(self, other: object) -> bool:
+        return float(self) == other and self.exact == getattr(other, "exact", self.exact)
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
 
 def _fused_value(_: Reference, value: float, scale: float) -> float:
     inverse = quotient(1.0, scale)
@@ -44,10 +46,11 @@ def _fused_value(_: Reference, value: float, scale: float) -> float:
     return found
 
 
-def _fused_error(reference: Reference, x: float, y: float) -> ErrorTerm:
-    if not isinstance(y, _Unrounded) or not math.isfinite(y):
-        found: ErrorTerm = reference(x, y)
-        return found
+def _is_unrounded(_x: float, y: float) -> bool:
+    return isinstance(y, _Unrounded) and math.isfinite(y)
+
+
+def _fused_error(_: Reference, x: float, y: _Unrounded) -> ErrorTerm:
     d = abs(rn32(Fraction(x) - y.exact))
     return _term(d, min(quotient(d, abs(x)), 1.0))
 
@@ -56,8 +59,8 @@ error_by_fused_multiply_add = Deviation(
     "error_by_fused_multiply_add",
     "d is |x - v * RN(1 / scale)| in one operation: the product is not rounded.",
     ("ERR-001", "QNT-002"),
-    IN_SCALES,
-    ((restored, _fused_value), (error_term, _fused_error)),
+    SCALED,
+    (Change(restored, _fused_value), Change(error_term, _fused_error, _is_unrounded)),
 )
 
 
@@ -86,11 +89,11 @@ def error_after_bf16(reference: Reference, x: float, y: float) -> ErrorTerm:
     return found
 
 
-@deviation(error_term, rules=("ERR-001",), domain=("error_steps",))
+@deviation(error_term, rules=("ERR-001",), domain=ERRORS, unseen=for_generated(ERRORS))
 def error_without_a_cap(reference: Reference, x: float, y: float) -> ErrorTerm:
     """R may exceed 1."""
     found: ErrorTerm = reference(x, y)
-    if not math.isfinite(found.d):
+    if math.isnan(found.d):
         return found
     r = quotient(found.d, abs(x))
     return ErrorTerm(found.d, r, bits_of(min(total(1.0, r), rn32(Fraction(2) ** 127))) - _ONE)
@@ -110,7 +113,7 @@ def error_absolute(reference: Reference, x: float, y: float) -> ErrorTerm:
     return _term(found.d, min(found.d, 1.0))
 
 
-@deviation(error_sum, rules=("ERR-002", "ERR-004"), domain=(*IN_SCALES, "policies"))
+@deviation(error_sum, rules=("ERR-002", "ERR-004"), domain=IN_SCALES)
 def sum_in_floating_point(reference: Reference, pairs: Pairs) -> ErrorSum:
     """The sum is kept in binary32, from left to right."""
     found = list(pairs)
@@ -121,14 +124,14 @@ def sum_in_floating_point(reference: Reference, pairs: Pairs) -> ErrorSum:
     return ErrorSum(int(accumulated), whole.nonzero, whole.nonfinite)
 
 
-@deviation(error_sum, rules=("ERR-004", "ERR-005"), domain=("quantize", "policies"))
+@deviation(error_sum, rules=("ERR-004", "ERR-005"), domain=IN_SCALES, unseen=SMALL_SUMS)
 def sum_in_32_bits(reference: Reference, pairs: Pairs) -> ErrorSum:
     """The sum is kept in 32 bits, and wraps."""
     found: ErrorSum = reference(pairs)
     return ErrorSum(found.sum & 0xFFFFFFFF, found.nonzero, found.nonfinite)
 
 
-@deviation(error_sum, rules=("ERR-002",), domain=(*IN_SCALES, "policies"))
+@deviation(error_sum, rules=("ERR-002",), domain=IN_SCALES)
 def zeros_count_in_the_mean(reference: Reference, pairs: Pairs) -> ErrorSum:
     """The mean is over all elements, those that are zero as well."""
     found = list(pairs)
@@ -136,7 +139,7 @@ def zeros_count_in_the_mean(reference: Reference, pairs: Pairs) -> ErrorSum:
     return ErrorSum(whole.sum, len(found), whole.nonfinite)
 
 
-@deviation(error_sum, rules=("ERR-003",), domain=(*IN_SCALES, "policies"))
+@deviation(error_sum, rules=("ERR-003",), domain=IN_SCALES, unseen=for_generated(IN_SCALES))
 def only_nan_is_lost(reference: Reference, pairs: Pairs) -> ErrorSum:
     """Infinite elements do not count as lost, only NaN."""
     found = list(pairs)
@@ -144,7 +147,7 @@ def only_nan_is_lost(reference: Reference, pairs: Pairs) -> ErrorSum:
     return ErrorSum(whole.sum, whole.nonzero, sum(math.isnan(x) for x, _ in found))
 
 
-@deviation(error_sum, rules=("ERR-003",), domain=("policies",))
+@deviation(error_sum, rules=("ERR-003",), domain=IN_SCALES, unseen=for_generated(IN_SCALES))
 def only_inputs_are_lost(reference: Reference, pairs: Pairs) -> ErrorSum:
     """A finite x whose y becomes infinite in bfloat16 is not noticed."""
     found = list(pairs)
@@ -152,94 +155,112 @@ def only_inputs_are_lost(reference: Reference, pairs: Pairs) -> ErrorSum:
     return ErrorSum(whole.sum, whole.nonzero, sum(not math.isfinite(x) for x, _ in found))
 
 
-@deviation(accepts, rules=("MOR-002",), domain=("decisions",))
+def _by_the_mean(metric: Metric, *_: Any) -> bool:
+    return isinstance(metric, MeanRelativeError)
+
+
+def _by_a_yardstick(metric: Metric, *_: Any) -> bool:
+    return isinstance(metric, NotWorseThan)
+
+
+def _by_the_range(metric: Metric, *_: Any) -> bool:
+    return isinstance(metric, FitsRange)
+
+
+@deviation(accepts, where=_by_the_mean, rules=("MOR-002",), domain=DECISIONS, unseen=CLEAR_MEANS)
 def accepts_at_the_threshold(
-    reference: Reference, metric: Metric, own: ErrorSum, *rest: Any
+    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
 ) -> bool:
     """A mean that equals the threshold is accepted: <= for <."""
-    if isinstance(metric, MeanRelativeError):
-        return own.sum <= metric.limit * own.nonzero
-    return bool(reference(metric, own, *rest))
+    return own.sum <= metric.limit * own.nonzero
 
 
-@deviation(accepts, rules=("MOR-002",), domain=("decisions",))
-def mean_in_floating_point(reference: Reference, metric: Metric, own: ErrorSum, *rest: Any) -> bool:
+@deviation(accepts, where=_by_the_mean, rules=("MOR-002",), domain=DECISIONS, unseen=CLEAR_MEANS)
+def mean_in_floating_point(
+    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
+) -> bool:
     """The mean is divided in binary32 and compared with the threshold as a binary32 number."""
-    if isinstance(metric, MeanRelativeError) and own.nonzero:
-        mean = quotient(_binary32(own.sum), _binary32(own.nonzero << 23))
-        return mean < quotient(float(metric.limit), float(1 << 23))
-    return bool(reference(metric, own, *rest))
+    return own.nonzero == 0 or _mean(own) < quotient(float(metric.limit), float(1 << 23))
 
 
-def _binary32(number: int) -> float:
-    return rn32(Fraction(number))
+@deviation(accepts, where=_by_the_mean, rules=("MOR-002",), domain=DECISIONS, unseen=CLEAR_MEANS)
+def threshold_in_binary32(
+    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
+) -> bool:
+    """The mean is divided in binary32 and compared with what was written as one: 0.045f."""
+    return own.nonzero == 0 or _mean(own) < rn32(_written(metric.limit))
 
 
-@deviation(accepts, rules=("MOR-002", "ERR-005"), domain=("decisions",))
-def products_in_32_bits(reference: Reference, metric: Metric, own: ErrorSum, *rest: Any) -> bool:
+def _written(limit: int) -> Fraction:
+    """The shortest decimal that has this limit."""
+    threshold = Fraction(limit, 1 << 23)
+    decimals = (round(threshold, digits) for digits in itertools.count(1))
+    return next(number for number in decimals if round(number * (1 << 23)) == limit)
+
+
+def _mean(own: ErrorSum) -> float:
+    return quotient(rn32(Fraction(own.sum)), rn32(Fraction(own.nonzero << 23)))
+
+
+@deviation(accepts, where=_by_the_mean, rules=("MOR-002", "ERR-005"), domain=DECISIONS)
+def products_in_32_bits(
+    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
+) -> bool:
     """T * nonzero is kept in 32 bits, and wraps."""
-    if isinstance(metric, MeanRelativeError):
-        return own.nonzero == 0 or own.sum < (metric.limit * own.nonzero & 0xFFFFFFFF)
-    return bool(reference(metric, own, *rest))
+    return own.nonzero == 0 or own.sum < (metric.limit * own.nonzero & 0xFFFFFFFF)
 
 
-@deviation(accepts, rules=("MOR-002",), domain=DECISIONS)
+@deviation(
+    accepts,
+    where=_by_the_mean,
+    rules=("MOR-002",),
+    domain=DECISIONS,
+    unseen=for_generated(DECISIONS),
+)
 def nothing_accepts_a_unit_of_zeros(
-    reference: Reference, metric: Metric, own: ErrorSum, *rest: Any
+    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
 ) -> bool:
     """A unit of which no element counts is not accepted: 0 < 0 is false."""
-    if isinstance(metric, MeanRelativeError):
-        return own.sum < metric.limit * own.nonzero
-    return bool(reference(metric, own, *rest))
+    return own.sum < metric.limit * own.nonzero
 
 
-@deviation(accepts, rules=("MOR-003",), domain=DECISIONS)
+@deviation(
+    accepts, where=_by_a_yardstick, rules=("MOR-003",), domain=DECISIONS, unseen=CLEAR_CHOICES
+)
 def strict_not_worse_than(
-    reference: Reference, metric: Metric, own: ErrorSum, errors: dict[str, ErrorSum], *rest: Any
+    _: Reference, metric: NotWorseThan, own: ErrorSum, errors: dict[str, ErrorSum], *_rest: Any
 ) -> bool:
     """A tie does not accept: < for <=."""
-    if isinstance(metric, NotWorseThan):
-        return own.sum < errors[_name(metric)].sum
-    return bool(reference(metric, own, errors, *rest))
+    return own.sum < errors[name_of(metric.yardstick)].sum
 
 
-def _name(metric: NotWorseThan) -> str:
-    return metric.yardstick if isinstance(metric.yardstick, str) else metric.yardstick.name
-
-
-@deviation(accepts, rules=("MOR-004",), domain=("decisions",))
+@deviation(accepts, where=_by_the_range, rules=("MOR-004",), domain=_RANGES)
 def range_with_subnormals(
-    reference: Reference, metric: Metric, own: ErrorSum, errors: Any, amax: float, amin: float
+    _: Reference, metric: FitsRange, own: ErrorSum, _errors: Any, amax: float, amin: float
 ) -> bool:
     """The range of fits_range reaches down to the subnormal numbers."""
-    if isinstance(metric, FitsRange):
-        fmt = as_format(metric.fmt)
-        smallest = Fraction(fmt.value(1))
-        return own.nonzero == 0 or Fraction(amax) * smallest <= Fraction(amin) * Fraction(
-            fmt.largest
-        )
-    return bool(reference(metric, own, errors, amax, amin))
+    fmt = as_format(metric.fmt)
+    ratio = Fraction(fmt.largest) / Fraction(fmt.value(1))
+    return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio
 
 
-@deviation(accepts, rules=("MOR-004",), domain=("decisions",))
+@deviation(accepts, where=_by_the_range, rules=("MOR-004",), domain=_RANGES)
 def range_by_rounded_quotient(
-    reference: Reference, metric: Metric, own: ErrorSum, errors: Any, amax: float, amin: float
+    _: Reference, metric: FitsRange, own: ErrorSum, _errors: Any, amax: float, amin: float
 ) -> bool:
     """Amax / amin is rounded to binary32 before it is compared."""
-    if isinstance(metric, FitsRange) and own.nonzero:
-        fmt = as_format(metric.fmt)
-        ratio = rn32(Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1))
-        return quotient(amax, amin) <= ratio
-    return bool(reference(metric, own, errors, amax, amin))
+    fmt = as_format(metric.fmt)
+    ratio = rn32(Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1))
+    return own.nonzero == 0 or quotient(amax, amin) <= ratio
 
 
-@deviation(amin, rules=("MOR-004",), domain=("policies",))
+@deviation(amin, rules=("MOR-004",), domain=POLICIES)
 def amin_of_zeros(_: Reference, numbers: list[float]) -> float:
     """Amin counts zeros."""
     return min((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
 
 
-@deviation(loses_nothing, rules=("MOR-001",), domain=DECISIONS)
+@deviation(loses_nothing, rules=("MOR-001",), domain=DECISIONS, unseen=for_generated(DECISIONS))
 def lost_elements_are_accepted(_: Reference, own: ErrorSum) -> bool:
     """A unit with elements that are lost can be accepted."""
     del own

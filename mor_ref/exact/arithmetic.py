@@ -33,11 +33,16 @@ def units_next_to(magnitude: Fraction, unit: int) -> int:
     return below + goes_up("rne", rest, whole, odd=below % 2 == 1, negative=False)
 
 
+def _special(result: float) -> float:
+    """What infinities, NaN or zeros give, which needs no rounding; a NaN has no sign."""
+    return math.nan if math.isnan(result) else result
+
+
 @step
 def product(a: float, b: float) -> float:
     """RN32(a * b)."""
     if not (math.isfinite(a) and math.isfinite(b)):
-        return a * b  # infinities and NaN need no rounding
+        return _special(a * b)
     result = rn32(Fraction(a) * Fraction(b))
     return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
 
@@ -50,7 +55,7 @@ def quotient(a: float, b: float) -> float:
             return math.nan
         return math.copysign(math.inf, math.copysign(1, a) * math.copysign(1, b))
     if not (math.isfinite(a) and math.isfinite(b)):
-        return a / b
+        return _special(a / b)
     result = rn32(Fraction(a) / Fraction(b))
     return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
 
@@ -58,7 +63,7 @@ def quotient(a: float, b: float) -> float:
 def total(a: float, b: float) -> float:
     """RN32(a + b); the sum of opposite numbers is +0, that of two zeros -0 if both are."""
     if not (math.isfinite(a) and math.isfinite(b)) or (a == 0 and b == 0):
-        return a + b
+        return _special(a + b)
     return rn32(Fraction(a) + Fraction(b))
 
 

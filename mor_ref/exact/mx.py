@@ -43,13 +43,19 @@ def scale_code(numbers: list[float], fmt: Format, rule: ScaleRule) -> int:
     """The e8m0 code of a block (MXS-002 to MXS-006)."""
     if any(math.isnan(v) for v in numbers):
         return _NAN_CODE
-    amax = max((abs(v) for v in numbers), default=0.0)
+    amax = amax_of(numbers)
     if amax == 0:
         return 0
     if rule == "rceil":  # MXS-006
         return encode(quotient(amax, fmt.largest), _E8M0, "rtp")
     exponent = shared_exponent(amax, fmt, rule) - floor_log2(fmt.largest)
     return min(max(exponent + _E8M0.bias, 0), _LARGEST_CODE)
+
+
+@step
+def amax_of(numbers: list[float]) -> float:
+    """The largest magnitude of a block without NaN, infinities included (MXS-002)."""
+    return max((abs(v) for v in numbers), default=0.0)
 
 
 @step

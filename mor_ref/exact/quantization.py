@@ -65,6 +65,7 @@ class Quantized:
     error: dict[tuple[int, int], ErrorSum]
 
 
+@step
 def quantize_element(x: float, scale: float, fmt: Format) -> Element:
     """A number under the scale of its block."""
     xs = scaled(x, scale)

@@ -59,6 +59,7 @@ def group_mantissa(largest: float, group_amax: float) -> int:
     return ideal_scale(largest, group_amax).mantissa if group_amax else 0
 
 
+@step
 def scale_of_block(kind: Scaling, largest: float, amax: float, shared_mantissa: int) -> Scale:
     """The scale of a block of that amax; the shared mantissa matters to gam alone."""
     ideal = ideal_scale(largest, amax) if amax else None

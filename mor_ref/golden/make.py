@@ -29,14 +29,15 @@ Made = tuple[dict[str, bytes], dict[str, Any]]
 def made(name: str, size: Size) -> Made:
     """The files of a suite by their names, and its entry in the manifest."""
     from mor_ref.golden.enlarged import questions
-    from mor_ref.golden.kills import completed, kills
+    from mor_ref.golden.kills import completed, kills, seen_in_kept_suites
     from mor_ref.golden.negative import negative
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
     cases = [completed(suite, question) for question in questions(suite, size)]
     content = suite_bytes(cases)
-    entry = {**manifest_entry(suite, cases, content), "kills": kills(suite, cases)}
+    told = kills(suite, cases, seen_in_kept_suites(name))
+    entry = {**manifest_entry(suite, cases, content), "kills": told}
     files = {file_of(name): content}
     wrong = negative(suite, cases)
     if wrong is not None:

@@ -3,7 +3,7 @@
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,9 @@ Operation = Callable[[Parameters, Arrays], Answer]
 
 SECONDS = 60.0  # for a case, unless another time is given
 _SHOWN = 100  # characters of a name
+_SAID = 300  # characters of what an exception says
+_FEW = 5  # names of a list
+_SUFFIX = ".safetensors"
 _NAME = re.compile(r"[!-~]{1,255}")
 
 
@@ -72,35 +75,43 @@ class PythonFunction:
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """What the function returns; whatever it raises is the candidate's failure."""
-        del suite
+        where = f"case {case.name!r} of suite {suite!r}"
         try:
             inputs = {name: array.copy() for name, array in case.arrays.items()}
             found = self.function(operation, dict(case.parameters), inputs)
         except (Exception, SystemExit) as error:  # one that exits has no answer either
             raise CandidateError(
-                f"{self.name} raised {type(error).__name__} on case {case.name!r}: {error}"
+                f"{self.name} raised {type(error).__name__} on {where}: {_in_a_line(error)}"
             ) from error
         if found is not None and not isinstance(found, Mapping):
             raise CandidateError(
-                f"{self.name} returned a {type(found).__name__} for case {case.name!r}; "
+                f"{self.name} returned a {type(found).__name__} for {where}; "
                 "return a dict of arrays, or None for an operation that it does not have"
             )
-        return None if found is None else self._arrays(case.name, found)
+        return None if found is None else self._arrays(where, found)
 
-    def _arrays(self, case: str, found: Mapping[Any, Any]) -> Answer:
+    def _arrays(self, where: str, found: Mapping[Any, Any]) -> Answer:
         """The fields as arrays, None where there is none."""
         strange = [name for name in found if not is_name(name)]
         if strange:
             raise CandidateError(
-                f"{self.name} names a field {ascii(strange[0])[:_SHOWN]} for case {case!r}; "
+                f"{self.name} names a field {ascii(strange[0])[:_SHOWN]} for {where}; "
                 "name fields as the suite does"
             )
         try:
             return {name: None if a is None else np.asarray(a) for name, a in found.items()}
         except Exception as error:  # somebody's array can raise anything
             raise CandidateError(
-                f"{self.name} returned no array for case {case!r} ({error}); give NumPy arrays"
+                f"{self.name} returned no array for {where} ({_in_a_line(error)}); give NumPy "
+                "arrays"
             ) from error
+
+
+def _in_a_line(error: BaseException) -> str:
+    """What somebody's exception says, which may be anything."""
+    text = " ".join(str(error).split())
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:_SAID])
+    return shown if len(text) <= _SAID else f"{shown}.."
 
 
 class Folder:
@@ -112,19 +123,37 @@ class Folder:
         self._loaded: tuple[str, dict[str, dict[str, np.ndarray[Any, Any]]]] | None = None
         if not path.is_dir():
             raise CandidateError(f"{path} is no folder; give one with SUITE.safetensors files")
+        if not self.suites:
+            some = ", ".join(sorted(ascii(file.name)[1:-1] for file in path.iterdir())[:_FEW])
+            raise CandidateError(
+                f"{path} has no file of results, but {some or 'nothing at all'}; "
+                "give one with SUITE.safetensors files"
+            )
+
+    @property
+    def suites(self) -> list[str]:
+        """The suites that there are files for, whether or not there are such suites."""
+        return [ascii(file.stem)[1:-1] for file in self._path.glob(f"*{_SUFFIX}")]
+
+    def cases(self, suite: str) -> Collection[str]:
+        """The cases that the file of a suite has arrays for, whether or not there are such."""
+        return self._of_suite(suite).keys()
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """The fields that the file of the suite has for the case."""
         del operation
+        return self._of_suite(suite).get(case.name)
+
+    def _of_suite(self, suite: str) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
         if self._loaded is None or self._loaded[0] != suite:
             self._loaded = (suite, self._load(suite))
-        return self._loaded[1].get(case.name)
+        return self._loaded[1]
 
     def _load(self, suite: str) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
         """The fields of each case."""
-        path = self._path / f"{suite}.safetensors"
+        path = self._path / f"{suite}{_SUFFIX}"
         try:
-            arrays = load_arrays(read_inside(self._path, f"{suite}.safetensors"))
+            arrays = load_arrays(read_inside(self._path, path.name))
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -157,12 +186,16 @@ def opened(text: str, seconds: float = SECONDS) -> Iterator[Candidate]:
 
 
 def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
-    """The candidate that is meant: numba, module:function, dir:PATH or exec:PROGRAM.
+    """The candidate that is meant, by its name or by its kind and where it is.
 
     `seconds` is how long a program may take for a case.
     """
     if text == "numba":
         return Engine()
+    if text in ("cuda", "cuda-host"):
+        from mor_ref.verify.kernels import kernels_named
+
+        return kernels_named(text)
     kind, colon, rest = text.partition(":")
     if kind == "dir" and rest:
         return Folder(Path(rest))
@@ -173,8 +206,8 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
     if colon and kind and rest:
         return _python_function(text, kind, rest)
     raise ValueError(
-        f"candidate is {text!r}, which is not known; give numba, module:function, dir:PATH or "
-        "exec:PROGRAM"
+        f"candidate is {text!r}, which is not known; give numba, cuda, cuda-host, "
+        "module:function, dir:PATH or exec:PROGRAM"
     )
 
 

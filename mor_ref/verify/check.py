@@ -23,7 +23,7 @@ from mor_ref.verify.compare import fields_of
 from mor_ref.verify.evidence import Answer, Evidence
 from mor_ref.verify.findings import Finding
 
-Verdict = Literal["match", "mismatch"]
+Verdict = Literal["match", "mismatch", "unusable"]
 _SHOWN = 8  # findings of a suite, as text
 
 
@@ -36,10 +36,13 @@ class SuiteCheck:
     by_exact_model: int = 0
     by_engine: int = 0
     findings: tuple[Finding, ...] = ()
+    is_usable: bool = True
 
     @property
     def verdict(self) -> Verdict:
-        """A suite that nothing is off in matches."""
+        """A suite that nothing is off in matches; one that cannot be read or computed cannot."""
+        if not self.is_usable:
+            return "unusable"
         return "mismatch" if self.findings else "match"
 
 
@@ -53,7 +56,9 @@ class Check:
 
     @property
     def verdict(self) -> Verdict:
-        """A folder that nothing is off in matches."""
+        """A folder that nothing is off in matches; a suite that is unusable makes it so too."""
+        if any(suite.verdict == "unusable" for suite in self.suites):
+            return "unusable"
         is_off = self.findings or any(suite.findings for suite in self.suites)
         return "mismatch" if is_off else "match"
 
@@ -83,14 +88,14 @@ def check(
 
 
 def check_suite(folder: Path, name: str, entry: Mapping[str, Any], size: Size) -> SuiteCheck:
-    """Check a suite; that it cannot be read or computed is a finding too."""
+    """Check a suite; that it cannot be read or computed is a finding, and ends the check."""
     try:
         cases = read_suite(folder, name, entry)
         suite = _as_listed(name, entry)
         exact = _evidence(suite, cases, functools.partial(_exact, suite))
         engine = _evidence(suite, cases, functools.partial(Engine().answer, name, suite.operation))
     except GoldenError as error:
-        return SuiteCheck(name, findings=(Finding(str(error), name),))
+        return SuiteCheck(name, findings=(Finding(str(error), name),), is_usable=False)
     found: list[Finding] = []
     if name in SUITES:
         found += findings.of_definition(SUITES[name], entry)

@@ -8,14 +8,25 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.catalogue import as_format
+from mor_ref.golden.bits import numbers_of
 from mor_ref.golden.suite import Case, as_cut
 from mor_ref.golden.views import split
 from mor_ref.partition import partition
-from mor_ref.recipes import MeanRelativeError, NotWorseThan, Policy, as_policy, name_of
+from mor_ref.recipes import (
+    FitsRange,
+    MeanRelativeError,
+    NotWorseThan,
+    Policy,
+    Rung,
+    as_policy,
+    name_of,
+)
 from mor_ref.verify.evidence import Evidence
 
 Level = Literal["bit-exact", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)
+_SUMS = ("sum", "nonzero", "nonfinite")
 
 
 @dataclass(frozen=True)
@@ -23,21 +34,26 @@ class Conformance:
     """bit-exact; or equal in decisions whose sum is further than `margin` from the threshold.
 
     The margin is the largest relative distance from the threshold at which a decision differs: for
-    kernels that sum in floating point. It is 0 if only sums differ, and no decision.
+    kernels that sum in floating point. It is 0 if only sums differ, and no decision. All that is
+    of the cases that were answered, and `cases` is how many there are.
     """
 
     level: Level
+    answered: int
+    cases: int
     margin: float = 0.0
 
     def __str__(self) -> str:
+        some = "all" if self.answered == self.cases else f"{self.answered:,} of"
+        given = f"everything that was given, in {some} {self.cases:,} cases"
         match self.level:
             case "bit-exact":
-                return "bit-exact in everything that was given"
+                return f"bit-exact in {given}"
             case "decisions":
                 return (
-                    "not bit-exact, but every decision is equal whose sum is further than "
-                    f"{self.margin:.2g} of the threshold from it; only sums, and what follows from "
-                    "decisions, differ"
+                    f"not bit-exact in {given}, but every decision is equal whose sum is further "
+                    f"than {self.margin:.2g} of the threshold from it; only sums, and what follows "
+                    "from decisions, differ"
                 )
             case "not":
                 return "not conformant"
@@ -45,10 +61,14 @@ class Conformance:
                 return "nothing was compared"
 
 
-def conformance(found: list[Evidence]) -> Conformance:
-    """How far the answers conform."""
-    if not any(evidence.given for evidence in found):
-        return Conformance("not run")
+def conformance(found: list[Evidence], cases: int) -> Conformance:
+    """How far the answers conform, of so many cases that there are."""
+    answered = sum(evidence.answered for evidence in found)
+    level, margin = _level(found) if answered else ("not run", Fraction(0))
+    return Conformance(level, answered, cases, float(margin))
+
+
+def _level(found: list[Evidence]) -> tuple[Level, Fraction]:
     margin, is_exact = Fraction(0), True
     for evidence in found:
         for case in evidence.cases:
@@ -57,9 +77,9 @@ def conformance(found: list[Evidence]) -> Conformance:
                 is_exact = False
                 own = _margin(evidence, case, differing)
                 if own is None or own > WIDEST_MARGIN:
-                    return Conformance("not")
+                    return "not", Fraction(0)
                 margin = max(margin, own)
-    return Conformance("bit-exact") if is_exact else Conformance("decisions", float(margin))
+    return "bit-exact" if is_exact else "decisions", margin
 
 
 def _differing(evidence: Evidence, case: Case) -> set[str]:
@@ -87,9 +107,11 @@ def _margin(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | N
 
 def _has_sums(case: Case) -> bool:
     """Whether a case under a policy has the choice, and all that it was made from."""
-    tried = (name_of(one) for one in as_policy(case.parameters["policy"]).tried)
-    sums = {f"{name}.{field}" for name in tried for field in ("sum", "nonzero", "nonfinite")}
-    return {"choice", *sums} <= set(case.arrays)
+    policy = as_policy(case.parameters["policy"])
+    sums = {f"{name_of(one)}.{field}" for one in policy.tried for field in _SUMS}
+    has_ranges = any(isinstance(rung.metric, FitsRange) for rung in policy.ladder)
+    extremes = {"amax", "amin"} if has_ranges else set()
+    return {"choice", *sums, *extremes} <= set(case.arrays)
 
 
 def _of_sums(evidence: Evidence, case: Case) -> Fraction | None:
@@ -107,11 +129,12 @@ def _of_means(given: Any, right: NDArray[Any], counts: NDArray[Any]) -> Fraction
 def _of_single_decisions(evidence: Evidence, case: Case) -> Fraction | None:
     given = np.asarray(evidence.answers[case.name]["accepted"])
     arrays = {name: array.tolist() for name, array in case.arrays.items()}
-    margin = Fraction(0)
+    metric, margin = case.parameters["metric"], Fraction(0)
     for k in np.flatnonzero(given != case.arrays["accepted"]).tolist():
-        if arrays["nonfinite"][k] or case.parameters["metric"] == "fits_range":
+        is_mean = metric == "mean_relative_error"
+        is_of_nothing = is_mean and not arrays["nonzero"][k]
+        if arrays["nonfinite"][k] or is_of_nothing or metric == "fits_range":
             return None
-        is_mean = case.parameters["metric"] == "mean_relative_error"
         at = arrays["limit"][k] * arrays["nonzero"][k] if is_mean else arrays["yardstick_sum"][k]
         margin = max(margin, _distance(arrays["sum"][k], at))
     return margin
@@ -130,8 +153,7 @@ def _of_policy(evidence: Evidence, case: Case, differing: set[str]) -> Fraction 
     for place in np.argwhere(given != right):
         unit = tuple(place.tolist())
         margins.append(_of_unit(policy, case, unit, int(given[unit])))
-    known = [margin for margin in margins if margin is not None]
-    return max(known, default=Fraction(0)) if len(known) == len(margins) else None
+    return _largest(margins)
 
 
 def _is_off_elsewhere(
@@ -152,25 +174,43 @@ def _of_tried(case: Case, name: str, answer: Mapping[str, Any]) -> Fraction:
 
 
 def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], given: int) -> Fraction | None:
-    """How close the sum of a unit is to the threshold of the rung at which two choices part.
+    """How far from their thresholds those decisions are that led a unit to another choice.
 
-    A choice beyond the ladder has none, nor has one that leaves out a rung after that.
+    No decisions lead beyond the ladder.
     """
-    right = int(case.arrays["choice"][unit])
-    rung = min(given, right)
-    if rung < 0 or given > min(right + 1, len(policy.ladder)):
+    if given > len(policy.ladder):
         return None
-    name, metric = name_of(policy.ladder[rung].representation), policy.ladder[rung].metric
-    sums = {field: int(case.arrays[f"{name}.{field}"][unit]) for field in ("sum", "nonzero")}
-    if int(case.arrays[f"{name}.nonfinite"][unit]):
-        return None
-    match metric:
-        case MeanRelativeError():
-            return _distance(sums["sum"], metric.limit * sums["nonzero"])
+    expected = [_decision(rung, case, unit) for rung in policy.ladder[: given + 1]]
+    margins = [
+        distance for k, (accepts, distance) in enumerate(expected) if accepts != (k == given)
+    ]
+    return _largest(margins) if margins else None
+
+
+def _largest(margins: list[Fraction | None]) -> Fraction | None:
+    """The largest of some margins, 0 if there are none; None if one of them is."""
+    known = [margin for margin in margins if margin is not None]
+    return max(known, default=Fraction(0)) if len(known) == len(margins) else None
+
+
+def _decision(rung: Rung, case: Case, unit: tuple[int, ...]) -> tuple[bool, Fraction | None]:
+    """Whether a rung accepts a unit, and how far that is from a threshold, if it depends on one."""
+    name = name_of(rung.representation)
+    own, nonzero, nonfinite = (int(case.arrays[f"{name}.{field}"][unit]) for field in _SUMS)
+    if nonfinite:
+        return False, None
+    match rung.metric:
+        case MeanRelativeError() as metric:
+            threshold = metric.limit * nonzero
+            return (own < threshold, _distance(own, threshold)) if nonzero else (True, None)
         case NotWorseThan(yardstick):
-            return _distance(sums["sum"], int(case.arrays[f"{name_of(yardstick)}.sum"][unit]))
-        case _:
-            return None
+            threshold = int(case.arrays[f"{name_of(yardstick)}.sum"][unit])
+            return own <= threshold, _distance(own, threshold)
+        case FitsRange(fmt):
+            bound = as_format(fmt)
+            amax, amin = (numbers_of(case.arrays[f][unit], "f32")[0] for f in ("amax", "amin"))
+            ratio = bound.largest / (bound.smallest_normal or 1)
+            return nonzero == 0 or amax <= amin * ratio, None
 
 
 def _distance(found: int, threshold: int) -> Fraction:

@@ -1,6 +1,6 @@
 """What a candidate answered on a suite, beside what is expected of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,15 +15,28 @@ from mor_ref.verify.compare import Difference, differences, given_as, paired, pr
 Answer = Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Failure:
+    """The case at which a candidate could not be run any further, and why."""
+
+    case: str
+    message: str
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The cases of a suite that were answered, and the answers by the names of the cases."""
+    """The cases of a suite, and the answers to them by their names, up to a failure.
+
+    `other_cases` are cases that somebody has answers to and the suite does not have.
+    """
 
     suite: str
     operation: str
     fields: list[Field]
     cases: list[Case]
     answers: Mapping[str, Answer]
+    other_cases: Collection[str] = ()
+    failure: Failure | None = None
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:
@@ -55,6 +68,11 @@ class Evidence:
         known = {split(field.name)[0] for field in self.fields}
         names = {name for answer in self.answers.values() for name in answer}
         return sorted(name for name in names if name.split(SEPARATOR)[0] not in known)
+
+    @property
+    def answered(self) -> int:
+        """How many cases were answered; none if no answer has anything that is expected."""
+        return len(self.answers) if self.given else 0
 
     def answered_with(self, field: str) -> list[Case]:
         """The cases whose answers have a field that is expected there."""

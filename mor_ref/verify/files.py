@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from mor_ref.golden.container import write_whole
 from mor_ref.verify.page import as_html
-from mor_ref.verify.report import suite_lines
+from mor_ref.verify.report import suite_lines, verdicts
 from mor_ref.verify.run import Verification
 
 
@@ -29,19 +29,26 @@ def as_junit(verification: Verification) -> str:
     root = ET.Element(
         "testsuite",
         name=f"mor-ref verify {verification.candidate}",
-        tests=str(len(verification.results)),
+        tests=str(len(verification.results) + len(verification.not_asked)),
         failures=str(sum(r.verdict == "mismatch" for r in verification.results)),
-        skipped=str(sum(r.verdict == "not run" for r in verification.results)),
-        errors="0",
+        skipped=str(verdicts(verification)["not run"]),
+        errors=str(sum(r.verdict == "failed" for r in verification.results)),
     )
     for result in verification.results:
         test = ET.SubElement(root, "testcase", classname="mor_ref", name=result.suite)
+        text = "\n".join(suite_lines(result, diagnoses.get(result.suite)))
         if result.verdict == "not run":
-            ET.SubElement(test, "skipped", message="the candidate has no answer")
+            ET.SubElement(test, "skipped", message="the candidate has no answer").text = text
         elif result.verdict == "mismatch":
-            text = "\n".join(suite_lines(result, diagnoses.get(result.suite)))
             message = f"{result.differing} entries differ"
             ET.SubElement(test, "failure", message=message).text = text
+        elif result.failure:
+            ET.SubElement(test, "error", message=result.failure.message).text = text
+        else:
+            ET.SubElement(test, "system-out").text = text
+    for suite in verification.not_asked:
+        test = ET.SubElement(root, "testcase", classname="mor_ref", name=suite)
+        ET.SubElement(test, "skipped", message="the candidate had failed before")
     ET.indent(root)
     return _NOT_OF_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.deviations import DEVIATIONS, Deviation, applied
+from mor_ref.deviations import DEVIATIONS, Deviation
 from mor_ref.golden.bits import Unsigned
 from mor_ref.golden.container import SEPARATOR, described, file_of
 from mor_ref.golden.enlarged import questions
 from mor_ref.golden.files import load_arrays, read_inside
-from mor_ref.golden.kills import completed
+from mor_ref.golden.kills import deviated
 from mor_ref.golden.negative import PLANTED, negative_file_of, results_of
-from mor_ref.golden.suite import Case, Size, Suite, question
+from mor_ref.golden.suite import Case, Size, Suite
 from mor_ref.golden.views import VIEWS
 from mor_ref.verify.compare import Difference
 from mor_ref.verify.distance import shown
@@ -141,8 +141,7 @@ def of_kills(suite: Suite, kills: Entry, cases: Iterable[Case]) -> Iterator[Find
 
 
 def _differs(deviation: Deviation, suite: Suite, case: Case, at: Entry) -> bool:
-    with applied(deviation):
-        other = completed(suite, question(suite.fields, case))
+    other = deviated(deviation, suite, case)
     ours, theirs = (one.arrays.get(at["field"]) for one in (case, other))
     places = () if ours is None or theirs is None else np.argwhere(ours != theirs).tolist()
     return list(at["index"]) in places

@@ -1,6 +1,7 @@
-"""The CUDA kernels as a candidate: each operation of the suites, on a device."""
+"""The CUDA kernels as candidates: each operation of the suites, on a GPU or on a CPU."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,57 @@ from mor_ref.cuda import conversions, policies, quantization, scales
 from mor_ref.cuda import mx as on_mx
 from mor_ref.cuda import nvfp4 as on_nvfp4
 from mor_ref.cuda.conversions import RandomBits
-from mor_ref.cuda.launching import Bits, Device, Sums
-from mor_ref.golden.suite import Arrays, Parameters
+from mor_ref.cuda.device import Gpu
+from mor_ref.cuda.errors import CudaError
+from mor_ref.cuda.host import Host
+from mor_ref.cuda.launching import Array, Bits, Device, Sums
+from mor_ref.golden.suite import Case, Parameters, as_cut
 from mor_ref.partition import Partition, partition
 from mor_ref.recipes import as_policy
+from mor_ref.verify.candidates import Answer, CandidateError
 
 Found = dict[str, Any]
-Operation = Callable[[Device, Parameters, Arrays], Found]
+DeviceArrays = Mapping[str, Array]
+Operation = Callable[[Device, Parameters, DeviceArrays], Found]
 
 
-def _numbers(parameters: Parameters, arrays: Arrays) -> Bits:
+@dataclass(frozen=True)
+class Kernels:
+    """The kernels on a device."""
+
+    name: str
+    device: Device
+
+    def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
+        """What they make of a case."""
+        del suite
+        run = OPERATIONS.get(operation)
+        if run is None:
+            return None
+        arrays = {
+            name: self.device.upload(np.ascontiguousarray(array))
+            for name, array in case.arrays.items()
+        }
+        try:
+            found = run(self.device, case.parameters, arrays)
+            return {name: self.device.download(array) for name, array in found.items()}
+        except CudaError as error:
+            raise CandidateError(str(error)) from error
+
+
+def kernels_named(name: str) -> Kernels:
+    """The kernels on the GPU, which is `cuda`, or on the CPU, which is `cuda-host`."""
+    try:
+        return Kernels(name, Gpu() if name == "cuda" else Host())
+    except CudaError as error:
+        raise CandidateError(str(error)) from error
+
+
+def _numbers(parameters: Parameters, arrays: DeviceArrays) -> Bits:
     return Bits(arrays["x"], parameters["source"])
 
 
-def encode(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def encode(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Numbers to codes."""
     fmt = as_format(parameters["format"])
     special = SpecialCases(overflow=parameters["overflow"], nan=parameters["nan"])
@@ -33,7 +71,7 @@ def encode(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     return {"code": conversions.encode(device, x, fmt, parameters["rounding"], special)}
 
 
-def encode_preset(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def encode_preset(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Numbers to codes as another library has them."""
     fmt = as_format(parameters["format"])
     special = presets[parameters["preset"]][fmt.name]
@@ -43,7 +81,7 @@ def encode_preset(device: Device, parameters: Parameters, arrays: Arrays) -> Fou
     }
 
 
-def encode_stochastic(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def encode_stochastic(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Numbers to codes, with random bits."""
     fmt, special = as_format(parameters["format"]), SpecialCases(overflow=parameters["overflow"])
     random = RandomBits(arrays["random_word"], parameters["n_random_bits"])
@@ -51,12 +89,12 @@ def encode_stochastic(device: Device, parameters: Parameters, arrays: Arrays) ->
     return {"code": conversions.encode(device, x, fmt, "sr", special, random)}
 
 
-def decode(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def decode(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Codes to numbers."""
     return {"value": conversions.decode(device, arrays["code"], as_format(parameters["format"]))}
 
 
-def scale(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def scale(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """The scale of a block from its amax and its group's."""
     return scales.scale_steps(
         device,
@@ -67,28 +105,27 @@ def scale(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     )
 
 
-def quantize_element(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def quantize_element(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """One number and its scale."""
     fmt = as_format(parameters["format"])
     return quantization.quantize_steps(device, fmt, arrays["x"], arrays["scale"])
 
 
-def error_term(device: Device, _: Parameters, arrays: Arrays) -> Found:
+def error_term(device: Device, _: Parameters, arrays: DeviceArrays) -> Found:
     """The error of one number."""
     return quantization.error_steps(device, arrays["x"], arrays["y"])
 
 
-def _partition(parameters: Parameters, arrays: Arrays) -> Partition:
-    cuts = [c if isinstance(c, str) else tuple(c) for c in (
-        parameters["block"], parameters.get("group", "tensor"))]  # fmt: skip
-    return partition(arrays["x"].shape, *cuts)
+def _partition(parameters: Parameters, arrays: DeviceArrays) -> Partition:
+    block, group = (as_cut(c) for c in (parameters["block"], parameters.get("group", "tensor")))
+    return partition(arrays["x"].shape, block, group)
 
 
 def _sums(error: Sums, prefix: str = "") -> Found:
     return {f"{prefix}{name}": array for name, array in error._asdict().items()}
 
 
-def quantize(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def quantize(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """A tensor with scales."""
     fmt, parts = as_format(parameters["format"]), _partition(parameters, arrays)
     x, kind = _numbers(parameters, arrays), parameters["scaling"]
@@ -102,7 +139,7 @@ def quantize(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     }
 
 
-def mor(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def mor(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """A tensor under a policy."""
     policy, parts = as_policy(parameters["policy"]), _partition(parameters, arrays)
     x = _numbers(parameters, arrays)
@@ -116,7 +153,7 @@ def mor(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     }
 
 
-def nvfp4(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def nvfp4(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """A tensor in NVFP4."""
     profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
     found = on_nvfp4.nvfp4(device, _numbers(parameters, arrays), profile, tile)
@@ -130,7 +167,7 @@ def nvfp4(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     }
 
 
-def mx(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def mx(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """A tensor in an MX format."""
     fmt, x = as_format(parameters["format"]), _numbers(parameters, arrays)
     rule, block = parameters["scale_rule"], parameters["block"]
@@ -139,40 +176,34 @@ def mx(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
     return {"code": found.codes, "scale": found.scale, "y": y}
 
 
-def decide(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def decide(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Acceptance from sums."""
     fmt = as_format(parameters["format"]) if "format" in parameters else None
     accepted = policies.decision_steps(device, parameters["metric"], fmt, dict(arrays))
     return {"accepted": accepted}
 
 
-def quantize_block(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def quantize_block(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Blocks, each in a row beside one that holds the amax of their group alone."""
-    x, width = _beside(arrays["x"], arrays["group_amax"])
-    is_gam = parameters["scaling"] == "gam"
-    parts = partition(x.array.shape, (1, width), "row" if is_gam else "tensor")
+    width, is_gam = arrays["x"].shape[1], parameters["scaling"] == "gam"
+    pairs = device.full((len(arrays["x"]), 2 * width), np.uint32, 0)
+    pairs[:, 0], pairs[:, width:] = arrays["group_amax"], arrays["x"]
+    parts = partition(pairs.shape, (1, width), "row" if is_gam else "tensor")
     fmt = as_format(parameters["format"])
-    found = quantization.quantize(device, x, fmt, parameters["scaling"], parts)
-    y = quantization.dequantize(device, found, fmt, parts)
-    mantissa = found.scales.mantissa[:, 0] if is_gam else np.zeros(len(y), np.uint32)
+    found = quantization.quantize(device, Bits(pairs, "f32"), fmt, parameters["scaling"], parts)
+    nothing = device.full((len(pairs),), np.uint32, 0)
     return {
         "amax": found.amax[:, 1],
         "scale": found.scales.scale[:, 1],
         "exponent": found.scales.exponent[:, 1],
-        "mantissa": mantissa,
+        "mantissa": found.scales.mantissa[:, 0] if is_gam else nothing,
         "code": found.codes[:, width:],
-        "y": y[:, width:],
+        "y": quantization.dequantize(device, found, fmt, parts)[:, width:],
         **{name: array[:, 1] for name, array in _sums(found.error).items()},
     }
 
 
-def _beside(x: Any, amax: Any) -> tuple[Bits, int]:
-    first = np.zeros_like(x)
-    first[:, 0] = amax
-    return Bits(np.concatenate([first, x], axis=1), "f32"), x.shape[1]
-
-
-def nvfp4_block(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def nvfp4_block(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Tiles, each a row with a global scale of its own."""
     profile = PROFILES[parameters["profile"]]
     whole = on_nvfp4.scales_of_amaxes(device, arrays["amax"], profile)
@@ -187,7 +218,7 @@ def nvfp4_block(device: Device, parameters: Parameters, arrays: Arrays) -> Found
     }
 
 
-def mx_block(device: Device, parameters: Parameters, arrays: Arrays) -> Found:
+def mx_block(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Blocks, each a row."""
     x = _numbers(parameters, arrays)
     found = mx(device, {**parameters, "block": x.array.shape[1]}, arrays)

@@ -3,9 +3,10 @@
 from importlib.resources import files
 
 from mor_ref import __version__
-from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosis import SuiteDiagnosis
 from mor_ref.verify.markup import DASH, Html, code, element, items, joined
 from mor_ref.verify.page_suite import (
+    best_of,
     by,
     compared,
     counts,
@@ -13,18 +14,19 @@ from mor_ref.verify.page_suite import (
     others,
     problems,
     section,
-    sentence,
     share,
+    unknown_list,
+    unknown_names,
     wrong,
 )
-from mor_ref.verify.report import all_that_explain_all
+from mor_ref.verify.report import all_explained, all_that_explain_all, verdicts
 from mor_ref.verify.run import SuiteResult, Verification
 
 _OPEN = 3  # sections that are open where there are no more
 _PICTURES, _OF_SUITE = 20, 3
 _ROOM = 800_000  # characters of sections
 _SUITES = 200  # rows of a table, and items of a list
-_MARKS = {"match": "✓", "mismatch": "✗", "not run": "○"}
+_MARKS = {"match": "✓", "mismatch": "✗", "not run": "○", "failed": "✗"}
 # The page may load nothing, whatever it says.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -45,8 +47,10 @@ def as_html(verification: Verification) -> str:
     main = element(
         "main",
         _headline(verification),
+        _failure(verification),
         _explained(verification),
         _table(verification, len(sections)),
+        unknown_list("Given, but not suites: ", verification.unknown),
         _not_run(verification),
         _mismatches(verification, sections),
     )
@@ -69,8 +73,10 @@ def _headline(verification: Verification) -> Html:
     }
     if unlike:
         facts["not comparable"] = f"{unlike:,} field{'s' * (unlike > 1)} of cases"
-    for kind in _MARKS:
-        facts[f"suites: {kind}"] = f"{sum(result.verdict == kind for result in results):,}"
+    reached = verification.conformance
+    facts["cases answered"] = f"{reached.answered:,} of {reached.cases:,}"
+    for kind, count in verdicts(verification).items():
+        facts[f"suites: {kind}"] = f"{count:,}"
     pairs = [
         element("div", element("dt", name), element("dd", value)) for name, value in facts.items()
     ]
@@ -86,6 +92,20 @@ def _kind(verdict: str) -> str:
     return verdict.replace(" ", "-")
 
 
+def _failure(verification: Verification) -> Html:
+    """Why the candidate was not run to the end, and what was left."""
+    if not verification.failure:
+        return Html("")
+    names = map(code, verification.not_asked)
+    left = [element("p", "Not asked after that: ", joined(*names, between=", "))]
+    return element(
+        "section",
+        element("h2", "Where it failed"),
+        element("p", verification.failure.message, class_="lead"),
+        *(left if verification.not_asked else ()),
+    )
+
+
 def _explained(verification: Verification) -> Html:
     """What explains the mismatches, of all suites together if there is such a thing."""
     suites = verification.diagnosis.suites
@@ -96,14 +116,11 @@ def _explained(verification: Verification) -> Html:
     pieces = [element("h2", "What explains the mismatches")]
     if common:
         total = sum(suite.mismatches for suite in suites)
-        pieces.append(
-            element(
-                "p", f"All {total:,} mismatches are explained by ", by(common[0]), class_="lead"
-            )
-        )
+        lead = all_explained(total, comparable=not unlike).capitalize()
+        pieces.append(element("p", f"{lead} ", by(common[0]), class_="lead"))
         pieces += [meanings(common[0]), others(common[1:], "No suite can tell it from these:")]
     elif suites:
-        pieces.append(_in_part(suites))
+        pieces.append(_in_part(verification))
     if unlike:
         pieces.append(
             element(
@@ -115,28 +132,34 @@ def _explained(verification: Verification) -> Html:
     return element("section", *pieces)
 
 
-def _in_part(suites: tuple[SuiteDiagnosis, ...]) -> Html:
+def _in_part(verification: Verification) -> Html:
     """How much is explained in full, by what, and what is left."""
-    found: dict[tuple[str, ...], list[tuple[SuiteDiagnosis, Explanation]]] = {}
-    for suite in suites:
-        if suite.explanations and suite.explanations[0].is_whole:
-            best = suite.explanations[0]
-            found.setdefault(best.deviations, []).append((suite, best))
+    suites = verification.diagnosis.suites
+    comparable = {result.suite: result.is_comparable for result in verification.results}
     total = sum(suite.mismatches for suite in suites)
-    full = sum(suite.mismatches for pairs in found.values() for suite, _ in pairs)
-    lead = [f"{full:,} of {total:,} mismatches are explained in full ", share(full, total)]
+    full = sum(suite.mismatches for suite in suites if suite.is_explained)
+    some = "" if all(comparable.values()) else " that can be compared"
+    lead = [f"{full:,} of {total:,} mismatches{some} are explained in full ", share(full, total)]
     pieces = []
-    for pairs in found.values():
-        count = sum(suite.mismatches for suite, _ in pairs)
-        names = joined(*(code(suite.suite) for suite, _ in pairs), between=", ")
-        best = pairs[0][1]
+    for alike in _with_one_cause(suites):
+        best = alike[0].explanations[0]
+        names = joined(*(code(suite.suite) for suite in alike), between=", ")
+        count = sum(suite.mismatches for suite in alike)
         pieces.append(joined(names, f": all {count:,} mismatches by ", by(best), meanings(best)))
     for suite in suites:
-        if not (suite.explanations and suite.explanations[0].is_whole):
-            pieces.append(joined(code(suite.suite), ": ", sentence(suite)))
-            if suite.explanations:
-                pieces[-1] = joined(pieces[-1], meanings(suite.explanations[0]))
+        if not suite.is_explained:
+            found = best_of(suite, comparable=comparable[suite.suite])
+            pieces.append(joined(code(suite.suite), ": ", found))
     return joined(element("p", *lead, class_="lead"), items(pieces, _SUITES, class_="causes"))
+
+
+def _with_one_cause(suites: tuple[SuiteDiagnosis, ...]) -> list[list[SuiteDiagnosis]]:
+    """The suites that are explained in full, those by the same deviations together."""
+    found: dict[tuple[str, ...], list[SuiteDiagnosis]] = {}
+    for suite in suites:
+        if suite.is_explained:
+            found.setdefault(suite.explanations[0].deviations, []).append(suite)
+    return list(found.values())
 
 
 def _table(verification: Verification, sections: int) -> Html:
@@ -144,7 +167,7 @@ def _table(verification: Verification, sections: int) -> Html:
     names = ("suite", "verdict", "compared", "differ", "the two part at", "not given", "normative")
     ran = [
         result
-        for verdict in ("mismatch", "match")
+        for verdict in ("mismatch", "failed", "match")
         for result in verification.results
         if result.verdict == verdict
     ]
@@ -181,6 +204,7 @@ def _row(k: int, result: SuiteResult, has_section: bool) -> list[Html]:
         joined(
             element("a", name, href=f"#suite-{k}") if has_section else name,
             element("div", result.title, class_="muted"),
+            *unknown_names(result),
         ),
         badge,
         joined(
@@ -199,7 +223,9 @@ def _not_run(verification: Verification) -> Html:
     left = [result for result in verification.results if result.verdict == "not run"]
     if not left:
         return Html("")
-    names = [joined(code(result.suite), f": {result.title}") for result in left]
+    names = [
+        joined(code(result.suite), f": {result.title}", *unknown_names(result)) for result in left
+    ]
     some = f"{len(left):,} suite{'s' * (len(left) > 1)} not run"
     return element(
         "details",

@@ -6,9 +6,10 @@ from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.compare import Difference, Entry
 from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
 from mor_ref.verify.distance import distance, shown
-from mor_ref.verify.markup import DASH, Html, code, element, items, joined, rule_list
+from mor_ref.verify.markup import DASH, Html, code, element, items, joined, markup, rule_list
 from mor_ref.verify.picture import figure
-from mor_ref.verify.run import SuiteResult
+from mor_ref.verify.report import explaining, percent, untried
+from mor_ref.verify.run import SuiteResult, Unknown
 
 _ROWS = 16  # of the table of mismatches
 _OF_ONE = 4  # rows for a field of a case
@@ -62,8 +63,8 @@ def section(
         element("p", result.title, class_="title"),
         element("p", *_about(result), class_="muted"),
         _flow(result),
-        _unknown(result),
-        explained(diagnosis) if diagnosis else "",
+        *unknown_names(result),
+        explained(diagnosis, comparable=result.is_comparable) if diagnosis else "",
         _problems(result),
         _mismatches(result),
         _pictures(result, pictures),
@@ -115,13 +116,23 @@ def _differing(result: SuiteResult, name: str, compared: int) -> str:
     return "; ".join(parts)
 
 
-def _unknown(result: SuiteResult) -> Html:
-    if not result.unknown:
+def unknown_names(result: SuiteResult) -> list[Html]:
+    """What was given, and the suite does not have."""
+    return [
+        unknown_list("Given, but not fields of this suite: ", result.unknown),
+        unknown_list("Given, but not cases of this suite: ", result.unknown_cases),
+    ]
+
+
+def unknown_list(what: str, unknown: Unknown) -> Html:
+    """Names that nobody knows, and what may have been meant by the first."""
+    if not unknown.names:
         return Html("")
-    names = joined(*(code(name) for name in result.unknown[:_NAMES]), between=", ")
-    left = len(result.unknown) - _NAMES
+    names = joined(*(code(name) for name in unknown.names[:_NAMES]), between=", ")
+    left = len(unknown.names) - _NAMES
     rest = f" and {left:,} more" if left > 0 else ""
-    return element("p", "Given, but not fields of this suite: ", names, rest)
+    nearest = [code(unknown.names[0]), " is ", code(unknown.nearest)]
+    return element("p", what, names, f"{rest}; the nearest to ", *nearest)
 
 
 def by(explanation: Explanation) -> Html:
@@ -149,36 +160,28 @@ def others(explanations: list[Explanation], cannot: str) -> Html:
 
 def share(explained_: int, of: int) -> Html:
     """A bar, and the share in numbers."""
-    percent = 100 * explained_ / of
     bar = element("progress", max=of, value=explained_, aria_label="share explained")
-    return joined(bar, f" {percent:.1f} %")
+    return joined(bar, f" {percent(explained_, of)}")
 
 
-def sentence(diagnosis: SuiteDiagnosis) -> Html:
-    """What explains the mismatches of a suite best."""
+def best_of(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
+    """What explains the mismatches of a suite best, and what it does."""
+    sentence = markup(explaining(diagnosis, comparable=comparable).capitalize())
     if not diagnosis.explanations:
-        count = f"{diagnosis.mismatches:,} mismatch{'es' * (diagnosis.mismatches > 1)}"
-        return joined(f"No deviation that is known explains any of {count}")
+        return sentence
     best = diagnosis.explanations[0]
-    if best.is_whole:
-        return joined(f"All {diagnosis.mismatches:,} mismatches are explained by ", by(best))
-    return joined(
-        f"No deviation explains all {diagnosis.mismatches:,} mismatches; ",
-        by(best),
-        " explains ",
-        share(best.explained, best.of),
-        f" of {best.of:,} looked at",
-    )
+    filled = sentence.format(by=by(best), share=share(best.explained, best.of))
+    return joined(Html(filled), meanings(best))
 
 
-def explained(diagnosis: SuiteDiagnosis) -> Html:
+def explained(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
     """What explains the mismatches of a suite, and what it cannot tell from that."""
     whole = [e for e in diagnosis.explanations if e.is_whole]
     return joined(
         element("h4", "What explains them"),
-        element("p", sentence(diagnosis)),
-        meanings(diagnosis.explanations[0]) if diagnosis.explanations else "",
+        element("div", best_of(diagnosis, comparable=comparable)),
         others(whole[1:], "This suite cannot tell it from these:"),
+        element("p", untried(diagnosis).capitalize()) if diagnosis.untried else "",
     )
 
 

@@ -1,12 +1,13 @@
 """What people read of a verification: lines of text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mor_ref.deviations import DEVIATIONS
-from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
-from mor_ref.verify.run import SuiteResult, Verification
+from mor_ref.verify.diagnosis import PAIRS_END, Explanation, SuiteDiagnosis
+from mor_ref.verify.run import SuiteResult, Unknown, Verdict, Verification
 
 _SHOWN = 5  # differences of a suite
+_NAMES = 10
 
 
 def lines(verification: Verification) -> Iterator[str]:
@@ -14,6 +15,10 @@ def lines(verification: Verification) -> Iterator[str]:
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     for result in verification.results:
         yield from suite_lines(result, diagnoses.get(result.suite))
+    if verification.not_asked:
+        yield f"not asked after that: {listed(verification.not_asked)}"
+    if verification.unknown.names:
+        yield f"not suites: {_unknown(verification.unknown)}"
     yield from summary(verification)
 
 
@@ -22,14 +27,20 @@ def summary(verification: Verification) -> Iterator[str]:
     common = explains_all(verification)
     if common:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
-        is_whole = not any(d.problem for r in verification.results for d in r.differences)
-        yield f"all {count:,} mismatches{_comparable(is_whole)} are explained by {_by(common)}"
-    counts = [
-        f"{sum(result.verdict == verdict for result in verification.results)} {verdict}"
-        for verdict in ("match", "mismatch", "not run")
-    ]
+        comparable = all(result.is_comparable for result in verification.results)
+        yield f"{all_explained(count, comparable=comparable)} {_by(common)}"
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(verification).items())
     yield f"conformance: {verification.conformance}"
-    yield f"{verification.candidate}: {verification.verdict} ({', '.join(counts)})"
+    yield f"{verification.candidate}: {verification.verdict} ({counts})"
+
+
+def verdicts(verification: Verification) -> dict[Verdict, int]:
+    """How many suites have each verdict; those that it failed in, if it did."""
+    found = [result.verdict for result in verification.results]
+    kinds: tuple[Verdict, ...] = ("match", "mismatch", "not run")
+    counts = {kind: found.count(kind) for kind in kinds}
+    counts["not run"] += len(verification.not_asked)
+    return counts | ({"failed": found.count("failed")} if "failed" in found else {})
 
 
 def explains_all(verification: Verification) -> Explanation | None:
@@ -49,22 +60,37 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     """A suite: the verdict, the fields, the first mismatches, the stage, and what explains them."""
     if result.verdict == "not run":
         yield f"{result.suite}: not run, the candidate has no answer"
-        return
-    foreign = "" if result.normative else ", not normative"
-    some = "" if result.answered == result.cases else f" of {result.cases}"
-    yield (
-        f"{result.suite}: {result.verdict}, {result.compared:,} entries of {result.answered}{some} "
-        f"cases{foreign}"
-    )
-    if result.not_given:
+    else:
+        foreign = "" if result.normative else ", not normative"
+        some = "" if result.answered == result.cases else f" of {result.cases}"
+        yield (
+            f"{result.suite}: {result.verdict}, {result.compared:,} entries of "
+            f"{result.answered}{some} cases{foreign}"
+        )
+    if result.failure:
+        yield f"  it failed: {result.failure.message}"
+    if result.compared and result.not_given:
         yield f"  not given: {', '.join(result.not_given)}"
-    if result.unknown:
-        yield f"  not fields of this suite: {', '.join(result.unknown)}"
+    if result.unknown.names:
+        yield f"  not fields of this suite: {_unknown(result.unknown)}"
+    if result.unknown_cases.names:
+        yield f"  not cases of this suite: {_unknown(result.unknown_cases)}"
     if result.verdict == "mismatch":
         yield from _mismatch_lines(result)
     if diagnosis is not None:
-        is_whole = not any(difference.problem for difference in result.differences)
-        yield from (f"  {line}" for line in diagnosis_lines(diagnosis, is_whole=is_whole))
+        of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
+        yield from (f"  {line}" for line in of_it)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    left = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def _unknown(unknown: Unknown) -> str:
+    """What was given, and what may have been meant."""
+    return f"{listed(unknown.names)}; the nearest to {unknown.names[0]} is {unknown.nearest}"
 
 
 def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
@@ -82,29 +108,63 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         yield f"  the two part at {stage.name} (rules {', '.join(stage.rules or result.rules)})"
 
 
-def _comparable(is_whole: bool) -> str:
-    """A reservation where some answers had no bits that could be compared."""
-    return "" if is_whole else " that can be compared"
-
-
-def diagnosis_lines(diagnosis: SuiteDiagnosis, *, is_whole: bool) -> Iterator[str]:
+def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[str]:
     """What explains the mismatches of a suite, of which all or some could be compared."""
-    of = f"{diagnosis.mismatches:,} mismatches{_comparable(is_whole)}"
-    whole = [e for e in diagnosis.explanations if e.is_whole]
-    if whole:
-        yield f"all {of} are explained by {_by(whole[0])}"
-        yield from (f"  {line}" for line in _meanings(whole[0]))
-        for other in whole[1:]:
-            yield f"  or by {_by(other)}, which this suite cannot tell from it"
-    elif diagnosis.explanations:
-        best = diagnosis.explanations[0]
-        share = 100 * best.explained / best.of
-        yield (
-            f"no deviation explains all {of}; {_by(best)} explains "
-            f"{share:.1f} % of {best.of:,} looked at"
+    explanations = diagnosis.explanations
+    sentence = explaining(diagnosis, comparable=comparable)
+    for best in explanations[:1]:
+        sentence = sentence.format(by=_by(best), share=percent(best.explained, best.of))
+    yield sentence
+    for best in explanations[:1]:
+        yield from (f"  {line}" for line in _meanings(best))
+    whole = [e for e in explanations if e.is_whole]
+    yield from (f"  or by {_by(e)}, which this suite cannot tell from it" for e in whole[1:])
+    if diagnosis.untried:
+        yield untried(diagnosis)
+
+
+def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
+    """A sentence on what explains mismatches, with {by} and {share} where these are to be put."""
+    of = _mismatches(diagnosis.mismatches, comparable=comparable)
+    if diagnosis.is_large and not diagnosis.explanations:
+        return (
+            f"nothing that explains other suites explains the {of}, and nothing else is tried on "
+            "tensors as large as these"
         )
-    else:
-        yield f"no deviation that is known explains any of {of}"
+    if not diagnosis.explanations:
+        return f"no deviation that is known explains any of the {of}"
+    best = diagnosis.explanations[0]
+    if best.is_whole:
+        return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
+    if best.is_of_sample or best.explained < best.of:
+        what = f"a sample of {best.of:,} of them" if best.is_of_sample else "them"
+        return f"no deviation explains all {of}; {{by}} explains {{share}} of {what}"
+    return f"{{by}} explains the {of}, but would make others as well"
+
+
+def all_explained(count: int, *, comparable: bool) -> str:
+    """That there is an explanation of so many mismatches."""
+    of = _mismatches(count, comparable=comparable)
+    return f"the {of} is explained by" if count == 1 else f"all {of} are explained by"
+
+
+def _mismatches(count: int, *, comparable: bool) -> str:
+    """So many; with a reservation where some answers had no bits that could be compared."""
+    noun = "mismatch" if count == 1 else "mismatches"
+    return f"{count:,} {noun}{'' if comparable else ' that can be compared'}"
+
+
+def percent(explained: int, of: int) -> str:
+    """A share; 100.0 % only if it is all."""
+    return f"{1000 * explained // of / 10:.1f} %"
+
+
+def untried(diagnosis: SuiteDiagnosis) -> str:
+    """That the search was not completed."""
+    return (
+        f"the search for two deviations together ended after {PAIRS_END:,} elements: "
+        f"{diagnosis.untried:,} pairs were not tried"
+    )
 
 
 def _by(explanation: Explanation) -> str:

@@ -1,19 +1,28 @@
 """Running a candidate on suites, and what came of it."""
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from mor_ref.golden.container import read_manifest, read_suite
-from mor_ref.golden.suite import chosen, question
-from mor_ref.verify.candidates import Candidate, CandidateError
-from mor_ref.verify.compare import AnswerError, Difference, fields_of
+from mor_ref.golden.suite import Field, chosen, question
+from mor_ref.verify.candidates import Answer, Candidate, CandidateError, Folder
+from mor_ref.verify.compare import AnswerError, Difference, fields_of, given_as
 from mor_ref.verify.conformance import Conformance, conformance
 from mor_ref.verify.diagnosis import Diagnosis, diagnose
-from mor_ref.verify.evidence import Evidence
+from mor_ref.verify.evidence import Evidence, Failure
 
-Verdict = Literal["match", "mismatch", "not run"]
+Verdict = Literal["match", "mismatch", "not run", "failed"]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Names that a candidate gave and nobody knows, and the known one that is like the first."""
+
+    names: tuple[str, ...] = ()
+    nearest: str = ""
 
 
 @dataclass(frozen=True)
@@ -31,8 +40,9 @@ class SuiteResult:
     """A candidate on a suite: how much was compared, and what differs.
 
     The fields are in the order in which one follows from another; `not_given` are those that no
-    answer had, and `unknown` what answers had that the suite has not. `expected` holds what all
-    that are expected mean, in the same order.
+    answer had, `unknown` what answers had that the suite has not, and `unknown_cases` the cases
+    that a folder has and the suite has not. `expected` holds what all that are expected mean, in
+    the same order.
     """
 
     suite: str
@@ -43,16 +53,23 @@ class SuiteResult:
     answered: int
     fields: tuple[FieldResult, ...]
     not_given: tuple[str, ...]
-    unknown: tuple[str, ...]
+    unknown: Unknown
+    unknown_cases: Unknown
     expected: Mapping[str, str]
     differences: tuple[Difference, ...]
+    failure: Failure | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """Whether all that was answered matches; a suite without an answer was not run."""
-        if not self.compared:
-            return "not run"
-        return "mismatch" if self.differences else "match"
+        """Whether all that was answered matches; a suite without an answer was not run.
+
+        One in which the candidate failed is no match, whatever was compared before (PRO-010).
+        """
+        if self.differences:
+            return "mismatch"
+        if self.failure:
+            return "failed"
+        return "match" if self.compared else "not run"
 
     @property
     def compared(self) -> int:
@@ -65,6 +82,11 @@ class SuiteResult:
         return sum(difference.count for difference in self.differences)
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether all that was given has bits that could be compared."""
+        return not any(difference.problem for difference in self.differences)
+
+    @property
     def stage(self) -> FieldResult | None:
         """The first field at which the candidate and the reference part."""
         return next((field for field in self.fields if field.differing), None)
@@ -72,21 +94,34 @@ class SuiteResult:
 
 @dataclass(frozen=True)
 class Verification:
-    """A candidate on all suites, with what explains its mismatches."""
+    """A candidate on suites, with what explains its mismatches.
+
+    `not_asked` are the suites after the one in which the candidate failed, and `unknown` those that
+    a folder has results of and nobody knows.
+    """
 
     candidate: str
     vectors: str
     results: tuple[SuiteResult, ...]
+    not_asked: tuple[str, ...]
+    unknown: Unknown
     diagnosis: Diagnosis
     conformance: Conformance
 
     @property
     def verdict(self) -> Verdict:
-        """A match needs a suite that was run, and none that differs."""
+        """A match needs a suite that was run, and none that differs or in which it failed."""
+        if self.failure:
+            return "failed"
         verdicts = {result.verdict for result in self.results}
         if "mismatch" in verdicts:
             return "mismatch"
         return "match" if "match" in verdicts else "not run"
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the candidate could not be run to the end, if it could not."""
+        return next((result.failure for result in self.results if result.failure), None)
 
 
 def verify(
@@ -96,45 +131,69 @@ def verify(
     on_suite: Callable[[str], None] = lambda _: None,
     on_diagnosis: Callable[[str, int], None] = lambda _, __: None,
 ) -> Verification:
-    """Run a candidate on the suites of a folder, all of them if none is named.
+    """Run a candidate on the suites of a folder, all of them if none is named, until it fails.
 
     `on_suite` is called with the name of each suite that was run, and `on_diagnosis` with the name
     of each whose mismatches are about to be diagnosed, and how many such suites there are.
     """
     there = read_manifest(folder)["suites"]
+    wanted = chosen(there, names)
     results, found = [], []
-    for name in chosen(there, names):
-        evidence = _answers(candidate, folder, name, there[name])
+    for name in wanted:
+        evidence = _asked(candidate, folder, name, there[name])
         results.append(_result(evidence, there[name]))
         found.append(evidence)
         on_suite(name)
-    wrong = [e for e, r in zip(found, results, strict=True) if r.verdict == "mismatch"]
+        if evidence.failure:
+            break
+    wrong = [e for e, r in zip(found, results, strict=True) if r.differences]
     return Verification(
         candidate.name,
         str(folder),
         tuple(results),
+        tuple(wanted[len(found) :]),
+        _unknown(candidate.suites if isinstance(candidate, Folder) else (), there),
         diagnose(wrong, lambda name: on_diagnosis(name, len(wrong))),
-        conformance(found),
+        conformance(found, sum(len(there[name]["cases"]) for name in wanted)),
     )
 
 
-def _answers(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any]) -> Evidence:
+def _asked(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any]) -> Evidence:
+    """What a candidate answers to the cases of a suite, up to one at which it fails."""
     fields, operation = fields_of(entry), entry["operation"]
     cases = read_suite(folder, name, entry)
-    answers = {}
+    answers: dict[str, Answer] = {}
     for case in cases:
-        answer = candidate.answer(name, operation, question(fields, case))
+        try:
+            answer = candidate.answer(name, operation, question(fields, case))
+            _check(answer or {}, fields, f"{candidate.name}, case {case.name!r} of {name}")
+        except CandidateError as error:
+            failure = Failure(case.name, str(error))
+            return Evidence(name, operation, fields, cases, answers, failure=failure)
         if answer is not None:
             answers[case.name] = answer
-    return Evidence(name, operation, fields, cases, answers)
+    others = candidate.cases(name) if isinstance(candidate, Folder) else ()
+    return Evidence(name, operation, fields, cases, answers, others)
+
+
+def _check(answer: Answer, fields: list[Field], whose: str) -> None:
+    """Refuse an answer that cannot be compared with anything."""
+    try:
+        given_as(fields, answer)
+    except AnswerError as error:
+        raise CandidateError(f"{whose}: the answer {error}") from error
+
+
+def _unknown(names: Iterable[str], known: Iterable[str]) -> Unknown:
+    """The names that are not known."""
+    strange = tuple(sorted({*names} - {*known}))
+    nearest = difflib.get_close_matches(strange[0], [*known], n=1, cutoff=0.0) if strange else []
+    return Unknown(strange, "".join(nearest))
 
 
 def _result(evidence: Evidence, entry: dict[str, Any]) -> SuiteResult:
-    try:
-        given = evidence.given
-        differences = tuple(evidence.differences())
-    except AnswerError as error:
-        raise CandidateError(f"the answer to suite {evidence.suite!r} {error}") from error
+    given, differences = evidence.given, tuple(evidence.differences())
+    there = {*given, *evidence.not_given}
     fields = [
         FieldResult(
             field.name,
@@ -145,17 +204,19 @@ def _result(evidence: Evidence, entry: dict[str, Any]) -> SuiteResult:
         for field in evidence.fields
         if field.name in given
     ]
-    there = {*given, *evidence.not_given}
+    expected = {field.name: field.meaning for field in evidence.fields if field.name in there}
     return SuiteResult(
         evidence.suite,
         entry["title"],
         entry["normative"],
         tuple(entry["rules"]),
         len(evidence.cases),
-        len(evidence.answers),
+        evidence.answered,
         tuple(fields),
         tuple(evidence.not_given),
-        tuple(evidence.unknown),
-        {field.name: field.meaning for field in evidence.fields if field.name in there},
+        _unknown(evidence.unknown, expected),
+        _unknown(evidence.other_cases, [case.name for case in evidence.cases]),
+        expected,
         differences,
+        evidence.failure,
     )

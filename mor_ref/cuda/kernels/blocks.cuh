@@ -5,6 +5,7 @@
 // to what others found: no order of anything has a say.
 #pragma once
 #include "numbers.cuh"
+#include "vectors.cuh"
 
 struct Cut {
   u64 rows, columns;              // of the tensor
@@ -83,38 +84,29 @@ template <u32 TEAM, class Operation, class Type> MOR_DEVICE Type reduced(Type va
 
 // ---------------------------------------------------------------------- elements
 
-// How many numbers one load brings, where rows and pieces allow it.
-template <class Source> constexpr u32 VECTOR = 16 / sizeof(typename Source::Stored);
-
-template <class Source> MOR_DEVICE bool in_vectors(const typename Source::Stored* x, const Cut& cut) {
-  const u64 each = VECTOR<Source>;
-  return reinterpret_cast<u64>(x) % 16 == 0 && cut.columns % each == 0 &&
-         cut.block_columns % each == 0 && cut.piece_columns % each == 0;
-}
-
-template <class Source> union Loaded {
-  uint4 whole;
-  typename Source::Stored numbers[VECTOR<Source>];
-};
-
-// Gives `visit` each element of a piece that is this thread's: where it lies, and its bits.
-template <u32 TEAM, class Source, class Visit>
-MOR_DEVICE void visit_piece(const typename Source::Stored* x, const Cut& cut, const Piece& piece, Visit visit) {
-  const bool wide = in_vectors<Source>(x, cut);
-  const u32 step = wide ? VECTOR<Source> : 1;
+template <u32 TEAM, u32 COUNT, class Stored, class Visit>
+MOR_DEVICE void visit_runs(const Stored* x, const Cut& cut, const Piece& piece, Visit visit) {
   u32 across = 1;  // threads beside one another: a power of two, so that nothing is divided below
-  while (across < TEAM && u64(across) * step < piece.columns) across *= 2;
+  while (across < TEAM && u64(across) * COUNT < piece.columns) across *= 2;
   const u32 rank = Team<TEAM>::rank(), down = TEAM / across;
   for (u64 i = rank / across; i < piece.rows; i += down) {
     const u64 row = (piece.top + i) * cut.columns + piece.left;
-    for (u64 j = u64(rank % across) * step; j < piece.columns; j += u64(across) * step) {
-      if (wide) {
-        Loaded<Source> loaded;
-        loaded.whole = *reinterpret_cast<const uint4*>(x + row + j);
-        for (u32 k = 0; k < VECTOR<Source>; k++) visit(row + j + k, loaded.numbers[k]);
-      } else {
-        visit(row + j, x[row + j]);
-      }
+    for (u64 j = u64(rank % across) * COUNT; j < piece.columns; j += u64(across) * COUNT) {
+      Run<Stored, COUNT> run;
+      run.at = row + j;
+      load(run, x);
+      visit(run);
     }
   }
+}
+
+// Gives `visit` the runs of numbers of a piece that are this thread's: vectors where rows, blocks and
+// pieces begin where vectors do, else single numbers.
+template <u32 TEAM, class Stored, class Visit>
+MOR_DEVICE void visit_piece(const Stored* x, const Cut& cut, const Piece& piece, Visit visit) {
+  constexpr u64 each = VECTOR<Stored>;
+  if (is_aligned(x) && cut.columns % each == 0 && cut.block_columns % each == 0 && cut.piece_columns % each == 0)
+    visit_runs<TEAM, VECTOR<Stored>>(x, cut, piece, visit);
+  else
+    visit_runs<TEAM, 1>(x, cut, piece, visit);
 }

@@ -1,49 +1,56 @@
 // Encoding and decoding, element by element.
+#include "blocks.cuh"
 #include "decoding.cuh"
 #include "encoding.cuh"
+#include "kernels.cuh"
 
-constexpr u32 THREADS_OF_A_BLOCK = 256;
+// Gives each code of a run that `code` makes its place.
+template <class Code, class Stored, u32 COUNT, class Make>
+MOR_DEVICE void convert(const Stored* x, u64 at, Code* codes, Make make) {
+  Run<Stored, COUNT> run;
+  run.at = at;
+  load(run, x);
+  auto found = beside<Code>(run);
+  for (u32 k = 0; k < COUNT; k++) found.numbers[k] = Code(make(at + k, run.numbers[k]));
+  store(found, codes);
+}
 
-// Gives `visit` each element that is this thread's; 16 bytes are loaded at once where they can be.
-template <class Stored, class Visit> MOR_DEVICE void visit_all(const Stored* x, u64 count, Visit visit) {
-  constexpr u32 each = 16 / sizeof(Stored);
-  union Loaded { uint4 whole; Stored numbers[each]; };
-  const u64 start = u64(blockIdx.x) * blockDim.x + threadIdx.x, step = u64(gridDim.x) * blockDim.x;
-  const u64 wide = reinterpret_cast<u64>(x) % 16 ? 0 : count / each;
-  for (u64 i = start; i < wide; i += step) {
-    Loaded loaded;
-    loaded.whole = reinterpret_cast<const uint4*>(x)[i];
-    for (u32 k = 0; k < each; k++) visit(i * each + k, loaded.numbers[k]);
-  }
-  for (u64 i = wide * each + start; i < count; i += step) visit(i, x[i]);
+// All numbers: vectors where the arrays are aligned, and what is left one by one.
+template <class Stored, class Code, class Make>
+MOR_DEVICE void convert_all(const Stored* x, u64 count, Code* codes, Make make) {
+  constexpr u32 each = VECTOR<Stored>;
+  const u64 vectors = is_aligned(x) && is_aligned(codes) ? count / each : 0;
+  for (u64 i = first_of_thread(); i < vectors; i += threads_of_grid())
+    convert<Code, Stored, each>(x, i * each, codes, make);
+  for (u64 i = vectors * each + first_of_thread(); i < count; i += threads_of_grid())
+    convert<Code, Stored, 1>(x, i, codes, make);
 }
 
 template <class Source, class Code>
 MOR_DEVICE void encode(const typename Source::Stored* x, u64 count, const Encoding& to, Code* codes) {
-  visit_all(x, count, [&](u64 i, typename Source::Stored bits) { codes[i] = Code(encoded(Source::word(bits), to)); });
+  convert_all(x, count, codes, [&](u64, typename Source::Stored bits) { return encoded(Source::word(bits), to); });
 }
 
 template <class Source, class Code>
 MOR_DEVICE void encode_at_random(const typename Source::Stored* x, const u32* random_words, i32 random_bits, u64 count,
                                  const Encoding& to, Code* codes) {
-  visit_all(x, count, [&](u64 i, typename Source::Stored bits) {
-    codes[i] = Code(encoded(Source::word(bits), to, random_words[i], random_bits));
+  convert_all(x, count, codes, [&](u64 i, typename Source::Stored bits) {
+    return encoded(Source::word(bits), to, random_words[i], random_bits);
   });
 }
 
 template <class Source>
 MOR_DEVICE void encode_as_powers(const typename Source::Stored* x, u64 count, const PowerEncoding& to, u8* codes) {
-  visit_all(x, count, [&](u64 i, typename Source::Stored bits) {
-    codes[i] = u8(encoded_as_power_of_two(Source::word(bits), to));
+  convert_all(x, count, codes, [&](u64, typename Source::Stored bits) {
+    return encoded_as_power_of_two(Source::word(bits), to);
   });
 }
 
-#define KERNEL extern "C" __global__ void __launch_bounds__(THREADS_OF_A_BLOCK)
 #define ENCODE(name, Source, code, Code)                                                                     \
-  KERNEL encode_##name##_##code(const Source::Stored* x, u64 count, Encoding to, Code* codes) {              \
+  MOR_KERNEL encode_##name##_##code(const Source::Stored* x, u64 count, Encoding to, Code* codes) {              \
     encode<Source>(x, count, to, codes);                                                                     \
   }                                                                                                          \
-  KERNEL encode_at_random_##name##_##code(const Source::Stored* x, const u32* random_words, i32 random_bits, \
+  MOR_KERNEL encode_at_random_##name##_##code(const Source::Stored* x, const u32* random_words, i32 random_bits, \
                                           u64 count, Encoding to, Code* codes) {                             \
     encode_at_random<Source>(x, random_words, random_bits, count, to, codes);                                \
   }                                                                                                          \
@@ -53,7 +60,7 @@ MOR_DEVICE void encode_as_powers(const typename Source::Stored* x, u64 count, co
   ENCODE(name, Source, u8, u8)                                                                  \
   ENCODE(name, Source, u16, u16)                                                                \
   ENCODE(name, Source, u32, u32)                                                                \
-  KERNEL encode_as_powers_##name(const Source::Stored* x, u64 count, PowerEncoding to, u8* codes) { \
+  MOR_KERNEL encode_as_powers_##name(const Source::Stored* x, u64 count, PowerEncoding to, u8* codes) { \
     encode_as_powers<Source>(x, count, to, codes);                                              \
   }                                                                                             \
   MOR_EXPORT(encode_as_powers_##name)
@@ -63,8 +70,8 @@ FROM(f16, F16)
 FROM(f64, F64)
 
 #define DECODE(code, Code)                                                                   \
-  KERNEL decode_##code(const Code* codes, u64 count, Decoding from, u32* numbers) {          \
-    visit_all(codes, count, [&](u64 i, Code bits) { numbers[i] = decoded(bits, from); });    \
+  MOR_KERNEL decode_##code(const Code* codes, u64 count, Decoding from, u32* numbers) {          \
+    convert_all(codes, count, numbers, [&](u64, Code bits) { return decoded(bits, from); }); \
   }                                                                                          \
   MOR_EXPORT(decode_##code)
 DECODE(u8, u8)

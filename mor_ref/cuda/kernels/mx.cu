@@ -14,7 +14,7 @@ MOR_EXPORT(mx_scales)
   MOR_KERNEL mx_elements_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* scales, MxFormat format,    \
                                          u8* codes, u64* sum, u64* nonzero, u64* nonfinite) {                    \
     measure<TEAM, Source>(x, cut, ByBlockScale{scales, format}, 0, ErrorSums{sum, nonzero, nonfinite},           \
-                          [&](u64 at, const Element& element) { codes[at] = u8(element.code); });                \
+                          [&](const auto& run) { store(run, codes); });                                           \
   }                                                                                                              \
   MOR_EXPORT(mx_elements_##name##_##TEAM)
 MOR_FOR_SOURCES_AND_TEAMS(ELEMENTS)
@@ -23,8 +23,11 @@ MOR_FOR_SOURCES_AND_TEAMS(ELEMENTS)
   MOR_KERNEL mx_dequantize_##name##_##TEAM(const u8* codes, Cut cut, const u8* scales, MxFormat format, u32* y) { \
     for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                           \
       const Piece piece = piece_of(cut, n);                                                                      \
-      visit_piece<TEAM, Source>(codes, cut, piece, [&](u64 at, u8 code) {                                        \
-        y[at] = mx_value(code, scales[piece.block], format);                                                     \
+      visit_piece<TEAM>(codes, cut, piece, [&](const auto& run) {                                                \
+        auto values = beside<u32>(run);                                                                          \
+        for (u32 k = 0; k < run.count; k++)                                                                      \
+          values.numbers[k] = mx_value(run.numbers[k], scales[piece.block], format);                             \
+        store(values, y);                                                                                        \
       });                                                                                                        \
     }                                                                                                            \
   }                                                                                                              \

@@ -41,8 +41,10 @@ MOR_DEVICE void write_units(const typename Source::Stored* x, const Cut& cut, co
   for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {
     const Piece piece = piece_of(cut, n);
     if (choice[piece.block * units_per_block] != rung) continue;
-    visit_piece<TEAM, Source>(x, cut, piece, [&](u64 at, typename Source::Stored stored) {
-      output[at] = u16(code(piece.block, at, stored));
+    visit_piece<TEAM>(x, cut, piece, [&](const auto& run) {
+      auto codes = beside<u16>(run);
+      for (u32 k = 0; k < run.count; k++) codes.numbers[k] = u16(code(piece.block, run.at + k, run.numbers[k]));
+      store(codes, output);
     });
   }
 }
@@ -56,11 +58,11 @@ MOR_DEVICE u32 kept(Bf16, u16 stored, const Encoding&) { return stored; }
 #define POLICIES(name, Source, TEAM)                                                                               \
   MOR_KERNEL measure_##name##_##TEAM(const Source::Stored* x, Cut cut, ByScale quantized, u64 units_per_block,     \
                                      ErrorSums units) {                                                            \
-    measure<TEAM, Source>(x, cut, quantized, units_per_block, units, [](u64, const Element&) {});                  \
+    measure<TEAM, Source>(x, cut, quantized, units_per_block, units, [](const auto&) {});                  \
   }                                                                                                                \
   MOR_KERNEL measure_tiles_##name##_##TEAM(const Source::Stored* x, Cut cut, ByTile quantized, u64 units_per_block, \
                                            ErrorSums units) {                                                      \
-    measure<TEAM, Source>(x, cut, quantized, units_per_block, units, [](u64, const Element&) {});                  \
+    measure<TEAM, Source>(x, cut, quantized, units_per_block, units, [](const auto&) {});                  \
   }                                                                                                                \
   MOR_KERNEL write_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice, u64 units_per_block,        \
                                    u32 rung, ByScale quantized, Encoding bf16, u16* output) {                      \

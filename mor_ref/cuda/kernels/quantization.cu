@@ -6,7 +6,7 @@
   MOR_KERNEL quantize_##name##_##TEAM(const Source::Stored* x, Cut cut, const u32* scales, Scaled to,         \
                                       u8* codes, u64* sum, u64* nonzero, u64* nonfinite) {                    \
     measure<TEAM, Source>(x, cut, ByScale{scales, to}, 1, ErrorSums{sum, nonzero, nonfinite},                 \
-                          [&](u64 at, const Element& element) { codes[at] = u8(element.code); });             \
+                          [&](const auto& run) { store(run, codes); });                                        \
   }                                                                                                           \
   MOR_EXPORT(quantize_##name##_##TEAM)
 MOR_FOR_SOURCES_AND_TEAMS(QUANTIZE)
@@ -17,8 +17,11 @@ MOR_FOR_SOURCES_AND_TEAMS(QUANTIZE)
     for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                        \
       const Piece piece = piece_of(cut, n);                                                                   \
       const float scale = number(scales[piece.block]);                                                        \
-      visit_piece<TEAM, Source>(codes, cut, piece, [&](u64 at, u8 code) {                                     \
-        y[at] = bits_of(__fdiv_rn(number(decoded(code, from)), scale));                                       \
+      visit_piece<TEAM>(codes, cut, piece, [&](const auto& run) {                                             \
+        auto values = beside<u32>(run);                                                                       \
+        for (u32 k = 0; k < run.count; k++)                                                                   \
+          values.numbers[k] = bits_of(__fdiv_rn(number(decoded(run.numbers[k], from)), scale));               \
+        store(values, y);                                                                                     \
       });                                                                                                     \
     }                                                                                                         \
   }                                                                                                           \

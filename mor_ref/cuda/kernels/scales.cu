@@ -9,11 +9,13 @@ MOR_DEVICE void extremes(const typename Source::Stored* x, const Cut& cut, u32 e
   for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {
     const Piece piece = piece_of(cut, n);
     u32 high = 0, low = ~0u;
-    visit_piece<TEAM, Source>(x, cut, piece, [&](u64, typename Source::Stored stored) {
-      const u32 magnitude = magnitude_of(Source::binary32(stored));
-      if (magnitude < end) {
-        high = most(high, magnitude);
-        low = least(low, magnitude - 1);
+    visit_piece<TEAM>(x, cut, piece, [&](const auto& run) {
+      for (u32 k = 0; k < run.count; k++) {
+        const u32 magnitude = magnitude_of(Source::binary32(run.numbers[k]));
+        if (magnitude < end) {
+          high = most(high, magnitude);
+          low = least(low, magnitude - 1);
+        }
       }
     });
     high = reduced<TEAM, Larger>(high);

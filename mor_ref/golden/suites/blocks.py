@@ -66,6 +66,20 @@ def boundaries(size: Size) -> Iterator[Tensor]:
         yield Tensor(f"boundaries_{n}.f32", "f32", rows)
 
 
+def infinite_amax(size: Size) -> Tensor:
+    """An infinite number makes the global scale 1, so that scales of tiles overflow."""
+    rows = bell(96, size.seed, 174).reshape(2, 48).copy()
+    for column, bits in ((3, 0x7F800000), (20, 0x45340000), (40, 0x7149F2CA)):
+        rows[0, column] = bits
+    return Tensor("infinite_amax.f32", "f32", rows)
+
+
+def _subnormal_row() -> Tensor:
+    """A row of subnormal numbers, in a tensor whose largest is so small that they have scales."""
+    rows = np.repeat(np.array([[0x05800000], [0x007FFFFF]], np.uint32), 16, axis=1)
+    return Tensor("subnormal_row.f32", "f32", rows)
+
+
 def _below_powers_of_two() -> Tensor:
     """Blocks of a number just below a power of two, and of smaller ones of the other sign."""
     rows = []
@@ -83,7 +97,8 @@ def _common(size: Size) -> Iterator[Tensor]:
 
 
 def _nvfp4_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
-    for tensor in (*_common(size), *_exact(size), *boundaries(size)):
+    own = (*_exact(size), *boundaries(size), _subnormal_row(), infinite_amax(size))
+    for tensor in (*_common(size), *own):
         is_nan = tensor.name.startswith(("nan", "patterns"))
         if profile.rule in ("torchao", "modelopt", "compressed_tensors") and is_nan:
             continue  # these profiles are of tensors without NaN

@@ -29,6 +29,14 @@ from mor_ref.golden.inputs import (
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
 
 CORE = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0", "int8_mx")
+# Binary64 numbers above the largest of binary32, and next to one of its numbers.
+_BEYOND_BINARY32 = np.array(
+    [
+        0x47F0000000000000, 0xC7F0000000000000, 0x7FEFFFFFFFFFFFFF, 0x7FF0000000000000,
+        0xFFF0000000000000, 0x3FF0000000000001, 0xBFF0000000000001,
+    ],
+    np.uint64,
+)  # fmt: skip
 SMALL = [fmt for fmt in formats.values() if fmt.bits <= 8]
 RANDOM = 512  # inputs of any magnitude in each case
 EVERY = 7  # of the patterns of another format of 16 bits: none of the bits that are cut stays alike
@@ -71,6 +79,8 @@ def _encode_cases(size: Size) -> Iterator[Case]:
             yield _encoded(fmt, "bf16", np.unique(to_bf16(edges)))
             yield _encoded(fmt, "f16", np.unique(to_f16(edges)))
             yield _encoded(fmt, "f64", _next_to(edges))
+    for name, rounding in (("bf16", "rtz"), ("f32", "rtz"), ("e8m0", "rtz"), ("f32", "rtp")):
+        yield _encoded(formats[name], "f64", _BEYOND_BINARY32, rounding, "ieee")
     patterns = np.arange(0, 1 << 16, EVERY, dtype=np.uint16)
     yield _encoded(formats["bf16"], "f16", patterns)
     yield _encoded(formats["f16"], "bf16", patterns)

@@ -1,62 +1,66 @@
 """Large tensors: generated, with a digest for each tile of what comes out."""
 
-from collections.abc import Iterator
-from typing import Any
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from mor_ref.golden.generated import LONGEST, generated
 from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.views import DIGEST
 
-ROWS, COLUMNS = 260, 330
+
+class _Large(NamedTuple):
+    """A case: a name, what its numbers are, its recipe, and the other parameters.
+
+    The streams are those of which the tensors have what few have: zeros, an amax that makes scales
+    powers of two, so that numbers fall on ties, or one at which orders of operations part.
+    """
+
+    name: str
+    source: str
+    shape: tuple[int, int]
+    stream: int
+    parameters: Mapping[str, Any]
 
 
-def _cases(*rows: tuple[str, str, dict[str, Any]], stream: int, size: Size) -> Iterator[Case]:
-    for k, (name, source, parameters) in enumerate(rows):
-        rows_of_it = min(ROWS * size.factor, LONGEST)
-        recipe = {"shape": [rows_of_it, COLUMNS], "seed": size.seed, "stream": stream + k}
-        yield Case(
-            name,
-            {**parameters, "source": source, "recipe": recipe},
-            {"x": generated(recipe, source)},
-        )
+_GAM = {"scaling": "gam"}
+_QUANTIZE = (
+    _Large("e4m3.128x128", "bf16", (260, 330), 4481,
+           {"format": "e4m3", **_GAM, "block": [128, 128], "group": "tensor"}),
+    _Large("e5m2.row", "f32", (130, 140), 323,
+           {"format": "e5m2", **_GAM, "block": "row", "group": "tensor"}),
+    _Large("e4m3.tensor", "bf16", (150, 170), 1002,
+           {"format": "e4m3", **_GAM, "block": "tensor", "group": "tensor"}),
+    _Large("e4m3.32x32", "bf16", (150, 170), 1302,
+           {"format": "e4m3", **_GAM, "block": [32, 32], "group": "tensor"}),
+)  # fmt: skip
+_MOR = (
+    _Large("three_way.bf16", "bf16", (260, 330), 4481,
+           {"policy": "three_way", **_GAM, "block": [64, 64]}),
+    _Large("tensor", "bf16", (150, 170), 1302, {"policy": "tensor", **_GAM, "block": [32, 32]}),
+    _Large("two_way", "bf16", (150, 170), 1002, {"policy": "two_way", **_GAM, "block": [32, 32]}),
+    _Large("three_way.f32", "f32", (130, 140), 1112,
+           {"policy": "three_way", **_GAM, "block": [32, 32]}),
+)  # fmt: skip
+_NVFP4 = (
+    _Large("te.1x16", "bf16", (150, 170), 246, {"profile": "te", "tile": [1, 16]}),
+    _Large("te_4over6_mse.16x16", "f32", (130, 140), 225,
+           {"profile": "te_4over6_mse", "tile": [16, 16]}),
+)  # fmt: skip
+_MX = (
+    _Large("e4m3.floor", "bf16", (260, 330), 230,
+           {"format": "e4m3", "scale_rule": "floor", "block": 32}),
+    _Large("e2m1.rceil", "f32", (130, 140), 231,
+           {"format": "e2m1", "scale_rule": "rceil", "block": 32}),
+)  # fmt: skip
 
 
-def _quantize(size: Size) -> Iterator[Case]:
-    blocks = {"scaling": "gam", "group": "tensor"}
-    return _cases(
-        ("e4m3.128x128", "bf16", {"format": "e4m3", "block": [128, 128], **blocks}),
-        ("e5m2.row", "f32", {"format": "e5m2", "block": "row", **blocks}),
-        stream=200,
-        size=size,
-    )
-
-
-def _mor(size: Size) -> Iterator[Case]:
-    block = {"scaling": "gam", "block": [64, 64]}
-    return _cases(
-        ("three_way", "bf16", {"policy": "three_way", **block}),
-        ("tensor", "bf16", {"policy": "tensor", **block}),
-        stream=210,
-        size=size,
-    )
-
-
-def _nvfp4(size: Size) -> Iterator[Case]:
-    return _cases(
-        ("te.1x16", "bf16", {"profile": "te", "tile": [1, 16]}),
-        ("te_4over6_mse.16x16", "f32", {"profile": "te_4over6_mse", "tile": [16, 16]}),
-        stream=224,
-        size=size,
-    )
-
-
-def _mx(size: Size) -> Iterator[Case]:
-    return _cases(
-        ("e4m3.floor", "bf16", {"format": "e4m3", "scale_rule": "floor", "block": 32}),
-        ("e2m1.rceil", "f32", {"format": "e2m1", "scale_rule": "rceil", "block": 32}),
-        stream=230,
-        size=size,
-    )
+def _cases(rows: tuple[_Large, ...], size: Size) -> Iterator[Case]:
+    for row in rows:
+        shape = [min(row.shape[0] * size.factor, LONGEST), row.shape[1]]
+        recipe = {"shape": shape, "seed": size.seed, "stream": row.stream}
+        parameters = {**row.parameters, "source": row.source, "recipe": recipe}
+        yield Case(row.name, parameters, {"x": generated(recipe, row.source)})
 
 
 def _digests(*fields: tuple[str, str, tuple[str, ...]]) -> tuple[Field, ...]:
@@ -92,7 +96,7 @@ SUITES = (
             ("nonzero", "how many elements of blocks count", ("ERR-002",)),
             ("nonfinite", "how many elements of blocks are lost", ("ERR-003",)),
         ),
-        _quantize,
+        functools.partial(_cases, _QUANTIZE),
     ),
     Suite(
         "policies_large",
@@ -106,7 +110,7 @@ SUITES = (
             ("choice", "the choices", ("MOR-001",)),
             ("output", "the output", ("MOR-006",)),
         ),
-        _mor,
+        functools.partial(_cases, _MOR),
     ),
     Suite(
         "nvfp4_large",
@@ -123,7 +127,7 @@ SUITES = (
             expected("global_encode_scale", "f32", "of the tensor", "NVF-003"),
             expected("global_decode_scale", "f32", "of the tensor", "NVF-003"),
         ),
-        _nvfp4,
+        functools.partial(_cases, _NVFP4),
     ),
     Suite(
         "mx_large",
@@ -135,6 +139,6 @@ SUITES = (
             ("code", "the codes", ("MXS-007",)),
             ("y", "what they stand for", ("MXS-008",)),
         ),
-        _mx,
+        functools.partial(_cases, _MX),
     ),
 )

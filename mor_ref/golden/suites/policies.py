@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mor_ref.golden.inputs import bell
+from mor_ref.golden.inputs import bell, to_bf16
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.blocks import boundaries
+from mor_ref.golden.suites.blocks import boundaries, infinite_amax
 from mor_ref.golden.suites.tensors import Tensor, joined, listed, sum_fields, tensors
 from mor_ref.golden.suites.turning_points import turning_points
 from mor_ref.partition import Cut
@@ -25,7 +25,9 @@ def _policy_cases(size: Size) -> Iterator[Case]:
     for tensor in (_beyond_bf16(size), _beyond_scales(size)):
         for policy in POLICIES:
             yield _mixed(tensor, policy, (8, 16), "gam")
-    for tensor in (*boundaries(size), _tie_of_a_tile()):
+    yield _mixed(_beyond_bf16(size), "two_way", "row", "e8m0")
+    yield _mixed(_of_many_elements(size), "tensor", (128, 128), "gam")
+    for tensor in (*boundaries(size), infinite_amax(size), _tie_of_a_tile()):
         yield _mixed(tensor, "nvfp4", (8, 16), "gam")
 
 
@@ -37,6 +39,12 @@ def _beyond_bf16(size: Size) -> Tensor:
     ):  # fmt: skip
         x[place] = bits
     return Tensor("beyond_bf16.f32", "f32", x)
+
+
+def _of_many_elements(size: Size) -> Tensor:
+    """So many numbers that T times their count is beyond 32 bits."""
+    x = to_bf16(bell(107 * 107, size.seed, 173).reshape(107, 107))
+    return Tensor("many.bf16", "bf16", np.maximum(x, np.uint16(0x0080)))
 
 
 def _beyond_scales(size: Size) -> Tensor:

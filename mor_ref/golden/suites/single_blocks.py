@@ -1,7 +1,10 @@
 """Single blocks, each a row, with everything that lies between its numbers and their codes."""
 
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,13 +15,14 @@ from mor_ref.format import Format
 from mor_ref.golden.bits import f32_bits, numbers_of
 from mor_ref.golden.inputs import Bits, amaxes, bell, edges_of, random_words, values_of
 from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
-from mor_ref.golden.suites.blocks import ELEMENTS, SCALE_RULES_OF
+from mor_ref.golden.suites.blocks import ELEMENTS, SCALE_RULES_OF, boundaries
 from mor_ref.golden.suites.scaling import pairs
 from mor_ref.golden.suites.tensors import ELEMENT_FIELDS, SCALE_FIELDS, sum_fields
 from mor_ref.recipes import SCALINGS
 
 TILE = 16
 _HUGE = np.array([0x7F7FFFFF, *[0x7F000000] * (TILE - 1)], np.uint32)  # some y are infinite
+_ONE_AND_A_HALF = 0x3FC00000
 _LAST = (0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x7F800000, 0xFF800000, 0x7FC00000)
 
 
@@ -55,7 +59,10 @@ def _pairs_of_amaxes(count: int) -> tuple[Bits, Bits]:
 
 def _quantize_cases(size: Size) -> Iterator[Case]:
     for k, name in enumerate(("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")):
-        groups, blocks = _pairs_of_amaxes(64 * size.factor)
+        groups, blocks = (
+            np.append(amaxes, np.uint32(_ONE_AND_A_HALF))
+            for amaxes in _pairs_of_amaxes(64 * size.factor)
+        )
         x = _filled(formats[name], blocks, TILE, size, 120 + k)
         x, groups = np.concatenate([x, [_HUGE]]), np.append(groups, _HUGE[:1])
         for kind in SCALINGS:
@@ -71,8 +78,13 @@ def _nvfp4_cases(size: Size) -> Iterator[Case]:
     groups, blocks = _pairs_of_amaxes(count)
     x = _filled(formats["e2m1"], blocks, TILE, size, 130)
     usual = bell(count * TILE, size.seed, 131).reshape(-1, TILE)
-    x = np.concatenate([x, usual])
-    largest = np.concatenate([groups, np.full(count, 0x40400000 + 0x1234, np.uint32)])
+    # 1.5 times the scale of this one rounds to 480, above the largest.
+    high = np.minimum(bell(TILE, size.seed, 172) & np.uint32(0x7FFFFFFF), np.uint32(0x3F000000))
+    high[3] = 0x3F333333
+    near, also_near = (tensor.x for tensor in boundaries(size))
+    x = np.concatenate([x, usual, [high, near[8], also_near[13]]])
+    rest = np.array([0x3F800000, near[0, 0], also_near[0, 0]], np.uint32)
+    largest = np.concatenate([groups, np.full(count, 0x40400000 + 0x1234, np.uint32), rest])
     is_nan = ((x & 0x7FFFFFFF) > 0x7F800000).any(axis=1)
     is_infinite = ((x & 0x7FFFFFFF) == 0x7F800000).any(axis=1)
     amax = np.where(is_infinite, np.uint32(0x7F800000), largest)
@@ -87,13 +99,34 @@ def _mx_cases(size: Size) -> Iterator[Case]:
     halves = [f32_bits(arithmetic.rn32(v)) for v in values_of(formats["e2m3"])[1:24]]
     blocks = np.concatenate([blocks, np.array(halves, np.uint32) + np.uint32(60 << 23)])
     for k, name in enumerate(ELEMENTS):
-        x = _filled(formats[name], blocks, 32, size, 140 + k)
+        fmt = formats[name]
+        x = np.concatenate([_filled(fmt, blocks, 32, size, 140 + k), _turning_blocks(fmt)])
         for rule in SCALE_RULES:
             yield Case(
                 f"{name}.{rule}",
                 {"format": name, "scale_rule": rule, "source": "f32"},
                 {"x": x},
             )
+
+
+def _turning_blocks(fmt: Format) -> Bits:
+    """Blocks whose amax is where a scale rule turns, and one of ties under the scale 1."""
+    largest, width = Fraction(fmt.largest), fmt.mantissa_bits - (fmt.sign == "twos-complement")
+    amaxes_of_blocks = (
+        f32_bits(fmt.largest) + 1,
+        f32_bits(2 - 2.0 ** -(width + 1)) - 1,
+        0x3F800001,
+        f32_bits(arithmetic.rn32(largest * Fraction(3, 2) / 2**127)),
+        0x007FFFFF,
+        0x00400000,
+        0x3FFE8000,
+    )
+    values = values_of(fmt)
+    ties = [float(a + b) / 2 for a, b in itertools.pairwise(values[:17])]
+    top = 2.0 ** (math.frexp(fmt.largest)[1] - 1)
+    signed = [x * sign for sign in (1, -1) for x in (ties * 32)[:16]]
+    rows = [[amax, *[amax >> 1] * 31] for amax in amaxes_of_blocks]
+    return np.array([*rows, [f32_bits(x) for x in (top, *signed[1:])]], np.uint32)
 
 
 def _plain(fields: tuple[Field, ...]) -> tuple[Field, ...]:

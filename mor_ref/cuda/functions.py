@@ -1,0 +1,260 @@
+"""The public functions on a GPU: they check what they are given, and run the kernels."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mor_ref.arguments import known_name, whole_number
+from mor_ref.block_recipes import (
+    SCALE_RULES,
+    Nvfp4Profile,
+    ScaleRule,
+    mx_element,
+    profile_named,
+    tile_of,
+)
+from mor_ref.catalogue import as_format, special_cases_for
+from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for
+from mor_ref.cuda import conversions, policies, quantization
+from mor_ref.cuda import mx as in_mx
+from mor_ref.cuda import nvfp4 as in_nvfp4
+from mor_ref.cuda.arrays import codes_from, numbers_from, on_stream_of
+from mor_ref.cuda.conversions import RandomBits
+from mor_ref.cuda.launching import Array, Sums
+from mor_ref.format import Format
+from mor_ref.partition import Cut, Partition, check_unit, partition
+from mor_ref.recipes import SCALINGS, Policy, Scaling, as_policy, check_group, scaled_format
+
+
+@dataclass(frozen=True, eq=False)
+class Quantized:
+    """A quantized tensor on a GPU; what it holds is named as in `mor_ref.Quantized`."""
+
+    codes: Array
+    amax: Array
+    scale: Array
+    scale_exponent: Array | None
+    scale_mantissa: Array | None
+    error: Sums
+    fmt: Format
+    scaling: Scaling
+    partition: Partition
+    _found: quantization.Quantized
+
+    def dequantize(self) -> Array:
+        """What the codes stand for, as float32."""
+        with on_stream_of(self.codes) as gpu:
+            y = quantization.dequantize(gpu, self._found, self.fmt, self.partition)
+        return y.view(np.float32).reshape(self.codes.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Nvfp4:
+    """A tensor in NVFP4 on a GPU; what it holds is named as in `mor_ref.Nvfp4`."""
+
+    codes: Array
+    packed: Array
+    block_scale: Array
+    global_encode_scale: Array
+    global_decode_scale: Array
+    error: Sums
+    profile: Nvfp4Profile
+    tile: tuple[int, int]
+    _found: in_nvfp4.Nvfp4
+
+    def dequantize(self) -> Array:
+        """What the codes stand for, as float32."""
+        with on_stream_of(self.codes) as gpu:
+            y = in_nvfp4.dequantize(gpu, self._found, self.profile, self.tile)
+        return y.view(np.float32).reshape(self.codes.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Mx:
+    """A tensor in an MX format on a GPU; what it holds is named as in `mor_ref.Mx`."""
+
+    codes: Array
+    scale: Array
+    error: Sums
+    fmt: Format
+    scale_rule: ScaleRule
+    block: int
+    _found: in_mx.Mx
+
+    def dequantize(self) -> Array:
+        """What the codes stand for, as float32."""
+        with on_stream_of(self.codes) as gpu:
+            y = in_mx.dequantize(gpu, self._found, self.fmt, self.scale_rule, self.block)
+        return y.view(np.float32).reshape(self.codes.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class MorResult:
+    """What MoR makes of a tensor on a GPU; what it holds is named as in `mor_ref.MorResult`."""
+
+    policy: Policy
+    ladder: tuple[str, ...]
+    choice: Array
+    output: Array
+    error: dict[str, Sums]
+    amax: Array
+    amin: Array
+
+
+def encode(
+    x: Any,
+    fmt: str | Format,
+    *,
+    rounding: Rounding | None = None,
+    overflow: Overflow | None = None,
+    nan: Nan | None = None,
+    preset: str | None = None,
+    random_bits: Any = None,
+    n_random_bits: int | None = None,
+) -> Array:
+    """The codes of the numbers in `x`, as `mor_ref.encode` has them.
+
+    The random bits of "sr" are uint32 on the GPU; a word's bits beyond `n_random_bits` are not
+    looked at on the host, and have to be 0.
+    """
+    target = as_format(fmt)
+    special = special_cases_for(target, overflow, nan, preset)
+    mode = rounding_for(target, rounding, special)
+    with on_stream_of(x) as gpu:
+        numbers = numbers_from(x)
+        random = _random_bits(mode, random_bits, n_random_bits, numbers.shape)
+        codes = conversions.encode(gpu, numbers.bits, target, mode, special, random)
+    return codes.reshape(numbers.shape)
+
+
+def _random_bits(
+    rounding: Rounding, words: Any, count: int | None, shape: tuple[int, ...]
+) -> RandomBits | None:
+    given = {"random_bits": words, "n_random_bits": count}
+    if rounding != "sr":
+        for argument, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"{argument} is given, but rounding is {rounding!r}, which takes none"
+                )
+        return None
+    if words is None or count is None:
+        raise ValueError(f"rounding is 'sr', which needs {' and '.join(given)}; give both")
+    array = codes_from(words, np.uint32, "random_bits")
+    if array.shape != shape:
+        raise ValueError(
+            f"random_bits has shape {array.shape}, but x has {shape}; give a word for each element"
+        )
+    return RandomBits(array, whole_number("n_random_bits", count, 1, 32))
+
+
+def decode(codes: Any, fmt: str | Format) -> Array:
+    """The numbers that `codes` stand for, as float32; codes are not looked at on the host."""
+    source = as_format(fmt)
+    width = next(width for width in (8, 16, 32) if source.bits <= width)
+    with on_stream_of(codes) as gpu:
+        found = conversions.decode(gpu, codes_from(codes, f"uint{width}"), source)
+    return found.view(np.float32)
+
+
+def quantize(
+    x: Any,
+    fmt: str | Format,
+    *,
+    scaling: Scaling = "gam",
+    block: Cut = "tensor",
+    group: Cut = "tensor",
+) -> Quantized:
+    """Quantize `x` with a scale for each block, as `mor_ref.quantize` does."""
+    target = scaled_format(fmt)
+    known_name("scaling", scaling, SCALINGS)
+    with on_stream_of(x) as gpu:
+        numbers = numbers_from(x)
+        parts = partition(numbers.shape, block, group)
+        check_group(parts, group, scaling)
+        found = quantization.quantize(gpu, numbers.bits, target, scaling, parts)
+    return Quantized(
+        found.codes.reshape(numbers.shape),
+        found.amax.view(np.float32),
+        found.scales.scale.view(np.float32),
+        None if scaling == "fp32" else found.scales.exponent,
+        found.scales.mantissa if scaling == "gam" else None,
+        found.error,
+        target,
+        scaling,
+        parts,
+        found,
+    )
+
+
+def quantize_nvfp4(x: Any, *, profile: str = "te", tile: tuple[int, int] = (1, 16)) -> Nvfp4:
+    """Quantize `x` to NVFP4, as `mor_ref.quantize_nvfp4` does."""
+    rules = profile_named(profile)
+    sides = tile_of(rules, tile)
+    with on_stream_of(x) as gpu:
+        numbers = numbers_from(x)
+        found = in_nvfp4.nvfp4(gpu, numbers.bits, rules, sides)
+        error = in_nvfp4.errors(gpu, numbers.bits, rules, sides, found.tiles)
+    encode_scale, decode_scale = (s.view(np.float32).reshape(-1) for s in found.whole[1:])
+    return Nvfp4(
+        found.codes.reshape(numbers.shape),
+        found.packed.reshape(*numbers.shape[:-1], -1),
+        found.tiles.codes,
+        encode_scale if rules.per_row else encode_scale[0],
+        decode_scale if rules.per_row else decode_scale[0],
+        error,
+        rules,
+        sides,
+        found,
+    )
+
+
+def quantize_mx(
+    x: Any, fmt: str | Format, *, scale_rule: ScaleRule = "floor", block: int = 32
+) -> Mx:
+    """Quantize `x` to an MX format, as `mor_ref.quantize_mx` does."""
+    element = mx_element(fmt)
+    known_name("scale_rule", scale_rule, SCALE_RULES)
+    side = whole_number("block", block, 1, 1 << 62)
+    with on_stream_of(x) as gpu:
+        numbers = numbers_from(x)
+        found = in_mx.mx(gpu, numbers.bits, element, scale_rule, side)
+    codes = found.codes.reshape(numbers.shape)
+    return Mx(codes, found.scale, found.error, element, scale_rule, side, found)
+
+
+def mor(
+    x: Any,
+    policy: str | Policy = "tensor",
+    *,
+    block: Cut | None = None,
+    scaling: Scaling = "gam",
+    threshold: float | str | Decimal | Fraction | None = None,
+) -> MorResult:
+    """Choose a representation for each unit of `x`, and fake-quantize it, as `mor_ref.mor` does.
+
+    Nothing comes to the host: the decisions are made on the GPU, and the output follows from them
+    there.
+    """
+    rules = as_policy(policy)
+    if threshold is not None:
+        rules = rules.with_threshold(threshold)
+    known_name("scaling", scaling, SCALINGS)
+    with on_stream_of(x) as gpu:
+        numbers = numbers_from(x)
+        parts = partition(numbers.shape, rules.block if block is None else block, rules.group)
+        check_group(parts, rules.group, scaling)
+        check_unit("unit", parts.block if rules.unit == "block" else (parts.rows, parts.columns))
+        found = policies.mor(gpu, numbers.bits, rules, scaling, parts)
+    return MorResult(
+        rules,
+        rules.names,
+        found.choice,
+        found.output.reshape(numbers.shape),
+        found.error,
+        found.extremes.amax.view(np.float32),
+        found.extremes.amin.view(np.float32),
+    )

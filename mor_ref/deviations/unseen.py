@@ -1,0 +1,76 @@
+"""Why no input of a suite can tell a deviation, although the suite reaches its step."""
+
+from mor_ref.deviations.domains import (
+    COMPUTED_NANS,
+    LARGE,
+    MX,
+    NVFP4_4OVER6,
+    NVFP4_FOREIGN,
+    NVFP4_TE,
+    POLICIES,
+)
+
+Reasons = dict[str, str]
+
+
+def for_generated(domain: tuple[str, ...]) -> Reasons:
+    """The large suites of a domain: what a deviation needs is not among their numbers."""
+    reason = (
+        "Numbers that are generated (VEC-009) are finite, their magnitudes 0 or from 2^-22 to 256, "
+        "and no block of them is all zeros."
+    )
+    return {name: reason for name in domain if name in LARGE}
+
+
+# ---------------------------------------------------------------------- NaN and zeros
+
+COMPUTED = dict.fromkeys(COMPUTED_NANS, "What is encoded is computed: such a NaN has no sign.")
+FALLS_BACK = {"policies": "A unit with a NaN falls back, and its error sums leave the NaN out."}
+WITHOUT_NAN = {
+    **for_generated(("quantize_large", "policies_large", "nvfp4_large")),
+    **dict.fromkeys(NVFP4_FOREIGN, "These profiles are of tensors without NaN (NVF-002)."),
+}
+ZEROS = {
+    **for_generated(LARGE[:2]),
+    "policies": "Zeros are zeros under any finite scale, and policies give no scales.",
+}
+
+# ---------------------------------------------------------------------- blocks and scales
+
+AMAX_ALONE = {
+    name: "A number that a block has twice changes neither its amax nor its codes."
+    for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX)
+    if name not in NVFP4_4OVER6
+}
+NOT_STORED = dict.fromkeys(POLICIES, "Policies give no stored exponents.")
+NORMAL_SCALES = {
+    "nvfp4_torchao": "The scale is at least 2^-6 anyway (NVF-007).",
+    "nvfp4_large": "Of sixteen generated numbers (VEC-009) one is above 0.01, and none above 256.",
+}
+SCALES_ABOVE_ZERO = {
+    **NORMAL_SCALES,
+    "nvfp4_modelopt": "The scale is at least 2^-9 anyway (NVF-008).",
+}
+SCALES_THAT_UNDERFLOW = {
+    **SCALES_ABOVE_ZERO,
+    "policies": "What is under a scale that underflows is too small to be more than 0 under 1.",
+}
+DIVIDED_FOR_DECODING = dict.fromkeys(
+    ("nvfp4_torchao", "nvfp4_modelopt"), "The scale for codes is amax / Q there (NVF-007, NVF-008)."
+)
+DIVIDED_FOR_ENCODING = dict.fromkeys(
+    ("nvfp4_modelopt", "nvfp4_compressed_tensors"), "Numbers are divided there (NVF-010)."
+)
+SHORT_NUMBERS = {
+    "mx_large": "Under floor are bfloat16 numbers alone, none so near below a power of two."
+}
+
+# ---------------------------------------------------------------------- sums and decisions
+
+SMALL_SUMS = {"quantize_blocks": "Sixteen terms of at most 2^23 fit 32 bits."}
+CLEAR_MEANS = {
+    "policies_large": "No threshold is near 0.025, the mean error of generated numbers (VEC-009)."
+}
+CLEAR_CHOICES = {
+    "policies_large": "Of many generated numbers (VEC-009), the errors in e4m3 and e5m2 never tie."
+}
