@@ -23,8 +23,9 @@ from test_encoding import decisive_words, stochastic
 
 from mor_ref import Format, exact, formats
 from mor_ref.conventions import OVERFLOWS, SpecialCases
-from mor_ref.cuda import conversions, host, mx, source
+from mor_ref.cuda import conversions, host, mx, quantization, source
 from mor_ref.cuda.host import Host, HostError
+from mor_ref.partition import partition
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -94,6 +95,37 @@ def test_long_blocks_of_mx():
         mx.dequantize(device, long, e4m3, "rceil", 2048),
         mx.dequantize(device, short, e4m3, "rceil", 32),
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("columns", [4096, 4100, 4098, 4099])
+def test_blocks_of_more_columns_than_a_piece(columns, dtype):
+    """Loads of 16 bytes end with a block, and do not begin in the middle of one."""
+    x = np.random.default_rng(7).standard_normal((2, 2 * columns)).astype(dtype)
+    found = in_blocks(x, (1, columns))
+    alone = [in_blocks(block.copy(), "tensor") for block in x.reshape(-1, 1, columns)]
+    np.testing.assert_array_equal(
+        found.codes.reshape(-1, 1, columns), [block.codes for block in alone]
+    )
+    for ours, theirs in zip(
+        found.error, zip(*(block.error for block in alone), strict=True), strict=True
+    ):
+        np.testing.assert_array_equal(ours.ravel(), np.ravel(theirs))
+
+
+def in_blocks(x, block):
+    parts = partition(x.shape, block)
+    return quantization.quantize(Host(), bits(x), formats["e5m2"], "fp32", parts)
+
+
+def test_the_smallest_number_that_bfloat16_loses():
+    """ERR-003: y, not x, is what is looked at."""
+    x = np.arange(0x7F7F7F00, 0x7F7F8100, dtype=np.uint32).view(np.float32).reshape(1, -1)
+    parts = partition(x.shape, (1, 1))
+    found = quantization.quantize(Host(), bits(x), formats["e4m3"], "fp32", parts)
+    y = quantization.dequantize(Host(), found, formats["e4m3"], parts)
+    assert {0x7F7F7FFF, 0x7F7F8000} <= set(y.ravel().tolist())
+    np.testing.assert_array_equal(found.error.nonfinite, y >= 0x7F7F8000)
 
 
 @pytest.mark.parametrize("count", [1, 13, 32])
@@ -210,6 +242,24 @@ def test_grids_that_no_gpu_takes(wrong, blocks, threads):
         wrong(
             "ended_threads_leave_barriers", words(1), np.uint32(1), blocks=blocks, threads=threads
         )
+
+
+def order_of(wrong, order):
+    out = words(3 * 40)
+    wrong("order_of_threads", words(1), out, threads=40, blocks=3, order=order)
+    return out.tolist()
+
+
+def test_orders_of_threads_and_blocks(wrong):
+    """Each is one, and those of other blocks are others."""
+    assert order_of(wrong, 0) == list(range(120))
+    assert order_of(wrong, 1) == list(range(120))[::-1]
+    one, other = order_of(wrong, 2), order_of(wrong, 77)
+    assert one != other
+    for order in (one, other):
+        blocks = [order[start : start + 40] for start in (0, 40, 80)]
+        assert [sorted(block) for block in blocks] == np.arange(120).reshape(3, 40).tolist()
+        assert [thread - 40 for thread in blocks[1]] != blocks[0] != list(range(40))
 
 
 @pytest.mark.parametrize("filling", [0, 0x5A, 0xFF])

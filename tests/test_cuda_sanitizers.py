@@ -147,33 +147,36 @@ def test_an_index_that_is_one_off_is_an_overrun(tmp_path, overrun):
 
 
 @pytest.mark.parametrize(
-    "kernel",
+    ("kernel", "blocks"),
     [
-        "race_without_barrier",
-        "race_between_barriers",
-        "race_between_barriers_of_warps",
-        "race_across_a_shuffle",
-        "race_between_blocks",
+        ("race_without_barrier", 1),
+        ("race_between_barriers", 1),
+        ("race_between_barriers_of_warps", 1),
+        ("race_across_a_shuffle", 1),
+        ("race_between_blocks", 2),
     ],
 )
-def test_races(wrong, kernel):
-    done = wrong("thread", "wrong", kernel, "64")
+def test_races(wrong, kernel, blocks):
+    done = wrong("thread", "wrong", kernel, str(blocks), "64")
     assert done.returncode
     assert re.search(rf"data race .*wrong\.cu:\d+ in {kernel}", done.stderr)
+
+
+def test_a_block_alone_is_no_race_between_blocks(wrong):
+    assert_clean(wrong("thread", "wrong", "race_between_blocks", "1", "64"))
 
 
 @pytest.mark.parametrize(
     ("kernel", "threads", "numbers", "found"),
     [
         ("beyond_an_array", "128", ["64"], "heap-buffer-overflow"),
-        ("beyond_shared", "33", ["1"], "use-after-poison"),
-        ("beyond_shared", "33", ["-1"], "use-after-poison"),
+        *(("beyond_shared", "32", [o, n], "use-after-poison") for o in ("1", "-1") for n in "01"),
         ("shared_of_another_kernel", "64", ["96"], "use-after-poison"),
         ("shifted_too_far", "64", [], "is too large for 32-bit type"),
     ],
 )
 def test_overruns(wrong, kernel, threads, numbers, found):
-    done = wrong("address", "wrong", kernel, threads, *numbers)
+    done = wrong("address", "wrong", kernel, "1", threads, *numbers)
     assert done.returncode
     assert found in done.stderr
     assert "wrong.cu" in done.stderr
@@ -182,7 +185,7 @@ def test_overruns(wrong, kernel, threads, numbers, found):
 @pytest.mark.parametrize("sanitizer", FLAGS)
 def test_what_is_right_is_clean(wrong, sanitizer):
     """Barriers, also where threads have ended, and what a barrier of a warp orders."""
-    assert_clean(wrong(sanitizer, "wrong", "ordered_by_barriers", "64"))
+    assert_clean(wrong(sanitizer, "wrong", "ordered_by_barriers", "2", "64"))
 
 
 @pytest.mark.parametrize("sanitizer", FLAGS)

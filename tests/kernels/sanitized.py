@@ -5,6 +5,7 @@ Called as `python -m kernels.sanitized SANITIZER FOLDER JOB [ARGUMENT ...]`; say
 
 import contextlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -54,11 +55,11 @@ def conversion(device):
     tensors.encoded(device, x, tensors.formats["e4m3"])
 
 
-def wrong(device, kernel, threads, *numbers):
+def wrong(device, kernel, blocks, threads, *numbers):
     """A kernel of wrong.cu."""
     out = np.zeros(64, np.uint32)
     arguments = [out, *(np.int32(number) for number in numbers)]
-    device.launch("wrong", kernel, 2, int(threads), arguments)
+    replace(device, blocks=int(blocks)).launch("wrong", kernel, 1, int(threads), arguments)
 
 
 def after_errors(device):
@@ -66,8 +67,8 @@ def after_errors(device):
     for kernel in ("barrier_for_some", "different_barriers", "different_masks"):
         for _ in range(2):
             with contextlib.suppress(HostError):
-                wrong(device, kernel, 64)
-            wrong(device, "ordered_by_barriers", 64)
+                wrong(device, kernel, 2, 64)
+            wrong(device, "ordered_by_barriers", 2, 64)
 
 
 if __name__ == "__main__":

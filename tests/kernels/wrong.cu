@@ -110,12 +110,11 @@ KERNEL beyond_an_array(u32* out, u32 count) {
 }
 MOR_EXPORT(beyond_an_array)
 
-KERNEL beyond_shared(u32* out, i32 offset) {
-  MOR_SHARED(u32, first, 33);
-  MOR_SHARED(u32, second, 33);
-  const i32 at = i32(threadIdx.x) + offset;
-  first[at] = second[at] = threadIdx.x;
-  out[threadIdx.x] = first[at] + second[at];
+KERNEL beyond_shared(u32* out, i32 offset, i32 in_second) {
+  MOR_SHARED(u32, first, 32);
+  MOR_SHARED(u32, second, 32);
+  first[threadIdx.x] = second[threadIdx.x] = threadIdx.x;
+  out[threadIdx.x] = (in_second ? second : first)[i32(threadIdx.x) + offset];
 }
 MOR_EXPORT(beyond_shared)
 
@@ -137,6 +136,13 @@ KERNEL ended_threads_leave_barriers(u32* out, u32 count) {
   atomicAdd(out, 1u);
 }
 MOR_EXPORT(ended_threads_leave_barriers)
+
+KERNEL order_of_threads(u32* count, u32* out) {
+  const u32 before = atomicAdd(count, 1u);
+  out[before] = blockIdx.x * blockDim.x + threadIdx.x;
+  __syncthreads();
+}
+MOR_EXPORT(order_of_threads)
 
 KERNEL ordered_by_barriers(u32* out) {
   MOR_SHARED(u32, shared, 64);
@@ -162,7 +168,7 @@ KERNEL meetings(u64* out) {
   own[1] = __any_sync(MOR_ALL_LANES, threadIdx.x == 40);
   own[2] = __shfl_xor_sync(MOR_ALL_LANES, u64(lane) << 40 | lane, 5);
   own[3] = __shfl_xor_sync(MOR_ALL_LANES, lane, 6, 4);
-  own[4] = __syncthreads_or(threadIdx.x == 63);
+  own[4] = __syncthreads_or(threadIdx.x == 63) + 2 * __syncthreads_or(0);
   own[5] = lane < 16 ? __ballot_sync(0xFFFFu, 1) : __ballot_sync(0xFFFF0000u, lane % 2);
 }
 MOR_EXPORT(meetings)
