@@ -425,8 +425,16 @@ def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
     def leaving(*_):
         raise SystemExit(0)
 
+    class PanicError(BaseException):
+        """What Rust's panics are to Python."""
+
+    def panicking(*_):
+        raise PanicError("index out of bounds")
+
     said = failure_of(PythonFunction("leaving", leaving), "decisions")
     assert "leaving raised SystemExit on case" in said
+    said = failure_of(PythonFunction("panicking", panicking), "decisions")
+    assert "panicking raised PanicError on case" in said
 
     def spoiling(operation, parameters, inputs):
         found = OPERATIONS[operation](parameters, {n: a.copy() for n, a in inputs.items()})

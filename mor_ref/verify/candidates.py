@@ -79,7 +79,9 @@ class PythonFunction:
         try:
             inputs = {name: array.copy() for name, array in case.arrays.items()}
             found = self.function(operation, dict(case.parameters), inputs)
-        except (Exception, SystemExit) as error:  # one that exits has no answer either
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # one that exits, or whose library panics, has no answer
             raise CandidateError(
                 f"{self.name} raised {type(error).__name__} on {where}: {_in_a_line(error)}"
             ) from error
@@ -216,7 +218,9 @@ def _python_function(text: str, module: str, name: str) -> PythonFunction:
         sys.path.insert(0, "")  # modules of the working folder, as with python -m
     try:
         function = getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as error:  # importing somebody's module can raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # importing somebody's module can raise anything
         raise CandidateError(f"{text} cannot be imported: {error}") from error
     if not callable(function):
         raise CandidateError(f"{text} is a {type(function).__name__}, which cannot be called")

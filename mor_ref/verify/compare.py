@@ -67,8 +67,16 @@ class Difference:
         return (
             f"{where}: {self.count} of {self.of} differ, the first at [{place}]: "
             f"{shown(first.actual, self.format)} where {shown(first.expected, self.format)} "
-            f"is expected{f', {apart}' if apart else ''}"
+            f"is expected{f', {apart}' if apart else ''}{self._shown_inputs(first)}"
         )
+
+    def _shown_inputs(self, entry: Entry) -> str:
+        """The inputs at the place of an entry, where there are some."""
+        found = (
+            f"{name} is {shown(bits, self.input_formats[name])}"
+            for name, bits in entry.inputs.items()
+        )
+        return "".join(f"; {one}" for one in found)
 
 
 def fields_of(entry: Mapping[str, Any]) -> list[Field]:
