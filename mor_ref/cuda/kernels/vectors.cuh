@@ -21,7 +21,7 @@ template <class Stored, u32 COUNT> struct Run {
 
 // Room for what the numbers of a run become.
 template <class Other, class Stored, u32 COUNT> MOR_DEVICE Run<Other, COUNT> beside(const Run<Stored, COUNT>& run) {
-  Run<Other, COUNT> found;
+  Run<Other, COUNT> found = {};
   found.at = run.at;
   return found;
 }
