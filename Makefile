@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: golden test exhaustive mutants bench check wheel test-wheel digests vectors clean
+.PHONY: golden test exhaustive gpu-test mutants bench bench-page check docs wheel test-wheel digests vectors clean
 
 golden: .venv/installed
 	rm -rf build/golden
@@ -16,17 +16,34 @@ test: .venv/installed
 exhaustive: .venv/installed
 	$(BIN)/python -m pytest --tier=exhaustive
 
+# Needs a GPU, and writes what was shown on it. An environment that BIN names is used as it is.
+gpu-test: $(if $(filter .venv/bin,$(BIN)),.venv/installed)
+	@$(BIN)/python -c 'import sys; from importlib.util import find_spec; sys.exit((find_spec("torch") is None or not __import__("torch").cuda.is_available()) and "gpu-test compares with eager torch, and there is no torch that sees a GPU; install one with CUDA")'
+	$(BIN)/python -c 'import cupy' $(if $(filter .venv/bin,$(BIN)),|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[gpu]')
+	$(BIN)/python -m pytest --tier=gpu tests/gpu --junit-xml=build/gpu-test.xml
+	$(BIN)/python -m benchmarks.gpu --tests build/gpu-test.xml --page docs/gpu-evidence.md
+
 mutants: .venv/installed
 	$(BIN)/python tests/mutation/run.py
 
 bench: .venv/installed
-	$(BIN)/python benchmarks/conversions.py
-	$(BIN)/python benchmarks/mixing.py
+	@mkdir -p build
+	$(BIN)/python -m pytest benchmarks -q --benchmark-quiet --benchmark-json=build/bench.json
+	$(BIN)/python -m benchmarks.table build/bench.json
+
+# From the last run of bench; the machine code is looked at anew.
+bench-page: .venv/installed
+	$(BIN)/python -m benchmarks.machine_code build/machine_code.json
+	$(BIN)/python -m benchmarks.page build/bench.json build/machine_code.json docs
 
 check: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: .venv/installed
+	rm -rf build/docs
+	$(BIN)/python -m sphinx -b html -W --keep-going --nitpicky docs build/docs
 
 wheel: .venv/installed
 	$(BIN)/python -m build --wheel --no-isolation

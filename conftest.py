@@ -10,14 +10,15 @@ settings.register_profile("thorough", max_examples=2000, deadline=None)
 settings.register_profile("usual", max_examples=200, deadline=None, derandomize="CI" in os.environ)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
-TIERS = ("exhaustive",)
+TIERS = ("exhaustive", "gpu")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--tier",
         choices=TIERS,
-        help="run the tests of this tier alone: exhaustive takes all 2^32 inputs of each format",
+        help="run the tests of this tier alone: exhaustive takes all 2^32 inputs of each format, "
+        "gpu needs one",
     )
 
 

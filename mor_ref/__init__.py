@@ -25,6 +25,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "scaled": ("ErrorSums", "Quantized", "quantize"),
     "tensors": ("decode", "encode"),
 }
+_SUBMODULES = ("cuda", "deviations", "exact", "golden", "verify")
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
@@ -53,11 +54,13 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """What needs NumPy, which is imported when that is first asked for."""
+    """What is imported when that is first asked for, as most of it needs NumPy."""
+    if name in _SUBMODULES:
+        return importlib.import_module(f"mor_ref.{name}")
     if name in _MODULE_OF:
         return getattr(importlib.import_module(f"mor_ref.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'mor_ref' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_SUBMODULES]

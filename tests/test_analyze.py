@@ -448,7 +448,7 @@ def test_one_tensor_is_in_memory_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "tensors_in", watched)
     listed = command._list([str(path)])
     assert not given
-    reports, _ = command._analyze_all(listed.stored, settings_for())
+    reports, _ = command._analyze_all(listed.stored, settings_for(), None)
     assert len(reports) == len(given) == 6
 
 

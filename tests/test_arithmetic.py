@@ -43,6 +43,7 @@ def test_edges():
 
 @given(numbers, numbers)
 def test_any_numbers(a, b):
+    """ART-001."""
     check(a, b)
 
 
@@ -58,6 +59,7 @@ def test_bits(x):
 
 
 def test_a_rational_number_is_rounded_once():
+    """ART-001."""
     just_above_a_tie = 1 + Fraction(1, 2**24) + Fraction(1, 2**200)
     assert arithmetic.rn32(just_above_a_tie) == 1 + 2.0**-23
     assert arithmetic.rn32(1 + Fraction(1, 2**24)) == 1
@@ -66,6 +68,7 @@ def test_a_rational_number_is_rounded_once():
 
 
 def test_a_processor_that_flushes_is_refused():
+    """ART-002."""
     torch = pytest.importorskip("torch")
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor cannot flush")

@@ -2,14 +2,19 @@
 
 import hashlib
 import json
+import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from safetensors.numpy import load, save
 
-from mor_ref.golden import container, kept_files
+from mor_ref.golden import container, exhaustive, kept_files
+from mor_ref.golden.exhaustive import DIGESTS
 from mor_ref.golden.suite import Size
+from mor_ref.verify import findings
 from mor_ref.verify.check import check, check_suite, lines
+from mor_ref.workers import Workers
 
 NAME = "decisions"
 KEPT = container.read_manifest(kept_files())
@@ -35,6 +40,7 @@ def copied(tmp_path):
             if "negative" in KEPT["suites"][name]:
                 path = f"negative/{name}.safetensors"
                 shutil.copy(kept_files() / path, tmp_path / path)
+        shutil.copy(kept_files() / DIGESTS, tmp_path)
         suites = {name: KEPT["suites"][name] for name in names}
         (tmp_path / container.MANIFEST).write_text(json.dumps({**KEPT, "suites": suites}))
         return tmp_path
@@ -181,11 +187,109 @@ def test_a_file_of_wrong_results_that_was_changed(copied):
     first, second = found_in(folder, entry_of())
     assert first.startswith(f"suite {NAME}: negative/{NAME}.safetensors has the SHA-256 {digest}")
     assert second.startswith(f"suite {NAME}, case {CASE}, field {FIELD}: negative/")
-    path.write_bytes(b"no such thing")
-    assert "cannot be read (" in found_in(folder, entry_of())[0]
-    path.unlink()
-    (finding,) = found_in(folder, entry_of())
-    assert "cannot be read (No such file or directory)" in finding
+    for spoil, reason in (
+        (lambda: path.write_bytes(b"no such thing"), ""),
+        (path.unlink, "No such file or directory"),
+    ):
+        spoil()
+        found = check_suite(folder, NAME, entry_of(), Size())
+        assert (found.verdict, found.by_exact_model) == ("unusable", 5121)
+        assert f"suite {NAME}: negative/{NAME}.safetensors cannot be read ({reason}" in (
+            str(*found.findings)
+        )
+
+
+def spoilt_digests(text):
+    return text.replace('"sha256": "', '"sha256": "0', 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "messages"),
+    [
+        (str, "match", []),
+        (lambda _: "[]", "unusable", ["(it is no JSON of a sha256 and a crc32 for each case)"]),
+        (lambda _: "{", "unusable", ["it is no JSON"]),
+        (spoilt_digests, "unusable", ["(the sha256 of 'bf16 rna ieee' is not of 64 digits)"]),
+        (
+            lambda text: re.sub('(crc32": ")[0-9a-f]{8} ', r"\1", text, count=1),
+            "unusable",
+            ["(the crc32 of 'bf16 rna ieee' is not of 256 chunks)"],
+        ),
+        (lambda text: text + " ", "unusable", ["(it is written otherwise than here)"]),
+        (
+            lambda text: text.replace('"bf16 rna ieee"', '"bf16 rna ief"'),
+            "mismatch",
+            ["has the SHA-256", "'bf16 rna ieee' is not there", "'bf16 rna ief' is there, and is"],
+        ),
+        (
+            None,
+            "unusable",
+            ["exhaustive.json cannot be read (No such file or directory); copy it"],
+        ),
+    ],
+)
+def test_digests_of_all_inputs(copied, change, verdict, messages):
+    """VEC-014."""
+    folder = copied(NAME)
+    if change is None:
+        (folder / DIGESTS).unlink()
+    else:
+        (folder / DIGESTS).write_text(change((folder / DIGESTS).read_text()))
+    found = check(folder, [])
+    assert found.verdict == verdict
+    assert len(found.findings) == len(messages)
+    for finding, message in zip(found.findings, messages, strict=True):
+        assert message in str(finding)
+        assert DIGESTS in str(finding)
+    assert check(folder, [NAME]).verdict == "match"
+
+
+def forged(folder, change):
+    """Digests after a change, which the manifest vouches for."""
+    there = exhaustive.kept_digests()
+    content = exhaustive.as_json({name: change(name, there[name]) for name in there})
+    (folder / DIGESTS).write_text(content)
+    container.write_manifest(folder, {NAME: entry_of()}, KEPT["made_with"])
+    return [str(finding) for finding in check(folder, []).findings]
+
+
+def with_another_chunk(digest, chunk):
+    crcs = list(digest.crc32)
+    crcs[chunk] ^= 1
+    return exhaustive.Digest(digest.sha256, tuple(crcs))
+
+
+def test_digests_of_all_inputs_that_were_forged(copied, monkeypatch):
+    """VEC-014: what the manifest vouches for is held to the package's, and these to the engine."""
+    folder, forgery = copied(NAME), "e4m3 rne satfinite"
+    found = forged(folder, lambda n, d: with_another_chunk(d, 200) if n == forgery else d)
+    assert f"{DIGESTS}: {forgery!r} is not as the package has it, first in chunk 200" in found[0]
+    zeros = "0" * 64
+    found = forged(folder, lambda n, d: exhaustive.Digest(zeros, d.crc32) if n == forgery else d)
+    assert f"{forgery!r} is not as the package has it, in its SHA-256" in str(*found)
+    everywhere = exhaustive.Digest(zeros, (7,) * exhaustive.CHUNKS)
+    everything = dict.fromkeys(exhaustive.kept_digests(), everywhere)
+    monkeypatch.setattr(findings, "kept_digests", lambda: everything)
+    (finding,) = forged(folder, lambda *_: everywhere)
+    assert re.search(r" says 00000007 of chunk \d+, and the engine gives [0-9a-f]{8}$", finding)
+
+
+def test_digests_of_all_inputs_are_put_into_the_manifest(copied, monkeypatch):
+    """VEC-014: whoever makes the suites and whoever makes the digests, in any order."""
+    folder, listed, suites = copied(NAME), KEPT["all_inputs"], {NAME: entry_of()}
+    container.write_manifest(folder, suites, KEPT["made_with"])
+    assert container.read_manifest(folder)["all_inputs"] == listed
+    (folder / DIGESTS).unlink()
+    container.write_manifest(folder, suites, KEPT["made_with"])
+    assert "all_inputs" not in container.read_manifest(folder)
+    shutil.copy(kept_files() / DIGESTS, folder)
+    (finding,) = check(folder, []).findings
+    assert str(finding) == "'exhaustive.json' is there, and the manifest does not list it"
+    kept = exhaustive.kept_digests()
+    monkeypatch.setattr(exhaustive, "expected_digest", lambda case: kept[case.name])
+    exhaustive.make(folder / DIGESTS, Workers(lambda: ThreadPoolExecutor(1)))
+    assert container.read_manifest(folder)["all_inputs"] == listed
+    assert (folder / DIGESTS).read_bytes() == (kept_files() / DIGESTS).read_bytes()
 
 
 def test_a_folder(copied):

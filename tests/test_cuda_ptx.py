@@ -129,13 +129,61 @@ def test_instructions_that_are_caught(statement, instruction):
         assert {violation.kernel for violation in ptx.violations(text)} != {"kernel"}
 
 
+WRITTEN = """.version 9.0
+.target sm_90
+.visible .entry kernel(
+  .param .u64 kernel_param_0 // fma.rn.f32
+)
+.maxntid 256
+.pragma "fma.rn.f32";
+{{
+  .reg .f32 %f<4>;
+  mov.u32 %r1, %tid.x;
+  {}
+  /* fma.rn.f32 */
+  ret;
+}}
+"""
+BEHIND = {
+    "nothing": "fma.rn.f32 %f1, %f2, %f3, %f1;",
+    "a label": "L1: fma.rn.f32 %f1, %f2, %f3, %f1;",
+    "a predicate": "@!p fma.rn.f32 %f1, %f2, %f3, %f1;",
+    "a brace": "{ .reg .pred p;\n}\nfma.rn.f32 %f1, %f2, %f3, %f1;",
+    "a line of the source": ".loc 1 5 3\nfma.rn.f32 %f1, %f2, %f3, %f1;",
+    "and with spaces": "fma .rn .f32 %f1, %f2, %f3, %f1;",
+}
+
+
+@pytest.mark.parametrize("place", BEHIND)
+def test_an_instruction_is_caught_wherever_it_stands(place):
+    text = WRITTEN.format(BEHIND[place])
+    assert [found[:2] for found in ptx.violations(text)] == [("kernel", "fma.rn.f32")]
+
+
+@pytest.mark.parametrize("mode", ["rz", "rm", "rp"])
+def test_conversions_that_are_not_to_nearest_are_caught(mode):
+    for kinds, is_wrong in (("f32.f64", True), ("f16.f32", True), ("s32.f32", False)):
+        text = WRITTEN.format(f"cvt.{mode}.{kinds} %f1, %f2;")
+        assert bool(ptx.violations(text)) == is_wrong
+
+
+def test_what_cannot_be_checked_is_refused():
+    ptx.check(WRITTEN.format(""), "small")
+    for text in ("", ".version 9.0\n.target sm_90\n", "// .entry kernel()"):
+        with pytest.raises(ptx.PtxError, match="small: its PTX has no kernel that could be check"):
+            ptx.check(text, "small")
+    called = ".extern .func (.param .b32 result) called\n(\n.param .b32 x\n);\n"
+    with pytest.raises(ptx.PtxError, match="small: its PTX calls called, which may be another"):
+        ptx.check(called + WRITTEN.format(""), "small")
+
+
 def test_a_product_that_does_not_say_how_it_is_rounded_is_caught():
     """In a kernel of this package; as they are, not even a wrong option lets anything be fused."""
     fused = ("--fmad=true",)
     assert found_in(source.flattened("scales"), fused)[1] == set()
-    text, exact = source.flattened("quantization"), "__fmul_rn(number(x), number(scale))"
-    assert text.count(exact) == 1
-    plain = text.replace(exact, "number(x) * number(scale)")
+    text, exact = source.flattened("quantization"), "__fmul_rn(number(x), scale)"
+    assert text.count(exact) == 2
+    plain = text.replace(exact, "number(x) * scale")
     assert found_in(plain)[1] == set()
     assert found_in(plain, fused)[1] == {"mul.f32"}
 

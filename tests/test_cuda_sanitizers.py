@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from kernels.sanitized import FLAGS
+from kernels.sanitized import FLAGS, every_kernel_in_pieces
 from kernels.sources import changed, exported, with_wrong_ones
 from kernels.suites import Names
 from kernels.tensors import every_kernel
@@ -76,12 +76,13 @@ def assert_clean(done):
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
-def test_no_kernel_has_a_race():
-    """Within a block, and between blocks of other workers."""
-    assert_clean(sanitized("thread", "every_kernel"))
+@pytest.mark.parametrize("job", ["every_kernel", "every_kernel_in_pieces"])
+def test_no_kernel_has_a_race(job):
+    """Within a block, which may go on to other pieces, and between blocks of other workers."""
+    assert_clean(sanitized("thread", job))
 
 
-@pytest.mark.parametrize("job", ["every_kernel", "every_suite"])
+@pytest.mark.parametrize("job", ["every_kernel", "every_suite", "empty_tensors"])
 def test_no_kernel_overruns(job):
     """Nor does what C++ does not define."""
     assert_clean(sanitized("address", job))
@@ -94,6 +95,10 @@ def test_every_kernel_is_run():
         pass
     every = {(name, kernel) for name in source.program_names() for kernel in exported(name)}
     assert every == device.seen
+    in_pieces = Names()
+    every_kernel_in_pieces(in_pieces)
+    teams = {one for one in every if one[1].endswith("_256")}
+    assert {one for one in teams if "_f32_" in one[1] or "_codes_" in one[1]} <= in_pieces.seen
 
 
 # ---------------------------------------------------------------------- what is put there
@@ -102,9 +107,11 @@ FIRST, SECOND = (
     "    __syncthreads();\n    value = parts[0];",
     "    __syncthreads();  // the next reduction writes to the same place\n",
 )
+TABLE = "    __syncthreads();  // the table of another block is not needed any more\n"
 BARRIERS = {
-    "before it is read": (FIRST, "    value = parts[0];"),
-    "before it is reused": (SECOND, ""),
+    "before it is read": ("quantization", "blocks.cuh", FIRST, "    value = parts[0];"),
+    "before it is reused": ("quantization", "blocks.cuh", SECOND, ""),
+    "before a table is made anew": ("dequantization", "quantization.cuh", TABLE, ""),
 }
 
 
@@ -117,15 +124,22 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("barrier", BARRIERS)
 def test_a_barrier_that_is_missing_is_a_race(tmp_path, barrier):
-    folder = changed(tmp_path / "kernels", "blocks.cuh", *BARRIERS[barrier])
+    job, *change = BARRIERS[barrier]
+    folder = changed(tmp_path / "kernels", *change)
     programs = ["scales", "quantization"]
-    done = sanitized("thread", "quantization", folder=folder, programs=programs)
+    done = sanitized("thread", job, folder=folder, programs=programs)
     assert done.returncode
     assert "data race" in done.stderr
-    assert "blocks.cuh" in done.stderr
+    assert change[0] in done.stderr
 
 
 OVERRUNS = {
+    "the sums of an empty tensor": (
+        "empty_tensors",
+        "measuring.cuh",
+        "if (!units_per_block && pieces_of(cut)) add_unit",
+        "if (!units_per_block) add_unit",
+    ),
     "an element": (
         "conversion",
         "conversions.cu",
@@ -138,13 +152,19 @@ OVERRUNS = {
 }
 
 
+PROGRAMS = {
+    "conversion": ["conversions"],
+    "extremes": ["scales"],
+    "empty_tensors": ["scales", "mx"],
+}
+
+
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("overrun", OVERRUNS)
 def test_an_index_that_is_one_off_is_an_overrun(tmp_path, overrun):
     job, *change = OVERRUNS[overrun]
     folder = changed(tmp_path / "kernels", *change)
-    programs = ["conversions" if job == "conversion" else "scales"]
-    done = sanitized("address", job, folder=folder, programs=programs)
+    done = sanitized("address", job, folder=folder, programs=PROGRAMS[job])
     assert done.returncode
     found = "use-after-poison" if overrun == "shared memory" else "heap-buffer-overflow"
     assert f"AddressSanitizer: {found}" in done.stderr

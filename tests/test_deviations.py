@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from test_trace import TRACE
 
 from mor_ref import exact, formats, golden
 from mor_ref.deviations import DEVIATIONS, applied
@@ -14,7 +15,6 @@ from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.kills import completed, deviated, witness
 from mor_ref.golden.suite import Case, Size, question
 from mor_ref.golden.suites import SUITES
-from tests.test_trace import RULES
 
 MANIFEST = container.read_manifest(kept_files())["suites"]
 LARGE = [name for name in SUITES if name.endswith("_large")]
@@ -72,7 +72,7 @@ def test_there_are_enough_and_each_says_what_it_is():
         assert re.fullmatch(r"[a-z0-9_]+", name)
         assert deviation.summary.endswith(".")
         assert "\n" not in deviation.summary
-        assert set(deviation.rules) <= set(RULES), name
+        assert set(deviation.rules) <= set(TRACE.rules), name
         assert set(deviation.domain) <= set(SUITES), name
         assert deviation.suites, name
         assert set(deviation.unseen) <= set(deviation.domain), name

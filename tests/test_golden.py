@@ -1,7 +1,9 @@
 """Golden vectors: the same bytes every time, whole or not at all, and held to the engine."""
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,10 +15,12 @@ import pytest
 
 from mor_ref import golden
 from mor_ref.golden import container, inputs, kept_files
+from mor_ref.golden.exhaustive import DIGESTS
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.candidates import Engine
+from mor_ref.verify.check import check
 from mor_ref.verify.manifests import compare_manifests
 from mor_ref.verify.run import verify
 
@@ -65,6 +69,20 @@ def test_the_kept_manifest_is_that_of_the_suites():
     assert size < 25e6
 
 
+def test_every_nan_that_is_expected_in_binary32_is_one():
+    """ART-003."""
+    found = 0
+    for name, suite in SUITES.items():
+        for field in suite.fields:
+            if field.role == "expected" and field.format == "f32":
+                for case in golden.load(name):
+                    bits = case.arrays.get(field.name, np.zeros(0, np.uint32))
+                    is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
+                    assert (bits[is_nan] == 0x7FFFFFFF).all(), (name, case.name, field.name)
+                    found += int(is_nan.sum())
+    assert found > 1000
+
+
 def test_shapes_are_what_the_manifest_says():
     """VEC-012: a size has one name, and a name one size, in all arrays of a case."""
     for name, entry in container.read_manifest(kept_files())["suites"].items():
@@ -90,6 +108,17 @@ def test_making_again_gives_the_same_bytes(made):
         assert entry == kept["suites"][name]
         file = f"{name}.safetensors"
         assert (made / file).read_bytes() == (kept_files() / file).read_bytes()
+
+
+def test_digests_that_came_or_went_are_put_into_the_manifest(changed):
+    """VEC-014: also where no suite is to be made."""
+    for come_or_go in (
+        lambda: shutil.copy(kept_files() / DIGESTS, changed),
+        (changed / DIGESTS).unlink,
+    ):
+        come_or_go()
+        make(QUICK, changed, Size())
+        assert check(changed, []).verdict == "match"
 
 
 def test_size_and_seed_change_the_random_part_alone(made, tmp_path):
@@ -168,7 +197,7 @@ def test_a_spoilt_file_is_one_sentence_and_status_2(changed, spoil, message):
     assert line.startswith("  suite decisions: ")
     assert message in line
     assert len(line) < 400
-    assert "error_steps: match, 5,586 entries of 1 cases" in done.stdout
+    assert "error_steps: match, 5,586 entries of 1 case held to the exact model" in done.stdout
     make(QUICK, changed, Size())
     assert engine_on(changed, "decisions") == []
 
@@ -187,19 +216,83 @@ def header(text):
         header(b'{"a/x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},'
                b'"b/x":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}') + b"abc",
         header(b'{"../x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}') + b"a",
-        header(b'{"a/x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}') + b"abcd",
     ],
 )  # fmt: skip
 def test_a_hostile_file_is_refused(changed, content):
     """Even where the manifest vouches for it."""
-    import hashlib
-
-    (changed / "decisions.safetensors").write_bytes(content)
-    manifest = json.loads((changed / container.MANIFEST).read_text())
-    manifest["suites"]["decisions"]["sha256"] = hashlib.sha256(content).hexdigest()
-    (changed / container.MANIFEST).write_text(json.dumps(manifest))
+    vouched_for(changed, content)
     with pytest.raises(container.GoldenError):
         engine_on(changed, "decisions")
+
+
+def vouched_for(folder, content):
+    """Put a file in the place of a suite, with its SHA-256 in the manifest."""
+    (folder / "decisions.safetensors").write_bytes(content)
+    manifest = json.loads((folder / container.MANIFEST).read_text())
+    manifest["suites"]["decisions"]["sha256"] = hashlib.sha256(content).hexdigest()
+    (folder / container.MANIFEST).write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("key", "dtype", "message"),
+    [
+        ("not_worse_than/accepted", "F32", "holds 'not_worse_than/accepted' as float32, and unsig"),
+        ("not_worse_than/accepted", "I32", "as int32, and unsigned integers are right"),
+        ("another/accepted", "F32", "holds 'another/accepted', which the manifest does not list"),
+    ],
+)
+def test_an_array_that_is_out_of_place(changed, key, dtype, message):
+    about = {key: {"dtype": dtype, "shape": [1], "data_offsets": [0, 4]}}
+    vouched_for(changed, header(json.dumps(about).encode()) + b"abcd")
+    with pytest.raises(container.GoldenError, match=re.escape(message)):
+        engine_on(changed, "decisions")
+
+
+@pytest.mark.parametrize("out", ["file", "file/folder", "pipe"])
+def test_suites_are_made_in_folders_alone(tmp_path, out):
+    (tmp_path / "file").write_text("mine")
+    os.mkfifo(tmp_path / "pipe")
+    done = run("golden", "make", "decisions", "--out", tmp_path / out)
+    assert done.returncode == 2
+    said = f"mor-ref: {tmp_path / out} cannot be made ("
+    assert done.stderr.splitlines()[-1].startswith(said)
+    assert done.stderr.endswith("give a folder, or a name for a new one\n")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_what_is_in_the_way_of_a_file(tmp_path):
+    (tmp_path / "a" / "decisions.safetensors").mkdir(parents=True)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "negative").write_text("mine")
+    for folder, reason in (
+        ("a", "a/decisions.safetensors cannot be written (Is a directory); make room for it"),
+        ("b", "b/negative/decisions.safetensors cannot be written (File exists); make room for it"),
+    ):
+        done = run("golden", "make", "decisions", "--out", tmp_path / folder)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert reason in done.stderr
+    (tmp_path / "file").write_text("mine")
+    done = run("golden", "export", "--suite", "decisions", "--to", "c", "--out", tmp_path / "file")
+    assert done.returncode == 2
+    assert "cannot be written (File exists); make room for it" in done.stderr
+    for command in (("make", "decisions"), ("export", "--to", "c")):
+        done = run("golden", *command, "--out", "")
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (
+            2,
+            "mor-ref: out is ''; give a folder, . for the one that you are in",
+        )
+
+
+def test_things_are_counted(changed, tmp_path):
+    """One of them is one."""
+    done = run("golden", "make", "decisions", "decisions", "--out", changed)
+    assert done.stdout == f"1 suite is in {changed}\n"
+    twice = ("--suite", "decisions", "--suite", "decisions")
+    done = run("golden", "check", changed, *twice)
+    assert done.stdout.splitlines()[-1] == f"{changed}: match (1 suite, 0 findings)"
+    out = tmp_path / "out"
+    done = run("golden", "export", changed, *twice, "--to", "npz", "--out", out)
+    assert re.fullmatch(rf"(1 file is|[2-9] files are) in {out}\n", done.stdout)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +360,11 @@ def test_the_commands(made):
     for text in ("operation nvfp4; rules NVF-001", "block_scale", "swizzled_128x4", '"tile"'):
         assert text in one.stdout
     assert json.loads(run("golden", "list", "mx", "--json").stdout)["operation"] == "mx"
+    cases = run("golden", "list", "encode", "--cases")
+    assert cases.stdout.splitlines() == [case.name for case in golden.load("encode")]
+    as_json = run("golden", "list", "encode", "--cases", "--json").stdout
+    assert json.loads(as_json) == cases.stdout.splitlines()
+    assert "cases are those of a suite; give" in run("golden", "list", "--cases").stderr
     done = run("golden", "check", made, "--suite", "decisions", "--same-as", made)
     assert done.returncode == 0, done.stderr
     assert "decisions: match, " in done.stdout

@@ -347,8 +347,8 @@ BYTE = np.zeros(1, np.uint8)
     ("name", "change", "message"),
     [
         (COLUMNS, other(SUM, lambda a: a.astype(np.uint32)), "has sum of the shape"),
-        (COLUMNS, other(SUM, lambda a: a.astype(np.int64)), "which the manifest does not list"),
-        (COLUMNS, other(SUM, lambda a: a.astype(float)), "which the manifest does not list"),
+        (COLUMNS, other(SUM, lambda a: a.astype(np.int64)), "/sum' as int64, and unsigned"),
+        (COLUMNS, other(SUM, lambda a: a.astype(float)), "/sum' as float64, and unsigned"),
         (COLUMNS, other(SUM, lambda a: a[1:]), "has nonzero of the shape"),
         (COLUMNS, other(SUM, lambda a: a[:0]), "has a first input of the shape 0"),
         (COLUMNS, other(SUM, lambda a: a[None]), "has a first input of the shape 1x"),
@@ -586,6 +586,15 @@ def test_results_are_read_inside_of_their_folder(tmp_path):
     assert "it is no regular file" in failure_of(candidate, COLUMNS)
 
 
+class Breaking(dict):
+    """A mapping that cannot be gone through."""
+
+    def __iter__(self):
+        raise RuntimeError("no\nend")
+
+    items = __iter__
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
@@ -593,6 +602,7 @@ def test_results_are_read_inside_of_their_folder(tmp_path):
         ({"a b": BYTE}, "names a field 'a b' for case"),
         ({"": BYTE}, "names a field '' for case"),
         ({"accepted": [[1], [1, 2]]}, "returned no array for case"),
+        (Breaking(accepted=BYTE), "returned no array for case"),
     ],
 )
 def test_strange_answers_of_functions(answer, message):

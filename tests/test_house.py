@@ -79,7 +79,10 @@ MAY_IMPORT = {
     "numerals": {"arguments", "catalogue", "exact", "format"},
     "tensor_files": set(),
     "analysis": {"arguments", "catalogue", "mixing", "partition", "recipes"},
+    "analysis_of_files": {"analysis", "tensor_files", "workers"},
     "analysis_plot": {"analysis"},
+    "sources": set(),
+    "workers": {"sources"},
     "cuda": {
         "arguments",
         "block_recipes",
@@ -112,6 +115,8 @@ MAY_IMPORT = {
         "partition",
         "recipes",
         "tensors",
+        "sources",
+        "workers",
     },
     "verify": {
         "__init__",
@@ -128,6 +133,7 @@ MAY_IMPORT = {
         "partition",
         "recipes",
         "verify",
+        "workers",
     },
     "cli": {
         "__init__",
@@ -143,6 +149,8 @@ MAY_IMPORT = {
         "numerals",
         "tensor_files",
         "verify",
+        "analysis_of_files",
+        "workers",
     },
 }
 
@@ -213,6 +221,24 @@ def test_style_and_types(command):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cuda.mor", "deviations.applied", "exact.encode", "golden.load", "verify.assert_bit_exact"],
+)
+def test_parts_are_there_after_an_import_of_the_package(name):
+    """And not before they are asked for."""
+    part = name.partition(".")[0]
+    script = (
+        "import sys, mor_ref\n"
+        f"assert 'mor_ref.{part}' not in sys.modules and 'numpy' not in sys.modules\n"
+        f"assert callable(mor_ref.{name}) and {part!r} in dir(mor_ref)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def seconds(*program):

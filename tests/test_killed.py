@@ -1,11 +1,14 @@
 """Runs that are killed: no half file is ever seen under its name, and the next run finishes."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from mor_ref import sources
 from mor_ref.golden import container, making
 from mor_ref.golden.files import remove_unfinished, write_whole
 from mor_ref.golden.make import make
@@ -114,21 +117,29 @@ def test_what_another_program_made_is_not_taken_for_done(tmp_path, monkeypatch):
             make(suites, tmp_path, Size())
     monkeypatch.undo()
     make(["decisions"], tmp_path, Size())
-    (tmp_path / RECORD).unlink()
-    with pytest.raises(container.GoldenError, match="take them away, or give another folder"):
-        make(["decisions"], tmp_path, Size())
+    for take_away in (Path.unlink, lambda path: path.write_bytes(b"")):
+        take_away(tmp_path / RECORD)
+        with pytest.raises(container.GoldenError) as refused:
+            make(["decisions"], tmp_path, Size())
+        assert "which .made_by does not say which version of this program made them, and the" in (
+            str(refused.value)
+        )
+        assert "; take them away, or give another folder" in str(refused.value)
+        (tmp_path / RECORD).touch()
 
 
 def test_another_line_is_another_program(tmp_path, monkeypatch):
     """Even in a file that is new, or has another name."""
     (tmp_path / "mor_ref" / "golden").mkdir(parents=True)
-    monkeypatch.setattr(making, "__file__", str(tmp_path / "mor_ref" / "golden" / "making.py"))
+    monkeypatch.setattr(sources, "__file__", str(tmp_path / "mor_ref" / "sources.py"))
     found = set()
     for name, text in (("a", "x = 1"), ("a", "x = 2"), ("b", "x = 2"), ("exact/c", "")):
         path = tmp_path / "mor_ref" / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-        found.add(making._this_program())
+        sources.digest_of_sources.cache_clear()
+        found.add(sources.digest_of_sources())
+    sources.digest_of_sources.cache_clear()
     assert len(found) == 4
 
 
@@ -153,24 +164,35 @@ with held(Path(sys.argv[1]), ()):
         pass
 
 
-def test_a_record_that_is_a_link_is_not_followed(tmp_path):
+@pytest.mark.parametrize(
+    ("put", "reason"),
+    [
+        (lambda path, outside: path.symlink_to(outside), "it is a link"),
+        (lambda path, _: path.symlink_to(path.parent / "nowhere"), "it is a link"),
+        (lambda path, _: os.mkfifo(path), "it is no regular file"),
+        (lambda path, _: path.mkdir(), "Is a directory"),
+    ],
+)
+def test_a_record_that_is_no_file_of_the_folder(tmp_path, put, reason):
+    """It is not followed, and not waited for."""
     folder, outside = tmp_path / "made", tmp_path / "outside"
     folder.mkdir()
     outside.write_text("mine")
-    (folder / RECORD).symlink_to(outside)
-    with pytest.raises(OSError, match="symbolic"):
+    put(folder / RECORD, outside)
+    with pytest.raises(container.GoldenError, match=f"cannot be written .{reason}.; take it away"):
         make(["decisions"], folder, Size())
     assert outside.read_text() == "mine"
+    assert [path.name for path in folder.iterdir()] == [RECORD]
 
 
 def test_processes_end_with_the_one_that_started_them():
     """They hold the standard output: its end is waited for."""
     script = """
 import os, signal
-from mor_ref.golden.processes import processes
-pool = processes()
-assert pool.submit(os.getpid).result() != os.getpid()
-os.kill(os.getpid(), signal.SIGKILL)
+from mor_ref.workers import processes
+with processes().opened() as pool:
+    assert pool.submit(os.getpid).result() != os.getpid()
+    os.kill(os.getpid(), signal.SIGKILL)
 """
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)

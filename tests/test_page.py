@@ -17,6 +17,7 @@ from mor_ref.verify.conformance import Conformance
 from mor_ref.verify.diagnosis import Diagnosis, Explanation, SuiteDiagnosis
 from mor_ref.verify.evidence import Failure
 from mor_ref.verify.markup import element
+from mor_ref.verify.origins import Input
 from mor_ref.verify.page import as_html
 from mor_ref.verify.picture import figure, levels_of
 from mor_ref.verify.run import FieldResult, SuiteResult, Unknown, Verification, verify
@@ -113,14 +114,13 @@ def differing(case="case", field="code", shape=(64, 32), step=1):
     size = int(np.prod(shape))
     wrong = np.arange(size).reshape(shape) % step == 0
     entries = tuple(
-        Entry(tuple(map(int, index)), 0x38, 0x39, {"x": 0x3F800000})
+        Entry(tuple(map(int, index)), 0x38, 0x39, (Input("x", 0x3F800000, "f32"),))
         for index in np.argwhere(wrong)[:8]
     )
     rows = min(24, size // shape[-1])
     picture = tuple((3,) * min(64, shape[-1]) for _ in range(rows))
     return Difference(
-        case, field, field, "e4m3", int(wrong.sum()), size, shape, entries, picture,
-        input_formats={"x": "f32"},
+        case, field, field, "e4m3", int(wrong.sum()), size, shape, entries, picture
     )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def test_mismatches():
     assert {"ENC-003", "QNT-001"} <= set(page.texts("span", "rule"))
     first = page.texts("table")[1]
     entry = found.results[0].differences[0].entries[0]
-    assert f"code[{entry.index[0]}]x 0x{entry.inputs['x']:08X} " in first
+    assert f"code[{entry.index[0]}]{entry.inputs[0].what} 0x{entry.inputs[0].bits:08X} " in first
     assert "1 ulp " in first
     assert f"16 of {wrong:,} mismatches: up to 4 of a field of a case" in page.texts("details")[0]
     assert len(page.texts("figure")) == 3
@@ -269,11 +269,11 @@ def test_explanations_that_are_not_the_whole():
     assert "a: all 60 mismatches by ties_away and no_saturation (rules ENC-003, QNT-001)" in causes
     assert "b: No deviation explains all 30 mismatches; truncation (rule ENC-003) expl" in causes
     assert " 45.0 % of a sample of 20 of them" in causes
-    assert "c: No deviation that is known explains any of the 10 mismatches" in causes
+    assert "c: No deviation that is known explains the 10 mismatches, not even in part" in causes
     assert "d: Nothing that explains other suites explains the 20 mismatches, and noth" in causes
     assert "e: truncation (rule ENC-003) explains the 1 mismatch, but would make others" in causes
     first, second, *_ = page.texts("details")
-    assert "This suite cannot tell it from these:or by truncation" in first
+    assert "What was given cannot tell it from these:or by truncation" in first
     assert "ended after 131,072 elements: 1,234 pairs were not tried" in second
 
 
@@ -345,13 +345,19 @@ def test_a_picture_says_where_and_how_many():
 @pytest.mark.parametrize(
     ("shape", "words"),
     [
-        ((5,), "They lie in row 0 and columns 0 to 4. Shape 5."),
+        ((5,), "They lie in rows 0 to 4. Shape 5."),
         ((2, 3, 4), "Shape 2 x 3 x 4; a row is the last axis."),
         ((7, 1), "They lie in rows 0 to 6 and column 0. Shape 7 x 1."),
     ],
 )
 def test_pictures_of_any_shape(shape, words):
     assert words in Page(figure(differing(shape=shape))).texts("figcaption")[0]
+
+
+def test_a_field_with_an_entry_for_each_row_is_drawn_lying():
+    drawn = Page(figure(differing(shape=(71,))))
+    assert drawn.texts("div", "rows") == ["column 0"]
+    assert drawn.texts("div", "columns") == ["row 0row 70"]
 
 
 def test_levels():

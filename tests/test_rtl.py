@@ -140,13 +140,19 @@ def test_unknown_codes_are_mismatches(tmp_path, vectors):
     assert differing(simulated(tmp_path, vectors, unknown)) > count() // 2
 
 
-def test_words_that_the_file_lacks_are_mismatches(tmp_path, vectors):
+def test_vectors_that_are_not_there(tmp_path, vectors):
+    """No mismatches are made of them: a sentence says what to give."""
     short = tmp_path / "short.mem"
     lines = (vectors / f"{CASE}.mem").read_text().splitlines(keepends=True)
     short.write_text("".join(lines[:-5]))
-    assert differing(simulated(tmp_path, vectors, ENCODER, memory=short)) == 5
-    missing = tmp_path / "missing.mem"
-    assert differing(simulated(tmp_path, vectors, ENCODER, memory=missing)) == count()
+    for memory, problem in (
+        (short, f"has fewer than {count()} vectors; give those of this case as +vectors=FILE"),
+        (tmp_path / "missing.mem", "cannot be read; give the vectors as +vectors=FILE"),
+    ):
+        status, said = simulated(tmp_path, vectors, ENCODER, memory=memory)
+        assert (status, said[-1]) == (1, "FAIL no vectors")
+        assert any(f"{memory.name} {problem}" in line for line in said)
+        assert not [line for line in said if "given" in line]
 
 
 def test_all_structs_can_be_included(tmp_path):

@@ -25,7 +25,7 @@ from mor_ref.golden.random_inputs import OPERATIONS
 from mor_ref.golden.random_numbers import Draws
 from mor_ref.golden.stream import inputs_of, random_inputs, stream_named
 from mor_ref.recipes import FitsRange, MeanRelativeError, NotWorseThan
-from mor_ref.verify.stream import LineError, checked, whole_lines
+from mor_ref.verify.stream import LineError, Sent, checked, whole_lines
 
 E4M3 = "encode/e4m3.f32.rne.satfinite.canonical"
 ENTRIES = container.read_manifest(kept_files())["suites"]
@@ -599,9 +599,12 @@ def test_ver_cannot_go_on(arguments, text, message):
 
 def test_mismatches_before_a_line_that_is_not_understood_are_told():
     status, out, err = run("ver", E4M3, text=b"3f800000 39\nfoo\n")
-    assert status == 2
+    assert status == 1
     assert out.startswith("line 1: x 0x3F800000 (1): code is 0x39")
-    assert "line 2 is 'foo'" in err
+    assert out.endswith(f"\n{E4M3}: mismatch, 1 line, 1 of them wrong\n")
+    assert err.startswith("mor-ref: line 2 is 'foo'")
+    status, out, _ = run("ver", E4M3, text=b"3f800000 38\nfoo\n")
+    assert (status, out) == (2, "")
 
 
 def test_a_count_ends_the_check():
@@ -617,6 +620,8 @@ def test_a_count_ends_the_check():
         ("encode", "which has 234 cases; give one of them after a slash, such as encode/e4m3.f32"),
         ("encode/", "suite is 'encode', which has "),
         ("encode/e4m3.f32.rne", "case of encode is 'e4m3.f32.rne', which is not known; did you m"),
+        ("encode/foo", "? there are 234, which mor-ref golden list encode --cases prints"),
+        ("encode", "canonical; mor-ref golden list encode --cases prints all"),
         ("encod/e4m3", "suite is 'encod', which is not known; did you mean 'encode'? take one of"),
         ("mx", "suite is 'mx', whose cases are tensors, which are not streamed; take one of"),
         ("nvfp4_te/bell.f32", "or use mor-ref verify"),
@@ -646,11 +651,86 @@ def test_gen_is_called_wrongly():
         assert message in err
 
 
+# ---------------------------------------------------------------------- lines that were sent
+
+
+def sent_lines(name, seed, count):
+    stream = stream_named(name)
+    text = b"".join(stream.question.written(arrays) for arrays in inputs_of(stream, seed, count))
+    return answered(name, text.decode("ascii").splitlines())
+
+
+def held_to(name, lines, seed, piece=1 << 16):
+    text = joined(lines)
+    pieces = iter([text[i : i + piece] for i in range(0, len(text), piece)])
+    stream = stream_named(name)
+    sent = Sent(inputs_of(stream, seed, chunk=777))
+    parts = checked(stream, lambda: next(pieces, b""), None, sent)
+    return sum(part.count for part in parts)
+
+
+@pytest.mark.parametrize("name", [E4M3, "encode_stochastic/e4m3.8", "error_steps/all"])
+def test_lines_are_those_that_were_sent(name):
+    """From the kept ones to the random ones, in pieces of any size."""
+    size = next(iter(arrays_of(name).values())).size
+    lines = sent_lines(name, 7, size + 900)
+    for piece in (1 << 16, 1000, 37 if size < 3000 else 997):
+        assert held_to(name, lines, 7, piece) == size + 900
+
+
+@pytest.mark.parametrize(
+    ("change", "number"),
+    [
+        (lambda lines: lines[:100] + lines[101:], 101),
+        (lambda lines: lines[:100] + lines[99:], 101),
+        (lambda lines: [*lines[:100], lines[101], lines[100], *lines[102:]], 101),
+        (lambda lines: [*lines[:100], "3e800000 28", *lines[101:]], 101),
+        (lambda lines: lines[::-1], 1),
+    ],
+)
+def test_a_device_that_drops_repeats_or_changes_a_line(change, number):
+    right = sent_lines(E4M3, 7, 300)
+    lines = change(right)
+    with pytest.raises(LineError) as refused:
+        held_to(E4M3, lines, 7)
+    given, sent = (side[number - 1].split(" ")[0].upper() for side in (lines, right))
+    said = str(refused.value)
+    assert said.startswith(f"line {number} has x 0x{given} (")
+    assert f"), where mor-ref gen sent x 0x{sent} (" in said
+    assert said.endswith("each of its lines once, in its order, and here the seed that it had")
+    assert check(E4M3, joined(lines))[1] == []  # nobody could tell without the seed
+
+
+def test_the_seed_of_ver():
+    size = arrays_of(E4M3)["x"].size
+    text = joined(sent_lines(E4M3, 7, size + 400))
+    status, out, _ = run("ver", E4M3, "--seed", 7, text=text)
+    assert (status, out) == (0, f"{E4M3}: match, {size + 400:,} lines, 0 of them wrong\n")
+    status, out, err = run("ver", E4M3, "--seed", 8, text=text)
+    assert (status, out) == (2, "")
+    assert f"line {size + 1} has x 0x" in err or "where mor-ref gen sent x" in err
+    assert run("ver", E4M3, "--seed", 7, "--count", size, text=text)[0] == 0
+    status, _, err = run("ver", E4M3, "--seed", -1, text=text)
+    assert (status, err) == (2, "mor-ref: seed is -1; give an int from 0 to 65535\n")
+
+
+def test_results_before_another_line_are_told():
+    lines = sent_lines(E4M3, 7, 20)
+    lines[3] = f"{lines[3].split(' ')[0]} 55"
+    status, out, err = run("ver", E4M3, "--seed", 7, text=joined([*lines[:9], *lines[10:]]))
+    assert status == 1
+    assert out.startswith("line 4: x 0x")
+    assert err.startswith("mor-ref: line 10 has x 0x")
+
+
 # ---------------------------------------------------------------------- processes
 
 
 def started(*arguments, before="", **streams):
-    return subprocess.Popen([sys.executable, "-c", before + MAIN, *map(str, arguments)], **streams)
+    # What runs in the background is started with interrupts ignored, and hands that on.
+    listening = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code = listening + before + MAIN
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **streams)
 
 
 def test_a_reader_that_has_seen_enough():
@@ -719,7 +799,8 @@ def test_an_interrupt_before_any_mismatch(monkeypatch, capsys, lines, verdict):
 
     monkeypatch.setattr(command.os, "read", read)
     assert command.run_ver(E4M3, "testfloat", 20, None) == 130
-    assert capsys.readouterr().out == f"{E4M3}: {verdict}, {len(lines)} lines, 0 of them wrong\n"
+    count = "1 line" if lines else "0 lines"
+    assert capsys.readouterr().out == f"{E4M3}: {verdict}, {count}, 0 of them wrong\n"
 
 
 def test_memory_does_not_grow_with_the_stream():

@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
+from mor_ref import formats
 from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.exact.arithmetic import quotient
+from mor_ref.golden.bits import numbers_of
 from mor_ref.golden.enlarged import questions
 from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.suite import Size
 from mor_ref.golden.suites import SUITES
+from mor_ref.golden.suites.blocks import ELEMENTS, underflowing
 from mor_ref.golden.suites.turning_points import turning_points
 
 
@@ -39,6 +43,14 @@ def test_every_larger_suite_depends_on_its_seed(name):
 def test_names_of_cases_are_distinct(name):
     names = [case.name for case in questions(SUITES[name], Size(3))]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_one_quotient_underflows_and_the_next_does_not(name):
+    """MXS-006: a tie goes to 0; no quotient by a largest number below 2 is half of the smallest."""
+    amaxes = numbers_of(underflowing(formats[name])[:, 0], "f32")
+    quotients = [quotient(amax, formats[name].largest) for amax in amaxes]
+    assert quotients == ([] if name == "int8_mx" else [0.0, 2.0**-149])
 
 
 def choices(tensor, policy):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from xml.etree import ElementTree as ET
@@ -11,7 +12,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from mor_ref import golden
-from mor_ref.golden import kept_files
+from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.golden import expected, kept_files
 from mor_ref.golden.container import read_manifest
 from mor_ref.golden.views import seen
 from mor_ref.verify import assert_bit_exact, files, report
@@ -51,6 +53,7 @@ def listing(operation, parameters, inputs):
 
 number = 3
 """
+MX = len(read_manifest(kept_files())["suites"]["mx"]["cases"])
 
 
 def run(where, *arguments):
@@ -72,17 +75,20 @@ def failure_of(candidate, *names):
     return found.failure.message
 
 
-def on(change, name="decisions", operation="decide"):
+def on(change, name="decisions", operation="decide", *, must_be_complete=False):
     """A suite on a candidate that changes what the engine gives."""
 
     def function(asked, parameters, inputs):
         assert asked == operation
         return change(dict(OPERATIONS[asked](parameters, inputs)))
 
-    return verify(PythonFunction("changed", function), kept_files(), [name])
+    candidate = PythonFunction("changed", function)
+    return verify(candidate, kept_files(), [name], must_be_complete=must_be_complete)
 
 
 def test_a_wrong_bit_is_found_with_its_place_its_inputs_and_the_rules():
+    """CON-001."""
+
     def flipped(found):
         found["y"] = found["y"].copy()
         found["y"][5] ^= 1
@@ -97,7 +103,9 @@ def test_a_wrong_bit_is_found_with_its_place_its_inputs_and_the_rules():
     (entry,) = difference.entries
     assert entry.index == (5,)
     assert entry.expected == int(case.arrays["y"][5]) == entry.actual ^ 1
-    assert entry.inputs == {name: int(case.arrays[name][5]) for name in ("x", "scale")}
+    assert [(i.what, i.bits, i.format) for i in entry.inputs] == [
+        (f"{name}[5]", int(case.arrays[name][5]), "f32") for name in ("x", "scale")
+    ]
     text = "\n".join(report.lines(found))
     assert f"1 of {case.arrays['y'].size} differ, the first at [5]: 0x" in text
     assert "1 ulp" in text
@@ -220,6 +228,248 @@ def test_reports(module):
     assert "give a file that ends in .json, .xml or .html" in wrong.stderr
 
 
+DECISIONS = ("--suite", "decisions")
+
+
+@pytest.mark.parametrize(
+    ("candidate", "said"),
+    [
+        ("nowhere:nothing", "nowhere:nothing cannot be imported: No module named 'nowhere'"),
+        ("broken:run", "broken:run cannot be imported: no\\udc80 such thing"),
+        ("dir:nowhere", "nowhere is no folder; give one with SUITE.safetensors files"),
+        ("candidate:number", "candidate:number is a int, which cannot be called"),
+    ],
+)
+def test_a_candidate_that_cannot_be_opened_is_reported(module, candidate, said):
+    """In place of what an earlier run has found."""
+    (module / "broken.py").write_text("raise OSError('no\\udc80\\nsuch thing')")
+    for kind in ("json", "xml", "html"):
+        assert run(module, "candidate:right", *DECISIONS, "--report", f"r.{kind}").returncode == 0
+        done = run(module, candidate, *DECISIONS, "--report", f"r.{kind}")
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (3, f"mor-ref: {said}")
+    assert done.stdout.splitlines() == [
+        "not asked: decisions",
+        "conformance: nothing was compared",
+        f"{candidate}: failed (0 match, 0 mismatch, 1 not run)",
+    ]
+    record = json.loads((module / "r.json").read_text())
+    assert (record["verdict"], record["complete"]) == ("failed", False)
+    assert (record["results"], record["not_asked"]) == ([], ["decisions"])
+    assert record["not_opened"] == {"case": None, "message": said}
+    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "2", "failures": "0", "errors": "1", "skipped": "1"}
+    assert root.find("testcase/error").get("message") == said
+    page = (module / "r.html").read_text(encoding="utf-8")
+    assert "✗ failed" in page
+    assert "Not asked: <code>decisions</code>" in page
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        ("nowhere/r.json", "No such file or directory"),
+        ("candidate.py/r.json", "Not a directory"),
+        ("folder.json", "Is a directory"),
+        ("/proc/r.xml", "No such file or directory"),
+        (f"{'x' * 300}.html", "File name too long"),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(module, report, reason):
+    (module / "folder.json").mkdir()
+    done = run(module, "candidate:failing", *DECISIONS, "--report", report)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"report is '{report}', which cannot be written ({reason}); give a" in done.stderr
+    assert len(list(module.iterdir())) == 2
+
+
+def test_no_report_of_another_run_is_left(module):
+    """Whatever ends a run: here the candidate, by the system's own exit."""
+    (module / "leaving.py").write_text("import os\ndef run(*_):\n    os._exit(0)\n")
+    assert run(module, "candidate:right", *DECISIONS, "--report", "r.json").returncode == 0
+    done = run(module, "leaving:run", *DECISIONS, "--report", "r.json")
+    assert (done.returncode, done.stdout) == (0, "")  # as README says of native code
+    assert not (module / "r.json").exists()
+
+
+def in_part(found):
+    return {"code": found["code"]}
+
+
+def misspelt(found):
+    return found | {"cod": found["code"]}
+
+
+def of_some_cases(found):
+    return found if len(found["y"]) > 3000 else None
+
+
+def without_a_field_in_some(found):
+    return found if len(found["y"]) > 3000 else in_part(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "plain", "strict"),
+    [
+        (dict, "match", "match"),
+        (in_part, "match", "incomplete"),
+        (misspelt, "match", "incomplete"),
+        (of_some_cases, "match", "incomplete"),
+        (without_a_field_in_some, "mismatch", "mismatch"),
+        (lambda _: None, "not run", "incomplete"),
+        (lambda found: found | {"x": None}, "match", "match"),
+    ],
+)
+def test_answers_in_part(change, plain, strict):
+    """They are incomplete in any case; whether that counts is asked for."""
+    for must_be_complete, verdict in ((False, plain), (True, strict)):
+        found = on(change, "quantize_steps", "quantize_element", must_be_complete=must_be_complete)
+        is_complete = change is dict or strict == "match"
+        assert (found.verdict, found.is_complete) == (verdict, is_complete)
+        assert found.results[0].verdict == verdict
+        record = json.loads(files.as_json(found))
+        assert (record["complete"], record["results"][0]["complete"]) == (is_complete,) * 2
+
+
+def test_complete_on_the_command_line(module):
+    """A suite that is incomplete is a failure, also beside one that matches."""
+    suites = (*DECISIONS, "--suite", "mx")
+    for kind in ("json", "xml", "html"):
+        done = run(module, "candidate:right", *suites, "--complete", "--report", f"r.{kind}")
+        assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "decisions: match, 5,121 entries of 5 cases",
+        "mx: incomplete, the candidate has no answer",
+        f"conformance: bit-exact in everything that was given, in 5 of {5 + MX} cases",
+        "candidate:right: incomplete (1 match, 0 mismatch, 0 not run, 1 incomplete)",
+    ]
+    record = json.loads((module / "r.json").read_text())
+    assert (record["verdict"], record["complete"]) == ("incomplete", False)
+    assert [entry["complete"] for entry in record["results"]] == [True, False]
+    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "1", "0")
+    assert root.find("testcase/failure").get("message") == "the answers are incomplete"
+    page = (module / "r.html").read_text(encoding="utf-8")
+    assert '<span class="badge incomplete">✗ incomplete</span>' in page
+    done = run(module, "candidate:right", *DECISIONS, *DECISIONS, "--complete")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1].endswith("match (1 match, 0 mismatch, 0 not run)")
+
+
+def test_cases_that_were_not_answered_are_named():
+    """Where they are asked for: the first of them, and how many more there are."""
+
+    def one_format(operation, parameters, inputs):
+        is_mine = parameters["format"] == "e4m3"
+        return OPERATIONS[operation](parameters, inputs) if is_mine else None
+
+    candidate = PythonFunction("one format", one_format)
+    names = [case.name for case in golden.load("encode")]
+    mine = [name for name in names if not name.startswith("e4m3.")]
+    found = verify(candidate, kept_files(), ["encode"], must_be_complete=True)
+    left = f"  not answered: {', '.join(mine[:10])} and {len(mine) - 10} more"
+    assert list(report.lines(found))[1] == left
+    assert found.results[0].not_answered == tuple(mine)
+    found = verify(candidate, kept_files(), ["encode"])
+    assert "not answered" not in "\n".join(report.lines(found))
+
+
+def test_how_much_differs_is_said_of_how_much():
+    """And what cannot be compared is counted apart."""
+    first = golden.load("mx_blocks")[0].name
+
+    def wrong(change):
+        def function(operation, parameters, inputs):
+            found = OPERATIONS[operation](parameters, inputs)
+            name = f"{parameters['format']}.{parameters['scale_rule']}"
+            return found | change(found["code"]) if name == first else None
+
+        found = verify(PythonFunction("wrong", function), kept_files(), ["mx_blocks"])
+        return next(report.lines(found)), found.results[0].compared
+
+    line, compared = wrong(lambda code: {"code": code ^ np.uint8(1)})
+    size = golden.load("mx_blocks")[0].arrays["code"].size
+    cases = len(golden.load("mx_blocks"))
+    assert line == (
+        f"mx_blocks: mismatch, {size:,} of {compared:,} entries differ, in 1 of {cases} cases"
+    )
+    line, _ = wrong(lambda code: {"code": code.astype(float)})
+    assert line == (
+        "mx_blocks: mismatch, 0 entries differ and 1 field of a case cannot be compared, "
+        f"in 1 of {cases} cases"
+    )
+
+
+def test_what_explains_one_suite_is_said_once():
+    def wrong(operation, parameters, inputs):
+        with applied(DEVIATIONS["ties_away"]):
+            return expected.OPERATIONS[operation].function(parameters, inputs)
+
+    for suites, times in ((["quantize_steps"], 1), (["quantize_steps", "quantize_blocks"], 3)):
+        found = verify(PythonFunction("wrong", wrong), kept_files(), suites)
+        assert "\n".join(report.lines(found)).count("explained by `ties_away`") == times
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("kern.py:run", "give module:function, without .py, in the folder of the module: kern:run"),
+        ("./kern.py:run", "candidate is './kern.py:run'; give module:function, without .py, in"),
+        ("../a/kern:run", "in the folder of the module: kern:run"),
+        ("kern.py", "in the folder of the module: kern:FUNCTION"),
+        ("kern", "candidate is 'kern', a module; give kern:FUNCTION"),
+        ("kern2", "candidate is 'kern2', which is not known; give numba, cuda"),
+    ],
+)
+def test_a_file_is_no_name_of_a_module(tmp_path, monkeypatch, name, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kern.py").write_text("run = None\n")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        candidate_named(name)
+
+
+def test_an_answer_to_other_inputs_is_refused(tmp_path):
+    """Who gives an input back gives it as it was."""
+
+    def repeating(change):
+        def function(asked, parameters, inputs):
+            return {**OPERATIONS[asked](parameters, inputs), "x": change(inputs["x"])}
+
+        return PythonFunction("repeating", function)
+
+    names = ["quantize_steps"]
+    assert verify(repeating(np.copy), kept_files(), names).verdict == "match"
+    for change in (lambda x: x ^ np.uint32(1), lambda x: x[:-1], lambda x: x.view(np.float32)):
+        said = failure_of(repeating(change), *names)
+        assert "repeating, case 'e4m3' of quantize_steps: the answer gives 'x', which goes in" in (
+            said
+        )
+    case = golden.load("quantize_steps")[0]
+    arrays = {f"{case.name}/{name}": array for name, array in case.arrays.items()}
+    save_file(arrays, tmp_path / "quantize_steps.safetensors")
+    folder = candidate_named(f"dir:{tmp_path}")
+    assert verify(folder, kept_files(), names).verdict == "match"
+    arrays[f"{case.name}/x"] = case.arrays["x"][::-1].copy()
+    save_file(arrays, tmp_path / "quantize_steps.safetensors")
+    assert "gives 'x', which goes in, otherwise than" in (
+        failure_of(candidate_named(f"dir:{tmp_path}"), *names)
+    )
+
+
+def test_a_time_that_is_none_is_refused_for_every_candidate():
+    for name in ("numba", "dir:nowhere", "candidate:right", "exec:true"):
+        for seconds in (0, -1, float("nan"), 1e7):
+            with pytest.raises(ValueError, match=f"^timeout is {seconds}; give a number of sec"):
+                candidate_named(name, seconds)
+
+
+def test_one_of_a_thing_is_one():
+    found = on(lambda f: {"u": f["u"] ^ (np.arange(len(f["u"])) == 3)}, "error_steps", "error_term")
+    root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+    assert root.find("testcase/failure").get("message") == "1 entry differs"
+    assert next(report.lines(found)).endswith(" 1 of 1,862 entries differs, in 1 case")
+
+
 def test_what_was_compared_before_a_failure_is_reported(module):
     """PRO-010, for functions as well: in all reports, and never as a match."""
     suites = ("--suite", "decisions", "--suite", "mx")
@@ -260,7 +510,8 @@ def test_a_mismatch_before_a_failure_is_one(module):
     """And it is diagnosed; what comes of the run is still that it failed."""
     done = run(module, "candidate:breaking_wrong", "--suite", "decisions", "--report", "r.xml")
     assert done.returncode == 3
-    assert re.match(r"decisions: mismatch, \d+ entries of 1 of 5 cases\n", done.stdout)
+    first = done.stdout.splitlines()[0]
+    assert re.fullmatch(r"decisions: mismatch, (\d+) of \1 entries differ, in 1 of 5 cases", first)
     assert "  it failed: candidate:breaking_wrong raised ArithmeticError" in done.stdout
     assert "the two part at accepted" in done.stdout
     assert "explains" in done.stdout
@@ -281,6 +532,7 @@ def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
     assert found.verdict == "match"
     assert found.results[0].unknown_cases.names == (f"{right.name}x", "zz")
     assert found.unknown.names == ("decision",)
+    assert not found.is_complete
     text = "\n".join(report.lines(found))
     assert (
         f"  not cases of this suite: {right.name}x, zz; "
@@ -290,6 +542,20 @@ def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
     page = files.as_html(found)
     assert f"not cases of this suite: <code>{right.name}x</code>, <code>zz</code>; the near" in page
     assert "not suites: <code>decision</code>; the nearest to <code>decision</code> is" in page
+
+
+def test_complete_asks_for_suites_that_are_known(tmp_path):
+    """A name that is misspelt is not made good by the suites that are not."""
+    shutil.copy(kept_files() / "decisions.safetensors", tmp_path)
+    for is_strange, verdict in ((False, "match"), (True, "incomplete")):
+        if is_strange:
+            shutil.copy(
+                kept_files() / "error_steps.safetensors", tmp_path / "error_step.safetensors"
+            )
+        candidate = candidate_named(f"dir:{tmp_path}")
+        found = verify(candidate, kept_files(), ["decisions"], must_be_complete=True)
+        assert (found.verdict, found.is_complete) == (verdict, not is_strange)
+        assert verify(candidate, kept_files(), ["decisions"]).verdict == "match"
 
 
 def test_a_folder_in_which_nothing_is_known(module):
@@ -447,6 +713,7 @@ def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
 
 
 def test_fields_that_are_not_given_are_named():
+    """CON-002."""
     found = on(
         lambda f: {"code": f["code"], "cod": f["code"]}, "quantize_steps", "quantize_element"
     )

@@ -8,18 +8,24 @@ module e4m3_bench;
   logic [$bits(vector)-1:0] words [0:COUNT-1];  // plain words, as Icarus has no arrays of structs
   logic [7:0] code;
   string path;
-  int differing = 0;
+  int file;
+  int applied = 0, differing = 0;
 
   e4m3_encode dut (.x(vector.x), .code(code));
 
   initial begin
     if (!$value$plusargs("vectors=%s", path)) path = "e4m3.f32.rne.satfinite.canonical.mem";
-    // Words that the file lacks stay all ones, which no encoder passes: NaN is to be 7f, and not ff.
-    for (int i = 0; i < COUNT; i++) words[i] = '1;
+    file = $fopen(path, "r");
+    if (file == 0) $fatal(0, "%s cannot be read; give the vectors as +vectors=FILE", path);
+    $fclose(file);
+    // Words that the file lacks stay unknown.
     $readmemh(path, words);
+    if (^words[COUNT-1] === 1'bx)
+      $fatal(0, "%s has fewer than %0d vectors; give those of this case as +vectors=FILE", path, COUNT);
     for (int i = 0; i < COUNT; i++) begin
       vector = words[i];
       #1;
+      applied++;
       // Not !=, as that is unknown, and so not true, for a code with x bits.
       if ((code == vector.code) !== 1'b1) begin
         differing++;
@@ -33,6 +39,7 @@ module e4m3_bench;
 
   // Printed here, it comes after the lines of $fatal.
   final
-    if (differing == 0) $display("PASS %0d vectors", COUNT);
+    if (applied != COUNT) $display("FAIL no vectors");
+    else if (differing == 0) $display("PASS %0d vectors", COUNT);
     else $display("FAIL %0d of %0d", differing, COUNT);
 endmodule

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mor_ref.cli.golden_commands import golden_commands
-from mor_ref.cli.options import JsonOption, RoundingOption, TimeoutOption
+from mor_ref.cli.options import ExecutorOption, JsonOption, RoundingOption, TimeoutOption
 
 app = typer.Typer(
     name="mor-ref",
@@ -102,6 +102,7 @@ def run_exhaustive(
         typer.Option(metavar="FIRST:END", help="Of 2^24 inputs each; default: all, 0:256."),
     ] = None,
     timeout: TimeoutOption = 60.0,
+    executor: ExecutorOption = "local",
     json: JsonOption = False,
 ) -> None:
     """Encode all 2^32 float32 inputs and compare the digests with the kept ones.
@@ -112,10 +113,12 @@ def run_exhaustive(
     from mor_ref.cli import exhaustive as command
 
     if candidate is None and chunks is None:
-        done = command.run(fmt, rounding, overflow, threads, brief=brief, as_json=json)
+        done = command.run(fmt, rounding, overflow, threads, executor, brief=brief, as_json=json)
     else:
         name = candidate or "numba"
-        done = command.run_candidate(name, fmt, rounding, overflow, chunks, timeout, as_json=json)
+        done = command.run_candidate(
+            name, fmt, rounding, overflow, chunks, timeout, executor, as_json=json
+        )
     raise typer.Exit(done)
 
 
@@ -132,6 +135,7 @@ def analyze_files(
     ] = None,
     scaling: Annotated[str, typer.Option(help="gam, e8m0 or fp32.")] = "gam",
     threads: Annotated[int | None, typer.Option(help="How many; default: all.")] = None,
+    executor: ExecutorOption = "local",
     json: JsonOption = False,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE.png", help="Draw the errors and the decisions.")
@@ -147,6 +151,7 @@ def analyze_files(
         threshold=threshold,
         scaling=scaling,
         threads=threads,
+        executor=executor,
         as_json=json,
         plot=plot,
     )
@@ -171,15 +176,24 @@ def verify_candidate(
         ),
     ] = None,
     timeout: TimeoutOption = 60.0,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="Also ask for every field of every case, and no other."),
+    ] = False,
+    executor: ExecutorOption = "local",
 ) -> None:
     """Run an implementation on golden vectors, and show where its bits differ.
 
-    Exits with 0 if all match, 1 if not, 2 for a wrong call, 3 if the candidate could not be run.
+    Exits with 0 if all match, 1 if not, 2 for a wrong call, 3 if the candidate could not be run or
+    its results could not be read.
     For all 2^32 inputs of an encoding: mor-ref exhaustive FORMAT --candidate CANDIDATE.
     """
     from mor_ref.cli import verify as command
 
-    raise typer.Exit(command.run(candidate, suite or [], vectors, report, timeout))
+    status = command.run(
+        candidate, suite or [], vectors, report, timeout, executor, must_be_complete=complete
+    )
+    raise typer.Exit(status)
 
 
 StreamArgument = Annotated[
@@ -213,14 +227,19 @@ def verify_lines(
     count: Annotated[
         int | None, typer.Option(help="Check so many lines, not fewer; default: all.")
     ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="That of mor-ref gen: ask for its lines, each once and in its order."),
+    ] = None,
 ) -> None:
     """Check lines of inputs and results, such as mor-ref gen and a device make.
 
-    Exits with 0 if all match, 1 if not, 2 for a wrong call or a line that is not understood.
+    Exits with 0 if all match, 1 if not, 2 for a wrong call or, where none is wrong before it, a
+    line that is not understood.
     """
     from mor_ref.cli import stream
 
-    raise typer.Exit(stream.run_ver(suite, lines, errors, count))
+    raise typer.Exit(stream.run_ver(suite, lines, errors, count, seed))
 
 
 app.add_typer(golden_commands, name="golden")

@@ -14,14 +14,15 @@ from mor_ref.analysis import (
     Settings,
     TensorReport,
     Totals,
-    analyze,
     in_percent,
     settings_for,
     totals_of,
     worth_a_map,
 )
+from mor_ref.analysis_of_files import analyses_of
 from mor_ref.cli.show import console_of_some_width
 from mor_ref.tensor_files import SkippedTensor, StoredTensor, tensors_in
+from mor_ref.workers import Workers, workers_named
 
 _LONGEST_IN_PROGRESS = 30  # letters of a name
 
@@ -43,6 +44,7 @@ def run(
     threshold: str | None,
     scaling: str,
     threads: int | None,
+    executor: str,
     as_json: bool,
     plot: str | None,
 ) -> None:
@@ -54,8 +56,9 @@ def run(
         from mor_ref.analysis_plot import check_path
 
         check_path(plot)  # an analysis may take long: better now than then
-    listed = _list(files)
-    reports, mapped = _analyze_all(listed.stored, settings)
+    with workers_named(executor) as workers:
+        listed = _list(files)
+        reports, mapped = _analyze_all(listed.stored, settings, workers)
     totals = totals_of(reports, settings)
     if as_json:
         document = _document(reports, listed, totals, settings)
@@ -86,7 +89,7 @@ def _list(files: list[str]) -> Listed:
 
 
 def _analyze_all(
-    stored: list[tuple[str, StoredTensor]], settings: Settings
+    stored: list[tuple[str, StoredTensor]], settings: Settings, workers: Workers | None
 ) -> tuple[list[TensorReport], tuple[TensorReport, BlockMap] | None]:
     """The reports, and the map of one tensor; of the others nothing else is kept."""
     reports: list[TensorReport] = []
@@ -94,12 +97,13 @@ def _analyze_all(
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task("", total=sum(_weight(tensor) for _, tensor in stored))
-        for file, tensor in stored:
+        analyses = analyses_of(stored, settings, workers)
+        for _, tensor in stored:
             progress.update(task, description=_shown(tensor.name)[-_LONGEST_IN_PROGRESS:])
-            report, blocks = _analyze_one(file, tensor, settings)
-            reports.append(report)
-            if mapped is None or worth_a_map(report) > worth_a_map(mapped[0]):
-                mapped = report, blocks
+            found = next(analyses)
+            reports.append(found.report)
+            if mapped is None or worth_a_map(found.report) > worth_a_map(mapped[0]):
+                mapped = found.report, found.blocks
             progress.advance(task, _weight(tensor))
     return reports, mapped
 
@@ -107,19 +111,6 @@ def _analyze_all(
 def _weight(tensor: StoredTensor) -> int:
     """What a tensor adds to the progress: one without elements is work, too."""
     return math.prod(tensor.shape) + 1
-
-
-def _analyze_one(
-    file: str, tensor: StoredTensor, settings: Settings
-) -> tuple[TensorReport, BlockMap]:
-    try:
-        found = analyze(tensor.load(), settings, file=file, name=tensor.name, dtype=tensor.dtype)
-    except MemoryError as error:
-        raise RuntimeError(
-            f"{tensor.name} in {file} does not fit into memory ({error}); its codes and its output "
-            "take 3 bytes an element and more: use a larger machine, or cut the tensor"
-        ) from error
-    return found.report, found.blocks
 
 
 # ---------------------------------------------------------------------- JSON

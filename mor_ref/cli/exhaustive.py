@@ -11,8 +11,15 @@ from mor_ref.catalogue import as_format
 from mor_ref.cli.show import bar
 from mor_ref.conventions import rounding_for, special_cases
 from mor_ref.golden import exhaustive
+from mor_ref.golden.engine_codes import chunks_of_workers, describe_difference, engine_chunks
 from mor_ref.verify.candidates import CandidateError, opened
-from mor_ref.verify.exhaustive import ChunkResult, chunks_named, verify_chunks
+from mor_ref.verify.exhaustive import (
+    ChunkResult,
+    chunks_named,
+    verify_chunks,
+    verify_chunks_by,
+)
+from mor_ref.workers import Workers, workers_named
 
 
 def run(
@@ -20,6 +27,7 @@ def run(
     rounding: str | None,
     overflow: str,
     threads: int | None,
+    executor: str,
     *,
     brief: bool,
     as_json: bool,
@@ -27,11 +35,12 @@ def run(
     """Print the digest and how it compares; the exit status is 1 if it is wrong."""
     case = _case(fmt_name, rounding, overflow)
     kept = exhaustive.kept_digests().get(case.name)
-    digest = _digest(case, threads)
+    with workers_named(executor) as workers:
+        digest = _digest(case, threads, workers)
     verdict = "no digest is kept for this case" if kept is None else "equals the kept digest"
     different = kept is not None and digest != kept
     if kept is not None and different:
-        verdict = exhaustive.describe_difference(case, digest, kept)
+        verdict = describe_difference(case, digest, kept)
     if as_json:
         entry = {"sha256": digest.sha256, "crc32": [f"{crc:08x}" for crc in digest.crc32]}
         print(json.dumps({"case": case.name, **entry, "verdict": verdict}, indent=1))
@@ -44,13 +53,15 @@ def run(
     return 1 if different else 0
 
 
-def _digest(case: exhaustive.Case, threads: int | None) -> exhaustive.Digest:
+def _digest(
+    case: exhaustive.Case, threads: int | None, workers: Workers | None
+) -> exhaustive.Digest:
+    chunks = chunks_of_workers(case, workers) if workers else engine_chunks(case, threads)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task(f"{case.name}, 2^32 inputs", total=exhaustive.CHUNKS)
         return exhaustive.digest_of(
-            exhaustive.engine_chunks(case, threads),
-            lambda chunk: progress.update(task, completed=chunk + 1),
+            chunks, lambda chunk: progress.update(task, completed=chunk + 1)
         )
 
 
@@ -69,6 +80,7 @@ def run_candidate(
     overflow: str,
     chunks: str | None,
     timeout: float,
+    executor: str,
     *,
     as_json: bool,
 ) -> int:
@@ -76,9 +88,18 @@ def run_candidate(
     case = _case(fmt_name, rounding, overflow)
     wanted = range(exhaustive.CHUNKS) if chunks is None else chunks_named(chunks)
     try:
-        with opened(name, timeout) as candidate, bar(case.name, "chunk", len(wanted)) as on_chunk:
+        with (
+            workers_named(executor) as workers,
+            opened(name, timeout) as candidate,
+            bar(case.name, "chunk", len(wanted)) as on_chunk,
+        ):
+            results = (
+                verify_chunks_by(workers, candidate.name, timeout, case, wanted)
+                if workers
+                else verify_chunks(candidate, case, wanted)
+            )
             found = []
-            for result in verify_chunks(candidate, case, wanted):
+            for result in results:
                 found.append(result)
                 on_chunk(str(result.number))
     except CandidateError as error:

@@ -16,6 +16,8 @@ from mor_ref.golden.suite import Size, Suite, chosen
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.check import check, lines
 from mor_ref.verify.manifests import compare_manifests
+from mor_ref.verify.wording import counted
+from mor_ref.workers import workers_named
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:
@@ -45,6 +47,15 @@ def run_list(name: str | None, *, as_json: bool) -> None:
     console_of_some_width().print(table)
 
 
+def run_list_cases(suite: str | None, *, as_json: bool) -> None:
+    """Print the names of the cases of a suite."""
+    if suite is None:
+        raise ValueError("cases are those of a suite; give its name before --cases")
+    kept = read_manifest(kept_files())["suites"]
+    names = list(kept[known_name("suite", suite, kept)]["cases"])
+    print(json.dumps(names, indent=1) if as_json else "\n".join(names))
+
+
 def _show_suite(suite: Suite, *, as_json: bool) -> None:
     kept = read_manifest(kept_files())["suites"]
     entry = kept.get(suite.name, {"cases": {}})
@@ -63,20 +74,33 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
     console_of_some_width().print(table)
 
 
-def run_make(names: list[str], out: str, size: int, seed: int) -> None:
+def run_make(names: list[str], out: str, size: int, seed: int, executor: str) -> None:
     """Make suites in a folder."""
     factor = whole_number("size", size, 1, 1 << 20)
     made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
     suites = chosen(SUITES, names)
-    with bar("making suites", "made", len(suites)) as on_suite:
-        make(suites, Path(out), made_with, on_suite)
-    print(f"{len(suites)} suites are in {out}")
+    with (
+        workers_named(executor) as workers,
+        bar("making suites", "made", len(suites)) as on_suite,
+    ):
+        make(suites, _folder_named(out), made_with, on_suite, workers)
+    print(f"{_are(len(suites), 'suite')} in {out}")
 
 
 def run_export(folder: str | None, kind: str, out: str, names: list[str], views: list[str]) -> None:
     """Write suites in another form."""
-    count = export(Path(folder) if folder else kept_files(), kind, Path(out), names, views)
-    print(f"{count} files are in {out}")
+    count = export(Path(folder) if folder else kept_files(), kind, _folder_named(out), names, views)
+    print(f"{_are(count, 'file')} in {out}")
+
+
+def _folder_named(out: str) -> Path:
+    if not out:  # a variable of a shell that is not set, say
+        raise ValueError("out is ''; give a folder, . for the one that you are in")
+    return Path(out)
+
+
+def _are(count: int, noun: str) -> str:
+    return f"{counted(count, noun)} {'is' if count == 1 else 'are'}"
 
 
 def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_json: bool) -> int:
@@ -85,8 +109,8 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
     It is 2 if files of a suite cannot be used at all, as for other bad input.
     """
     path = Path(folder) if folder else kept_files()
-    total = len(names) or len(read_manifest(path)["suites"])
-    with bar("checking suites", "checked", total) as on_suite:
+    wanted = chosen(read_manifest(path)["suites"], names)
+    with bar("checking suites", "checked", len(wanted)) as on_suite:
         found = check(path, names, on_suite)
     others = compare_manifests(path, Path(same_as)) if same_as else []
     if as_json:

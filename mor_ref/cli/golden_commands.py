@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mor_ref.cli.options import JsonOption
+from mor_ref.cli.options import ExecutorOption, JsonOption
 
 golden_commands = typer.Typer(
     help="List, make and check suites of golden vectors.", no_args_is_help=True
@@ -14,12 +14,18 @@ golden_commands = typer.Typer(
 @golden_commands.command("list")
 def list_suites(
     suite: Annotated[str | None, typer.Argument(help="Show the fields of this one.")] = None,
+    cases: Annotated[bool, typer.Option("--cases", help="The names of its cases, a line each.")] = (
+        False
+    ),
     json: JsonOption = False,
 ) -> None:
     """List the suites, or show the operation, the fields and the rules of one."""
     from mor_ref.cli import golden as command
 
-    command.run_list(suite, as_json=json)
+    if cases:
+        command.run_list_cases(suite, as_json=json)
+    else:
+        command.run_list(suite, as_json=json)
 
 
 @golden_commands.command("make")
@@ -30,11 +36,12 @@ def make_suites(
     ] = None,
     size: Annotated[int, typer.Option(help="How many times the random inputs.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+    executor: ExecutorOption = "local",
 ) -> None:
     """Make suites from the exact model. A second run finishes what was interrupted."""
     from mor_ref.cli import golden as command
 
-    command.run_make(suites or [], out, size, seed)
+    command.run_make(suites or [], out, size, seed, executor)
 
 
 @golden_commands.command("check")

@@ -14,3 +14,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 TimeoutOption = Annotated[
     float, typer.Option(metavar="SECONDS", help="How long a program may take for a case.")
 ]
+ExecutorOption = Annotated[
+    str,
+    typer.Option(
+        metavar="WHERE", help="Who does the work: local, dask://HOST:PORT, or mpi under mpiexec."
+    ),
+]

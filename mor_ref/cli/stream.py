@@ -1,13 +1,16 @@
 """`mor-ref gen` and `mor-ref ver`: test cases as lines of text, in the manner of TestFloat."""
 
 import os
+import sys
 
 from mor_ref.arguments import known_name, whole_number
 from mor_ref.golden.stream import inputs_of, stream_named
-from mor_ref.verify.stream import checked
+from mor_ref.verify.stream import LineError, Sent, checked
+from mor_ref.verify.wording import counted
 
 FORMATS = ("testfloat",)
 _MOST = 1 << 62
+_LAST_SEED = 0xFFFF
 _PIECE = 1 << 20  # bytes: more than a pipe holds
 _INTERRUPTED = 130  # as shells have it
 
@@ -15,7 +18,7 @@ _INTERRUPTED = 130  # as shells have it
 def run_gen(name: str, form: str, seed: int, count: int | None) -> int:
     """Write the inputs of a stream; a reader that has seen enough is no mistake."""
     known_name("format", form, FORMATS)
-    whole_number("seed", seed, 0, 0xFFFF)
+    whole_number("seed", seed, 0, _LAST_SEED)
     if count is not None:
         whole_number("count", count, 1, _MOST)
     stream = stream_named(name)
@@ -36,17 +39,24 @@ def _write(content: bytes) -> None:
         left = left[os.write(1, left) :]
 
 
-def run_ver(name: str, form: str, errors: int, count: int | None) -> int:
-    """Print each mismatch and then the counts; the exit status is 1 if there is a mismatch."""
+def run_ver(name: str, form: str, errors: int, count: int | None, seed: int | None = None) -> int:
+    """Print each mismatch and then the counts; the exit status is 1 if there is a mismatch.
+
+    That is so as well if a line after one ends the check. With the seed that the inputs were made
+    from, each line is held to its inputs as well.
+    """
     known_name("format", form, FORMATS)
     whole_number("errors", errors, 1, _MOST)
     if count is not None:
         whole_number("count", count, 1, _MOST)
+    if seed is not None:
+        whole_number("seed", seed, 0, _LAST_SEED)
     stream = stream_named(name)
+    sent = None if seed is None else Sent(inputs_of(stream, seed))
     lines = found = 0
-    was_interrupted = False
+    was_interrupted, ended_by = False, None
     try:
-        for part in checked(stream, lambda: os.read(0, _PIECE), count):
+        for part in checked(stream, lambda: os.read(0, _PIECE), count, sent):
             places = part.wrong[: errors - found].tolist()
             found += len(places)
             lines += places[-1] + 1 if found == errors else part.count
@@ -56,9 +66,15 @@ def run_ver(name: str, form: str, errors: int, count: int | None) -> int:
                 break
     except KeyboardInterrupt:
         was_interrupted = True
+    except LineError as error:
+        if not found:
+            raise
+        ended_by = error
     verdict = "mismatch" if found else "match" if lines else "not run"
-    counts = f"{lines:,} lines, {found:,} of them wrong"
+    counts = f"{counted(lines, 'line')}, {found:,} of them wrong"
     _say(f"{stream.name}: {verdict}, {counts}{', stopped here' if found == errors else ''}")
+    if ended_by:
+        print(f"mor-ref: {ended_by}", file=sys.stderr)
     return 1 if found else _INTERRUPTED if was_interrupted else 0
 
 

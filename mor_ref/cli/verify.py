@@ -7,32 +7,64 @@ from typing import TYPE_CHECKING
 from mor_ref.cli.show import Bars
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
+from mor_ref.golden.suite import chosen
+from mor_ref.verify.asking import Asking, asked_by, asked_here
 from mor_ref.verify.candidates import CandidateError, opened
-from mor_ref.verify.files import check_report, write_report
+from mor_ref.verify.files import prepare_report, write_report
 from mor_ref.verify.report import lines
-from mor_ref.verify.run import verify
+from mor_ref.verify.run import not_opened, verify
+from mor_ref.workers import workers_named
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-_STATUS = {"match": 0, "mismatch": 1, "not run": 3, "failed": 3}
+_STATUS = {"match": 0, "mismatch": 1, "incomplete": 1, "not run": 3, "failed": 3}
 
 
 def run(
-    name: str, suites: list[str], vectors: str | None, report: str | None, timeout: float
+    name: str,
+    suites: list[str],
+    vectors: str | None,
+    report: str | None,
+    timeout: float,
+    executor: str,
+    *,
+    must_be_complete: bool,
 ) -> int:
     """Print what was found; the exit status says it as well."""
+    with workers_named(executor) as workers:
+        ask = asked_by(workers, timeout) if workers else asked_here
+        return _run(name, suites, vectors, report, timeout, ask, must_be_complete=must_be_complete)
+
+
+def _run(
+    name: str,
+    suites: list[str],
+    vectors: str | None,
+    report: str | None,
+    timeout: float,
+    ask: Asking,
+    *,
+    must_be_complete: bool,
+) -> int:
     if report is not None:
-        check_report(Path(report))
+        prepare_report(Path(report))
     folder = Path(vectors) if vectors else kept_files()
-    total = len(suites) or len(read_manifest(folder)["suites"])
+    wanted = chosen(read_manifest(folder)["suites"], suites)
     try:
-        with opened(name, timeout) as candidate, _Shown(total) as shown:
-            found = verify(candidate, folder, suites, shown.verified, shown.diagnosing)
+        with opened(name, timeout) as candidate, _Shown(len(wanted)) as shown:
+            found = verify(
+                candidate,
+                folder,
+                wanted,
+                shown.verified,
+                shown.diagnosing,
+                must_be_complete=must_be_complete,
+                ask=ask,
+            )
             shown.done()
     except CandidateError as error:
-        print(f"mor-ref: {error}", file=sys.stderr)
-        return 3
+        found = not_opened(name, folder, wanted, str(error))
     for line in lines(found):
         print(line)
     if report is not None:

@@ -2,11 +2,19 @@
 
 They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and give CuPy arrays. What
 they need is in the extra `gpu`; where that or the GPU is missing, they say so, and never compute on
-the CPU instead.
+the CPU instead. The other names are those of `mor_ref` itself.
+
+What a function gives is ready on the stream that it ran on: of a tensor of torch's, torch's current
+stream, and else CuPy's. What reads it on another stream has to wait for that one; `dequantize` does
+so itself, and runs on CuPy's current stream.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from mor_ref.arguments import UnknownNameError
+from mor_ref.catalogue import formats
+from mor_ref.format import Format, FormatError
 
 if TYPE_CHECKING:
     from mor_ref.cuda.functions import (
@@ -21,14 +29,36 @@ if TYPE_CHECKING:
         quantize_mx,
         quantize_nvfp4,
     )
+    from mor_ref.cuda.launching import ErrorSums
+    from mor_ref.recipes import FitsRange, MeanRelativeError, NotWorseThan, Policy, Rung
+
+_IMPORTED_WHEN_ASKED_FOR = {
+    "cuda.functions": (
+        "MorResult", "Mx", "Nvfp4", "Quantized", "decode", "encode", "mor", "quantize",
+        "quantize_mx", "quantize_nvfp4",
+    ),
+    "cuda.launching": ("ErrorSums",),
+    "recipes": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
+    "ErrorSums",
+    "FitsRange",
+    "Format",
+    "FormatError",
+    "MeanRelativeError",
     "MorResult",
     "Mx",
+    "NotWorseThan",
     "Nvfp4",
+    "Policy",
     "Quantized",
+    "Rung",
+    "UnknownNameError",
     "decode",
     "encode",
+    "formats",
     "mor",
     "quantize",
     "quantize_mx",
@@ -38,8 +68,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What needs NumPy, which is imported when that is first asked for."""
-    if name in __all__:
-        return getattr(importlib.import_module("mor_ref.cuda.functions"), name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"mor_ref.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'mor_ref.cuda' has no attribute {name!r}")
 
 

@@ -27,47 +27,80 @@ class Numbers(NamedTuple):
     shape: tuple[int, ...]
 
 
-def numbers_from(x: object, argument: str = "x") -> Numbers:
-    """The bit patterns of the numbers in `x`, copied only if they do not lie in order."""
-    array, dtype = _array_from(x, argument)
-    if dtype not in _SOURCES:
-        raise TypeError(
-            f"{argument} has dtype {dtype}; give {', '.join(_SOURCES)}, converted by yourself, so "
-            "that no rounding goes unseen"
-        )
-    source = _SOURCES[dtype]
-    words = cupy().ascontiguousarray(array).view(_WORDS[source])
-    shape = tuple(words.shape)
-    return Numbers(Bits(words.reshape(rows_and_columns(shape)), source), dtype, shape)
+class Given(NamedTuple):
+    """An argument as a CuPy array of the same memory, and the dtype that it has to its library."""
+
+    array: Array
+    dtype: str
+    argument: str
 
 
-def codes_from(codes: object, dtype: Any, argument: str = "codes") -> Array:
-    """Codes, which are unsigned integers of that dtype."""
-    array, name = _array_from(codes, argument)
-    if name != np.dtype(dtype).name:
-        raise TypeError(f"{argument} has dtype {name}; give {np.dtype(dtype).name}")
-    return cupy().ascontiguousarray(array)
-
-
-def _array_from(x: object, argument: str) -> tuple[Array, str]:
-    """A CuPy array of the same memory, and the dtype of what it was."""
+@contextmanager
+def on_gpu_of(x: object, argument: str) -> Iterator[tuple[Gpu, Given]]:
+    """What is given, with its GPU and the stream that its library works on as the current ones."""
     if _is_torch_tensor(x):
-        return _from_torch(x, argument)
+        _check_torch(x, argument)
+        gpu, device = cupy().cuda, x.device  # type: ignore[attr-defined]
+        stream = sys.modules["torch"].cuda.current_stream(device)
+        with gpu.Device(device.index), gpu.Stream.from_external(stream):
+            yield Gpu(), given(x, argument)
+        return
+    found = given(x, argument)
+    with found.array.device:
+        yield Gpu(), found
+
+
+@contextmanager
+def on_gpu_after(ready: Any, array: Array) -> Iterator[Gpu]:
+    """The GPU that a result lies on, whose current stream goes on once that is there."""
+    with array.device:
+        gpu = Gpu()
+        gpu.wait_for(ready)
+        yield gpu
+
+
+def numbers_from(x: Given) -> Numbers:
+    """The bit patterns of numbers, copied only if they do not lie in order."""
+    if x.dtype not in _SOURCES:
+        raise TypeError(
+            f"{x.argument} has dtype {x.dtype}; give {', '.join(_SOURCES)}, converted by yourself, "
+            "so that no rounding goes unseen"
+        )
+    source = _SOURCES[x.dtype]
+    shape = tuple(x.array.shape)  # of what is contiguous it is never ()
+    words = cupy().ascontiguousarray(x.array).view(_WORDS[source])
+    return Numbers(Bits(words.reshape(rows_and_columns(shape)), source), x.dtype, shape)
+
+
+def codes_from(codes: Given, dtype: Any) -> Array:
+    """Codes, which are unsigned integers of that dtype."""
+    if codes.dtype != np.dtype(dtype).name:
+        raise TypeError(f"{codes.argument} has dtype {codes.dtype}; give {np.dtype(dtype).name}")
+    return cupy().ascontiguousarray(codes.array).reshape(codes.array.shape)
+
+
+def given(x: object, argument: str) -> Given:
+    """An argument, or the reason why it is none."""
     if isinstance(x, np.ndarray | np.generic | list | tuple | int | float):
         raise TypeError(
             f"{argument} is a {type(x).__name__}, which lies on the host; give {_TAKEN}, such as "
             f"cupy.asarray({argument}), or call mor_ref itself"
         )
+    if _is_torch_tensor(x):
+        _check_torch(x, argument)
+    gpu = cupy()
     try:
-        if hasattr(x, "__cuda_array_interface__"):
-            array = cupy().asarray(x)
+        if _is_torch_tensor(x):
+            array, dtype = _from_torch(x)
+        elif hasattr(x, "__cuda_array_interface__"):
+            array, dtype = gpu.asarray(x), None
         else:
-            array = cupy().from_dlpack(x)
-    except (TypeError, AttributeError, BufferError, RuntimeError) as error:
+            array, dtype = gpu.from_dlpack(x), None
+    except (TypeError, ValueError, AttributeError, BufferError, RuntimeError) as error:
         raise TypeError(
             f"{argument} is a {type(x).__name__}, and no array on a GPU ({error}); give {_TAKEN}"
         ) from error
-    return array, str(array.dtype)
+    return Given(array, dtype or str(array.dtype), argument)
 
 
 def _is_torch_tensor(x: object) -> bool:
@@ -75,34 +108,18 @@ def _is_torch_tensor(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
-def _from_torch(x: Any, argument: str) -> tuple[Array, str]:
-    """The tensor's memory; CuPy need not know bfloat16."""
-    torch = sys.modules["torch"]
-    if x.device.type != "cuda" or x.layout != torch.strided:
+def _check_torch(x: Any, argument: str) -> None:
+    if x.device.type != "cuda" or x.layout != sys.modules["torch"].strided:
         raise TypeError(
             f"{argument} is a torch tensor of layout {x.layout} on {x.device}; give a dense one "
             f"on a GPU, such as {argument}.to_dense().cuda(), or call mor_ref itself"
         )
+
+
+def _from_torch(x: Any) -> tuple[Array, str]:
+    """The tensor's memory, and its dtype, for CuPy need not know bfloat16."""
+    torch = sys.modules["torch"]
     plain = x.detach().resolve_neg().contiguous()
-    name = str(x.dtype).removeprefix("torch.")
     if plain.dtype == torch.bfloat16:
         plain = plain.view(torch.int16)
-    return cupy().from_dlpack(plain), name
-
-
-@contextmanager
-def on_stream_of(x: object) -> Iterator[Gpu]:
-    """The GPU that `x` lies on, with the stream that its library works on as the current one."""
-    gpu = cupy()
-    if _is_torch_tensor(x) and x.is_cuda:  # type: ignore[attr-defined]
-        torch = sys.modules["torch"]
-        device = x.device  # type: ignore[attr-defined]
-        stream = torch.cuda.current_stream(device).cuda_stream
-        with gpu.cuda.Device(device.index), gpu.cuda.ExternalStream(stream):
-            yield Gpu()
-        return
-    if isinstance(x, gpu.ndarray):
-        with x.device:
-            yield Gpu()
-        return
-    yield Gpu()
+    return cupy().from_dlpack(plain), str(x.dtype).removeprefix("torch.")

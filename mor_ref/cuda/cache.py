@@ -5,6 +5,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from mor_ref.cuda.errors import CudaError
+
 
 def folder() -> Path:
     """Where they are kept: below $MOR_REF_CACHE, $XDG_CACHE_HOME or ~/.cache."""
@@ -19,9 +21,24 @@ def cached_file(name: str, make: Callable[[], bytes]) -> Path:
     path = folder() / name
     if not path.exists():
         content = make()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, unfinished = tempfile.mkstemp(dir=path.parent)
+        try:
+            _write(path, content)
+        except OSError as error:
+            raise CudaError(
+                f"compiled kernels cannot be kept in {path.parent} ({error}); set MOR_REF_CACHE to "
+                "a folder with space that you may write to"
+            ) from error
+    return path
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    unfinished = Path(name)
+    try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        Path(unfinished).replace(path)
-    return path
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

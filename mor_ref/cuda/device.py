@@ -1,7 +1,9 @@
 """The kernels on a GPU, through CuPy: compiled here, checked, and only then loaded."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,28 @@ class GpuError(CudaError):
     """There is no GPU to run kernels on, or something that they need is missing."""
 
 
+@contextmanager
+def _explained(what: str, advice: str) -> Iterator[None]:
+    """What CuPy raises, as a sentence."""
+    try:
+        yield
+    except CudaError:
+        raise
+    except MemoryError as error:
+        raise GpuError(
+            f"the GPU has too little memory left ({error}); free some of it, or give less at once"
+        ) from error
+    except RuntimeError as error:
+        raise GpuError(f"{what} ({error}); {advice}") from error
+
+
+_LOADING = (
+    "update the driver if it is older than NVRTC, or delete the compiled kernels, which lie in "
+    "MOR_REF_CACHE or ~/.cache/mor_ref/cuda"
+)
+_COPYING = "memory of the GPU cannot be used", "an error of a kernel before this may be the cause"
+
+
 @functools.cache
 def cupy() -> Any:
     """CuPy, where it is installed and sees a GPU."""
@@ -25,7 +49,9 @@ def cupy() -> Any:
             f"mor_ref.cuda needs CuPy, which cannot be imported ({error}); pip install "
             "'mor-ref[gpu]', or use mor_ref itself, which runs on the CPU"
         ) from error
-    if not found.is_available():
+    with _explained("CuPy cannot use the GPU", "check the driver with nvidia-smi, and update it"):
+        is_available = found.is_available()
+    if not is_available:
         raise GpuError(
             "mor_ref.cuda needs an NVIDIA GPU, and CuPy sees none; check the driver with "
             "nvidia-smi, or use mor_ref itself, which runs on the CPU"
@@ -55,43 +81,62 @@ def cubin(program: str, capability: int) -> bytes:
 
 @functools.cache
 def _module(program: str, capability: int) -> Any:
-    key = source.digest(
-        source.flattened(program), nvrtc.ARITHMETIC, nvrtc.version(), f"sm_{capability}"
-    )
+    options = (nvrtc.STANDARD, *nvrtc.ARITHMETIC, f"sm_{capability}")
+    checker = Path(ptx.__file__).read_text("utf-8")
+    key = source.digest(source.flattened(program), options, nvrtc.version(), checker)
     path = cached_file(f"{program}-{key}.cubin", lambda: cubin(program, capability))
     return cupy().RawModule(path=str(path))
 
 
 class Gpu:
-    """The GPU that is CuPy's current device; kernels go to its current stream."""
+    """The GPU that is CuPy's current device; kernels go to its current stream.
+
+    `capability` is its compute capability, 90 for 9.0.
+    """
 
     def __init__(self) -> None:
         self._cupy = cupy()
-        self._capability = int(self._cupy.cuda.Device().compute_capability)
+        with _explained("the GPU does not answer", "check it with nvidia-smi"):
+            self.capability = int(self._cupy.cuda.Device().compute_capability)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array whose contents nobody may rely on."""
-        return self._cupy.empty(shape, dtype)
+        with _explained(*_COPYING):
+            return self._cupy.empty(shape, dtype)
 
     def full(self, shape: tuple[int, ...], dtype: Any, value: int) -> Any:
         """An array of one value."""
-        return self._cupy.full(shape, value, dtype)
+        with _explained(*_COPYING):
+            return self._cupy.full(shape, value, dtype)
 
     def upload(self, array: np.ndarray[Any, Any]) -> Any:
         """An array of the host's, on the GPU."""
-        return self._cupy.asarray(array)
+        with _explained(*_COPYING):
+            return self._cupy.asarray(array)
 
     def download(self, array: Any) -> np.ndarray[Any, Any]:
         """An array of the GPU's, on the host."""
-        return np.asarray(self._cupy.asnumpy(array))
+        with _explained(*_COPYING):
+            return np.asarray(self._cupy.asnumpy(array))
 
     def address(self, array: Any) -> int:
         """Where an array lies."""
         return int(array.data.ptr)
 
+    def now(self) -> Any:
+        """The moment when all is done that was launched on the current stream so far."""
+        moment = self._cupy.cuda.Event(disable_timing=True)
+        moment.record()
+        return moment
+
+    def wait_for(self, moment: Any) -> None:
+        """Let what the current stream is given from now on wait for a moment."""
+        self._cupy.cuda.get_current_stream().wait_event(moment)
+
     def launch(
         self, program: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]
     ) -> None:
         """Run a kernel: arrays go in by their address, and rows and NumPy's numbers by value."""
-        run = _module(program, self._capability).get_function(kernel)
-        run((blocks,), (threads,), tuple(arguments))
+        with _explained(f"kernel {kernel} of {program} cannot be loaded or run", _LOADING):
+            run = _module(program, self.capability).get_function(kernel)
+            run((blocks,), (threads,), tuple(arguments))

@@ -21,9 +21,9 @@ from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for
 from mor_ref.cuda import conversions, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
-from mor_ref.cuda.arrays import codes_from, numbers_from, on_stream_of
+from mor_ref.cuda.arrays import Given, codes_from, given, numbers_from, on_gpu_after, on_gpu_of
 from mor_ref.cuda.conversions import RandomBits
-from mor_ref.cuda.launching import Array, Sums
+from mor_ref.cuda.launching import Array, ErrorSums
 from mor_ref.format import Format
 from mor_ref.partition import Cut, Partition, check_unit, partition
 from mor_ref.recipes import SCALINGS, Policy, Scaling, as_policy, check_group, scaled_format
@@ -38,15 +38,16 @@ class Quantized:
     scale: Array
     scale_exponent: Array | None
     scale_mantissa: Array | None
-    error: Sums
+    error: ErrorSums
     fmt: Format
     scaling: Scaling
     partition: Partition
     _found: quantization.Quantized
+    _ready: Any
 
     def dequantize(self) -> Array:
-        """What the codes stand for, as float32."""
-        with on_stream_of(self.codes) as gpu:
+        """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
+        with on_gpu_after(self._ready, self.codes) as gpu:
             y = quantization.dequantize(gpu, self._found, self.fmt, self.partition)
         return y.view(np.float32).reshape(self.codes.shape)
 
@@ -60,15 +61,16 @@ class Nvfp4:
     block_scale: Array
     global_encode_scale: Array
     global_decode_scale: Array
-    error: Sums
+    error: ErrorSums
     profile: Nvfp4Profile
-    tile: tuple[int, int]
+    _tile: tuple[int, int]
     _found: in_nvfp4.Nvfp4
+    _ready: Any
 
     def dequantize(self) -> Array:
-        """What the codes stand for, as float32."""
-        with on_stream_of(self.codes) as gpu:
-            y = in_nvfp4.dequantize(gpu, self._found, self.profile, self.tile)
+        """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
+        with on_gpu_after(self._ready, self.codes) as gpu:
+            y = in_nvfp4.dequantize(gpu, self._found, self.profile, self._tile)
         return y.view(np.float32).reshape(self.codes.shape)
 
 
@@ -78,28 +80,33 @@ class Mx:
 
     codes: Array
     scale: Array
-    error: Sums
+    error: ErrorSums
     fmt: Format
     scale_rule: ScaleRule
-    block: int
+    _block: int
     _found: in_mx.Mx
+    _ready: Any
 
     def dequantize(self) -> Array:
-        """What the codes stand for, as float32."""
-        with on_stream_of(self.codes) as gpu:
-            y = in_mx.dequantize(gpu, self._found, self.fmt, self.scale_rule, self.block)
+        """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
+        with on_gpu_after(self._ready, self.codes) as gpu:
+            y = in_mx.dequantize(gpu, self._found, self.fmt, self._block)
         return y.view(np.float32).reshape(self.codes.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class MorResult:
-    """What MoR makes of a tensor on a GPU; what it holds is named as in `mor_ref.MorResult`."""
+    """What MoR makes of a tensor on a GPU; what it holds is named as in `mor_ref.MorResult`.
+
+    There is no `quantized`: the kernels decide and write the output, and keep no codes that nobody
+    may ask for. `mor_ref.cuda.quantize` gives those of a representation.
+    """
 
     policy: Policy
     ladder: tuple[str, ...]
     choice: Array
     output: Array
-    error: dict[str, Sums]
+    error: dict[str, ErrorSums]
     amax: Array
     amin: Array
 
@@ -123,30 +130,35 @@ def encode(
     target = as_format(fmt)
     special = special_cases_for(target, overflow, nan, preset)
     mode = rounding_for(target, rounding, special)
-    with on_stream_of(x) as gpu:
-        numbers = numbers_from(x)
-        random = _random_bits(mode, random_bits, n_random_bits, numbers.shape)
+    with on_gpu_of(x, "x") as (gpu, argument):
+        numbers = numbers_from(argument)
+        random = _random_bits(mode, random_bits, n_random_bits, argument)
         codes = conversions.encode(gpu, numbers.bits, target, mode, special, random)
     return codes.reshape(numbers.shape)
 
 
-def _random_bits(
-    rounding: Rounding, words: Any, count: int | None, shape: tuple[int, ...]
-) -> RandomBits | None:
-    given = {"random_bits": words, "n_random_bits": count}
+def _random_bits(rounding: Rounding, words: Any, count: int | None, x: Given) -> RandomBits | None:
+    pair = {"random_bits": words, "n_random_bits": count}
     if rounding != "sr":
-        for argument, value in given.items():
+        for argument, value in pair.items():
             if value is not None:
                 raise ValueError(
                     f"{argument} is given, but rounding is {rounding!r}, which takes none"
                 )
         return None
     if words is None or count is None:
-        raise ValueError(f"rounding is 'sr', which needs {' and '.join(given)}; give both")
-    array = codes_from(words, np.uint32, "random_bits")
-    if array.shape != shape:
+        raise ValueError(f"rounding is 'sr', which needs {' and '.join(pair)}; give both")
+    taken = given(words, "random_bits")
+    places = taken.array.device.id, x.array.device.id
+    if places[0] != places[1]:
         raise ValueError(
-            f"random_bits has shape {array.shape}, but x has {shape}; give a word for each element"
+            f"random_bits lies on GPU {places[0]}, but x on GPU {places[1]}; give both on one"
+        )
+    array = codes_from(taken, np.uint32)
+    if array.shape != x.array.shape:
+        raise ValueError(
+            f"random_bits has shape {array.shape}, but x has {x.array.shape}; give a word for each "
+            "element"
         )
     return RandomBits(array, whole_number("n_random_bits", count, 1, 32))
 
@@ -155,8 +167,8 @@ def decode(codes: Any, fmt: str | Format) -> Array:
     """The numbers that `codes` stand for, as float32; codes are not looked at on the host."""
     source = as_format(fmt)
     width = next(width for width in (8, 16, 32) if source.bits <= width)
-    with on_stream_of(codes) as gpu:
-        found = conversions.decode(gpu, codes_from(codes, f"uint{width}"), source)
+    with on_gpu_of(codes, "codes") as (gpu, argument):
+        found = conversions.decode(gpu, codes_from(argument, f"uint{width}"), source)
     return found.view(np.float32)
 
 
@@ -171,11 +183,12 @@ def quantize(
     """Quantize `x` with a scale for each block, as `mor_ref.quantize` does."""
     target = scaled_format(fmt)
     known_name("scaling", scaling, SCALINGS)
-    with on_stream_of(x) as gpu:
-        numbers = numbers_from(x)
+    with on_gpu_of(x, "x") as (gpu, argument):
+        numbers = numbers_from(argument)
         parts = partition(numbers.shape, block, group)
         check_group(parts, group, scaling)
         found = quantization.quantize(gpu, numbers.bits, target, scaling, parts)
+        ready = gpu.now()
     return Quantized(
         found.codes.reshape(numbers.shape),
         found.amax.view(np.float32),
@@ -187,6 +200,7 @@ def quantize(
         scaling,
         parts,
         found,
+        ready,
     )
 
 
@@ -194,14 +208,15 @@ def quantize_nvfp4(x: Any, *, profile: str = "te", tile: tuple[int, int] = (1, 1
     """Quantize `x` to NVFP4, as `mor_ref.quantize_nvfp4` does."""
     rules = profile_named(profile)
     sides = tile_of(rules, tile)
-    with on_stream_of(x) as gpu:
-        numbers = numbers_from(x)
+    with on_gpu_of(x, "x") as (gpu, argument):
+        numbers = numbers_from(argument)
         found = in_nvfp4.nvfp4(gpu, numbers.bits, rules, sides)
         error = in_nvfp4.errors(gpu, numbers.bits, rules, sides, found.tiles)
+        ready = gpu.now()
     encode_scale, decode_scale = (s.view(np.float32).reshape(-1) for s in found.whole[1:])
     return Nvfp4(
         found.codes.reshape(numbers.shape),
-        found.packed.reshape(*numbers.shape[:-1], -1),
+        found.packed.reshape(*numbers.shape[:-1], found.packed.shape[1]),
         found.tiles.codes,
         encode_scale if rules.per_row else encode_scale[0],
         decode_scale if rules.per_row else decode_scale[0],
@@ -209,6 +224,7 @@ def quantize_nvfp4(x: Any, *, profile: str = "te", tile: tuple[int, int] = (1, 1
         rules,
         sides,
         found,
+        ready,
     )
 
 
@@ -219,11 +235,12 @@ def quantize_mx(
     element = mx_element(fmt)
     known_name("scale_rule", scale_rule, SCALE_RULES)
     side = whole_number("block", block, 1, 1 << 62)
-    with on_stream_of(x) as gpu:
-        numbers = numbers_from(x)
+    with on_gpu_of(x, "x") as (gpu, argument):
+        numbers = numbers_from(argument)
         found = in_mx.mx(gpu, numbers.bits, element, scale_rule, side)
+        ready = gpu.now()
     codes = found.codes.reshape(numbers.shape)
-    return Mx(codes, found.scale, found.error, element, scale_rule, side, found)
+    return Mx(codes, found.scale, found.error, element, scale_rule, side, found, ready)
 
 
 def mor(
@@ -243,8 +260,8 @@ def mor(
     if threshold is not None:
         rules = rules.with_threshold(threshold)
     known_name("scaling", scaling, SCALINGS)
-    with on_stream_of(x) as gpu:
-        numbers = numbers_from(x)
+    with on_gpu_of(x, "x") as (gpu, argument):
+        numbers = numbers_from(argument)
         parts = partition(numbers.shape, rules.block if block is None else block, rules.group)
         check_group(parts, rules.group, scaling)
         check_unit("unit", parts.block if rules.unit == "block" else (parts.rows, parts.columns))

@@ -14,7 +14,7 @@ from mor_ref.partition import Partition
 
 Array = Any  # of the device
 THREADS = 256
-_MOST_BLOCKS = 1 << 16
+_MOST_BLOCKS = 1 << 13  # more than any GPU has at once, and few enough that add to one sum
 
 
 class Device(Protocol):
@@ -53,7 +53,7 @@ class Bits(NamedTuple):
         return int(self.array.size)
 
 
-class Sums(NamedTuple):
+class ErrorSums(NamedTuple):
     """The error sums of units."""
 
     sum: Array
@@ -78,12 +78,12 @@ def run_team(
     launch(device, program, name, count * team, x.array, cut, *arguments)
 
 
-def no_errors(device: Device, shape: tuple[int, ...]) -> Sums:
-    """Sums that nothing was added to yet."""
-    return Sums(*(device.full(shape, np.uint64, 0) for _ in range(3)))
+def no_errors(device: Device, shape: tuple[int, ...]) -> ErrorSums:
+    """ErrorSums that nothing was added to yet."""
+    return ErrorSums(*(device.full(shape, np.uint64, 0) for _ in range(3)))
 
 
-def addresses(device: Device, sums: Sums) -> rows.Row:
+def addresses(device: Device, sums: ErrorSums) -> rows.Row:
     """The sums of units as a structure."""
     places = {name: device.address(array) for name, array in sums._asdict().items()}
     return rows.row(rows.ERROR_SUMS, **places)

@@ -6,7 +6,7 @@ import numpy as np
 
 from mor_ref.block_recipes import ScaleRule
 from mor_ref.cuda import rows
-from mor_ref.cuda.launching import Array, Bits, Device, Sums, launch, no_errors, run_team
+from mor_ref.cuda.launching import Array, Bits, Device, ErrorSums, launch, no_errors, run_team
 from mor_ref.cuda.scales import ALL, extremes
 from mor_ref.format import Format
 from mor_ref.partition import partition
@@ -17,7 +17,7 @@ class Mx(NamedTuple):
 
     codes: Array
     scale: Array
-    error: Sums
+    error: ErrorSums
 
 
 def mx(device: Device, x: Bits, fmt: Format, rule: ScaleRule, block: int) -> Mx:
@@ -27,16 +27,16 @@ def mx(device: Device, x: Bits, fmt: Format, rule: ScaleRule, block: int) -> Mx:
     scale, to = device.empty(parts.grid, np.uint8), rows.mx_format(fmt, rule)
     launch(device, "mx", "mx_scales", amax.size, amax, np.uint64(amax.size), to, scale)
     codes = device.empty(x.array.shape, np.uint8)
-    error = no_errors(device, (1, 1))
+    error = no_errors(device, partition(x.array.shape, "tensor").grid)
     run_team(device, "mx", "mx_elements", x, parts, scale, to, codes, *error)
     return Mx(codes, scale, error)
 
 
-def dequantize(device: Device, found: Mx, fmt: Format, rule: ScaleRule, block: int) -> Array:
+def dequantize(device: Device, found: Mx, fmt: Format, block: int) -> Array:
     """What the codes stand for: binary32 bits."""
     parts = partition(found.codes.shape, (1, block))
     y = device.empty(found.codes.shape, np.uint32)
     codes = Bits(found.codes, "codes")
-    arguments = (found.scale, rows.mx_format(fmt, rule), y)
+    arguments = (found.scale, rows.decoding(fmt), y)
     run_team(device, "mx", "mx_dequantize", codes, parts, *arguments)
     return y

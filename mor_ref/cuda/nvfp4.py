@@ -6,7 +6,16 @@ import numpy as np
 
 from mor_ref.block_recipes import Nvfp4Profile
 from mor_ref.cuda import rows
-from mor_ref.cuda.launching import Array, Bits, Device, Sums, addresses, launch, no_errors, run_team
+from mor_ref.cuda.launching import (
+    Array,
+    Bits,
+    Device,
+    ErrorSums,
+    addresses,
+    launch,
+    no_errors,
+    run_team,
+)
 from mor_ref.cuda.scales import NOT_NAN, extremes
 from mor_ref.partition import partition
 
@@ -37,7 +46,9 @@ class Nvfp4(NamedTuple):
 
 
 def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScales:
-    """Those of the tensor, or of each row."""
+    """Those of the tensor, which has them even if it is empty, or of each row."""
+    if not x.size and not profile.per_row:
+        return scales_of_amaxes(device, device.full((1, 1), np.uint32, 0), profile)
     parts = partition(x.array.shape, "row" if profile.per_row else "tensor")
     return scales_of_amaxes(device, extremes(device, x, parts, NOT_NAN).amax, profile)
 
@@ -72,6 +83,12 @@ def _tiles(x: Bits, tile: tuple[int, int], *, per_row: bool) -> rows.Row:
     )
 
 
+def strips(x: Bits) -> int:
+    """How many rows of tiles there are, which a thread has each."""
+    down, across = partition(x.array.shape, (1, 16)).grid
+    return down * across
+
+
 def by_tile(
     device: Device, x: Bits, tile: tuple[int, int], profile: Nvfp4Profile, found: TileScales
 ) -> rows.Row:
@@ -80,7 +97,6 @@ def by_tile(
         rows.BY_TILE,
         encodes=device.address(found.encode),
         decodes=device.address(found.decode),
-        columns=x.array.shape[1],
         tile_rows=tile[0],
         tiles_across=partition(x.array.shape, tile).grid[1],
         profile=rows.profile(profile),
@@ -102,15 +118,16 @@ def nvfp4(
     packed = device.empty((count, -(-columns // 2)), np.uint8)
     tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, found)
     arguments = (x.array, tiles, rule, codes, packed)
-    launch(device, "nvfp4", f"nvfp4_elements_{x.source}", packed.size, *arguments)
+    launch(device, "nvfp4", f"nvfp4_elements_{x.source}", strips(x), *arguments)
     return Nvfp4(codes, packed, found, whole)
 
 
 def errors(
     device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], found: TileScales
-) -> Sums:
+) -> ErrorSums:
     """The error sums of the tensor (ERR-002)."""
-    parts, sums = partition(x.array.shape, "tensor"), no_errors(device, (1, 1))
+    parts = partition(x.array.shape, "tensor")
+    sums = no_errors(device, parts.grid)
     own = addresses(device, sums)
     rule = by_tile(device, x, tile, profile, found)
     run_team(device, "policies", "measure_tiles", x, parts, rule, np.uint64(0), own)
@@ -123,5 +140,5 @@ def dequantize(device: Device, found: Nvfp4, profile: Nvfp4Profile, tile: tuple[
     y = device.empty(found.codes.shape, np.uint32)
     tiles = _tiles(codes, tile, per_row=False)
     rule = by_tile(device, codes, tile, profile, found.tiles)
-    launch(device, "nvfp4", "nvfp4_dequantize", codes.size, found.codes, tiles, rule, y)
+    launch(device, "nvfp4", "nvfp4_dequantize", strips(codes), found.codes, tiles, rule, y)
     return y

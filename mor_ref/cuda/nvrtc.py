@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mor_ref.cuda.errors import CudaError
 
+STANDARD = "--std=c++17"
 # The only arithmetic that kernels are compiled for: IEEE division, nothing fused or flushed.
 ARITHMETIC = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 
@@ -80,7 +81,7 @@ def compiled(
     source, label = text.encode(), f"{name}.cu".encode()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, label, 0, None, None), name)
     try:
-        words = [f"--gpu-architecture={architecture}", "--std=c++17", *options]
+        words = [f"--gpu-architecture={architecture}", STANDARD, *options]
         encoded = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
         status = nvrtc.nvrtcCompileProgram(program, len(words), encoded)
         log = _part(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)

@@ -7,7 +7,7 @@ import numpy as np
 from mor_ref.block_recipes import PROFILES, TILES
 from mor_ref.catalogue import as_format
 from mor_ref.cuda import rows
-from mor_ref.cuda.launching import Array, Bits, Device, Sums, addresses, launch, run_team
+from mor_ref.cuda.launching import Array, Bits, Device, ErrorSums, addresses, launch, run_team
 from mor_ref.cuda.nvfp4 import by_tile, global_scales, tile_scales
 from mor_ref.cuda.scales import Extremes, extremes, scales
 from mor_ref.format import Format
@@ -30,7 +30,7 @@ class Mixed(NamedTuple):
     choice: Array
     output: Array
     extremes: Extremes
-    error: dict[str, Sums]
+    error: dict[str, ErrorSums]
 
 
 class _Tried(NamedTuple):
@@ -47,28 +47,36 @@ def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition
     units = parts if by_block else partition(x.array.shape, "tensor")
     per_block = np.uint64(by_block)
     of_blocks = extremes(device, x, parts)
-    of_units = of_blocks if by_block else extremes(device, x, units)
+    of_units = of_blocks if by_block else _of_all(device, of_blocks)
     tried = {
         name_of(one): _tried(device, x, one, kind, of_blocks.amax, parts) for one in policy.tried
     }
-    errors = Sums(*(device.full((len(tried), *units.grid), np.uint64, 0) for _ in range(3)))
+    errors = ErrorSums(*(device.full((len(tried), *units.grid), np.uint64, 0) for _ in range(3)))
     for k, one in enumerate(tried.values()):
-        own = addresses(device, Sums(*(array[k] for array in errors)))
+        own = addresses(device, ErrorSums(*(array[k] for array in errors)))
         run_team(device, "policies", f"measure{one.suffix}", x, parts, one.rule, per_block, own)
     choice = _choose(device, policy, list(tried), errors, of_units)
     output = device.empty(x.array.shape, np.uint16)
     for k, rung in enumerate(policy.ladder):
         one = tried[name_of(rung.representation)]
-        taken = (choice, per_block, np.uint32(k), one.rule, rows.BF16, output)
+        taken = (choice, per_block, np.uint32(k), one.rule, output)
         run_team(device, "policies", f"write{one.suffix}", x, parts, *taken)
-    kept = (choice, per_block, np.uint32(len(policy.ladder)), rows.BF16, output)
+    kept = (choice, per_block, np.uint32(len(policy.ladder)), output)
     run_team(device, "policies", "write_kept", x, parts, *kept)
-    error = {name: Sums(*(array[k] for array in errors)) for k, name in enumerate(tried)}
+    error = {name: ErrorSums(*(array[k] for array in errors)) for k, name in enumerate(tried)}
     return Mixed(choice, output, of_units, error)
 
 
+def _of_all(device: Device, blocks: Extremes) -> Extremes:
+    """The extremes of the tensor: those of its blocks, which are numbers themselves."""
+    amax, amin = (
+        extremes(device, Bits(array, "f32"), partition(array.shape, "tensor")) for array in blocks
+    )
+    return Extremes(amax.amax, amin.amin)
+
+
 def _choose(
-    device: Device, policy: Policy, tried: list[str], errors: Sums, units: Extremes
+    device: Device, policy: Policy, tried: list[str], errors: ErrorSums, units: Extremes
 ) -> Array:
     """The rung that each unit takes."""
     rungs = np.concatenate([_rung(rung, tried) for rung in policy.ladder])

@@ -5,12 +5,14 @@ from typing import NamedTuple
 
 from mor_ref.cuda.errors import CudaError
 
-_FUNCTION = re.compile(
-    r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)\s*\([^)]*\)[^{;]*\{(.*?)^\}",
-    re.DOTALL | re.MULTILINE,
-)
-_INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s", re.MULTILINE)
+_NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"[^"\n]*"', re.DOTALL)
+_FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)")
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
+_ELSEWHERE = re.compile(r"\.(?:extern|weak)\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)")
+# Wherever it stands, behind a label, a predicate or a brace: a word with dots in it.
+_INSTRUCTION = re.compile(r"(?<![\w.$%])[a-z]\w*(?:\s*(?:\.|::)\s*\w+)+")
 _REALS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64")
+_NOT_TO_NEAREST = {"rz", "rm", "rp", "rs"}
 _ROUNDED = ("add", "sub", "mul", "div", "sqrt", "rcp")
 
 
@@ -27,11 +29,13 @@ class PtxError(CudaError):
 
 
 def instructions(ptx: str) -> dict[str, list[str]]:
-    """The instructions of each kernel and of each function that they call, without operands."""
-    found = {}
-    for function, body in _FUNCTION.findall(ptx):
-        plain = re.sub(r"//.*", "", body).replace("{", "\n").replace(";", ";\n")
-        found[function] = _INSTRUCTION.findall(plain)
+    """The instructions of each kernel and of each function, up to the next, without operands."""
+    plain = _NO_CODE.sub(" ", ptx)
+    _, *parts = _FUNCTION.split(plain)
+    found: dict[str, list[str]] = {}
+    for function, body in zip(parts[::2], parts[1::2], strict=True):
+        words = ("".join(word.split()) for word in _INSTRUCTION.findall(body))
+        found.setdefault(function, []).extend(words)
     return found
 
 
@@ -56,6 +60,8 @@ def _fault(parts: list[str]) -> str | None:
         return "it is an approximation"
     if name in _ROUNDED and is_real and "rn" not in parts:
         return "it does not say that it is rounded to nearest, and may be contracted"
+    if name == "cvt" and parts[-2] in _REALS and _NOT_TO_NEAREST.intersection(parts):
+        return "it is not rounded to nearest"
     if name in ("atom", "red") and is_real:
         return "a sum of floating-point numbers depends on its order"
     return None
@@ -63,6 +69,15 @@ def _fault(parts: list[str]) -> str | None:
 
 def check(ptx: str, name: str) -> None:
     """Refuse what is not bit-exact, before anything is loaded."""
+    plain = _NO_CODE.sub(" ", ptx)
+    if not _ENTRY.search(plain):
+        raise PtxError(f"{name}: its PTX has no kernel that could be checked; nothing was loaded")
+    elsewhere = _ELSEWHERE.search(plain)
+    if elsewhere:
+        raise PtxError(
+            f"{name}: its PTX calls {elsewhere.group(1)}, which may be another function than one "
+            "that could be checked; nothing was loaded"
+        )
     found = violations(ptx)
     if found:
         first = found[0]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.cuda import rows
-from mor_ref.cuda.launching import Array, Bits, Device, Sums, launch, no_errors, run_team
+from mor_ref.cuda.launching import Array, Bits, Device, ErrorSums, launch, no_errors, run_team
 from mor_ref.cuda.scales import Scales, extremes, scales
 from mor_ref.format import Format
 from mor_ref.partition import Partition
@@ -18,7 +18,7 @@ class Quantized(NamedTuple):
     codes: Array
     amax: Array
     scales: Scales
-    error: Sums
+    error: ErrorSums
 
 
 def quantize(device: Device, x: Bits, fmt: Format, kind: Scaling, parts: Partition) -> Quantized:

@@ -1,5 +1,6 @@
 """The arguments of kernels that are structures: field by field as the device code declares them."""
 
+import math
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -43,15 +44,19 @@ POWER_ENCODING = _structure(
 DECODING = _structure(
     "i4 mantissa_bits,bias; u4 negative,first_field,infinity,first_nan,nan,complement"
 )
-SCALED = np.dtype([("encoding", ENCODING), ("decoding", DECODING), ("largest", "u4")], align=True)
+NEAREST = _structure(
+    "f4 down,up; u4 largest,smallest,raise,drop; i4 slope; u4 negative; i4 first_negative; u4 nan; "
+    "f4 nan_value"
+)
+SCALED = np.dtype([("nearest", NEAREST), ("decoding", DECODING), ("largest", "u4")], align=True)
 CUT = _structure(
     "u8 rows,columns,block_rows,block_columns,grid_rows,grid_columns,group_rows,group_columns,"
     "groups_across,piece_rows,piece_columns,pieces_down,pieces_across"
 )
 PROFILE = np.dtype(
     [
-        ("rule", "u4"), ("range", "f4"), ("divides", "u4"), ("element_codes", ENCODING),
-        ("scale_codes", ENCODING), ("element_values", DECODING), ("scale_values", DECODING),
+        ("rule", "u4"), ("range", "f4"), ("divides", "u4"), ("element_codes", NEAREST),
+        ("scale_codes", NEAREST), ("element_values", DECODING), ("scale_values", DECODING),
     ],
     align=True,
 )  # fmt: skip
@@ -59,8 +64,8 @@ TILES = _structure("u8 rows,columns,down,across,scales_per_row")
 BY_SCALE = np.dtype([("scales", "u8"), ("to", SCALED)], align=True)
 BY_TILE = np.dtype(
     [
-        ("encodes", "u8"), ("decodes", "u8"), ("columns", "u8"), ("tile_rows", "u8"),
-        ("tiles_across", "u8"), ("profile", PROFILE),
+        ("encodes", "u8"), ("decodes", "u8"), ("tile_rows", "u8"), ("tiles_across", "u8"),
+        ("profile", PROFILE),
     ],
     align=True,
 )  # fmt: skip
@@ -170,9 +175,33 @@ def decoding(fmt: Format) -> Row:
     )
 
 
+def nearest(fmt: Format) -> Row:
+    """How numbers become codes of a format of at most 8 bits by one addition, under rne."""
+    drop = 23 - fmt.mantissa_bits
+    highest = max(math.frexp(fmt.largest)[1] - 1, fmt.smallest_exponent)
+    down = math.ldexp(1.0, min(0, 127 - drop - highest))
+    complements = fmt.sign == "twos-complement"
+    keeps_zero = fmt.sign == "sign-magnitude" and fmt.specials != "fnuz"
+    nan = _nan(fmt, SpecialCases())[0]
+    return row(
+        NEAREST,
+        down=down,
+        up=1 / down,
+        largest=bits_of(fmt.largest * down),
+        smallest=bits_of(math.ldexp(down, fmt.smallest_exponent)),
+        drop=drop,
+        slope=-1 if complements else 1,
+        negative=fmt.code_count if complements else fmt.sign_bit,
+        first_negative=0 if keeps_zero else 1,
+        nan=nan,
+        nan_value=fmt.value(nan),
+        **{"raise": drop << 23},
+    )
+
+
 def scaled(fmt: Format) -> Row:
     """A format that numbers are scaled to (QNT-001)."""
-    return row(SCALED, encoding=encoding(fmt), decoding=decoding(fmt), largest=bits_of(fmt.largest))
+    return row(SCALED, nearest=nearest(fmt), decoding=decoding(fmt), largest=bits_of(fmt.largest))
 
 
 def bits_of(number: float) -> int:
@@ -180,19 +209,16 @@ def bits_of(number: float) -> int:
     return int(np.float32(number).view(np.uint32))
 
 
-BF16 = encoding(formats["bf16"], special=SpecialCases(overflow="ieee"))
-
-
 # ---------------------------------------------------------------------- tensors
 
-_PIECE = 1 << 14  # elements
-_PIECE_COLUMNS = 1 << 12
+_PIECE = 1 << 14  # elements, of which none of 256 threads has more than 256
+_PIECE_COLUMNS = 1 << 12  # of a piece of several rows
 
 
 def cut(partition: Partition) -> Row:
     """How a tensor is cut into blocks, groups, and pieces of blocks for teams of threads."""
     block_rows, block_columns = partition.block
-    columns = min(block_columns, _PIECE_COLUMNS)
+    columns = min(block_columns, _PIECE if block_rows == 1 else _PIECE_COLUMNS)
     rows = min(block_rows, max(1, _PIECE // columns))
     down, across = partition.grid
     return row(
@@ -214,9 +240,9 @@ def cut(partition: Partition) -> Row:
 
 
 def team(partition: Partition) -> int:
-    """How many threads share a piece: as many as it keeps busy."""
-    size = min(partition.block[0] * partition.block[1], _PIECE)
-    return 1 if size <= 16 else 32 if size <= 1024 else 256
+    """How many threads share a piece: as many as it keeps busy, by loads of 16 bytes each."""
+    size = partition.block[0] * partition.block[1]
+    return 1 if size <= 64 else 32 if size <= 1024 else 256
 
 
 def profile(found: Nvfp4Profile) -> Row:
@@ -227,8 +253,8 @@ def profile(found: Nvfp4Profile) -> Row:
         rule=_TILE_RULES.index(found.rule),
         range=found.range,
         divides=found.divides,
-        element_codes=encoding(e2m1),
-        scale_codes=encoding(e4m3),
+        element_codes=nearest(e2m1),
+        scale_codes=nearest(e4m3),
         element_values=decoding(e2m1),
         scale_values=decoding(e4m3),
     )

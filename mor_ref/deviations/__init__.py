@@ -13,6 +13,7 @@ from mor_ref.deviations import (
     overflow,
     rounding,
     scaling,
+    sums,
 )
 from mor_ref.deviations.deviation import Deviation, applied
 
@@ -28,6 +29,7 @@ DEVIATIONS: dict[str, Deviation] = {
         *scaling.DEVIATIONS,
         *errors.DEVIATIONS,
         *blocks.DEVIATIONS,
+        *sums.DEVIATIONS,
     )
 }
 

@@ -218,6 +218,26 @@ def mx_infinity_is_nan(reference: Reference, numbers: list[float], *rest: Any) -
     return 0xFF if any(math.isinf(x) for x in numbers) else int(reference(numbers, *rest))
 
 
+def _by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+    return rule == "rceil"
+
+
+@deviation(
+    mx.scale_code,
+    where=_by_rceil,
+    rules=("MXS-006",),
+    domain=IN_MX,
+    unseen=for_generated(IN_MX),
+)
+def mx_underflow_is_one(
+    reference: Reference, numbers: list[float], fmt: Format, rule: ScaleRule
+) -> int:
+    """A quotient amax / largest that underflows to 0 is stored as the scale 1, the code 127."""
+    amax = mx.amax_of(numbers)
+    underflows = amax > 0 and quotient(amax, fmt.largest) == 0
+    return 127 if underflows else int(reference(numbers, fmt, rule))
+
+
 @deviation(mx.scale_code, rules=("MXS-001", "MXS-008"), domain=IN_MX)
 def mx_stores_the_inverse(reference: Reference, *arguments: Any) -> int:
     """254 - code is stored, the scale that numbers are multiplied by."""

@@ -10,20 +10,27 @@ from mor_ref.catalogue import as_format, formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DECISIONS, ERRORS, IN_SCALES, POLICIES, SCALED
 from mor_ref.deviations.unseen import CLEAR_CHOICES, CLEAR_MEANS, SMALL_SUMS, for_generated
-from mor_ref.exact.arithmetic import bits_of, product, quotient, rn32, total
+from mor_ref.exact.arithmetic import product, quotient, rn32, total
 from mor_ref.exact.policies import accepts, amin, kept, loses_nothing
-from mor_ref.exact.quantization import ErrorSum, ErrorTerm, error_sum, error_term, restored, to_bf16
+from mor_ref.exact.quantization import (
+    ErrorSum,
+    ErrorTerm,
+    error_sum,
+    error_term,
+    error_units,
+    restored,
+    to_bf16,
+)
 from mor_ref.recipes import FitsRange, MeanRelativeError, Metric, NotWorseThan, name_of
 
 Reference = Callable[..., Any]
 Pairs = Iterable[tuple[float, float]]
-_ONE = 0x3F800000
 _RANGES = ("decisions", "policies")  # in policies_large, an earlier rung accepts
 
 
 def _term(d: float, r: float) -> ErrorTerm:
     """An error of which r is known."""
-    return ErrorTerm(d, r, bits_of(min(total(1.0, r), 2.0)) - _ONE)
+    return ErrorTerm(d, r, error_units(r))
 
 
 class _Unrounded(float):
@@ -96,14 +103,13 @@ def error_without_a_cap(reference: Reference, x: float, y: float) -> ErrorTerm:
     if math.isnan(found.d):
         return found
     r = quotient(found.d, abs(x))
-    return ErrorTerm(found.d, r, bits_of(min(total(1.0, r), rn32(Fraction(2) ** 127))) - _ONE)
+    return ErrorTerm(found.d, r, error_units(min(r, 2.0**127)))
 
 
-@deviation(error_term, rules=("ERR-001",), domain=ERRORS)
-def error_truncated(reference: Reference, x: float, y: float) -> ErrorTerm:
-    """U is r * 2^23 cut to an integer instead of rounded."""
-    found: ErrorTerm = reference(x, y)
-    return ErrorTerm(found.d, found.r, int(found.r * 2**23))
+@deviation(error_units, rules=("ERR-001",), domain=ERRORS)
+def error_truncated(_: Reference, r: float) -> int:
+    """U is r * 2^23 cut to an integer of 32 bits instead of rounded."""
+    return min(int(r * 2**23), 0xFFFFFFFF)
 
 
 @deviation(error_term, rules=("ERR-001",), domain=ERRORS)

@@ -67,6 +67,9 @@ SHORT_NUMBERS = {
 
 # ---------------------------------------------------------------------- sums and decisions
 
+CLEAR_CANDIDATES = {
+    "nvfp4_large": "Errors of generated numbers (VEC-009) are never so near that an order decides."
+}
 SMALL_SUMS = {"quantize_blocks": "Sixteen terms of at most 2^23 fit 32 bits."}
 CLEAR_MEANS = {
     "policies_large": "No threshold is near 0.025, the mean error of generated numbers (VEC-009)."

@@ -6,15 +6,15 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Bits, Numbers
 from mor_ref.catalogue import formats
 from mor_ref.conventions import SpecialCases
-from mor_ref.engine.decoding import layout_of
-from mor_ref.engine.dequantization import dequantize_row
+from mor_ref.engine.decoding import decoded, layout_of
+from mor_ref.engine.dequantization import restored
 from mor_ref.engine.encoding import encoded
-from mor_ref.engine.intrinsics import use_full_vectors
+from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.parts import Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.quantization import as_bf16, sign_of_bf16
 from mor_ref.engine.scaling import Extremes
-from mor_ref.engine.strips import STRIP, TileScales, segment, spread, strip_of
+from mor_ref.engine.strips import STRIP, TileScales, segment, spread
 from mor_ref.engine.targets import BINARY32, target_for
 from mor_ref.format import Format
 from mor_ref.partition import Partition
@@ -68,11 +68,13 @@ def keep_row(x, target, out):
 
 
 @step
-def round_row(y, out):
-    """QNT-003 for numbers that are not NaN."""
+def render_row(codes, encode, decode, layout, out):
+    """QNT-002 and QNT-003 for one row of a strip that holds no NaN."""
     use_full_vectors()
-    for i in range(y.size):
-        out[i] = _U(as_bf16(_U(y[i] & _U(0x7FFFFFFF))) | sign_of_bf16(y[i]))
+    for i in range(codes.size):
+        value = float_of(decoded(_U(codes[i]), layout))
+        y = bits_of(restored(value, encode, decode, i))
+        out[i] = _U(as_bf16(_U(y & _U(0x7FFFFFFF))) | sign_of_bf16(y))
 
 
 @kernel
@@ -94,23 +96,25 @@ def keep_part(x, place, part, bounds, columns, unit, choice, fallback, target, o
 
 
 @kernel
-def render_part(codes, part, bounds, columns, unit, choice, rung, scales, strip, layout, out, y):
-    """The units of a part that a rung has accepted; `y` is room for a strip."""
+def render_part(codes, part, bounds, columns, unit, choice, rung, scales, strip, layout, out):
+    """The units of a part that a rung has accepted.
+
+    The scales of a strip begin where the unit does: as a slice they would have a type that may be
+    None, and no loop over it fills vectors.
+    """
     for left in range(part.left, part.right, STRIP):
         right = min(left + STRIP, part.right)
         for piece in range(bounds.size - 1):
             top = bounds[piece]
-            spread(scales.encode, top, left, right, scales.tile, strip.encode)
-            spread(scales.decode, top, left, right, scales.tile, strip.decode)
             for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
                 if choice[top // unit.rows, column] == rung:
-                    first, last = segment(column, unit, left, right)
-                    encode = strip_of(strip.encode, first, last - first)
-                    decode = strip_of(strip.decode, first, last - first)
+                    first = max(column * unit.columns, left)
+                    last = min((column + 1) * unit.columns, right)
+                    spread(scales.encode, top, first, last, scales.tile, strip.encode)
+                    spread(scales.decode, top, first, last, scales.tile, strip.decode)
                     for row in range(top, bounds[piece + 1]):
-                        at, end = row * columns + left + first, row * columns + left + last
-                        dequantize_row(codes[at:end], encode, decode, layout, y[: last - first])
-                        round_row(y[: last - first], out[at:end])
+                        at, end = row * columns + first, row * columns + last
+                        render_row(codes[at:end], strip.encode, strip.decode, layout, out[at:end])
 
 
 def keep(
@@ -164,8 +168,7 @@ def render(
 
     def render_one(part: Part) -> None:
         bounds = np.union1d(row_bounds(part, unit.rows), row_bounds(part, scales.tile.rows))
-        strip, y = scales.room_for_strip(), np.empty(STRIP, _U)
-        columns = partition.columns
-        render_part(codes, part, bounds, columns, unit, choice, rung, scales, strip, layout, out, y)
+        strip, columns = scales.room_for_strip(), partition.columns
+        render_part(codes, part, bounds, columns, unit, choice, rung, scales, strip, layout, out)
 
     for_each_part(render_one, partition.rows, partition.columns, threads)

@@ -72,8 +72,8 @@ def _as_source_words(numbers: Numbers, part: slice) -> Iterator[tuple[Bits, slic
         return
     for start in range(part.start, part.stop, _WIDENED_AT_ONCE):
         where = slice(start, min(start + _WIDENED_AT_ONCE, part.stop))
-        with np.errstate(invalid="ignore"):  # widening a signalling NaN is no error here
-            wide = numbers.bits[where].view(np.float16).astype(np.float32).view(np.uint32)
+        wide = np.empty(where.stop - where.start, np.uint32)
+        decoding.widen_binary16(numbers.bits[where], wide)
         wide.flags.writeable = False
         yield wide, where
 

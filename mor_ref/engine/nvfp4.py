@@ -13,7 +13,7 @@ from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.nearest import Grid, grid_of, nearest
 from mor_ref.engine.parts import Part, Sides, for_each_part, words_of
 from mor_ref.engine.scaling import extremes
-from mor_ref.engine.strips import TileScales
+from mor_ref.engine.strips import STRIP, TileScales, segment
 from mor_ref.partition import Partition
 
 _U = np.uint32
@@ -141,22 +141,45 @@ def element_error(bits, encode, stored_scale, amax, aim, grid):
 
 
 @step
-def tile_error(
-    x, start, stride, height, width, encode, stored_scale, amax, aim, grid, squared, rows
-):
-    """NVF-006: row by row from the left, then the rows of a tile of sixteen in halves."""
-    rows[:] = _F(0)
-    for i in range(height):
-        for j in range(width):
-            bits = widen(x[start + i * stride + j], _U)
-            e = element_error(bits, encode, stored_scale, amax, aim, grid)
-            rows[i] = _F(rows[i] + (_F(e * e) if squared else abs(e)))
+def errors_of_row(x, encode, stored_scale, amax, aim, grid, squared, errors):
+    """NVF-006 for one row of a strip: there is a candidate for the scale of each column."""
+    use_full_vectors()
+    for i in range(x.size):
+        e = element_error(widen(x[i], _U), encode[i], stored_scale[i], amax, aim, grid)
+        errors[i] = _F(e * e) if squared else abs(e)
+
+
+@step
+def add_from_left(errors, width, tile_columns, row, sums):
+    """NVF-006: the errors of the row of each tile."""
+    for k in range((width + tile_columns - 1) // tile_columns):
+        total = _F(0)
+        for i in range(k * tile_columns, min((k + 1) * tile_columns, width)):
+            total = _F(total + errors[i])
+        sums[k, row] = total
+
+
+@step
+def add_rows(sums):
+    """NVF-006: sixteen rows in halves; those that a tile does not have are zero."""
     half = 8
     while half > 0:
-        for i in range(half):
-            rows[i] = _F(rows[i] + rows[i + half])
+        for row in range(half):
+            sums[row] = _F(sums[row] + sums[row + half])
         half //= 2
-    return rows[0]
+    return sums[0]
+
+
+@step
+def candidates_of_strip(i, left, right, tile, bamax, s_enc, s_dec, e4m3, encode, stored_scale):
+    """NVF-006: for each column, the scales under which the largest of its tile becomes 6 or 4."""
+    for j in range(left // tile.columns, (right - 1) // tile.columns + 1):
+        base = _F(_F(float_of(bamax[i, j]) / _SIX) * s_enc)
+        first, last = segment(j, tile, left, right)
+        for is_four in range(2):
+            s = _F(_F(1.5) * base) if is_four else base
+            encode[is_four, first:last] = te_scale(s, s_dec, e4m3)[1]
+            stored_scale[is_four, first:last] = stored(s, e4m3)[1]
 
 
 @kernel
@@ -164,27 +187,29 @@ def four_over_six(
     x, place, part, tile, bamax, amax, aim, s_enc, s_dec, e4m3, grid, squared, codes, encode, decode
 ):
     """NVF-006: the scale of each tile of a part, under which its largest becomes 6 or 4."""
-    rows = np.empty(16, _F)
+    use_full_vectors()
+    tried, values = np.empty((2, STRIP), _F), np.empty((2, STRIP), _F)
+    errors, sums = np.empty(STRIP, _F), np.zeros((2, STRIP // tile.columns, 16), _F)
     for top in range(part.top, part.bottom, tile.rows):
-        for left in range(part.left, part.right, tile.columns):
-            i, j = top // tile.rows, left // tile.columns
-            height = min(tile.rows, part.bottom - top)
-            width = min(tile.columns, part.right - left)
-            start = (top - place.top) * place.stride + left - place.left
-            base = _F(_F(float_of(bamax[i, j]) / _SIX) * s_enc)
-            six, enc6, dec6 = te_scale(base, s_dec, e4m3)
-            four, enc4, dec4 = te_scale(_F(_F(1.5) * base), s_dec, e4m3)
-            value6, value4 = stored(base, e4m3)[1], stored(_F(_F(1.5) * base), e4m3)[1]
-            error6 = tile_error(
-                x, start, place.stride, height, width, enc6, value6, amax, aim, grid, squared, rows
-            )
-            error4 = tile_error(
-                x, start, place.stride, height, width, enc4, value4, amax, aim, grid, squared, rows
-            )
-            is_four = error4 < error6
-            codes[i, j] = four if is_four else six
-            encode[i, j] = bits_of(enc4 if is_four else enc6)
-            decode[i, j] = bits_of(dec4 if is_four else dec6)
+        height, i = min(tile.rows, part.bottom - top), top // tile.rows
+        sums[:] = _F(0)
+        for left in range(part.left, part.right, STRIP):
+            right = min(left + STRIP, part.right)
+            candidates_of_strip(i, left, right, tile, bamax, s_enc, s_dec, e4m3, tried, values)
+            for row in range(height):
+                start = (top + row - place.top) * place.stride + left - place.left
+                numbers = x[start : start + right - left]
+                for is_four in range(2):
+                    scale, value = tried[is_four], values[is_four]
+                    errors_of_row(numbers, scale, value, amax, aim, grid, squared, errors)
+                    add_from_left(errors, right - left, tile.columns, row, sums[is_four])
+            for j in range(left // tile.columns, (right - 1) // tile.columns + 1):
+                k = j - left // tile.columns
+                s = _F(_F(float_of(bamax[i, j]) / _SIX) * s_enc)
+                if add_rows(sums[1, k]) < add_rows(sums[0, k]):
+                    s = _F(_F(1.5) * s)
+                code, enc, dec = te_scale(s, s_dec, e4m3)
+                codes[i, j], encode[i, j], decode[i, j] = code, bits_of(enc), bits_of(dec)
 
 
 # ---------------------------------------------------------------------- whole tensors
@@ -267,19 +292,7 @@ def _choose(
 
     def choose(part: Part) -> None:
         words = words_of(numbers, tiles.columns, part)
-        four_over_six(
-            words.bits,
-            words.place,
-            part,
-            tile,
-            bamax,
-            amax,
-            _F(profile.range),
-            overall.encode[0],
-            overall.decode[0],
-            *grids,
-            squared,
-            *found,
-        )
+        scales = _F(profile.range), overall.encode[0], overall.decode[0]
+        four_over_six(*words, part, tile, bamax, amax, *scales, *grids, squared, *found)
 
     for_each_part(choose, tiles.rows, tiles.columns, threads)

@@ -15,6 +15,7 @@ from mor_ref.arrays import Bits, Numbers
 from mor_ref.catalogue import formats
 from mor_ref.conventions import SpecialCases
 from mor_ref.engine import encoding
+from mor_ref.engine.decoding import widen_binary16
 from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.engine.targets import BINARY64, target_for
 from mor_ref.partition import Partition
@@ -77,17 +78,14 @@ def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
         return Words(numbers.bits, Place(0, 0, columns))
     rows = slice(part.top * columns, part.bottom * columns)
     piece = numbers.bits[rows].reshape(-1, columns)[:, part.left : part.right]
+    given = np.ascontiguousarray(piece).reshape(-1)
+    wide: Bits = np.empty(given.size, np.uint32)
     if numbers.dtype == np.float16:
-        with np.errstate(invalid="ignore"):  # widening a signalling NaN is no error here
-            wide = piece.view(np.float16).astype(np.float32).view(np.uint32)
+        widen_binary16(given, wide)
     else:
-        wide = np.empty(piece.shape, np.uint32)
-        encoding.encode_array(
-            np.ascontiguousarray(piece).reshape(-1), wide.reshape(-1), _to_binary32(), np.uint64
-        )
-    flat: Bits = wide.reshape(-1)
-    flat.flags.writeable = False
-    return Words(flat, Place(part.top, part.left, part.right - part.left))
+        encoding.encode_array(given, wide, _to_binary32(), np.uint64)
+    wide.flags.writeable = False
+    return Words(wide, Place(part.top, part.left, part.right - part.left))
 
 
 def _to_binary32() -> Any:

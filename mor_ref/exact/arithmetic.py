@@ -1,4 +1,4 @@
-"""Binary32 arithmetic: every operation exactly, then rounded once (RN32 in the specification)."""
+"""Binary32 arithmetic: every operation exactly, then rounded once (ART-002)."""
 
 import math
 from fractions import Fraction
@@ -12,7 +12,7 @@ _LARGEST_UNIT = 104
 
 
 def rn32(value: Fraction) -> float:
-    """A rational number rounded to binary32, to nearest, ties to even; zero is positive."""
+    """A rational number rounded to binary32 (ART-001); zero is positive."""
     if value == 0:
         return 0.0
     magnitude = abs(value)

@@ -96,7 +96,13 @@ def error_term(x: float, y: float) -> ErrorTerm:
     """The error of a finite x that is not zero (ERR-001)."""
     d = abs(difference(x, y))
     r = 1.0 if math.isnan(d) else min(1.0, quotient(d, abs(x)))
-    return ErrorTerm(d, r, bits_of(total(1.0, r)) - bits_of(1.0))
+    return ErrorTerm(d, r, error_units(r))
+
+
+@step
+def error_units(r: float) -> int:
+    """How many units of 2^-23 a relative error is, ties to even (ERR-001)."""
+    return bits_of(total(1.0, r)) - bits_of(1.0)
 
 
 @step

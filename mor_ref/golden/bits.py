@@ -40,7 +40,7 @@ def _nan(sign: int, payload: int) -> float:
 
 
 def f32_bits(number: float) -> int:
-    """The bits of a binary32 number; every NaN is the canonical one."""
+    """The bits of a binary32 number; every NaN is the canonical one (ART-003)."""
     if math.isnan(number):
         return _CANONICAL_NAN
     return int.from_bytes(struct.pack("<f", number), "little")

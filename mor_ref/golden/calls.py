@@ -268,9 +268,13 @@ CALLS: Mapping[str, Call] = {
 }
 
 
+def kind_of_axes(operation: str, field: str) -> str:
+    """The kind of axes that a field of an operation has, without its views."""
+    base = field.partition(SEPARATOR)[0]
+    call = CALLS[operation]
+    return (call.inputs[base] if base in call.inputs else call.outputs[base])[1]
+
+
 def axes_of(operation: str, field: str) -> Axes:
     """The axes of a field of an operation, or of the digests of its tiles."""
-    base, *digests = field.split(SEPARATOR)
-    call = CALLS[operation]
-    _, axes = call.inputs[base] if base in call.inputs else call.outputs[base]
-    return _OF_DIGESTS if digests else AXES[axes]
+    return _OF_DIGESTS if SEPARATOR in field else AXES[kind_of_axes(operation, field)]

@@ -6,20 +6,15 @@ Nothing that was read reaches the engine, the model or a view before it was held
 from collections.abc import Mapping
 from typing import Any
 
-from mor_ref.block_recipes import PROFILES
 from mor_ref.golden.calls import CALLS, RECIPE, Call, axes_of
 from mor_ref.golden.entries import bytes_of, format_meant
+from mor_ref.golden.geometry import Shape, digests_shape, shapes_of
 from mor_ref.golden.random_inputs import OPERATIONS as DOMAINS
-from mor_ref.golden.suite import Arrays, Parameters, as_cut
-from mor_ref.golden.views import DIGEST, DIGEST_TILE, SEPARATOR
-from mor_ref.partition import partition
-from mor_ref.recipes import as_policy
+from mor_ref.golden.suite import Arrays, Parameters
+from mor_ref.golden.views import DIGEST, SEPARATOR
 
-_DIGEST_BYTES = 32
 _OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pairs")
 _TILE = 16  # numbers of a tile of NVFP4
-
-Shape = tuple[int, ...]
 
 
 class CallError(ValueError):
@@ -126,46 +121,18 @@ def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None
         raise CallError("has no numbers")
 
 
-def digests_shape(shape: Shape) -> Shape:
-    """The shape of the digests of the tiles of an array."""
-    return (*(-(-side // DIGEST_TILE) for side in shape), _DIGEST_BYTES)
-
-
 def _shapes(call: Call, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
     """What the axes of fields are, for a first input of this shape."""
     ((_, first), *_) = call.inputs.values()
     if len(shape) != (1 if first == "n" else 2) or not all(shape):
         wanted = "entries in one column" if first == "n" else "rows and columns of entries"
         raise CallError(f"has a first input of the shape {_sides(shape)}; {wanted} are right")
-    if first == "n":
-        return {"n": shape}
-    if first == "nk":
-        if "profile" in parameters and shape[1] != _TILE:
-            raise CallError(f"has rows of {shape[1]} numbers; {_TILE} are right")
-        return {"n": shape[:1], "nk": shape}
-    return _shapes_of_tensor(parameters, shape)
-
-
-def _shapes_of_tensor(parameters: Parameters, shape: Shape) -> dict[str, Shape]:
-    block = parameters.get("tile", parameters.get("block"))
+    if first == "nk" and "profile" in parameters and shape[1] != _TILE:
+        raise CallError(f"has rows of {shape[1]} numbers; {_TILE} are right")
     try:
-        cut = partition(
-            shape,
-            (1, block) if isinstance(block, int) else as_cut(block),
-            as_cut(parameters.get("group", "tensor")),
-        )
+        return shapes_of(first, parameters, shape)
     except (ValueError, TypeError) as error:
         raise CallError(f"cannot be cut into blocks ({error})") from error
-    whole = "policy" in parameters and as_policy(parameters["policy"]).unit == "tensor"
-    per_row = "profile" in parameters and PROFILES[parameters["profile"]].per_row
-    return {
-        "rc": shape,
-        "grid": cut.grid,
-        "group": cut.group_grid,
-        "unit": cut.group_grid if whole else cut.grid,
-        "ends": (shape[0] if per_row else 1,),
-        "pairs": (shape[0], -(-shape[1] // 2)),
-    }
 
 
 def _sides(shape: Shape) -> str:

@@ -12,7 +12,8 @@ from safetensors.numpy import save
 
 from mor_ref.golden.calls import GENERATED, RECIPE, axes_of
 from mor_ref.golden.checks import CallError, check_arrays
-from mor_ref.golden.files import load_arrays, read_inside, write_whole
+from mor_ref.golden.exhaustive import DIGESTS
+from mor_ref.golden.files import load_arrays, read_inside, write_inside, write_whole
 from mor_ref.golden.generated import generated
 from mor_ref.golden.manifest import AGAIN, MANIFEST, VERSION, GoldenError, read_manifest
 from mor_ref.golden.suite import Arrays, Case, Field, Suite
@@ -95,9 +96,23 @@ def write_manifest(folder: Path, entries: Mapping[str, Any], made_with: Mapping[
         "version": VERSION,
         "made_with": dict(made_with),
         "views": {name: view.meaning for name, view in VIEWS.items()},
+        **_of_all_inputs(folder),
         "suites": dict(entries),
     }
-    write_whole(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode("ascii"))
+    write_inside(folder, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode("ascii"))
+
+
+def _of_all_inputs(folder: Path) -> dict[str, Any]:
+    """What the manifest says of digests that are beside the suites (VEC-014)."""
+    try:
+        content = read_inside(folder, DIGESTS)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise GoldenError(
+            f"{folder / DIGESTS} cannot be read ({error.strerror}); take it away"
+        ) from error
+    return {"all_inputs": {"sha256": hashlib.sha256(content).hexdigest()}}
 
 
 def read_suite(folder: Path, name: str, entry: Mapping[str, Any]) -> list[Case]:
@@ -124,9 +139,14 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
     by_case: dict[str, dict[str, np.ndarray[Any, Any]]] = {name: {} for name in entry["cases"]}
     for key, array in arrays.items():
         case, _, field = key.partition(SEPARATOR)
-        if case not in by_case or array.dtype.kind != "u":
+        if case not in by_case:
             raise GoldenError(
                 f"{path} holds {key[:100]!a}, which the manifest does not list; {AGAIN}"
+            )
+        if array.dtype.kind != "u":
+            raise GoldenError(
+                f"{path} holds {key[:100]!a} as {array.dtype}, and unsigned integers are right; "
+                f"{AGAIN}"
             )
         by_case[case][field] = array
     _generate(path, by_case, entry)

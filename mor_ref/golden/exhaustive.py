@@ -6,7 +6,7 @@ CRC-32 of each chunk.
 
 The expected digests come from `mor_ref.exact` alone. Rounding is monotonic, so that the codes of
 ascending magnitudes form runs: `runs` finds the ends of each by bisection, and the codes of a chunk
-are the runs written out. `engine_chunks` are the codes that the engine computes, input for input.
+are the runs written out.
 """
 
 import bisect
@@ -14,14 +14,15 @@ import functools
 import hashlib
 import itertools
 import json
+import re
 import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mor_ref import exact
 from mor_ref.catalogue import formats
@@ -35,12 +36,9 @@ from mor_ref.conventions import (
 )
 from mor_ref.format import Format
 from mor_ref.golden import kept_files
-from mor_ref.golden.processes import processes
+from mor_ref.workers import Workers, processes
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+DIGESTS = "exhaustive.json"  # beside the suites
 CHUNK = 1 << 24
 CHUNKS = 256
 _INFINITY = 0x7F800000
@@ -100,42 +98,16 @@ def digest_of(chunks: Iterable[Buffer], on_chunk: OnChunk = lambda _: None) -> D
     return Digest(sha256.hexdigest(), tuple(crc32))
 
 
-def engine_chunks(case: Case, threads: int | None = None) -> Iterator[Buffer]:
-    """The engine's codes of each chunk of inputs."""
-    import numpy as np  # the expected digests do without it
-
-    bits = np.arange(CHUNK, dtype=np.uint32)
-    for chunk in range(CHUNKS):
-        yield _engine_codes(case, bits + np.uint32(chunk * CHUNK), threads)
-
-
-def engine_codes(case: Case, inputs: range) -> Buffer:
-    """The engine's codes of consecutive inputs."""
-    import numpy as np
-
-    return _engine_codes(case, np.arange(inputs.start, inputs.stop, dtype=np.uint32), None)
-
-
-def _engine_codes(case: Case, bits: "NDArray[np.uint32]", threads: int | None) -> Buffer:
-    import numpy as np
-
-    from mor_ref.tensors import encode
-
-    codes = encode(
-        bits.view(np.float32),
-        case.fmt,
-        rounding=case.rounding,
-        overflow=case.overflow,
-        threads=threads,
-    )
-    return codes.astype(codes.dtype.newbyteorder("<"), copy=False).data.cast("B")
+def inputs_of(chunk: int) -> range:
+    """The inputs of a chunk, as their bits."""
+    return range(chunk * CHUNK, (chunk + 1) * CHUNK)
 
 
 def exact_chunks(case: Case) -> Iterator[bytes]:
     """The exact codes of each chunk of inputs."""
     ends = runs(case)
     for chunk in range(CHUNKS):
-        yield exact_codes(case, ends, range(chunk * CHUNK, (chunk + 1) * CHUNK))
+        yield exact_codes(case, ends, inputs_of(chunk))
 
 
 def exact_codes(case: Case, ends: list[Run], inputs: range) -> bytes:
@@ -182,38 +154,31 @@ def runs(case: Case) -> list[Run]:
     return found
 
 
-def describe_difference(case: Case, found: Digest, kept: Digest) -> str:
-    """One sentence on the first input whose code is not the exact one."""
-    chunk = found.first_difference(kept) or 0
-    inputs = range(chunk * CHUNK, (chunk + 1) * CHUNK)
-    ours, theirs = engine_codes(case, inputs), exact_codes(case, runs(case), inputs)
-    width = -(-case.fmt.bits // 8)
-    at = next(
-        (i for i, pair in enumerate(zip(ours, theirs, strict=True)) if len(set(pair)) > 1), None
-    )
-    if at is None:
-        return f"differs from the kept digest in chunk {chunk}, where engine and exact model agree"
-    element = at // width
-    codes = [
-        int.from_bytes(side[element * width : (element + 1) * width], "little")
-        for side in (ours, theirs)
-    ]
-    return (
-        f"differs from the kept digest, first at input 0x{inputs.start + element:08x}: "
-        f"the engine gives {codes[0]:#x}, the exact model {codes[1]:#x}"
-    )
-
-
 # ---------------------------------------------------------------------- kept digests
 
 
 def kept_digests(path: Path | None = None) -> dict[str, Digest]:
     """The digests that are kept with the package, by the name of their case."""
-    text = (path or kept_files() / "exhaustive.json").read_text(encoding="ascii")
-    return {
-        name: Digest(entry["sha256"], tuple(int(crc, 16) for crc in entry["crc32"].split()))
-        for name, entry in json.loads(text).items()
-    }
+    return digests_in((path or kept_files() / DIGESTS).read_bytes())
+
+
+def digests_in(content: bytes) -> dict[str, Digest]:
+    """The digests that a file holds; a ValueError says why it holds none."""
+    try:
+        found = {
+            name: Digest(entry["sha256"], tuple(int(crc, 16) for crc in entry["crc32"].split()))
+            for name, entry in json.loads(content).items()
+        }
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError("it is no JSON of a sha256 and a crc32 for each case") from error
+    for name, digest in found.items():
+        if not isinstance(digest.sha256, str) or not re.fullmatch("[0-9a-f]{64}", digest.sha256):
+            raise ValueError(f"the sha256 of {name[:100]!a} is not of 64 digits")
+        if len(digest.crc32) != CHUNKS or max(digest.crc32) >> 32:
+            raise ValueError(f"the crc32 of {name[:100]!a} is not of {CHUNKS} chunks")
+    if as_json(found).encode("ascii") != content:
+        raise ValueError("it is written otherwise than here")
+    return found
 
 
 def as_json(digests: dict[str, Digest]) -> str:
@@ -241,16 +206,21 @@ def expected_digest(case: Case) -> Digest:
     return digest_of(exact_chunks(case))
 
 
-def make(path: Path, executor: Executor) -> None:
-    """Write the digests of all kept cases, from the exact model alone; it takes an hour."""
-    from mor_ref.golden.files import write_whole
+def make(path: Path, workers: Workers) -> None:
+    """Write the digests of all kept cases, from the exact model alone; it takes an hour.
+
+    A manifest that is beside them is brought up to date.
+    """
+    from mor_ref.golden.container import MANIFEST, read_manifest, write_manifest, write_whole
 
     cases = kept_cases()
-    digests = zip(cases, executor.map(expected_digest, cases), strict=True)
-    text = as_json({case.name: digest for case, digest in digests})
+    digests = workers.in_order(expected_digest, [(case,) for case in cases])
+    text = as_json({case.name: digest for case, digest in zip(cases, digests, strict=True)})
     write_whole(path, text.encode("ascii"))
+    if (path.parent / MANIFEST).exists():
+        manifest = read_manifest(path.parent)
+        write_manifest(path.parent, manifest["suites"], manifest["made_with"])
 
 
 if __name__ == "__main__":
-    with processes() as executor:
-        make(Path(sys.argv[1]), executor)
+    make(Path(sys.argv[1]), processes())

@@ -71,7 +71,12 @@ def write_inside(folder: Path, name: str, content: bytes) -> None:
     path = folder / name
     if path.name in ("", "..") or not is_inside(folder, path.parent):
         raise ValueError(f"{path} leads out of {folder}; take the link away, or name its target")
-    write_whole(path, content)
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be written ({error.strerror}); make room for it, or give another folder"
+        ) from error
 
 
 def load_arrays(content: bytes) -> dict[str, np.ndarray[Any, Any]]:

@@ -1,8 +1,7 @@
 """Making suites: in processes, one for each suite, and written as they are done."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import as_completed
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ from mor_ref.golden.container import (
     write_manifest,
 )
 from mor_ref.golden.files import read_inside, write_inside
-from mor_ref.golden.making import Record, held
+from mor_ref.golden.making import RECORD, Record, held
 from mor_ref.golden.negative import negative_file_of
-from mor_ref.golden.processes import processes
 from mor_ref.golden.suite import Size
+from mor_ref.workers import Workers, WorkersError, processes
 
 OnSuite = Callable[[str], None]
 Made = tuple[dict[str, bytes], dict[str, Any]]
@@ -50,11 +49,12 @@ def make(
     folder: Path,
     size: Size,
     on_suite: OnSuite = lambda _: None,
+    workers: Workers | None = None,
 ) -> None:
     """Make suites in a folder; what this program has made there, whole and alike, is left as it is.
 
     The manifest is written after each suite, and lists what is there: an interrupted run is taken
-    up where it ended.
+    up where it ended. Where no workers are given, these are processes of this machine.
     """
     wanted = list(names)
     made_with = {"size": size.factor, "seed": size.seed}
@@ -64,20 +64,26 @@ def make(
             if name in entries:
                 on_suite(name)
         waited_for = [name for name in wanted if name not in entries]
-        for name, (files, entry) in _in_processes(waited_for, size):
+        shards = [(name, size) for name in waited_for]
+        for number, (files, entry) in (workers or processes()).as_done(made, shards):
+            name = waited_for[number]
+            _check_made(name, files, entry)
             for path, content in files.items():
                 write_inside(folder, path, content)
             entries[name] = entry
             write_manifest(folder, dict(sorted(entries.items())), made_with)
             on_suite(name)
+        if not waited_for:  # the digests of all inputs may have come or gone
+            write_manifest(folder, dict(sorted(entries.items())), made_with)
 
 
-def _in_processes(names: list[str], size: Size) -> Iterator[tuple[str, Made]]:
-    """Suites as they are done."""
-    with processes() as pool:
-        waiting = {pool.submit(made, name, size): name for name in names}
-        for done in as_completed(waiting):
-            yield waiting[done], done.result()
+def _check_made(name: str, files: dict[str, bytes], entry: dict[str, Any]) -> None:
+    """Files came from a worker, maybe over a network."""
+    digests = {file_of(name): entry["sha256"]}
+    if "negative" in entry:
+        digests[negative_file_of(name)] = entry["negative"]["sha256"]
+    if {path: hashlib.sha256(content).hexdigest() for path, content in files.items()} != digests:
+        raise WorkersError(f"suite {name} came from its worker in other bytes than made")
 
 
 def _entries_there(folder: Path, made_with: dict[str, int], record: Record) -> dict[str, Any]:
@@ -90,9 +96,14 @@ def _entries_there(folder: Path, made_with: dict[str, int], record: Record) -> d
             f"with {made_with}; give another folder"
         )
     if entries and not record.is_of_this_program:
+        who = (
+            "that another version of this program has made"
+            if record.is_signed
+            else f"of which {RECORD} does not say which version of this program made them"
+        )
         raise GoldenError(
-            f"{folder} holds suites that another version of this program has made, and theirs may "
-            "differ; take them away, or give another folder"
+            f"{folder} holds suites {who}, and theirs may differ; take them away, or give another "
+            "folder"
         )
     record.sign()
     return {name: entry for name, entry in entries.items() if _is_whole(folder, name, entry)}

@@ -5,9 +5,10 @@ it, for two versions may make two suites of one name. It is beside the manifest,
 manifest stays the same where a comment changes.
 """
 
+import errno
 import fcntl
-import hashlib
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from mor_ref.golden.files import remove_unfinished
 from mor_ref.golden.manifest import GoldenError
+from mor_ref.sources import digest_of_sources
 
 RECORD = ".made_by"
 _MOST = 1 << 10  # bytes of a record
@@ -31,6 +33,11 @@ class Record:
         """Whether it is this version, to the letter."""
         return os.pread(self.handle, _MOST, 0) == _this_program()
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether it says at all what made them."""
+        return os.fstat(self.handle).st_size > 0
+
     def sign(self) -> None:
         """Say that it is this version."""
         os.ftruncate(self.handle, 0)
@@ -43,9 +50,13 @@ def held(folder: Path, files: Iterable[str]) -> Iterator[Record]:
 
     `files` are patterns of the names that such runs write.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(folder / RECORD, flags, 0o644)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GoldenError(
+            f"{folder} cannot be made ({error.strerror}); give a folder, or a name for a new one"
+        ) from error
+    handle = _opened_record(folder / RECORD)
     try:
         _lock(handle, folder)
         for pattern in files:
@@ -53,6 +64,27 @@ def held(folder: Path, files: Iterable[str]) -> Iterator[Record]:
         yield Record(handle)
     finally:
         os.close(handle)
+
+
+def _opened_record(path: Path) -> int:
+    """A file of the folder's own, made if it is not there: no link, and nothing that waits."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags, 0o644)
+    except OSError as error:
+        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise _unusable(path, reason) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _unusable(path, "it is no regular file")
+    return handle
+
+
+def _unusable(path: Path, reason: str | None) -> GoldenError:
+    return GoldenError(
+        f"{path} cannot be written ({reason}); take it away if it is there, or give a folder that "
+        "can be written to"
+    )
 
 
 def _lock(handle: int, folder: Path) -> None:
@@ -67,9 +99,4 @@ def _lock(handle: int, folder: Path) -> None:
 
 
 def _this_program() -> bytes:
-    """A line with the digest of all sources of this package."""
-    package, digest = Path(__file__).resolve().parent.parent, hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        name = path.relative_to(package).as_posix()
-        digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return f"{digest.hexdigest()}\n".encode("ascii")
+    return f"{digest_of_sources()}\n".encode("ascii")

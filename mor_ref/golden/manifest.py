@@ -173,8 +173,10 @@ _WHOLE = _record(
             {"size": _value(number(1, 1 << 20)), "seed": _value(number(0, 0xFFFF))}
         ),
         "views": _by_name(_matching("[a-z0-9_]{1,100}", "a view"), _value(_TEXT)),
+        "all_inputs": _record({"sha256": _value(_SHA256)}),
         "suites": _by_name(NAME, _record(_ENTRY, optional=("negative",))),
-    }
+    },
+    optional=("all_inputs",),
 )
 
 

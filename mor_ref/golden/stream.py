@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mor_ref.arguments import known_name
+from mor_ref.arguments import UnknownNameError, known_name
 from mor_ref.golden import kept_files, load
 from mor_ref.golden.container import read_manifest
 from mor_ref.golden.entries import format_meant
@@ -87,11 +87,13 @@ def _case_named(suite: str, case: str, cases: list[str]) -> str:
         some = ", ".join(f"{suite}/{name}" for name in cases[:_SHOWN])
         raise ValueError(
             f"suite is {suite!r}, which has {len(cases)} cases; give one of them after a slash, "
-            f"such as {some}"
+            f"such as {some}; mor-ref golden list {suite} --cases prints all"
         )
-    # There may be hundreds: the sentence lists the nearest.
-    near = difflib.get_close_matches(case, cases, n=_SHOWN, cutoff=0.0)
-    return known_name(f"case of {suite}", case, near)
+    (near,) = difflib.get_close_matches(case, cases, n=1, cutoff=0.0)
+    raise UnknownNameError(
+        f"case of {suite} is {case!r}, which is not known; did you mean {near!r}? there are "
+        f"{len(cases)}, which mor-ref golden list {suite} --cases prints"
+    )
 
 
 def inputs_of(

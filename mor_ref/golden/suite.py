@@ -93,5 +93,5 @@ def as_cut(value: Any) -> Cut:
 
 
 def chosen(suites: Mapping[str, Any], names: list[str]) -> list[str]:
-    """The names of the suites that are asked for, of all if none is."""
-    return [known_name("suite", name, suites) for name in names or suites]
+    """The names of the suites that are asked for, each once; of all if none is."""
+    return list(dict.fromkeys(known_name("suite", name, suites) for name in names or suites))

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from mor_ref.golden.bits import Unsigned, f32_array, numbers_of
 from mor_ref.golden.suite import Parameters
 
 SEPARATOR = "@"
-DIGEST_TILE = 128
+DIGEST_TILE, DIGEST_BYTES = 128, 32
 DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
 
 
@@ -26,12 +27,15 @@ DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
 class View:
     """Another layout: how it comes from the plain array, whose case has these parameters.
 
-    `code_bits` is how many bits the codes have that it is a layout of, if not of any.
+    `code_bits` is how many bits the codes have that it is a layout of, if not of any. `whence` is
+    given the places of plain entries, and gives those that entries of the view come from: an array
+    for each that goes into one. Without it, the function only moves entries, and so their places.
     """
 
     function: Callable[[Unsigned, Parameters], Unsigned]
     meaning: str
     code_bits: int | None = None
+    whence: Callable[[Unsigned], tuple[Unsigned, ...]] | None = None
 
 
 def transposed(array: Unsigned, _: Parameters) -> Unsigned:
@@ -46,6 +50,13 @@ def packed(codes: Unsigned, _: Parameters) -> Unsigned:
     even[:, : rows.shape[1]] = rows
     pairs: NDArray[np.uint8] = even[:, ::2] | even[:, 1::2] << np.uint8(4)
     return pairs.reshape(*codes.shape[:-1], -1)
+
+
+def _halves(places: Unsigned) -> tuple[Unsigned, Unsigned]:
+    """The places of the low and of the high nibbles; those of nibbles without a code are 0."""
+    high = np.zeros_like(places[..., ::2])
+    high[..., : places.shape[-1] // 2] = places[..., 1::2]
+    return places[..., ::2], high
 
 
 def reciprocal(scale: Unsigned, _: Parameters) -> Unsigned:
@@ -88,8 +99,13 @@ VIEWS: dict[str, View] = {
         "two codes of 4 bits in a byte, the even one in the low nibble; a row of odd length ends "
         "with a high nibble of 0",
         code_bits=4,
+        whence=_halves,
     ),
-    "reciprocal": View(reciprocal, "RN32(1 / scale), as kernels that divide store it"),
+    "reciprocal": View(
+        reciprocal,
+        "RN32(1 / scale), as kernels that divide store it",
+        whence=lambda places: (places,),
+    ),
     "replicated": View(replicated, "a scale for each row of its tile, rows of padding included"),
     "swizzled_128x4": View(
         swizzled_128x4,
@@ -101,6 +117,9 @@ VIEWS: dict[str, View] = {
         sha256_128x128,
         "the SHA-256 of each tile of 128 rows and columns, row by row, each entry as eight bytes, "
         "little-endian",
+        whence=lambda places: (
+            np.repeat(places[::DIGEST_TILE, ::DIGEST_TILE, np.newaxis], DIGEST_BYTES, axis=2),
+        ),
     ),
 }
 
@@ -126,3 +145,18 @@ def seen(array: Unsigned, views: list[str], parameters: Parameters) -> Unsigned:
     for view in views:
         array = VIEWS[view].function(array, parameters)
     return array
+
+
+def sources(shape: tuple[int, ...], views: list[str], parameters: Parameters) -> list[Unsigned]:
+    """Which entries of a plain array the entries of a view of it come from, the first being 1.
+
+    0 stands for none: that is padding. There is an array for each entry that goes into one.
+    """
+    found: list[Unsigned] = [np.arange(1, math.prod(shape) + 1, dtype=np.uint64).reshape(shape)]
+    for view in views:
+        found = [place for places in found for place in _whence(VIEWS[view], places, parameters)]
+    return found
+
+
+def _whence(view: View, places: Unsigned, parameters: Parameters) -> tuple[Unsigned, ...]:
+    return view.whence(places) if view.whence else (view.function(places, parameters),)

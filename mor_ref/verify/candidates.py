@@ -19,6 +19,7 @@ Answer = Mapping[str, Any]
 Operation = Callable[[Parameters, Arrays], Answer]
 
 SECONDS = 60.0  # for a case, unless another time is given
+_LONGEST = 1e6  # seconds
 _SHOWN = 100  # characters of a name
 _SAID = 300  # characters of what an exception says
 _FEW = 5  # names of a list
@@ -94,19 +95,20 @@ class PythonFunction:
 
     def _arrays(self, where: str, found: Mapping[Any, Any]) -> Answer:
         """The fields as arrays, None where there is none."""
-        strange = [name for name in found if not is_name(name)]
+        try:
+            arrays = {name: None if a is None else np.asarray(a) for name, a in found.items()}
+        except Exception as error:  # somebody's array or mapping can raise anything
+            raise CandidateError(
+                f"{self.name} returned no array for {where} ({_in_a_line(error)}); give NumPy "
+                "arrays"
+            ) from error
+        strange = [name for name in arrays if not is_name(name)]
         if strange:
             raise CandidateError(
                 f"{self.name} names a field {ascii(strange[0])[:_SHOWN]} for {where}; "
                 "name fields as the suite does"
             )
-        try:
-            return {name: None if a is None else np.asarray(a) for name, a in found.items()}
-        except Exception as error:  # somebody's array can raise anything
-            raise CandidateError(
-                f"{self.name} returned no array for {where} ({_in_a_line(error)}); give NumPy "
-                "arrays"
-            ) from error
+        return arrays
 
 
 def _in_a_line(error: BaseException) -> str:
@@ -192,6 +194,10 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
 
     `seconds` is how long a program may take for a case.
     """
+    if not 0 < seconds <= _LONGEST:
+        raise ValueError(
+            f"timeout is {seconds}; give a number of seconds above 0, at most {_LONGEST:.0f}"
+        )
     if text == "numba":
         return Engine()
     if text in ("cuda", "cuda-host"):
@@ -205,8 +211,15 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
         from mor_ref.verify.program import Program
 
         return Program(rest, seconds)
+    if kind.endswith(".py") or (rest and "/" in kind):
+        raise ValueError(
+            f"candidate is {text!r}; give module:function, without .py, in the folder of the "
+            f"module: {Path(kind).name.removesuffix('.py')}:{rest or 'FUNCTION'}"
+        )
     if colon and kind and rest:
         return _python_function(text, kind, rest)
+    if text.isidentifier() and Path(f"{text}.py").is_file():
+        raise ValueError(f"candidate is {text!r}, a module; give {text}:FUNCTION")
     raise ValueError(
         f"candidate is {text!r}, which is not known; give numba, cuda, cuda-host, "
         "module:function, dir:PATH or exec:PROGRAM"
@@ -221,7 +234,7 @@ def _python_function(text: str, module: str, name: str) -> PythonFunction:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # importing somebody's module can raise anything
-        raise CandidateError(f"{text} cannot be imported: {error}") from error
+        raise CandidateError(f"{text} cannot be imported: {_in_a_line(error)}") from error
     if not callable(function):
         raise CandidateError(f"{text} is a {type(function).__name__}, which cannot be called")
     return PythonFunction(text, function)

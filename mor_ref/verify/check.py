@@ -6,7 +6,6 @@ those that the engine gives to the engine as well.
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +13,6 @@ from typing import Any, Literal
 from mor_ref.golden.container import GoldenError, elements_of, read_manifest, read_suite
 from mor_ref.golden.kills import completed
 from mor_ref.golden.manifest import AGAIN
-from mor_ref.golden.processes import processes
 from mor_ref.golden.suite import Case, Size, Suite, chosen, question
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify import findings
@@ -22,6 +20,8 @@ from mor_ref.verify.candidates import Engine
 from mor_ref.verify.compare import fields_of
 from mor_ref.verify.evidence import Answer, Evidence
 from mor_ref.verify.findings import Finding
+from mor_ref.verify.wording import counted
+from mor_ref.workers import processes
 
 Verdict = Literal["match", "mismatch", "unusable"]
 _SHOWN = 8  # findings of a suite, as text
@@ -53,11 +53,12 @@ class Check:
     folder: str
     suites: tuple[SuiteCheck, ...]
     findings: tuple[Finding, ...]
+    is_usable: bool = True
 
     @property
     def verdict(self) -> Verdict:
         """A folder that nothing is off in matches; a suite that is unusable makes it so too."""
-        if any(suite.verdict == "unusable" for suite in self.suites):
+        if not self.is_usable or any(suite.verdict == "unusable" for suite in self.suites):
             return "unusable"
         is_off = self.findings or any(suite.findings for suite in self.suites)
         return "mismatch" if is_off else "match"
@@ -75,16 +76,14 @@ def check(
     size = Size(manifest["made_with"]["size"], manifest["made_with"]["seed"])
     wanted = chosen(suites, names)
     found = {}
-    with processes() as pool:
-        waiting = {
-            pool.submit(check_suite, folder, name, suites[name], size): name
-            for name in sorted(wanted, key=lambda name: -suites[name]["elements"])
-        }
-        for done in as_completed(waiting):
-            found[waiting[done]] = done.result()
-            on_suite(waiting[done])
-    beside = tuple(findings.of_folder(folder, manifest)) if not names else ()
-    return Check(str(folder), tuple(found[name] for name in wanted), beside)
+    ordered = sorted(wanted, key=lambda name: -suites[name]["elements"])
+    shards = [(folder, name, suites[name], size) for name in ordered]
+    for number, result in processes().as_done(check_suite, shards):
+        found[ordered[number]] = result
+        on_suite(ordered[number])
+    beside: list[Finding] = []
+    is_usable = bool(names) or _add(beside, findings.of_folder(folder, manifest))
+    return Check(str(folder), tuple(found[name] for name in wanted), tuple(beside), is_usable)
 
 
 def check_suite(folder: Path, name: str, entry: Mapping[str, Any], size: Size) -> SuiteCheck:
@@ -107,8 +106,19 @@ def check_suite(folder: Path, name: str, entry: Mapping[str, Any], size: Size) -
     found += findings.of_values(exact, "the exact model")
     found += findings.of_values(engine, "the engine")
     found += findings.of_kills(suite, entry["kills"], cases)
-    found += findings.of_negative(folder, suite, entry.get("negative"), cases)
-    return SuiteCheck(name, len(cases), _compared(exact), _compared(engine), tuple(found))
+    is_usable = _add(found, findings.of_negative(folder, suite, entry.get("negative"), cases), name)
+    counts = len(cases), _compared(exact), _compared(engine)
+    return SuiteCheck(name, *counts, tuple(found), is_usable)
+
+
+def _add(found: list[Finding], more: Iterator[Finding], suite: str | None = None) -> bool:
+    """Add to what was found; that something cannot be read is a finding, and False is returned."""
+    try:
+        found += more
+    except GoldenError as error:
+        found.append(Finding(str(error), suite))
+        return False
+    return True
 
 
 def _as_listed(name: str, entry: Mapping[str, Any]) -> Suite:
@@ -151,12 +161,14 @@ def lines(found: Check) -> Iterator[str]:
     """What people read of it."""
     for suite in found.suites:
         yield (
-            f"{suite.suite}: {suite.verdict}, {suite.by_exact_model:,} entries of {suite.cases} "
-            f"cases held to the exact model, {suite.by_engine:,} of them to the engine"
+            f"{suite.suite}: {suite.verdict}, {counted(suite.by_exact_model, 'entry')} of "
+            f"{counted(suite.cases, 'case')} held to the exact model, {suite.by_engine:,} of them "
+            "to the engine"
         )
         yield from (f"  {finding}" for finding in suite.findings[:_SHOWN])
         if len(suite.findings) > _SHOWN:
-            yield f"  and {len(suite.findings) - _SHOWN:,} more findings"
+            yield f"  and {counted(len(suite.findings) - _SHOWN, 'more finding')}"
     yield from map(str, found.findings)
     count = len(found.findings) + sum(len(suite.findings) for suite in found.suites)
-    yield f"{found.folder}: {found.verdict} ({len(found.suites)} suites, {count:,} findings)"
+    counts = f"{counted(len(found.suites), 'suite')}, {counted(count, 'finding')}"
+    yield f"{found.folder}: {found.verdict} ({counts})"

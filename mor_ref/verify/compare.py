@@ -1,6 +1,5 @@
-"""Where what a candidate gives differs from what a suite expects, bit for bit."""
+"""Where what a candidate gives differs from what a suite expects, bit for bit (CON-001)."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.golden.bits import Unsigned
-from mor_ref.golden.checks import digests_shape
 from mor_ref.golden.entries import format_meant
-from mor_ref.golden.suite import Arrays, Case, Field, Parameters, question
+from mor_ref.golden.geometry import digests_shape
+from mor_ref.golden.suite import Case, Field, Parameters
 from mor_ref.golden.views import SEPARATOR, seen, split, unsuited
 from mor_ref.verify.distance import distance, shown
+from mor_ref.verify.origins import Index, Input, origins
 
 _SHOWN = 8  # entries of a field
 _NAME_SHOWN = 100  # characters of a name
@@ -26,12 +26,12 @@ class AnswerError(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a field that differs: where, the bits, and the inputs that lie at its place."""
+    """One entry of a field that differs: where, the bits, and the inputs that it is of."""
 
-    index: tuple[int, ...]
+    index: Index
     expected: int
     actual: int
-    inputs: Mapping[str, int]
+    inputs: tuple[Input, ...]
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class Difference:
     `field` is what the answer calls it, and `kept` what the suite does.
 
     `problem` says why nothing could be compared, and is None where it could. `picture` counts the
-    entries that differ in each of the cells that the field is divided into. `input_formats` says
-    what the inputs of the entries are bits of.
+    entries that differ in each of the cells that the field is divided into.
     """
 
     case: str
@@ -55,28 +54,24 @@ class Difference:
     entries: tuple[Entry, ...] = ()
     picture: tuple[tuple[int, ...], ...] = ()
     problem: str | None = None
-    input_formats: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
         where = f"case {self.case}, field {self.field}"
         if self.problem:
             return f"{where}: {self.problem}"
         first = self.entries[0]
-        place = ", ".join(map(str, first.index))
-        apart = distance(first.actual, first.expected, self.format)
-        return (
-            f"{where}: {self.count} of {self.of} differ, the first at [{place}]: "
-            f"{shown(first.actual, self.format)} where {shown(first.expected, self.format)} "
-            f"is expected{f', {apart}' if apart else ''}{self._shown_inputs(first)}"
-        )
+        return f"{where}: {self.count} of {self.of} differ, the first at {self.shown(first)}"
 
-    def _shown_inputs(self, entry: Entry) -> str:
-        """The inputs at the place of an entry, where there are some."""
-        found = (
-            f"{name} is {shown(bits, self.input_formats[name])}"
-            for name, bits in entry.inputs.items()
+    def shown(self, entry: Entry) -> str:
+        """One of the entries: where, the bits and how far they are apart, and the inputs."""
+        place = ", ".join(map(str, entry.index))
+        apart = distance(entry.actual, entry.expected, self.format)
+        inputs = (f"; {what} is {shown(bits, fmt)}" for what, bits, fmt in entry.inputs)
+        return (
+            f"[{place}]: {shown(entry.actual, self.format)} where "
+            f"{shown(entry.expected, self.format)} is expected{f', {apart}' if apart else ''}"
+            + "".join(inputs)
         )
-        return "".join(f"; {one}" for one in found)
 
 
 def fields_of(entry: Mapping[str, Any]) -> list[Field]:
@@ -141,24 +136,23 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
 
 
 def differences(
+    operation: str,
+    asked: Case,
     case: Case,
     fields: list[Field],
     answer: Mapping[str, Any],
     chosen: Mapping[str, str],
-    names: list[str],
 ) -> Iterator[Difference]:
-    """Every one of these fields of a case that differs; `chosen` is what `given_as` says of it."""
-    inputs = question(fields, case).arrays
-    formats = {f.name: format_meant(f.format, case.parameters) for f in fields if f.role == "input"}
+    """Every one of these fields of a case that differs; `chosen` is what `given_as` says of it.
+
+    `asked` is the case as it was asked, without what is expected.
+    """
     for field in fields:
-        if field.name in names and field.name in case.arrays:
+        if field.name in case.arrays:
             name = chosen.get(field.name, field.name)
+            names = _Names(case.name, name, field.name, format_meant(field.format, case.parameters))
             expected, actual = paired(case, field.name, name, answer.get(name))
-            fmt = format_meant(field.format, case.parameters)
-            names_of_it = _Names(case.name, name, field.name, fmt)
-            difference = _compare(names_of_it, inputs, expected, actual)
-            if difference is not None:
-                yield dataclasses.replace(difference, input_formats=formats)
+            yield from _compared(names, expected, actual, operation, asked)
 
 
 class _Names(NamedTuple):
@@ -168,21 +162,23 @@ class _Names(NamedTuple):
     format: str
 
 
-def _compare(names: _Names, inputs: Arrays, expected: Unsigned, actual: Any) -> Difference | None:
+def _compared(
+    names: _Names, expected: Unsigned, actual: Any, operation: str, asked: Case
+) -> Iterator[Difference]:
+    """The difference, if there is one."""
+    size, shape = expected.size, expected.shape
     problem = problem_of(actual, expected)
     if problem is not None:
-        size, shape = expected.size, expected.shape
-        return Difference(*names, size, size, shape, problem=problem)
-    bits, right = np.atleast_1d(np.asarray(actual)), np.atleast_1d(expected)
-    wrong = np.argwhere(bits != right)
-    if not len(wrong):
-        return None
-    entries = tuple(
-        Entry(index, int(right[index]), int(bits[index]), _at(inputs, expected.shape, index))
-        for index in (tuple(map(int, place)) for place in wrong[:_SHOWN])
-    )
-    picture = _picture(bits != right)
-    return Difference(*names, len(wrong), expected.size, expected.shape, entries, picture)
+        yield Difference(*names, size, size, shape, problem=problem)
+        return
+    bits = np.asarray(actual)
+    wrong = bits != expected
+    count = int(wrong.sum())
+    if count:
+        inputs_of = origins(operation, asked, names.kept, names.field)
+        places = (tuple(map(int, place)) for place in np.argwhere(wrong)[:_SHOWN])
+        entries = tuple(Entry(i, int(expected[i]), int(bits[i]), inputs_of(i)) for i in places)
+        yield Difference(*names, count, size, shape, entries, _picture(wrong))
 
 
 def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
@@ -197,15 +193,6 @@ def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
     if array.shape != expected.shape:
         return f"has shape {array.shape}, and {expected.shape} is expected"
     return None
-
-
-def _at(inputs: Arrays, shape: tuple[int, ...], index: tuple[int, ...]) -> dict[str, int]:
-    """The inputs at a place, of those that have the shape of the field or a leading part of it."""
-    return {
-        name: int(array[index[: array.ndim]])
-        for name, array in inputs.items()
-        if array.shape == shape[: array.ndim] and array.ndim
-    }
 
 
 def _picture(wrong: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:

@@ -1,4 +1,4 @@
-"""How far a candidate conforms: to the bit, or in all decisions that are not close."""
+"""How far a candidate conforms: to the bit (CON-002), or in all decisions that are not close."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

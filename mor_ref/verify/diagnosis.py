@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mor_ref.deviations import DEVIATIONS
@@ -16,6 +16,7 @@ from mor_ref.verify.exhibit import (
     is_generated,
     is_of_rows,
     sample,
+    some_of,
 )
 from mor_ref.verify.scoring import Model, Score, Together, steps_of
 
@@ -23,6 +24,7 @@ from mor_ref.verify.scoring import Model, Score, Together, steps_of
 PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for others ends
 _SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # to judge the share that is explained
 _LEADERS, _TELLING = 4, 4  # deviations to pair with others, and cases that they leave unexplained
+_OF_MATCHING = 1 << 12  # elements of cases that match, which an explanation must not change
 _MANY = 4  # deviations, for which it pays to see first which steps are taken
 
 _ALONE: list[Together] = [(deviation,) for deviation in DEVIATIONS.values()]
@@ -34,6 +36,8 @@ class Explanation:
 
     They are the whole explanation if, in every case that differs, they give what the candidate
     gave. If not, they are those that explain the most; `of` may then be those of a sample.
+    `spared` are cases that match although they would change them, as far as was looked; and `more`
+    is how many entries they would change, of those that match, where they are not the whole.
     """
 
     deviations: tuple[str, ...]
@@ -42,6 +46,8 @@ class Explanation:
     of: int
     is_whole: bool
     is_of_sample: bool = False
+    spared: tuple[str, ...] = ()
+    more: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,14 +55,15 @@ class SuiteDiagnosis:
     """What explains the mismatches of a suite; several where the suite cannot tell them apart.
 
     The tensors of a large one are held to what explains other suites, and to nothing else.
-    `untried` says how many pairs of deviations were left when the search for pairs ended, as it had
-    computed so much.
+    `leaders` are the deviations that were tried together with every other, one after the other, and
+    `untried` says how many such pairs were left when the search ended, as it had computed so much.
     """
 
     suite: str
     mismatches: int
     explanations: tuple[Explanation, ...]
     is_large: bool = False
+    leaders: tuple[str, ...] = ()
     untried: int = 0
 
     @property
@@ -73,12 +80,15 @@ class Diagnosis:
 
 
 def diagnose(
-    found: Iterable[Evidence], on_suite: Callable[[str], None] = lambda _: None
+    found: Iterable[Evidence],
+    matching: Sequence[Evidence] = (),
+    on_suite: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
     """What explains the mismatches of these suites, each of which has some.
 
-    `on_suite` is called with the name of each before it is looked at, as that may take a while. A
-    suite is left out of which nothing could be compared that differs.
+    `matching` are suites that have none. `on_suite` is called with the name of each suite before it
+    is looked at, as that may take a while. A suite is left out of which nothing could be compared
+    that differs.
 
     What explains one suite is tried first on the next.
     """
@@ -90,7 +100,7 @@ def diagnose(
         if search.differing:
             those = search.explaining(known)
             known += [one for one in those if one not in known]
-            diagnoses.append(search.diagnosis(those))
+            diagnoses.append(search.diagnosis(those, matching))
     return Diagnosis(tuple(diagnoses))
 
 
@@ -105,16 +115,19 @@ class _Search:
         self._is_large, self._of_rows = is_generated(evidence), is_of_rows(evidence)
         self._turns = in_turn(self.differing, of_rows=self._of_rows)
         self._model = Model()
+        self._witnesses = evidence.witnesses
+        self._paired: list[Together] = []
         self._untried = 0
 
     def explaining(self, known: list[Together]) -> list[Together]:
         """The deviations that explain all: one alone if there is one, else two together.
 
-        Of several, those that change nothing in the cases that match, if there are such.
+        Of several, those that change nothing in the cases that match, if there are such; what is
+        known from other suites comes before the rest only if it does not.
         """
         singles = [those for those in known if len(those) == 1]
         found = self._surviving(singles, self._turns)
-        if not found and not self._is_large:
+        if not self._is_large and all(self._spared(those) for those in found):
             found = self._surviving(_ALONE, self._turns)
         if not found:
             found = self._surviving([those for those in known if len(those) > 1], self._turns)
@@ -124,13 +137,42 @@ class _Search:
             found = self._surviving(found, self._matching) or found
         return found
 
-    def diagnosis(self, those: list[Together]) -> SuiteDiagnosis:
+    def diagnosis(self, those: list[Together], matching: Sequence[Evidence]) -> SuiteDiagnosis:
         """What is said of the suite where those were found to explain all."""
         mismatches = sum(exhibit.mismatches for exhibit in self.differing)
-        found = [_explanation(one, mismatches, mismatches, is_whole=True) for one in those]
+        found = [
+            replace(
+                _explanation(one, mismatches, mismatches, is_whole=True),
+                spared=(*self._spared(one), *_spared_elsewhere(one, matching)),
+            )
+            for one in those
+        ]
         if not found and not self._is_large:
             found = list(self._best())
-        return SuiteDiagnosis(self._suite, mismatches, tuple(found), self._is_large, self._untried)
+        leaders = tuple(one.name for (one,) in self._paired)
+        return SuiteDiagnosis(
+            self._suite, mismatches, tuple(found), self._is_large, leaders, self._untried
+        )
+
+    def _spared(self, those: Together) -> tuple[str, ...]:
+        """The first case that matches, of some, although these deviations would change it."""
+        telling = {self._witnesses.get(deviation.name, ("", ""))[0] for deviation in those}
+        first = [e for e in self._matching if e.question.name in telling and not self._is_large]
+        for exhibit in (*first, *self._some_matching):
+            if not self._model.run(those, exhibit).score.is_whole:
+                return (f"case {exhibit.question.name} of {self._suite}",)
+        return ()
+
+    @cached_property
+    def _some_matching(self) -> list[Exhibit]:
+        exhibits = self._matching
+        if self._of_rows:
+            right = [(e, ~differing_rows(e.pairs.values())) for e in self.differing]
+            exhibits = [*exhibits, *(e.rows(rows) for e, rows in right if rows.any())]
+        found = some_of(exhibits, _OF_MATCHING, of_rows=self._of_rows)
+        for exhibit in found:
+            self._model.run((), exhibit)
+        return found
 
     def _surviving(self, candidates: Sequence[Together], exhibits: list[Exhibit]) -> list[Together]:
         """Those that give what the candidate gave in all of these."""
@@ -146,6 +188,7 @@ class _Search:
         leaders = list(dict.fromkeys([*known, *self._leaders[:_LEADERS]]))
         rest = PAIRS_END
         for k, leader in enumerate(leaders):
+            self._paired.append(leader)
             telling = self._telling(leader)
             end = self._model.elements + rest
             left = []
@@ -157,7 +200,8 @@ class _Search:
             rest = end - self._model.elements
             found = self._surviving(left, self._turns)
             if found:
-                return found
+                # Where their order makes no difference, both orders explain the same.
+                return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
         return []
 
     def _telling(self, leader: Together) -> list[Exhibit]:
@@ -173,27 +217,45 @@ class _Search:
     @cached_property
     def _leaders(self) -> list[Together]:
         """The deviations that explain something of a sample, those that explain the most first."""
-        exhibits = sample(self._turns)
+        some = [those for those in _ALONE if self._of_sample(those).explained]
+        return sorted(
+            some, key=lambda one: self._of_sample(one).more - 2 * self._of_sample(one).explained
+        )
+
+    @cached_property
+    def _sample(self) -> list[Exhibit]:
+        exhibits = [*sample(self._turns), *self._some_matching]
         for exhibit in exhibits:
             self._model.run((), exhibit)
-        scores = {those: self._score(those, exhibits) for those in _ALONE}
-        some = [those for those, score in scores.items() if score.explained]
-        return sorted(some, key=lambda those: scores[those].more - 2 * scores[those].explained)
+        return exhibits
+
+    def _of_sample(self, those: Together) -> Score:
+        return self._score(those, self._sample)
 
     def _score(self, those: Together, exhibits: list[Exhibit]) -> Score:
         return sum((self._model.run(those, exhibit).score for exhibit in exhibits), Score())
 
     def _best(self) -> Iterator[Explanation]:
-        """What explains the most, if anything does: of all mismatches, or of a sample."""
-        for best in self._leaders[:1]:
-            whole, end = self.differing, _SHARE_OF_TENSORS
-            if self._of_rows:
-                whole = [e.rows(differing_rows(e.pairs.values())) for e in whole]
-                end = _SHARE_OF_ROWS
-            step = math.ceil(sum(exhibit.size for exhibit in whole) / end)
-            score = self._score(best, whole[::step])
-            yield _explanation(
-                best, score.explained, score.of, is_whole=False, is_of_sample=step > 1
+        """What explains the most, if anything does: of all mismatches, or of a sample.
+
+        Several, if they explain as much, and change as much that matches.
+        """
+        scores = {those: self._of_sample(those) for those in self._leaders}
+        most = max((s.explained for s in scores.values()), default=0)
+        least = min((s.more for s in scores.values() if s.explained == most), default=0)
+        best = [t for t, s in scores.items() if (s.explained, s.more) == (most, least)]
+        whole, end = self.differing, _SHARE_OF_TENSORS
+        if self._of_rows:
+            whole = [e.rows(differing_rows(e.pairs.values())) for e in whole]
+            end = _SHARE_OF_ROWS
+        step = math.ceil(sum(exhibit.size for exhibit in whole) / end)
+        for those in best[:_LEADERS]:
+            score = self._score(those, whole[::step])
+            yield replace(
+                _explanation(
+                    those, score.explained, score.of, is_whole=False, is_of_sample=step > 1
+                ),
+                more=score.more + self._score(those, self._some_matching).more,
             )
 
 
@@ -207,6 +269,15 @@ def _pairs(leader: Together, already: list[Together]) -> Iterator[Together]:
             yield leader + other
             if not steps_of(leader[0]).isdisjoint(steps_of(other[0])):
                 yield other + leader
+
+
+def _spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:
+    """For each other suite that matches: the case that tells a deviation, which was not taken."""
+    if len(those) == 1:  # two together may give what neither gives alone
+        for evidence in matching:
+            case, field = evidence.witnesses.get(those[0].name, ("", ""))
+            if field in evidence.chosen.get(case, ()):
+                yield f"case {case} of {evidence.suite}"
 
 
 def _explanation(

@@ -1,5 +1,6 @@
 """What a candidate answered on a suite, beside what is expected of it."""
 
+import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.golden.suite import Case, Field
+from mor_ref.golden.suite import Case, Field, question
 from mor_ref.golden.views import SEPARATOR, split
 from mor_ref.verify.compare import Difference, differences, given_as, paired, problem_of
 
@@ -17,9 +18,9 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Failure:
-    """The case at which a candidate could not be run any further, and why."""
+    """Why a candidate could not be run any further, and the case at which, None before all."""
 
-    case: str
+    case: str | None
     message: str
 
 
@@ -27,7 +28,8 @@ class Failure:
 class Evidence:
     """The cases of a suite, and the answers to them by their names, up to a failure.
 
-    `other_cases` are cases that somebody has answers to and the suite does not have.
+    `other_cases` are cases that somebody has answers to and the suite does not have, and
+    `witnesses` the case and the field at which the suite tells each deviation.
     """
 
     suite: str
@@ -37,6 +39,7 @@ class Evidence:
     answers: Mapping[str, Answer]
     other_cases: Collection[str] = ()
     failure: Failure | None = None
+    witnesses: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:
@@ -84,10 +87,12 @@ class Evidence:
 
     def differences(self) -> Iterator[Difference]:
         """Every field of every case that differs."""
+        given = [field for field in self.fields if field.name in self.given]
         for case in self.cases:
             if case.name in self.answers:
+                asked = question(self.fields, case)
                 answer, chosen = self.answers[case.name], self.chosen[case.name]
-                yield from differences(case, self.fields, answer, chosen, self.given)
+                yield from differences(self.operation, asked, case, given, answer, chosen)
 
     def compared(self, case: Case) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
         """The fields of a case that can be compared: name, what is expected, what was given.

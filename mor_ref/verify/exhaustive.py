@@ -7,6 +7,7 @@ exact model.
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,21 @@ from numpy.typing import NDArray
 from mor_ref.arrays import code_dtype
 from mor_ref.golden import suite
 from mor_ref.golden.bits import Unsigned
-from mor_ref.golden.exhaustive import CHUNK, CHUNKS, Case, Run, exact_codes, kept_digests, runs
+from mor_ref.golden.exhaustive import (
+    CHUNK,
+    CHUNKS,
+    Case,
+    Run,
+    exact_codes,
+    inputs_of,
+    kept_digests,
+    runs,
+)
+from mor_ref.verify.asking import opened_in
 from mor_ref.verify.candidates import Candidate, CandidateError
 from mor_ref.verify.compare import problem_of
 from mor_ref.verify.distance import distance, shown
+from mor_ref.workers import Workers
 
 ASKED = 1 << 20  # inputs of a question
 PIECE = 1 << 12  # inputs that are compared at once
@@ -75,23 +87,56 @@ def chunks_named(text: str) -> range:
 
 def verify_chunks(candidate: Candidate, case: Case, chunks: range) -> Iterator[ChunkResult]:
     """Each chunk as it is done, up to the first that differs."""
+    kept = _kept(case)
+    results = (_verified(candidate, case, chunk, kept[chunk]) for chunk in chunks)
+    return _up_to_a_difference(results)
+
+
+def verify_chunks_by(
+    workers: Workers, name: str, seconds: float, case: Case, chunks: range
+) -> Iterator[ChunkResult]:
+    """The same by workers, each of which opens the candidate of this name for a chunk."""
+    kept = _kept(case)
+    here = Path.cwd()
+    shards = [(here, name, seconds, case, chunk, kept[chunk]) for chunk in chunks]
+    return _up_to_a_difference(workers.in_order(_verified_by_name, shards))
+
+
+def _kept(case: Case) -> tuple[int, ...]:
+    """The kept checksum of each chunk."""
     kept = kept_digests().get(case.name)
     if kept is None:
         raise ValueError(
             f"format is {case.fmt.name!r}, for which no digests are kept; take another"
         )
-    for chunk in chunks:
-        codes = [_asked(candidate, case, inputs) for inputs in _pieces(chunk, ASKED)]
-        if _checksum(case, codes) == kept.crc32[chunk]:
-            yield ChunkResult(chunk, is_same=True)
-        else:
-            yield _narrowed(case, chunk, np.concatenate(codes))
+    return kept.crc32
+
+
+def _up_to_a_difference(results: Iterator[ChunkResult]) -> Iterator[ChunkResult]:
+    for result in results:
+        yield result
+        if not result.is_same:
             return
+
+
+def _verified_by_name(
+    here: Path, name: str, seconds: float, case: Case, chunk: int, checksum: int
+) -> ChunkResult:
+    with opened_in(here, name, seconds) as candidate:
+        return _verified(candidate, case, chunk, checksum)
+
+
+def _verified(candidate: Candidate, case: Case, chunk: int, checksum: int) -> ChunkResult:
+    """A chunk of a candidate beside the kept checksum, and the inputs that differ if it does."""
+    codes = [_asked(candidate, case, inputs) for inputs in _pieces(chunk, ASKED)]
+    if _checksum(case, codes) == checksum:
+        return ChunkResult(chunk, is_same=True)
+    return _narrowed(case, chunk, np.concatenate(codes))
 
 
 def _pieces(chunk: int, size: int) -> Iterator[range]:
     """The inputs of a chunk, some at a time."""
-    for start in range(chunk * CHUNK, (chunk + 1) * CHUNK, size):
+    for start in inputs_of(chunk)[::size]:
         yield range(start, start + size)
 
 

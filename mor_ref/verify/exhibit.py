@@ -1,6 +1,7 @@
 """What deviations are held to: cases, or some rows of them, with what a candidate gave."""
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,16 @@ class Exhibit:
         """How many entries differ."""
         return sum(int((a != b).sum()) for a, b in self.pairs.values())
 
+    @property
+    def length(self) -> int:
+        """How many rows it has, where rows stand for themselves."""
+        return len(next(iter(self.question.arrays.values())))
+
+    @property
+    def width(self) -> int:
+        """How many elements a row has."""
+        return self.size // self.length
+
     def rows(self, chosen: NDArray[Any]) -> "Exhibit":
         """Some rows alone, of a case whose rows stand for themselves."""
         inputs = {name: array[chosen] for name, array in self.question.arrays.items()}
@@ -47,12 +58,21 @@ class Exhibit:
 
     def some_rows(self, telling: NDArray[np.bool_]) -> "Exhibit":
         """A few of the telling rows, and a few others."""
-        width = self.size // len(telling)
         chosen = [
-            _spread(np.flatnonzero(telling), max(_WRONG // width, 2)),
-            _spread(np.flatnonzero(~telling), max(_RIGHT // width, 1)),
+            _spread(np.flatnonzero(telling), max(_WRONG // self.width, 2)),
+            _spread(np.flatnonzero(~telling), max(_RIGHT // self.width, 1)),
         ]
         return self.rows(np.sort(np.concatenate(chosen)))
+
+
+def some_of(exhibits: list[Exhibit], elements: int, *, of_rows: bool) -> list[Exhibit]:
+    """Some that stand for all, from the first to the last, up to a number of elements."""
+    if of_rows:
+        share = max(elements // max(len(exhibits), 1), 1)
+        return [e.rows(_spread(np.arange(e.length), max(share // e.width, 1))) for e in exhibits]
+    small = [e for e in exhibits if e.size <= elements]
+    step = math.ceil(sum(e.size for e in small) / elements)
+    return small[:: max(step, 1)]
 
 
 def _spread(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:

@@ -2,25 +2,51 @@
 
 import json
 import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from mor_ref.golden.container import write_whole
+from mor_ref.verify.compare import Difference
+from mor_ref.verify.distance import distance, shown
 from mor_ref.verify.page import as_html
-from mor_ref.verify.report import suite_lines, verdicts
-from mor_ref.verify.run import Verification
+from mor_ref.verify.report import suite_lines
+from mor_ref.verify.run import SuiteResult, Verification
+from mor_ref.verify.wording import counted
 
 
 def as_json(verification: Verification) -> str:
     """Everything that was found."""
-    record = asdict(verification) | {"verdict": verification.verdict}
+    record = asdict(verification)
+    record |= {"verdict": verification.verdict, "complete": verification.is_complete}
     for entry, result in zip(record["results"], verification.results, strict=True):
-        entry["verdict"] = result.verdict
+        entry |= {"verdict": result.verdict, "complete": result.is_complete}
         entry["stage"] = result.stage.name if result.stage else None
+        entry["differences"] = [_difference(one) for one in result.differences]
     record["conformance"]["text"] = str(verification.conformance)
     return json.dumps(record, indent=1)
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    """A field that differs, with each number of its entries as bits and as what they stand for."""
+    entries = [
+        {
+            "index": entry.index,
+            "expected": _number(entry.expected, difference.format),
+            "actual": _number(entry.actual, difference.format),
+            "distance": distance(entry.actual, entry.expected, difference.format),
+            "inputs": [{"what": i.what} | _number(i.bits, i.format) for i in entry.inputs],
+        }
+        for entry in difference.entries
+    ]
+    return asdict(difference) | {"entries": entries}
+
+
+def _number(bits: int, fmt: str) -> dict[str, Any]:
+    return {"bits": bits, "format": fmt, "shown": shown(bits, fmt)}
 
 
 def as_junit(verification: Verification) -> str:
@@ -29,28 +55,41 @@ def as_junit(verification: Verification) -> str:
     root = ET.Element(
         "testsuite",
         name=f"mor-ref verify {verification.candidate}",
-        tests=str(len(verification.results) + len(verification.not_asked)),
-        failures=str(sum(r.verdict == "mismatch" for r in verification.results)),
-        skipped=str(verdicts(verification)["not run"]),
-        errors=str(sum(r.verdict == "failed" for r in verification.results)),
     )
+    if verification.not_opened:
+        _test(root, verification.candidate, "error", verification.not_opened.message)
     for result in verification.results:
-        test = ET.SubElement(root, "testcase", classname="mor_ref", name=result.suite)
         text = "\n".join(suite_lines(result, diagnoses.get(result.suite)))
-        if result.verdict == "not run":
-            ET.SubElement(test, "skipped", message="the candidate has no answer").text = text
-        elif result.verdict == "mismatch":
-            message = f"{result.differing} entries differ"
-            ET.SubElement(test, "failure", message=message).text = text
-        elif result.failure:
-            ET.SubElement(test, "error", message=result.failure.message).text = text
-        else:
-            ET.SubElement(test, "system-out").text = text
+        _test(root, result.suite, *_outcome(result), text)
     for suite in verification.not_asked:
-        test = ET.SubElement(root, "testcase", classname="mor_ref", name=suite)
-        ET.SubElement(test, "skipped", message="the candidate had failed before")
+        _test(root, suite, "skipped", "the candidate had failed before")
+    for count, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        root.set(count, str(len(root.findall(f"testcase/{kind}"))))
+    root.set("tests", str(len(root)))
     ET.indent(root)
     return _NOT_OF_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
+
+
+def _outcome(result: SuiteResult) -> tuple[str, str | None]:
+    """What kind of a test a suite is, and the message of it."""
+    match result.verdict:
+        case "mismatch":
+            verb = "differs" if result.differing == 1 else "differ"
+            return "failure", f"{counted(result.differing, 'entry')} {verb}"
+        case "incomplete":
+            return "failure", "the answers are incomplete"
+        case "failed":
+            return "error", result.failure.message if result.failure else None
+        case "not run":
+            return "skipped", "the candidate has no answer"
+        case "match":
+            return "system-out", None
+
+
+def _test(root: ET.Element, name: str, kind: str, message: str | None, text: str = "") -> None:
+    test = ET.SubElement(root, "testcase", classname="mor_ref", name=name)
+    said = ET.SubElement(test, kind, {} if message is None else {"message": message})
+    said.text = text or None
 
 
 # Names come from elsewhere, and XML has no way to write these characters.
@@ -62,13 +101,23 @@ WRITERS: dict[str, Callable[[Verification], str]] = {
 }
 
 
-def check_report(path: Path) -> None:
-    """Refuse a report of a kind that is not written, before anything is run."""
+def prepare_report(path: Path) -> None:
+    """Refuse a report that cannot be written, before anything is run; and take away an older one.
+
+    So whatever ends a run before its report is written, no other run's is taken for its own.
+    """
     if path.suffix not in WRITERS:
         raise ValueError(f"report is {str(path)!r}; give a file that ends in .json, .xml or .html")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"report is {str(path)!r}, which cannot be written ({error.strerror}); give a file in "
+            "a folder that is there and can be written to"
+        ) from error
 
 
 def write_report(verification: Verification, path: Path) -> None:
     """Write the report that the end of the name asks for."""
-    check_report(path)
     write_whole(path, WRITERS[path.suffix](verification).encode())

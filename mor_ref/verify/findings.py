@@ -4,6 +4,7 @@ Each function here holds a folder to one thing, and gives what is off.
 """
 
 import hashlib
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,10 +14,21 @@ import numpy as np
 
 from mor_ref.deviations import DEVIATIONS, Deviation
 from mor_ref.golden.bits import Unsigned
-from mor_ref.golden.container import SEPARATOR, described, file_of
+from mor_ref.golden.container import SEPARATOR, GoldenError, described, file_of
+from mor_ref.golden.engine_codes import engine_codes
 from mor_ref.golden.enlarged import questions
+from mor_ref.golden.exhaustive import (
+    CHUNKS,
+    DIGESTS,
+    Digest,
+    digests_in,
+    inputs_of,
+    kept_cases,
+    kept_digests,
+)
 from mor_ref.golden.files import load_arrays, read_inside
 from mor_ref.golden.kills import deviated
+from mor_ref.golden.manifest import AGAIN
 from mor_ref.golden.negative import PLANTED, negative_file_of, results_of
 from mor_ref.golden.suite import Case, Size, Suite
 from mor_ref.golden.views import VIEWS
@@ -25,6 +37,7 @@ from mor_ref.verify.distance import shown
 from mor_ref.verify.evidence import Evidence
 
 Entry = Mapping[str, Any]
+_MOST_DIGESTS = 1 << 24  # bytes of the digests of all inputs
 
 
 @dataclass(frozen=True)
@@ -153,7 +166,10 @@ def _differs(deviation: Deviation, suite: Suite, case: Case, at: Entry) -> bool:
 def of_negative(
     folder: Path, suite: Suite, listed: Entry | None, cases: list[Case]
 ) -> Iterator[Finding]:
-    """A file of wrong results that is not the suite with the listed entries planted (VEC-011)."""
+    """A file of wrong results that is not the suite with the listed entries planted (VEC-011).
+
+    A GoldenError says that it cannot be read.
+    """
     rows = [] if listed is None else listed["planted"]
     without_places = [{key: row[key] for key in row if key != "index"} for row in rows]
     if without_places != [asdict(row) for row in PLANTED.get(suite.name, ())]:
@@ -166,8 +182,7 @@ def of_negative(
         there = load_arrays(content)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        yield Finding(f"{name} cannot be read ({reason})", suite.name)
-        return
+        raise GoldenError(f"{name} cannot be read ({reason}); {AGAIN}") from error
     digest = hashlib.sha256(content).hexdigest()
     if digest != listed["sha256"]:
         what = f"{name} has the SHA-256 {digest}, and the manifest says {listed['sha256']}"
@@ -193,8 +208,53 @@ def _wrong_entries(right: Unsigned | None, there: Unsigned | None) -> list[Any] 
     return [(place, int(right[tuple(place)]), int(there[tuple(place)])) for place in places]
 
 
+def of_all_inputs(folder: Path, listed: Entry) -> Iterator[Finding]:
+    """Digests of all inputs that are not those of the manifest, or not the right ones (VEC-014).
+
+    A GoldenError says that there are no digests to be read.
+    """
+    try:
+        content = read_inside(folder, DIGESTS, _MOST_DIGESTS)
+        there = digests_in(content)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise GoldenError(
+            f"{DIGESTS} cannot be read ({reason}); copy it from the package, or, without it, make "
+            "the suites again with mor-ref golden make"
+        ) from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != listed["sha256"]:
+        what = f"{DIGESTS} has the SHA-256 {digest}, and the manifest says {listed['sha256']}"
+        yield Finding(what)
+    right = {case.name for case in kept_cases()}
+    for name in sorted(right ^ set(there)):
+        what = "is not there" if name in right else "is there, and is of no known format"
+        yield Finding(f"{DIGESTS}: {name[:100]!a} {what}")
+    kept = kept_digests()
+    for name in sorted(there.keys() & kept.keys()):
+        chunk = there[name].first_difference(kept[name])
+        if chunk is not None:
+            is_same = there[name].crc32 == kept[name].crc32
+            place = "in its SHA-256" if is_same else f"first in chunk {chunk}"
+            yield Finding(f"{DIGESTS}: {name!a} is not as the package has it, {place}")
+    yield from _of_a_chunk(there, int(digest, 16))
+
+
+def _of_a_chunk(there: Mapping[str, Digest], draw: int) -> Iterator[Finding]:
+    """A chunk that the engine encodes otherwise: one is drawn, as all of them take an hour."""
+    cases = [case for case in kept_cases() if case.name in there]
+    if not cases:
+        return
+    case, chunk = cases[draw % len(cases)], draw // len(cases) % CHUNKS
+    found = zlib.crc32(engine_codes(case, inputs_of(chunk)))
+    said = there[case.name].crc32[chunk]
+    if found != said:
+        what = f"says {said:08x} of chunk {chunk}, and the engine gives {found:08x}"
+        yield Finding(f"{DIGESTS}: {case.name!a} {what}")
+
+
 def of_folder(folder: Path, manifest: Entry) -> Iterator[Finding]:
-    """What the manifest says of views, and files of suites that it does not list."""
+    """What the manifest says of views and of all inputs, and files that it does not list."""
     right, said = {name: view.meaning for name, view in VIEWS.items()}, manifest["views"]
     off = [name for name in sorted({*right, *said}) if right.get(name) != said.get(name)]
     if off:
@@ -207,4 +267,12 @@ def of_folder(folder: Path, manifest: Entry) -> Iterator[Finding]:
         for path in sorted(folder.glob(pattern)):
             name = path.relative_to(folder).as_posix()
             if name not in listed:
-                yield Finding(f"{name!a} is there, and the manifest does not list it")
+                yield _unlisted(name)
+    if "all_inputs" in manifest:
+        yield from of_all_inputs(folder, manifest["all_inputs"])
+    elif (folder / DIGESTS).exists():
+        yield _unlisted(DIGESTS)
+
+
+def _unlisted(name: str) -> Finding:
+    return Finding(f"{name!a} is there, and the manifest does not list it")

@@ -1,4 +1,11 @@
-"""The CUDA kernels as candidates: each operation of the suites, on a GPU or on a CPU."""
+"""The CUDA kernels as candidates: each operation of the suites, on a GPU or on a CPU.
+
+Of tensors and blocks they give what is stored, and y. The intermediates of every element (xs, d, r,
+u, the candidates of 4over6) stay in registers: a kernel that wrote them would be another kernel,
+compiled to other code, and would not show what the one that is used computes. The same functions of
+the device give xs, d, r and u of single numbers, in `quantize_element` and `error_term`; and a
+candidate of 4over6 that goes wrong shows in the scale or the codes of a case that turns on it.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +23,7 @@ from mor_ref.cuda.conversions import RandomBits
 from mor_ref.cuda.device import Gpu
 from mor_ref.cuda.errors import CudaError
 from mor_ref.cuda.host import Host
-from mor_ref.cuda.launching import Array, Bits, Device, Sums
+from mor_ref.cuda.launching import Array, Bits, Device, ErrorSums
 from mor_ref.golden.suite import Case, Parameters, as_cut
 from mor_ref.partition import Partition, partition
 from mor_ref.recipes import as_policy
@@ -40,11 +47,11 @@ class Kernels:
         run = OPERATIONS.get(operation)
         if run is None:
             return None
-        arrays = {
-            name: self.device.upload(np.ascontiguousarray(array))
-            for name, array in case.arrays.items()
-        }
         try:
+            arrays = {
+                name: self.device.upload(np.ascontiguousarray(array))
+                for name, array in case.arrays.items()
+            }
             found = run(self.device, case.parameters, arrays)
             return {name: self.device.download(array) for name, array in found.items()}
         except CudaError as error:
@@ -121,7 +128,7 @@ def _partition(parameters: Parameters, arrays: DeviceArrays) -> Partition:
     return partition(arrays["x"].shape, block, group)
 
 
-def _sums(error: Sums, prefix: str = "") -> Found:
+def _sums(error: ErrorSums, prefix: str = "") -> Found:
     return {f"{prefix}{name}": array for name, array in error._asdict().items()}
 
 
@@ -172,7 +179,7 @@ def mx(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     fmt, x = as_format(parameters["format"]), _numbers(parameters, arrays)
     rule, block = parameters["scale_rule"], parameters["block"]
     found = on_mx.mx(device, x, fmt, rule, block)
-    y = on_mx.dequantize(device, found, fmt, rule, block)
+    y = on_mx.dequantize(device, found, fmt, block)
     return {"code": found.codes, "scale": found.scale, "y": y}
 
 

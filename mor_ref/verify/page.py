@@ -11,6 +11,7 @@ from mor_ref.verify.page_suite import (
     compared,
     counts,
     meanings,
+    only_there,
     others,
     problems,
     section,
@@ -19,14 +20,14 @@ from mor_ref.verify.page_suite import (
     unknown_names,
     wrong,
 )
-from mor_ref.verify.report import all_explained, all_that_explain_all, verdicts
+from mor_ref.verify.report import all_explained, all_that_explain_all, spared_by, verdicts
 from mor_ref.verify.run import SuiteResult, Verification
 
 _OPEN = 3  # sections that are open where there are no more
 _PICTURES, _OF_SUITE = 20, 3
 _ROOM = 800_000  # characters of sections
 _SUITES = 200  # rows of a table, and items of a list
-_MARKS = {"match": "✓", "mismatch": "✗", "not run": "○", "failed": "✗"}
+_MARKS = {"match": "✓", "mismatch": "✗", "incomplete": "✗", "not run": "○", "failed": "✗"}
 # The page may load nothing, whatever it says.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -97,7 +98,8 @@ def _failure(verification: Verification) -> Html:
     if not verification.failure:
         return Html("")
     names = map(code, verification.not_asked)
-    left = [element("p", "Not asked after that: ", joined(*names, between=", "))]
+    after = "" if verification.not_opened else " after that"
+    left = [element("p", f"Not asked{after}: ", joined(*names, between=", "))]
     return element(
         "section",
         element("h2", "Where it failed"),
@@ -118,7 +120,11 @@ def _explained(verification: Verification) -> Html:
         total = sum(suite.mismatches for suite in suites)
         lead = all_explained(total, comparable=not unlike).capitalize()
         pieces.append(element("p", f"{lead} ", by(common[0]), class_="lead"))
-        pieces += [meanings(common[0]), others(common[1:], "No suite can tell it from these:")]
+        pieces += [
+            meanings(common[0]),
+            only_there(spared_by(suites, common[0])),
+            others(common[1:], "What was given cannot tell it from these:"),
+        ]
     elif suites:
         pieces.append(_in_part(verification))
     if unlike:
@@ -145,7 +151,10 @@ def _in_part(verification: Verification) -> Html:
         best = alike[0].explanations[0]
         names = joined(*(code(suite.suite) for suite in alike), between=", ")
         count = sum(suite.mismatches for suite in alike)
-        pieces.append(joined(names, f": all {count:,} mismatches by ", by(best), meanings(best)))
+        only = only_there(spared_by(alike, best))
+        pieces.append(
+            joined(names, f": all {count:,} mismatches by ", by(best), meanings(best), only)
+        )
     for suite in suites:
         if not suite.is_explained:
             found = best_of(suite, comparable=comparable[suite.suite])
@@ -167,7 +176,7 @@ def _table(verification: Verification, sections: int) -> Html:
     names = ("suite", "verdict", "compared", "differ", "the two part at", "not given", "normative")
     ran = [
         result
-        for verdict in ("mismatch", "failed", "match")
+        for verdict in ("mismatch", "failed", "incomplete", "match")
         for result in verification.results
         if result.verdict == verdict
     ]

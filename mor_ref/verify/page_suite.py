@@ -1,6 +1,7 @@
 """The section of a report's page on a suite with mismatches."""
 
 import shlex
+from collections.abc import Iterable, Sequence
 
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.compare import Difference, Entry
@@ -8,7 +9,7 @@ from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
 from mor_ref.verify.distance import distance, shown
 from mor_ref.verify.markup import DASH, Html, code, element, items, joined, markup, rule_list
 from mor_ref.verify.picture import figure
-from mor_ref.verify.report import explaining, percent, untried
+from mor_ref.verify.report import explaining, pairs_tried, percent, sparing
 from mor_ref.verify.run import SuiteResult, Unknown
 
 _ROWS = 16  # of the table of mismatches
@@ -171,7 +172,16 @@ def best_of(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
         return sentence
     best = diagnosis.explanations[0]
     filled = sentence.format(by=by(best), share=share(best.explained, best.of))
-    return joined(Html(filled), meanings(best))
+    return joined(Html(filled), meanings(best), only_there(best.spared))
+
+
+def only_there(spared: Sequence[str]) -> Html:
+    """That an explanation holds only where entries differ, if so."""
+    return joined(*_paragraphs(sparing(spared)))
+
+
+def _paragraphs(lines: Iterable[str]) -> list[Html]:
+    return [element("p", f"{line[:1].upper()}{line[1:]}") for line in lines]
 
 
 def explained(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
@@ -180,8 +190,8 @@ def explained(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
     return joined(
         element("h4", "What explains them"),
         element("div", best_of(diagnosis, comparable=comparable)),
-        others(whole[1:], "This suite cannot tell it from these:"),
-        element("p", untried(diagnosis).capitalize()) if diagnosis.untried else "",
+        others(whole[1:], "What was given cannot tell it from these:"),
+        *_paragraphs(pairs_tried(diagnosis)),
     )
 
 
@@ -230,10 +240,7 @@ def _cell(name: str, content: Html) -> Html:
 
 def _row(difference: Difference, entry: Entry) -> list[Html]:
     place = ", ".join(map(str, entry.index))
-    inputs = [
-        element("div", f"{name} ", _bits(bits, difference.input_formats.get(name, "u64")))
-        for name, bits in entry.inputs.items()
-    ]
+    inputs = [element("div", f"{what} ", _bits(bits, fmt)) for what, bits, fmt in entry.inputs]
     return [
         code(difference.case),
         code(difference.field),

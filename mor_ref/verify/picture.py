@@ -18,14 +18,16 @@ def figure(difference: Difference) -> Html:
     counts = difference.picture
     rows, columns = math.prod(difference.shape[:-1]), (difference.shape or (1,))[-1]
     levels = levels_of(counts)
-    place = (
-        f"They lie in {_span('row', counts, rows)} and {_span('column', _turned(counts), columns)}."
-    )
+    # A field with one axis has an entry in each row; it is drawn lying, where there is more room.
+    is_lying = len(difference.shape) < 2
+    along = "row" if is_lying else "column"
+    down = "" if is_lying else f"{_span('row', counts, rows)} and "
+    place = f"They lie in {down}{_span(along, _turned(counts), columns)}."
     plot = element(
         "div",
-        _axis("row", rows, len(counts)),
+        _axis("column" if is_lying else "row", rows, len(counts), "rows"),
         _svg(counts, levels, f"{difference.count:,} of {difference.of:,} differ. {place}"),
-        _axis("column", columns, len(counts[0])),
+        _axis(along, columns, len(counts[0]), "columns"),
         class_="plot",
     )
     caption = element(
@@ -64,15 +66,15 @@ def _shape(difference: Difference) -> str:
     return f"{sides}; a row is the last axis" if leading > 1 else sides
 
 
-def _axis(name: str, side: int, cells: int) -> Html:
+def _axis(name: str, side: int, cells: int, class_: str) -> Html:
     """The numbers at the two ends, or side by side where the picture is too small for that."""
     if side == 1:
         ends = [f"{name} 0"]
-    elif cells < (3 if name == "row" else 12):
+    elif cells < (3 if class_ == "rows" else 12):
         ends = [f"{name}s 0 to {side - 1:,}"]
     else:
         ends = [f"{name} 0", f"{name} {side - 1:,}"]
-    return element("div", *(element("span", end) for end in ends), class_=f"axis {name}s")
+    return element("div", *(element("span", end) for end in ends), class_=f"axis {class_}")
 
 
 def _svg(counts: tuple[tuple[int, ...], ...], levels: list[Level], words: str) -> Html:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.diagnosis import PAIRS_END, Explanation, SuiteDiagnosis
 from mor_ref.verify.run import SuiteResult, Unknown, Verdict, Verification
+from mor_ref.verify.wording import counted
 
-_SHOWN = 5  # differences of a suite
+_SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
 _NAMES = 10
 
 
@@ -16,7 +17,8 @@ def lines(verification: Verification) -> Iterator[str]:
     for result in verification.results:
         yield from suite_lines(result, diagnoses.get(result.suite))
     if verification.not_asked:
-        yield f"not asked after that: {listed(verification.not_asked)}"
+        after = "" if verification.not_opened else " after that"
+        yield f"not asked{after}: {listed(verification.not_asked)}"
     if verification.unknown.names:
         yield f"not suites: {_unknown(verification.unknown)}"
     yield from summary(verification)
@@ -25,22 +27,24 @@ def lines(verification: Verification) -> Iterator[str]:
 def summary(verification: Verification) -> Iterator[str]:
     """The last lines: what explains mismatches of several suites, conformance, the verdict."""
     common = explains_all(verification)
-    if common:
+    if common and len(verification.diagnosis.suites) > 1:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
         comparable = all(result.is_comparable for result in verification.results)
         yield f"{all_explained(count, comparable=comparable)} {_by(common)}"
+        yield from sparing(spared_by(verification.diagnosis.suites, common))
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(verification).items())
     yield f"conformance: {verification.conformance}"
     yield f"{verification.candidate}: {verification.verdict} ({counts})"
 
 
 def verdicts(verification: Verification) -> dict[Verdict, int]:
-    """How many suites have each verdict; those that it failed in, if it did."""
+    """How many suites have each verdict; those of a rare one only if there are some."""
     found = [result.verdict for result in verification.results]
     kinds: tuple[Verdict, ...] = ("match", "mismatch", "not run")
     counts = {kind: found.count(kind) for kind in kinds}
     counts["not run"] += len(verification.not_asked)
-    return counts | ({"failed": found.count("failed")} if "failed" in found else {})
+    rare: tuple[Verdict, ...] = ("incomplete", "failed")
+    return counts | {kind: found.count(kind) for kind in rare if kind in found}
 
 
 def explains_all(verification: Verification) -> Explanation | None:
@@ -56,19 +60,28 @@ def all_that_explain_all(verification: Verification) -> list[Explanation]:
     return [e for e in (whole[0] if whole else []) if all(e.deviations in there for there in names)]
 
 
+def spared_by(suites: Sequence[SuiteDiagnosis], explanation: Explanation) -> list[str]:
+    """The cases that match although what explains these suites would change them."""
+    same = [e for s in suites for e in s.explanations if e.deviations == explanation.deviations]
+    return list(dict.fromkeys(case for one in same for case in one.spared))
+
+
+def sparing(spared: Sequence[str]) -> Iterator[str]:
+    """That an explanation holds only where entries differ, if so."""
+    if spared:
+        yield f"but only there: it would also change {listed(spared)}, where all is as expected"
+
+
 def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterator[str]:
     """A suite: the verdict, the fields, the first mismatches, the stage, and what explains them."""
-    if result.verdict == "not run":
-        yield f"{result.suite}: not run, the candidate has no answer"
+    if not result.compared and result.verdict in ("not run", "incomplete"):
+        yield f"{result.suite}: {result.verdict}, the candidate has no answer"
     else:
-        foreign = "" if result.normative else ", not normative"
-        some = "" if result.answered == result.cases else f" of {result.cases}"
-        yield (
-            f"{result.suite}: {result.verdict}, {result.compared:,} entries of "
-            f"{result.answered}{some} cases{foreign}"
-        )
+        yield f"{result.suite}: {result.verdict}, {_extent(result)}"
     if result.failure:
         yield f"  it failed: {result.failure.message}"
+    if result.must_be_complete and result.compared and result.not_answered:
+        yield f"  not answered: {listed(result.not_answered)}"
     if result.compared and result.not_given:
         yield f"  not given: {', '.join(result.not_given)}"
     if result.unknown.names:
@@ -80,6 +93,22 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     if diagnosis is not None:
         of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
         yield from (f"  {line}" for line in of_it)
+
+
+def _extent(result: SuiteResult) -> str:
+    """How many entries were compared, or how many of them differ, and in how many cases."""
+    some = "" if result.answered == result.cases else f"{result.answered:,} of "
+    foreign = "" if result.normative else ", not normative"
+    cases = f"{some}{counted(result.cases, 'case')}{foreign}"
+    if not result.differences:
+        return f"{counted(result.compared, 'entry')} of {cases}"
+    unlike = [difference.count for difference in result.differences if difference.problem]
+    count = result.differing - sum(unlike)
+    verb = "differs" if count == 1 else "differ"
+    if not unlike:
+        return f"{count:,} of {counted(result.compared, 'entry')} {verb}, in {cases}"
+    fields = counted(len(unlike), "field of a case")
+    return f"{counted(count, 'entry')} {verb} and {fields} cannot be compared, in {cases}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -101,6 +130,7 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         yield f"  {field.name}: {verdict}"
     for difference in result.differences[:_SHOWN]:
         yield f"  {difference}"
+        yield from (f"    at {difference.shown(e)}" for e in difference.entries[1:_ENTRIES])
     if len(result.differences) > _SHOWN:
         yield f"  and {len(result.differences) - _SHOWN} more fields of cases"
     stage = result.stage
@@ -117,10 +147,15 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     yield sentence
     for best in explanations[:1]:
         yield from (f"  {line}" for line in _meanings(best))
+        yield from (f"  {line}" for line in sparing(best.spared))
     whole = [e for e in explanations if e.is_whole]
-    yield from (f"  or by {_by(e)}, which this suite cannot tell from it" for e in whole[1:])
-    if diagnosis.untried:
-        yield untried(diagnosis)
+    yield from (f"  or by {_by(e)}, which what was given cannot tell from it" for e in whole[1:])
+    if not whole:
+        yield from (
+            f"  {_by(e)} explains {percent(e.explained, e.of)} of them as well"
+            for e in explanations[1:]
+        )
+    yield from pairs_tried(diagnosis)
 
 
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
@@ -132,13 +167,14 @@ def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
             "tensors as large as these"
         )
     if not diagnosis.explanations:
-        return f"no deviation that is known explains any of the {of}"
+        return f"no deviation that is known explains the {of}, not even in part"
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
     if best.is_of_sample or best.explained < best.of:
         what = f"a sample of {best.of:,} of them" if best.is_of_sample else "them"
-        return f"no deviation explains all {of}; {{by}} explains {{share}} of {what}"
+        others = ", but would make others as well" if best.more else ""
+        return f"no deviation explains all {of}; {{by}} explains {{share}} of {what}{others}"
     return f"{{by}} explains the {of}, but would make others as well"
 
 
@@ -159,12 +195,18 @@ def percent(explained: int, of: int) -> str:
     return f"{1000 * explained // of / 10:.1f} %"
 
 
-def untried(diagnosis: SuiteDiagnosis) -> str:
-    """That the search was not completed."""
-    return (
-        f"the search for two deviations together ended after {PAIRS_END:,} elements: "
-        f"{diagnosis.untried:,} pairs were not tried"
-    )
+def pairs_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
+    """Which pairs of deviations were tried, where none explains all."""
+    if diagnosis.leaders and not diagnosis.is_explained:
+        yield (
+            f"two together were tried of {' and '.join(diagnosis.leaders)}, each with every other, "
+            "and of no others"
+        )
+    if diagnosis.untried:
+        yield (
+            f"the search for two deviations together ended after {PAIRS_END:,} elements: "
+            f"{diagnosis.untried:,} pairs were not tried"
+        )
 
 
 def _by(explanation: Explanation) -> str:

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mor_ref.golden.container import read_manifest, read_suite
-from mor_ref.golden.suite import Case, Field, chosen, question
-from mor_ref.verify.candidates import Answer, Candidate, CandidateError, Folder
-from mor_ref.verify.compare import AnswerError, Difference, check_views, fields_of, given_as
+from mor_ref.golden.container import read_manifest
+from mor_ref.golden.suite import chosen
+from mor_ref.verify.asking import Asking, asked_here
+from mor_ref.verify.candidates import Candidate, Folder
+from mor_ref.verify.compare import (
+    Difference,
+)
 from mor_ref.verify.conformance import Conformance, conformance
 from mor_ref.verify.diagnosis import Diagnosis, diagnose
 from mor_ref.verify.evidence import Evidence, Failure
 
-Verdict = Literal["match", "mismatch", "not run", "failed"]
+Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,9 @@ class SuiteResult:
 
     The fields are in the order in which one follows from another; `not_given` are those that no
     answer had, `unknown` what answers had that the suite has not, and `unknown_cases` the cases
-    that a folder has and the suite has not. `expected` holds what all that are expected mean, in
-    the same order.
+    that a folder has and the suite has not; `not_answered` are cases that nothing was given for.
+    `expected` holds what all that are expected mean, in the same order. If it `must_be_complete`,
+    one that is not is no match.
     """
 
     suite: str
@@ -58,6 +62,8 @@ class SuiteResult:
     expected: Mapping[str, str]
     differences: tuple[Difference, ...]
     failure: Failure | None = None
+    must_be_complete: bool = False
+    not_answered: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -69,7 +75,16 @@ class SuiteResult:
             return "mismatch"
         if self.failure:
             return "failed"
+        if self.must_be_complete and not self.is_complete:
+            return "incomplete"
         return "match" if self.compared else "not run"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each field of each case was given and could be compared, and nothing else was."""
+        is_all = self.answered == self.cases and not self.not_given and not self.failure
+        is_more = self.unknown.names or self.unknown_cases.names
+        return is_all and self.is_comparable and not is_more
 
     @property
     def compared(self) -> int:
@@ -97,7 +112,7 @@ class Verification:
     """A candidate on suites, with what explains its mismatches.
 
     `not_asked` are the suites after the one in which the candidate failed, and `unknown` those that
-    a folder has results of and nobody knows.
+    a folder has results of and nobody knows. `not_opened` says why no suite could be asked at all.
     """
 
     candidate: str
@@ -107,21 +122,33 @@ class Verification:
     unknown: Unknown
     diagnosis: Diagnosis
     conformance: Conformance
+    not_opened: Failure | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """A match needs a suite that was run, and none that differs or in which it failed."""
+        """A match needs a suite that was run, and none that differs or in which it failed.
+
+        What must be complete is none beside results of suites that nobody knows.
+        """
         if self.failure:
             return "failed"
         verdicts = {result.verdict for result in self.results}
-        if "mismatch" in verdicts:
-            return "mismatch"
-        return "match" if "match" in verdicts else "not run"
+        if self.unknown.names and any(result.must_be_complete for result in self.results):
+            verdicts.add("incomplete")
+        decisive: tuple[Verdict, ...] = ("mismatch", "incomplete", "match")
+        return next((verdict for verdict in decisive if verdict in verdicts), "not run")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all suites that were asked for are, and nothing else was given."""
+        is_more = self.unknown.names or self.not_asked
+        return not is_more and all(result.is_complete for result in self.results)
 
     @property
     def failure(self) -> Failure | None:
         """Why the candidate could not be run to the end, if it could not."""
-        return next((result.failure for result in self.results if result.failure), None)
+        ended = (result.failure for result in self.results if result.failure)
+        return self.not_opened or next(ended, None)
 
 
 def verify(
@@ -130,58 +157,47 @@ def verify(
     names: list[str],
     on_suite: Callable[[str], None] = lambda _: None,
     on_diagnosis: Callable[[str, int], None] = lambda _, __: None,
+    *,
+    must_be_complete: bool = False,
+    ask: Asking = asked_here,
 ) -> Verification:
     """Run a candidate on the suites of a folder, all of them if none is named, until it fails.
 
+    If they `must_be_complete`, a suite that was answered in part is no match. `ask` gives what the
+    candidate answers, suite by suite.
     `on_suite` is called with the name of each suite that was run, and `on_diagnosis` with the name
     of each whose mismatches are about to be diagnosed, and how many such suites there are.
     """
     there = read_manifest(folder)["suites"]
-    wanted = chosen(there, names)
+    entries = {name: there[name] for name in chosen(there, names)}
     results, found = [], []
-    for name in wanted:
-        evidence = _asked(candidate, folder, name, there[name])
-        results.append(_result(evidence, there[name]))
+    for evidence in ask(candidate, folder, entries):
+        entry = entries[evidence.suite]
+        results.append(_result(evidence, entry, must_be_complete=must_be_complete))
         found.append(evidence)
-        on_suite(name)
+        on_suite(evidence.suite)
         if evidence.failure:
             break
     wrong = [e for e, r in zip(found, results, strict=True) if r.differences]
+    right = [e for e, r in zip(found, results, strict=True) if r.verdict == "match"]
     return Verification(
         candidate.name,
         str(folder),
         tuple(results),
-        tuple(wanted[len(found) :]),
+        tuple(entries)[len(found) :],
         _unknown(candidate.suites if isinstance(candidate, Folder) else (), there),
-        diagnose(wrong, lambda name: on_diagnosis(name, len(wrong))),
-        conformance(found, sum(len(there[name]["cases"]) for name in wanted)),
+        diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
+        conformance(found, sum(len(entry["cases"]) for entry in entries.values())),
     )
 
 
-def _asked(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any]) -> Evidence:
-    """What a candidate answers to the cases of a suite, up to one at which it fails."""
-    fields, operation = fields_of(entry), entry["operation"]
-    cases = read_suite(folder, name, entry)
-    answers: dict[str, Answer] = {}
-    for case in cases:
-        try:
-            answer = candidate.answer(name, operation, question(fields, case))
-            _check(answer or {}, fields, case, f"{candidate.name}, case {case.name!r} of {name}")
-        except CandidateError as error:
-            failure = Failure(case.name, str(error))
-            return Evidence(name, operation, fields, cases, answers, failure=failure)
-        if answer is not None:
-            answers[case.name] = answer
-    others = candidate.cases(name) if isinstance(candidate, Folder) else ()
-    return Evidence(name, operation, fields, cases, answers, others)
-
-
-def _check(answer: Answer, fields: list[Field], case: Case, whose: str) -> None:
-    """Refuse an answer that cannot be compared with anything."""
-    try:
-        check_views(given_as(fields, answer), case.parameters)
-    except AnswerError as error:
-        raise CandidateError(f"{whose}: the answer {error}") from error
+def not_opened(name: str, folder: Path, names: list[str], reason: str) -> Verification:
+    """What there is to report of a candidate that could not be opened: no suite was asked."""
+    there = read_manifest(folder)["suites"]
+    wanted = tuple(chosen(there, names))
+    nothing = conformance([], sum(len(there[suite]["cases"]) for suite in wanted))
+    failure = Failure(None, reason)
+    return Verification(name, str(folder), (), wanted, Unknown(), Diagnosis(), nothing, failure)
 
 
 def _unknown(names: Iterable[str], known: Iterable[str]) -> Unknown:
@@ -191,7 +207,7 @@ def _unknown(names: Iterable[str], known: Iterable[str]) -> Unknown:
     return Unknown(strange, "".join(nearest))
 
 
-def _result(evidence: Evidence, entry: dict[str, Any]) -> SuiteResult:
+def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool) -> SuiteResult:
     given, differences = evidence.given, tuple(evidence.differences())
     there = {*given, *evidence.not_given}
     fields = [
@@ -219,4 +235,6 @@ def _result(evidence: Evidence, entry: dict[str, Any]) -> SuiteResult:
         expected,
         differences,
         evidence.failure,
+        must_be_complete,
+        tuple(case.name for case in evidence.cases if case.name not in evidence.answers),
     )

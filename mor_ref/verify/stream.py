@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ class Checked:
 
     def describe(self, place: int) -> str:
         """One line about a wrong one: its number, its inputs, and each result that differs."""
-        inputs = ", ".join(_named(c, self.given[c.name][place]) for c in self.stream.inputs)
+        inputs = _inputs(self.stream, self.given, place)
         results = [
             f"{c.name} is {shown(found, c.format)}, but {shown(right, c.format)} is expected"
             f"{_apart(found, right, c.format)}"
@@ -47,26 +48,51 @@ class Checked:
         return f"line {self.first + place}: {inputs}: {'; '.join(results)}"
 
 
-def checked(stream: Stream, read: Read, count: int | None = None) -> Iterator[Checked]:
+class Sent:
+    """The inputs that were sent to a device, from the first line on."""
+
+    def __init__(self, chunks: Iterator[Arrays]) -> None:
+        self._chunks = chunks
+        self._rest: Arrays = {}
+        self._size = 0
+
+    def take(self, count: int) -> Arrays:
+        """The inputs of the next lines."""
+        while self._size < count:
+            more = next(self._chunks)
+            kept = self._rest or {name: array[:0] for name, array in more.items()}
+            self._rest = {name: np.concatenate([kept[name], more[name]]) for name in more}
+            self._size += next(iter(more.values())).size
+        taken = {name: array[:count] for name, array in self._rest.items()}
+        self._rest = {name: array[count:] for name, array in self._rest.items()}
+        self._size -= count
+        return taken
+
+
+def checked(
+    stream: Stream, read: Read, count: int | None = None, sent: Sent | None = None
+) -> Iterator[Checked]:
     """Every line of what `read` gives, piece by piece, until it gives nothing: some at a time.
 
-    With a count, no more lines than that are checked, and fewer are an error; so is none.
+    With a count, no more lines than that are checked, and fewer are an error; so is none. A line
+    with other inputs than were sent is one too.
     """
     done = 0
     for lines in whole_lines(read, stream.answer.length):
         given = stream.answer.read(lines)
         size = given[stream.results[0].name].size
-        inside = stream.domain.inside(stream.parameters, given)
-        outside = None if inside.all() else int(inside.argmin())
-        usable = min(size if outside is None else outside, size if count is None else count - done)
+        wanted = size if count is None else min(size, count - done)
+        given = {name: array[:wanted] for name, array in given.items()}
+        problem = _first_problem(stream, given, None if sent is None else sent.take(wanted))
+        usable = wanted if problem is None else problem.place
         if usable:
             part = {name: array[:usable] for name, array in given.items()}
             yield _compared(stream, done + 1, usable, part)
         done += usable
+        if problem is not None:
+            raise LineError(f"line {done + 1} has {problem.what}")
         if done == count:
             return
-        if outside is not None:
-            raise LineError(_outside(stream, done + 1, given, outside))
         if size * stream.answer.length < len(lines):
             raise LineError(_not_understood(stream, done + 1, lines[size * stream.answer.length :]))
     if count is not None:
@@ -101,9 +127,36 @@ def _compared(stream: Stream, first: int, count: int, given: Arrays) -> Checked:
     return Checked(stream, first, count, given, expected, np.flatnonzero(differs))
 
 
-def _outside(stream: Stream, number: int, given: Arrays, place: int) -> str:
-    inputs = ", ".join(_named(c, given[c.name][place]) for c in stream.inputs)
-    return f"line {number} has {inputs}, which {stream.suite} does not take: {stream.domain.takes}"
+class _Problem(NamedTuple):
+    """A line whose inputs cannot be gone by, and what they are."""
+
+    place: int
+    what: str
+
+
+def _first_problem(stream: Stream, given: Arrays, sent: Arrays | None) -> _Problem | None:
+    """The first line with other inputs than were sent, or with inputs that are not taken."""
+    if sent is not None:
+        same = np.logical_and.reduce([given[name] == array for name, array in sent.items()])
+        if same.all():
+            return None
+        place = int(same.argmin())
+        return _Problem(
+            place,
+            f"{_inputs(stream, given, place)}, where mor-ref gen sent "
+            f"{_inputs(stream, sent, place)}; give back each of its lines once, in its order, and "
+            "here the seed that it had",
+        )
+    inside = stream.domain.inside(stream.parameters, given)
+    if inside.all():
+        return None
+    place = int(inside.argmin())
+    inputs = _inputs(stream, given, place)
+    return _Problem(place, f"{inputs}, which {stream.suite} does not take: {stream.domain.takes}")
+
+
+def _inputs(stream: Stream, arrays: Arrays, place: int) -> str:
+    return ", ".join(_named(c, arrays[c.name][place]) for c in stream.inputs)
 
 
 def _not_understood(stream: Stream, number: int, lines: bytes) -> str:

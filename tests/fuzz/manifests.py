@@ -12,6 +12,7 @@ MANIFEST = {
     "made_with": {"size": 1, "seed": 0},
     "views": {"packed": "m"},
     "suites": {"encode": ENTRY, "nvfp4": TENSOR},
+    "all_inputs": {"sha256": "0" * 64},
 }
 TEXT = json.dumps(MANIFEST).encode()
 SEEDS = [

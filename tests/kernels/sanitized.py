@@ -12,10 +12,11 @@ import numpy as np
 from kernels import suites, tensors
 from kernels.suites import Schedule
 
+from mor_ref.cuda import mx, policies, scales
 from mor_ref.cuda import quantization as on_device
-from mor_ref.cuda import scales
 from mor_ref.cuda.host import HostError
 from mor_ref.partition import partition
+from mor_ref.recipes import POLICIES
 
 _ALWAYS = ("-g1", "-O1", "-Wall", "-Wextra", "-Werror")
 FLAGS = {
@@ -35,10 +36,36 @@ def every_suite(device):
         assert suites.wrong(device, suite, every=4)[0] == []
 
 
+def empty_tensors(device):
+    """They have no unit that anything could be added to."""
+    for shape in ((0, 4), (3, 0)):
+        x = tensors.bits(np.ones(shape, np.float32))
+        tensors.mx.mx(device, x, tensors.formats["e4m3"], "floor", 32)
+
+
 def quantization(device):
     """Of blocks of threads that go on to other pieces of the tensor, and reduce after each."""
     x, parts = _in_pieces()
     on_device.quantize(device, x, tensors.formats["e4m3"], "fp32", parts)
+
+
+def dequantization(device):
+    """The same of codes, from a table for each block of the tensor."""
+    x, parts = _in_pieces()
+    e4m3 = tensors.formats["e4m3"]
+    found = on_device.quantize(device, x, e4m3, "fp32", parts)
+    on_device.dequantize(device, found, e4m3, parts)
+
+
+def every_kernel_in_pieces(device):
+    """All that has teams of all threads of a block, which go on to other pieces."""
+    x, parts = _in_pieces()
+    dequantization(device)
+    for name in ("three_way", "nvfp4"):
+        policies.mor(device, x, POLICIES[name], "gam", parts)
+    e4m3, side = tensors.formats["e4m3"], parts.block[1]
+    found = mx.mx(device, x, e4m3, "floor", side)
+    mx.dequantize(device, found, e4m3, side)
 
 
 def extremes(device):

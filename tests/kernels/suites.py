@@ -60,15 +60,19 @@ def answers(device, suite, place=copied, every=1):
     entry = manifest()[suite]
     fields = fields_of(entry)
     for case in cases(suite)[::every]:
-        arrays = {name: place(array) for name, array in question(fields, case).arrays.items()}
-        yield case, OPERATIONS[entry["operation"]](device, case.parameters, arrays)
+        given = question(fields, case).arrays
+        arrays = {name: place(device.upload(array)) for name, array in given.items()}
+        found = OPERATIONS[entry["operation"]](device, case.parameters, arrays)
+        yield case, {name: device.download(array) for name, array in found.items()}
 
 
 def wrong(device, suite, place=copied, every=1):
     """What differs from what a suite expects, and how many fields were compared."""
-    fields, found, compared = fields_of(manifest()[suite]), [], 0
+    entry, found, compared = manifest()[suite], [], 0
+    fields, operation = fields_of(entry), entry["operation"]
     for case, answer in answers(device, suite, place, every):
         chosen = given_as(fields, answer)
-        found += map(str, differences(case, fields, answer, chosen, list(chosen)))
+        asked, given = question(fields, case), [f for f in fields if f.name in chosen]
+        found += map(str, differences(operation, asked, case, given, answer, chosen))
         compared += len(chosen)
     return found, compared

@@ -135,8 +135,11 @@ inline int run(Launch& launch, void (*body)(void*), void* arguments) {
   if (!job.blocks || !threads || threads > MOST_THREADS)
     refuse(job, "a grid has at least one block, and a block 1 to 1024 threads");
   std::vector<Block*> blocks(job.failed ? 0 : std::max<u64>(1, std::min<u64>(launch.workers, job.blocks)));
-  for (Block*& block : blocks)
-    if (!(block = take_block())) refuse(job, "there is no memory for the stacks of threads");
+  for (Block*& block : blocks) {
+    block = take_block();
+    if (block) guard_stacks(block->memory, threads);
+    else refuse(job, "there is no memory for the stacks of threads");
+  }
   std::vector<std::thread> others;
   for (u64 k = 1; k < blocks.size() && !job.failed; k++)
     others.emplace_back(work, std::ref(job), blocks[k], k, blocks.size());

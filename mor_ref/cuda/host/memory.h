@@ -8,7 +8,10 @@ namespace mor_host {
 
 constexpr size_t STACK = 64 * 1024, PAGE = 4096;
 
-struct Memory { char *stacks, *shared; };
+struct Memory {
+  char *stacks, *shared;
+  size_t guarded;  // stacks that have a page below them that nothing may touch
+};
 
 inline char* mapped(size_t size) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -16,12 +19,14 @@ inline char* mapped(size_t size) {
   return found == MAP_FAILED ? nullptr : static_cast<char*>(found);
 }
 
-// Below each stack is a page that nothing may touch.
 inline bool map_memory(Memory& memory, size_t stacks) {
-  memory = {mapped(stacks * STACK), mapped(shared_size)};
-  if (!memory.stacks || !memory.shared) return false;
-  for (size_t k = 0; k < stacks; k++) mprotect(memory.stacks + k * STACK, PAGE, PROT_NONE);
-  return true;
+  memory = {mapped(stacks * STACK), mapped(shared_size), 0};
+  return memory.stacks && memory.shared;
+}
+
+// No more than are needed: each is two of the 65530 mappings that a process can have.
+inline void guard_stacks(Memory& memory, size_t stacks) {
+  for (; memory.guarded < stacks; memory.guarded++) mprotect(memory.stacks + memory.guarded * STACK, PAGE, PROT_NONE);
 }
 
 // AddressSanitizer keeps the marks of functions that never returned.

@@ -1,4 +1,4 @@
-// The chapter on blocks: how a tensor is cut, and how teams of threads share the work.
+// The chapter on blocks (BLK-002): how a tensor is cut, and how teams of threads share the work.
 //
 // A block is cut into pieces of some rows and columns, and each piece is for a team: a thread, a warp
 // or a block of threads. What a team finds is reduced among its threads, as integers, and then added
@@ -24,20 +24,32 @@ struct Piece {
 
 constexpr u32 THREADS = 256;
 
+// a / b, and what is left of a.
+struct Division {
+  u64 quotient, rest;
+};
+
+// Most often blocks have one piece, or a tensor one block: GPUs divide integers slowly.
+MOR_DEVICE Division divided(u64 a, u64 b) {
+  if (b == 1) return {a, 0};
+  return {a / b, a % b};
+}
+
 MOR_DEVICE u64 pieces_of(const Cut& cut) {
   return cut.grid_rows * cut.grid_columns * cut.pieces_down * cut.pieces_across;
 }
 
 // A piece of a block at the edge may have no rows or columns.
 MOR_DEVICE Piece piece_of(const Cut& cut, u64 number) {
-  const u64 of_block = cut.pieces_down * cut.pieces_across;
-  const u64 block = number / of_block, piece = number % of_block;
-  const u64 top = block / cut.grid_columns * cut.block_rows, left = block % cut.grid_columns * cut.block_columns;
+  const Division block = divided(number, cut.pieces_down * cut.pieces_across);
+  const Division place = divided(block.quotient, cut.grid_columns);
+  const Division piece = divided(block.rest, cut.pieces_across);
+  const u64 top = place.quotient * cut.block_rows, left = place.rest * cut.block_columns;
   const u64 bottom = least(top + cut.block_rows, cut.rows), right = least(left + cut.block_columns, cut.columns);
   Piece found;
-  found.block = block;
-  found.top = top + piece / cut.pieces_across * cut.piece_rows;
-  found.left = left + piece % cut.pieces_across * cut.piece_columns;
+  found.block = block.quotient;
+  found.top = top + piece.quotient * cut.piece_rows;
+  found.left = left + piece.rest * cut.piece_columns;
   found.rows = found.top < bottom ? least(cut.piece_rows, bottom - found.top) : 0;
   found.columns = found.left < right ? least(cut.piece_columns, right - found.left) : 0;
   return found;
@@ -84,29 +96,39 @@ template <u32 TEAM, class Operation, class Type> MOR_DEVICE Type reduced(Type va
 
 // ---------------------------------------------------------------------- elements
 
-template <u32 TEAM, u32 COUNT, class Stored, class Visit>
+template <u32 TEAM, u32 COUNT, u32 AT_ONCE, class Stored, class Visit>
 MOR_DEVICE void visit_runs(const Stored* x, const Cut& cut, const Piece& piece, Visit visit) {
   u32 across = 1;  // threads beside one another: a power of two, so that nothing is divided below
   while (across < TEAM && u64(across) * COUNT < piece.columns) across *= 2;
   const u32 rank = Team<TEAM>::rank(), down = TEAM / across;
-  for (u64 i = rank / across; i < piece.rows; i += down) {
-    const u64 row = (piece.top + i) * cut.columns + piece.left;
-    for (u64 j = u64(rank % across) * COUNT; j < piece.columns; j += u64(across) * COUNT) {
+  for (u64 j = u64(rank % across) * COUNT; j < piece.columns; j += u64(across) * COUNT) {
+    const u64 column = piece.left + j;
+    u64 i = rank / across;
+    for (; i + (AT_ONCE - 1) * down < piece.rows; i += AT_ONCE * down) {
+      Run<Stored, COUNT> runs[AT_ONCE];
+      for (u32 k = 0; k < AT_ONCE; k++) {
+        runs[k].at = (piece.top + i + k * down) * cut.columns + column;
+        load(runs[k], x);
+      }
+      for (u32 k = 0; k < AT_ONCE; k++) visit(runs[k], piece.top + i + k * down, column);
+    }
+    for (; AT_ONCE > 1 && i < piece.rows; i += down) {
       Run<Stored, COUNT> run;
-      run.at = row + j;
+      run.at = (piece.top + i) * cut.columns + column;
       load(run, x);
-      visit(run);
+      visit(run, piece.top + i, column);
     }
   }
 }
 
-// Gives `visit` the runs of numbers of a piece that are this thread's: vectors where rows, blocks and
-// pieces begin where vectors do, else single numbers.
-template <u32 TEAM, class Stored, class Visit>
+// Gives `visit` the runs of numbers of a piece that are this thread's, and where they begin: vectors where rows, blocks and
+// pieces begin where vectors do, else single numbers. Where little is made of a number, several loads
+// AT_ONCE are worth their registers.
+template <u32 TEAM, u32 AT_ONCE = 1, class Stored, class Visit>
 MOR_DEVICE void visit_piece(const Stored* x, const Cut& cut, const Piece& piece, Visit visit) {
   constexpr u64 each = VECTOR<Stored>;
   if (is_aligned(x) && cut.columns % each == 0 && cut.block_columns % each == 0 && cut.piece_columns % each == 0)
-    visit_runs<TEAM, VECTOR<Stored>>(x, cut, piece, visit);
+    visit_runs<TEAM, VECTOR<Stored>, AT_ONCE>(x, cut, piece, visit);
   else
-    visit_runs<TEAM, 1>(x, cut, piece, visit);
+    visit_runs<TEAM, 1, AT_ONCE>(x, cut, piece, visit);
 }

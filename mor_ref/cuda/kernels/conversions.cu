@@ -1,4 +1,4 @@
-// Encoding and decoding, element by element.
+// Encoding, from the input's own bits (ENC-001), and decoding, element by element.
 #include "blocks.cuh"
 #include "decoding.cuh"
 #include "encoding.cuh"

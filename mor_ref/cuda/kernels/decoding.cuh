@@ -1,4 +1,4 @@
-// The chapter on decoding.
+// The chapters on formats (FMT-001 to FMT-008) and on decoding.
 #pragma once
 #include "numbers.cuh"
 

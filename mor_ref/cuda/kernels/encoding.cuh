@@ -1,4 +1,4 @@
-// The chapter on encoding.
+// The chapter on encoding; NaN in all formats is as FMT-011 has it.
 #pragma once
 #include "numbers.cuh"
 

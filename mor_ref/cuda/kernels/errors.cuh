@@ -1,10 +1,13 @@
-// The chapter on error sums.
+// The chapter on error sums, in 64 bits and in any order (ERR-004, ERR-005).
 #pragma once
 #include "numbers.cuh"
 
-struct ErrorSum {
-  u64 sum, nonzero, nonfinite;
+// Of a unit in 64 bits, and in 32 of what a thread has of a piece, which is 256 elements at most.
+template <class Word> struct Sums {
+  Word sum, nonzero, nonfinite;
 };
+typedef Sums<u64> ErrorSum;
+typedef Sums<u32> PartialSum;
 
 constexpr u32 LOST = 0x7F7F8000u;  // bfloat16 rounds it and every larger magnitude to infinity
 
@@ -14,21 +17,22 @@ struct ErrorTerm {
 
 // ERR-001, of a finite x that is not zero.
 MOR_DEVICE ErrorTerm error_term(u32 x, u32 y) {
-  const float one = 1.0f;
-  const u32 d = magnitude_of(bits_of(__fsub_rn(number(x), number(y))));
-  float r = one;
-  if (is_finite(y)) {
-    r = __fdiv_rn(number(d), number(magnitude_of(x)));
-    r = r < one ? r : one;
-  }
-  return {d, __float_as_uint(r), __float_as_uint(__fadd_rn(one, r)) - __float_as_uint(one)};
+  const float one = 1.0f, next_to_nothing = 1.0f / (1 << 30);
+  const u32 difference = __float_as_uint(__fsub_rn(number(x), number(y)));
+  const float d = number(magnitude_of(difference));
+  // GPUs divide zero slowly. What is there instead is lost beside one.
+  const bool is_exact = d == 0.0f;
+  const float quotient = __fdiv_rn(is_exact ? next_to_nothing : d, is_exact ? one : number(magnitude_of(x)));
+  const float r = quotient < one ? quotient : one;  // also where y is not finite
+  const u32 u = __float_as_uint(__fadd_rn(one, r)) - __float_as_uint(one);
+  return {magnitude_of(bits_of(number(difference))), is_exact ? 0 : __float_as_uint(r), u};
 }
 
 // ERR-002 and ERR-003: what an element adds.
-MOR_DEVICE void add_error(ErrorSum& unit, u32 x, u32 y) {
-  if (is_finite(x) && magnitude_of(x)) {
-    unit.sum += error_term(x, y).u;
-    unit.nonzero++;
-  }
-  unit.nonfinite += !is_finite(x) || magnitude_of(y) >= LOST;
+MOR_DEVICE void add_error(PartialSum& own, u32 x, u32 y) {
+  const bool counts = is_finite(x) && magnitude_of(x);
+  const u32 u = error_term(x, y).u;
+  own.sum += counts ? u : 0;
+  own.nonzero += counts;
+  own.nonfinite += !is_finite(x) || magnitude_of(y) >= LOST;
 }

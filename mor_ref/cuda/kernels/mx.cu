@@ -1,4 +1,4 @@
-// Tensors in MX.
+// Tensors in MX (MXS-001).
 #include "kernels.cuh"
 #include "measuring.cuh"
 #include "mx.cuh"
@@ -20,13 +20,14 @@ MOR_EXPORT(mx_scales)
 MOR_FOR_SOURCES_AND_TEAMS(ELEMENTS)
 
 #define DEQUANTIZE(name, Source, TEAM)                                                                           \
-  MOR_KERNEL mx_dequantize_##name##_##TEAM(const u8* codes, Cut cut, const u8* scales, MxFormat format, u32* y) { \
+  MOR_KERNEL mx_dequantize_##name##_##TEAM(const u8* codes, Cut cut, const u8* scales, Decoding from, u32* y) {   \
     for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                           \
       const Piece piece = piece_of(cut, n);                                                                      \
-      visit_piece<TEAM>(codes, cut, piece, [&](const auto& run) {                                                \
+      const float scale = decode_scale(scales[piece.block]);                                                     \
+      visit_piece<TEAM>(codes, cut, piece, [&](const auto& run, u64, u64) {                                      \
         auto values = beside<u32>(run);                                                                          \
         for (u32 k = 0; k < run.count; k++)                                                                      \
-          values.numbers[k] = mx_value(run.numbers[k], scales[piece.block], format);                             \
+          values.numbers[k] = bits_of(__fmul_rn(number(decoded(run.numbers[k], from)), scale));                  \
         store(values, y);                                                                                        \
       });                                                                                                        \
     }                                                                                                            \

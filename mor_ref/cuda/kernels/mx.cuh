@@ -1,5 +1,6 @@
 // The chapter on MX.
 #pragma once
+#include "encoding.cuh"
 #include "quantization.cuh"
 #include "scales.cuh"
 
@@ -41,23 +42,27 @@ MOR_DEVICE float power_of_two(i32 exponent) {
   return number(exponent == -127 ? Binary<u32>::hidden / 2 : u32(exponent + 127) << 23);
 }
 
-// MXS-008.
-MOR_DEVICE u32 mx_value(u32 code, u32 scale, const MxFormat& format) {
-  if (scale == NAN_SCALE) return CANONICAL_NAN;
-  return bits_of(__fmul_rn(number(decoded(code, format.element.decoding)), power_of_two(i32(scale) - 127)));
-}
+// What codes under a stored scale are multiplied by, and numbers to come there: NaN under that of NaN.
+MOR_DEVICE float decode_scale(u32 scale) { return scale == NAN_SCALE ? number(CANONICAL_NAN) : power_of_two(i32(scale) - 127); }
+MOR_DEVICE float encode_scale(u32 scale) { return scale == NAN_SCALE ? number(CANONICAL_NAN) : power_of_two(127 - i32(scale)); }
 
-// MXS-007.
-MOR_DEVICE Element mx_quantized(u32 x, u32 scale, const MxFormat& format) {
-  if (scale == NAN_SCALE) return {CANONICAL_NAN, encoded(CANONICAL_NAN, format.element.encoding), CANONICAL_NAN};
-  const u32 xs = bits_of(__fmul_rn(number(x), power_of_two(127 - i32(scale))));
-  const u32 code = encoded(xs, format.element.encoding);
-  return {xs, code, mx_value(code, scale, format)};
-}
+// MXS-007 and MXS-008.
+struct UnderPower {
+  float encode, decode;
+  const Nearest& to;
+  MOR_MEMBER const UnderPower& in_run(u64, u64) const { return *this; }
+  MOR_MEMBER Element operator()(u32 x) const {
+    const float xs = __fmul_rn(number(x), encode);
+    const Rounded found = nearest(xs, to);
+    return {bits_of(xs), found.code, bits_of(__fmul_rn(found.value, decode))};
+  }
+};
 
-// What the scale of its block makes of an element.
+// A rule, as ByScale is.
 struct ByBlockScale {
   const u8* scales;
   MxFormat format;
-  MOR_MEMBER Element operator()(u64 block, u64, u32 x) const { return mx_quantized(x, scales[block], format); }
+  template <u32 TEAM> MOR_MEMBER UnderPower in_block(u64 block) const {
+    return {encode_scale(scales[block]), decode_scale(scales[block]), format.element.nearest};
+  }
 };

@@ -18,10 +18,22 @@ MOR_DEVICE u32 magnitude_of(u32 bits) { return bits & ~Binary<u32>::sign; }
 MOR_DEVICE bool is_nan(u32 bits) { return magnitude_of(bits) > Binary<u32>::infinity; }
 MOR_DEVICE bool is_finite(u32 bits) { return magnitude_of(bits) < Binary<u32>::infinity; }
 MOR_DEVICE float number(u32 bits) { return __uint_as_float(bits); }
-// The bits of a result: there is one NaN (DEC-002).
+// The bits of a result: there is one NaN (ART-003, DEC-002).
 MOR_DEVICE u32 bits_of(float result) {
   const u32 bits = __float_as_uint(result);
   return is_nan(bits) ? CANONICAL_NAN : bits;
+}
+
+// The bfloat16 code of a number under rne, ieee and canonical: the upper half, rounded.
+MOR_DEVICE u32 as_bf16(u32 bits) {
+  return is_nan(bits) ? 0x7FFFu : (bits + 0x7FFFu + (bits >> 16 & 1)) >> 16;
+}
+
+// a / b of a number that is not NaN by another that is not zero. GPUs divide zero slowly.
+MOR_DEVICE float quotient(float a, float b) {
+  const bool is_zero = a == 0.0f;
+  const float found = __fdiv_rn(is_zero ? 1.0f : a, is_zero ? 1.0f : b);
+  return is_zero ? a : found;
 }
 
 // The bits of significand * 2^unit, which is a binary32 number; the significand has 24 bits at most.

@@ -1,9 +1,9 @@
-// Tensors in NVFP4.
+// Tensors in NVFP4 (NVF-001).
 #include "kernels.cuh"
 #include "blocks.cuh"
 #include "nvfp4.cuh"
 
-// The global scales from the amax of the tensor, or of each row.
+// The global scales from the amax of the tensor, or of each row (NVF-012).
 MOR_KERNEL nvfp4_global_scales(const float* amax, u64 count, Profile profile, float* encode, float* decode) {
   for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
     const GlobalScale found = global_scale(profile, amax[i]);
@@ -18,24 +18,62 @@ struct Tiles {
   u64 scales_per_row;               // 1 where each row has a global scale, else 0
 };
 
+// 16 numbers side by side, or fewer at the right edge, with nothing in the place of the others: by
+// loads of 16 bytes where rows begin with one.
+template <class Stored> struct Strip {
+  Stored numbers[TILE];
+  u32 count;
+  MOR_MEMBER Strip(const Stored* x, u64 columns, u64 row, u64 left, bool is_there) : numbers{}, count(0) {
+    if (!is_there) return;
+    count = u32(least(u64(TILE), columns - left));
+    const u64 first = row * columns + left;
+    if (columns % TILE || !is_aligned(x)) {
+      for (u32 k = 0; k < TILE; k++)
+        if (k < count) numbers[k] = x[first + k];
+      return;
+    }
+    Run<Stored, VECTOR<Stored>> run;
+    for (u32 k = 0; k < TILE; k += run.count) {
+      run.at = first + k;
+      load(run, x);
+      for (u32 i = 0; i < run.count; i++) numbers[k + i] = run.numbers[i];
+    }
+  }
+};
+
+// COUNT numbers to a row of a tensor, from a column on, as far as it goes.
+template <class Stored, u32 COUNT>
+MOR_DEVICE void store_strip(const Stored (&numbers)[COUNT], Stored* to, u64 columns, u64 row, u64 left) {
+  Run<Stored, COUNT> run;
+  run.at = row * columns + left;
+  for (u32 k = 0; k < COUNT; k++) run.numbers[k] = numbers[k];
+  if (columns % COUNT == 0 && is_aligned(to)) return store(run, to);
+  for (u32 k = 0; k < COUNT; k++)
+    if (left + k < columns) to[run.at + k] = numbers[k];
+}
+
 // The row of a tile that a thread has: its numbers, in order.
 template <class Source> struct TileRow {
   u32 numbers[TILE];
   u32 count;
   MOR_MEMBER TileRow(const typename Source::Stored* x, const Tiles& tiles, u64 row, u64 left, bool is_there) {
-    count = is_there && row < tiles.rows ? u32(least(u64(TILE), tiles.columns - left)) : 0;
-    for (u32 k = 0; k < TILE; k++) numbers[k] = k < count ? Source::binary32(x[row * tiles.columns + left + k]) : 0;
+    const Strip<typename Source::Stored> strip(x, tiles.columns, row, left, is_there && row < tiles.rows);
+    count = strip.count;
+    for (u32 k = 0; k < TILE; k++) numbers[k] = Source::binary32(strip.numbers[k]);
   }
   // The largest magnitude but NaN (NVF-002).
   MOR_MEMBER u32 amax() const {
     u32 found = 0;
-    for (u32 k = 0; k < count; k++)
-      if (!is_nan(numbers[k])) found = most(found, magnitude_of(numbers[k]));
+    for (u32 number : numbers)
+      if (!is_nan(number)) found = most(found, magnitude_of(number));
     return found;
   }
   MOR_MEMBER float error(const TileScale& candidate, float whole, const Profile& profile) const {
     float sum = 0.0f;
-    for (u32 k = 0; k < count; k++) sum = __fadd_rn(sum, error_of(numbers[k], candidate, whole, profile));
+    for (u32 k = 0; k < TILE; k++) {
+      const float more = __fadd_rn(sum, error_of(numbers[k], candidate, whole, profile));
+      sum = k < count ? more : sum;
+    }
     return sum;
   }
 };
@@ -49,7 +87,8 @@ MOR_DEVICE void tile_scales(const typename Source::Stored* x, const Tiles& tiles
   // All threads of a warp go through the loop as often: they meet in it.
   for (u64 first = 0; first < count; first += at_once) {
     const u64 tile = first + first_of_thread() / ROWS, row_of_tile = first_of_thread() % ROWS;
-    const u64 top = tile / tiles.across * ROWS, left = tile % tiles.across * TILE;
+    const Division place = divided(tile, tiles.across);
+    const u64 top = place.quotient * ROWS, left = place.rest * TILE;
     const TileRow<Source> row(x, tiles, top + row_of_tile, left, tile < count);
     const u64 scale = tile < count ? top * tiles.scales_per_row : 0;
     u32 bits = row.amax();
@@ -81,31 +120,43 @@ MOR_DEVICE void tile_scales(const typename Source::Stored* x, const Tiles& tiles
     tile_scales<ROWS, Source>(x, tiles, profile, amax, encode, decode, codes, tile_encode, tile_decode);         \
   }                                                                                                              \
   MOR_EXPORT(nvfp4_tile_scales_##name##_##ROWS)
+
+// The codes of a row of a tile for each thread, and the same codes in pairs.
+template <class Source>
+MOR_DEVICE void elements(const typename Source::Stored* x, const Tiles& tiles, const ByTile& rule, u8* codes, u8* bytes) {
+  for (u64 i = first_of_thread(); i < tiles.rows * tiles.across; i += threads_of_grid()) {
+    const Division place = divided(i, tiles.across);
+    const u64 row = place.quotient, left = place.rest * TILE;
+    const TileRow<Source> numbers(x, tiles, row, left, true);
+    const UnderTile& quantized = rule.in_run(row, left);
+    u8 found[TILE], pairs[TILE / 2];
+    for (u32 k = 0; k < TILE; k++) found[k] = k < numbers.count ? u8(quantized(numbers.numbers[k]).code) : 0;
+    for (u32 k = 0; k < TILE / 2; k++) pairs[k] = packed(found[2 * k], found[2 * k + 1]);
+    store_strip(found, codes, tiles.columns, row, left);
+    store_strip(pairs, bytes, (tiles.columns + 1) / 2, row, left / 2);
+  }
+}
+
 #define ELEMENTS(name, Source)                                                                                   \
   TILE_SCALES(name, Source, 1)                                                                                   \
   TILE_SCALES(name, Source, 16)                                                                                  \
-  MOR_KERNEL nvfp4_elements_##name(const Source::Stored* x, Tiles tiles, ByTile quantized, u8* codes,            \
-                                   u8* bytes) {                                                                  \
-    const u64 pairs = (tiles.columns + 1) / 2;                                                                   \
-    for (u64 i = first_of_thread(); i < tiles.rows * pairs; i += threads_of_grid()) {                            \
-      const u64 row = i / pairs, column = i % pairs * 2, at = row * tiles.columns + column;                      \
-      u32 pair[2] = {0, 0};                                                                                      \
-      for (u32 k = 0; k < 2 && column + k < tiles.columns; k++) {                                                \
-        const Element element = quantized(0, at + k, Source::binary32(x[at + k]));                               \
-        pair[k] = element.code;                                                                                  \
-        codes[at + k] = u8(element.code);                                                                        \
-      }                                                                                                          \
-      bytes[i] = packed(pair[0], pair[1]);                                                                       \
-    }                                                                                                            \
+  MOR_KERNEL nvfp4_elements_##name(const Source::Stored* x, Tiles tiles, ByTile rule, u8* codes, u8* bytes) {    \
+    elements<Source>(x, tiles, rule, codes, bytes);                                                              \
   }                                                                                                              \
   MOR_EXPORT(nvfp4_elements_##name)
 MOR_FOR_SOURCES(ELEMENTS)
 
 // NVF-010: binary32 numbers.
-MOR_KERNEL nvfp4_dequantize(const u8* codes, Tiles tiles, ByTile tile_of, u32* y) {
-  for (u64 at = first_of_thread(); at < tiles.rows * tiles.columns; at += threads_of_grid()) {
-    const float v = number(decoded(codes[at], tile_of.profile.element_values));
-    y[at] = bits_of(__fmul_rn(v, tile_of.decodes[tile_of.tile(at)]));
+MOR_KERNEL nvfp4_dequantize(const u8* codes, Tiles tiles, ByTile rule, u32* y) {
+  for (u64 i = first_of_thread(); i < tiles.rows * tiles.across; i += threads_of_grid()) {
+    const Division place = divided(i, tiles.across);
+    const u64 row = place.quotient, left = place.rest * TILE;
+    const Strip<u8> strip(codes, tiles.columns, row, left, true);
+    const float scale = rule.decodes[rule.tile(row, left)];
+    u32 values[TILE];
+    for (u32 k = 0; k < TILE; k++)
+      values[k] = bits_of(__fmul_rn(number(decoded(strip.numbers[k], rule.profile.element_values)), scale));
+    store_strip(values, y, tiles.columns, row, left);
   }
 }
 MOR_EXPORT(nvfp4_dequantize)

@@ -10,7 +10,7 @@ struct Profile {
   u32 rule;
   float range;  // Q
   u32 divides;  // whether elements are divided by the scale, and lose the sign of zero
-  Encoding element_codes, scale_codes;
+  Nearest element_codes, scale_codes;
   Decoding element_values, scale_values;
 };
 
@@ -25,7 +25,7 @@ struct TileScale {
 
 MOR_DEVICE float at_most_largest(float x) { return x > number(LARGEST_BINARY32) ? number(LARGEST_BINARY32) : x; }
 MOR_DEVICE float clamped(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
-MOR_DEVICE u32 scale_code(const Profile& profile, float s) { return encoded(bits_of(s), profile.scale_codes); }
+MOR_DEVICE u32 scale_code(const Profile& profile, float s) { return nearest(s, profile.scale_codes).code; }
 MOR_DEVICE float scale_value(const Profile& profile, u32 code) { return number(decoded(code, profile.scale_values)); }
 
 // NVF-003, and what NVF-007 to NVF-009 have in its place.
@@ -84,9 +84,8 @@ MOR_DEVICE TileScale four_scale(const Profile& profile, float bamax, const Globa
 // NVF-010.
 MOR_DEVICE Element quantized(u32 x, const TileScale& scale, const Profile& profile) {
   const float xs = profile.divides ? __fdiv_rn(number(x), scale.decode) : __fmul_rn(number(x), scale.encode);
-  const u32 code = profile.divides && xs == 0.0f ? 0 : encoded(bits_of(xs), profile.element_codes);
-  const float v = number(decoded(code, profile.element_values));
-  return {bits_of(xs), code, bits_of(__fmul_rn(v, scale.decode))};
+  const Rounded found = profile.divides && xs == 0.0f ? Rounded{0, 0.0f} : nearest(xs, profile.element_codes);
+  return {bits_of(xs), found.code, bits_of(__fmul_rn(found.value, scale.decode))};
 }
 
 // What an element adds to the error of a candidate, NVF-006.
@@ -100,13 +99,25 @@ MOR_DEVICE float error_of(u32 x, const TileScale& candidate, float amax, const P
 // The codes of a pair, NVF-011.
 MOR_DEVICE u8 packed(u32 even, u32 odd) { return u8(even | odd << 4); }
 
-// What the scale of its tile makes of an element of a tensor.
+// What the scale of its tile makes of an element.
+struct UnderTile {
+  TileScale scale;
+  const Profile& profile;
+  MOR_MEMBER Element operator()(u32 x) const { return quantized(x, scale, profile); }
+};
+
+// A rule, as ByScale is. No run goes from one tile to the next: runs begin where as many begin that a
+// tile has of them.
 struct ByTile {
   const float *encodes, *decodes;
-  u64 columns, tile_rows, tiles_across;
+  u64 tile_rows, tiles_across;
   Profile profile;
-  MOR_MEMBER u64 tile(u64 at) const { return at / columns / tile_rows * tiles_across + at % columns / TILE; }
-  MOR_MEMBER Element operator()(u64, u64 at, u32 x) const {
-    return quantized(x, TileScale{0, encodes[tile(at)], decodes[tile(at)]}, profile);
+  template <u32 TEAM> MOR_MEMBER const ByTile& in_block(u64) const { return *this; }
+  MOR_MEMBER u64 tile(u64 row, u64 column) const {
+    return (tile_rows == 1 ? row : row / TILE) * tiles_across + column / TILE;
+  }
+  MOR_MEMBER UnderTile in_run(u64 row, u64 column) const {
+    const u64 at = tile(row, column);
+    return {TileScale{0, encodes[at], decodes[at]}, profile};
   }
 };

@@ -1,4 +1,4 @@
-// Policies: which representation each unit takes, and what is written for it.
+// Policies: which representation each unit takes, and what is written for it (QNT-003, MOR-006).
 #include "kernels.cuh"
 #include "measuring.cuh"
 #include "nvfp4.cuh"
@@ -35,57 +35,55 @@ MOR_KERNEL decision_steps(const u64* sum, const u64* nonzero, const u64* nonfini
 MOR_EXPORT(decision_steps)
 
 // The bfloat16 codes of the elements of the units that have taken a rung (MOR-006).
-template <u32 TEAM, class Source, class Code>
+template <u32 TEAM, class Source, class Rule, class Code>
 MOR_DEVICE void write_units(const typename Source::Stored* x, const Cut& cut, const u8* choice, u64 units_per_block,
-                            u32 rung, u16* output, Code code) {
+                            u32 rung, const Rule& rule, u16* output, Code code) {
   for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {
     const Piece piece = piece_of(cut, n);
     if (choice[piece.block * units_per_block] != rung) continue;
-    visit_piece<TEAM>(x, cut, piece, [&](const auto& run) {
+    const auto& in_block = rule.template in_block<TEAM>(piece.block);
+    visit_piece<TEAM>(x, cut, piece, [&](const auto& run, u64 row, u64 column) {
+      const auto& quantized = in_block.in_run(row, column);
       auto codes = beside<u16>(run);
-      for (u32 k = 0; k < run.count; k++) codes.numbers[k] = u16(code(piece.block, run.at + k, run.numbers[k]));
+      for (u32 k = 0; k < run.count; k++) codes.numbers[k] = u16(code(quantized, run.numbers[k]));
       store(codes, output);
     });
   }
 }
 
 // A unit that has taken none keeps the codes of a bfloat16 input; other numbers are encoded.
-template <class Source> MOR_DEVICE u32 kept(Source, typename Source::Stored stored, const Encoding& bf16) {
-  return encoded(Source::binary32(stored), bf16);
+template <class Source> MOR_DEVICE u32 kept(Source, typename Source::Stored stored) {
+  return as_bf16(Source::binary32(stored));
 }
-MOR_DEVICE u32 kept(Bf16, u16 stored, const Encoding&) { return stored; }
+MOR_DEVICE u32 kept(Bf16, u16 stored) { return stored; }
 
-#define POLICIES(name, Source, TEAM)                                                                               \
-  MOR_KERNEL measure_##name##_##TEAM(const Source::Stored* x, Cut cut, ByScale quantized, u64 units_per_block,     \
-                                     ErrorSums units) {                                                            \
-    measure<TEAM, Source>(x, cut, quantized, units_per_block, units, [](const auto&) {});                  \
-  }                                                                                                                \
-  MOR_KERNEL measure_tiles_##name##_##TEAM(const Source::Stored* x, Cut cut, ByTile quantized, u64 units_per_block, \
-                                           ErrorSums units) {                                                      \
-    measure<TEAM, Source>(x, cut, quantized, units_per_block, units, [](const auto&) {});                  \
-  }                                                                                                                \
-  MOR_KERNEL write_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice, u64 units_per_block,        \
-                                   u32 rung, ByScale quantized, Encoding bf16, u16* output) {                      \
-    write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, output,                                       \
-                              [&](u64 block, u64 at, Source::Stored stored) {                                      \
-                                return encoded(quantized(block, at, Source::binary32(stored)).y, bf16);            \
-                              });                                                                                  \
-  }                                                                                                                \
-  MOR_KERNEL write_tiles_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice, u64 units_per_block,  \
-                                         u32 rung, ByTile quantized, Encoding bf16, u16* output) {                 \
-    write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, output,                                       \
-                              [&](u64 block, u64 at, Source::Stored stored) {                                      \
-                                return encoded(quantized(block, at, Source::binary32(stored)).y, bf16);            \
-                              });                                                                                  \
-  }                                                                                                                \
-  MOR_KERNEL write_kept_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice, u64 units_per_block,   \
-                                        u32 rung, Encoding bf16, u16* output) {                                    \
-    write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, output,                                       \
-                              [&](u64, u64, Source::Stored stored) { return kept(Source(), stored, bf16); });        \
-  }                                                                                                                \
-  MOR_EXPORT(measure_##name##_##TEAM)                                                                              \
-  MOR_EXPORT(measure_tiles_##name##_##TEAM)                                                                        \
-  MOR_EXPORT(write_##name##_##TEAM)                                                                                \
-  MOR_EXPORT(write_tiles_##name##_##TEAM)                                                                          \
+// The rule of units that nothing is made of.
+struct NoScale {
+  template <u32 TEAM> MOR_MEMBER const NoScale& in_block(u64) const { return *this; }
+  MOR_MEMBER const NoScale& in_run(u64, u64) const { return *this; }
+};
+
+#define UNDER_RULE(name, Source, TEAM, suffix, Rule)                                                              \
+  MOR_KERNEL measure##suffix##_##name##_##TEAM(const Source::Stored* x, Cut cut, Rule rule, u64 units_per_block,  \
+                                               ErrorSums units) {                                                 \
+    measure<TEAM, Source>(x, cut, rule, units_per_block, units, [](const auto&) {});                              \
+  }                                                                                                               \
+  MOR_KERNEL write##suffix##_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice,                  \
+                                             u64 units_per_block, u32 rung, Rule rule, u16* output) {             \
+    write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, rule, output,                                \
+                              [](const auto& quantized, Source::Stored stored) {                                  \
+                                return as_bf16(quantized(Source::binary32(stored)).y);                            \
+                              });                                                                                 \
+  }                                                                                                               \
+  MOR_EXPORT(measure##suffix##_##name##_##TEAM)                                                                   \
+  MOR_EXPORT(write##suffix##_##name##_##TEAM)
+#define POLICIES(name, Source, TEAM)                                                                              \
+  UNDER_RULE(name, Source, TEAM, , ByScale)                                                                       \
+  UNDER_RULE(name, Source, TEAM, _tiles, ByTile)                                                                  \
+  MOR_KERNEL write_kept_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice, u64 units_per_block,  \
+                                        u32 rung, u16* output) {                                                  \
+    write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, NoScale(), output,                           \
+                              [](const auto&, Source::Stored stored) { return kept(Source(), stored); });         \
+  }                                                                                                               \
   MOR_EXPORT(write_kept_##name##_##TEAM)
 MOR_FOR_SOURCES_AND_TEAMS(POLICIES)

@@ -16,12 +16,11 @@ MOR_FOR_SOURCES_AND_TEAMS(QUANTIZE)
   MOR_KERNEL dequantize_##name##_##TEAM(const u8* codes, Cut cut, const u32* scales, Decoding from, u32* y) {          \
     for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                        \
       const Piece piece = piece_of(cut, n);                                                                   \
-      const float scale = number(scales[piece.block]);                                                        \
-      visit_piece<TEAM>(codes, cut, piece, [&](const auto& run) {                                             \
-        auto values = beside<u32>(run);                                                                       \
-        for (u32 k = 0; k < run.count; k++)                                                                   \
-          values.numbers[k] = bits_of(__fdiv_rn(number(decoded(run.numbers[k], from)), scale));               \
-        store(values, y);                                                                                     \
+      const Values<TEAM> values(number(scales[piece.block]), from);                                           \
+      visit_piece<TEAM>(codes, cut, piece, [&](const auto& run, u64, u64) {                                   \
+        auto found = beside<u32>(run);                                                                        \
+        for (u32 k = 0; k < run.count; k++) found.numbers[k] = values(run.numbers[k]);                        \
+        store(found, y);                                                                                      \
       });                                                                                                     \
     }                                                                                                         \
   }                                                                                                           \
@@ -31,7 +30,7 @@ MOR_FOR_TEAMS(DEQUANTIZE, codes, Codes)
 // One number with a scale of its own.
 MOR_KERNEL quantize_steps(const u32* x, const u32* scales, u64 count, Scaled to, u32* xs, u8* codes, u32* y) {
   for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
-    const Element element = quantized(x[i], scales[i], to);
+    const Element element = quantized(x[i], number(scales[i]), to);
     xs[i] = element.xs;
     codes[i] = u8(element.code);
     y[i] = element.y;

@@ -9,7 +9,7 @@ MOR_DEVICE void extremes(const typename Source::Stored* x, const Cut& cut, u32 e
   for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {
     const Piece piece = piece_of(cut, n);
     u32 high = 0, low = ~0u;
-    visit_piece<TEAM>(x, cut, piece, [&](const auto& run) {
+    visit_piece<TEAM, 4>(x, cut, piece, [&](const auto& run, u64, u64) {
       for (u32 k = 0; k < run.count; k++) {
         const u32 magnitude = magnitude_of(Source::binary32(run.numbers[k]));
         if (magnitude < end) {

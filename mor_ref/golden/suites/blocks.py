@@ -11,8 +11,17 @@ import numpy as np
 from mor_ref.block_recipes import PROFILES, SCALE_RULES, Nvfp4Profile, ScaleRule
 from mor_ref.catalogue import as_format
 from mor_ref.exact.arithmetic import rn32
+from mor_ref.format import Format
 from mor_ref.golden.bits import f32_array, f32_bits, numbers_of
-from mor_ref.golden.inputs import amaxes, bell, edges_of, random_words, to_bf16, values_of
+from mor_ref.golden.inputs import (
+    Bits,
+    amaxes,
+    bell,
+    edges_of,
+    random_words,
+    to_bf16,
+    values_of,
+)
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.tensors import Tensor, tensors
 
@@ -91,6 +100,43 @@ def _below_powers_of_two() -> Tensor:
     return Tensor("ladder_below.f32", "f32", np.array(rows, np.uint32))
 
 
+def underflowing(fmt: Format) -> Bits:
+    """Blocks whose amax / largest underflows to 0 (MXS-006), and just does not.
+
+    There are none for a largest number below 2, under which no quotient is that small.
+    """
+    last = int(fmt.largest / 2)
+    amaxes_of_blocks = (last, last + 1) if last else ()
+    blocks = [[amax, *[amax >> 1] * 31] for amax in amaxes_of_blocks]
+    return np.array(blocks, np.uint32).reshape(-1, 32)
+
+
+# The places of a tile: rows that are one number each, and one row. Each is such that its errors,
+# added in another order than that of NVF-006, change which candidate is taken.
+_TIES = {(16, 16): "-h-q--6-L---s-s-", (1, 16): "6Lss---q-------h"}
+
+
+def _tied(profile: Nvfp4Profile, tile: tuple[int, int]) -> Tensor:
+    """A tile whose two candidates err alike, if the errors are added exactly (NVF-006).
+
+    A number in the next tile makes the scale of the tensor 1, so that the candidates' are 1 and
+    1.5. L errs by 1/4 under the one and 3/4 under the other, h and q by 1/2 and 0, s by itself.
+    Added in order, the large error of L under 1.5 takes in one s after the other, each lost; under
+    1 the errors of s are together before they meet a large one. So 1.5 is taken.
+    """
+    by_squares = profile.rule == "4over6_mse"
+    numbers = {
+        "-": 0.0,
+        "6": 6.0,
+        "L": 3.75,
+        "h": 4.5,
+        "q": 4.5 if by_squares else 0.0,
+        "s": 1.25 * 2.0**-13 if by_squares else 2.0**-25,
+    }
+    bits = f32_array([*(numbers[place] for place in _TIES[tile]), profile.range])
+    return Tensor("tied.f32", "f32", bits.reshape((1, -1) if tile[0] == 1 else (-1, 1)))
+
+
 def _common(size: Size) -> Iterator[Tensor]:
     yield from tensors(size)
     yield from _ladder(size)
@@ -104,6 +150,9 @@ def _nvfp4_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
             continue  # these profiles are of tensors without NaN
         for tile in profile.tiles:
             yield _in_nvfp4(tensor, profile, tile)
+    if SCALE_RULES_OF[profile.rule] == "NVF-006":
+        for tile in profile.tiles:
+            yield _in_nvfp4(_tied(profile, tile), profile, tile)
 
 
 def _in_nvfp4(tensor: Tensor, profile: Nvfp4Profile, tile: tuple[int, int]) -> Case:
@@ -121,6 +170,10 @@ def _mx_cases(size: Size) -> Iterator[Case]:
                 if tensor.name.startswith("ladder") or (k + n) % 2 == 0:
                     yield _in_mx(tensor, name, rule, 32)
     yield _in_mx(next(_ladder(size)), "e4m3", "rceil", 16)
+    for name in ELEMENTS:
+        blocks = underflowing(as_format(name))
+        if blocks.size:
+            yield _in_mx(Tensor("underflowing.f32", "f32", blocks), name, "rceil", 32)
 
 
 def _in_mx(tensor: Tensor, name: str, rule: ScaleRule, block: int) -> Case:

@@ -15,7 +15,7 @@ from mor_ref.format import Format
 from mor_ref.golden.bits import f32_bits, numbers_of
 from mor_ref.golden.inputs import Bits, amaxes, bell, edges_of, random_words, values_of
 from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
-from mor_ref.golden.suites.blocks import ELEMENTS, SCALE_RULES_OF, boundaries
+from mor_ref.golden.suites.blocks import ELEMENTS, SCALE_RULES_OF, boundaries, underflowing
 from mor_ref.golden.suites.scaling import pairs
 from mor_ref.golden.suites.tensors import ELEMENT_FIELDS, SCALE_FIELDS, sum_fields
 from mor_ref.recipes import SCALINGS
@@ -105,7 +105,7 @@ def _mx_cases(size: Size) -> Iterator[Case]:
             yield Case(
                 f"{name}.{rule}",
                 {"format": name, "scale_rule": rule, "source": "f32"},
-                {"x": x},
+                {"x": np.concatenate([x, underflowing(fmt)]) if rule == "rceil" else x},
             )
 
 

@@ -1,0 +1,41 @@
+// Rounding to the nearest code, ties to even, as all that quantizes has it: by one addition.
+//
+// Beside a power of two that is 2^(23 - M) times that of a number, binary32 has as many bits for the
+// number as a format of M mantissa bits: the sum of both is rounded to them (ENC-003), and what the
+// bits of the sum exceed those of the power by is the significand.
+#pragma once
+#include "numbers.cuh"
+
+// A format of at most 8 bits. Its numbers are taken down by a power of two if binary32 has no such
+// power beside the largest; what is not exact then is far below the smallest.
+struct Nearest {
+  float down, up;         // that power, and what takes it back; mostly 1
+  u32 largest, smallest;  // the largest number and 2^(smallest exponent), taken down; bits
+  u32 raise, drop;        // (23 - M) in the exponent field, and 23 - M
+  i32 slope;              // the code of -k is `negative` + `slope` * k,
+  u32 negative;
+  i32 first_negative;  // from this k on
+  u32 nan;
+  float nan_value;  // what that code stands for
+};
+
+struct Rounded {
+  u32 code;
+  float value;  // what it stands for
+};
+
+// ENC-002 to ENC-012 under rne, satfinite and canonical.
+MOR_DEVICE Rounded nearest(float x, const Nearest& to) {
+  const u32 bits = __float_as_uint(x);
+  const u32 taken_down = magnitude_of(__float_as_uint(__fmul_rn(x, to.down)));
+  const u32 magnitude = least(taken_down, to.largest);
+  const u32 place = most(magnitude & Binary<u32>::infinity, to.smallest);
+  const float power = number(place + to.raise);
+  const float sum = __fadd_rn(power, number(magnitude));
+  const u32 significand = __float_as_uint(sum) - __float_as_uint(power);
+  const u32 k = ((place - to.smallest) >> to.drop) + significand;
+  const float value = __fmul_rn(__fsub_rn(sum, power), to.up);
+  const bool is_negative = i32(bits) < 0 && i32(k) >= to.first_negative;
+  const u32 code = is_negative ? to.negative + u32(to.slope) * k : k;
+  return {is_nan(bits) ? to.nan : code, is_nan(bits) ? to.nan_value : is_negative ? -value : value};
+}

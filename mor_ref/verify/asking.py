@@ -1,0 +1,126 @@
+"""Asking a candidate, suite by suite: in this process, or in many."""
+
+import os
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mor_ref.golden.container import read_suite
+from mor_ref.golden.suite import Case, Field, question
+from mor_ref.golden.views import split
+from mor_ref.verify.candidates import Answer, Candidate, CandidateError, Folder, opened
+from mor_ref.verify.compare import AnswerError, check_views, fields_of, given_as, problem_of
+from mor_ref.verify.evidence import Evidence, Failure
+from mor_ref.workers import Workers, WorkersError
+
+Entries = Mapping[str, Any]  # of a manifest, by the names of suites
+Asking = Callable[[Candidate, Path, Entries], Iterator[Evidence]]
+
+
+def asked_here(candidate: Candidate, folder: Path, entries: Entries) -> Iterator[Evidence]:
+    """What a candidate answers to suites, one after the other."""
+    for name, entry in entries.items():
+        yield _asked(candidate, folder, name, entry)
+
+
+def asked_by(workers: Workers, seconds: float) -> Asking:
+    """Each suite is asked by a worker, which opens the candidate for it."""
+
+    def ask(candidate: Candidate, folder: Path, entries: Entries) -> Iterator[Evidence]:
+        whole, here = folder.resolve(), Path.cwd()
+        shards = [(candidate.name, seconds, here, whole, *suite) for suite in entries.items()]
+        found = workers.in_order(_asked_by_name, shards)
+        for name, entry in entries.items():
+            cases = read_suite(folder, name, entry)
+            try:
+                yield replace(next(found), cases=cases)
+            except WorkersError as error:
+                failure = Failure(None, f"{candidate.name}, suite {name}: {error}")
+                yield Evidence(
+                    name, entry["operation"], fields_of(entry), cases, {}, failure=failure
+                )
+                return
+
+    return ask
+
+
+def _asked_by_name(
+    candidate: str, seconds: float, here: Path, folder: Path, name: str, entry: dict[str, Any]
+) -> Evidence:
+    """What a candidate answers, without the cases that were asked, which are many."""
+    try:
+        with opened_in(here, candidate, seconds) as there:
+            found = _asked(there, folder, name, entry)
+    except CandidateError as error:  # it was opened by the one who asks, and cannot be here
+        failure = Failure(None, f"on the worker {platform.node()}: {error}")
+        return Evidence(name, entry["operation"], fields_of(entry), [], {}, failure=failure)
+    answers = {case: _sendable(answer) for case, answer in found.answers.items()}
+    return replace(found, cases=[], answers=answers)
+
+
+@contextmanager
+def opened_in(folder: Path, candidate: str, seconds: float) -> Iterator[Candidate]:
+    """The candidate that is meant by a name in this folder, which the process then works in."""
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise CandidateError(
+            f"{folder} is not there ({error.strerror}); start where all workers find the candidate"
+        ) from error
+    with opened(candidate, seconds) as found:
+        yield found
+
+
+def _sendable(answer: Answer) -> Answer:
+    """Arrays of somebody's objects may not be sent, and are compared with nothing anyway."""
+    return {
+        name: np.full(array.shape, None) if array is not None and array.dtype.hasobject else array
+        for name, array in answer.items()
+    }
+
+
+def _asked(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any]) -> Evidence:
+    """What a candidate answers to the cases of a suite, up to one at which it fails."""
+    fields, operation = fields_of(entry), entry["operation"]
+    cases = read_suite(folder, name, entry)
+    answers: dict[str, Answer] = {}
+    for case in cases:
+        try:
+            answer = candidate.answer(name, operation, question(fields, case))
+            _check(answer or {}, fields, case, f"{candidate.name}, case {case.name!r} of {name}")
+        except CandidateError as error:
+            failure = Failure(case.name, str(error))
+            return Evidence(name, operation, fields, cases, answers, failure=failure)
+        if answer is not None:
+            answers[case.name] = answer
+    others = tuple(candidate.cases(name)) if isinstance(candidate, Folder) else ()
+    witnesses = {name: (at["case"], at["field"]) for name, at in entry["kills"].items()}
+    return Evidence(name, operation, fields, cases, answers, others, witnesses=witnesses)
+
+
+def _check(answer: Answer, fields: list[Field], case: Case, whose: str) -> None:
+    """Refuse an answer that cannot be compared with anything, or that is one to other inputs."""
+    try:
+        check_views(given_as(fields, answer), case.parameters)
+        _check_inputs(answer, question(fields, case))
+    except AnswerError as error:
+        raise CandidateError(f"{whose}: the answer {error}") from error
+
+
+def _check_inputs(answer: Answer, asked: Case) -> None:
+    """Who repeats an input has to repeat its bits: other bits may have led to other results."""
+    for name, given in answer.items():
+        base = split(name)[0]
+        if base not in asked.arrays or given is None:
+            continue
+        right = asked.arrays.get(name)
+        if right is None or problem_of(given, right) or not np.array_equal(given, right):
+            raise AnswerError(
+                f"gives {name!r}, which goes in, otherwise than it was asked; answer to the inputs "
+                "of the suite, and give them as they are or not at all"
+            )

@@ -1,0 +1,294 @@
+"""A stand-in for CuPy where there is no GPU.
+
+Its arrays lie in the memory of the host, and its kernels are those that run on a CPU. It has what
+`mor_ref.cuda` uses of CuPy, and is as strict about it; that CuPy itself does the same is for
+`make gpu-test` to show.
+"""
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+
+from mor_ref.cuda import device, nvrtc
+from mor_ref.cuda.host import Host
+
+
+@contextmanager
+def in_place_of_cupy(monkeypatch):
+    """The stand-in, as what `mor_ref.cuda` imports as CuPy."""
+    found = Cupy()
+    monkeypatch.setitem(sys.modules, "cupy", found)
+    monkeypatch.setattr(device, "cached_file", lambda name, _: name)
+    monkeypatch.setattr(nvrtc, "version", lambda: (13, 0))
+    forget()
+    yield found
+    forget()
+
+
+def forget():
+    """Let `mor_ref.cuda` look again for CuPy, and load its kernels again."""
+    device.cupy.cache_clear()
+    device._module.cache_clear()
+
+
+class Array:
+    """An array that is on no host, as far as NumPy knows."""
+
+    def __init__(self, host, device=None):
+        self.host, self.device = host, Device(device)
+
+    __array__ = None
+
+    shape, dtype, size, itemsize, nbytes = (
+        property(lambda self, name=name: getattr(self.host, name))
+        for name in ("shape", "dtype", "size", "itemsize", "nbytes")
+    )
+
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.host.ctypes.data)
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.host.__array_interface__
+
+    def get(self):
+        return self.host
+
+    def view(self, dtype):
+        return Array(self.host.view(dtype), self.device.id)
+
+    def reshape(self, *shape):
+        return Array(self.host.reshape(*shape), self.device.id)
+
+    def __getitem__(self, at):
+        return Array(self.host[at], self.device.id)
+
+    def __setitem__(self, at, value):
+        self.host[at] = value.host
+
+    def __len__(self):
+        return len(self.host)
+
+
+class Elsewhere:
+    """An array of another library on a GPU, which CuPy takes by one of two protocols."""
+
+    def __init__(self, host, protocol, device=0):
+        self.host, self.number = host, device
+        if protocol == "dlpack":
+            self.__dlpack__ = host.__dlpack__
+        else:
+            self.__cuda_array_interface__ = host.__array_interface__
+
+    def __dlpack_device__(self):
+        return 2, self.number
+
+
+class Device:
+    """A GPU, current within a `with`."""
+
+    current = [0]  # noqa: RUF012
+
+    def __init__(self, number=None):
+        self.id = self.current[-1] if number is None else number
+
+    compute_capability = "90"
+
+    def __enter__(self):
+        self.current.append(self.id)
+
+    def __exit__(self, *_):
+        self.current.pop()
+
+
+class Stream:
+    """A stream, current within a `with`; `waited` has the events that it goes on after."""
+
+    current = []  # noqa: RUF012
+
+    def __init__(self, name):
+        self.name, self.waited = name, []
+
+    @classmethod
+    def from_external(cls, stream):
+        version, pointer = stream.__cuda_stream__()
+        assert version == 0
+        return cls(pointer)
+
+    def wait_event(self, event):
+        self.waited.append(event)
+
+    def __enter__(self):
+        self.current.append(self)
+
+    def __exit__(self, *_):
+        self.current.pop()
+
+
+class Event:
+    """A moment on a stream."""
+
+    def __init__(self, disable_timing=False):
+        self.is_timed, self.at = not disable_timing, None
+
+    def record(self):
+        self.at = Device().id, Stream.current[-1].name
+
+    def synchronize(self):
+        assert self.at is not None, "it was recorded"
+
+
+def elapsed(start, end):
+    assert start.is_timed
+    assert end.is_timed
+    return 1.0
+
+
+class Cupy:
+    """The module."""
+
+    ndarray = Array
+
+    def __init__(self):
+        Stream.current[:] = [Stream("the current one")]
+        self.cuda = SimpleNamespace(
+            Device=Device,
+            Stream=Stream,
+            Event=Event,
+            get_current_stream=lambda: Stream.current[-1],
+            get_elapsed_time=elapsed,
+        )
+        self.random = SimpleNamespace(default_rng=Random)
+        self.launches = []  # where each kernel was launched: its name, the GPU and the stream
+
+    def is_available(self):
+        return True
+
+    def empty(self, shape, dtype):
+        return Array(np.full(shape, np.array(-1).astype(dtype)))
+
+    def full(self, shape, value, dtype):
+        return Array(np.full(shape, value, dtype))
+
+    def asarray(self, x):
+        if isinstance(x, Array):
+            return x
+        if isinstance(x, Elsewhere):
+            if x.__cuda_array_interface__["typestr"].startswith(">"):
+                raise ValueError("CuPy does not support the big-endian byte-order")
+            return Array(
+                np.asarray(SimpleNamespace(__array_interface__=x.__cuda_array_interface__)),
+                x.number,
+            )
+        assert isinstance(x, np.ndarray), "only what this package makes is uploaded"
+        return Array(x.copy())
+
+    def from_dlpack(self, x):
+        if not hasattr(x, "__dlpack__"):
+            raise ValueError("A DLPack tensor object cannot be consumed multiple times")
+        return Array(x.host, x.__dlpack_device__()[1])
+
+    def empty_like(self, x):
+        return Array(np.empty_like(x.host))
+
+    def copyto(self, to, x):
+        to.host[...] = x.host
+
+    def ascontiguousarray(self, x):
+        return Array(np.ascontiguousarray(x.host), x.device.id)
+
+    def asnumpy(self, x):
+        return x.host
+
+    def RawModule(self, *, path):  # noqa: N802
+        program = Path(path).name.split("-")[0]
+        return SimpleNamespace(get_function=lambda kernel: Function(self, program, kernel))
+
+
+class Function:
+    """A kernel, which takes what CuPy takes."""
+
+    def __init__(self, cupy, program, kernel):
+        self.cupy, self.program, self.kernel = cupy, program, kernel
+
+    def __call__(self, grid, block, arguments):
+        assert isinstance(arguments, tuple)
+        self.cupy.launches.append((self.kernel, Device().id, Stream.current[-1].name))
+        given = [self._passed(argument) for argument in arguments]
+        Host().launch(self.program, self.kernel, *grid, *block, given)
+
+    def _passed(self, argument):
+        """An array of the GPU by its address, and one number or structure of the host by value."""
+        if isinstance(argument, Array):
+            assert argument.host.flags.c_contiguous
+            assert argument.device.id == Device().id
+            return argument.host
+        assert isinstance(argument, np.generic) or argument.size == 1, "pass arrays of the GPU"
+        return argument
+
+
+class Random:
+    """What CuPy makes random arrays with."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def standard_normal(self, shape, dtype):
+        return Array(self.random.standard_normal(shape, dtype))
+
+
+class Tensor:
+    """A stand-in for a CUDA tensor of torch: bfloat16 is known to it alone."""
+
+    def __init__(self, host, dtype, index=1):
+        self.host, self.dtype = host, dtype
+        self.device = SimpleNamespace(type="cuda", index=index)
+        self.layout, self.is_cuda = Torch.strided, True
+
+    def detach(self):
+        return self
+
+    resolve_neg = detach
+
+    def contiguous(self):
+        return Tensor(np.ascontiguousarray(self.host), self.dtype, self.device.index)
+
+    def view(self, dtype):
+        return Tensor(self.host.view(np.int16), dtype, self.device.index)
+
+    def bfloat16(self):
+        host = self.host.astype(ml_dtypes.bfloat16)
+        return Tensor(host, Torch.bfloat16, self.device.index)
+
+    def numel(self):
+        return self.host.size
+
+    def __dlpack_device__(self):
+        return 2, self.device.index
+
+    def __dlpack__(self):
+        raise AssertionError("the stand-in for CuPy takes the memory itself")
+
+
+class TorchStream:
+    """A stream of torch's, by the protocol that CuPy takes one by."""
+
+    def __cuda_stream__(self):
+        return 0, 0xABC
+
+
+class Torch:
+    """A stand-in for torch, whose current stream is another than CuPy's."""
+
+    Tensor, strided = Tensor, "torch.strided"
+    int16, bfloat16, float32 = "torch.int16", "torch.bfloat16", "torch.float32"
+    cuda = SimpleNamespace(current_stream=lambda device: device.index < 2 and TorchStream())
+
+    @staticmethod
+    def from_dlpack(x):
+        return Tensor(x.host, f"torch.{x.dtype}", x.device.id)

@@ -1,0 +1,160 @@
+"""The page of what was shown on a GPU: it says that there was none, or is of these very sources."""
+
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from kernels.stand_in import Torch, in_place_of_cupy
+
+from mor_ref.cuda import host
+from mor_ref.cuda.host import HostError
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "gpu-evidence.md"
+REPORT = """<testsuites><testsuite>
+<testcase name="test_one"/>
+<testcase name="test_two"><skipped message="no such conversion"/></testcase>
+<testcase name="test_three"><failure message="no"/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.fixture
+def of_benchmarks(monkeypatch):
+    """A module of the benchmarks, which are not installed."""
+    if not (ROOT / "benchmarks").exists():
+        pytest.skip("a source distribution has neither benchmarks nor docs")
+    monkeypatch.syspath_prepend(ROOT)
+    return lambda name: importlib.import_module(f"benchmarks.{name}")
+
+
+@pytest.fixture
+def gpu_page(of_benchmarks):
+    return of_benchmarks("gpu_page")
+
+
+def test_the_page_is_of_these_sources(gpu_page):
+    text = PAGE.read_text("utf-8")
+    if gpu_page.NOT_YET_RUN in text:
+        assert text == gpu_page.not_yet_run()
+    else:
+        assert all(f"| {name} | {digest} |" in text for name, digest in gpu_page.digests().items())
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    """The stand-in, in CuPy's place."""
+    with in_place_of_cupy(monkeypatch) as found:
+        found.__version__ = "14.2.0"
+        found.cuda.runtime = SimpleNamespace(
+            getDeviceProperties=lambda _: {"name": b"a stand-in"}, driverGetVersion=lambda: 13000
+        )
+        yield found
+
+
+@pytest.mark.usefixtures("cupy")
+def test_everything_is_timed(of_benchmarks, monkeypatch):
+    """The comparison with eager torch is of the functions that its own tests are of."""
+    try:
+        host.compiler()
+    except HostError as error:
+        pytest.skip(str(error))
+    gpu, eager = of_benchmarks("gpu"), of_benchmarks("eager")
+    assert (gpu.torch_mor, gpu.torch_nvfp4) == (eager.torch_mor, eager.torch_nvfp4)
+    compared = []
+    for name in ("torch_mor", "torch_nvfp4"):
+        monkeypatch.setattr(gpu, name, lambda _, name=name: compared.append(name))
+    monkeypatch.setitem(sys.modules, "torch", Torch)
+    monkeypatch.setattr(gpu, "ROUNDS", 1)
+    speeds = list(gpu.speeds(256))
+    assert all(speed.seconds == 0.001 and speed.rate > 0 for speed in speeds[1:])
+    assert {speed.wanted for speed in speeds} == {None, 0.6, 0.85}
+    assert [speed.name for speed in speeds if speed.ratio] == ["mor, tensor", "NVFP4, te"]
+    assert set(compared) == {"torch_mor", "torch_nvfp4"}
+
+
+@pytest.mark.usefixtures("cupy")
+def test_a_page_says_what_ran_and_what_did_not(gpu_page, tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    speeds = [
+        gpu_page.Speed("amax", 0.001, 10**9, 3e12, 0.7, 0.85, None),
+        gpu_page.Speed("mor", 0.001, 10**9, 3e12, 0.7, None, 6.0),
+    ]
+    results = gpu_page.test_results(report)
+    text = gpu_page.page(SimpleNamespace(capability=90), results, speeds, 16)
+    assert gpu_page.NOT_YET_RUN not in text
+    for line in (
+        "| GPU | a stand-in |",
+        "| compute capability | 9.0 |",
+        "| passed | 1 |",
+        "| test_two | skipped | no such conversion |",
+        "| its options | --std=c++17 --fmad=false ",
+        "| nvidia-cuda-nvrtc | ",
+        "| torch | ",
+        "| test_three | failed |  |",
+        "| amax | 1.000 | 1000.0 | 3000 | 70% |  | at least 85% | NO |",
+        "| mor | 1.000 | 1000.0 | 3000 | 70% | 6.0 | 5 times torch | yes |",
+    ):
+        assert line in text
+
+
+def test_an_environment_that_is_named_is_used_as_it_is():
+    if not (shutil.which("make") and (ROOT / "Makefile").exists()):
+        pytest.skip("a source distribution has no Makefile")
+    # Under a make that runs the tests, this one would say which folder it enters.
+    command = ["make", "--no-print-directory", "--dry-run", "gpu-test", "BIN=elsewhere/bin"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert all(line.startswith("elsewhere/bin/python ") for line in lines)
+    assert "torch" in lines[0]
+    assert "pip" not in done.stdout
+
+
+def test_claims_are_of_the_tests_that_there_are(gpu_page):
+    there = re.findall(
+        r"^def (test_\w+)", (ROOT / "tests/gpu/test_gpu.py").read_text(), re.MULTILINE
+    )
+    assert sorted(there) == sorted(test for claim in gpu_page.CLAIMS for test in claim.tests)
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("ended", ["skipped", "failed", "missing"])
+def test_a_claim_is_made_only_if_its_tests_passed(gpu_page, ended):
+    results = {f"{test}[a]": ("passed", "") for claim in gpu_page.CLAIMS for test in claim.tests}
+    speeds = [gpu_page.Speed("amax", 0.001, 10**9, 3e12, 0.9, 0.85, None)]
+
+    def shown(results, speeds=speeds):
+        text = gpu_page.page(SimpleNamespace(capability=90), results, speeds, 16)
+        return text.partition("## What this run does not show")[0]
+
+    assert all(claim.sentence in shown(results) for claim in gpu_page.CLAIMS)
+    assert "not show" not in gpu_page.page(SimpleNamespace(capability=90), results, speeds, 16)
+    assert "* Speed" not in shown(results, [speeds[0]._replace(share=0.8)])
+    for claim in gpu_page.CLAIMS:
+        for test in claim.tests:
+            others = {name: end for name, end in results.items() if name != f"{test}[a]"}
+            if ended != "missing":
+                others |= {f"{test}[a]": (ended, ""), f"{test}[b]": ("passed", "")}
+            is_fine = ended == "skipped" and claim.depends_on_gpu
+            assert (claim.sentence in shown(others)) == is_fine
+
+
+@pytest.mark.usefixtures("cupy")
+def test_a_speed_that_is_missed_fails_once_the_page_is_written(
+    of_benchmarks, gpu_page, monkeypatch, tmp_path
+):
+    gpu, page, report = of_benchmarks("gpu"), tmp_path / "page.md", tmp_path / "report.xml"
+    report.write_text(REPORT)
+    speed = gpu_page.Speed("amax", 0.001, 10**9, 3e12, 0.7, 0.85, None)
+    monkeypatch.setattr(gpu, "speeds", lambda _: [speed])
+    monkeypatch.setattr(sys, "argv", ["gpu", "--tests", str(report), "--page", str(page)])
+    with pytest.raises(SystemExit, match="slower than wanted: amax"):
+        gpu.main()
+    assert "| amax |" in page.read_text()
+    monkeypatch.setattr(gpu, "speeds", lambda _: [speed._replace(share=0.9)])
+    gpu.main()

@@ -1,0 +1,452 @@
+"""The public functions of `mor_ref.cuda`, on a stand-in for CuPy where there is no GPU.
+
+The stand-in is `kernels.stand_in`: what is shown here is what is around the kernels. That the same
+holds with CuPy on a GPU is for `make gpu-test` to show.
+"""
+
+import inspect
+import re
+import sys
+from dataclasses import fields
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from kernels.stand_in import Array, Elsewhere, Tensor, Torch, forget, in_place_of_cupy
+from kernels.tensors import DTYPES, numbers
+
+import mor_ref
+import mor_ref.cuda
+from mor_ref.block_recipes import PROFILES, SCALE_RULES
+from mor_ref.cuda import device, host, nvrtc, ptx, source
+from mor_ref.cuda.cache import cached_file
+from mor_ref.cuda.device import GpuError
+from mor_ref.cuda.errors import CudaError
+from mor_ref.cuda.host import HostError
+from mor_ref.cuda.nvrtc import NvrtcError
+from mor_ref.recipes import POLICIES, SCALINGS
+from mor_ref.verify.candidates import CandidateError
+from mor_ref.verify.kernels import kernels_named
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    """The stand-in, in CuPy's place."""
+    try:
+        host.compiler()
+    except HostError as error:
+        pytest.skip(str(error))
+    with in_place_of_cupy(monkeypatch) as found:
+        yield found
+
+
+def same(ours, theirs):
+    """All that a result on a GPU has is there on the host, bit for bit."""
+    if hasattr(ours, "__cuda_array_interface__"):
+        theirs = np.asarray(theirs)
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        assert ours.get().tobytes() == np.ascontiguousarray(theirs).tobytes()
+    elif isinstance(ours, mor_ref.cuda.ErrorSums):
+        for name, value in ours._asdict().items():
+            same(value, getattr(theirs, name))
+    elif isinstance(ours, dict):
+        assert ours.keys() == theirs.keys()
+        for name, value in ours.items():
+            same(value, theirs[name])
+    elif (
+        hasattr(ours, "__dataclass_fields__") and type(ours).__module__ == "mor_ref.cuda.functions"
+    ):
+        for field in fields(ours):
+            if not field.name.startswith("_"):
+                same(getattr(ours, field.name), getattr(theirs, field.name))
+        if hasattr(ours, "dequantize"):
+            same(ours.dequantize(), theirs.dequantize())
+    else:
+        assert ours == theirs
+
+
+CALLS = {
+    "encode": [
+        ("e4m3", {}),
+        ("e8m0", {"rounding": "rtz"}),
+        ("e5m2", {"overflow": "ieee", "nan": "signed", "rounding": "rtn"}),
+        ("e2m1", {"preset": "ml_dtypes"}),
+        ("bf16", {"overflow": "ieee"}),
+        ("f32", {}),
+    ],
+    "quantize": [
+        *(("e4m3", {"scaling": scaling, "block": (8, 16)}) for scaling in SCALINGS),
+        ("e5m2", {"block": "column", "group": "tensor"}),
+        ("e2m1", {"block": (5, 3), "group": (10, 6)}),
+        ("e4m3", {}),
+    ],
+    "quantize_nvfp4": [
+        *(((), {"profile": name}) for name in PROFILES),
+        ((), {"tile": (16, 16)}),
+    ],
+    "quantize_mx": [
+        *(
+            (element, {"scale_rule": rule})
+            for element in ("e4m3", "e2m1", "int8_mx")
+            for rule in SCALE_RULES
+        ),
+        ("e4m3", {"block": 100}),
+    ],
+    "mor": [
+        *((name, {"block": (16, 32)}) for name in POLICIES),
+        ("three_way", {"scaling": "e8m0"}),
+        ("tensor", {"threshold": "0.5"}),
+    ],
+}
+EVERY_CALL = [(name, *call) for name, calls in CALLS.items() for call in calls]
+
+
+@pytest.mark.parametrize(("name", "argument", "options"), EVERY_CALL, ids=str)
+def test_every_function_gives_what_the_host_gives(cupy, name, argument, options):
+    x = numbers("f32")
+    arguments = argument if isinstance(argument, tuple) else (argument,)
+    ours = getattr(mor_ref.cuda, name)(Array(x), *arguments, **options)
+    same(ours, getattr(mor_ref, name)(x, *arguments, **options))
+    assert cupy.launches
+
+
+SHAPES = [(), (1,), (33,), (2, 3, 40), (1, 1, 1, 17), (0,), (3, 0), (0, 4)]
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_shapes(shape):
+    """BLK-001: vectors, folded axes, and tensors without elements."""
+    x = np.random.default_rng(3).standard_normal(shape).astype(np.float32).reshape(shape)
+    for name, argument in (("encode", ["e4m3"]), ("quantize", ["e4m3"]), ("mor", ["three_way"])):
+        same(getattr(mor_ref.cuda, name)(Array(x), *argument), getattr(mor_ref, name)(x, *argument))
+    if shape:
+        same(mor_ref.cuda.quantize_mx(Array(x), "e4m3"), mor_ref.quantize_mx(x, "e4m3"))
+        same(mor_ref.cuda.quantize_nvfp4(Array(x)), mor_ref.quantize_nvfp4(x))
+
+
+STRIDES = {
+    "transposed": lambda x: x.T,
+    "every other column": lambda x: x[:, ::2],
+    "backwards": lambda x: x[::-1, ::-1],
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
+    "not aligned": lambda x: x.ravel()[1:],
+}
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("stride", STRIDES)
+@pytest.mark.parametrize("name", [name for name in DTYPES if name != "bf16"])
+def test_dtypes_and_strides(name, stride):
+    x = STRIDES[stride](numbers(name))
+    with np.errstate(over="ignore", under="ignore"):
+        same(mor_ref.cuda.encode(Array(x), "e4m3"), mor_ref.encode(x, "e4m3"))
+        same(mor_ref.cuda.mor(Array(x), "two_way"), mor_ref.mor(x, "two_way"))
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("protocol", ["dlpack", "interface"])
+def test_arrays_of_other_libraries(protocol):
+    x = numbers("f32")
+    same(mor_ref.cuda.encode(Elsewhere(x, protocol), "e4m3"), mor_ref.encode(x, "e4m3"))
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize(("name", "dtype"), [("e4m3", "u1"), ("bf16", "u2"), ("f32", "u4")])
+def test_codes_are_decoded(name, dtype):
+    codes = np.arange(240, dtype=dtype).reshape(12, 20)[:, ::3]
+    same(mor_ref.cuda.decode(Array(codes), name), mor_ref.decode(codes, name))
+
+
+@pytest.mark.usefixtures("cupy")
+def test_random_bits():
+    """ENC-005."""
+    x, words = numbers("f32"), np.random.default_rng(1).integers(0, 256, (37, 75), np.uint32)
+    options = {"rounding": "sr", "n_random_bits": 8}
+    found = mor_ref.cuda.encode(Array(x), "e4m3", random_bits=Array(words), **options)
+    same(found, mor_ref.encode(x, "e4m3", random_bits=words, **options))
+
+
+# ---------------------------------------------------------------------- torch, and streams
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """The stand-in, in torch's place."""
+    monkeypatch.setitem(sys.modules, "torch", Torch)
+    return Torch
+
+
+def test_tensors_of_torch_go_to_their_gpu_and_stream(cupy, torch):
+    x = numbers("bf16")
+    ours = mor_ref.cuda.mor(Tensor(x[:, ::3], torch.bfloat16), "three_way")
+    same(ours, mor_ref.mor(x[:, ::3], "three_way"))
+    assert {(gpu, stream) for _, gpu, stream in cupy.launches} == {(1, 0xABC)}
+    assert cupy.cuda.get_current_stream().name == "the current one"
+
+
+def test_arrays_of_cupy_go_to_their_gpu_and_the_current_stream(cupy):
+    found = mor_ref.cuda.quantize(Array(numbers("f32"), device=3), "e4m3")
+    assert {(gpu, stream) for _, gpu, stream in cupy.launches} == {(3, "the current one")}
+    cupy.launches.clear()
+    with cupy.cuda.Stream("another"):
+        found.dequantize()
+    assert {(gpu, stream) for _, gpu, stream in cupy.launches} == {(3, "another")}
+
+
+RESULTS = {
+    "quantize": lambda x: mor_ref.cuda.quantize(x, "e4m3"),
+    "quantize_nvfp4": mor_ref.cuda.quantize_nvfp4,
+    "quantize_mx": lambda x: mor_ref.cuda.quantize_mx(x, "e4m3"),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_dequantize_waits_for_the_stream_that_wrote_the_codes(cupy, torch, name):
+    found = RESULTS[name](Tensor(numbers("f32"), torch.float32))
+    cupy.launches.clear()
+    found.dequantize()
+    assert {(gpu, stream) for _, gpu, stream in cupy.launches} == {(1, "the current one")}
+    assert [event.at for event in cupy.cuda.get_current_stream().waited] == [(1, 0xABC)]
+
+
+@pytest.mark.parametrize("protocol", ["dlpack", "interface"])
+def test_arrays_of_other_libraries_go_to_their_gpu(cupy, protocol):
+    x = Elsewhere(numbers("f32"), protocol, device=2)
+    mor_ref.cuda.mor(x, "two_way")
+    mor_ref.cuda.decode(Elsewhere(np.ones(3, np.uint8), protocol, device=2), "e4m3")
+    assert {gpu for _, gpu, _ in cupy.launches} == {2}
+
+
+def test_nothing_comes_to_the_host(cupy, monkeypatch):
+    """A policy from end to end; the ladder, which is not of the tensor, goes the other way."""
+
+    def refuse(_):
+        raise AssertionError("an array came to the host")
+
+    monkeypatch.setattr(cupy, "asnumpy", refuse)
+    mor_ref.cuda.mor(Array(numbers("f32")), "nvfp4", block=(16, 32)).output.size  # noqa: B018
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+X = Array(np.ones((4, 4), np.float32))
+REFUSED = [
+    (lambda: mor_ref.cuda.encode(np.ones(3), "e4m3"), "x is a ndarray, which lies on the host; "),
+    (lambda: mor_ref.cuda.encode([1.0], "e4m3"), "x is a list, which lies on the host; give a"),
+    (lambda: mor_ref.cuda.encode(object(), "e4m3"), "x is a object, and no array on a GPU (A D"),
+    (
+        lambda: mor_ref.cuda.encode(Elsewhere(np.ones(3, ">f4"), "interface"), "e4m3"),
+        "x is a Elsewhere, and no array on a GPU (CuPy does not support the big-endian byte-order)",
+    ),
+    (
+        lambda: mor_ref.cuda.encode(Array(np.ones(3, np.int32)), "e4m3"),
+        "x has dtype int32; give float64, float32, float16, bfloat16, converted by yourself",
+    ),
+    (lambda: mor_ref.cuda.decode(X, "e4m3"), "codes has dtype float32; give uint8"),
+    (
+        lambda: mor_ref.cuda.encode(X, "e4m3", rounding="sr"),
+        "rounding is 'sr', which needs random_bits and n_random_bits; give both",
+    ),
+    (
+        lambda: mor_ref.cuda.encode(X, "e4m3", n_random_bits=4),
+        "n_random_bits is given, but rounding is 'rne', which takes none",
+    ),
+    (
+        lambda: mor_ref.cuda.encode(
+            X, "e4m3", rounding="sr", n_random_bits=4, random_bits=Array(np.ones(4, np.uint32))
+        ),
+        "random_bits has shape (4,), but x has (4, 4); give a word for each element",
+    ),
+    (
+        lambda: mor_ref.cuda.encode(
+            X,
+            "e4m3",
+            rounding="sr",
+            n_random_bits=4,
+            random_bits=Array(np.ones((4, 4), np.uint32), device=1),
+        ),
+        "random_bits lies on GPU 1, but x on GPU 0; give both on one",
+    ),
+    (lambda: mor_ref.cuda.quantize(X, "bf16"), "format 'bf16' has 16 bits"),
+    (lambda: mor_ref.cuda.quantize(X, "e4m3", scaling="mx"), "scaling is 'mx'"),
+    (lambda: mor_ref.cuda.quantize(X, "e4m3", block=(3, 3), group=(4, 2)), "group is (4, 2)"),
+    (lambda: mor_ref.cuda.quantize_nvfp4(X, profile="nv"), "profile is 'nv'"),
+    (lambda: mor_ref.cuda.quantize_mx(X, "e4m3", block=0), "block is 0"),
+    (lambda: mor_ref.cuda.mor(X, "best"), "policy is 'best'"),
+]
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize(("call", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_is_refused(call, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        call()
+
+
+@pytest.mark.usefixtures("cupy")
+def test_tensors_of_torch_on_the_host_are_refused(torch):
+    x = Tensor(np.ones(3, np.float32), torch.float32)
+    x.device, x.is_cuda = SimpleNamespace(type="cpu"), False
+    with pytest.raises(TypeError, match=r"x is a torch tensor of layout .*; give a dense one on a"):
+        mor_ref.cuda.encode(x, "e4m3")
+
+
+def test_without_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    forget()
+    with pytest.raises(
+        GpuError, match=r"mor_ref.cuda needs CuPy, .*; pip install 'mor-ref\[gpu\]'"
+    ):
+        mor_ref.cuda.encode(X, "e4m3")
+
+
+def test_without_a_gpu(cupy, monkeypatch):
+    monkeypatch.setattr(cupy, "is_available", lambda: False)
+    with pytest.raises(GpuError, match="needs an NVIDIA GPU, and CuPy sees none; check the driver"):
+        mor_ref.cuda.mor(X)
+
+
+def raises(error):
+    def call(*_, **__):
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("is_available", RuntimeError("cudaErrorInsufficientDriver"), "cannot use the GPU (cudaE"),
+        ("empty", MemoryError("Out of memory"), "too little memory left (Out of memory); free"),
+        (
+            "full",
+            RuntimeError("cudaErrorIllegalAddress"),
+            "of the GPU cannot be used (cudaE",
+        ),
+        (
+            "RawModule",
+            RuntimeError("CUDA_ERROR_INVALID_IMAGE"),
+            "of scales cannot be loaded or run (CUDA_ERROR_INVALID_IMAGE); update the driver if",
+        ),
+    ],
+    ids=str,
+)
+def test_errors_of_cupy_are_explained(cupy, monkeypatch, name, error, message):
+    monkeypatch.setattr(cupy, name, raises(error))
+    with pytest.raises(GpuError, match=re.escape(message)):
+        mor_ref.cuda.quantize(X, "e4m3")
+
+
+@pytest.mark.usefixtures("torch")
+def test_tensors_that_cupy_does_not_take(cupy, monkeypatch):
+    monkeypatch.setattr(cupy, "from_dlpack", raises(ValueError("no such dtype")))
+    with pytest.raises(TypeError, match=r"x is a Tensor, and no array on a GPU \(no such dtype\)"):
+        mor_ref.cuda.encode(Tensor(np.ones(3, np.float32), Torch.float32), "e4m3")
+
+
+def test_suites_end_with_a_sentence_if_there_is_no_memory(cupy, monkeypatch):
+    kernels = kernels_named("cuda")
+    monkeypatch.setattr(cupy, "asarray", raises(MemoryError("Out of memory")))
+    case = SimpleNamespace(arrays={"code": np.zeros(1, np.uint8)}, parameters={"format": "e4m3"})
+    with pytest.raises(CandidateError, match="the GPU has too little memory left"):
+        kernels.answer("decode", "decode", case)
+
+
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
+    monkeypatch.setattr(Path, "replace", raises(OSError("no space left")))
+    with pytest.raises(CudaError, match=r"cannot be kept in .* \(no space left\); set MOR_REF_CAC"):
+        cached_file("kernel", lambda: b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("cupy")
+def test_without_nvrtc(monkeypatch):
+    def missing():
+        raise NvrtcError("NVRTC was not found")
+
+    monkeypatch.setattr(nvrtc, "version", missing)
+    with pytest.raises(NvrtcError, match="NVRTC was not found"):
+        mor_ref.cuda.mor(X)
+
+
+# ---------------------------------------------------------------------- programs
+
+
+@pytest.fixture
+def architectures(monkeypatch):
+    monkeypatch.setattr(nvrtc, "architectures", lambda: (75, 90))
+    monkeypatch.setattr(nvrtc, "version", lambda: (13, 1))
+
+
+@pytest.mark.usefixtures("architectures")
+def test_gpus_that_nvrtc_does_not_know():
+    with pytest.raises(GpuError, match="capability 7.0, and NVRTC 13.1 compiles for 7.5 and later"):
+        device.cubin("scales", 70)
+    with pytest.raises(GpuError, match="capability 10.0, which NVRTC 13.1 does not know; pip"):
+        device.cubin("scales", 100)
+
+
+def test_the_ptx_is_checked_before_anything_is_loaded(monkeypatch):
+    try:
+        nvrtc.library()
+    except NvrtcError as error:
+        pytest.skip(str(error))
+    assert device.cubin("scales", 90)[:4] == b"\x7fELF"
+    wrong = 'extern "C" __global__ void kernel(float* a) { a[0] = a[0] * a[1] + a[2]; }'
+    monkeypatch.setattr(source, "flattened", lambda _: wrong)
+    monkeypatch.setattr(nvrtc, "ARITHMETIC", ())
+    monkeypatch.setattr(nvrtc.compiled, "__defaults__", ((),))
+    with pytest.raises(ptx.PtxError, match=r"scales: kernel kernel holds fma.rn.f32, .* loaded"):
+        device.cubin("scales", 90)
+
+
+def test_a_program_is_compiled_once(cupy, monkeypatch):
+    """And again for another NVRTC, GPU, standard of C++, or check of its PTX."""
+    names = []
+    monkeypatch.setattr(device, "cached_file", lambda name, _: names.append(name) or name)
+    for version, gpu in (((13, 0), "90"), ((13, 1), "90"), ((13, 1), "100")):
+        monkeypatch.setattr(nvrtc, "version", lambda version=version: version)
+        monkeypatch.setattr(cupy.cuda.Device, "compute_capability", gpu)
+        device._module.cache_clear()
+        for _ in range(2):
+            mor_ref.cuda.encode(X, "e4m3")
+    monkeypatch.setattr(nvrtc, "STANDARD", "--std=c++20")
+    device._module.cache_clear()
+    device._module("conversions", 100)
+    monkeypatch.setattr(ptx, "__file__", __file__)
+    device._module.cache_clear()
+    device._module("conversions", 100)
+    assert len(set(names)) == len(names) == 5
+    assert all(re.fullmatch(r"conversions-[0-9a-f]{24}\.cubin", name) for name in names)
+
+
+# ---------------------------------------------------------------------- names
+
+
+def test_the_names_are_those_of_the_package():
+    assert mor_ref.cuda.__all__ == mor_ref.__all__ == dir(mor_ref.cuda)
+    functions = {"MorResult", "Mx", "Nvfp4", "Quantized", "ErrorSums", *CALLS, "decode"}
+    for name in mor_ref.__all__:
+        is_same = getattr(mor_ref.cuda, name) is getattr(mor_ref, name)
+        assert is_same == (name not in functions), name
+
+
+@pytest.mark.parametrize("name", [*CALLS, "decode"])
+def test_the_parameters_are_those_of_the_package(name):
+    """But for what a GPU has no use for."""
+    ours, theirs = (
+        {parameter.name: (parameter.default, parameter.kind) for parameter in parameters}
+        for parameters in (
+            inspect.signature(getattr(module, name)).parameters.values()
+            for module in (mor_ref.cuda, mor_ref)
+        )
+    )
+    assert theirs.keys() - ours.keys() <= {"out", "threads"}
+    for parameter, (default, kind) in ours.items():
+        assert theirs[parameter][1] == kind
+        if parameter not in ("overflow", "nan"):
+            assert theirs[parameter][0] == default

@@ -1,0 +1,66 @@
+"""What `make gpu-test` runs beside the kernels, as far as it can be seen without a GPU."""
+
+import re
+
+import numpy as np
+import pytest
+from gpu import programs
+
+from mor_ref.cuda import nvrtc, ptx
+from mor_ref.cuda.nvrtc import NvrtcError
+
+INSTRUCTIONS = {
+    "bf16": "cvt.rn.bf16x2.f32",
+    "e4m3": "cvt.rn.satfinite.e4m3x2.f32",
+    "e5m2": "cvt.rn.satfinite.e5m2x2.f32",
+    "e2m3": "cvt.rn.satfinite.e2m3x2.f32",
+    "e3m2": "cvt.rn.satfinite.e3m2x2.f32",
+    "e2m1": "cvt.rn.satfinite.e2m1x2.f32",
+    "e8m0_rp": "cvt.rp.satfinite.ue8m0x2.f32",
+    "e8m0_rz": "cvt.rz.satfinite.ue8m0x2.f32",
+}
+EIGHT_BITS = ["bf16", "e4m3", "e5m2"]
+CONVERSIONS = {80: ["bf16"], 89: EIGHT_BITS, 90: EIGHT_BITS, 100: [*INSTRUCTIONS]}
+CONVERSIONS |= {103: [*INSTRUCTIONS], 120: [*INSTRUCTIONS]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nvrtc():
+    try:
+        nvrtc.library()
+    except NvrtcError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("capability", CONVERSIONS)
+def test_the_conversions_of_each_gpu(capability):
+    """The instruction is in the kernel of its name, beside nothing that is not exact."""
+    made = programs.compiled_conversions(capability)
+    there = ptx.instructions(made.ptx)
+    assert set(there) == set(CONVERSIONS[capability]) == set(programs.conversions_of(capability))
+    for name, instructions in there.items():
+        converting = {one for one in instructions if re.match(r"cvt\.r[npz]\.", one)}
+        assert converting == {INSTRUCTIONS[name]}
+    assert ptx.violations(made.ptx) == []
+    assert made.cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("capability", [75, 90, 120])
+def test_the_canary_is_sensitive_to_options(capability):
+    right = programs.compiled_canary(capability)
+    assert ptx.violations(right.ptx) == []
+    for options in programs.WRONG_OPTIONS.values():
+        assert ptx.violations(programs.compiled_canary(capability, options).ptx)
+
+
+def test_the_canary_has_numbers_for_every_option():
+    """What each option would make of them on a GPU differs from what is right."""
+    x, y, right = programs.canary_numbers()
+    wide = x.astype(np.float64) * y
+    fused = (wide - x).astype(np.float32)
+    assert np.count_nonzero(fused != right[:, 1]) > 1000
+    smallest = np.finfo(np.float32).smallest_normal
+    for column in right.T:
+        assert np.count_nonzero((column != 0) & (np.abs(column) < smallest)) > 100
+    reciprocal = np.float32(1) / y
+    assert np.count_nonzero(x * reciprocal != right[:, 2]) > 1000

@@ -1,0 +1,415 @@
+"""Work in shards: the same bytes for all workers, also where some are killed on the way."""
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mor_ref import formats, workers
+from mor_ref.analysis import settings_for
+from mor_ref.analysis_of_files import analyses_of
+from mor_ref.golden import kept_files
+from mor_ref.golden.engine_codes import chunks_of_workers, coded, engine_codes
+from mor_ref.golden.exhaustive import CHUNK, Case
+from mor_ref.golden.make import make
+from mor_ref.golden.suite import Size
+from mor_ref.tensor_files import tensors_in
+from mor_ref.verify import files
+from mor_ref.verify.asking import asked_by, asked_here
+from mor_ref.verify.candidates import Engine, PythonFunction, opened
+from mor_ref.verify.exhaustive import verify_chunks, verify_chunks_by
+from mor_ref.verify.run import verify
+from mor_ref.workers import Workers, WorkersError, processes, workers_named
+
+# Dask leaves sockets to the garbage collector, and remarks on ports that are taken.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Port .* is already in use"),
+]
+SMALL = ("decisions", "error_steps", "decode")
+
+
+def threads(count=2):
+    return Workers(lambda: ThreadPoolExecutor(count))
+
+
+def slow_first(number):
+    time.sleep(0.3 if number == 0 else 0)
+    return number * number
+
+
+def test_results_come_in_the_order_of_the_shards():
+    shards = [(n,) for n in range(8)]
+    found = list(threads().as_done(slow_first, shards))
+    assert found[0][0] != 0
+    assert sorted(found) == [(n, n * n) for n in range(8)]
+    assert list(threads().in_order(slow_first, shards)) == [n * n for n in range(8)]
+    assert list(threads().in_order(slow_first, [])) == []
+
+
+def dying_once(path, number):
+    """Kills the worker the first time that it is called with 2."""
+    if number == 2:
+        with contextlib.suppress(FileExistsError), path.open("x"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_killed_process_loses_nothing(tmp_path):
+    shards = [(tmp_path / "killed", n) for n in range(6)]
+    assert list(processes().in_order(dying_once, shards)) == list(range(6))
+    assert (tmp_path / "killed").exists()
+
+
+def dying(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_shard_that_kills_every_worker_is_given_up():
+    with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
+        list(processes().in_order(dying, [(1,)]))
+
+
+def refusing(number):
+    if number == 3:
+        raise ValueError("number is 3; give another")
+    return number
+
+
+def test_what_a_shard_raises_is_raised():
+    found = threads().in_order(refusing, [(n,) for n in range(6)])
+    with pytest.raises(ValueError, match="number is 3"):
+        list(found)
+
+
+def test_another_program_is_refused(monkeypatch):
+    monkeypatch.setattr(workers, "digest_of_sources", iter(["ours", "theirs"]).__next__)
+    with pytest.raises(WorkersError, match="another version of mor_ref"):
+        list(threads(1).in_order(slow_first, [(1,)]))
+
+
+@pytest.mark.parametrize("name", ["", "dask", "dask://", "mpi2", "localhost", "Local"])
+def test_unknown_executors(name):
+    with (
+        pytest.raises(ValueError, match="give local, dask://HOST:PORT or mpi"),
+        workers_named(name),
+    ):
+        pass
+
+
+def test_local_is_this_process():
+    with workers_named("local") as found:
+        assert found is None
+
+
+# ---------------------------------------------------------------------- what is split
+
+
+CASES = [
+    Case(formats["e4m3"], "rne", "satfinite"),
+    Case(formats["bf16"], "rtp", "ieee"),
+    Case(formats["e8m0"], "rtz", "satfinite"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_codes_of_workers_are_those_of_the_engine(case):
+    """In chunks of all kinds: subnormal, normal, and of NaN."""
+    chunks = (0, 0x3F, 0x7F, 0x80, 0xC1, 0xFF)
+    for chunk, found in zip(chunks, chunks_of_workers(case, threads(), chunks), strict=True):
+        assert bytes(found) == bytes(engine_codes(case, range(chunk * CHUNK, (chunk + 1) * CHUNK)))
+
+
+def test_codes_that_changed_on_the_way_are_noticed(monkeypatch):
+    def spoiled(case, chunk):
+        found = coded(case, chunk)
+        return found._replace(codes=found.codes ^ found.codes.dtype.type(1))
+
+    monkeypatch.setattr("mor_ref.golden.engine_codes.coded", spoiled)
+    with pytest.raises(WorkersError, match="chunk 0 came from its worker in other bytes"):
+        next(chunks_of_workers(CASES[0], threads()))
+
+
+def test_made_suites_are_the_same_bytes(tmp_path):
+    """And those that are kept."""
+    make(SMALL, tmp_path / "a", Size())
+    make(SMALL, tmp_path / "b", Size(), workers=threads())
+    for path in sorted((tmp_path / "a").rglob("*.*")):
+        if path.is_file():
+            assert (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes() == (
+                path.read_bytes()
+            )
+    for name in SMALL:
+        assert (tmp_path / "b" / f"{name}.safetensors").read_bytes() == (
+            kept_files() / f"{name}.safetensors"
+        ).read_bytes()
+
+
+def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
+    from mor_ref.golden import make as module
+
+    def spoiled(name, size):
+        files, entry = module_made(name, size)
+        return {path: content[:-1] + b"?" for path, content in files.items()}, entry
+
+    module_made = module.made
+    monkeypatch.setattr(module, "made", spoiled)
+    with pytest.raises(WorkersError, match="suite error_steps came from its worker in other"):
+        make(["error_steps"], tmp_path, Size(), workers=threads())
+    assert not list(tmp_path.glob("*.safetensors"))
+
+
+CANDIDATE = """
+from mor_ref.verify.engine import OPERATIONS
+
+def wrong(operation, parameters, inputs):
+    found = dict(OPERATIONS[operation](parameters, inputs))
+    if operation == "decide":
+        found["accepted"] = found["accepted"] ^ 1
+    return found
+
+def failing(operation, parameters, inputs):
+    if operation == "error_term":
+        raise RuntimeError("no")
+    return wrong(operation, parameters, inputs)
+"""
+
+
+@pytest.fixture
+def candidate(tmp_path, monkeypatch):
+    (tmp_path / "candidate_of_workers.py").write_text(CANDIDATE)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def named(function):
+        module = __import__("candidate_of_workers")
+        return PythonFunction(f"candidate_of_workers:{function}", getattr(module, function))
+
+    return named
+
+
+@pytest.mark.parametrize("function", ["wrong", "failing"])
+def test_what_workers_find_is_what_is_found_here(candidate, function):
+    """Up to the suite in which a candidate fails."""
+    found = [
+        verify(candidate(function), kept_files(), list(SMALL), ask=ask)
+        for ask in (asked_here, asked_by(threads(), 60.0))
+    ]
+    assert found[0] == found[1]
+    assert found[0].verdict == {"wrong": "mismatch", "failing": "failed"}[function]
+
+
+def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
+    """Processes pickle what is asked and answered, and know no folder but the one that is told."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    shutil.copy(kept_files() / "decisions.safetensors", "results")
+    (tmp_path / "objects_of_workers.py").write_text(OBJECTS)
+    (tmp_path / "skips.sh").write_text(
+        "while read word rest; do test $word = run && echo skip; done"
+    )
+    for name in ("dir:results", "objects_of_workers:function", "exec:sh ./skips.sh"):
+        with opened(name) as candidate:
+            found = [
+                verify(candidate, kept_files(), ["decisions", "error_steps"], ask=ask)
+                for ask in (asked_here, asked_by(processes(), 60.0))
+            ]
+        assert files.as_json(found[0]) == files.as_json(found[1])
+
+
+OBJECTS = """
+import numpy as np
+
+def function(operation, parameters, inputs):
+    return {"accepted": np.array([lambda: 0] * 3)} if operation == "decide" else None
+"""
+
+
+def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_path):
+    """What was compared before stays; so does it if a worker cannot open the candidate."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ends_workers.py").write_text(CRASHING)
+    monkeypatch.syspath_prepend(tmp_path)
+    for function, said in (
+        ("crashing", "every worker that took a shard"),
+        ("absent", "on the wor"),
+    ):
+        candidate = PythonFunction(f"ends_workers:{function}", lambda *_: None)
+        found = verify(
+            candidate, kept_files(), ["decisions", "error_steps"], ask=asked_by(processes(), 60.0)
+        )
+        assert found.verdict == "failed"
+        assert said in found.failure.message
+        assert len(found.results) == (2 if function == "crashing" else 1)
+
+
+CRASHING = """
+import os, signal
+from mor_ref.verify.engine import OPERATIONS
+
+def crashing(operation, parameters, inputs):
+    if operation == "error_term":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return OPERATIONS[operation](parameters, inputs)
+"""
+
+
+def test_chunks_of_a_candidate_by_workers():
+    """Up to the first that differs, whoever is done first."""
+    case, chunks = CASES[0], range(0x3D, 0x41)
+    assert list(verify_chunks_by(threads(), "numba", 60.0, case, chunks)) == list(
+        verify_chunks(Engine(), case, chunks)
+    )
+
+
+def test_analyses_by_workers(tmp_path):
+    random = np.random.default_rng(0)
+    for name in ("a.npy", "b.npy"):
+        np.save(tmp_path / name, random.standard_normal((40, 30), dtype=np.float32))
+    np.savez(tmp_path / "c.npz", x=np.ones((3, 4), np.float16), y=np.zeros((2, 2)))
+    files = [str(tmp_path / name) for name in ("a.npy", "b.npy", "c.npz", "a.npy")]
+    stored = [(file, tensor) for file in files for tensor in tensors_in(file)]
+    settings = settings_for("two_way", block="16x16")
+    ours = list(analyses_of(stored, settings, None))
+    theirs = list(analyses_of(stored, settings, processes()))
+    assert [one.report for one in ours] == [one.report for one in theirs]
+    for one, other in zip(ours, theirs, strict=True):
+        assert np.array_equal(one.blocks.error, other.blocks.error)
+        assert np.array_equal(one.blocks.choice, other.blocks.choice)
+    with contextlib.chdir(tmp_path):
+        found = list(analyses_of([("a.npy", *tensors_in("a.npy"))], settings, processes()))
+    assert found[0].report == replace(ours[0].report, file="a.npy", name="a.npy")
+
+
+# ---------------------------------------------------------------------- clusters
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A scheduler and two workers, each a process of its own."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as found,
+        distributed.Client(found) as client,
+    ):
+        yield found.scheduler_address.removeprefix("tcp://"), client
+
+
+def pids_of(client):
+    return list(client.run(os.getpid).values())
+
+
+def dying_at_work(path, number):
+    """Long enough that both workers have some, and the second shard kills its worker."""
+    time.sleep(0.05)
+    return dying_once(path, number)
+
+
+def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
+    address, client = cluster
+    before = set(pids_of(client))
+    assert len(before) == 2
+    with workers_named(f"dask://{address}") as found:
+        shards = [(tmp_path / "killed", n) for n in range(12)]
+        assert list(found.in_order(dying_at_work, shards)) == list(range(12))
+    assert (tmp_path / "killed").exists()
+    client.wait_for_workers(2, timeout=60)
+    assert set(pids_of(client)) != before
+
+
+def test_a_cluster_makes_the_same_bytes_while_a_worker_is_killed(cluster, tmp_path):
+    address, client = cluster
+    client.wait_for_workers(2, timeout=60)
+    killed = []
+
+    def kill(_):
+        if not killed:
+            killed.append(pids_of(client)[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    with workers_named(f"dask://{address}") as found:
+        make(SMALL, tmp_path / "made", Size(), kill, found)
+    assert killed
+    for name in SMALL:
+        assert (tmp_path / "made" / f"{name}.safetensors").read_bytes() == (
+            kept_files() / f"{name}.safetensors"
+        ).read_bytes()
+
+
+def run(*arguments, cwd, before=()):
+    command = [*before, sys.executable, "-c", "from mor_ref.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def test_commands_on_a_cluster(cluster, tmp_path):
+    """The same output, word for word."""
+    address, client = cluster
+    client.wait_for_workers(2, timeout=60)
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((64, 64)))
+    for command in (
+        ("analyze", "x.npy", "--json"),
+        ("verify", "numba", "--suite", "error_steps", "--suite", "decisions"),
+        ("exhaustive", "e2m1", "--candidate", "numba", "--chunks", "0x3f:0x41"),
+    ):
+        there = run(*command, "--executor", f"dask://{address}", cwd=tmp_path)
+        here = run(*command, cwd=tmp_path)
+        assert (
+            (there.returncode, there.stdout) == (here.returncode, here.stdout) == (0, here.stdout)
+        )
+
+
+def test_commands_under_mpi(tmp_path):
+    """The same output, once; and the ranks that only worked end well."""
+    mpiexec = Path(sys.executable).with_name("mpiexec")
+    if not (mpiexec.exists() and importlib.util.find_spec("mpi4py")):
+        pytest.skip("mpi4py and mpich are not installed")
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((64, 64)))
+    for command in (
+        ("analyze", "x.npy", "--json"),
+        ("verify", "numba", "--suite", "error_steps", "--suite", "decisions"),
+    ):
+        there = run(*command, "--executor", "mpi", before=(str(mpiexec), "-n", "3"), cwd=tmp_path)
+        here = run(*command, cwd=tmp_path)
+        assert (there.returncode, there.stdout) == (0, here.stdout), there.stderr
+        assert "mor-ref:" not in there.stderr
+    (tmp_path / "wrong_under_mpi.py").write_text(CANDIDATE)
+    command = ("verify", "wrong_under_mpi:wrong", "--suite", "decisions", "--executor", "mpi")
+    done = run(*command, before=(str(mpiexec), "-n", "2"), cwd=tmp_path)
+    assert (done.returncode, "mismatch" in done.stdout) == (1, True)
+
+
+def test_no_scheduler_is_a_sentence():
+    dask = pytest.importorskip("dask")
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "300ms"}),
+        pytest.raises(WorkersError, match=r"no Dask scheduler at 127.0.0.1:1 \("),
+        workers_named("dask://127.0.0.1:1"),
+    ):
+        pass
+
+
+def test_no_dask_is_a_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(WorkersError, match=r"pip install 'mor-ref\[dask\]'"),
+        workers_named("dask://localhost:8786"),
+    ):
+        pass
+
+
+def test_no_mpi_is_a_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    with pytest.raises(WorkersError, match="pip install mpi4py"), workers_named("mpi"):
+        pass
