@@ -1,0 +1,6 @@
+"""The rows of the table, in order."""
+
+from benchmarks import conversion_rows, exhaustive_rows, quantizing_rows
+from benchmarks.rows import Row
+
+ROWS: list[Row] = [*conversion_rows.ROWS, *quantizing_rows.ROWS, *exhaustive_rows.ROWS]

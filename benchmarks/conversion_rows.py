@@ -1,0 +1,147 @@
+"""Encoding and decoding."""
+
+import functools
+
+import numpy as np
+
+import mor_ref
+from benchmarks import inputs, peers
+from benchmarks.rows import COPY, OURS, Contender, Ratio, Row
+from mor_ref import formats
+from mor_ref.arrays import code_dtype
+from mor_ref.conventions import DETERMINISTIC_ROUNDINGS, POWER_OF_TWO_ROUNDINGS
+from mor_ref.engine.parallel import available_threads
+
+LARGE, USUAL, SMALL = 26, 24, 20
+TWICE = "rounds a float64 twice, through float32"
+AWAY = "takes ties away from zero"
+BASE = "e4m3 rne"
+
+
+def encoding(fmt, rounding=None, threads=1, preset=None, random_bits=None):
+    """Ours, into room that is there already."""
+    found = formats[fmt]
+
+    def prepare(x):
+        out = np.empty(x.shape, code_dtype(found))
+        words = {}
+        if random_bits is not None:
+            words = {
+                "random_bits": inputs.random_words(x.size, random_bits).reshape(x.shape),
+                "n_random_bits": random_bits,
+            }
+        return functools.partial(
+            mor_ref.encode,
+            x,
+            found,
+            rounding=rounding,
+            preset=preset,
+            out=out,
+            threads=threads,
+            **words,
+        )
+
+    return Contender(prepare, lambda codes: (codes.copy(),))
+
+
+def argument(contender):
+    """Ours with other arguments, whose codes are other codes."""
+    return Contender(contender.prepare, needs=contender.needs)
+
+
+def to_e4m3():
+    """The conversion that matters most, beside everyone."""
+    everyone = {
+        OURS: encoding("e4m3"),
+        "ml_dtypes": peers.ml_dtypes_encoding("e4m3"),
+        "torch": peers.torch_encoding("e4m3"),
+    }
+    limits = (
+        Ratio((COPY,), at_least=0.9),
+        Ratio(("ml_dtypes",), at_least=20),
+        Ratio(("torch",), at_least=2.5),
+    )
+    yield Row("encode f32 to e4m3", inputs.normal(LARGE), everyone, limits)
+    saturating = everyone | {
+        "ml_dtypes": peers.ml_dtypes_encoding("e4m3", "makes NaN of what is too large"),
+    }
+    some = functools.partial(inputs.patterns, LARGE)
+    yield Row("encode f32 of random bits to e4m3", some, saturating, limits)
+    slow = {
+        OURS: encoding("e4m3"),
+        "gfloat": peers.gfloat_encoding("e4m3"),
+        "qtorch": peers.qtorch_rounding("e4m3", AWAY),
+        "pychop": peers.pychop_rounding("e4m3"),
+    }
+    yield Row("encode f32 to e4m3, few", inputs.normal(SMALL), slow)
+    if available_threads() > 1:
+        two = {OURS: encoding("e4m3", threads=2), "one thread": encoding("e4m3")}
+        limit = Ratio(("one thread",), at_least=1.7)
+        yield Row("encode f32 to e4m3, 2 threads", inputs.normal(LARGE), two, (limit,))
+
+
+def from_other_sources():
+    """The other types of numbers."""
+    for name, dtype in (("bf16", inputs.BF16), ("f16", np.float16), ("f64", np.float64)):
+        contenders = {
+            OURS: encoding("e4m3"),
+            "ml_dtypes": peers.ml_dtypes_encoding("e4m3", TWICE if name == "f64" else None),
+        }
+        if name != "f64":
+            contenders["torch"] = peers.torch_encoding("e4m3")
+        limits = (Ratio(("ml_dtypes",), at_least=1),)
+        yield Row(f"encode {name} to e4m3", inputs.normal(USUAL, dtype), contenders, limits)
+
+
+def roundings_of(fmt):
+    """All roundings but the one that is the format's own."""
+    found = formats[fmt]
+    if found.is_power_of_two:
+        return [r for r in POWER_OF_TWO_ROUNDINGS if r != "rtp"]
+    return [r for r in DETERMINISTIC_ROUNDINGS if r != "rne"]
+
+
+def to_every_format():
+    """Each format, under each rounding: within so much of e4m3 under rne."""
+    for fmt in formats:
+        contenders = {OURS: encoding(fmt), BASE: argument(encoding("e4m3", "rne"))}
+        if fmt in peers.ML_DTYPES and fmt != "e8m0":
+            contenders["ml_dtypes"] = peers.ml_dtypes_encoding(fmt)
+        if fmt in peers.TORCH and fmt not in ("e8m0", "e2m1"):
+            contenders["torch"] = peers.torch_encoding(fmt)
+        others = {r: argument(encoding(fmt, r)) for r in roundings_of(fmt)}
+        limits = [Ratio((OURS, *others), over=BASE, at_most=1.5)]
+        if fmt == "e4m3":
+            others["sr"] = argument(encoding(fmt, "sr", random_bits=16))
+            limits.append(Ratio(("sr",), over=BASE, at_most=1.5))
+        operation = f"encode f32 to {fmt}, every rounding"
+        yield Row(operation, inputs.normal(USUAL), contenders | others, tuple(limits), turns=2)
+
+
+def decoding(fmt):
+    """Ours."""
+    found = formats[fmt]
+    return Contender(lambda codes: lambda: mor_ref.decode(codes, found), peers.with_one_nan)
+
+
+def to_numbers():
+    """Decoding: by a table, and by arithmetic."""
+    contenders = {
+        OURS: decoding("e4m3"),
+        "ml_dtypes": peers.ml_dtypes_decoding("e4m3"),
+        "torch": peers.torch_decoding("e4m3"),
+    }
+    limits = (Ratio(("ml_dtypes",), at_least=5),)
+    yield Row("decode e4m3", functools.partial(inputs.codes, LARGE), contenders, limits)
+    slow = {OURS: decoding("e4m3"), "gfloat": peers.gfloat_decoding("e4m3")}
+    yield Row("decode e4m3, few", functools.partial(inputs.codes, SMALL), slow)
+    wide = {
+        OURS: decoding("f16"),
+        "NumPy": Contender(
+            lambda codes: lambda: codes.view(np.float16).astype(np.float32), peers.with_one_nan
+        ),
+    }
+    yield Row("decode f16", functools.partial(inputs.codes, USUAL, 1 << 16), wide)
+
+
+ROWS = [*to_e4m3(), *from_other_sources(), *to_every_format(), *to_numbers()]

@@ -1,0 +1,39 @@
+"""What `mor-ref exhaustive` does, on some chunks of the inputs: codes, SHA-256 and CRC-32."""
+
+import numpy as np
+
+from benchmarks.rows import OURS, Contender, Row, Whole
+from mor_ref.golden.engine_codes import engine_codes
+from mor_ref.golden.exhaustive import CHUNK, Case, digest_of, inputs_of, kept_cases, kept_digests
+
+CHUNKS = range(0x3E, 0x42)  # from 0.125 up to 32
+OPERATION = "exhaustive, 2^26 of 2^32"
+FIRST = "e4m3 rne satfinite"
+
+
+def inputs_of_chunks():
+    """The inputs, for the copy: the digests make their own."""
+    return np.arange(CHUNKS.start * CHUNK, CHUNKS.stop * CHUNK, dtype=np.uint32)
+
+
+def digesting(case: Case) -> Contender:
+    """Ours, on as many threads as there are; held to the digests that are kept."""
+
+    def digest(_):
+        return lambda: digest_of(engine_codes(case, inputs_of(chunk)) for chunk in CHUNKS)
+
+    def kept():
+        crc32 = kept_digests()[case.name].crc32[CHUNKS.start : CHUNKS.stop]
+        return (np.array(crc32, np.uint32),)
+
+    return Contender(digest, lambda found: (np.array(found.crc32, np.uint32),), kept)
+
+
+def all_cases():
+    """Every small format, every rounding without random bits, both overflow modes."""
+    cases = {case.name: digesting(case) for case in kept_cases() if case.fmt.bits <= 8}
+    contenders = {OURS: cases.pop(FIRST)} | cases
+    yield Row(OPERATION, inputs_of_chunks, contenders, (Whole(1 << 32, 15),), turns=2)
+
+
+ROWS = [*all_cases()]

@@ -1,0 +1,210 @@
+"""The page of the documentation that says what was shown on a GPU, and of which sources."""
+
+import hashlib
+import importlib.metadata
+import xml.etree.ElementTree as ET  # of a report that pytest wrote here
+from collections import Counter
+from typing import NamedTuple
+
+from mor_ref.cuda import nvrtc, source
+from mor_ref.golden import kept_files
+
+NOT_YET_RUN = "**Not yet run.**"
+_OPENING = """# Evidence from a GPU
+
+What a machine without a GPU can show of the CUDA kernels, `make test` shows. This page is for what
+only a GPU can: `make gpu-test` writes it.
+"""
+
+
+class Claim(NamedTuple):
+    """A sentence of the page, and the tests that show it; without any, it is speed that does."""
+
+    sentence: str
+    tests: tuple[str, ...] = ()
+    depends_on_gpu: bool = False  # whether another GPU may have what one skips
+
+    def is_shown(self, results, speeds):
+        """Whether each of its tests passed, and none was left out that this GPU could run."""
+        if not self.tests:
+            return bool(speeds) and all(speed.is_met for speed in speeds)
+        fine = {"passed", "skipped"} if self.depends_on_gpu else {"passed"}
+        for test in self.tests:
+            ends = {end for name, (end, _) in results.items() if name.split("[")[0] == test}
+            if "passed" not in ends or not ends <= fine:
+                return False
+        return True
+
+
+CLAIMS = (
+    Claim(
+        """\
+* Every golden suite through the kernels, on three grids, with loads of 16 bytes and without.
+""",
+        ("test_suites",),
+    ),
+    Claim(
+        """\
+* Every public function of `mor_ref.cuda` gives the bits that `mor_ref` gives, also of arrays with
+  strides, of each dtype, and of other libraries.
+""",
+        (
+            "test_every_function_gives_what_the_host_gives",
+            "test_shapes",
+            "test_dtypes_and_strides",
+            "test_arrays_of_other_libraries",
+            "test_codes_are_decoded",
+            "test_random_bits",
+            "test_what_is_no_array",
+        ),
+    ),
+    Claim(
+        """\
+* Of tensors of torch, on a stream of torch's, `mor` and `quantize` give the same bits.
+""",
+        ("test_a_large_tensor",),
+    ),
+    Claim(
+        """\
+* A canary of plain arithmetic fails if anything is fused, flushed or approximated; under each wrong
+  option it is seen to fail.
+""",
+        ("test_nothing_is_fused_flushed_or_approximated", "test_the_canary_can_fail"),
+    ),
+    Claim(
+        """\
+* The conversions of the hardware are what the integer encoder gives, over all 2^32 inputs: bf16,
+  e4m3 and e5m2, and where the GPU has them e2m1, e2m3, e3m2 and e8m0. A wrong rounding is seen to
+  differ.
+""",
+        ("test_the_encoder_is_what_hardware_has", "test_a_difference_from_hardware_is_found"),
+        depends_on_gpu=True,
+    ),
+    Claim(
+        """\
+* compute-sanitizer finds nothing in any kernel (memcheck, racecheck, initcheck, synccheck), and
+  finds an overrun that is planted.
+""",
+        ("test_every_kernel_is_clean",),
+    ),
+    Claim(
+        """\
+* Speed, as a share of the bandwidth of a copy on the same GPU: quantize with error sums at least
+  60 %, amax at least 85 %; and at least 5 times eager torch.
+"""
+    ),
+)
+
+
+class Speed(NamedTuple):
+    """How fast something was."""
+
+    name: str
+    seconds: float
+    elements: int
+    rate: float  # bytes moved in a second
+    share: float  # of a copy's
+    wanted: float | None
+    ratio: float | None  # to eager torch, which is wanted to be 5
+
+    @property
+    def is_met(self):
+        """Whether what is wanted of it is so."""
+        return self.share >= (self.wanted or 0) and (self.ratio is None or self.ratio >= 5)
+
+    def cells(self):
+        """The cells of its row."""
+        goals = [f"at least {self.wanted:.0%}"] if self.wanted else []
+        goals += ["5 times torch"] if self.ratio else []
+        return (
+            self.name,
+            f"{self.seconds * 1e3:.3f}",
+            f"{self.elements / self.seconds / 1e9:.1f}",
+            f"{self.rate / 1e9:.0f}",
+            f"{self.share:.0%}",
+            f"{self.ratio:.1f}" if self.ratio else "",
+            ", ".join(goals),
+            ("yes" if self.is_met else "NO") if goals else "",
+        )
+
+    def line(self):
+        """The same for a terminal."""
+        return "  ".join(cell for cell in self.cells() if cell)
+
+
+def digests():
+    """What the evidence is of: the golden vectors, and each program as NVRTC is given it."""
+    manifest = (kept_files() / "MANIFEST.json").read_bytes()
+    found = {"golden/v1/MANIFEST.json": manifest}
+    found |= {f"{name}.cu": source.flattened(name).encode() for name in source.program_names()}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in found.items()}
+
+
+def test_results(report):
+    """How each test ended, of JUnit's report: passed, failed, or why it was skipped."""
+    found = {}
+    for case in ET.parse(report).iter("testcase"):  # noqa: S314
+        ends = [end for end in case if end.tag in ("failure", "error", "skipped")]
+        ended = "passed" if not ends else "failed" if ends[0].tag != "skipped" else "skipped"
+        why = ends[0].get("message", "") if ended == "skipped" else ""
+        found[case.get("name")] = (ended, why)
+    return found
+
+
+def not_yet_run():
+    """The page as long as there was no GPU."""
+    promised = _listed("What it will show", CLAIMS)
+    return f"{_OPENING}\n{NOT_YET_RUN} No GPU could be had so far.\n\n{promised}"
+
+
+def _listed(title, claims):
+    return f"## {title}\n\n{''.join(claim.sentence for claim in claims)}"
+
+
+def page(gpu, results, speeds, side):
+    """The page after a run."""
+    from mor_ref.cuda.device import cupy
+
+    runtime = cupy().cuda.runtime
+    name = runtime.getDeviceProperties(cupy().cuda.Device().id)["name"].decode()
+    facts = {
+        "GPU": name,
+        "compute capability": f"{gpu.capability / 10}",
+        "CUDA of the driver": runtime.driverGetVersion(),
+        "NVRTC": ".".join(map(str, nvrtc.version())),
+        "its options": " ".join((nvrtc.STANDARD, *nvrtc.ARITHMETIC)),
+        **{name: _version_of(name) for name in ("nvidia-cuda-nvrtc", "torch")},
+        "CuPy": cupy().__version__,
+    }
+    shown = [claim for claim in CLAIMS if claim.is_shown(results, speeds)]
+    parts = [_OPENING, *_tables(facts, results, speeds, side), _listed("What is shown", shown)]
+    if len(shown) < len(CLAIMS):
+        missing = [claim for claim in CLAIMS if claim not in shown]
+        parts.append(_listed("What this run does not show", missing))
+    return "\n".join(parts)
+
+
+def _version_of(name):
+    """A package's, to its last digit, which a library may not tell."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _tables(facts, results, speeds, side):
+    counts = Counter(ended for ended, _ in results.values())
+    yield _table(("on", ""), facts.items())
+    yield _table(("of", "SHA-256"), digests().items())
+    yield _table(("tests", ""), counts.items())
+    not_passed = [(name, *end) for name, end in results.items() if end[0] != "passed"]
+    if not_passed:
+        yield _table(("test", "ended", "why"), not_passed)
+    head = ("operation", "ms", "G elements/s", "GB/s", "of a copy", "of torch", "wanted", "met")
+    yield f"## Speed, of {side} x {side} elements\n"
+    yield _table(head, (speed.cells() for speed in speeds))
+
+
+def _table(head, body):
+    lines = [head, ("---",) * len(head), *body]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)

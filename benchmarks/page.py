@@ -1,0 +1,165 @@
+"""Writes docs/speed.md with its picture, and docs/scale.md, from what was measured."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.chart import as_svg
+from benchmarks.scale import as_page as scale_page
+from benchmarks.table import Results, as_markdown, read
+
+QUIET = 0.5  # the load above the number of cores of a machine that does nothing but measure
+
+_HEAD = """\
+# Speed
+
+How long the operations take beside other libraries, in the same run and on the same numbers.
+Machines are noisy and differ: the ratios count. `make bench` measures and prints the table,
+`make bench-page` writes this page.
+
+{machine}
+
+![How many times longer other libraries take](speed.svg)
+
+## The table
+
+* **ns each** is our time for a number, on one thread where nothing else is said. The contenders of
+  a row take turns, and the best call of each counts.
+* **of a copy** is the rate as a share of that at which `numpy.copyto` moves the same numbers.
+* **beside it** is the time of another library as a multiple of ours; for a row that names
+  roundings or other arguments, that of ours with these, the slowest three.
+* The results of every other library are compared with ours, bit for bit. They are the same where
+  nothing else is said.
+* **wanted** has the limits that are held, and what was found.
+
+{table}
+
+{verdict}
+
+## The machine code of the loops
+
+Numba's machine code for this processor: the innermost loop that does the work of each kernel, its
+instructions by the width of their vectors, and which of them divide. What is left of a row when no
+full vector fits is done by narrower copies of the loop, which are not counted here; rows are cut
+into strips of 2,048, so that only the last strip of a row meets them.
+
+{loops}
+
+Not in full vectors are {narrow}:
+they run once for a block or a group, not for each number. The sums of `four_over_six` are a loop of
+their own, one number after the other, as their order is part of the recipe.
+
+## What bounds each pipeline
+
+The processor time of every kernel in a call on 2^{log2_size} numbers; the slowest step; and the
+same step on 2^{log2_size_in_cache} numbers, which stay in the caches. A step that is much faster
+there waits for memory. A division of full vectors takes {division:.2f} ns for a number here; a
+step that spends more than half of its time on those is bound by them; all others by the number of
+their instructions. The rest is making room for results, which the system clears page by page, and
+Python.
+
+{pipelines}
+"""
+
+
+def machine(results: Results) -> str:
+    """What it was measured on."""
+    found = results.machine
+    versions = ", ".join(f"{k} {v}" for k, v in found["versions"].items() if v)
+    load = max(found["load"], found["load_after"])
+    busy = (
+        f"\n\n**The machine was busy with other work** (a load of {load:.0f}): "
+        "times are longer than they would be, and limits may be missed for that reason."
+        if load > QUIET + found["cores"]
+        else ""
+    )
+    return (
+        f"Measured on: {found['cpu']['brand_raw']}, {found['cores']} cores, {found['system']}, "
+        f"Python {found['python_version']}; {versions}.{busy}"
+    )
+
+
+def verdict(results: Results) -> str:
+    """How many limits are kept."""
+    missed = [(line, v) for line, v in results.verdicts if not v.is_met]
+    kept = len(results.verdicts) - len(missed)
+    text = f"{kept} of {len(results.verdicts)} limits were kept in this run."
+    return "\n".join([text, "", *(f"* {line.row.operation}: {v.text}" for line, v in missed)])
+
+
+def markdown_table(headings: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    """A table whose first two columns are words, and the others figures."""
+    rules = tuple("---" if i < 2 else "--:" for i in range(len(headings)))
+    return "\n".join(f"| {' | '.join(row)} |" for row in (headings, rules, *rows))
+
+
+def loop_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The loops, widest first."""
+    shown = set()
+    for loop in sorted(code["loops"], key=lambda loop: (-loop["widest"], loop["kernel"])):
+        widths = {int(width): count for width, count in loop["widths"].items()}
+        columns = [str(widths.get(width, "")) for width in (512, 256, 128, 32, 0)]
+        row = (f"`{loop['kernel']}`", loop["numbers"], *columns, str(loop["divisions"] or ""))
+        if row not in shown:
+            shown.add(row)
+            yield row
+
+
+def narrow_kernels(code: dict[str, Any]) -> str:
+    """Those whose work is not in the widest vectors that any loop here has."""
+    widest = max(loop["widest"] for loop in code["loops"])
+    names = {loop["kernel"] for loop in code["loops"] if loop["widest"] < widest}
+    return ",\n".join(f"`{name}`" for name in sorted(names))
+
+
+def pipeline_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What each pipeline spends its time on."""
+    for pipeline in code["pipelines"]:
+        spent = pipeline["steps"]
+        worth = sorted(spent.items(), key=lambda item: -item[1])
+        steps = ", ".join(f"{name} {time:.2f}" for name, time in worth if time >= 0.05)
+        yield (
+            pipeline["pipeline"],
+            steps,
+            f"{sum(spent.values()):.2f}",
+            f"`{pipeline['slowest']}`",
+            f"{pipeline['in_cache']:.2f}",
+            pipeline["bound"],
+        )
+
+
+def speed_page(results: Results, code: dict[str, Any]) -> str:
+    """The text of docs/speed.md."""
+    headings = ("kernel", "numbers", "512", "256", "128", "single", "other", "divide")
+    of_pipelines = ("pipeline", "steps, ns each", "all", "slowest", "in cache", "bound by")
+    return _HEAD.format(
+        machine=machine(results),
+        table=as_markdown(results),
+        verdict=verdict(results),
+        loops=markdown_table(headings, loop_rows(code)),
+        narrow=narrow_kernels(code),
+        log2_size=code["log2_size"],
+        log2_size_in_cache=code["log2_size_in_cache"],
+        division=code["nanoseconds_of_a_division"],
+        pipelines=markdown_table(of_pipelines, pipeline_rows(code)),
+    )
+
+
+def main() -> None:
+    """Write the pages: from a run, from the machine code, to a folder."""
+    results = read(Path(sys.argv[1]))
+    code = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    docs = Path(sys.argv[3])
+    docs.mkdir(exist_ok=True)
+    for name, text in (
+        ("speed.md", speed_page(results, code)),
+        ("speed.svg", as_svg(results)),
+        ("scale.md", scale_page(results, machine(results))),
+    ):
+        (docs / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,299 @@
+"""Other libraries' conversions and quantizers, called as their users call them, on one thread."""
+
+import functools
+import importlib
+
+import ml_dtypes
+import numpy as np
+
+import mor_ref
+from benchmarks.rows import Contender
+
+ML_DTYPES = {
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+    "e8m0": ml_dtypes.float8_e8m0fnu,
+    "e2m1": ml_dtypes.float4_e2m1fn,
+    "e2m3": ml_dtypes.float6_e2m3fn,
+    "e3m2": ml_dtypes.float6_e3m2fn,
+    "bf16": ml_dtypes.bfloat16,
+    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
+    "e4m3_ieee": ml_dtypes.float8_e4m3,
+    "e3m4": ml_dtypes.float8_e3m4,
+}
+TORCH = {
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "e8m0": "float8_e8m0fnu",
+    "e4m3fnuz": "float8_e4m3fnuz",
+    "e5m2fnuz": "float8_e5m2fnuz",
+    "e2m1": "float4_e2m1fn_x2",
+}
+GFLOAT = {"e4m3": "ocp_e4m3", "e5m2": "ocp_e5m2", "e2m1": "ocp_e2m1", "e2m3": "ocp_e2m3"}
+
+
+@functools.cache
+def torch():
+    """The library, on one thread."""
+    found = importlib.import_module("torch")
+    found.set_num_threads(1)
+    return found
+
+
+def as_tensor(x):
+    """The same memory as a tensor."""
+    t = torch()
+    if x.dtype == ml_dtypes.bfloat16:
+        return t.from_numpy(x.view(np.int16)).view(t.bfloat16)
+    return t.from_numpy(x)
+
+
+def codes_of(tensor):
+    """The bytes, or bfloat16 codes, that a tensor holds."""
+    t = torch()
+    if tensor.dtype == t.bfloat16:
+        return tensor.view(t.int16).numpy().view(np.uint16)
+    return tensor.view(t.uint8).numpy()
+
+
+def unpacked(packed):
+    """An e2m1 code in each byte; the low nibble came first."""
+    return np.stack([packed & 15, packed >> 4], -1).reshape(*packed.shape[:-1], -1)
+
+
+# ---------------------------------------------------------------------- conversions
+
+
+def ml_dtypes_encoding(fmt, differs=None):
+    """Values to codes by astype."""
+    return Contender(
+        lambda x: lambda: x.astype(ML_DTYPES[fmt]),
+        lambda found: (found.view(f"u{found.itemsize}"),),
+        differs=differs,
+    )
+
+
+def torch_encoding(fmt):
+    """Values to codes by Tensor.to."""
+
+    def prepare(x):
+        tensor, dtype = as_tensor(x), getattr(torch(), TORCH[fmt])
+        return lambda: tensor.to(dtype)
+
+    return Contender(prepare, lambda found: (codes_of(found),), needs="torch")
+
+
+def gfloat_encoding(fmt):
+    """Values to codes by round_ndarray and encode_ndarray."""
+
+    def prepare(x):
+        gfloat = importlib.import_module("gfloat")
+        info = getattr(importlib.import_module("gfloat.formats"), f"format_info_{GFLOAT[fmt]}")
+        mode = gfloat.RoundMode.TiesToEven
+        return lambda: gfloat.encode_ndarray(info, gfloat.round_ndarray(info, x, mode, sat=True))
+
+    return Contender(prepare, lambda found: (found.astype(np.uint8),), needs="gfloat")
+
+
+def rounded_to(fmt):
+    """The codes of numbers that have been rounded to a format already."""
+    return lambda found: (mor_ref.encode(np.asarray(found, np.float32), fmt),)
+
+
+def qtorch_rounding(fmt, differs):
+    """Values to values of the format; qtorch has no codes."""
+    found = mor_ref.formats[fmt]
+
+    def prepare(x):
+        float_quantize = importlib.import_module("qtorch.quant").float_quantize
+        tensor = as_tensor(x)
+        return lambda: float_quantize(tensor, found.exponent_bits, found.mantissa_bits, "nearest")
+
+    return Contender(prepare, rounded_to(fmt), differs=differs, needs="qtorch")
+
+
+def pychop_rounding(fmt):
+    """Values to values of the format; pychop has no codes."""
+    found = mor_ref.formats[fmt]
+
+    def prepare(x):
+        pychop = importlib.import_module("pychop")
+        pychop.backend("numpy")
+        chop = pychop.Chop(found.exponent_bits, found.mantissa_bits)
+        return lambda: chop(x)
+
+    return Contender(prepare, rounded_to(fmt), needs="pychop")
+
+
+def with_one_nan(values):
+    """The bits of numbers, every NaN being the one of decode."""
+    bits = values.view(np.uint32)
+    return (np.where(np.isnan(values), np.uint32(0x7FFFFFFF), bits),)
+
+
+def ml_dtypes_decoding(fmt):
+    """Codes to values by astype."""
+
+    def prepare(codes):
+        typed = codes.view(ML_DTYPES[fmt])
+        return lambda: typed.astype(np.float32)
+
+    return Contender(prepare, with_one_nan)
+
+
+def torch_decoding(fmt):
+    """Codes to values by Tensor.float."""
+
+    def prepare(codes):
+        tensor = as_tensor(codes).view(getattr(torch(), TORCH[fmt]))
+        return tensor.float
+
+    return Contender(prepare, lambda found: with_one_nan(found.numpy()), needs="torch")
+
+
+def gfloat_decoding(fmt):
+    """Codes to values by decode_ndarray."""
+
+    def prepare(codes):
+        gfloat = importlib.import_module("gfloat")
+        info = getattr(importlib.import_module("gfloat.formats"), f"format_info_{GFLOAT[fmt]}")
+        return lambda: gfloat.decode_ndarray(info, codes)
+
+    return Contender(prepare, lambda found: with_one_nan(found.astype(np.float32)), needs="gfloat")
+
+
+# ---------------------------------------------------------------------- NVFP4
+
+
+def torchao_nvfp4(differs=None):
+    """The global scale and nvfp4_quantize, as NVFP4Tensor.to_nvfp4 calls them."""
+
+    def prepare(x):
+        ao = importlib.import_module("torchao.prototype.mx_formats.nvfp4_tensor")
+        torch()
+        tensor = as_tensor(x)
+
+        def quantize():
+            g = ao.per_tensor_amax_to_scale(tensor.abs().max())
+            return ao.nvfp4_quantize(tensor, 16, g)
+
+        return quantize
+
+    def bits(found):
+        scale, packed = found
+        return unpacked(codes_of(packed)), codes_of(scale) & np.uint8(0x7F)
+
+    return Contender(prepare, bits, differs=differs, needs="torchao")
+
+
+def modelopt_nvfp4():
+    """NVFP4QTensor.quantize."""
+
+    def prepare(x):
+        module = importlib.import_module("modelopt.torch.quantization.qtensor.nvfp4_tensor")
+        torch()
+        tensor = as_tensor(x)
+        return lambda: module.NVFP4QTensor.quantize(tensor, 16)
+
+    def bits(found):
+        packed, scale, _ = found
+        stored = codes_of(scale) & np.uint8(0x7F)
+        return unpacked(codes_of(packed._quantized_data)), stored  # noqa: SLF001  # no other way
+
+    return Contender(prepare, bits, needs="modelopt")
+
+
+def compressed_tensors_nvfp4():
+    """The scales and NVFP4PackedCompressor.compress."""
+
+    def prepare(x):
+        importlib.import_module("loguru").logger.disable("compressed_tensors")
+        quantization = importlib.import_module("compressed_tensors.quantization")
+        utils = importlib.import_module("compressed_tensors.quantization.utils")
+        compressor = importlib.import_module("compressed_tensors.compressors").NVFP4PackedCompressor
+        scheme = quantization.preset_name_to_scheme("NVFP4A16", ["Linear"])
+        torch()
+        tensor = as_tensor(x)
+
+        def quantize():
+            g = utils.generate_gparam(*tensor.aminmax())
+            ends = tensor.unflatten(-1, (-1, 16)).aminmax(dim=-1)
+            scale = utils.calculate_qparams(*ends, scheme.weights, global_scale=g)[0]
+            given = {"weight": tensor, "weight_scale": scale, "weight_global_scale": g}
+            return compressor.compress(given, scheme)
+
+        return quantize
+
+    def bits(found):
+        packed, scale = (codes_of(found[key]) for key in ("weight_packed", "weight_scale"))
+        return unpacked(packed), scale & np.uint8(0x7F)
+
+    return Contender(prepare, bits, needs="compressed_tensors")
+
+
+# ---------------------------------------------------------------------- MX
+
+
+def torchao_mx(fmt, rule):
+    """to_mx."""
+
+    def prepare(x):
+        mx = importlib.import_module("torchao.prototype.mx_formats.mx_tensor")
+        config = importlib.import_module("torchao.prototype.mx_formats.config")
+        mode, dtype, tensor = config.ScaleCalculationMode(rule), TORCH[fmt], as_tensor(x)
+        return lambda: mx.to_mx(tensor, getattr(torch(), dtype), 32, mode)
+
+    def bits(found):
+        scale, codes = (codes_of(part) for part in found)
+        return unpacked(codes) if fmt == "e2m1" else codes, scale
+
+    return Contender(prepare, bits, needs="torchao")
+
+
+def modelopt_mx():
+    """MXFP8QTensor.quantize."""
+
+    def prepare(x):
+        module = importlib.import_module("modelopt.torch.quantization.qtensor.mxfp8_tensor")
+        torch()
+        tensor = as_tensor(x)
+        return lambda: module.MXFP8QTensor.quantize(tensor)
+
+    def bits(found):
+        codes, scale = found
+        return codes_of(codes._quantized_data), scale.numpy()  # noqa: SLF001  # no other way
+
+    return Contender(prepare, bits, needs="modelopt")
+
+
+def gfloat_mx(fmt):
+    """quantize_block, block by block: values."""
+
+    def prepare(x):
+        block = importlib.import_module("gfloat.block")
+        names = importlib.import_module("gfloat.formats")
+        info = getattr(names, f"format_info_mxfp{mor_ref.formats[fmt].bits}_{fmt}")
+        blocks = x.astype(np.float64).reshape(-1, 32)
+        scale = block.compute_scale_amax
+        return lambda: np.array([block.quantize_block(info, one, scale) for one in blocks])
+
+    return Contender(prepare, values, needs="gfloat")
+
+
+def pychop_mx(fmt):
+    """mx_quantize: values."""
+
+    def prepare(x):
+        pychop = importlib.import_module("pychop.mx_formats")
+        importlib.import_module("pychop").backend("numpy")
+        name = f"mxfp{mor_ref.formats[fmt].bits}_{fmt}"
+        return lambda: pychop.mx_quantize(x, name, block_size=32)
+
+    return Contender(prepare, values, needs="pychop")
+
+
+def values(found):
+    """The numbers that codes stand for, as bits."""
+    return (np.asarray(found, np.float32).reshape(-1).view(np.uint32),)

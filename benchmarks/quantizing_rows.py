@@ -1,0 +1,226 @@
+"""Quantization with scales, MoR, NVFP4 and MX."""
+
+import functools
+
+import numpy as np
+
+import mor_ref
+from benchmarks import eager, inputs, peers
+from benchmarks.rows import COPY, OURS, Contender, Memory, Ratio, Row
+from mor_ref.analysis import analyze, settings_for
+
+LARGE, USUAL, SMALL, FEW = 26, 24, 20, 14
+SUMS = "sums and compares in floating point"
+TILES = functools.partial(mor_ref.quantize, block=(128, 128), threads=1)
+SIDE = eager.SIDE
+
+
+def in_numpy(pipeline, bits, differs=None):
+    """A pipeline of whole-array operations on the numbers."""
+    return Contender(lambda x: lambda: pipeline(x), bits, differs=differs)
+
+
+def in_torch(pipeline, bits, differs=None):
+    """A pipeline of eager torch on the same memory."""
+
+    def prepare(x):
+        peers.torch()
+        tensor = peers.as_tensor(x)
+        return lambda: pipeline(tensor)
+
+    return Contender(prepare, bits, differs=differs, needs="torch")
+
+
+def untiled(codes):
+    """Codes of tiles, row by row; they come as four axes."""
+    down, _, across, _ = codes.shape
+    return codes.reshape(down * SIDE, across * SIDE)
+
+
+def quantizing():
+    """A format with GAM scales and error sums, and back."""
+    x = inputs.normal(USUAL, inputs.BF16)
+    contenders = {
+        OURS: Contender(lambda x: lambda: TILES(x, "e4m3"), lambda q: (q.codes,)),
+        "NumPy with ml_dtypes": in_numpy(
+            eager.numpy_quantize, lambda q: (untiled(q[0]).view(np.uint8),)
+        ),
+        "eager torch": in_torch(eager.torch_quantize, lambda q: (untiled(peers.codes_of(q[0])),)),
+    }
+    yield Row("quantize bf16 to e4m3, with error sums", x, contenders)
+
+    def prepare(x):
+        found = TILES(x, "e4m3")
+        return lambda: found.dequantize(threads=1)
+
+    def prepare_peer(x):
+        found = TILES(x, "e4m3")
+        scale = peers.as_tensor(found.scale)[:, None, :, None]
+        tiles = peers.as_tensor(found.codes.reshape(-1, SIDE, x.shape[1] // SIDE, SIDE))
+        codes = tiles.view(peers.torch().float8_e4m3fn)
+        return lambda: codes.float() / scale
+
+    back = {
+        OURS: Contender(prepare, peers.with_one_nan),
+        "eager torch": Contender(
+            prepare_peer, lambda y: peers.with_one_nan(untiled(y.numpy())), needs="torch"
+        ),
+    }
+    yield Row("dequantize e4m3 to f32", x, back)
+
+
+def mixing(policy):
+    """Ours."""
+    return Contender(lambda x: lambda: mor_ref.mor(x, policy, threads=1), lambda m: (m.output,))
+
+
+def by_tensor():
+    """The policy `tensor`."""
+    contenders = {
+        OURS: Contender(
+            lambda x: lambda: mor_ref.mor(x, threads=1),
+            lambda m: (m.quantized["e4m3"].codes, m.output),
+        ),
+        "NumPy with ml_dtypes": in_numpy(
+            eager.numpy_mor, lambda m: (untiled(m[0]).view(np.uint8), m[1].view(np.uint16))
+        ),
+        "eager torch": in_torch(
+            eager.torch_mor, lambda m: (untiled(peers.codes_of(m[0])), peers.codes_of(m[1]))
+        ),
+    }
+    limits = (
+        Ratio((OURS,), over=COPY, at_most=6),
+        Ratio(("NumPy with ml_dtypes",), at_least=40),
+        Ratio(("eager torch",), at_least=16),
+        Memory(64),
+    )
+    yield Row("mor, tensor", inputs.normal(LARGE, inputs.BF16), contenders, limits, turns=2)
+
+
+def by_block():
+    """The policies that decide for each block."""
+    pipelines = {
+        "two_way": functools.partial(eager.torch_by_block, three_way=False),
+        "three_way": functools.partial(eager.torch_by_block, three_way=True),
+        "nvfp4": eager.torch_mor_nvfp4,
+    }
+    for policy, pipeline in pipelines.items():
+        contenders = {
+            OURS: mixing(policy),
+            "policy tensor": Contender(mixing("tensor").prepare),
+            "eager torch": in_torch(pipeline, lambda y: (peers.codes_of(y),), SUMS),
+        }
+        limits = ()
+        if policy == "three_way":
+            limits = (Ratio((OURS,), over="policy tensor", at_most=2),)
+        yield Row(f"mor, {policy}", inputs.mixed(USUAL), contenders, limits)
+
+
+def of_sizes():
+    """The time for an element, for tensors of very different sizes."""
+
+    def slice_of(log2_size):
+        def prepare(x):
+            part = x.reshape(-1)[: 1 << log2_size].reshape(-1, 1 << log2_size // 2)
+            return lambda: mor_ref.mor(part, threads=1)
+
+        return Contender(prepare, elements=1 << log2_size)
+
+    smaller = {f"2^{log}": slice_of(log) for log in (20, 22, 24, 26)}
+    limit = Ratio((OURS,), over="2^20", at_most=1.5)
+    yield Row(
+        "mor, tensor, from 2^20 to 2^28",
+        inputs.normal(28, inputs.BF16),
+        {OURS: Contender(mixing("tensor").prepare)} | smaller,
+        (limit,),
+        turns=2,
+    )
+
+
+def analysing():
+    """What `mor-ref analyze` does with a tensor."""
+    settings = settings_for("tensor", threads=1)
+    contenders = {
+        OURS: Contender(lambda x: lambda: analyze(x, settings)),
+        "mor alone": Contender(mixing("tensor").prepare),
+    }
+    yield Row("analyze bf16, tensor", inputs.normal(USUAL, inputs.BF16), contenders)
+
+
+def nvfp4(profile, **arguments):
+    """Ours."""
+    return Contender(
+        lambda x: lambda: mor_ref.quantize_nvfp4(x, profile=profile, threads=1, **arguments),
+        lambda q: (q.codes, q.block_scale),
+    )
+
+
+def eager_nvfp4():
+    """Transformer Engine's order of operations in eager torch, as it needs a GPU itself."""
+
+    def bits(found):
+        codes, stored, _ = found
+        rows = 1 << USUAL // 2
+        return codes.reshape(rows, -1).numpy(), peers.codes_of(stored).reshape(rows, -1)
+
+    return in_torch(eager.torch_nvfp4, bits)
+
+
+def to_nvfp4():
+    """The profiles, beside the libraries that they are named after."""
+    x, wide = inputs.normal(USUAL, inputs.BF16), inputs.normal(USUAL)
+    other = "is another recipe"
+    te = {OURS: nvfp4("te"), "eager torch": eager_nvfp4(), "torchao": peers.torchao_nvfp4(other)}
+    limits = (Ratio(("eager torch",), at_least=10),)
+    yield Row("NVFP4 of bf16, te", x, te, limits)
+    torchao = {OURS: nvfp4("torchao"), "torchao": peers.torchao_nvfp4()}
+    yield Row("NVFP4 of bf16, torchao", x, torchao)
+    modelopt = {OURS: nvfp4("modelopt"), "Model Optimizer": peers.modelopt_nvfp4()}
+    yield Row("NVFP4 of bf16, modelopt", x, modelopt)
+    compressed = {
+        OURS: nvfp4("compressed_tensors"),
+        "compressed-tensors": peers.compressed_tensors_nvfp4(),
+    }
+    yield Row("NVFP4 of f32, compressed_tensors", wide, compressed)
+    four_over_six = {OURS: nvfp4("te_4over6_mae"), "profile te": Contender(nvfp4("te").prepare)}
+    yield Row("NVFP4 of bf16, te_4over6_mae", x, four_over_six)
+    square = {
+        OURS: nvfp4("te_4over6_mse", tile=(16, 16)),
+        "profile te": Contender(nvfp4("te", tile=(16, 16)).prepare),
+    }
+    yield Row("NVFP4 of bf16, te_4over6_mse, 16x16", x, square)
+
+
+def mx(fmt, rule):
+    """Ours."""
+    return Contender(
+        lambda x: lambda: mor_ref.quantize_mx(x, fmt, scale_rule=rule, threads=1),
+        lambda q: (q.codes, q.scale),
+    )
+
+
+def to_mx():
+    """MX beside torchao and Model Optimizer; there and back beside those that only have values."""
+    x = inputs.normal(USUAL, inputs.BF16)
+    for fmt, rule in (("e4m3", "floor"), ("e4m3", "rceil"), ("e5m2", "floor"), ("e2m1", "floor")):
+        contenders = {OURS: mx(fmt, rule), "torchao": peers.torchao_mx(fmt, rule)}
+        if (fmt, rule) == ("e4m3", "rceil"):
+            contenders["Model Optimizer"] = peers.modelopt_mx()
+        yield Row(f"MX {fmt} of bf16, {rule}", x, contenders)
+    back = Contender(
+        lambda x: lambda: mor_ref.quantize_mx(x, "e4m3", threads=1).dequantize(threads=1),
+        peers.values,
+    )
+    few = {OURS: back, "gfloat": peers.gfloat_mx("e4m3"), "pychop": peers.pychop_mx("e4m3")}
+    yield Row("MX e4m3 of f32 and back, few", inputs.normal(FEW), few)
+
+
+ROWS = [
+    *quantizing(),
+    *by_tensor(),
+    *by_block(),
+    *of_sizes(),
+    *analysing(),
+    *to_nvfp4(),
+    *to_mx(),
+]

@@ -1,0 +1,141 @@
+"""The table: from pytest-benchmark's results to lines, on the terminal and in Markdown."""
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.all_rows import ROWS
+from benchmarks.rows import COPY, OURS, Measured, Row, Verdict
+
+SHOWN = 3
+HEADINGS = ("operation", "numbers", "ns each", "of a copy", "beside it", "wanted")
+
+
+class Line(NamedTuple):
+    """A row with what was measured of it."""
+
+    row: Row
+    found: dict[str, Measured]
+
+    @property
+    def ours(self) -> Measured:
+        """Ours."""
+        return self.found[OURS]
+
+    @property
+    def share_of_copy(self) -> float:
+        """The rate of ours over that of a copy of the same bytes."""
+        return self.found[COPY].nanoseconds / self.ours.nanoseconds
+
+    @property
+    def peers(self) -> list[Measured]:
+        """Those whose result is compared with ours: they carry out the same operation."""
+        return [m for m in self._others if m.differing is not None and not self._has_own(m)]
+
+    @property
+    def variants(self) -> list[Measured]:
+        """Ours with other arguments, slowest first."""
+        others = [m for m in self._others if m not in self.peers]
+        return sorted(others, key=lambda m: -m.nanoseconds)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """What was wanted."""
+        return self.row.judged(self.found)
+
+    @property
+    def _others(self) -> list[Measured]:
+        return [m for m in self.found.values() if m.contender not in (OURS, COPY)]
+
+    def _has_own(self, measured: Measured) -> bool:
+        return self.row.contenders[measured.contender].expected is not None
+
+    def ratio(self, other: Measured) -> float:
+        """The time for an element of another, over ours."""
+        return other.nanoseconds / self.ours.nanoseconds
+
+
+class Results(NamedTuple):
+    """A run."""
+
+    machine: dict[str, Any]
+    lines: list[Line]
+
+    def line(self, operation: str) -> Line:
+        """The line of that name."""
+        return next(line for line in self.lines if line.row.operation == operation)
+
+    @property
+    def verdicts(self) -> list[tuple[Line, Verdict]]:
+        """All of them, each with its line."""
+        return [(line, verdict) for line in self.lines for verdict in line.verdicts]
+
+
+def read(path: Path) -> Results:
+    """The results in a file; of a contender's turns the best time counts."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, Measured]] = defaultdict(dict)
+    for entry in content["benchmarks"]:
+        facts, seconds = entry["extra_info"], entry["stats"]["min"]
+        of_row = found[entry["group"]]
+        before = of_row.get(facts["contender"])
+        best = seconds if before is None else min(seconds, before.seconds)
+        of_row[facts["contender"]] = Measured(**facts, seconds=best)
+    lines = [Line(row, found[row.operation]) for row in ROWS if COPY in found[row.operation]]
+    return Results(content["machine_info"], lines)
+
+
+def power_of_two(count: int) -> str:
+    """A count in words: 2^24, or the digits."""
+    return f"2^{count.bit_length() - 1}" if count & (count - 1) == 0 else f"{count:,}"
+
+
+def beside(line: Line, measured: Measured) -> str:
+    """One contender beside ours."""
+    text = f"{measured.contender} {line.ratio(measured):.3g} x"
+    if measured.differing:
+        text += f" ({measured.differing:,} differ: it {measured.differs})"
+    return text
+
+
+def cells(line: Line) -> Iterator[tuple[str, ...]]:
+    """What stands in each column, as one or more lines."""
+    variants = [beside(line, m) for m in line.variants[:SHOWN]]
+    yield (line.row.operation,)
+    yield (power_of_two(line.ours.elements),)
+    yield (f"{line.ours.nanoseconds:.3f}",)
+    yield (f"{line.share_of_copy:.2f}",)
+    yield (*(beside(line, m) for m in line.peers), *variants)
+    yield tuple(f"{'' if v.is_met else 'NOT MET: '}{v.text}" for v in line.verdicts)
+
+
+def as_terminal(results: Results) -> Table:
+    """The table for a terminal."""
+    table = Table(*HEADINGS, box=None)
+    for line in results.lines:
+        table.add_row(*("\n".join(lines) for lines in cells(line)))
+    return table
+
+
+def as_markdown(results: Results) -> str:
+    """The same for a page."""
+    rows = [HEADINGS, ("---", "--:", "--:", "--:", "---", "---")]
+    rows += [tuple("<br>".join(lines) for lines in cells(line)) for line in results.lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def main() -> int:
+    """Print the table of a file of results; the status is 1 if a limit is not kept."""
+    results = read(Path(sys.argv[1]))
+    Console().print(as_terminal(results))
+    return int(not all(verdict.is_met for _, verdict in results.verdicts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""What `make bench` is made of: the reading of machine code, and the limits."""
+
+import pytest
+
+assembly = pytest.importorskip("benchmarks.assembly")
+rows = pytest.importorskip("benchmarks.rows")
+
+CODE = """
+outer:
+	xorl	%eax, %eax
+inner:
+	vmovups	(%rdi,%rax), %zmm0
+	vdivps	%zmm1, %zmm0, %zmm0
+	vaddss	%xmm2, %xmm3, %xmm3
+	addq	$64, %rax
+	jne	inner
+	jmp	outer
+tail:
+	vmovups	(%rdi), %ymm0
+	jne	tail
+"""
+
+
+def test_innermost_loops_and_their_widths():
+    work, tail = assembly.innermost_loops(CODE)
+    assert work == ({512: 2, 32: 1, 0: 2}, 1)
+    assert tail == ({256: 1, 0: 1}, 0)
+    assert assembly.loop_of_the_work(CODE) == work
+
+
+@pytest.mark.parametrize(("seconds", "is_met"), [(3.0, True), (2.9, False)])
+def test_the_worst_of_a_limit_counts(seconds, is_met):
+    times = {"mor_ref": 1.0, "slow": 9.0, "fast": seconds}
+    found = {name: rows.Measured(name, taken, 1) for name, taken in times.items()}
+    verdict = rows.Ratio(("slow", "fast", "absent"), at_least=3).judge(found)
+    assert verdict.is_met == is_met
+    assert "fast" in verdict.text
+
+
+def test_nothing_is_said_of_what_was_not_measured():
+    assert rows.Ratio(("absent",), at_most=1).judge({}) is None
+
+
+def test_every_row_can_be_measured_where_all_peers_are():
+    """The rows are data that need the engine alone: peers are imported by who measures them."""
+    from benchmarks.all_rows import ROWS
+
+    assert len({row.operation for row in ROWS}) == len(ROWS)
