@@ -1,75 +1,40 @@
 """Every rule has code and a test, and every id that is named is a rule."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
+from mor_docs.trace import ids_in, rules_of, trace
 
 from mor_ref import Format, formats
 from mor_ref.catalogue import presets
 from mor_ref.conventions import SpecialCases
-from mor_ref.golden.suites import SUITES
+from mor_ref.golden.calls import CALLS
 
 ROOT = Path(__file__).resolve().parent.parent
-RULE = re.compile(r"^`{3,}\{rule\} (?P<title>.+)\n:id: (?P<id>[A-Z]+-\d{3})\n", re.MULTILINE)
-
-
-def rules():
-    """The ids of all rules, in the order of the text."""
-    texts = [path.read_text() for path in sorted((ROOT / "spec").glob("*.md"))]
-    return [found["id"] for text in texts for found in RULE.finditer(text)]
-
-
-RULES = rules()
-CHAPTERS = "|".join(sorted({rule.split("-")[0] for rule in RULES}))
-WITHOUT_VALUES = ("VEC", "PRO")  # of how things are kept and sent: nothing to expect there
-ID = re.compile(rf"\b({CHAPTERS})-(\d{{3}})(?: to (?:{CHAPTERS})-(\d{{3}}))?")
-
-
-def ids_in(text, *, ranges=True):
-    """The ids that a text names, those inside of a range as well if ranges count."""
-    for chapter, first, last in ID.findall(text):
-        if ranges or not last:
-            for number in range(int(first), int(last or first) + 1):
-                yield f"{chapter}-{number:03}"
-
-
-def named_in(folder, **options):
-    """The ids that the programs of a folder name."""
-    paths = (ROOT / folder).rglob("*")
-    texts = [path.read_text() for path in paths if path.suffix in (".py", ".sv")]
-    return {name for text in texts for name in ids_in(text, **options)}
+TRACE = trace(ROOT)
 
 
 def test_ids_are_used_once():
-    assert len(RULES) == len(set(RULES))
-    assert RULES
+    ids = [rule.id for rule in rules_of(ROOT / "spec")]
+    assert len(ids) == len(set(ids))
+    assert ids
 
 
-@pytest.mark.parametrize("folder", ["mor_ref", "tests", "examples"])
-def test_every_id_that_is_named_is_a_rule(folder):
-    assert named_in(folder) - set(RULES) == set()
+def test_every_block_of_a_rule_is_read():
+    blocks = sum(path.read_text().count("{rule}") for path in (ROOT / "spec").glob("*.md"))
+    assert blocks == len(TRACE.rules)
 
 
-def test_every_rule_is_named_by_code():
-    assert set(RULES) - named_in("mor_ref") == set()
-
-
-def test_every_rule_is_named_by_a_test_of_its_own():
-    """A test of many rules at once names a range of them, which does not count here."""
-    assert set(RULES) - named_in("tests", ranges=False) == set()
-
-
-def test_every_rule_has_a_suite():
-    covered = {rule for suite in SUITES.values() for rule in suite.rules}
-    assert {r for r in RULES if not r.startswith(WITHOUT_VALUES)} - covered == set()
-    assert covered - set(RULES) == set()
+def test_no_rule_lacks_a_link_and_no_id_is_unknown():
+    """Of every rule there is code, a test of its own, and a suite if values are to be expected."""
+    assert list(TRACE.problems()) == []
 
 
 def test_references_between_rules_are_not_dangling():
     texts = [path.read_text() for path in (ROOT / "spec").glob("*.md")]
-    assert {name for text in texts for name in ids_in(text)} == set(RULES)
+    chapters = {rule.split("-")[0] for rule in TRACE.rules}
+    named = {rule for text in texts for rule, _ in ids_in(text, chapters)}
+    assert named == set(TRACE.rules)
 
 
 def table_after(heading, path):
@@ -94,6 +59,21 @@ def test_the_printed_formats_are_those_of_the_catalogue():
         for name, e, m, b, specials, sign in table_after(":id: FMT-009", ROOT / "spec/formats.md")
     ]
     assert printed == list(formats.values())
+
+
+def test_the_printed_operations_are_those_of_the_suites():
+    """VEC-001."""
+    printed = {
+        name: (parameters, inputs)
+        for name, parameters, inputs, _ in table_after(":id: VEC-001", ROOT / "spec/vectors.md")
+    }
+    assert printed == {
+        name: (
+            ", ".join([*call.parameters, *(f"[{parameter}]" for parameter in call.optional)]),
+            ", ".join(call.inputs),
+        )
+        for name, call in CALLS.items()
+    }
 
 
 def test_the_printed_presets_are_those_of_the_catalogue():

@@ -1,0 +1,77 @@
+"""The site: the specification, the guide and the reference, with what is computed from the code."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import mor_ref  # noqa: E402, found by its own name; mor_docs by the path above
+
+project = "mor_ref"
+author = "the authors of mor_ref"
+release = version = mor_ref.__version__
+extensions = [
+    "myst_parser",
+    "sphinx_needs",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "mor_docs.extension",
+]
+# The list of chapters in the repository is the table of contents here.
+exclude_patterns = ["explorer", "mor_docs", "spec/README.md"]
+html_theme = "furo"
+html_title = f"mor_ref {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_copyright = False
+html_show_sourcelink = False
+html_copy_source = False
+# The colours of code are those of the theme in light and dark.
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+
+# Types of others, whose pages are elsewhere; pages make no requests, so nothing is looked up there.
+nitpick_ignore_regex = [
+    ("py:class", r"(numpy|decimal|fractions)\..*"),
+    ("py:class", r"ArrayLike|TileScales|type\[.*|mor_ref\.(partition|block_recipes)\..*"),
+]
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+# A rule is a need: its id is its anchor, and needs.json has all of them with their traces.
+needs_types = [{"directive": "rule", "title": "Rule", "prefix": "", "color": "", "style": ""}]
+needs_id_regex = r"^[A-Z]{3}-\d{3}$"
+needs_id_required = True
+_FIELDS = {
+    "origin": "where the rule comes from",
+    "untestable": "why the rule has no test and no suite",
+    "host": "why no kernel has it",
+    "code": "the programs that implement it",
+    "cuda": "the CUDA sources that implement it",
+    "tests": "the tests that hold it",
+    "examples": "the examples in other languages that name it",
+    "suites": "the suites of golden vectors that cover it",
+}
+needs_fields = {
+    name: {"description": meaning, "nullable": True, "schema": {"type": "string"}}
+    for name, meaning in _FIELDS.items()
+}
+needs_css = "blank.css"  # site.css has the look of rules
+needs_build_json = True
+needs_default_layout = "rule"
+needs_layouts = {
+    "rule": {
+        "grid": "simple",
+        "layout": {
+            "head": ['<<meta_id()>> **<<meta("title")>>** <<meta("origin")>>'],
+            "meta": [],
+        },
+    }
+}

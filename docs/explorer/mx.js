@@ -1,0 +1,72 @@
+"use strict";
+
+// MX: blocks along a row that share a power of two, under four rules (MXS).
+Explorer.mx = (() => {
+  const { exact, formats } = Explorer;
+  const {
+    nan, powerOfTwo, ZERO, isInfinite, isNan, isZero, magnitude, isEqual, exponentOf, inUnitsOf,
+    product, quotient, maximum,
+  } = exact;
+  const E8M0 = formats.formats.e8m0;
+  const BIAS = 127;
+  const NAN_CODE = 0xFF;
+  const LARGEST_CODE = 254;
+  const EXPONENT_OF_INFINITY = 128;
+
+  // The largest magnitude of a block, infinities included (MXS-002).
+  const amaxOf = (numbers) =>
+    numbers.filter((x) => !isNan(x)).map(magnitude).reduce(maximum, ZERO);
+
+  // The exponent of amax rounded, half up, to the bits of the element (MXS-005).
+  function exponentRounded(amax, fmt) {
+    const exponent = exponentOf(amax);
+    const width = fmt.mantissaBits - (fmt.sign === "twos-complement" ? 1 : 0);
+    const { below, rest, whole } = inUnitsOf(exponent - width, amax);
+    const rounded = below + (2n * rest >= whole ? 1n : 0n);
+    return rounded === 2n << BigInt(width) ? exponent + 1 : exponent;
+  }
+
+  // The exponent that an amax counts as, under floor, ceil and even (MXS-003 to MXS-005).
+  function sharedExponent(amax, fmt, rule) {
+    if (isInfinite(amax)) return EXPONENT_OF_INFINITY;
+    const exponent = exponentOf(amax);
+    switch (rule) {
+      case "floor": return exponent;
+      case "ceil": return isEqual(amax, powerOfTwo(exponent)) ? exponent : exponent + 1;
+      case "even": return exponentRounded(amax, fmt);
+      default: throw new Error(`${rule} is not a rule of an exponent.`);
+    }
+  }
+
+  // The e8m0 code of a block, with what it comes from (MXS-002, MXS-006).
+  function blockScale(numbers, fmt, rule) {
+    const amax = amaxOf(numbers);
+    const largestExponent = exponentOf(formats.largest(fmt));
+    if (numbers.some(isNan)) return { amax, code: NAN_CODE };
+    if (isZero(amax)) return { amax, code: 0 };
+    if (rule === "rceil") { // MXS-006
+      const ratio = quotient(amax, formats.largest(fmt));
+      return { amax, ratio, code: formats.encode(ratio, E8M0, "rtp") };
+    }
+    const p = sharedExponent(amax, fmt, rule);
+    const code = Math.min(Math.max(p - largestExponent + BIAS, 0), LARGEST_CODE);
+    return { amax, p, largestExponent, code };
+  }
+
+  // The element of a number under the scale of that code (MXS-007, MXS-008).
+  function quantizeElement(x, code, fmt) {
+    if (code === NAN_CODE) return { xs: nan(), code: formats.encode(nan(), fmt, "rne"), y: nan() };
+    const xs = product(x, powerOfTwo(BIAS - code));
+    const element = formats.encode(xs, fmt, "rne");
+    return { xs, code: element, y: product(formats.value(fmt, element), powerOfTwo(code - BIAS)) };
+  }
+
+  // A row as one block.
+  function quantizeRow(numbers, fmt, rule) {
+    const scale = blockScale(numbers, fmt, rule);
+    const elements = numbers.map((x) => quantizeElement(x, scale.code, fmt));
+    return { blocks: [{ start: 0, members: numbers, amax: scale.amax, scale, elements }], elements };
+  }
+
+  return { blockScale, quantizeElement, quantizeRow };
+})();

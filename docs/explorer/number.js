@@ -1,0 +1,194 @@
+"use strict";
+
+// The view of one number: its bits, its code in one format and why, and in all of them.
+Explorer.number = (() => {
+  const { catalogue, exact, formats, numerals, explain, dom } = Explorer;
+  const { el, byId, fill, rule, formula, code, codeOf, table, bitButtons } = dom;
+  const { isFinite } = exact;
+  const EXAMPLES = ["0.3", "448", "464", "-0.002", "1e-40", "70000", "inf", "nan"];
+  const F32 = formats.formats.f32;
+
+  // The record of special cases that is meant, null where a preset says nothing of the format.
+  function specialFor(state, fmt) {
+    if (state.preset) return catalogue.presets[state.preset][fmt.name] ?? null;
+    return { ...catalogue.ours, overflow: state.overflow, nan: state.nan };
+  }
+
+  // The random bits for sr (ENC-005).
+  function randomOf(state) {
+    const [count, word] = [Number(state.bits), Number(state.word)];
+    const isWhole = Number.isInteger(count) && Number.isInteger(word) && state.word.trim() !== "";
+    if (!isWhole || count < 1 || count > 32 || word < 0 || word >= 2 ** count) {
+      throw new Error("Random bits are n from 1 to 32, and a whole r with 0 ≤ r < 2^n.");
+    }
+    return { count, word };
+  }
+
+  // The code of x under a rounding, null where the format or the preset does not have it.
+  function encoded(x, fmt, rounding, special, random) {
+    if (!special || !formats.admits(fmt, rounding) || (rounding === "sr" && !random)) return null;
+    return formats.encode(x, fmt, rounding, special, random);
+  }
+
+  const absent = (why) => ({ content: "–", class: "absent", title: why });
+  const shownError = (x) => (x ? numerals.approximate(x) : "–");
+  const fact = (name, value, id) =>
+    el("div", {}, el("dt", {}, name, " ", id ? rule(id) : null), el("dd", {}, value));
+
+  function renderSource(x, change) {
+    const bits = numerals.binary32Bits(x);
+    fill(byId("source-bits"),
+      el("p", { class: "label" }, "binary32 ", code(numerals.hex(bits, 32)),
+        numerals.isBinary32(x) ? null : el("span", { class: "note" }, "the nearest; x is not in binary32")),
+      bitButtons("source", "Bits of the binary32 pattern", bits, F32,
+        (changed) => change({ x: numerals.typed(formats.numberOf(changed, "f32")) })));
+    const all = isFinite(x) ? numerals.exactDecimal(x) : numerals.shown(x);
+    fill(byId("number-facts"),
+      fact("exactly", el("span", { class: "digits" }, all.length > 80 ? `${all.slice(0, 76)}…` : all)),
+      fact("binary64", code(numerals.hex(numerals.binary64Bits(x), 64))));
+  }
+
+  // The line between the neighbours, with the midpoint and x on it.
+  function numberLine(found) {
+    const { near, far, midpoint, isExact, fraction, fmt } = found;
+    const tick = (place, name, value, taken) => el("div", { class: `tick ${place} ${taken ? "taken" : ""}` },
+      el("span", { class: "tickname" }, name), el("span", { class: "tickvalue" }, numerals.shown(value)));
+    const label = (neighbour) => (neighbour.code === null ? "beyond the largest" : codeOf(neighbour.code, fmt));
+    const share = isExact ? 0.5 : Math.min(0.99, Math.max(0.01, Number(numerals.approximate(fraction))));
+    const isTaken = (neighbour) => neighbour.code !== null && neighbour.code === found.code;
+    return el("div", { class: "line", role: "img", "aria-label": "x between its neighbours" },
+      tick("start", label(near), near.value, isTaken(near)),
+      isExact ? tick("middle", codeOf(found.code, fmt), found.value, true) : tick("middle", "midpoint", midpoint, false),
+      tick("end", label(far), far.value, isTaken(far)),
+      el("div", { class: "marker", style: `--at: ${share}` }, el("span", {}, "x")));
+  }
+
+  // The quantities of ENC-002 to ENC-004, and the errors.
+  function factsOf(found) {
+    const { place, fmt } = found;
+    const places = !place ? [] : [
+      fact("p", numerals.printed(place.exponent), "ENC-002"),
+      fact("u, one ulp", formula(`2^${place.unit}`), "ENC-002"),
+      fact("k", String(place.below), "ENC-002"),
+      fact("f", numerals.approximate(found.fraction, 10), "ENC-002"),
+    ];
+    return el("dl", { class: "facts" },
+      fact("value", numerals.shown(found.value), "DEC-001"),
+      fact("layout", fmt.layout, "FMT-009"),
+      places,
+      found.errorInUlp ? fact("error in ulp", numerals.approximate(found.errorInUlp)) : [],
+      found.relativeError ? fact("relative error", numerals.approximate(found.relativeError)) : []);
+  }
+
+  function renderAnswer(x, fmt, rounding, special, random, change) {
+    const holder = byId("answer");
+    if (encoded(x, fmt, rounding, special, random) === null) {
+      fill(holder, el("p", { class: "note" }, whyNot(fmt, rounding, special), " ", rule(special ? "ENC-013" : "ENC-016")));
+      return fill(byId("number-summary"));
+    }
+    const found = explain.explain(x, fmt, rounding, special, random);
+    fill(holder,
+      el("p", { class: "result" }, el("strong", {}, codeOf(found.code, fmt)),
+        el("span", {}, "= ", numerals.shown(found.value))),
+      bitButtons("code", `Bits of the ${fmt.name} code`, found.code, fmt,
+        (changed) => {
+          change({ x: numerals.typed(formats.value(fmt, changed)) });
+          noteOn(changed, fmt);
+        }),
+      el("p", { class: "note", id: "code-note", role: "status" }),
+      found.place ? numberLine(found) : null,
+      el("p", { class: "because" }, `${found.outcome} `, rule(found.rule)),
+      factsOf(found));
+    return fill(byId("number-summary"),
+      `${numerals.shown(x)} in ${fmt.name} under ${rounding} is ${numerals.hex(found.code, fmt.bits)}, `
+      + `${numerals.shown(found.value)}: ${found.outcome}.`);
+  }
+
+  // What to say where a code was clicked that its own number does not become.
+  function noteOn(clicked, fmt) {
+    const value = numerals.shown(formats.value(fmt, clicked));
+    const shown = document.querySelector("#answer strong").textContent;
+    const hex = numerals.hex(clicked, fmt.bits);
+    byId("code-note").textContent = hex === shown ? "" : `${hex} is ${value}, which is encoded as ${shown}.`;
+  }
+
+  function whyNot(fmt, rounding, special) {
+    if (!special) return `This preset says nothing of ${fmt.name}.`;
+    if (rounding === "sr" && formats.admits(fmt, rounding)) return "Give random bits.";
+    return `${fmt.name} holds powers of two and admits ${catalogue.powerOfTwoRoundings.join(", ")} only.`;
+  }
+
+  // Every format under every rounding, the chosen one with its value and error.
+  function renderFormats(x, state, random, change) {
+    const rows = Object.values(formats.formats).map((fmt) => {
+      const special = specialFor(state, fmt);
+      const chosen = special && formats.roundingFor(fmt, state.rounding, special);
+      const codes = catalogue.roundings.map((rounding) => {
+        const found = encoded(x, fmt, rounding, special, random);
+        if (found === null) return absent(whyNot(fmt, rounding, special));
+        return { content: codeOf(found, fmt), class: rounding === chosen ? "chosen" : null };
+      });
+      const isKnown = encoded(x, fmt, chosen, special, random) !== null;
+      const found = isKnown ? explain.explain(x, fmt, chosen, special, random) : null;
+      const pick = el("button", {
+        type: "button", class: "pick", id: `pick-${fmt.name}`, "aria-pressed": String(fmt.name === state.format),
+        onclick: () => change({ format: fmt.name }),
+      }, fmt.name);
+      return { class: fmt.name === state.format ? "current" : null, cells: [
+        { content: pick }, { content: fmt.layout, class: "layout" }, ...codes,
+        found ? numerals.shown(found.value) : "–",
+        found ? shownError(found.errorInUlp) : "–",
+        found ? shownError(found.relativeError) : "–",
+      ] };
+    });
+    const heads = ["format", { content: "layout", class: "layout" }, ...catalogue.roundings, "value", "ulp", "relative"];
+    fill(byId("every-format"), table("Codes in every format", heads, rows),
+      el("p", { class: "rules" }, "Value and errors are of the marked rounding. ",
+        ["FMT-009", "ENC-003", "ENC-005", "ENC-013", "DEC-001"].map((id) => [rule(id), " "])));
+  }
+
+  // The chosen format under every rounding, and every overflow and NaN rule or preset.
+  function renderConventions(x, fmt, random) {
+    const own = catalogue.overflows.flatMap((overflow) => catalogue.nans.map((nan) =>
+      [`${overflow}, ${nan}`, { ...catalogue.ours, overflow, nan }]));
+    const presets = Object.entries(catalogue.presets)
+      .map(([name, rows]) => [name, rows[fmt.name] ?? null]);
+    const rows = [...own, ...presets].map(([name, special]) => [
+      { content: name, class: "name" },
+      ...catalogue.roundings.map((rounding) => {
+        const found = encoded(x, fmt, rounding, special, random);
+        if (found === null) return absent(whyNot(fmt, rounding, special));
+        const isDefault = rounding === formats.roundingFor(fmt, "", special);
+        return { content: codeOf(found, fmt), class: isDefault ? "chosen" : null };
+      })]);
+    byId("conventions-title").textContent = `${fmt.name} under every convention`;
+    const rules = ["ENC-003", "ENC-006", "ENC-007", "ENC-009", "ENC-010", "ENC-016"]
+      .map((id) => [rule(id), " "]);
+    fill(byId("every-convention"),
+      table(`Codes in ${fmt.name} under every convention`, ["convention", ...catalogue.roundings], rows),
+      el("p", { class: "rules" }, "The default rounding is marked. ", rules));
+  }
+
+  function render(state, change) {
+    const errors = { x: "", random: "" };
+    const tried = (name, compute) => {
+      try { return compute(); } catch (error) { errors[name] = error.message; return null; }
+    };
+    const x = tried("x", () => numerals.parseNumber(state.x));
+    const random = tried("random", () => randomOf(state));
+    byId("x-error").textContent = errors.x;
+    byId("random-error").textContent = errors.random;
+    byId("x").setAttribute("aria-invalid", String(errors.x !== ""));
+    for (const id of ["overflow", "nan"]) byId(id).disabled = state.preset !== "";
+    if (x === null) return;
+    const fmt = formats.formats[state.format];
+    const special = specialFor(state, fmt);
+    const rounding = special ? formats.roundingFor(fmt, state.rounding, special) : state.rounding;
+    renderSource(x, change);
+    renderAnswer(x, fmt, rounding, special, random, change);
+    renderFormats(x, state, random, change);
+    renderConventions(x, fmt, random);
+  }
+
+  return { EXAMPLES, render };
+})();

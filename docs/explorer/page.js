@@ -1,0 +1,137 @@
+"use strict";
+
+// The state of the page, which lives in the address, and what its controls do to it.
+Explorer.page = (() => {
+  const { catalogue, formats, dom, number, recipes } = Explorer;
+  const { el, byId, rule } = dom;
+  const VIEWS = { number: number.render, row: recipes.render };
+  const all = Object.values(formats.formats);
+  const scaledNames = all.filter((fmt) => fmt.isScaled).map((fmt) => fmt.name);
+  const mxNames = all.filter((fmt) => fmt.isMxElement).map((fmt) => fmt.name);
+  const policyRule = "gam"; // of the policies (MOR-005)
+
+  // The choices of each select: a value, or a value and what it is called.
+  const CHOICES = {
+    format: Object.keys(formats.formats),
+    rounding: [["", "default"], ...catalogue.roundings],
+    preset: [["", "none"], ...Object.keys(catalogue.presets)],
+    overflow: catalogue.overflows,
+    nan: catalogue.nans,
+    element: scaledNames,
+    scaling: catalogue.scalings,
+    length: [["32", "the row"], "16", "8", "4"],
+    profile: Object.keys(catalogue.profiles),
+    mxelement: mxNames,
+    rule: catalogue.scaleRules,
+    policyscaling: catalogue.scalings,
+    recipe: Object.keys(recipes.NAMES),
+    view: Object.keys(VIEWS),
+  };
+  const DEFAULTS = {
+    view: "number", x: "0.3", format: "e4m3", rounding: "", preset: "", overflow: "satfinite",
+    nan: "canonical", bits: "8", word: "128", row: recipes.EXAMPLES["a decrement"], recipe: "scaled",
+    element: "e4m3", scaling: policyRule, length: "8", group: "", profile: "te", amax: "", mxelement: "e4m3",
+    rule: "floor", policyscaling: policyRule, threshold: "",
+  };
+  let state = { ...DEFAULTS };
+
+  const valueOf = (choice) => (Array.isArray(choice) ? choice[0] : choice);
+  const isKnown = (name, value) =>
+    name in DEFAULTS && (!CHOICES[name] || CHOICES[name].map(valueOf).includes(value));
+
+  // The state that the address has; what it does not know, or nobody knows, is the default.
+  function fromAddress() {
+    const given = [...new URLSearchParams(location.hash.slice(1))];
+    return { ...DEFAULTS, ...Object.fromEntries(given.filter(([name, value]) => isKnown(name, value))) };
+  }
+
+  // Browsers refuse an address that changes with every key.
+  let pending = 0;
+  function toAddress() {
+    clearTimeout(pending);
+    pending = setTimeout(() => {
+      const changed = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name]);
+      history.replaceState(null, "", `#${new URLSearchParams(changed)}`);
+    }, 150);
+  }
+
+  function change(changes) {
+    state = { ...state, ...changes };
+    toAddress();
+    show();
+  }
+
+  // Every control says what the state says, and the view of the state is there.
+  function show() {
+    for (const control of document.querySelectorAll("[data-state]")) {
+      const value = state[control.dataset.state];
+      if (control.value !== value) control.value = value;
+    }
+    for (const input of document.querySelectorAll("#recipes input")) input.checked = input.value === state.recipe;
+    for (const options of document.querySelectorAll("[data-recipe]")) {
+      options.hidden = options.dataset.recipe !== state.recipe;
+    }
+    for (const name of Object.keys(VIEWS)) {
+      const isChosen = name === state.view;
+      byId(`view-${name}`).hidden = !isChosen;
+      byId(`tab-${name}`).setAttribute("aria-selected", String(isChosen));
+      byId(`tab-${name}`).tabIndex = isChosen ? 0 : -1;
+    }
+    VIEWS[state.view](state, change);
+  }
+
+  function addChoices() {
+    for (const select of document.querySelectorAll("select[data-state]")) {
+      select.append(...CHOICES[select.dataset.state].map((choice) => {
+        const [value, name] = Array.isArray(choice) ? choice : [choice, choice];
+        return el("option", { value }, name);
+      }));
+    }
+    byId("recipes").append(...Object.entries(recipes.NAMES).map(([value, name]) => el("label", {},
+      el("input", { type: "radio", name: "recipe", value, onchange: () => change({ recipe: value }) }),
+      el("span", {}, name))));
+    const chip = (name, changes) =>
+      el("button", { type: "button", class: "chip", onclick: () => change(changes) }, name);
+    byId("number-examples").append(...number.EXAMPLES.map((x) => chip(x, { x })));
+    byId("row-examples").append(
+      ...Object.entries(recipes.EXAMPLES).map(([name, row]) => chip(name, { row })));
+    for (const holder of document.querySelectorAll("[data-rule]")) holder.append(rule(holder.dataset.rule));
+  }
+
+  function listen() {
+    for (const control of document.querySelectorAll("[data-state]")) {
+      control.addEventListener("input", () => change({ [control.dataset.state]: control.value }));
+    }
+    for (const tab of document.querySelectorAll("[role=tab]")) {
+      tab.addEventListener("click", () => change({ view: tab.dataset.view }));
+      tab.addEventListener("keydown", (event) => {
+        if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
+        event.preventDefault();
+        const other = tab.dataset.view === "number" ? "row" : "number";
+        change({ view: other });
+        byId(`tab-${other}`).focus();
+      });
+    }
+    addEventListener("hashchange", () => {
+      clearTimeout(pending);
+      state = fromAddress();
+      show();
+    });
+  }
+
+  // The site keeps its readers' choice of light or dark under this name.
+  function followTheme() {
+    try {
+      document.documentElement.dataset.theme = localStorage.getItem("theme") ?? "auto";
+    } catch {
+      document.documentElement.dataset.theme = "auto";
+    }
+  }
+
+  followTheme();
+  addChoices();
+  listen();
+  state = fromAddress();
+  show();
+  return { DEFAULTS };
+})();

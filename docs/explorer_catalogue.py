@@ -1,0 +1,170 @@
+"""Writes docs/explorer/catalogue.js: the formats, recipes and rules that the page is made from.
+
+Call it after a change of the catalogue or of a rule's title: python docs/explorer_catalogue.py
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mor_docs.trace import rules_of
+
+from mor_ref import formats
+from mor_ref.block_recipes import PROFILES, SCALE_RULES, mx_element
+from mor_ref.catalogue import presets
+from mor_ref.conventions import (
+    DETERMINISTIC_ROUNDINGS,
+    NANS,
+    OVERFLOWS,
+    POWER_OF_TWO_ROUNDINGS,
+    ROUNDINGS,
+    SpecialCases,
+)
+from mor_ref.format import Format
+from mor_ref.recipes import (
+    POLICIES,
+    SCALINGS,
+    FitsRange,
+    MeanRelativeError,
+    Metric,
+    NotWorseThan,
+    name_of,
+    scaled_format,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "docs" / "explorer" / "catalogue.js"
+
+
+def catalogue() -> dict[str, Any]:
+    """Everything that the page knows and does not compute."""
+    return {
+        "formats": {name: _format(fmt) for name, fmt in formats.items()},
+        "roundings": ROUNDINGS,
+        "deterministicRoundings": DETERMINISTIC_ROUNDINGS,
+        "powerOfTwoRoundings": POWER_OF_TWO_ROUNDINGS,
+        "overflows": OVERFLOWS,
+        "nans": NANS,
+        "ours": _special(SpecialCases()),
+        "presets": {
+            name: {fmt: _special(special) for fmt, special in rows.items()}
+            for name, rows in presets.items()
+        },
+        "scalings": SCALINGS,
+        "profiles": {name: _profile(name) for name in PROFILES},
+        "scaleRules": SCALE_RULES,
+        "policies": {name: _policy(name) for name in POLICIES},
+        "rules": _rules(),
+    }
+
+
+def _format(fmt: Format) -> dict[str, Any]:
+    """A row of the catalogue, and the codes that follow from it."""
+    return {
+        "name": fmt.name,
+        "layout": fmt.describe_layout(),
+        "exponentBits": fmt.exponent_bits,
+        "mantissaBits": fmt.mantissa_bits,
+        "bias": fmt.bias,
+        "specials": fmt.specials,
+        "sign": fmt.sign,
+        "bits": fmt.bits,
+        "codeCount": fmt.code_count,
+        "signBit": fmt.sign_bit,
+        "smallestExponent": fmt.smallest_exponent,
+        "largestCode": fmt.largest_code,
+        "infinityCode": fmt.infinity_code,
+        "nanCodes": [[codes[0], codes[-1]] for codes in fmt.nan_codes],
+        "canonicalNanCode": fmt.canonical_nan_code,
+        "isPowerOfTwo": fmt.is_power_of_two,
+        "isScaled": _is_taken(scaled_format, fmt),
+        "isMxElement": _is_taken(mx_element, fmt),
+    }
+
+
+def _is_taken(check: Any, fmt: Format) -> bool:
+    try:
+        check(fmt)
+    except ValueError:
+        return False
+    return True
+
+
+def _special(special: SpecialCases) -> dict[str, Any]:
+    return {
+        "overflow": special.overflow,
+        "nan": special.nan,
+        "zeroCode": special.zero_code,
+        "negativeCode": special.negative_code,
+        "aboveSmallestGoesUp": special.above_smallest_goes_up,
+        "powerOfTwoRounding": special.power_of_two_rounding,
+    }
+
+
+def _profile(name: str) -> dict[str, Any]:
+    profile = PROFILES[name]
+    return {
+        "name": name,
+        "rule": profile.rule,
+        "range": int(profile.range),
+        "perRow": profile.per_row,
+        "divides": profile.divides,
+        "dropsSignOfZero": profile.drops_sign_of_zero,
+    }
+
+
+def _policy(name: str) -> dict[str, Any]:
+    policy = POLICIES[name]
+    return {
+        "name": name,
+        "unit": policy.unit,
+        "ladder": [
+            {
+                "representation": name_of(rung.representation),
+                "takesThreshold": rung.takes_threshold,
+                **_metric(rung.metric),
+            }
+            for rung in policy.ladder
+        ],
+        "tried": [name_of(one) for one in policy.tried],
+    }
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    match metric:
+        case MeanRelativeError():
+            threshold = str(metric.threshold)
+            return {"metric": "mean_relative_error", "threshold": threshold, "limit": metric.limit}
+        case NotWorseThan(yardstick):
+            return {"metric": "not_worse_than", "yardstick": name_of(yardstick)}
+        case FitsRange(fmt):
+            return {"metric": "fits_range", "format": name_of(fmt)}
+
+
+def _rules() -> dict[str, dict[str, str]]:
+    """The chapter and the title of each rule, to link to it."""
+    return {
+        rule.id: {"chapter": rule.chapter, "title": rule.title} for rule in rules_of(ROOT / "spec")
+    }
+
+
+def script() -> str:
+    """The text of catalogue.js, an entry a line."""
+    lines = [
+        '"use strict";',
+        "",
+        "// Written by docs/explorer_catalogue.py from mor_ref and spec/.",
+    ]
+    lines += ["const Explorer = { catalogue: {"]
+    for name, entry in catalogue().items():
+        if isinstance(entry, dict) and all(isinstance(row, dict) for row in entry.values()):
+            lines += [f"  {name}: {{"]
+            lines += [f"    {json.dumps(key)}: {json.dumps(row)}," for key, row in entry.items()]
+            lines += ["  },"]
+        else:
+            lines += [f"  {name}: {json.dumps(entry)},"]
+    return "\n".join([*lines, "} };", ""])
+
+
+if __name__ == "__main__":
+    TARGET.write_text(script(), encoding="utf-8")

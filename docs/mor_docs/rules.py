@@ -1,0 +1,180 @@
+"""Rules on the site: their marks and traces, links where an id is named, and tables of traces."""
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+from sphinx_needs.directives.need import NeedDirective
+from sphinx_needs.nodes import Need
+
+from mor_docs import sources
+from mor_docs.trace import Rule, Trace
+from mor_ref.deviations import DEVIATIONS
+
+LOG = logging.getLogger(__name__)
+ID = re.compile(r"\b([A-Z]{3})-\d{3}\b")
+
+ORIGINS = {
+    "ours": "a choice of this reference, where paper and standards leave one",
+    "paper": "arXiv 2512.22804",
+    "standard": "IEEE 754, or OCP's specifications of FP8 and MX",
+    "vendor": "what widely used hardware or software does",
+    "theorem": "follows from the other rules",
+}
+# The columns of the trace as they are called on the page.
+COLUMNS = {"code": "Code", "cuda": "CUDA", "tests": "Tests", "examples": "RTL and C"}
+# What every name of a column would begin with.
+FOLDERS_LEFT_OUT = r"^(mor_ref/cuda/kernels/|mor_ref/|tests/|examples/)"
+WIDTHS = (18, 24, 17, 22, 18, 18)
+
+
+def _trace_of(env: BuildEnvironment) -> Trace:
+    found: Trace = env.rule_trace  # type: ignore[attr-defined]
+    return found
+
+
+def _linked(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Node]:
+    """The places of a rule in one column, as links that name the file."""
+    found: list[nodes.Node] = []
+    for place in _trace_of(app.env).of(column, rule):
+        name = re.sub(FOLDERS_LEFT_OUT, "", place.path)
+        uri = sources.link_to(app, docname, place)
+        title = f"{place.path}, line {place.line}"
+        found += [nodes.reference("", name, refuri=uri, internal=True, reftitle=title)]
+        found += [nodes.Text(", ")]
+    return found[:-1]
+
+
+def _deviations(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
+    """The deviations that break a rule, as links to their descriptions."""
+    found: list[nodes.Node] = []
+    page = app.builder.get_relative_uri(docname, "spec/deviations")
+    for deviation in DEVIATIONS.values():
+        if rule in deviation.rules:
+            uri = f"{page}#deviation-{deviation.name.replace('_', '-')}"
+            link = nodes.reference("", deviation.name, refuri=uri, internal=True)
+            link["reftitle"] = deviation.summary
+            found += [link, nodes.Text(", ")]
+    return found[:-1]
+
+
+def _suites(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
+    """The suites of a rule, as links to their descriptions."""
+    found: list[nodes.Node] = []
+    page = app.builder.get_relative_uri(docname, "reference/suites")
+    for suite in _trace_of(app.env).suites.get(rule, []):
+        uri = f"{page}#suite-{suite.replace('_', '-')}"
+        found += [nodes.reference("", suite, refuri=uri, internal=True), nodes.Text(", ")]
+    return found[:-1]
+
+
+class RuleDirective(NeedDirective):
+    """A need of sphinx-needs, with its trace below it and in needs.json."""
+
+    def run(self) -> list[nodes.Node]:  # noqa: D102, what every directive does
+        rule = str(self.options.get("id"))
+        if self.options.get("origin") not in ORIGINS:
+            raise self.error(f"origin of {rule} is none of {', '.join(ORIGINS)}")
+        known = _trace_of(self.env)
+        for column in COLUMNS:
+            places = known.of(column, rule)
+            self.options[column] = ", ".join(f"{place.path}:{place.line}" for place in places)
+        self.options["suites"] = ", ".join(known.suites.get(rule, []))
+        excuses = [self.options.get(name) for name in ("host", "untestable")]
+        made = list(super().run())
+        for node in made:
+            if isinstance(node, Need):
+                node.append(self._trace(rule, *excuses))
+        return made
+
+    def _trace(self, rule: str, host: str | None, untestable: str | None) -> nodes.container:
+        app, docname = self.env.app, self.env.docname
+        columns = {name: _linked(app, docname, key, rule) for key, name in COLUMNS.items()}
+        columns["Suites"] = _suites(app, docname, rule)
+        columns["Broken by"] = _deviations(app, docname, rule)
+        found = nodes.container(classes=["rule-trace"])
+        for name, links in columns.items():
+            if links:
+                found += nodes.paragraph("", "", nodes.strong("", f"{name} "), *links)
+        for what, reason in (("No CUDA", host), ("No test", untestable)):
+            if reason:
+                found += nodes.paragraph("", "", nodes.strong("", f"{what} "), nodes.Text(reason))
+        return found
+
+
+class LinkRules(SphinxTransform):
+    """Every id of a rule in the text becomes a link to it; an unknown one is a warning."""
+
+    default_priority = 500
+
+    def apply(self, **_: Any) -> None:  # noqa: D102, what every transform does
+        known = _trace_of(self.env)
+        chapters = {rule.split("-")[0] for rule in known.rules}
+        for text in list(self.document.findall(nodes.Text)):
+            apart = (nodes.literal, nodes.literal_block, nodes.reference, nodes.raw, nodes.title)
+            if not any(isinstance(above, apart) for above in _ancestors(text)):
+                parts = self._linked(str(text), known.rules, chapters)
+                if len(parts) > 1:
+                    text.parent.replace(text, parts)
+
+    def _linked(self, text: str, rules: dict[str, Rule], chapters: set[str]) -> list[nodes.Node]:
+        parts: list[nodes.Node] = []
+        end = 0
+        for found in ID.finditer(text):
+            if found[1] not in chapters:
+                continue
+            rule = rules.get(found[0])
+            if rule is None:
+                LOG.warning("%s is no rule of the specification", found[0], location=self._where)
+                continue
+            page = self.app.builder.get_relative_uri(self.env.docname, f"spec/{rule.chapter}")
+            link = nodes.reference(
+                "", rule.id, refuri=f"{page}#{rule.id}", internal=True, reftitle=rule.title
+            )
+            parts += [nodes.Text(text[end : found.start()]), link]
+            end = found.end()
+        return [*parts, nodes.Text(text[end:])]
+
+    @property
+    def _where(self) -> str:
+        return self.env.docname
+
+
+class TraceTable(SphinxDirective):
+    """The trace of one chapter as a table: a row for each rule."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:  # noqa: D102, what every directive does
+        app, docname = self.env.app, self.env.docname
+        rows = []
+        for rule in _trace_of(self.env).rules.values():
+            if rule.chapter == self.arguments[0]:
+                places = [_linked(app, docname, column, rule.id) for column in COLUMNS]
+                name = [nodes.Text(rule.id), nodes.Text(f" {rule.title}")]
+                rows.append([name, *places, _suites(app, docname, rule.id)])
+        return [_table(["Rule", *COLUMNS.values(), "Suites"], rows)]
+
+
+def _table(head: list[str], rows: list[list[list[nodes.Node]]]) -> nodes.table:
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=width) for width in WIDTHS), cols=len(head))
+    group += nodes.thead("", _row([[nodes.Text(name)] for name in head]))
+    group += nodes.tbody("", *(_row(cells) for cells in rows))
+    return nodes.table("", group, classes=["trace", "colwidths-given"])
+
+
+def _row(cells: list[list[nodes.Node]]) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", *cell)) for cell in cells))
+
+
+def _ancestors(node: nodes.Node) -> list[nodes.Node]:
+    above = []
+    while node.parent is not None:
+        node = node.parent
+        above.append(node)
+    return above

@@ -1,0 +1,37 @@
+"""The help of every command."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from typer.main import get_command
+
+from mor_docs.shown.markup import table
+from mor_ref.cli import app
+
+
+def commands() -> str:
+    """Each command with its arguments and options."""
+    return "\n".join(_described(get_command(app), "mor-ref"))
+
+
+def _described(command: Any, name: str) -> Iterator[str]:
+    """A command, or those of a group. Typer has click's classes or its own, so they are Any."""
+    if name != "mor-ref":
+        yield f"## {name}\n"
+    yield f"{(command.help or '').strip()}\n"
+    if hasattr(command, "commands"):
+        for sub, inner in command.commands.items():
+            yield from _described(inner, f"{name} {sub}")
+        return
+    context = command.make_context(name, [], resilient_parsing=True)
+    yield f"```text\n{' '.join([name, *command.collect_usage_pieces(context)])}\n```\n"
+    rows = [_row(parameter) for parameter in command.get_params(context)]
+    yield table(["", "", "default"], rows)
+
+
+def _row(parameter: Any) -> list[str]:
+    is_option = parameter.param_type_name == "option"
+    name = " ".join(f"`{o}`" for o in parameter.opts) if is_option else f"`{parameter.name}`"
+    default = parameter.default
+    shown = isinstance(default, int | float | str) and not isinstance(default, bool)
+    return [name, (getattr(parameter, "help", "") or "").strip(), str(default) if shown else ""]

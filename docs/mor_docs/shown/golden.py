@@ -1,0 +1,95 @@
+"""Suites, deviations, layouts of scales, and a question of the protocol."""
+
+import numpy as np
+
+from mor_docs.shown.markup import number, table
+from mor_ref.deviations import DEVIATIONS
+from mor_ref.golden import load
+from mor_ref.golden.generated import generated
+from mor_ref.golden.suite import question as without_answers
+from mor_ref.golden.suites import SUITES
+from mor_ref.golden.views import swizzled_128x4
+from mor_ref.verify.protocol import GREETING, question_text
+
+
+def suites() -> str:
+    """Every suite: its fields, rules, and the deviations that it tells from the reference."""
+    parts = []
+    for suite in SUITES.values():
+        told = [d.name for d in DEVIATIONS.values() if suite.name in d.suites]
+        fields = [
+            [f"`{f.name}`", f.role, f.format, f.meaning, ", ".join(f.rules), ", ".join(f.views)]
+            for f in suite.fields
+        ]
+        kind = "normative" if suite.normative else "a foreign profile"
+        parts.append(f"(suite-{suite.name.replace('_', '-')})=\n## {suite.name}\n")
+        parts.append(f"{suite.title}. Operation `{suite.operation}`; {kind}.\n")
+        parts.append(f"Rules: {', '.join(suite.rules)}.\n")
+        parts.append(table(["field", "role", "format", "meaning", "rules", "views"], fields))
+        if told:
+            links = ", ".join(f"[{name}](#deviation-{name.replace('_', '-')})" for name in told)
+            parts.append(f":::{{dropdown}} Tells {len(told)} deviations\n{links}\n:::\n")
+    return "\n".join(parts)
+
+
+def deviations() -> str:
+    """Every deviation: what it does, the rules that it breaks, and who tells it."""
+    parts = []
+    for found in DEVIATIONS.values():
+        told = ", ".join(f"[{name}](#suite-{name.replace('_', '-')})" for name in found.suites)
+        parts.append(f"(deviation-{found.name.replace('_', '-')})=\n### {found.name}\n")
+        parts.append(f"{found.summary} Rules: {', '.join(found.rules)}.\n")
+        parts.append(f"{{.fine}}\nTold by {told}.\n")
+        if found.unseen:
+            reasons: dict[str, list[str]] = {}
+            for suite, reason in found.unseen.items():
+                reasons.setdefault(reason, []).append(suite)
+            lines = [f"* Not by {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+            parts.append("{.fine}\n" + "\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def deviation_count() -> str:
+    """How many there are."""
+    return f"There are {len(DEVIATIONS)} of them.\n"
+
+
+def swizzle(rows: str, columns: str) -> str:
+    """Where the scales of a small array go (VEC-008)."""
+    plain = np.arange(int(rows) * int(columns), dtype=np.uint32).reshape(int(rows), int(columns))
+    flat = swizzled_128x4(plain + 1, {})
+    shown = []
+    for r, c in ((0, 0), (0, 1), (1, 0), (31, 0), (32, 0), (64, 3), (127, 3), (0, 4), (128, 0)):
+        if r < int(rows) and c < int(columns):
+            shown.append([f"({r}, {c})", int(np.flatnonzero(flat == plain[r, c] + 1)[0])])
+    said = f"Scales of {rows} rows and {columns} columns, {flat.size} entries with padding:\n\n"
+    return said + table(["(r, c)", "place in the flat array"], shown)
+
+
+def question(suite: str, case: str) -> str:
+    """What a program is asked, with the first numbers only (PRO-001, PRO-003, PRO-005)."""
+    chosen = SUITES[suite]
+    found = next(one for one in load(suite) if one.name == case)
+    asked = question_text(suite, chosen.operation, without_answers(chosen.fields, found))
+    shown, left_out = [], 0
+    for line in (GREETING + asked).decode().splitlines():
+        is_numbers = set(line) <= set("0123456789abcdef ")
+        left_out = left_out + 1 if is_numbers else 0
+        if left_out <= 2:
+            shown.append(line)
+        elif left_out == 3:
+            shown.append("...")
+    return "```text\n" + "\n".join(shown) + "\n```\n"
+
+
+def made(stream: str, *places: str) -> str:
+    """Elements of a generated tensor of one row (VEC-009)."""
+    columns = 1 + max(map(int, places))
+    bits = generated({"shape": [1, columns], "seed": 0, "stream": int(stream)}, "f32").ravel()
+    numbers = bits.view(np.float32)
+    rows = [
+        [place, f"`0x{int(bits[int(place)]):08X}`", number(float(numbers[int(place)]))]
+        for place in places
+    ]
+    said = f"A tensor of one row and {columns} columns, seed 0, stream {stream}:\n\n"
+    return said + table(["column", "bits", "x"], rows)

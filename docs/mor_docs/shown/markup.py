@@ -1,0 +1,122 @@
+"""Tables and pictures as MyST, and bits as people read them."""
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from html import escape
+
+from mor_ref.exact.arithmetic import rn32_of_binary64
+from mor_ref.format import Format
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table of MyST."""
+    lines = [head, ["---"] * len(head), *rows]
+    if any(len(line) != len(head) for line in lines):
+        raise ValueError(f"the rows of a table have other cells than its head, {', '.join(head)}")
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines) + "\n"
+
+
+def _cell(content: object) -> str:
+    return str(content).replace("|", "\\|")
+
+
+def picture(width: float, height: float, title: str, shapes: Iterable[str], caption: str) -> str:
+    """A drawing of SVG with its caption. Its classes have colours in light and dark (site.css)."""
+    drawn = "".join(shapes)
+    return (
+        f"```{{raw}} html\n"
+        '<figure class="drawing"><div class="scroll" tabindex="0">'
+        f'<svg viewBox="0 0 {width:g} {height:g}" '
+        f'style="min-width: {min(width, 640) * 0.8:g}px; max-width: {width:g}px" role="img" '
+        f'aria-label="{escape(title)}">{drawn}</svg></div>'
+        f"<figcaption>{escape(caption)}</figcaption></figure>\n```\n"
+    )
+
+
+def text(x: float, y: float, content: object, kind: str = "", anchor: str = "middle") -> str:
+    """A line of text."""
+    return (
+        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" class="{kind}">{escape(str(content))}'
+        "</text>"
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str = "") -> str:
+    """A straight line."""
+    return f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" class="{kind}"/>'
+
+
+def box(x: float, y: float, width: float, height: float, kind: str = "", hint: str = "") -> str:
+    """A rectangle, with a hint for a mouse that rests on it."""
+    inner = f"<title>{escape(hint)}</title>" if hint else ""
+    return (
+        f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" class="{kind}">{inner}'
+        "</rect>"
+    )
+
+
+def path(points: Iterable[tuple[float, float]], kind: str = "") -> str:
+    """A line through points."""
+    return f'<polyline points="{" ".join(f"{x:g},{y:g}" for x, y in points)}" class="{kind}"/>'
+
+
+def fields_of(fmt: Format) -> list[tuple[str, int]]:
+    """The fields of a code from the top bit down: their letters and widths."""
+    if fmt.sign == "twos-complement":
+        return [("I", fmt.bits)]
+    sign = fmt.bits - fmt.exponent_bits - fmt.mantissa_bits
+    fields = [("S", sign), ("E", fmt.exponent_bits), ("M", fmt.mantissa_bits)]
+    return [(letter, width) for letter, width in fields if width]
+
+
+def code_bits(code: int, fmt: Format) -> str:
+    """A code in binary, its fields apart."""
+    digits, parts = f"{code:0{fmt.bits}b}", []
+    for _, width in fields_of(fmt):
+        parts.append(digits[:width])
+        digits = digits[width:]
+    return f"`{' '.join(parts)}`"
+
+
+def code_hex(code: int, fmt: Format) -> str:
+    """A code in hexadecimal, as wide as the format."""
+    return f"`0x{code:0{-(-fmt.bits // 4)}X}`"
+
+
+def f32_hex(x: float) -> str:
+    """The bits of a binary32 number (DEC-002)."""
+    return f"`0x{0x7FFFFFFF if math.isnan(x) else int.from_bytes(struct.pack('>f', x)):08X}`"
+
+
+def binary32(given: Iterable[str]) -> list[float]:
+    """Numbers as the functions of tensors take them: rounded to binary32 (QNT-004)."""
+    return [rn32_of_binary64(float(x)) for x in given]
+
+
+def number(x: float | Fraction) -> str:
+    """A number as people read it: in as many digits as tell it from other binary32 numbers."""
+    x = float(x)
+    if math.isnan(x):
+        return "NaN"
+    if math.isinf(x):
+        return "∞" if x > 0 else "−∞"
+    mantissa, exponent = math.frexp(x)
+    if abs(mantissa) == 0.5 and not 2**-10 <= abs(x) <= 2**20:
+        return f"{'−' if x < 0 else ''}2^{exponent - 1}".replace("-", "−")
+    return _digits(x).replace("-", "−")
+
+
+def equation(name: str, x: float | Fraction) -> str:
+    """What a number is, such as "f = 0.5", or "f ≈ 0.6" where not all of its digits are shown."""
+    shown = number(x)
+    return f"{name} {shown}" if shown.startswith("≈") else f"{name} = {shown}"
+
+
+def _digits(x: float) -> str:
+    if rn32_of_binary64(x) != x:
+        return repr(x) if len(repr(x)) <= 12 else f"≈ {x:.7g}"
+    shown = (f"{x:.{digits}g}" for digits in range(1, 10))
+    told = next(text for text in shown if rn32_of_binary64(float(text)) == x)
+    return f"{float(told):.9g}" if abs(x) < 1e9 else told

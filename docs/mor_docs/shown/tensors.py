@@ -1,0 +1,183 @@
+"""Blocks, quantized elements, their errors, and decisions."""
+
+import random
+from decimal import Decimal
+
+from mor_docs.shown.markup import (
+    binary32,
+    box,
+    code_hex,
+    f32_hex,
+    line,
+    number,
+    picture,
+    table,
+    text,
+)
+from mor_ref import formats
+from mor_ref.exact.arithmetic import rn32_of_binary64
+from mor_ref.exact.policies import Decision, mix
+from mor_ref.exact.quantization import error_sum, error_term, quantize
+from mor_ref.partition import Cut, partition
+from mor_ref.recipes import (
+    POLICIES,
+    FitsRange,
+    MeanRelativeError,
+    Metric,
+    NotWorseThan,
+    Policy,
+    name_of,
+)
+
+
+def cut(rows: str, columns: str, block: str, group: str) -> str:
+    """How a tensor is cut into blocks and groups (BLK-002, BLK-003)."""
+    shape = int(rows), int(columns)
+    parts = partition(shape, block=_sides(block), group=_sides(group))
+    cell, shapes = 34, []
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            tile = i // parts.block[0], j // parts.block[1]
+            kind = "tile0" if sum(tile) % 2 else "tile1"
+            shapes.append(box(4 + j * cell, 4 + i * cell, cell - 1, cell - 1, kind))
+            shapes.append(text(4 + (j + 0.5) * cell, 4 + (i + 0.62) * cell, f"{tile[0]},{tile[1]}"))
+    for i in range(parts.group_grid[0]):
+        for j in range(parts.group_grid[1]):
+            top, left = i * parts.group[0], j * parts.group[1]
+            size = min(parts.group[1], shape[1] - left), min(parts.group[0], shape[0] - top)
+            where = 4 + left * cell - 1, 4 + top * cell - 1
+            shapes.append(box(*where, size[0] * cell + 1, size[1] * cell + 1, "outline"))
+    said = (
+        f"A tensor of {rows} rows and {columns} columns in blocks of {block} and groups of "
+        f"{group}: each cell has the row and column of its block, thick lines enclose groups. "
+        f"There are "
+        f"{parts.grid[0]} x {parts.grid[1]} blocks and {parts.group_grid[0]} x "
+        f"{parts.group_grid[1]} groups."
+    )
+    return picture(shape[1] * cell + 8, shape[0] * cell + 8, "Blocks and groups", shapes, said)
+
+
+def _sides(given: str) -> Cut:
+    if given in ("tensor", "row", "column"):
+        return given  # type: ignore[return-value]
+    rows, columns = given.split("x")
+    return int(rows), int(columns)
+
+
+def elements(name: str, *given: str) -> str:
+    """One block under gam: xs, code and y of each element (QNT-001, QNT-002)."""
+    fmt, row = formats[name], binary32(given)
+    found = quantize([row], fmt, "gam", partition((1, len(row)), block="tensor"))
+    scale = found.scale[0, 0]
+    rows = []
+    for x, element in zip(row, found.elements[0], strict=True):
+        rows.append([number(x), number(element.xs), f32_hex(element.xs)])
+        rows[-1] += [code_hex(element.code, fmt), number(fmt.value(element.code))]
+        rows[-1] += [number(element.y), f32_hex(element.y)]
+    said = (
+        f"One block under gam and {name}: amax {number(found.amax[0, 0])}, scale "
+        f"{number(scale.value)} ({f32_hex(scale.value)}).\n\n"
+    )
+    head = ["x", "xs = RN32(x · scale)", "bits of xs", "code", "v", "y = RN32(v / scale)"]
+    return said + table([*head, "bits of y"], rows)
+
+
+def errors(name: str, *given: str) -> str:
+    """The error of each element of a block, and their sum (ERR-001, ERR-002)."""
+    fmt, row = formats[name], binary32(given)
+    found = quantize([row], fmt, "gam", partition((1, len(row)), block="tensor"))
+    rows = []
+    for x, element in zip(row, found.elements[0], strict=True):
+        if x == 0:
+            rows.append([number(x), number(element.y), "not counted", "", ""])
+            continue
+        term = error_term(x, element.y)
+        rows.append([number(x), number(element.y), number(term.d), number(term.r), str(term.u)])
+    total = error_sum((x, e.y) for x, e in zip(row, found.elements[0], strict=True))
+    mean = total.sum / total.nonzero / 2**23
+    said = (
+        f"\nsum = {total.sum}, nonzero = {total.nonzero}, nonfinite = {total.nonfinite}; the mean "
+        f"relative error, sum / nonzero / 2^23, is {number(mean)}.\n"
+    )
+    return table([f"x, under {name}", "y", "d", "r", "u"], rows) + said
+
+
+def thresholds(*given: str) -> str:
+    """Thresholds as integers (MOR-002)."""
+    rows = [[t, f"{(Decimal(t) * 2**23).normalize():f}", MeanRelativeError(t).limit] for t in given]
+    return table(["t as written", "t · 2^23, exactly", "T"], rows)
+
+
+def _metric(metric: Metric) -> str:
+    match metric:
+        case MeanRelativeError():
+            return f"sum < {metric.limit} · nonzero"
+        case NotWorseThan(yardstick):
+            return f"sum ≤ sum under {name_of(yardstick)}"
+        case FitsRange(fmt):
+            return f"amax ≤ amin · range of {name_of(fmt)}"
+
+
+def ladder(name: str) -> str:
+    """A policy as a flow: each rung is asked in turn."""
+    policy = POLICIES[name]
+    shapes = [box(10, 10, 170, 40, "plain"), text(95, 35, f"a unit: one {policy.unit}")]
+    x, y = 95, 50
+    for rung in policy.ladder:
+        shapes += [
+            line(x, y, x, y + 24, "arrow"),
+            box(10, y + 24, 330, 62, "question"),
+            text(175, y + 48, f"nonfinite = 0 under {name_of(rung.representation)}"),
+            text(175, y + 70, f"and {_metric(rung.metric)} ?"),
+            line(340, y + 55, 420, y + 55, "arrow"),
+            text(380, y + 48, "yes"),
+            box(420, y + 35, 130, 40, "filled-soft"),
+            text(485, y + 60, name_of(rung.representation), "name"),
+            text(x + 16, y + 102, "no"),
+        ]
+        y += 86
+    shapes += [
+        line(x, y, x, y + 24, "arrow"),
+        box(10, y + 24, 170, 40, "filled-soft"),
+        text(95, y + 49, "bf16", "name"),
+    ]
+    said = f"The policy {name}: the first representation that accepts a unit is taken (MOR-001)."
+    return picture(560, y + 76, f"Policy {name}", shapes, said)
+
+
+def ladders() -> str:
+    """All policies as flows."""
+    return "\n".join(ladder(name) for name in POLICIES)
+
+
+def decisions(policy: str) -> str:
+    """Three blocks of eight numbers under a policy: all that decides, and what is taken (MOR)."""
+    chosen = POLICIES[policy]
+    rows = []
+    for said, row in _blocks().items():
+        found = _decided(chosen, row)
+        sums = [f"{name}: {e.sum} of {e.nonzero}" for name, e in found.errors.items()]
+        ratio = number(found.amax / found.amin)
+        rows.append([said, "<br>".join(sums), ratio, f"**{chosen.names[found.choice]}**"])
+    head = ["a block of 64 numbers", "sum and nonzero", "amax / amin", f"{policy} takes"]
+    return table(head, rows)
+
+
+def _decided(policy: Policy, row: list[float]) -> Decision:
+    return mix([row], policy, "gam", partition((1, len(row)), block="tensor")).decisions[0, 0]
+
+
+def _blocks() -> dict[str, list[float]]:
+    source = random.Random(1)  # noqa: S311, numbers to look at
+
+    def bell() -> float:
+        return round(source.gauss(0, 1) * 256) / 256 or 1 / 256
+
+    return {
+        "bell-shaped": [bell() for _ in range(64)],
+        "the same, one of them times 2^24": [bell() for _ in range(63)] + [2.0**24],
+        "from 2^−14 to 2^14, evenly on a logarithmic scale": [
+            rn32_of_binary64(source.choice((-1, 1)) * 2.0 ** source.uniform(-14, 14))
+            for _ in range(64)
+        ],
+    }

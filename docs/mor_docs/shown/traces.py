@@ -1,0 +1,76 @@
+"""The trace as pages, and what has been run on a GPU."""
+
+import json
+from pathlib import Path
+
+from mor_docs.shown.markup import table
+from mor_docs.trace import Trace, trace
+
+_ROOT = Path(__file__).resolve().parents[3]
+_EVIDENCE = _ROOT / "docs" / "gpu-evidence.json"
+# The chapters in the order of the data.
+CHAPTERS = (
+    "scope",
+    "notation",
+    "formats",
+    "encoding",
+    "decoding",
+    "blocks",
+    "scales",
+    "quantization",
+    "errors",
+    "policies",
+    "nvfp4",
+    "mx",
+    "vectors",
+    "protocol",
+    "theorems",
+)
+
+
+def chapters() -> str:
+    """A table of the trace for each chapter that has rules."""
+    with_rules = {rule.chapter for rule in trace(_ROOT).rules.values()}
+    shown = [chapter for chapter in CHAPTERS if chapter in with_rules]
+    return "\n".join(f"## {_title(name)}\n\n```{{trace-table}} {name}\n```\n" for name in shown)
+
+
+def _title(chapter: str) -> str:
+    first = (_ROOT / "spec" / f"{chapter}.md").read_text().split("\n", 1)[0]
+    return first.removeprefix("# ")
+
+
+def without_gpu() -> str:
+    """The rules that no run on a GPU has shown, of those that a kernel can show.
+
+    `docs/gpu-evidence.json` is what `mor-ref verify cuda --report` has written, if it is there: a
+    suite that matched there shows its rules.
+    """
+    found = trace(_ROOT)
+    shown = _shown_on_a_gpu(found)
+    kernels = (rule for rule in found.rules.values() if rule.host is None)
+    wanted = [rule for rule in kernels if found.suites.get(rule.id)]
+    wanted.sort(key=lambda rule: CHAPTERS.index(rule.chapter))
+    missing = [rule for rule in wanted if rule.id not in shown]
+    said = f"{len(missing)} of the {len(wanted)} rules that suites cover and kernels have were not "
+    said += "shown on a GPU."
+    if not _EVIDENCE.exists():
+        said += " The kernels match every suite where their sources run on a CPU"
+        said += " (`mor-ref verify cuda-host`); no result of a GPU is kept here yet."
+    rows = [
+        [
+            rule.id,
+            rule.title,
+            ", ".join(place.path.rsplit("/", 1)[1] for place in found.of("cuda", rule.id)) or "—",
+        ]
+        for rule in missing
+    ]
+    return f"{said}\n\n{table(['rule', '', 'CUDA source that names it'], rows)}"
+
+
+def _shown_on_a_gpu(found: Trace) -> set[str]:
+    if not _EVIDENCE.exists():
+        return set()
+    results = json.loads(_EVIDENCE.read_text())["results"]
+    matched = {result["suite"] for result in results if result["verdict"] == "match"}
+    return {rule for rule, suites in found.suites.items() if matched.intersection(suites)}

@@ -1,0 +1,44 @@
+"""Copies of the sources that the trace links to, as pages with a name for each line."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_for_filename
+from sphinx.application import Sphinx
+
+from mor_docs.trace import Place, Trace
+
+FOLDER = "source"
+
+
+def page_of(path: str) -> str:
+    """The name of the page that shows a source."""
+    return f"{FOLDER}/{path}"
+
+
+def link_to(app: Sphinx, docname: str, place: Place) -> str:
+    """From a page to a line: in the repository if its address is configured, else in the copy."""
+    if app.config.source_url:
+        return str(app.config.source_url).format(path=place.path, line=place.line)
+    return f"{app.builder.get_relative_uri(docname, page_of(place.path))}#L-{place.line}"
+
+
+def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """A page for each source that the trace names, unless links go to the repository."""
+    if app.config.source_url:
+        return
+    trace: Trace = app.env.rule_trace  # type: ignore[attr-defined]
+    named = {
+        place.path
+        for column in trace.places.values()
+        for places in column.values()
+        for place in places
+    }
+    for path in sorted(named):
+        code = (app.config.trace_root / path).read_text()
+        formatter = HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=True)
+        lexer = get_lexer_for_filename("x.cpp" if path.endswith((".cu", ".cuh")) else path)
+        body = f"<h1><code>{path}</code></h1>{highlight(code, lexer, formatter)}"
+        yield page_of(path), {"title": path, "body": body, "parents": []}, "page.html"

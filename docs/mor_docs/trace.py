@@ -1,0 +1,174 @@
+"""The trace of every rule: to the code that implements it, its CUDA, its tests and its suites.
+
+It is read from the sources: a rule is a block in `spec/`, and whoever implements or tests it names
+its id.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mor_ref.golden.suites import SUITES
+
+RULE = re.compile(
+    r"^(?P<fence>`{3,})\{rule\} (?P<title>.+)\n(?P<options>(?::.+\n)+)\n"
+    r"(?P<text>[\s\S]+?)\n(?P=fence)$",
+    re.MULTILINE,
+)
+OPTION = re.compile(r"^:(\w+): *(.*)$", re.MULTILINE)
+ID = re.compile(r"\b([A-Z]{3})-(\d{3})(?: to ([A-Z]{3})-(\d{3}))?")
+
+# How things are kept and sent, what conforms, and the arithmetic that all suites are of: there is
+# no suite of these alone.
+WITHOUT_SUITES = ("ART", "CON", "PRO", "VEC")
+# These, and theorems, which follow from what kernels have.
+WITHOUT_CUDA = (*WITHOUT_SUITES, "THM")
+# Where each column of the trace comes from, and what there names rules without implementing them.
+FOLDERS = {
+    "code": ("mor_ref", ("cuda", "deviations", "golden/suites")),
+    "cuda": ("mor_ref/cuda", ()),
+    "deviations": ("mor_ref/deviations", ()),
+    "suites": ("mor_ref/golden/suites", ()),
+    "tests": ("tests", ()),
+    "examples": ("examples", ()),
+}
+PROGRAMS = (".py", ".cu", ".cuh", ".sv", ".c")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of the specification, and where it stands."""
+
+    id: str
+    title: str
+    origin: str
+    chapter: str  # the name of the file without its ending
+    text: str
+    untestable: str | None = None  # why it has no test and no suite, if it has none
+    host: str | None = None  # why no kernel has it, if none has
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A line of a source that names a rule; `in_range` if it is inside of a range of rules."""
+
+    path: str
+    line: int
+    in_range: bool = False
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What of a repository names each of its rules. The columns are those of FOLDERS."""
+
+    rules: dict[str, Rule]
+    places: dict[str, dict[str, list[Place]]]  # of each column and id, known or not
+    suites: dict[str, list[str]]  # of each id, known or not
+
+    def of(self, column: str, rule: str) -> list[Place]:
+        """The lines that name a rule, one for each file: the first that names it alone, or any.
+
+        A test of a range of rules counts for one of them only where that has no test of its own.
+        """
+        places = self.places[column].get(rule, [])
+        if column == "tests" and not all(place.in_range for place in places):
+            places = [place for place in places if not place.in_range]
+        found: dict[str, Place] = {}
+        for place in sorted(places, key=lambda place: (place.in_range, place)):
+            found.setdefault(place.path, place)
+        return sorted(found.values(), key=lambda place: (_after_the_voices(place.path), place))
+
+    def problems(self) -> Iterator[str]:
+        """A sentence for each rule that lacks a link, and for each id that is no rule."""
+        for column, named in self.places.items():
+            for unknown in sorted(named.keys() - self.rules.keys()):
+                place = named[unknown][0]
+                yield f"{place.path}:{place.line} names {unknown}, which is no rule ({column})"
+        for unknown in sorted(self.suites.keys() - self.rules.keys()):
+            yield f"the suite {self.suites[unknown][0]} names {unknown}, which is no rule"
+        for rule in self.rules.values():
+            if rule.untestable is None:
+                yield from self._gaps(rule)
+
+    def _gaps(self, rule: Rule) -> Iterator[str]:
+        if not self.places["code"].get(rule.id):
+            yield f"{rule.id} has no code: none in mor_ref names it"
+        tests = self.places["tests"].get(rule.id, [])
+        if all(place.in_range for place in tests):
+            yield f"{rule.id} has no test of its own: none in tests names it outside of a range"
+        if not rule.id.startswith(WITHOUT_SUITES) and not self.suites.get(rule.id):
+            yield f"{rule.id} has no suite: none has it among its rules"
+        if not rule.id.startswith(WITHOUT_CUDA):
+            yield from self._gap_on_devices(rule)
+
+    def _gap_on_devices(self, rule: Rule) -> Iterator[str]:
+        has_kernel = bool(self.places["cuda"].get(rule.id))
+        if not has_kernel and rule.host is None:
+            yield f"{rule.id} has no CUDA: none in mor_ref/cuda names it; or say why, as :host:"
+        if has_kernel and rule.host is not None:
+            yield f"{rule.id} has CUDA, and a :host: that says why it has none"
+
+
+def _after_the_voices(path: str) -> int:
+    """Where a file comes in a row: the exact model first, then the engine, then all others."""
+    voices = ("mor_ref/exact/", "mor_ref/engine/")
+    return next((i for i, voice in enumerate(voices) if path.startswith(voice)), len(voices))
+
+
+def rules_of(spec: Path) -> list[Rule]:
+    """All rules in the files of a folder, in the order of the files' names and of the text."""
+    return [rule for path in sorted(spec.glob("*.md")) for rule in _rules_in(path)]
+
+
+def _rules_in(path: Path) -> Iterator[Rule]:
+    for found in RULE.finditer(path.read_text()):
+        options = dict(OPTION.findall(found["options"]))
+        yield Rule(
+            options["id"],
+            found["title"],
+            options["origin"],
+            path.stem,
+            found["text"],
+            options.get("untestable"),
+            options.get("host"),
+        )
+
+
+def ids_in(text: str, chapters: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """The ids that a text names, and whether in a range such as ENC-002 to ENC-005."""
+    for chapter, first, last_chapter, last in ID.findall(text):
+        if chapter in chapters and last_chapter in ("", chapter):
+            for number in range(int(first), int(last or first) + 1):
+                yield f"{chapter}-{number:03}", bool(last)
+
+
+def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace:
+    """Read the trace of a repository; `suites` are the rules of each, mor_ref's own if None."""
+    rules = {rule.id: rule for rule in rules_of(root / "spec")}
+    chapters = {rule.split("-")[0] for rule in rules}
+    places = {
+        column: _places_in(root, folder, without, chapters)
+        for column, (folder, without) in FOLDERS.items()
+    }
+    if suites is None:
+        suites = {suite.name: suite.rules for suite in SUITES.values()}
+    named: dict[str, list[str]] = {}
+    for suite, its_rules in suites.items():
+        for rule in its_rules:
+            named.setdefault(rule, []).append(suite)
+    return Trace(rules, places, named)
+
+
+def _places_in(
+    root: Path, folder: str, without: tuple[str, ...], chapters: set[str]
+) -> dict[str, list[Place]]:
+    found: dict[str, list[Place]] = {}
+    apart = tuple(f"{root / folder / part}/" for part in without)
+    for path in sorted((root / folder).rglob("*")):
+        if path.suffix in PROGRAMS and not str(path).startswith(apart):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                for rule, in_range in ids_in(line, chapters):
+                    place = Place(path.relative_to(root).as_posix(), number, in_range)
+                    found.setdefault(rule, []).append(place)
+    return found

@@ -1,0 +1,92 @@
+"""Pages as scripts: what a reader would type, in the order of the page, in an empty folder.
+
+A block with a caption is a file of that name. A `console` block has commands after `$`, each
+followed by what it prints, where `...` stands for anything. A `sh` block is a script.
+"""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+
+FENCE = re.compile(
+    r"^(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL
+)
+CAPTION = re.compile(r"\A:caption: *(\S+)\n(?::[a-z-]+:.*\n)*\n?")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+MAIN = "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code: its language, the file that it is, if it is one, and its text."""
+
+    language: str
+    file: str | None
+    text: str
+
+
+def blocks_of(page):
+    """The blocks of a page, without those that the site computes."""
+    for found in FENCE.finditer(page.read_text()):
+        info, body = found["info"].strip(), found["body"]
+        if info.startswith("{code-block}"):
+            caption = CAPTION.match(body)
+            language = info.removeprefix("{code-block}").strip()
+            yield Block(language, caption[1], body[caption.end() :])
+        elif not info.startswith("{"):
+            yield Block(info, None, body)
+
+
+def commands_of(text):
+    """The commands of a console, each with what it prints."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, output = part.partition("\n")
+        while command.endswith("\\"):
+            more, _, output = output.partition("\n")
+            command = f"{command[:-1]} {more.strip().removeprefix('>')}"
+        yield command, output
+
+
+class Shell:
+    """A folder in which commands run, where `mor-ref` and `python` are those of the tests."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        programs = folder / ".programs"
+        programs.mkdir()
+        for name, arguments in (("mor-ref", ["-c", MAIN]), ("python", []), ("python3", [])):
+            quoted = " ".join(f"'{a}'" if "'" not in a else f'"{a}"' for a in arguments)
+            program = programs / name
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {quoted} "$@"\n')
+            program.chmod(0o755)
+        path = os.pathsep.join([str(programs), os.environ["PATH"]])
+        package = os.pathsep.join(filter(None, [str(folder), *sys.path]))
+        self.environment = {**os.environ, "PATH": path, "PYTHONPATH": package, "COLUMNS": "120"}
+
+    def run(self, script, timeout=300):
+        """What a script of bash prints, and how it ends."""
+        return subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+
+    def follow(self, page):
+        """Do what a page says, and hold what comes to what it shows."""
+        for block in blocks_of(page):
+            if block.file:
+                target = self.folder / block.file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(block.text)
+            elif block.language == "console":
+                for command, wanted in commands_of(block.text):
+                    done = self.run(command)
+                    told = f"$ {command}\n{done.stdout}\n{done.stderr}"
+                    assert doctest.OutputChecker().check_output(wanted, done.stdout, FLAGS), told

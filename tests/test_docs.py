@@ -1,0 +1,331 @@
+"""The site: it builds without a warning, every link leads somewhere, and a dead one stops it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import numpy as np
+import pytest
+from mor_docs.shown import conversions, four_bits, scaling, tensors, traces
+from mor_docs.shown.markup import number
+from mor_docs.trace import rules_of, trace
+from typer.testing import CliRunner
+
+import mor_ref
+from mor_ref.cli import app
+from mor_ref.deviations import DEVIATIONS
+from mor_ref.golden.suites import SUITES
+
+pytest.importorskip("sphinx_needs")
+pytest.importorskip("furo")
+
+ROOT = Path(__file__).resolve().parent.parent
+if not (ROOT / "docs" / "spec").exists():
+    pytest.skip("a source archive has no links to build with", allow_module_level=True)
+RULES = rules_of(ROOT / "spec")
+
+
+def build(source, out, *options):
+    """Run Sphinx as make docs does."""
+    command = ["-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "--nitpicky", *options]
+    return subprocess.run(
+        [sys.executable, *command, source, out],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    out = tmp_path_factory.mktemp("site")
+    done = build(ROOT / "docs", out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+class Page(HTMLParser):
+    """The ids of a page, what it links to, and what it loads."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links, self.loads = set(), set(), set()
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        self.ids |= {known[key] for key in ("id", "name") if known.get(key)}
+        if tag == "a" and "href" in known:
+            self.links.add(known["href"])
+        if tag in ("script", "img", "iframe") and "src" in known:
+            self.loads.add(known["src"])
+        if tag == "link" and known.get("rel") in ("stylesheet", "icon", "preload"):
+            self.loads.add(known["href"])
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    paths = [path for path in site.rglob("*.html") if "explorer" not in path.parts]
+    return {path: Page(path) for path in paths}
+
+
+def is_elsewhere(link):
+    return re.match(r"[a-z]+:", link) is not None
+
+
+def test_every_rule_is_an_anchor_of_its_chapter(site, pages):
+    for rule in RULES:
+        assert rule.id in pages[site / "spec" / f"{rule.chapter}.html"].ids
+
+
+def test_every_link_leads_somewhere(site, pages):
+    """Inside of the site: to a file, and to an id in it."""
+    dead = set()
+    for path, page in pages.items():
+        for link in page.links | page.loads:
+            address, anchor = urldefrag(link)
+            target = (path.parent / unquote(address).split("?")[0]).resolve() if address else path
+            if is_elsewhere(link) or (target.parent.name == "explorer" and not has_explorer()):
+                continue
+            if not target.exists() or (
+                anchor and target in pages and unquote(anchor) not in pages[target].ids
+            ):
+                dead.add((path.relative_to(site).as_posix(), link))
+    assert dead == set()
+
+
+def has_explorer():
+    return (ROOT / "docs" / "explorer" / "index.html").exists()
+
+
+def test_pages_load_nothing_from_elsewhere(pages):
+    assert [load for page in pages.values() for load in page.loads if is_elsewhere(load)] == []
+
+
+def test_the_exported_needs_are_the_rules_with_their_traces(site):
+    exported = json.loads((site / "needs.json").read_text())
+    needs = exported["versions"][exported["current_version"]]["needs"]
+    assert needs.keys() == {rule.id for rule in RULES}
+    found = trace(ROOT)
+    for rule in RULES:
+        need = needs[rule.id]
+        assert need["title"] == rule.title
+        assert need["origin"] == rule.origin
+        assert (need["suites"] or "") == ", ".join(found.suites.get(rule.id, []))
+        for column in ("code", "cuda", "tests"):
+            places = [f"{place.path}:{place.line}" for place in found.of(column, rule.id)]
+            assert (need[column] or "") == ", ".join(places)
+
+
+def test_every_suite_and_every_deviation_is_described(site, pages):
+    suites = pages[site / "reference" / "suites.html"].ids
+    assert {f"suite-{name.replace('_', '-')}" for name in SUITES} <= suites
+    deviations = pages[site / "spec" / "deviations.html"].ids
+    assert {f"deviation-{name.replace('_', '-')}" for name in DEVIATIONS} <= deviations
+
+
+def test_every_chapter_is_listed_beside_the_chapters():
+    listed = re.findall(r"\((\w+\.md)\)", (ROOT / "spec" / "README.md").read_text())
+    kept = {path.name for path in (ROOT / "spec").glob("*.md")} - {"README.md"}
+    assert sorted(listed) == sorted(kept)
+
+
+# ---------------------------------------------------------------------- what stops a build
+
+RULE = "```{rule} One\n:id: TIN-001\n:origin: ours\n\nThe text of the rule.\n```\n"
+CONF = """
+import sys
+sys.path.insert(0, {docs!r})
+extensions = ["myst_parser", "sphinx_needs", "mor_docs.extension"]
+needs_types = [{{"directive": "rule", "title": "Rule", "prefix": "", "color": "", "style": ""}}]
+needs_id_regex = r"^[A-Z]{{3}}-[0-9]{{3}}$"
+needs_fields = {{
+    name: {{"nullable": True, "schema": {{"type": "string"}}}}
+    for name in ("origin", "untestable", "host", "code", "cuda", "tests", "examples", "suites")
+}}
+trace_suites = {suites!r}
+"""
+SUITES_OF_ONE = {"encode": ("TIN-001",)}
+EXCUSED = RULE.replace(":origin: ours\n", ":origin: ours\n:untestable: it is a picture\n")
+UNFIT = RULE.replace(":origin: ours\n", ":origin: ours\n:host: it is small\n")
+PAGES = "spec/encoding\nspec/deviations\nreference/suites\n"
+FILES = {
+    "spec/encoding.md": f"# Encoding\n\n{RULE}",
+    "spec/deviations.md": "# Deviations\n",
+    "mor_ref/code.py": "# TIN-001\n",
+    "mor_ref/cuda/kernel.cu": "// TIN-001\n",
+    "tests/test_it.py": "# TIN-001\n",
+    "docs/index.md": f"# Index\n\n```{{toctree}}\n{PAGES}```\n",
+    "docs/reference/suites.md": "# Suites\n\n(suite-encode)=\n## encode\n",
+    "docs/conf.py": CONF.format(docs=str(ROOT / "docs"), suites=SUITES_OF_ONE),
+}
+
+
+def project(folder, changes):
+    """A project of one rule, in which that is changed."""
+    for path, text in (FILES | changes).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "docs" / "spec").symlink_to("../spec")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("changes", "suites", "problem"),
+    [
+        ({}, SUITES_OF_ONE, None),
+        ({"mor_ref/code.py": "\n"}, SUITES_OF_ONE, "TIN-001 has no code"),
+        ({"tests/test_it.py": "\n"}, SUITES_OF_ONE, "TIN-001 has no test of its own"),
+        ({"tests/test_it.py": "# TIN-001 to TIN-001\n"}, SUITES_OF_ONE, "no test of its own"),
+        ({}, {}, "TIN-001 has no suite"),
+        (
+            {},
+            {"encode": ("TIN-001", "TIN-002")},
+            "the suite encode names TIN-002, which is no rule",
+        ),
+        ({"mor_ref/cuda/kernel.cu": "\n"}, SUITES_OF_ONE, "TIN-001 has no CUDA"),
+        ({"spec/encoding.md": UNFIT}, SUITES_OF_ONE, "TIN-001 has CUDA, and a :host:"),
+        ({"mor_ref/cuda/kernel.cu": "\n", "spec/encoding.md": UNFIT}, SUITES_OF_ONE, None),
+        (
+            {"mor_ref/code.py": "# TIN-001, TIN-009\n"},
+            SUITES_OF_ONE,
+            "mor_ref/code.py:1 names TIN-009, which is no rule",
+        ),
+        ({"tests/test_it.py": "\n", "spec/encoding.md": EXCUSED}, {}, None),
+    ],
+)
+def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
+    found = list(trace(project(tmp_path, changes), suites).problems())
+    assert len(found) == (problem is not None)
+    assert problem is None or problem in found[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, None),
+        ({"spec/encoding.md": f"# Encoding\n\n{RULE}\nTIN-007.\n"}, "TIN-007 is no rule"),
+        ({"mor_ref/code.py": "\n"}, "TIN-001 has no code"),
+        ({"spec/encoding.md": RULE.replace("ours", "mine")}, "origin of TIN-001 is none of"),
+    ],
+)
+def test_what_stops_a_build(tmp_path, changes, message):
+    done = build(project(tmp_path, changes) / "docs", tmp_path / "out")
+    if message is None:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 1, done.stderr
+        assert message in done.stderr
+
+
+def test_links_may_go_to_a_repository_instead_of_copies(tmp_path):
+    address = "https://code.invalid/{path}#L{line}"
+    done = build(project(tmp_path, {}) / "docs", tmp_path / "out", "-D", f"source_url={address}")
+    assert done.returncode == 0, done.stderr
+    linked = Page(tmp_path / "out" / "spec" / "encoding.html").links
+    assert address.format(path="mor_ref/cuda/kernel.cu", line=1) in linked
+    assert not (tmp_path / "out" / "source").exists()
+
+
+def test_a_run_on_a_gpu_takes_its_rules_from_the_page(tmp_path, monkeypatch):
+    """What `mor-ref verify` reports is what the page reads."""
+    kept = tmp_path / "report.json"
+    monkeypatch.setattr(traces, "_EVIDENCE", kept)
+    before = traces.without_gpu()
+    assert "no result of a GPU is kept here yet" in before
+    verify_as_the_command_does("numba", "decode", kept)
+    after = traces.without_gpu()
+    assert "| DEC-001 |" in before
+    assert "| DEC-001 |" not in after
+    assert "| ENC-003 |" in after
+    kept.write_text(kept.read_text().replace('"match"', '"mismatch"'))
+    assert "| DEC-001 |" in traces.without_gpu()
+
+
+def verify_as_the_command_does(candidate, suite, report):
+    done = CliRunner().invoke(app, ["verify", candidate, "--suite", suite, "--report", str(report)])
+    assert done.exit_code == 0, done.output
+
+
+# ---------------------------------------------------------------------- worked examples
+
+
+def cells(text, column):
+    """A column of the last table in a text of MyST, without its marks."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    start = max(i for i, line in enumerate(lines) if set(line) <= set("|- ")) + 1
+    return [line.strip("| ").split(" | ")[column].strip("` ") for line in lines[start:]]
+
+
+NUMBERS = ["3.3", "-1.1", "0.007", "1e-6", "0", "-0.0", "448", "7.5"]
+
+
+def bits_of(numbers):
+    return [f"0x{word:08X}" for word in np.asarray(numbers, np.float32).view(np.uint32).ravel()]
+
+
+def test_the_example_of_quantization_is_what_the_engine_gives():
+    shown = tensors.elements("e4m3", *NUMBERS)
+    found = mor_ref.quantize(np.array(NUMBERS, np.float64), "e4m3")
+    assert [int(code, 16) for code in cells(shown, 3)] == found.codes.tolist()
+    assert cells(shown, 6) == bits_of(found.dequantize())
+    sums = tensors.errors("e4m3", *NUMBERS)
+    error = found.error
+    assert f"sum = {error.sum.item()}, nonzero = {error.nonzero.item()}, nonfinite = 0" in sums
+
+
+@pytest.mark.parametrize("profile", ["te", "te_4over6_mse", "torchao", "modelopt"])
+def test_the_example_of_nvfp4_is_what_the_engine_gives(profile):
+    shown = four_bits.tile(profile, *NUMBERS)
+    found = mor_ref.quantize_nvfp4(np.array([NUMBERS], np.float64), profile=profile)
+    assert [int(code, 16) for code in cells(shown, 2)] == found.codes.ravel().tolist()
+    packed = shown.splitlines()[-1].split(": ")[1].replace("`", "").split()
+    assert [int(byte, 16) for byte in packed] == found.packed.ravel().tolist()
+
+
+def test_the_example_of_mx_is_what_the_engine_gives():
+    shown = four_bits.mx_block("e2m1", "rceil", *NUMBERS)
+    found = mor_ref.quantize_mx(np.array([NUMBERS], np.float64), "e2m1", scale_rule="rceil")
+    assert f"c = `0x{found.scale.item():02X}`" in shown
+    assert [int(code, 16) for code in cells(shown, 2)] == found.codes.ravel().tolist()
+
+
+def test_the_scales_of_the_example_are_what_the_engine_gives():
+    """One group of blocks of one number each."""
+    shown = scaling.blocks("e4m3", "7.5", "3.3", "1.9", "0.011", "0")
+    x = np.array([[7.5, 3.3, 1.9, 0.011, 0]])
+    found = mor_ref.quantize(x, "e4m3", block=(1, 1))
+    assert [int(code, 16) for code in cells(shown, 3)] == found.scale_exponent.ravel().tolist()
+    assert [cell.split(" `")[1] for cell in cells(shown, 4)] == bits_of(found.scale)
+
+
+def test_the_encodings_of_the_example_are_what_the_engine_gives():
+    given = ["0.3", "464", "465", "-0.0146484375", "1000", "1e-9"]
+    shown = conversions.steps("e4m3", *given)
+    assert [int(code, 16) for code in cells(shown, 5)] == mor_ref.encode(
+        np.array(given, np.float64), "e4m3"
+    ).tolist()
+
+
+@pytest.mark.parametrize(
+    ("x", "shown"),
+    [
+        (448.0, "448"),
+        (447.99997, "447.99997"),
+        (0.1, "0.1"),
+        (1 / 3, "≈ 0.3333333"),
+        (2.0**-149, "2^\N{MINUS SIGN}149"),
+        (-0.0, "\N{MINUS SIGN}0"),
+        (float("nan"), "NaN"),
+        (-float("inf"), "\N{MINUS SIGN}∞"),
+    ],
+)
+def test_numbers_are_shown_in_as_many_digits_as_tell_them(x, shown):
+    assert number(np.float32(x).item() if x == 447.99997 else x) == shown

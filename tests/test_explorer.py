@@ -1,0 +1,481 @@
+"""The page of the format explorer, in Chromium: what it shows, and how it is used."""
+
+import importlib.util
+import json
+import re
+from contextlib import contextmanager
+from fractions import Fraction
+from functools import partial
+from itertools import cycle
+from urllib.parse import urlencode
+
+import pytest
+from explorer_browser import ADDRESS, EXPLORER, ROOT, chromium
+from mor_docs.trace import rules_of
+
+from mor_ref import exact, formats
+from mor_ref.block_recipes import PROFILES, SCALE_RULES
+from mor_ref.catalogue import presets
+from mor_ref.conventions import (
+    DETERMINISTIC_ROUNDINGS,
+    NANS,
+    OVERFLOWS,
+    POWER_OF_TWO_ROUNDINGS,
+    ROUNDINGS,
+    SpecialCases,
+)
+from mor_ref.exact.arithmetic import rn32_of_binary64
+from mor_ref.exact.mx import mx as exact_mx
+from mor_ref.exact.nvfp4 import nvfp4 as exact_nvfp4
+from mor_ref.exact.quantization import quantize
+from mor_ref.explain import explain
+from mor_ref.golden.bits import f32_bits
+from mor_ref.numerals import parse_number
+from mor_ref.partition import partition
+from mor_ref.recipes import SCALINGS
+
+NUMBERS = ("0.3", "464", "-1e-5", "70000", "-0", "inf", "-nan", "0x1.8p-9", "0x00000001", "1e300")
+CHAPTERS = {rule.id: rule.chapter for rule in rules_of(ROOT / "spec")}
+ABSENT = "\N{EN DASH}"
+ROWS = (
+    "1.5 -1 0.75 0.5 0.25 -0.125 0.0625 1.25 1.8 0.9 -0.45 0.3 0.2 -0.1 0.05 1.7 3 0.003",
+    "0 -0",
+    "nan 1 2",
+    "inf -3",
+    "30000 0.001 7 -0.25 0.00002",
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+def fulfilled(body, route):
+    route.fulfill(body=body)
+
+
+@contextmanager
+def opened(browser, width=1280, routes=None, **state):
+    """The page in that state, on a machine of its own: it asks for its own files and no others."""
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    wrong = []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    for path, body in (routes or {}).items():
+        page.route(path, partial(fulfilled, body))
+    page.goto(f"{ADDRESS}#{urlencode(state)}")
+    yield page
+    context.close()
+    own = {path.as_uri() for path in EXPLORER.iterdir()} | {"data:,"}
+    assert {url.partition("#")[0] for url in asked} <= own
+    assert wrong == []
+
+
+@pytest.fixture
+def page(browser):
+    with opened(browser) as found:
+        yield found
+
+
+def table(page, holder):
+    """The texts of a table: its rows by their first cells, each by the heads of its columns."""
+    cells = page.eval_on_selector_all(
+        f"{holder} tr", "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+    )
+    heads, *rows = cells
+    return {row[0]: dict(zip(heads[1:], row[1:], strict=True)) for row in rows}
+
+
+def written(code, fmt):
+    return f"0x{code:0{-(-fmt.bits // 4)}X}"
+
+
+def expected_code(x, fmt, rounding, special):
+    """The code of a number as the page writes it, sr with its own 128 of 8 bits."""
+    if fmt.is_power_of_two and rounding not in POWER_OF_TWO_ROUNDINGS:
+        return ABSENT
+    random = {"random_word": 128, "n_random_bits": 8} if rounding == "sr" else {}
+    return written(exact.encode(x, fmt, rounding, special, **random), fmt)
+
+
+def test_a_number_in_every_format_under_every_rounding(page):
+    for text in NUMBERS:
+        page.get_by_label("Number", exact=True).fill(text)
+        shown = table(page, "#every-format")
+        assert list(shown) == list(formats)
+        for name, fmt in formats.items():
+            codes = {
+                r: expected_code(parse_number(text), fmt, r, SpecialCases()) for r in ROUNDINGS
+            }
+            assert {r: shown[name][r] for r in ROUNDINGS} == codes, (text, name)
+
+
+def test_a_number_under_every_convention(page):
+    """ENC-006 to ENC-010, ENC-016."""
+    own = {
+        f"{overflow}, {nan}": SpecialCases(overflow=overflow, nan=nan)
+        for overflow in OVERFLOWS
+        for nan in NANS
+    }
+    for name, fmt in formats.items():
+        page.locator(f"#pick-{name}").click()
+        known = own | {preset: rows.get(name) for preset, rows in presets.items()}
+        for text in ("464", "-nan", "-inf"):
+            page.get_by_label("Number", exact=True).fill(text)
+            shown = table(page, "#every-convention")
+            assert list(shown) == list(known)
+            for convention, special in known.items():
+                codes = {
+                    r: ABSENT
+                    if special is None
+                    else expected_code(parse_number(text), fmt, r, special)
+                    for r in ROUNDINGS
+                }
+                assert shown[convention] == codes, (name, text, convention)
+
+
+def fraction_of(found):
+    """A finite number of the page's arithmetic; None for none."""
+    if not found or found["kind"] != "finite":
+        return None
+    sign = -1 if found["negative"] else 1
+    ratio = Fraction(int(found["numerator"]), int(found["denominator"]))
+    return sign * ratio * Fraction(2) ** found["exponent"]
+
+
+EXPLAIN = """cases => JSON.stringify(cases.map(([text, name, rounding, overflow]) => {
+    const special = { ...Explorer.catalogue.ours, overflow };
+    const x = Explorer.numerals.parseNumber(text);
+    return Explorer.explain.explain(x, Explorer.catalogue.formats[name], rounding, special);
+}), (_, value) => (typeof value === "bigint" ? String(value) : value))"""
+
+
+def test_explanations(page):
+    """The neighbours, the midpoint, the error and the rule of mor-ref explain."""
+    cases = [
+        (text, name, rounding, overflow)
+        for text in (*NUMBERS, "5", "-448")
+        for name, fmt in formats.items()
+        for rounding in DETERMINISTIC_ROUNDINGS
+        for overflow in OVERFLOWS
+        if not fmt.is_power_of_two or rounding in POWER_OF_TWO_ROUNDINGS
+    ]
+    for case, found in zip(cases, json.loads(page.evaluate(EXPLAIN, cases)), strict=True):
+        text, name, rounding, overflow = case
+        special = SpecialCases(overflow=overflow)
+        expected = explain(parse_number(text), formats[name], rounding, special)
+        assert (found["code"], found["rule"]) == (expected.code, expected.rule), case
+        if expected.midpoint is not None and not found["isExact"]:
+            places_agree(found, expected, case)
+
+
+def places_agree(found, expected, case):
+    sides = (("near", expected.nearer_zero), ("far", expected.farther_from_zero))
+    for side, neighbour in sides:
+        assert found[side]["code"] == neighbour.code, case
+        assert fraction_of(found[side]["value"]) == neighbour.value, case
+    assert fraction_of(found["midpoint"]) == expected.midpoint, case
+    if expected.error_in_ulp is not None:
+        x = Fraction(expected.x)
+        error = Fraction(expected.value) - (abs(x) if expected.fmt.sign == "none" else x)
+        assert fraction_of(found["errorInUlp"]) == expected.error_in_ulp, case
+        assert fraction_of(found["relativeError"]) == error / abs(x), case
+
+
+def test_what_is_no_number_is_said(page):
+    number, error = page.get_by_label("Number", exact=True), page.locator("#x-error")
+    for text in ("", "0.3.1", "1e400", "-1e-400", "0x3f8", "0x1.00000000000001p0", "--1"):
+        number.fill(text)
+        assert error.text_content().endswith("."), text
+        assert number.get_attribute("aria-invalid") == "true"
+    number.fill("1")
+    assert error.text_content() == ""
+    page.get_by_label("sr: word r").fill("256")
+    assert "0 ≤ r < 2^n" in page.locator("#random-error").text_content()
+    assert table(page, "#every-format")["e4m3"]["sr"] == ABSENT
+
+
+def test_bits_are_clicked(page):
+    number, code = page.get_by_label("Number", exact=True), page.locator("#answer strong")
+    source = page.get_by_role("group", name="Bits of the binary32 pattern")
+    source.get_by_role("button", name="sign bit 31").click()
+    assert number.input_value() == "-0.30000001192092896"
+    assert code.text_content() == "0xAA"
+    code_bits = page.get_by_role("group", name="Bits of the e4m3 code")
+    code_bits.get_by_role("button", name="mantissa bit 0").click()
+    assert (number.input_value(), code.text_content()) == ("-0.34375", "0xAB")
+    page.locator("#pick-int8_mx").click()
+    number.fill("0")
+    page.locator("#code-7").click()
+    assert (number.input_value(), code.text_content()) == ("-2", "0x81")
+    assert (
+        page.locator("#code-note").text_content()
+        == "0x80 is \N{MINUS SIGN}2, which is encoded as 0x81."
+    )
+    number.fill("inf")
+    page.locator("#source-0").click()
+    assert number.input_value() == "0x7F800001"
+    page.locator("#source-31").click()
+    assert number.input_value() == "0xFF800001"
+    number.fill("0x7FF0000000000001")
+    assert page.locator("#source-bits code").first.text_content() == "0x7F800001"
+
+
+def test_the_chosen_rounding_is_marked(page):
+    """ENC-013: a format of powers of two has a default of its own."""
+
+    def marked(name):
+        row = page.locator("#every-format tr").filter(has=page.locator(f"#pick-{name}"))
+        return row.locator(".chosen").all_text_contents()
+
+    assert (marked("e4m3"), marked("e8m0")) == (["0x2A"], ["0x7E"])
+    page.get_by_label("Preset").select_option("ml_dtypes")
+    assert (marked("e4m3"), marked("e8m0"), marked("f16")) == (["0x2A"], ["0x7D"], [])
+    page.get_by_label("Rounding").select_option("rtz")
+    assert (marked("e4m3"), marked("e8m0")) == (["0x29"], ["0x7D"])
+    page.get_by_label("Rounding").select_option("rto")
+    assert marked("e8m0") == []
+    page.locator("#pick-e8m0").click()
+    assert "admits rtp, rtz, rna only" in page.locator("#answer").text_content()
+
+
+# The outline of a radio button is that of the text beside it.
+OUTLINED = """[document.activeElement, document.activeElement.nextElementSibling]
+    .some(each => each && getComputedStyle(each).outlineStyle === "solid")"""
+
+
+def test_the_keyboard_is_enough(page):
+    """From the top of the page: a number, a bit, a format, and a row under another recipe."""
+
+    def tab_to(selector, limit=40):
+        for _ in range(limit):
+            page.keyboard.press("Tab")
+            if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+                assert page.evaluate(OUTLINED)
+                return
+        raise AssertionError(f"the Tab key does not come to {selector}")
+
+    tab_to("#x")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("448")
+    tab_to("#source-31")
+    page.keyboard.press("Space")
+    assert page.locator("#x").input_value() == "-448"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    assert page.locator("#x").input_value() == "-448.0000305175781"
+    assert page.evaluate("document.activeElement.id") == "source-0"
+    page.keyboard.press("Shift+Tab")
+    tab_to("#rounding")
+    page.keyboard.press("ArrowDown")
+    tab_to("#pick-e5m2")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "pick-e5m2"
+    page.locator("#tab-number").focus()
+    page.keyboard.press("ArrowRight")
+    tab_to("#row")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("1 2 3")
+    tab_to("#recipes input")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "Scale code" in page.locator("#row-summary").text_content()
+    assert page.locator("#view-row .panel table").count() == 2
+
+
+def test_the_address_keeps_the_state(browser, page):
+    page.get_by_label("Number", exact=True).fill("1e-40")
+    page.locator("#pick-e5m2").click()
+    page.get_by_label("Rounding").select_option("rtp")
+    page.get_by_label("Preset").select_option("torch")
+    page.get_by_role("tab", name="A row").click()
+    page.get_by_label("Up to 32 numbers").fill("1, 2\n+3")
+    page.get_by_role("radio", name="NVFP4").check()
+    page.get_by_label("Profile").select_option("torchao")
+    assert page.locator("#overflow").is_disabled()
+    page.wait_for_function("location.hash.includes('profile=torchao')")
+    shown = page.locator("#row-results").text_content()
+    with opened(browser) as other:
+        other.goto("about:blank")
+        other.goto(page.url)
+        assert other.locator("#row-results").text_content() == shown
+        other.get_by_role("tab", name="One").click()
+        assert other.locator("#answer strong").text_content() == "0x01"
+        other.evaluate("location.hash = 'x=2&format=e2m1&rounding=none&strange=1&view=x'")
+        other.wait_for_function("document.querySelector('#answer strong').textContent === '0x4'")
+        assert other.locator("#rounding").input_value() == ""
+
+
+STATES = (
+    {"x": "-0.3", "format": "f32"},
+    {"x": "nan", "format": "e8m0"},
+    {"x": "-1e300", "format": "bf16", "preset": "ml_dtypes"},
+    *({"view": "row", "recipe": recipe} for recipe in ("scaled", "nvfp4", "mx", "mor")),
+)
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.get("recipe", state.get("x")))
+def test_every_view(browser, state):
+    with opened(browser, width=360, **state) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        nothing_sticks_out(page)
+        everything_has_a_name(page)
+        rules_are_linked(page)
+
+
+def nothing_sticks_out(page):
+    """On a narrow screen, what is wider scrolls in a frame of its own."""
+    for width in (360, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def everything_has_a_name(page):
+    """Each control is labelled, and what changes is announced."""
+    unnamed = page.eval_on_selector_all(
+        "input, select, textarea, button",
+        """all => all.filter(each => !(each.labels?.length || each.ariaLabel
+            || each.textContent.trim())).map(each => each.outerHTML)""",
+    )
+    assert unnamed == []
+    assert page.locator("output[aria-live=polite]").count() == 2
+    ids = page.eval_on_selector_all("[id]", "all => all.map(each => each.id)")
+    assert len(ids) == len(set(ids))
+
+
+def rules_are_linked(page):
+    """Each id that is shown is a rule, and the link leads to where the chapter will be."""
+    links = page.eval_on_selector_all(
+        "a.rule", "all => all.map(each => [each.textContent, each.getAttribute('href')])"
+    )
+    assert links
+    assert all(href == f"../spec/{CHAPTERS[name]}.html#{name}" for name, href in links)
+
+
+def shown_elements(page):
+    """The code and the bits of y of each element."""
+    cells = page.eval_on_selector_all(
+        ".elements tbody tr", "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
+    )
+    return [(int(row[3].split()[-1], 16), int(row[4].split()[-1], 16)) for row in cells]
+
+
+def recipes():
+    """Each recipe with its options, and the elements that the exact model makes of a row."""
+    for scaling in SCALINGS:
+        for name in ("e4m3", "e5m2"):
+            options = {"recipe": "scaled", "element": name, "scaling": scaling, "length": "8"}
+            yield options, partial(in_blocks, fmt=formats[name], scaling=scaling)
+    for name, profile in PROFILES.items():
+        options = {"recipe": "nvfp4", "profile": name}
+        yield options, lambda x, p=profile: exact_nvfp4([x], p, (1, 16)).elements
+    for rule in SCALE_RULES:
+        for name in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx"):
+            options = {"recipe": "mx", "mxelement": name, "rule": rule}
+            yield options, lambda x, n=name, r=rule: exact_mx([x], formats[n], r, 32).elements
+
+
+def in_blocks(x, fmt, scaling):
+    return quantize([x], fmt, scaling, partition((1, len(x)), (1, 8), "tensor")).elements
+
+
+def test_rows_under_every_recipe(page):
+    """Codes and y as the exact model has them."""
+    for (options, made), row in zip(recipes(), cycle(ROWS), strict=False):
+        x = [rn32_of_binary64(parse_number(word)) for word in row.split()]
+        expected = [(element.code, f32_bits(element.y)) for element in made(x)[0]]
+        address = urlencode({"view": "row", "row": row, **options})
+        page.evaluate(
+            """address => new Promise(done => {
+                addEventListener("hashchange", done, { once: true });
+                location.hash = address;
+            })""",
+            address,
+        )
+        assert shown_elements(page) == expected, (row, options)
+
+
+def test_a_row_that_cannot_be(browser):
+    with opened(browser, view="row", row=" ".join(["1"] * 33)) as page:
+        error = page.locator("#row-error")
+        assert "33 numbers" in error.text_content()
+        page.get_by_label("Up to 32 numbers").fill("1 x")
+        assert '"x" is no number' in error.text_content()
+        page.get_by_label("Up to 32 numbers").fill("8 -16")
+        assert error.text_content() == ""
+        page.get_by_label("Group amax").fill("15")
+        assert page.locator("#group-error").text_content() == "amax is at least the row's, 16."
+        page.get_by_label("Group amax").fill("29")
+        assert "yes" in page.locator("#row-results").text_content()
+        page.get_by_role("radio", name="MoR").check()
+        page.get_by_label("e4m3 threshold").fill("2")
+        assert "threshold" in page.locator("#threshold-error").text_content()
+
+
+def test_decisions_are_shown(browser):
+    with opened(
+        browser, view="row", recipe="mor", row="10000 0.00002 7 -0.25 0.003 -55 0.0006 0.00017"
+    ) as page:
+        summary = page.locator("#row-summary").text_content()
+        assert summary.startswith("tensor takes ")
+        assert "three_way takes e5m2" in summary
+        panel = page.get_by_role("region", name="Policy three_way")
+        assert "would" not in panel.text_content()
+        assert "T = 377487" in page.locator("#row-results").text_content()
+
+
+def test_a_new_format_needs_no_new_script(browser):
+    """A row more in the catalogue, here e2m3 under another name with another bias."""
+    text = (EXPLORER / "catalogue.js").read_text()
+    (row,) = re.findall(r'    "e2m3": \{.*\},\n', text)
+    more = row.replace("e2m3", "mine").replace('"bias": 1', '"bias": 2')
+    more = more.replace('"smallestExponent": 0', '"smallestExponent": -1')
+    with opened(browser, routes={"**/catalogue.js": text.replace(row, row + more)}) as page:
+        page.get_by_label("Number", exact=True).fill("3.75")
+        assert table(page, "#every-format")["mine"]["rne"] == "0x1F"
+        page.locator("#pick-mine").click()
+        assert page.locator("#answer .result").text_content() == "0x1F= 3.75"
+        for options in ("element", "mxelement"):
+            assert page.locator(f"#{options} option[value=mine]").count() == 1
+
+
+def test_the_theme_of_the_site_is_followed(browser):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    for scheme, color in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(19, 20, 22)")):
+        context = browser.new_context(color_scheme=scheme)
+        page = context.new_page()
+        page.goto(ADDRESS)
+        assert page.evaluate(ground) == color
+        page.evaluate("localStorage.setItem('theme', 'dark')")
+        page.reload()
+        assert page.evaluate(ground) == "rgb(19, 20, 22)"
+        context.close()
+
+
+def catalogue_module():
+    path = ROOT / "docs" / "explorer_catalogue.py"
+    spec = importlib.util.spec_from_file_location("explorer_catalogue", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_catalogue_is_up_to_date():
+    """After a change, call: python docs/explorer_catalogue.py"""
+    assert catalogue_module().script() == (EXPLORER / "catalogue.js").read_text(encoding="utf-8")
+
+
+def test_scripts_are_short():
+    for path in EXPLORER.glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= 300, path
+        for function in re.findall(
+            r"^  (?:async )?function .*?^  \}$", text, re.MULTILINE | re.DOTALL
+        ):
+            assert function.count("\n") <= 40, (path, function[:60])

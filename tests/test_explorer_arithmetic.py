@@ -1,0 +1,117 @@
+"""The arithmetic of the format explorer, in Chromium: golden vectors and the exact model."""
+
+import numpy as np
+import pytest
+from explorer_browser import ADAPTER, EXPLORER, answer, chromium
+from mor_docs.trace import ids_in
+from test_trace import TRACE
+
+from mor_ref import golden
+from mor_ref.exact import policies
+from mor_ref.golden.bits import numbers_of
+from mor_ref.golden.suites import SUITES
+from mor_ref.partition import partition
+from mor_ref.recipes import POLICIES
+
+STEPS = ("encode", "encode_presets", "encode_stochastic", "decode", "scale_steps", "quantize_steps",
+         "quantize_blocks", "nvfp4_blocks", "mx_blocks", "error_steps", "decisions")  # fmt: skip
+SCRIPTS = ("catalogue", "exact", "formats", "scaling", "nvfp4", "mx", "mor")
+
+
+@pytest.fixture(scope="module")
+def page():
+    with chromium() as browser:
+        page = browser.new_page()
+        page.set_content("<title>arithmetic</title>")
+        for name in SCRIPTS:
+            page.add_script_tag(path=EXPLORER / f"{name}.js")
+        page.add_script_tag(path=ADAPTER)
+        yield page
+
+
+def inputs_of(case, suite):
+    return {field.name: case.arrays[field.name] for field in suite.fields if field.role == "input"}
+
+
+def differing(page, operation, case, inputs):
+    """The fields of a case that the page has not, or has otherwise."""
+    found = answer(page, operation, case.parameters, inputs)
+    expected = {name: array.ravel() for name, array in case.arrays.items() if name not in inputs}
+    assert found.keys() == expected.keys(), case.name
+    return {
+        (case.name, name, int(np.flatnonzero(found[name] != array)[0]))
+        for name, array in expected.items()
+        if not np.array_equal(found[name], array)
+    }
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_golden_vectors(page, name):
+    suite = SUITES[name]
+    for case in golden.load(name):
+        assert not differing(page, suite.operation, case, inputs_of(case, suite))
+
+
+def is_row(case):
+    rows, columns = case.arrays["x"].shape
+    is_one_unit = case.arrays["choice"].shape == (1, 1)
+    # The page takes numbers, so that a bfloat16 NaN has no codes of its own to keep (MOR-006).
+    return rows == 1 and columns <= 32 and is_one_unit and case.parameters["source"] != "bf16"
+
+
+def test_golden_policies_of_one_row(page):
+    cases = [case for case in golden.load("policies") if is_row(case)]
+    assert len(cases) > 10
+    for case in cases:
+        assert not differing(page, "mor", case, {"x": case.arrays["x"]})
+
+
+def rows(count):
+    """Rows of 1 to 32 binary32 numbers: near each other or not, with zeros and special ones."""
+    yield from np.array([[0x7F7F7FFF], [0x7F7F8000], [0x7F7F9000]], np.uint32)  # ERR-003
+    random = np.random.default_rng(4)
+    special = np.array([0, 1 << 31, 1, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x00800000], np.uint32)
+    for _ in range(count):
+        size = int(random.integers(1, 33))
+        scale = 2.0 ** random.integers(-140, 120)
+        spread = 2.0 ** random.normal(0, random.choice([0, 2, 12]), size)
+        with np.errstate(over="ignore"):
+            x = (random.normal(size=size) * scale * spread).astype(np.float32).view(np.uint32)
+        chosen = random.random(size) < random.choice([0, 0, 0, 0.1, 0.5])
+        yield np.where(chosen, random.choice(special, size), x)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("scaling", ["gam", "e8m0", "fp32"])
+def test_decisions_for_rows(page, name, scaling):
+    """MOR-001 to MOR-006, on rows that no suite has."""
+    for x in rows(25):
+        parts = partition((1, len(x)), "tensor", "tensor")
+        mixed = policies.mix([numbers_of(x, "f32")], POLICIES[name], scaling, parts)
+        decision = mixed.decisions[0, 0]
+        asked = {"policy": name, "scaling": scaling, "source": "f32"}
+        found = answer(page, "mor", asked, {"x": x})
+        assert found["choice"] == decision.choice
+        assert found["output"].tolist() == mixed.output[0]
+        for representation, error in decision.errors.items():
+            sums = [int(found[f"{representation}.{count}"][0])
+                    for count in ("sum", "nonzero", "nonfinite")]  # fmt: skip
+            assert sums == [error.sum, error.nonzero, error.nonfinite]
+
+
+def test_thresholds(page):
+    """MOR-002: ties to even, and the decimal that is written."""
+    for text in ("0.045", "0.20", "1", ".5", "4.5e-2", "5.960464477539063e-8", "1e-30", "0.1"):
+        assert (
+            page.evaluate("text => Explorer.mor.limitOf(text)", text)
+            == policies.MeanRelativeError(text).limit
+        )
+    for text in ("0", "1.1", "-1", "", "x", "."):
+        refused = "text => { try { Explorer.mor.limitOf(text); } catch (e) { return e.message; } }"
+        assert page.evaluate(refused, text).startswith(f'threshold is "{text}"')
+
+
+def test_every_id_that_is_named_is_a_rule():
+    chapters = {rule.split("-")[0] for rule in TRACE.rules}
+    texts = [path.read_text() for path in EXPLORER.glob("*.js")]
+    assert {rule for text in texts for rule, _ in ids_in(text, chapters)} <= set(TRACE.rules)

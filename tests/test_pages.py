@@ -1,0 +1,131 @@
+"""Every block of code of README, the guide and the specification runs, and shows what comes."""
+
+import importlib.util
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pages import Shell, blocks_of, commands_of
+from safetensors.numpy import save_file
+
+from mor_ref.golden import kept_files
+
+ROOT = Path(__file__).resolve().parent.parent
+GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *GUIDE,
+    *sorted((ROOT / "spec").glob("*.md")),
+]
+# What a page needs that is not everywhere: a program, or a module.
+NEEDS = {
+    "verify-cuda.md": ("g++",),
+    "verify-c.md": ("gcc",),
+    "verify-rtl.md": ("iverilog",),
+    "verify-triton.md": ("triton", "torch"),
+    "checkpoint.md": ("matplotlib",),
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_are_of_kinds_that_run(page):
+    """A block that is nothing but text is no code: it says so."""
+    for block in blocks_of(page):
+        assert block.file or block.language in ("console", "python", "sh", "text"), block
+        if block.language == "python" and not block.file:
+            assert ">>>" in block.text, block.text
+        if block.language == "console":
+            assert list(commands_of(block.text)), block.text
+        if block.language == "sh":
+            assert page.name == "README.md", block.text
+
+
+@pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.name)
+def test_guide(page, tmp_path):
+    for name in NEEDS.get(page.name, ()):
+        if not (shutil.which(name) or importlib.util.find_spec(name)):
+            pytest.skip(f"{name} is not installed")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    Shell(tmp_path).follow(page)
+
+
+# ---------------------------------------------------------------------- README
+
+
+# The same calls on less: what takes minutes is run by tests of its own.
+SHORTER = {
+    "golden make --out DIR --size 10": "golden make error_steps --out DIR --size 10",
+    "golden export --to c --out DIR": "golden export --to c --suite decode --out DIR",
+    "verify cuda-host": "verify cuda-host --suite decode",
+    "--count 1000000000": "--count 4000",
+    "--chunks 0x3f:0x41": "--chunks 0x3f",
+}
+STATUS = {"mor-ref verify cuda": (0, 3)}  # 3 where there is no GPU
+KERNEL = """
+import numpy as np, ml_dtypes
+
+def run(operation, parameters, inputs):
+    mine = {"format": "e4m3", "source": "f32", "rounding": "rne", "overflow": "satfinite"}
+    if operation != "encode" or dict(parameters) != {**mine, "nan": "canonical"}:
+        return None
+    x = inputs["x"].view(np.float32)
+    with np.errstate(invalid="ignore"):
+        codes = np.clip(x, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+    return {"code": np.where(np.isnan(x), np.uint8(0x7F), codes)}
+"""
+DEVICE = """#!/usr/bin/env python3
+import sys, numpy as np
+from mykernel import run
+case = {"format": "e4m3", "source": "f32", "rounding": "rne", "overflow": "satfinite"}
+for line in sys.stdin:
+    x = np.array([int(line, 16)], np.uint32)
+    (code,) = run("encode", {**case, "nan": "canonical"}, {"x": x})["code"]
+    print(line.strip(), f"{code:02x}")
+"""
+
+
+@pytest.fixture
+def reader(tmp_path):
+    """A folder with what README takes for granted: a kernel, a device, results, a model."""
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    shell = Shell(tmp_path)
+    (tmp_path / "mykernel.py").write_text(KERNEL)
+    (tmp_path / "device").write_text(DEVICE)
+    (tmp_path / "device").chmod(0o755)
+    (tmp_path / "results").mkdir()
+    shutil.copy(kept_files() / "decode.safetensors", tmp_path / "results")
+    model = {"w": np.random.default_rng(0).standard_normal((64, 64), dtype=np.float32)}
+    save_file(model, tmp_path / "model.safetensors")
+    source = ROOT / "examples" / "protocol" / "e4m3.c"
+    assert shell.run(f"gcc -O2 -o mykernel '{source}'").returncode == 0
+    return shell
+
+
+def commands_of_readme():
+    for block in blocks_of(ROOT / "README.md"):
+        if block.language == "sh":
+            lines = (line.partition(" #")[0].strip() for line in block.text.splitlines())
+            yield [line for line in lines if line]
+
+
+def test_readme(reader):
+    """In the order of the page; a variable is for the commands after it."""
+    for number, commands in enumerate(commands_of_readme()):
+        if number == 0:
+            targets = (ROOT / "Makefile").read_text()
+            assert commands == ["make golden", "make test"]
+            assert all(re.search(rf"^{c.split()[1]}:", targets, re.MULTILINE) for c in commands)
+            continue
+        assignments = [command for command in commands if re.match(r"[A-Z]+=", command)]
+        for command in commands:
+            if command in assignments:
+                continue
+            for long, short in SHORTER.items():
+                command = command.replace(long, short)  # noqa: PLW2901
+            done = reader.run("; ".join([*assignments, command]))
+            allowed = STATUS.get(command, (0,))
+            assert done.returncode in allowed, f"{command}\n{done.stdout}\n{done.stderr}"
