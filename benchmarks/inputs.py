@@ -52,5 +52,6 @@ def mixed(log2_size: int) -> Callable[[], np.ndarray]:
 
 @functools.cache
 def random_words(size: int, bits: int) -> np.ndarray:
-    """Random words of so many bits."""
-    return np.random.default_rng(4).integers(0, 1 << bits, size, dtype=np.uint32)
+    """Random words of so many bits, in the narrowest type."""
+    dtype = np.min_scalar_type((1 << bits) - 1)
+    return np.random.default_rng(4).integers(0, 1 << bits, size, dtype=dtype)

@@ -38,7 +38,7 @@ class Numbers(NamedTuple):
 class RandomWords(NamedTuple):
     """The caller's random bits for stochastic rounding: one word below 2^n for each element."""
 
-    words: NDArray[np.uint32]
+    words: Bits
     n: int
 
 
@@ -71,7 +71,8 @@ def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> 
             " (.view() shows the codes of a small float dtype)" if array.dtype.kind == "V" else ""
         )
         raise TypeError(f"{argument} has dtype {array.dtype}; give unsigned integers{view}")
-    if array.size:
+    always_fits = array.dtype.kind == "u" and 8 * array.dtype.itemsize <= bits
+    if array.size and not always_fits:
         lowest = 0 if array.dtype.kind == "u" else int(array.min())
         highest = int(array.max())
         if lowest < 0 or highest >> bits:

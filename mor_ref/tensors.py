@@ -92,12 +92,18 @@ def _random_words(
     if rounding != "sr":
         return None
     n = whole_number("n_random_bits", n_random_bits, 1, 32)
-    words = unsigned_from(random_bits, n, np.dtype(np.uint32), "random_bits")
+    words = unsigned_from(random_bits, n, _dtype_of_words(random_bits), "random_bits")
     if words.shape != shape:
         raise ValueError(
             f"random_bits has shape {words.shape}, but x has {shape}; give a word for each element"
         )
     return RandomWords(words.reshape(-1), n)
+
+
+def _dtype_of_words(random_bits: object) -> np.dtype[Any]:
+    """Narrow words stay as they are: there is less to read."""
+    given = getattr(random_bits, "dtype", None)
+    return next((np.dtype(d) for d in (np.uint8, np.uint16) if given == d), np.dtype(np.uint32))
 
 
 def _room_for_codes(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Bits, Numbers, RandomWords
 from mor_ref.conventions import Rounding, SpecialCases
 from mor_ref.engine import decoding, encoding
+from mor_ref.engine.nearest import grid_of
 from mor_ref.engine.parallel import for_each_slice, thread_count
 from mor_ref.engine.targets import (
     BINARY32,
@@ -56,6 +57,9 @@ def _loop_for(
     if fmt.is_power_of_two:
         row = power_of_two_target_for(fmt, rounding, special, source)
         return lambda bits, out, _: encoding.encode_array_as_powers_of_two(bits, out, row, word)
+    if random_words is None and _is_to_nearest(fmt, rounding, special, source):
+        grid = grid_of(fmt)
+        return lambda bits, out, _: encoding.encode_array_to_nearest(bits, out, grid)
     target = target_for(fmt, rounding, special, source)
     if random_words is None:
         return lambda bits, out, _: encoding.encode_array(bits, out, target, word)
@@ -63,6 +67,11 @@ def _loop_for(
     return lambda bits, out, where: encoding.encode_array_at_random(
         bits, words[where], n, out, target, word
     )
+
+
+def _is_to_nearest(fmt: Format, rounding: Rounding, special: SpecialCases, source: Source) -> bool:
+    """Whether the codes are those of `nearest`, which binary32 has room for."""
+    return rounding == "rne" and special == SpecialCases() and fmt.bits <= 8 and source is BINARY32
 
 
 def _as_source_words(numbers: Numbers, part: slice) -> Iterator[tuple[Bits, slice]]:

@@ -4,7 +4,11 @@ A number arrives as the bits of a binary32 or binary64 word; what it becomes is 
 (see `targets`). Every intermediate is cast to `word`, for Numba would widen it otherwise.
 """
 
+import numpy as np
+
 from mor_ref.engine.intrinsics import (
+    PREFETCHED,
+    float_of,
     prefetch_block,
     shift_left,
     shift_right,
@@ -13,8 +17,12 @@ from mor_ref.engine.intrinsics import (
     widen,
 )
 from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.nearest import nearest, with_sign
 
-_BLOCK = 64  # elements: what is prefetched at once, and short enough to be unrolled
+_U = np.uint32
+_MAGNITUDE = _U(0x7FFFFFFF)
+
+_BLOCK = PREFETCHED  # elements: short enough to be unrolled
 _PREFETCH_DISTANCE = 1024  # elements
 
 # ---------------------------------------------------------------------- scalar steps
@@ -62,13 +70,17 @@ def rounded_at_random(significand, shift, random_word, n_random_bits, target, wo
 
 
 @step
-def with_special_cases(code, magnitude, negative, target, word):
+def with_special_cases(code, magnitude, negative, target, exceptions, word):
     """ENC-006 to ENC-012: overflow, infinities, the sign, and NaN."""
-    code = min(code, word(target.cap ^ word(negative & target.cap_negative_flip)))
-    code = target.infinity if magnitude == target.infinity_bits else code
-    sign_bit = target.sign_bit if code != word(0) else target.negative_zero
-    code = word(code | word(negative & sign_bit))
-    nan = word(target.nan ^ word(negative & target.nan_negative_flip))
+    if exceptions is None:
+        code = word(min(code, target.cap) | word(negative & target.sign_bit))
+        nan = target.nan
+    else:
+        code = min(code, word(target.cap ^ word(negative & exceptions.cap_negative_flip)))
+        code = exceptions.infinity if magnitude == target.infinity_bits else code
+        sign_bit = target.sign_bit if code != word(0) else exceptions.negative_zero
+        code = word(code | word(negative & sign_bit))
+        nan = word(target.nan ^ word(negative & exceptions.nan_negative_flip))
     return nan if magnitude > target.infinity_bits else code
 
 
@@ -79,7 +91,15 @@ def encoded(bits, target, word):
     negative = sign_mask(bits)
     significand, shift = significand_and_shift(magnitude, target, word)
     code = rounded(significand, shift, negative, target, word)
-    return with_special_cases(code, magnitude, negative, target, word)
+    return with_special_cases(code, magnitude, negative, target, target.exceptions, word)
+
+
+@step
+def encoded_to_nearest(bits, grid):
+    """The code of a number under rne, by an addition in binary32."""
+    magnitude = float_of(_U(bits & _MAGNITUDE))
+    code, _ = nearest(magnitude, grid)
+    return with_sign(code, magnitude, bits, grid)
 
 
 @step
@@ -89,7 +109,7 @@ def encoded_at_random(bits, random_word, n_random_bits, target, word):
     negative = sign_mask(bits)
     significand, shift = significand_and_shift(magnitude, target, word)
     code = rounded_at_random(significand, shift, random_word, n_random_bits, target, word)
-    return with_special_cases(code, magnitude, negative, target, word)
+    return with_special_cases(code, magnitude, negative, target, target.exceptions, word)
 
 
 @step
@@ -127,6 +147,19 @@ def encode_array(numbers, out, target, word):
         out[i] = encoded(widen(numbers[i], word), target, word)
     if target.twos_complement_count != word(0):
         to_twos_complement(out, target, word)
+
+
+@kernel
+def encode_array_to_nearest(numbers, out, grid):
+    """The same codes for rne, satfinite and canonical, in fewer instructions (see `nearest`)."""
+    use_full_vectors()
+    in_blocks = numbers.size - numbers.size % _BLOCK
+    for start in range(0, in_blocks, _BLOCK):
+        prefetch_block(numbers, start + _PREFETCH_DISTANCE)
+        for i in range(_BLOCK):
+            out[start + i] = encoded_to_nearest(widen(numbers[start + i], _U), grid)
+    for i in range(in_blocks, numbers.size):
+        out[i] = encoded_to_nearest(widen(numbers[i], _U), grid)
 
 
 @kernel

@@ -68,9 +68,12 @@ def bits_of(typing_context, number):
     return types.uint32(number), codegen
 
 
+PREFETCHED = 64  # elements at once
+
+
 @intrinsic
 def prefetch_block(typing_context, array, index):
-    """Ask for the memory of the 64 elements from array[index], which may lie beyond the end."""
+    """Ask for the memory of elements from array[index] on, which may lie beyond the end."""
 
     def codegen(context, builder, signature, args):
         base = context.make_array(array)(context, builder, args[0]).data

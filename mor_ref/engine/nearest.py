@@ -17,7 +17,6 @@ from mor_ref.format import Format
 _U = np.uint32
 _F = np.float32
 _INFINITY = _U(0x7F800000)
-_ALL = _U(0xFFFF_FFFF)
 _LARGEST_EXPONENT = 127
 
 
@@ -31,11 +30,16 @@ class Grid(NamedTuple):
     distance: Any  # from the field of p to that of 2^(p - M + 23)
     dropped_bits: Any
     sign_bit: Any
-    small_sign_bit: Any  # where a number other than zero has become zero
-    zero_sign_bit: Any
-    twos_complement: Any  # all ones, or 0
-    code_mask: Any
+    signs_of_zero: Any  # None if zeros have the sign bit as all others do
+    twos_complement_mask: Any  # that of the codes' bits, or None for a sign and a magnitude
     nan_code: Any
+
+
+class SignsOfZero(NamedTuple):
+    """The sign bits of the code 0, where they are not that of other codes."""
+
+    small: Any  # where a number other than zero has become zero
+    zero: Any
 
 
 def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
@@ -53,13 +57,14 @@ def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
         "distance": dropped << 23,
         "dropped_bits": dropped,
         "sign_bit": fmt.sign_bit,
-        "small_sign_bit": fmt.sign_bit if has_negative_zero else 0,
-        "zero_sign_bit": fmt.sign_bit if has_negative_zero and not drops_sign_of_zero else 0,
-        "twos_complement": int(_ALL) if is_integer else 0,
-        "code_mask": fmt.code_count - 1,
         "nan_code": 0 if is_integer else nan_code,
     }
-    words = {name: _U(number) for name, number in numbers.items()}
+    words: dict[str, Any] = {name: _U(number) for name, number in numbers.items()}
+    words["signs_of_zero"] = words["twos_complement_mask"] = None
+    if is_integer:
+        words["twos_complement_mask"] = _U(fmt.code_count - 1)
+    elif not has_negative_zero or drops_sign_of_zero:
+        words["signs_of_zero"] = SignsOfZero(_U(fmt.sign_bit if has_negative_zero else 0), _U(0))
     return Grid(_F(fmt.largest), *factors, **words)
 
 
@@ -90,11 +95,28 @@ def nearest(magnitude, grid):
 
 
 @step
+def sign_bit_of(code, scaled, grid, signs_of_zero):
+    """The sign bit of a negative number (ENC-011)."""
+    if signs_of_zero is None:
+        found = grid.sign_bit
+    else:
+        of_zero = signs_of_zero.small if scaled != _F(0) else signs_of_zero.zero
+        found = grid.sign_bit if code != _U(0) else of_zero
+    return found
+
+
+@step
+def signed(code, scaled, sign, grid, twos_complement_mask):
+    """The code with a sign, which is all ones or 0 (ENC-011, ENC-015)."""
+    if twos_complement_mask is None:
+        found = _U(code | _U(sign & sign_bit_of(code, scaled, grid, grid.signs_of_zero)))
+    else:
+        found = _U(_U(_U(code ^ sign) - sign) & twos_complement_mask)
+    return found
+
+
+@step
 def with_sign(code, scaled, bits, grid):
-    """The code with the sign of these bits, or that of NaN (ENC-009, ENC-011)."""
-    sign = sign_mask(bits)
-    small_sign_bit = grid.small_sign_bit if scaled != _F(0) else grid.zero_sign_bit
-    sign_bit = grid.sign_bit if code != _U(0) else small_sign_bit
-    flip = _U(sign & grid.twos_complement)
-    signed = _U(_U(_U(_U(code ^ flip) - flip) & grid.code_mask) | _U(sign & sign_bit))
-    return signed if scaled == scaled else grid.nan_code
+    """The code with the sign of these bits, or that of NaN (ENC-009)."""
+    found = signed(code, scaled, sign_mask(bits), grid, grid.twos_complement_mask)
+    return found if scaled == scaled else grid.nan_code

@@ -18,7 +18,7 @@ from mor_ref.engine.intrinsics import (
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.nearest import grid_of, nearest, with_sign
 from mor_ref.engine.parts import Gathered, Part, Sides, for_each_part, row_bounds, words_of
-from mor_ref.engine.strips import STRIP, TileScales, entry, segment, spread, strip_of
+from mor_ref.engine.strips import STRIP, TileScales, entry, prefetch_row, segment, spread, strip_of
 from mor_ref.format import Format
 from mor_ref.partition import Partition
 
@@ -120,8 +120,10 @@ def quantize_part(
                     spread(scales.decode, row, left, right, scales.tile, strip.decode)
                 start = (row - place.top) * place.stride + left - place.left
                 at = row * columns + left
+                prefetch_row(x, start + place.stride, width)
                 numbers, found = x[start : start + width], codes[at : at + width]
-                quantize_row(numbers, strip, grid, found, strip_of(out, at, width), sums, counts)
+                room = strip_of(out, at, width)
+                quantize_row(numbers, strip, grid, found, room, sums, counts)
             i = block_bounds[k] // block.rows - part.top // block.rows
             for column in range(left // block.columns, (right - 1) // block.columns + 1):
                 first, last = segment(column, block, left, right)

@@ -18,7 +18,7 @@ from mor_ref.engine.parts import (
     to_blocks,
     words_of,
 )
-from mor_ref.engine.strips import STRIP, segment
+from mor_ref.engine.strips import STRIP, prefetch_row, segment
 from mor_ref.format import Format
 from mor_ref.partition import Partition
 from mor_ref.recipes import Scaling
@@ -149,6 +149,7 @@ def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
             low[:] = pattern.all
             for row in range(bounds[piece], bounds[piece + 1]):
                 start = (row - place.top) * place.stride + left - place.left
+                prefetch_row(x, start + place.stride, right - left)
                 extremes_of_row(x[start : start + right - left], pattern, high, low)
             i = bounds[piece] // block.rows - part.top // block.rows
             for column in range(left // block.columns, (right - 1) // block.columns + 1):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.engine.intrinsics import float_of
+from mor_ref.engine.intrinsics import PREFETCHED, float_of, prefetch_block
 from mor_ref.engine.kernel import step
 from mor_ref.engine.parts import Sides
 
@@ -50,6 +50,13 @@ def segment(column, block, left, right):
 def strip_of(out, at, width):
     """A strip of a row, if there is room for one at all."""
     return None if out is None else out[at : at + width]
+
+
+@step
+def prefetch_row(x, start, width):
+    """Ask for a strip of a row, which may lie beyond the end."""
+    for i in range(start, start + width, PREFETCHED):
+        prefetch_block(x, i)
 
 
 @step

@@ -54,13 +54,19 @@ class Target(NamedTuple):
     threshold_negative_flip: Any
     threshold_odd_flip: Any
     cap: Any  # the code of a magnitude that overflows
+    sign_bit: Any
+    nan: Any
+    exceptions: Any  # None where the sign, and whether a number is infinite or 0, change none of it
+    twos_complement_count: Any  # how many codes there are; 0 for another sign
+
+
+class Exceptions(NamedTuple):
+    """What else there is to a format and its special cases."""
+
     cap_negative_flip: Any
     infinity: Any
-    sign_bit: Any
     negative_zero: Any
-    nan: Any
     nan_negative_flip: Any
-    twos_complement_count: Any  # how many codes there are; 0 for another sign
 
 
 class PowerOfTwoTarget(NamedTuple):
@@ -104,15 +110,24 @@ def target_for(fmt: Format, rounding: Rounding, special: SpecialCases, source: S
         "threshold_negative_flip": (threshold ^ negative) & flips,
         "threshold_odd_flip": threshold ^ odd,
         "cap": cap,
-        "cap_negative_flip": (cap ^ negative_cap) & flips,
-        "infinity": _infinity_code(fmt, special),
         "sign_bit": fmt.sign_bit,
-        "negative_zero": fmt.sign_bit if has_negative_zero else 0,
         "nan": nan,
-        "nan_negative_flip": (nan ^ negative_nan) & flips,
         "twos_complement_count": fmt.code_count if fmt.sign == "twos-complement" else 0,
     }
-    return Target(**source.row(numbers))
+    exceptions = {
+        "cap_negative_flip": (cap ^ negative_cap) & flips,
+        "infinity": _infinity_code(fmt, special),
+        "negative_zero": fmt.sign_bit if has_negative_zero else 0,
+        "nan_negative_flip": (nan ^ negative_nan) & flips,
+    }
+    plain = {
+        "cap_negative_flip": 0,
+        "infinity": cap,
+        "negative_zero": fmt.sign_bit,
+        "nan_negative_flip": 0,
+    }
+    row = None if exceptions == plain else Exceptions(**source.row(exceptions))
+    return Target(**source.row(numbers), exceptions=row)
 
 
 def power_of_two_target_for(
