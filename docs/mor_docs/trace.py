@@ -1,14 +1,15 @@
 """The trace of every rule: to the code that implements it, its CUDA, its tests and its suites.
 
 It is read from the sources: a rule is a block in `spec/`, and whoever implements or tests it names
-its id.
+its id (`mor_docs.naming`).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mor_docs.naming import ids_in, named_in
 from mor_ref.golden.suites import SUITES
 
 RULE = re.compile(
@@ -17,7 +18,6 @@ RULE = re.compile(
     re.MULTILINE,
 )
 OPTION = re.compile(r"^:(\w+): *(.*)$", re.MULTILINE)
-ID = re.compile(r"\b([A-Z]{3})-(\d{3})(?: to ([A-Z]{3})-(\d{3}))?")
 
 # How things are kept and sent, what conforms, and the arithmetic that all suites are of: there is
 # no suite of these alone.
@@ -28,8 +28,6 @@ WITHOUT_CUDA = (*WITHOUT_SUITES, "THM")
 FOLDERS = {
     "code": ("mor_ref", ("cuda", "deviations", "golden/suites")),
     "cuda": ("mor_ref/cuda", ()),
-    "deviations": ("mor_ref/deviations", ()),
-    "suites": ("mor_ref/golden/suites", ()),
     "tests": ("tests", ()),
     "examples": ("examples", ()),
 }
@@ -51,7 +49,7 @@ class Rule:
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A line of a source that names a rule; `in_range` if it is inside of a range of rules."""
+    """A line of a source that a rule is named for; `in_range` if in a range of rules."""
 
     path: str
     line: int
@@ -63,8 +61,9 @@ class Trace:
     """What of a repository names each of its rules. The columns are those of FOLDERS."""
 
     rules: dict[str, Rule]
-    places: dict[str, dict[str, list[Place]]]  # of each column and id, known or not
+    places: dict[str, dict[str, list[Place]]]  # of each column and rule
     suites: dict[str, list[str]]  # of each id, known or not
+    unknown: list[tuple[str, Place]]  # ids of no rule, wherever they stand in a line
 
     def of(self, column: str, rule: str) -> list[Place]:
         """The lines that name a rule, one for each file: the first that names it alone, or any.
@@ -81,10 +80,8 @@ class Trace:
 
     def problems(self) -> Iterator[str]:
         """A sentence for each rule that lacks a link, and for each id that is no rule."""
-        for column, named in self.places.items():
-            for unknown in sorted(named.keys() - self.rules.keys()):
-                place = named[unknown][0]
-                yield f"{place.path}:{place.line} names {unknown}, which is no rule ({column})"
+        for unknown, place in self.unknown:
+            yield f"{place.path}:{place.line} names {unknown}, which is no rule"
         for unknown in sorted(self.suites.keys() - self.rules.keys()):
             yield f"the suite {self.suites[unknown][0]} names {unknown}, which is no rule"
         for rule in self.rules.values():
@@ -135,14 +132,6 @@ def _rules_in(path: Path) -> Iterator[Rule]:
         )
 
 
-def ids_in(text: str, chapters: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """The ids that a text names, and whether in a range such as ENC-002 to ENC-005."""
-    for chapter, first, last_chapter, last in ID.findall(text):
-        if chapter in chapters and last_chapter in ("", chapter):
-            for number in range(int(first), int(last or first) + 1):
-                yield f"{chapter}-{number:03}", bool(last)
-
-
 def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace:
     """Read the trace of a repository; `suites` are the rules of each, mor_ref's own if None."""
     rules = {rule.id: rule for rule in rules_of(root / "spec")}
@@ -157,7 +146,19 @@ def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace
     for suite, its_rules in suites.items():
         for rule in its_rules:
             named.setdefault(rule, []).append(suite)
-    return Trace(rules, places, named)
+    unknown = [
+        (rule, Place(path.relative_to(root).as_posix(), number))
+        for folder in sorted({folder.split("/")[0] for folder, _ in FOLDERS.values()})
+        for path in _programs(root / folder)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for rule, _ in ids_in(line, chapters)
+        if rule not in rules
+    ]
+    return Trace(rules, places, named, unknown)
+
+
+def _programs(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.suffix in PROGRAMS)
 
 
 def _places_in(
@@ -165,10 +166,9 @@ def _places_in(
 ) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
     apart = tuple(f"{root / folder / part}/" for part in without)
-    for path in sorted((root / folder).rglob("*")):
-        if path.suffix in PROGRAMS and not str(path).startswith(apart):
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                for rule, in_range in ids_in(line, chapters):
-                    place = Place(path.relative_to(root).as_posix(), number, in_range)
-                    found.setdefault(rule, []).append(place)
+    for path in _programs(root / folder):
+        if not str(path).startswith(apart):
+            for line, rule, in_range in named_in(path, chapters):
+                place = Place(path.relative_to(root).as_posix(), line, in_range)
+                found.setdefault(rule, []).append(place)
     return found
