@@ -56,7 +56,8 @@ needs_id_regex = r"^[A-Z]{3}-\d{3}$"
 needs_id_required = True
 _FIELDS = {
     "origin": "where the rule comes from",
-    "untestable": "why the rule has no test and no suite",
+    "untestable": "why the rule has no test",
+    "suiteless": "why no suite covers it",
     "host": "why no kernel has it",
     "code": "the programs that implement it",
     "cuda": "the CUDA sources that implement it",

@@ -144,15 +144,14 @@ sys.path.insert(0, {docs!r})
 extensions = ["myst_parser", "sphinx_needs", "mor_docs.extension"]
 needs_types = [{{"directive": "rule", "title": "Rule", "prefix": "", "color": "", "style": ""}}]
 needs_id_regex = r"^[A-Z]{{3}}-[0-9]{{3}}$"
+TRACED = ("code", "cuda", "tests", "examples", "suites")
 needs_fields = {{
     name: {{"nullable": True, "schema": {{"type": "string"}}}}
-    for name in ("origin", "untestable", "host", "code", "cuda", "tests", "examples", "suites")
+    for name in ("origin", "untestable", "suiteless", "host", *TRACED)
 }}
 trace_suites = {suites!r}
 """
 SUITES_OF_ONE = {"encode": ("TIN-001",)}
-EXCUSED = RULE.replace(":origin: ours\n", ":origin: ours\n:untestable: it is a picture\n")
-UNFIT = RULE.replace(":origin: ours\n", ":origin: ours\n:host: it is small\n")
 PAGES = "spec/encoding\nspec/deviations\nreference/suites\n"
 FILES = {
     "spec/encoding.md": f"# Encoding\n\n{RULE}",
@@ -175,6 +174,12 @@ def project(folder, changes):
     return folder
 
 
+def excused(*options):
+    """The chapter, whose rule says why it has nothing in some columns."""
+    said = "".join(f":{option}: it is a picture\n" for option in options)
+    return {"spec/encoding.md": RULE.replace(":origin: ours\n", f":origin: ours\n{said}")}
+
+
 @pytest.mark.parametrize(
     ("changes", "suites", "problem"),
     [
@@ -194,8 +199,11 @@ def project(folder, changes):
             "the suite encode names TIN-002, which is no rule",
         ),
         ({"mor_ref/cuda/kernel.cu": "\n"}, SUITES_OF_ONE, "TIN-001 has no CUDA"),
-        ({"spec/encoding.md": UNFIT}, SUITES_OF_ONE, "TIN-001 has CUDA, and a :host:"),
-        ({"mor_ref/cuda/kernel.cu": "\n", "spec/encoding.md": UNFIT}, SUITES_OF_ONE, None),
+        (excused("host"), SUITES_OF_ONE, "TIN-001 has links to cuda, and :host: says"),
+        ({"mor_ref/cuda/kernel.cu": "\n"} | excused("host"), SUITES_OF_ONE, None),
+        (excused("suiteless"), SUITES_OF_ONE, "links to suites, and :suiteless: says"),
+        (excused("suiteless"), {}, None),
+        (excused("untestable"), SUITES_OF_ONE, "links to tests, and :untestable: says"),
         (
             {"mor_ref/code.py": "x = 1  # TIN-001, TIN-009\n"},
             SUITES_OF_ONE,
@@ -206,7 +214,7 @@ def project(folder, changes):
             SUITES_OF_ONE,
             "tests/test_it.py:1 names TIN-009, which is no rule",
         ),
-        ({"tests/test_it.py": "\n", "spec/encoding.md": EXCUSED}, {}, None),
+        ({"tests/test_it.py": "\n"} | excused("untestable"), SUITES_OF_ONE, None),
     ],
 )
 def test_what_a_trace_lacks(tmp_path, changes, suites, problem):

@@ -50,6 +50,7 @@ def test_references_between_rules_are_not_dangling():
         ("As TIN-001 forbids it, (see TIN-002) and what TIN-003 has", []),
         ("'TIN-001', (0, 'TIN-002')", []),
         ("TIN-001, which TIN-002 has as well", ["TIN-001"]),
+        ("A tie, as TIN-001.", []),
     ],
 )
 def test_what_names_a_rule_and_what_mentions_it(tmp_path, said, rules):

@@ -19,17 +19,22 @@ RULE = re.compile(
 )
 OPTION = re.compile(r"^:(\w+): *(.*)$", re.MULTILINE)
 
-# How things are kept and sent, what conforms, and the arithmetic that all suites are of: there is
-# no suite of these alone.
-WITHOUT_SUITES = ("ART", "CON", "PRO", "VEC")
-# These, and theorems, which follow from what kernels have.
-WITHOUT_CUDA = (*WITHOUT_SUITES, "THM")
 # Where each column of the trace comes from, and what there names rules without implementing them.
 FOLDERS = {
     "code": ("mor_ref", ("cuda", "deviations", "golden/suites")),
     "cuda": ("mor_ref/cuda", ()),
     "tests": ("tests", ()),
     "examples": ("examples", ()),
+}
+# The option of a rule that says why it has nothing in a column.
+REASONS = {"cuda": "host", "tests": "untestable", "suites": "suiteless"}
+# What is said of a rule that has neither.
+GAPS = {
+    "code": "no code: none in mor_ref names it",
+    "cuda": "no CUDA: none in mor_ref/cuda names it; or say why, as :host:",
+    "tests": "no test of its own: none in tests names it outside of a range; or say why, as "
+    ":untestable:",
+    "suites": "no suite: none has it among its rules; or say why, as :suiteless:",
 }
 PROGRAMS = (".py", ".cu", ".cuh", ".sv", ".c")
 
@@ -43,8 +48,7 @@ class Rule:
     origin: str
     chapter: str  # the name of the file without its ending
     text: str
-    untestable: str | None = None  # why it has no test and no suite, if it has none
-    host: str | None = None  # why no kernel has it, if none has
+    reasons: dict[str, str]  # of each column in which it has nothing: why
 
 
 @dataclass(frozen=True, order=True)
@@ -85,26 +89,23 @@ class Trace:
         for unknown in sorted(self.suites.keys() - self.rules.keys()):
             yield f"the suite {self.suites[unknown][0]} names {unknown}, which is no rule"
         for rule in self.rules.values():
-            if rule.untestable is None:
-                yield from self._gaps(rule)
+            yield from self._gaps(rule)
 
     def _gaps(self, rule: Rule) -> Iterator[str]:
-        if not self.places["code"].get(rule.id):
-            yield f"{rule.id} has no code: none in mor_ref names it"
-        tests = self.places["tests"].get(rule.id, [])
-        if all(place.in_range for place in tests):
-            yield f"{rule.id} has no test of its own: none in tests names it outside of a range"
-        if not rule.id.startswith(WITHOUT_SUITES) and not self.suites.get(rule.id):
-            yield f"{rule.id} has no suite: none has it among its rules"
-        if not rule.id.startswith(WITHOUT_CUDA):
-            yield from self._gap_on_devices(rule)
+        """Each column has links or a reason why it has none, and not both."""
+        for column, gap in GAPS.items():
+            has_links, has_reason = self._has_own(column, rule.id), column in rule.reasons
+            if not has_links and not has_reason:
+                yield f"{rule.id} has {gap}"
+            if has_links and has_reason:
+                option = f":{REASONS[column]}:"
+                yield f"{rule.id} has links to {column}, and {option} says why it has none"
 
-    def _gap_on_devices(self, rule: Rule) -> Iterator[str]:
-        has_kernel = bool(self.places["cuda"].get(rule.id))
-        if not has_kernel and rule.host is None:
-            yield f"{rule.id} has no CUDA: none in mor_ref/cuda names it; or say why, as :host:"
-        if has_kernel and rule.host is not None:
-            yield f"{rule.id} has CUDA, and a :host: that says why it has none"
+    def _has_own(self, column: str, rule: str) -> bool:
+        if column == "suites":
+            return bool(self.suites.get(rule))
+        places = self.places[column].get(rule, [])
+        return any(column != "tests" or not place.in_range for place in places)
 
 
 def _after_the_voices(path: str) -> int:
@@ -127,8 +128,7 @@ def _rules_in(path: Path) -> Iterator[Rule]:
             options["origin"],
             path.stem,
             found["text"],
-            options.get("untestable"),
-            options.get("host"),
+            {column: options[name] for column, name in REASONS.items() if name in options},
         )
 
 
