@@ -322,6 +322,17 @@ def test_the_scales_of_the_example_are_what_the_engine_gives():
     assert [cell.split(" `")[1] for cell in cells(shown, 4)] == bits_of(found.scale)
 
 
+def test_profiles_that_differ_are_counted_on_both_sides_of_the_diagonal():
+    """Scales above it, and codes below."""
+    counted = json.loads((ROOT / "tests" / "witnesses.json").read_text())
+    scales, codes = counted["differing scales and codes"]["nvfp4 1x16"]["te torchao"]
+    shown = four_bits.disagreement("nvfp4_1x16").removesuffix(":::\n")
+    names = [cell.split("** ")[1] for cell in cells(shown, 0)]
+    te, torchao = names.index("te"), names.index("torchao")
+    assert cells(shown, torchao + 1)[te] == str(scales)
+    assert cells(shown, te + 1)[torchao] == str(codes)
+
+
 def test_the_encodings_of_the_example_are_what_the_engine_gives():
     given = ["0.3", "464", "465", "-0.0146484375", "1000", "1e-9"]
     shown = conversions.steps("e4m3", *given)
