@@ -129,6 +129,13 @@ def test_every_suite_and_every_deviation_is_described(site, pages):
     assert {f"deviation-{name.replace('_', '-')}" for name in DEVIATIONS} <= deviations
 
 
+def test_the_front_page_leads_to_the_walk_throughs(site, pages):
+    guides = {path.name for path in (site / "guide").glob("verify-*.html")}
+    assert len(guides) == 4
+    assert {f"guide/{name}" for name in guides} <= pages[site / "index.html"].links
+    assert not (site / "permalink.html").exists()
+
+
 def test_every_chapter_is_listed_beside_the_chapters():
     listed = re.findall(r"\((\w+\.md)\)", (ROOT / "spec" / "README.md").read_text())
     kept = {path.name for path in (ROOT / "spec").glob("*.md")} - {"README.md"}
