@@ -11,7 +11,7 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
-from mor_docs.shown import conversions, four_bits, scaling, tensors, traces
+from mor_docs.shown import conversions, four_bits, scaling, tensors, theorems, traces, units
 from mor_docs.shown.markup import number
 from mor_docs.trace import rules_of, trace
 from typer.testing import CliRunner
@@ -327,6 +327,46 @@ def test_the_scales_of_the_example_are_what_the_engine_gives():
     found = mor_ref.quantize(x, "e4m3", block=(1, 1))
     assert [int(code, 16) for code in cells(shown, 3)] == found.scale_exponent.ravel().tolist()
     assert [cell.split(" `")[1] for cell in cells(shown, 4)] == bits_of(found.scale)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (["3", "1.5", "-1", "0.52", "6", "2.1"], "nvfp4"),
+        (["3.3", "-1.1", "0.12", "0.1", "0.9", "0.13"], "e4m3"),
+        (["3.3", "-1.1", "0", "1e-6", "0.9", "16777216"], "bf16"),
+    ],
+)
+def test_the_examples_of_a_policy_are_what_the_engine_gives(given, taken):
+    shown = units.unit("nvfp4", *given)
+    found = mor_ref.mor(np.array(given, np.float64), "nvfp4")
+    assert found.ladder[found.choice.item()] == taken
+    assert f"takes **{taken}** (choice {found.choice.item()})" in shown
+    for column, name in ((1, "nvfp4"), (4, "e4m3")):
+        codes = found.quantized[name].codes.ravel()
+        assert [int(code, 16) for code in cells(shown, column)] == codes.tolist()
+        assert f"{name}: sum = {found.error[name].sum.item()} " in shown
+    assert [int(code, 16) for code in cells(shown, 7)] == found.output.ravel().tolist()
+
+
+def test_the_examples_of_theorems_are_what_the_engine_gives():
+    """THM-001 to THM-005."""
+    given = ["3.4", "1.7", "1.9", "3", "0.87", "0.011"]
+    shown = theorems.group("e4m3", *given)
+    x = np.array([given], np.float64)
+    found = mor_ref.quantize(x, "e4m3", block=(1, 1))
+    own = mor_ref.quantize(x, "e4m3", block=(1, 1), scaling="fp32")
+    stored = found.scale_exponent.ravel().astype(int) - 127
+    assert [int(cell) for cell in cells(shown, 2)] == stored.tolist()
+    alike = (found.scale == own.scale).ravel()
+    assert [cell == "its own" for cell in cells(shown, 3)] == alike.tolist()
+    assert [int(cell, 16) for cell in cells(shown, 5)] == found.codes.ravel().tolist()
+    assert cells(shown, 4)[0].endswith("0x43E00001")
+    shown = theorems.exponents("e4m3", "e5m2", *given)
+    for column, name in ((2, "e4m3"), (4, "e5m2")):
+        ideal = mor_ref.quantize(x, name, block=(1, 1), scaling="e8m0").scale_exponent.ravel()
+        assert [int(cell.split(" = ")[1]) + 127 for cell in cells(shown, column)] == ideal.tolist()
+    assert cells(shown, 3) == cells(shown, 5)
 
 
 def test_profiles_that_differ_are_counted_on_both_sides_of_the_diagonal():
