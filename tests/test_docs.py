@@ -345,7 +345,9 @@ def test_the_examples_of_a_policy_are_what_the_engine_gives(given, taken):
     for column, name in ((1, "nvfp4"), (4, "e4m3")):
         codes = found.quantized[name].codes.ravel()
         assert [int(code, 16) for code in cells(shown, column)] == codes.tolist()
-        assert f"{name}: sum = {found.error[name].sum.item()} " in shown
+        refused = found.ladder.index(name) < found.choice.item()
+        sign = "≥" if refused else "<"
+        assert f"{name}: sum = {found.error[name].sum.item()} {sign} " in shown
     assert [int(code, 16) for code in cells(shown, 7)] == found.output.ravel().tolist()
 
 
