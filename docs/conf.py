@@ -1,10 +1,15 @@
 """The site: the specification, the guide and the reference, with what is computed from the code."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+# The chapters are pages of the site. The link is made here, as not all that copies a repository
+# keeps links, and archives have none.
+with suppress(FileExistsError):
+    (HERE / "spec").symlink_to("../spec")
 
 import mor_ref  # noqa: E402, found by its own name; mor_docs by the path above
 
@@ -51,7 +56,8 @@ needs_id_regex = r"^[A-Z]{3}-\d{3}$"
 needs_id_required = True
 _FIELDS = {
     "origin": "where the rule comes from",
-    "untestable": "why the rule has no test and no suite",
+    "untestable": "why the rule has no test",
+    "suiteless": "why no suite covers it",
     "host": "why no kernel has it",
     "code": "the programs that implement it",
     "cuda": "the CUDA sources that implement it",

@@ -37,7 +37,7 @@ class Settings:
     def limit(self) -> float | None:
         """What the mean relative error has to be below for the first rung, if that is its rule.
 
-        It is the threshold in units of 2^-23, which decides (MOR-002).
+        It is the threshold in units of 2^-23, which decides.
         """
         metric = self.policy.ladder[0].metric
         return metric.limit / _ONE if isinstance(metric, MeanRelativeError) else None

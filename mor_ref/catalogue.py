@@ -52,6 +52,7 @@ _IEEE = SpecialCases(overflow="ieee")
 _IEEE_SIGNED = SpecialCases(overflow="ieee", nan="signed")
 _SATFINITE = SpecialCases()
 
+# What other libraries do (ENC-016).
 _PRESETS: dict[str, dict[str, SpecialCases]] = {
     # The conversions of CUDA's headers, saturating where they offer it.
     "cuda": {

@@ -28,7 +28,7 @@ class FormatError(ValueError):
 class Format:
     """A number format of at most 32 bits, whose values are all binary32 values.
 
-    `specials` says which codes are not finite numbers (FMT-003 to FMT-006): "ieee" keeps the top
+    `specials` says which codes are not finite numbers: "ieee" keeps the top
     exponent for infinities and NaNs, "fn" keeps the code of all ones for NaN, "fnuz" keeps the
     code of negative zero for NaN, "none" keeps nothing. `sign` says how a negative number is
     written: "sign-magnitude", "twos-complement" (then there are no exponent bits), or "none".
@@ -78,14 +78,14 @@ class Format:
 
     @property
     def infinity_code(self) -> int | None:
-        """The code of +infinity, or None."""
+        """The code of +infinity, or None (FMT-003)."""
         if self.specials != "ieee":
             return None
         return ((1 << self.exponent_bits) - 1) << self.mantissa_bits
 
     @cached_property
     def nan_codes(self) -> tuple[range, ...]:
-        """The codes that are NaN, as ascending ranges: one for each sign, if there are two."""
+        """The codes that are NaN, as ascending ranges: one for each sign (FMT-003 to FMT-006)."""
         magnitudes = 1 << (self.exponent_bits + self.mantissa_bits)
         if self.specials == "none":
             return ()

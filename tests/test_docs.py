@@ -11,7 +11,7 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
-from mor_docs.shown import conversions, four_bits, scaling, tensors, traces
+from mor_docs.shown import conversions, four_bits, scaling, tensors, theorems, traces, units
 from mor_docs.shown.markup import number
 from mor_docs.trace import rules_of, trace
 from typer.testing import CliRunner
@@ -25,8 +25,6 @@ pytest.importorskip("sphinx_needs")
 pytest.importorskip("furo")
 
 ROOT = Path(__file__).resolve().parent.parent
-if not (ROOT / "docs" / "spec").exists():
-    pytest.skip("a source archive has no links to build with", allow_module_level=True)
 RULES = rules_of(ROOT / "spec")
 
 
@@ -131,6 +129,13 @@ def test_every_suite_and_every_deviation_is_described(site, pages):
     assert {f"deviation-{name.replace('_', '-')}" for name in DEVIATIONS} <= deviations
 
 
+def test_the_front_page_leads_to_the_walk_throughs(site, pages):
+    guides = {path.name for path in (site / "guide").glob("verify-*.html")}
+    assert len(guides) == 4
+    assert {f"guide/{name}" for name in guides} <= pages[site / "index.html"].links
+    assert not (site / "permalink.html").exists()
+
+
 def test_every_chapter_is_listed_beside_the_chapters():
     listed = re.findall(r"\((\w+\.md)\)", (ROOT / "spec" / "README.md").read_text())
     kept = {path.name for path in (ROOT / "spec").glob("*.md")} - {"README.md"}
@@ -146,22 +151,21 @@ sys.path.insert(0, {docs!r})
 extensions = ["myst_parser", "sphinx_needs", "mor_docs.extension"]
 needs_types = [{{"directive": "rule", "title": "Rule", "prefix": "", "color": "", "style": ""}}]
 needs_id_regex = r"^[A-Z]{{3}}-[0-9]{{3}}$"
+TRACED = ("code", "cuda", "tests", "examples", "suites")
 needs_fields = {{
     name: {{"nullable": True, "schema": {{"type": "string"}}}}
-    for name in ("origin", "untestable", "host", "code", "cuda", "tests", "examples", "suites")
+    for name in ("origin", "untestable", "suiteless", "host", *TRACED)
 }}
 trace_suites = {suites!r}
 """
 SUITES_OF_ONE = {"encode": ("TIN-001",)}
-EXCUSED = RULE.replace(":origin: ours\n", ":origin: ours\n:untestable: it is a picture\n")
-UNFIT = RULE.replace(":origin: ours\n", ":origin: ours\n:host: it is small\n")
 PAGES = "spec/encoding\nspec/deviations\nreference/suites\n"
 FILES = {
     "spec/encoding.md": f"# Encoding\n\n{RULE}",
     "spec/deviations.md": "# Deviations\n",
-    "mor_ref/code.py": "# TIN-001\n",
-    "mor_ref/cuda/kernel.cu": "// TIN-001\n",
-    "tests/test_it.py": "# TIN-001\n",
+    "mor_ref/code.py": "x = 1  # TIN-001\n",
+    "mor_ref/cuda/kernel.cu": "// TIN-001\nint x;\n",
+    "tests/test_it.py": "# TIN-001\nx = 1\n",
     "docs/index.md": f"# Index\n\n```{{toctree}}\n{PAGES}```\n",
     "docs/reference/suites.md": "# Suites\n\n(suite-encode)=\n## encode\n",
     "docs/conf.py": CONF.format(docs=str(ROOT / "docs"), suites=SUITES_OF_ONE),
@@ -177,13 +181,24 @@ def project(folder, changes):
     return folder
 
 
+def excused(*options):
+    """The chapter, whose rule says why it has nothing in some columns."""
+    said = "".join(f":{option}: it is a picture\n" for option in options)
+    return {"spec/encoding.md": RULE.replace(":origin: ours\n", f":origin: ours\n{said}")}
+
+
 @pytest.mark.parametrize(
     ("changes", "suites", "problem"),
     [
         ({}, SUITES_OF_ONE, None),
         ({"mor_ref/code.py": "\n"}, SUITES_OF_ONE, "TIN-001 has no code"),
         ({"tests/test_it.py": "\n"}, SUITES_OF_ONE, "TIN-001 has no test of its own"),
-        ({"tests/test_it.py": "# TIN-001 to TIN-001\n"}, SUITES_OF_ONE, "no test of its own"),
+        (
+            {"tests/test_it.py": "# TIN-001 to TIN-001\nx = 1\n"},
+            SUITES_OF_ONE,
+            "no test of its own",
+        ),
+        ({"mor_ref/code.py": "x = 'TIN-001'\n"}, SUITES_OF_ONE, "TIN-001 has no code"),
         ({}, {}, "TIN-001 has no suite"),
         (
             {},
@@ -191,14 +206,22 @@ def project(folder, changes):
             "the suite encode names TIN-002, which is no rule",
         ),
         ({"mor_ref/cuda/kernel.cu": "\n"}, SUITES_OF_ONE, "TIN-001 has no CUDA"),
-        ({"spec/encoding.md": UNFIT}, SUITES_OF_ONE, "TIN-001 has CUDA, and a :host:"),
-        ({"mor_ref/cuda/kernel.cu": "\n", "spec/encoding.md": UNFIT}, SUITES_OF_ONE, None),
+        (excused("host"), SUITES_OF_ONE, "TIN-001 has links to cuda, and :host: says"),
+        ({"mor_ref/cuda/kernel.cu": "\n"} | excused("host"), SUITES_OF_ONE, None),
+        (excused("suiteless"), SUITES_OF_ONE, "links to suites, and :suiteless: says"),
+        (excused("suiteless"), {}, None),
+        (excused("untestable"), SUITES_OF_ONE, "links to tests, and :untestable: says"),
         (
-            {"mor_ref/code.py": "# TIN-001, TIN-009\n"},
+            {"mor_ref/code.py": "x = 1  # TIN-001, TIN-009\n"},
             SUITES_OF_ONE,
             "mor_ref/code.py:1 names TIN-009, which is no rule",
         ),
-        ({"tests/test_it.py": "\n", "spec/encoding.md": EXCUSED}, {}, None),
+        (
+            {"tests/test_it.py": "x = 'TIN-009'  # TIN-001\n"},
+            SUITES_OF_ONE,
+            "tests/test_it.py:1 names TIN-009, which is no rule",
+        ),
+        ({"tests/test_it.py": "\n"} | excused("untestable"), SUITES_OF_ONE, None),
     ],
 )
 def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
@@ -306,6 +329,59 @@ def test_the_scales_of_the_example_are_what_the_engine_gives():
     assert [cell.split(" `")[1] for cell in cells(shown, 4)] == bits_of(found.scale)
 
 
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (["3", "1.5", "-1", "0.52", "6", "2.1"], "nvfp4"),
+        (["3.3", "-1.1", "0.12", "0.1", "0.9", "0.13"], "e4m3"),
+        (["3.3", "-1.1", "0", "1e-6", "0.9", "16777216"], "bf16"),
+    ],
+)
+def test_the_examples_of_a_policy_are_what_the_engine_gives(given, taken):
+    shown = units.unit("nvfp4", *given)
+    found = mor_ref.mor(np.array(given, np.float64), "nvfp4")
+    assert found.ladder[found.choice.item()] == taken
+    assert f"takes **{taken}** (choice {found.choice.item()})" in shown
+    for column, name in ((1, "nvfp4"), (4, "e4m3")):
+        codes = found.quantized[name].codes.ravel()
+        assert [int(code, 16) for code in cells(shown, column)] == codes.tolist()
+        refused = found.ladder.index(name) < found.choice.item()
+        sign = "≥" if refused else "<"
+        assert f"{name}: sum = {found.error[name].sum.item()} {sign} " in shown
+    assert [int(code, 16) for code in cells(shown, 7)] == found.output.ravel().tolist()
+
+
+def test_the_examples_of_theorems_are_what_the_engine_gives():
+    """THM-001 to THM-005."""
+    given = ["3.4", "1.7", "1.9", "3", "0.87", "0.011"]
+    shown = theorems.group("e4m3", *given)
+    x = np.array([given], np.float64)
+    found = mor_ref.quantize(x, "e4m3", block=(1, 1))
+    own = mor_ref.quantize(x, "e4m3", block=(1, 1), scaling="fp32")
+    stored = found.scale_exponent.ravel().astype(int) - 127
+    assert [int(cell) for cell in cells(shown, 2)] == stored.tolist()
+    alike = (found.scale == own.scale).ravel()
+    assert [cell == "its own" for cell in cells(shown, 3)] == alike.tolist()
+    assert [int(cell, 16) for cell in cells(shown, 5)] == found.codes.ravel().tolist()
+    assert cells(shown, 4)[0].endswith("0x43E00001")
+    shown = theorems.exponents("e4m3", "e5m2", *given)
+    for column, name in ((2, "e4m3"), (4, "e5m2")):
+        ideal = mor_ref.quantize(x, name, block=(1, 1), scaling="e8m0").scale_exponent.ravel()
+        assert [int(cell.split(" = ")[1]) + 127 for cell in cells(shown, column)] == ideal.tolist()
+    assert cells(shown, 3) == cells(shown, 5)
+
+
+def test_profiles_that_differ_are_counted_on_both_sides_of_the_diagonal():
+    """Scales above it, and codes below."""
+    counted = json.loads((ROOT / "tests" / "witnesses.json").read_text())
+    scales, codes = counted["differing scales and codes"]["nvfp4 1x16"]["te torchao"]
+    shown = four_bits.disagreement("nvfp4_1x16").removesuffix(":::\n")
+    names = [cell.split("** ")[1] for cell in cells(shown, 0)]
+    te, torchao = names.index("te"), names.index("torchao")
+    assert cells(shown, torchao + 1)[te] == str(scales)
+    assert cells(shown, te + 1)[torchao] == str(codes)
+
+
 def test_the_encodings_of_the_example_are_what_the_engine_gives():
     given = ["0.3", "464", "465", "-0.0146484375", "1000", "1e-9"]
     shown = conversions.steps("e4m3", *given)
@@ -322,6 +398,10 @@ def test_the_encodings_of_the_example_are_what_the_engine_gives():
         (0.1, "0.1"),
         (1 / 3, "≈ 0.3333333"),
         (2.0**-149, "2^\N{MINUS SIGN}149"),
+        (3.4028234663852886e38, "(2^24 \N{MINUS SIGN} 1) · 2^104"),
+        (-255 * 2.0**120, "\N{MINUS SIGN}(2^8 \N{MINUS SIGN} 1) · 2^120"),
+        (1e10, "1e+10"),
+        (1.0000000150474662e30, "≈ 1e+30"),
         (-0.0, "\N{MINUS SIGN}0"),
         (float("nan"), "NaN"),
         (-float("inf"), "\N{MINUS SIGN}∞"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from explorer_browser import ADAPTER, EXPLORER, answer, chromium
-from mor_docs.trace import ids_in
+from mor_docs.naming import ids_in
 from test_trace import TRACE
 
 from mor_ref import golden
@@ -55,7 +55,7 @@ def test_golden_vectors(page, name):
 def is_row(case):
     rows, columns = case.arrays["x"].shape
     is_one_unit = case.arrays["choice"].shape == (1, 1)
-    # The page takes numbers, so that a bfloat16 NaN has no codes of its own to keep (MOR-006).
+    # The page takes numbers, so that a bfloat16 NaN has no codes of its own to keep.
     return rows == 1 and columns <= 32 and is_one_unit and case.parameters["source"] != "bf16"
 
 

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from mor_docs.trace import ids_in, rules_of, trace
+import pytest
+from mor_docs.naming import ids_in, named_in
+from mor_docs.trace import rules_of, trace
 
 from mor_ref import Format, formats
 from mor_ref.catalogue import presets
@@ -35,6 +37,89 @@ def test_references_between_rules_are_not_dangling():
     chapters = {rule.split("-")[0] for rule in TRACE.rules}
     named = {rule for text in texts for rule, _ in ids_in(text, chapters)}
     assert named == set(TRACE.rules)
+
+
+@pytest.mark.parametrize(
+    ("said", "rules"),
+    [
+        ("TIN-001.", ["TIN-001"]),
+        ("TIN-001: a tie; TIN-002, if it is one. TIN-003", ["TIN-001", "TIN-002", "TIN-003"]),
+        ("TIN-001, TIN-002 and TIN-003: ties", ["TIN-001", "TIN-002", "TIN-003"]),
+        ("TIN-001 to TIN-003 under rne", ["TIN-001", "TIN-002", "TIN-003"]),
+        ("A tie (TIN-001, TIN-002) accepts, TIN-003.", ["TIN-001", "TIN-002", "TIN-003"]),
+        ("As TIN-001 forbids it, (see TIN-002) and what TIN-003 has", []),
+        ("'TIN-001', (0, 'TIN-002')", []),
+        ("TIN-001, which TIN-002 has as well", ["TIN-001"]),
+        ("A tie, as TIN-001.", []),
+    ],
+)
+def test_what_names_a_rule_and_what_mentions_it(tmp_path, said, rules):
+    source = tmp_path / "kernel.cu"
+    source.write_text(f"// {said}\nint x;\n")
+    assert [rule for _, rule, _ in named_in(source, {"TIN"})] == rules
+
+
+PROGRAM = """\
+'''Of the file (TIN-001).'''
+import re
+
+# TIN-002: of the next
+# line.
+x = re.compile("TIN-003|(TIN-003)")  # TIN-004
+# TIN-005: of nothing
+
+@decorated
+def one():
+    '''What it does (TIN-006).
+
+    More of
+    it (TIN-007).
+    '''
+    # In passing, as TIN-008 has it.
+    return "TIN-009", {"rule": "(TIN-009)"}
+
+case("TIN-010", id="TIN-011 a tie")
+"""
+KERNEL = """\
+// Of the file
+// (TIN-001).
+
+#include "TIN-002.cuh"
+
+// TIN-003: of the next line.
+int x = 1;  // TIN-004
+// TIN-005: of nothing
+
+int y;
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        (
+            "one.py",
+            PROGRAM,
+            {
+                "TIN-001": 1,
+                "TIN-002": 6,
+                "TIN-004": 6,
+                "TIN-006": 10,
+                "TIN-007": 10,
+                "TIN-011": 19,
+            },
+        ),
+        *(
+            (f"one.{it}", KERNEL, {"TIN-001": 1, "TIN-003": 7, "TIN-004": 7})
+            for it in ("cuh", "sv")
+        ),
+    ],
+    ids=["py", "cuh", "sv"],
+)
+def test_names_lead_to_what_they_are_of(tmp_path, name, text, lines):
+    source = tmp_path / name
+    source.write_text(text)
+    assert {rule: line for line, rule, _ in named_in(source, {"TIN"})} == lines
 
 
 def table_after(heading, path):

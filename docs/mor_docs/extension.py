@@ -25,6 +25,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", _register_rule, priority=900)
     app.connect("html-collect-pages", sources.pages)
     app.connect("build-finished", _copy_explorer)
+    app.connect("build-finished", _drop_permalinks)
     app.add_transform(rules.LinkRules)
     app.add_directive("trace-table", rules.TraceTable)
     app.add_directive("computed", Computed)
@@ -41,6 +42,11 @@ def _copy_explorer(app: Sphinx, failure: Exception | None) -> None:
     explorer = Path(app.srcdir) / "explorer"
     if failure is None and explorer.is_dir():
         shutil.copytree(explorer, Path(app.outdir) / "explorer", dirs_exist_ok=True)
+
+
+def _drop_permalinks(app: Sphinx, _: Exception | None) -> None:
+    """A page of sphinx-needs that leads on to a rule by its id, which every rule's anchor does."""
+    (Path(app.outdir) / "permalink.html").unlink(missing_ok=True)
 
 
 def _read_trace(app: Sphinx) -> None:

@@ -26,11 +26,12 @@ ORIGINS = {
     "vendor": "what widely used hardware or software does",
     "theorem": "follows from the other rules",
 }
-# The columns of the trace as they are called on the page.
-COLUMNS = {"code": "Code", "cuda": "CUDA", "tests": "Tests", "examples": "RTL and C"}
+# The columns of the trace as they are called on the pages. Examples are few, and have no column.
+COLUMNS = {"code": "Code", "cuda": "CUDA", "tests": "Tests", "suites": "Suites"}
+SOURCES = ("code", "cuda", "tests", "examples")
 # What every name of a column would begin with.
 FOLDERS_LEFT_OUT = r"^(mor_ref/cuda/kernels/|mor_ref/|tests/|examples/)"
-WIDTHS = (18, 24, 17, 22, 18, 18)
+WIDTHS = (18, 24, 20, 24, 20)
 
 
 def _trace_of(env: BuildEnvironment) -> Trace:
@@ -48,6 +49,14 @@ def _linked(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Nod
         found += [nodes.reference("", name, refuri=uri, internal=True, reftitle=title)]
         found += [nodes.Text(", ")]
     return found[:-1]
+
+
+def _cell(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Node]:
+    """The links of a rule in one column, or why it has none."""
+    is_suite = column == "suites"
+    links = _suites(app, docname, rule) if is_suite else _linked(app, docname, column, rule)
+    reason = _trace_of(app.env).rules[rule].reasons.get(column)
+    return [nodes.emphasis("", f"none: {reason}")] if reason else links
 
 
 def _deviations(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
@@ -81,29 +90,25 @@ class RuleDirective(NeedDirective):
         if self.options.get("origin") not in ORIGINS:
             raise self.error(f"origin of {rule} is none of {', '.join(ORIGINS)}")
         known = _trace_of(self.env)
-        for column in COLUMNS:
+        for column in SOURCES:
             places = known.of(column, rule)
             self.options[column] = ", ".join(f"{place.path}:{place.line}" for place in places)
         self.options["suites"] = ", ".join(known.suites.get(rule, []))
-        excuses = [self.options.get(name) for name in ("host", "untestable")]
         made = list(super().run())
         for node in made:
             if isinstance(node, Need):
-                node.append(self._trace(rule, *excuses))
+                node.append(self._trace(rule))
         return made
 
-    def _trace(self, rule: str, host: str | None, untestable: str | None) -> nodes.container:
+    def _trace(self, rule: str) -> nodes.container:
         app, docname = self.env.app, self.env.docname
-        columns = {name: _linked(app, docname, key, rule) for key, name in COLUMNS.items()}
-        columns["Suites"] = _suites(app, docname, rule)
+        columns = {name: _cell(app, docname, key, rule) for key, name in COLUMNS.items()}
+        columns["RTL and C"] = _linked(app, docname, "examples", rule)
         columns["Broken by"] = _deviations(app, docname, rule)
         found = nodes.container(classes=["rule-trace"])
         for name, links in columns.items():
             if links:
                 found += nodes.paragraph("", "", nodes.strong("", f"{name} "), *links)
-        for what, reason in (("No CUDA", host), ("No test", untestable)):
-            if reason:
-                found += nodes.paragraph("", "", nodes.strong("", f"{what} "), nodes.Text(reason))
         return found
 
 
@@ -155,10 +160,9 @@ class TraceTable(SphinxDirective):
         rows = []
         for rule in _trace_of(self.env).rules.values():
             if rule.chapter == self.arguments[0]:
-                places = [_linked(app, docname, column, rule.id) for column in COLUMNS]
-                name = [nodes.Text(rule.id), nodes.Text(f" {rule.title}")]
-                rows.append([name, *places, _suites(app, docname, rule.id)])
-        return [_table(["Rule", *COLUMNS.values(), "Suites"], rows)]
+                cells = [_cell(app, docname, column, rule.id) for column in COLUMNS]
+                rows.append([[nodes.Text(f"{rule.id} {rule.title}")], *cells])
+        return [_table(["Rule", *COLUMNS.values()], rows)]
 
 
 def _table(head: list[str], rows: list[list[list[nodes.Node]]]) -> nodes.table:

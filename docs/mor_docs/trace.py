@@ -1,14 +1,15 @@
 """The trace of every rule: to the code that implements it, its CUDA, its tests and its suites.
 
 It is read from the sources: a rule is a block in `spec/`, and whoever implements or tests it names
-its id.
+its id (`mor_docs.naming`).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mor_docs.naming import ids_in, named_in
 from mor_ref.golden.suites import SUITES
 
 RULE = re.compile(
@@ -17,21 +18,23 @@ RULE = re.compile(
     re.MULTILINE,
 )
 OPTION = re.compile(r"^:(\w+): *(.*)$", re.MULTILINE)
-ID = re.compile(r"\b([A-Z]{3})-(\d{3})(?: to ([A-Z]{3})-(\d{3}))?")
 
-# How things are kept and sent, what conforms, and the arithmetic that all suites are of: there is
-# no suite of these alone.
-WITHOUT_SUITES = ("ART", "CON", "PRO", "VEC")
-# These, and theorems, which follow from what kernels have.
-WITHOUT_CUDA = (*WITHOUT_SUITES, "THM")
 # Where each column of the trace comes from, and what there names rules without implementing them.
 FOLDERS = {
     "code": ("mor_ref", ("cuda", "deviations", "golden/suites")),
     "cuda": ("mor_ref/cuda", ()),
-    "deviations": ("mor_ref/deviations", ()),
-    "suites": ("mor_ref/golden/suites", ()),
     "tests": ("tests", ()),
     "examples": ("examples", ()),
+}
+# The option of a rule that says why it has nothing in a column.
+REASONS = {"cuda": "host", "tests": "untestable", "suites": "suiteless"}
+# What is said of a rule that has neither.
+GAPS = {
+    "code": "no code: none in mor_ref names it",
+    "cuda": "no CUDA: none in mor_ref/cuda names it; or say why, as :host:",
+    "tests": "no test of its own: none in tests names it outside of a range; or say why, as "
+    ":untestable:",
+    "suites": "no suite: none has it among its rules; or say why, as :suiteless:",
 }
 PROGRAMS = (".py", ".cu", ".cuh", ".sv", ".c")
 
@@ -45,13 +48,12 @@ class Rule:
     origin: str
     chapter: str  # the name of the file without its ending
     text: str
-    untestable: str | None = None  # why it has no test and no suite, if it has none
-    host: str | None = None  # why no kernel has it, if none has
+    reasons: dict[str, str]  # of each column in which it has nothing: why
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A line of a source that names a rule; `in_range` if it is inside of a range of rules."""
+    """A line of a source that a rule is named for; `in_range` if in a range of rules."""
 
     path: str
     line: int
@@ -63,8 +65,9 @@ class Trace:
     """What of a repository names each of its rules. The columns are those of FOLDERS."""
 
     rules: dict[str, Rule]
-    places: dict[str, dict[str, list[Place]]]  # of each column and id, known or not
+    places: dict[str, dict[str, list[Place]]]  # of each column and rule
     suites: dict[str, list[str]]  # of each id, known or not
+    unknown: list[tuple[str, Place]]  # ids of no rule, wherever they stand in a line
 
     def of(self, column: str, rule: str) -> list[Place]:
         """The lines that name a rule, one for each file: the first that names it alone, or any.
@@ -81,33 +84,28 @@ class Trace:
 
     def problems(self) -> Iterator[str]:
         """A sentence for each rule that lacks a link, and for each id that is no rule."""
-        for column, named in self.places.items():
-            for unknown in sorted(named.keys() - self.rules.keys()):
-                place = named[unknown][0]
-                yield f"{place.path}:{place.line} names {unknown}, which is no rule ({column})"
+        for unknown, place in self.unknown:
+            yield f"{place.path}:{place.line} names {unknown}, which is no rule"
         for unknown in sorted(self.suites.keys() - self.rules.keys()):
             yield f"the suite {self.suites[unknown][0]} names {unknown}, which is no rule"
         for rule in self.rules.values():
-            if rule.untestable is None:
-                yield from self._gaps(rule)
+            yield from self._gaps(rule)
 
     def _gaps(self, rule: Rule) -> Iterator[str]:
-        if not self.places["code"].get(rule.id):
-            yield f"{rule.id} has no code: none in mor_ref names it"
-        tests = self.places["tests"].get(rule.id, [])
-        if all(place.in_range for place in tests):
-            yield f"{rule.id} has no test of its own: none in tests names it outside of a range"
-        if not rule.id.startswith(WITHOUT_SUITES) and not self.suites.get(rule.id):
-            yield f"{rule.id} has no suite: none has it among its rules"
-        if not rule.id.startswith(WITHOUT_CUDA):
-            yield from self._gap_on_devices(rule)
+        """Each column has links or a reason why it has none, and not both."""
+        for column, gap in GAPS.items():
+            has_links, has_reason = self._has_own(column, rule.id), column in rule.reasons
+            if not has_links and not has_reason:
+                yield f"{rule.id} has {gap}"
+            if has_links and has_reason:
+                option = f":{REASONS[column]}:"
+                yield f"{rule.id} has links to {column}, and {option} says why it has none"
 
-    def _gap_on_devices(self, rule: Rule) -> Iterator[str]:
-        has_kernel = bool(self.places["cuda"].get(rule.id))
-        if not has_kernel and rule.host is None:
-            yield f"{rule.id} has no CUDA: none in mor_ref/cuda names it; or say why, as :host:"
-        if has_kernel and rule.host is not None:
-            yield f"{rule.id} has CUDA, and a :host: that says why it has none"
+    def _has_own(self, column: str, rule: str) -> bool:
+        if column == "suites":
+            return bool(self.suites.get(rule))
+        places = self.places[column].get(rule, [])
+        return any(column != "tests" or not place.in_range for place in places)
 
 
 def _after_the_voices(path: str) -> int:
@@ -130,17 +128,8 @@ def _rules_in(path: Path) -> Iterator[Rule]:
             options["origin"],
             path.stem,
             found["text"],
-            options.get("untestable"),
-            options.get("host"),
+            {column: options[name] for column, name in REASONS.items() if name in options},
         )
-
-
-def ids_in(text: str, chapters: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """The ids that a text names, and whether in a range such as ENC-002 to ENC-005."""
-    for chapter, first, last_chapter, last in ID.findall(text):
-        if chapter in chapters and last_chapter in ("", chapter):
-            for number in range(int(first), int(last or first) + 1):
-                yield f"{chapter}-{number:03}", bool(last)
 
 
 def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace:
@@ -157,7 +146,19 @@ def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace
     for suite, its_rules in suites.items():
         for rule in its_rules:
             named.setdefault(rule, []).append(suite)
-    return Trace(rules, places, named)
+    unknown = [
+        (rule, Place(path.relative_to(root).as_posix(), number))
+        for folder in sorted({folder.split("/")[0] for folder, _ in FOLDERS.values()})
+        for path in _programs(root / folder)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for rule, _ in ids_in(line, chapters)
+        if rule not in rules
+    ]
+    return Trace(rules, places, named, unknown)
+
+
+def _programs(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.suffix in PROGRAMS)
 
 
 def _places_in(
@@ -165,10 +166,9 @@ def _places_in(
 ) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
     apart = tuple(f"{root / folder / part}/" for part in without)
-    for path in sorted((root / folder).rglob("*")):
-        if path.suffix in PROGRAMS and not str(path).startswith(apart):
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                for rule, in_range in ids_in(line, chapters):
-                    place = Place(path.relative_to(root).as_posix(), number, in_range)
-                    found.setdefault(rule, []).append(place)
+    for path in _programs(root / folder):
+        if not str(path).startswith(apart):
+            for line, rule, in_range in named_in(path, chapters):
+                place = Place(path.relative_to(root).as_posix(), line, in_range)
+                found.setdefault(rule, []).append(place)
     return found

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from mor_ref.cuda.errors import CudaError
 
 STANDARD = "--std=c++17"
-# The only arithmetic that kernels are compiled for: IEEE division, nothing fused or flushed.
+# The only arithmetic that kernels are compiled for: IEEE division (ART-001), and nothing fused or
+# flushed (ART-002).
 ARITHMETIC = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 
 

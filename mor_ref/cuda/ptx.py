@@ -1,4 +1,4 @@
-"""What the PTX of a kernel must not hold, if its results are to be the same bits on every GPU."""
+"""What PTX must not hold, if its results are to be the same bits on every GPU (ART-002)."""
 
 import re
 from typing import NamedTuple

@@ -150,7 +150,7 @@ def _infinity(fmt: Format, special: SpecialCases) -> int:
 
 
 def _nan(fmt: Format, special: SpecialCases) -> list[int]:
-    """ENC-009 and ENC-010: what a NaN becomes, without and with a sign bit."""
+    """ENC-009 and ENC-010: what a NaN becomes, without and with a sign bit (FMT-011)."""
     if isinstance(special.nan, tuple):
         return list(special.nan)
     if fmt.sign == "twos-complement":

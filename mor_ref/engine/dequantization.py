@@ -17,7 +17,7 @@ _NAN = _U(0x7FFFFFFF)
 
 @step
 def restored(value, encode_scale, decode_scale, i):
-    """QNT-002: the way back, dividing where no scale multiplies."""
+    """QNT-002 and NVF-010: the way back, dividing where no scale multiplies."""
     if decode_scale is None:
         y = _F(value / entry(encode_scale, i))
     else:
@@ -27,7 +27,7 @@ def restored(value, encode_scale, decode_scale, i):
 
 @step
 def canonical(y):
-    """The bits of a number; every NaN is the canonical one."""
+    """The bits of a number; every NaN is the canonical one (ART-003)."""
     return bits_of(y) if y == y else _NAN
 
 

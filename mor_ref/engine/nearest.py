@@ -82,8 +82,8 @@ def times(number, factor):
 def nearest(magnitude, grid):
     """The code of a magnitude without its sign, and the number that it stands for.
 
-    Saturation comes first, for nothing above the largest number rounds to anything else (where
-    scales are as in THM-001, only infinities are far above it); a NaN counts as above it.
+    Saturation comes first, for nothing above the largest number rounds to anything else; under the
+    scales of the rules only infinities are far above it (THM-001). A NaN counts as above it.
     """
     v = times(magnitude if magnitude < grid.largest else grid.largest, grid.shrink)
     field = max(_U(bits_of(v) & _INFINITY), grid.smallest_field)  # ENC-002

@@ -243,8 +243,8 @@ def nvfp4_scales(
     numbers: Numbers, profile: Nvfp4Profile, tiles: Partition, threads: int | None
 ) -> Nvfp4Scales:
     """The scales of a tensor; the blocks of `tiles` are the tiles."""
-    bamax = extremes(numbers, tiles, threads, "not nan").amax
-    if profile.per_row:
+    bamax = extremes(numbers, tiles, threads, "not nan").amax  # NVF-002
+    if profile.per_row:  # NVF-012
         amax = bamax.max(axis=1, initial=0)
     else:
         amax = np.array([bamax.max(initial=0)], np.uint32)

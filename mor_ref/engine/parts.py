@@ -95,7 +95,7 @@ def _to_binary32() -> Any:
 def row_bounds(part: Part, block_rows: int) -> NDArray[np.int64]:
     """Where the rows of a part are cut, so that no piece has rows of two blocks or too many.
 
-    A sum of so many error terms fits 32 bits (ERR-004).
+    A sum of so many error terms fits 32 bits.
     """
     cuts = np.arange(part.top - part.top % block_rows, part.bottom, min(block_rows, _TALLEST))
     if block_rows > _TALLEST:

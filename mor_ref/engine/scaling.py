@@ -246,5 +246,5 @@ def scales_for(
     shared = np.ascontiguousarray(to_blocks(mantissa, partition))
     exponent = np.empty(amax.shape, np.uint8)
     shared_exponents(amax.reshape(-1), largest, shared.reshape(-1), exponent.reshape(-1))
-    scale = exponent.astype(np.uint32) << _U(23) | shared  # GAM-005; normal, by THM-002
+    scale = exponent.astype(np.uint32) << _U(23) | shared  # GAM-005; it is normal (THM-002)
     return Scales(scale, exponent, mantissa if kind == "gam" else None)

@@ -22,7 +22,7 @@ def encode(
     random_word: int | None = None,
     n_random_bits: int | None = None,
 ) -> int:
-    """The code of `x` in `fmt`.
+    """The code of `x` in `fmt` (ENC-001).
 
     >>> from mor_ref.catalogue import formats
     >>> hex(encode(0.3, formats["e4m3"])), hex(encode(-1000.0, formats["e4m3"]))
@@ -54,7 +54,7 @@ def encode(
 
 @step
 def decode(code: int, fmt: Format) -> int:
-    """The binary32 bit pattern of the number that `code` stands for (DEC-001, DEC-002).
+    """The binary32 bit pattern of the number that `code` stands for (DEC-001 to DEC-003).
 
     >>> from mor_ref.catalogue import formats
     >>> hex(decode(0x38, formats["e4m3"])), hex(decode(0xFF, formats["e4m3"]))

@@ -53,7 +53,7 @@ def amax_of(numbers: Iterable[float]) -> float:
 
 
 def nvfp4(x: Rows, profile: Nvfp4Profile, tile: tuple[int, int]) -> Nvfp4:
-    """A tensor in NVFP4."""
+    """A tensor in NVFP4 (NVF-001)."""
     rows, columns = len(x), len(x[0]) if x else 0
     whole = amax_of(v for row in x for v in row)
     amaxes = amaxes_of(x, profile)

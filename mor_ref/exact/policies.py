@@ -85,7 +85,10 @@ def mix(
 
 @step
 def kept(x: float, own: int | None) -> int:
-    """What is written for a number that is not quantized, whose own bfloat16 code may be known."""
+    """What is written for a number that is not quantized (MOR-006).
+
+    Its own bfloat16 code may be known.
+    """
     return to_bf16(x) if own is None else own
 
 

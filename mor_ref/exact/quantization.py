@@ -107,7 +107,7 @@ def error_units(r: float) -> int:
 
 @step
 def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
-    """The errors of a unit's pairs of x and y (ERR-002, ERR-003)."""
+    """The errors of a unit's pairs of x and y (ERR-002, ERR-003, ERR-004)."""
     found = ErrorSum()
     for x, y in pairs:
         counts = math.isfinite(x) and x != 0

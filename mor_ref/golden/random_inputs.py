@@ -27,7 +27,7 @@ _U = np.uint64
 _F32 = LAYOUTS["f32"]
 _LARGEST = _F32.infinity - 1
 _FRACTION = _F32.hidden - 1
-_MOST_ELEMENTS = 1 << 40  # of a unit (ERR-005)
+_MOST_ELEMENTS = 1 << 40  # of a unit, as ERR-005 has it
 _LIMIT_OF_ONE = 1 << 23
 _LIMITS = np.array([377487, 1, 838861, 1677722, 419430, 4194304, _LIMIT_OF_ONE], _U)
 

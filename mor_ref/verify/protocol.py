@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"[!-~]+")
 _NAME = re.compile(rb"[!-~]{1,%d}" % LONGEST_TOKEN)
 _NUMBER = re.compile(rb"[0-9A-Fa-f]{1,16}")
 _SHAPE = re.compile(rb"[0-9]{1,9}(x[0-9]{1,9}){0,3}")
-_LARGEST = 1 << 40  # entries of an array, as of a unit (ERR-005)
+_LARGEST = 1 << 40  # PRO-005: entries of an array
 _END = re.compile(rb"^[ \t\r]*(?:done|skip)[ \t\r]*\n", re.MULTILINE)
 _SHOWN = 60  # bytes of what a program wrote
 

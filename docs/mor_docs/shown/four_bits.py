@@ -43,18 +43,17 @@ def tile(profile: str, *given: str) -> str:
 
 
 def disagreement(heading: str) -> str:
-    """How many scales and codes differ between profiles, of those that were counted."""
+    """How many scales and codes differ between profiles: those above the diagonal, these below."""
     counted = json.loads(_WITNESSES.read_text())["differing scales and codes"]
     counted = counted[heading.replace("_", " ")]
     names = list(dict.fromkeys(name for pair in counted for name in pair.split()))
     rows = []
-    for a in names:
-        cells = []
-        for b in names:
-            found = counted.get(f"{a} {b}") or counted.get(f"{b} {a}")
-            cells.append("·" if found is None else f"{found[0]} / {found[1]}")
-        rows.append([f"**{a}**", *cells])
-    return f":::{{div}} codes\n{table(['', *names], rows)}:::\n"
+    for i, a in enumerate(names):
+        codes = [counted[f"{b} {a}"][1] for b in names[:i]]
+        scales = [counted[f"{a} {b}"][0] for b in names[i + 1 :]]
+        rows.append([f"**{i + 1}** {a}", *codes, "·", *scales])
+    head = ["", *(f"**{i + 1}**" for i in range(len(names)))]
+    return f":::{{div}} codes\n{table(head, rows)}:::\n"
 
 
 def witness(heading: str) -> str:

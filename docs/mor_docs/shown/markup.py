@@ -119,4 +119,16 @@ def _digits(x: float) -> str:
         return repr(x) if len(repr(x)) <= 12 else f"≈ {x:.7g}"
     shown = (f"{x:.{digits}g}" for digits in range(1, 10))
     told = next(text for text in shown if rn32_of_binary64(float(text)) == x)
-    return f"{float(told):.9g}" if abs(x) < 1e9 else told
+    return f"{float(told):.9g}" if abs(x) < 1e9 else _large(x, told)
+
+
+def _large(x: float, told: str) -> str:
+    """A large number exactly: in digits, or the largest of a format by powers of two; or about."""
+    if float(told) == x:
+        return told
+    whole = int(abs(x))
+    zeros = (whole & -whole).bit_length() - 1
+    ones = whole >> zeros
+    if ones & (ones + 1):
+        return f"≈ {told}"
+    return f"{'-' if x < 0 else ''}(2^{ones.bit_length()} - 1) · 2^{zeros}"

@@ -48,7 +48,7 @@ def without_gpu() -> str:
     """
     found = trace(_ROOT)
     shown = _shown_on_a_gpu(found)
-    kernels = (rule for rule in found.rules.values() if rule.host is None)
+    kernels = (rule for rule in found.rules.values() if "cuda" not in rule.reasons)
     wanted = [rule for rule in kernels if found.suites.get(rule.id)]
     wanted.sort(key=lambda rule: CHAPTERS.index(rule.chapter))
     missing = [rule for rule in wanted if rule.id not in shown]

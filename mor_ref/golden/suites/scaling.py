@@ -181,7 +181,6 @@ SUITES = (
                 "f32",
                 "the scale that numbers are multiplied by",
                 "SCL-002",
-                "SCL-003",
                 "SCL-004",
                 "GAM-005",
             ),

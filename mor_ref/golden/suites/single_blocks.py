@@ -140,7 +140,7 @@ SUITES = (
         "quantize_blocks",
         "Single blocks quantized with scales of every kind",
         "quantize_block",
-        ("GAM-006",),
+        (),
         (
             given("x", "f32", "the numbers of each block"),
             given("group_amax", "f32", "the amax of the group of each"),

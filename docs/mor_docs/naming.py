@@ -1,0 +1,84 @@
+"""Where a source names rules: in what it says of a definition or a statement, and not in passing.
+
+An id counts in a docstring, in a comment on a line or right above it, and in the id of a case of a
+test. There it begins a sentence, or stands alone in parentheses or between commas: "ENC-003: a tie"
+and "a tie (ENC-003)" name the rule, "as ENC-003 has it" does not. Texts and patterns do not count.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+ID = re.compile(r"\b([A-Z]{3})-(\d{3})(?: to ([A-Z]{3})-(\d{3}))?")
+_IDS = r"[A-Z]{3}-\d{3}(?:(?:, and |, | and | to )[A-Z]{3}-\d{3})*"
+_NAMED = re.compile(rf"(?:^|[.;] ){_IDS}|(?:, |\(){_IDS}(?=[.,;)]|$)")
+_DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+Remark = tuple[int, str]  # a line, and what is said of it
+
+
+def ids_in(text: str, chapters: Collection[str]) -> Iterator[tuple[str, bool]]:
+    """The ids in a text, and whether in a range such as ENC-002 to ENC-005."""
+    for chapter, first, last_chapter, last in ID.findall(text):
+        if chapter in chapters and last_chapter in ("", chapter):
+            for number in range(int(first), int(last or first) + 1):
+                yield f"{chapter}-{number:03}", bool(last)
+
+
+def named_in(path: Path, chapters: Collection[str]) -> Iterator[tuple[int, str, bool]]:
+    """The rules that a source names: the line of what they are named for, and as `ids_in`."""
+    for line, said in _remarks(path):
+        for found in _NAMED.finditer(" ".join(said.split())):
+            for rule, in_range in ids_in(found[0], chapters):
+                yield line, rule, in_range
+
+
+def _remarks(path: Path) -> Iterator[Remark]:
+    source = path.read_text()
+    lines = source.splitlines()
+    if path.suffix == ".py":
+        yield from _of_definitions(ast.parse(source))
+        yield from _by_comments(lines, _python_comments(source))
+    else:
+        yield from _by_comments(lines, _c_comments(lines))
+
+
+def _of_definitions(module: ast.Module) -> Iterator[Remark]:
+    """Docstrings, and the ids of cases."""
+    for node in ast.walk(module):
+        if isinstance(node, _DEFINITIONS):
+            yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
+        elif isinstance(node, ast.Call):
+            ids = (argument.value for argument in node.keywords if argument.arg == "id")
+            yield from ((i.lineno, str(i.value)) for i in ids if isinstance(i, ast.Constant))
+
+
+def _python_comments(source: str) -> dict[int, tuple[int, str]]:
+    """Of each line with a comment, the column where it begins and its text."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = (token for token in tokens if token.type == tokenize.COMMENT)
+    return {token.start[0]: (token.start[1], token.string[1:]) for token in comments}
+
+
+def _c_comments(lines: list[str]) -> dict[int, tuple[int, str]]:
+    parted = ((number, *line.partition("//")) for number, line in enumerate(lines, 1))
+    return {number: (len(code), text) for number, code, mark, text in parted if mark}
+
+
+def _by_comments(lines: list[str], comments: dict[int, tuple[int, str]]) -> Iterator[Remark]:
+    """Comments that end a line, and those right above one; at the top they are of the file."""
+    above: list[str] = []
+    for number, line in enumerate(lines, 1):
+        column, text = comments.get(number, (len(line), ""))
+        is_code = bool(line[:column].strip())
+        if not is_code and text:
+            above.append(text)
+            continue
+        if above and (is_code or len(above) == number - 1):
+            yield 1 if len(above) == number - 1 else number, " ".join(above)
+        above = []
+        if is_code and text:
+            yield number, text
