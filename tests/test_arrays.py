@@ -246,6 +246,20 @@ def test_out_in_the_memory_of_x():
         assert np.array_equal(out, CODES)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, ">u2", np.uint32, np.int64])
+def test_random_bits_of_every_width_are_the_same_words(dtype):
+    words = np.arange(X.size).reshape(X.shape) % 64
+    found, expected = (
+        mor_ref.encode(X, "e2m1", rounding="sr", random_bits=words.astype(d), n_random_bits=6)
+        for d in (dtype, np.uint32)
+    )
+    assert np.array_equal(found, expected)
+    with pytest.raises(ValueError, match=r"random_bits holds 64, which is not of 6 bits"):
+        mor_ref.encode(
+            X, "e2m1", rounding="sr", random_bits=(words + 5).astype(dtype), n_random_bits=6
+        )
+
+
 def test_out_in_the_memory_of_the_random_bits():
     words = np.arange(60, dtype=np.uint32).reshape(X.shape)
     expected = mor_ref.encode(X, "bf16", rounding="sr", random_bits=words, n_random_bits=6)
