@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mor_ref.analysis import Analysis, Settings, analyze
 from mor_ref.tensor_files import StoredTensor, tensors_in
-from mor_ref.workers import Workers
+from mor_ref.workers import Workers, threads_of_worker
 
 Stored = tuple[str, StoredTensor]  # a file as it was named, and a tensor in it
 
@@ -18,6 +18,7 @@ def analyses_of(
     """The analysis of each tensor, in this order."""
     if workers is None:
         return (_analyzed(file, tensor, settings) for file, tensor in stored)
+    settings = replace(settings, threads=threads_of_worker(settings.threads))
     shards = [(file, str(Path(file).resolve()), tensor.name, settings) for file, tensor in stored]
     return workers.in_order(_analyzed_by_name, shards)
 

@@ -29,6 +29,11 @@ class WorkersError(RuntimeError):
     """Workers that cannot be had, or do not do what they are asked."""
 
 
+def threads_of_worker(threads: int | None) -> int:
+    """How many a shard uses: one if none are asked for, as other workers share the machine."""
+    return 1 if threads is None else threads
+
+
 class Workers:
     """What runs shards: executors of `concurrent.futures`, opened anew where one is broken."""
 

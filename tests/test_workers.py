@@ -127,18 +127,38 @@ CASES = [
 def test_codes_of_workers_are_those_of_the_engine(case):
     """In chunks of all kinds: subnormal, normal, and of NaN."""
     chunks = (0, 0x3F, 0x7F, 0x80, 0xC1, 0xFF)
-    for chunk, found in zip(chunks, chunks_of_workers(case, threads(), chunks), strict=True):
+    made = chunks_of_workers(case, threads(), None, chunks)
+    for chunk, found in zip(chunks, made, strict=True):
         assert bytes(found) == bytes(engine_codes(case, range(chunk * CHUNK, (chunk + 1) * CHUNK)))
 
 
 def test_codes_that_changed_on_the_way_are_noticed(monkeypatch):
-    def spoiled(case, chunk):
-        found = coded(case, chunk)
+    def spoiled(case, chunk, threads):
+        found = coded(case, chunk, threads)
         return found._replace(codes=found.codes ^ found.codes.dtype.type(1))
 
     monkeypatch.setattr("mor_ref.golden.engine_codes.coded", spoiled)
     with pytest.raises(WorkersError, match="chunk 0 came from its worker in other bytes"):
-        next(chunks_of_workers(CASES[0], threads()))
+        next(chunks_of_workers(CASES[0], threads(), None))
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, 1), (2, 2)])
+def test_a_worker_leaves_the_other_processors_to_others(monkeypatch, tmp_path, given, used):
+    np.save(tmp_path / "x.npy", np.ones((4, 4), np.float32))
+    stored = [("x.npy", *tensors_in(str(tmp_path / "x.npy")))]
+    settings = settings_for("tensor", threads=given)
+    asked = []
+
+    def nothing(_self, _function, shards):
+        asked.append(shards)
+        return iter([])
+
+    monkeypatch.setattr(Workers, "in_order", nothing)
+    list(analyses_of(stored, settings, threads()))
+    with pytest.raises(ValueError, match="shorter"):
+        list(chunks_of_workers(CASES[0], threads(), given, (0,)))
+    ((*_, analyzing),), ((*_, encoding),) = asked
+    assert (analyzing.threads, encoding) == (used, used)
 
 
 def test_made_suites_are_the_same_bytes(tmp_path):

@@ -91,7 +91,9 @@ def run_exhaustive(
     fmt: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to encode in.")],
     rounding: RoundingOption = None,
     overflow: Annotated[str, typer.Option(help="satfinite or ieee.")] = "satfinite",
-    threads: Annotated[int | None, typer.Option(help="Of the engine; default: all.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Of the engine; default: all, or one of a worker.")
+    ] = None,
     brief: Annotated[bool, typer.Option("--brief", help="Leave the CRC-32 lines away.")] = False,
     candidate: Annotated[
         str | None,
@@ -134,7 +136,9 @@ def analyze_files(
         str | None, typer.Option(help="Of the mean relative error in e4m3; default: 0.045.")
     ] = None,
     scaling: Annotated[str, typer.Option(help="gam, e8m0 or fp32.")] = "gam",
-    threads: Annotated[int | None, typer.Option(help="How many; default: all.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="How many; default: all, or one of a worker.")
+    ] = None,
     executor: ExecutorOption = "local",
     json: JsonOption = False,
     plot: Annotated[

@@ -56,7 +56,7 @@ def run(
 def _digest(
     case: exhaustive.Case, threads: int | None, workers: Workers | None
 ) -> exhaustive.Digest:
-    chunks = chunks_of_workers(case, workers) if workers else engine_chunks(case, threads)
+    chunks = chunks_of_workers(case, workers, threads) if workers else engine_chunks(case, threads)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task(f"{case.name}, 2^32 inputs", total=exhaustive.CHUNKS)

@@ -19,7 +19,7 @@ from mor_ref.golden.exhaustive import (
     runs,
 )
 from mor_ref.tensors import encode
-from mor_ref.workers import Workers, WorkersError
+from mor_ref.workers import Workers, WorkersError, threads_of_worker
 
 
 def engine_chunks(case: Case, threads: int | None = None) -> Iterator[Buffer]:
@@ -51,19 +51,19 @@ class Coded(NamedTuple):
     crc32: int
 
 
-def coded(case: Case, chunk: int) -> Coded:
+def coded(case: Case, chunk: int, threads: int | None) -> Coded:
     """The engine's codes of a chunk of inputs."""
-    written = engine_codes(case, inputs_of(chunk))
+    written = engine_codes(case, inputs_of(chunk), threads)
     codes = np.frombuffer(written, code_dtype(case.fmt).newbyteorder("<"))
     starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
     return Coded(starts.astype(np.uint32), codes[starts], zlib.crc32(written))
 
 
 def chunks_of_workers(
-    case: Case, workers: Workers, chunks: Sequence[int] = range(CHUNKS)
+    case: Case, workers: Workers, threads: int | None, chunks: Sequence[int] = range(CHUNKS)
 ) -> Iterator[Buffer]:
     """The engine's codes of each chunk of inputs, as workers compute them."""
-    shards = [(case, chunk) for chunk in chunks]
+    shards = [(case, chunk, threads_of_worker(threads)) for chunk in chunks]
     for chunk, found in zip(chunks, workers.in_order(coded, shards), strict=True):
         lengths = np.diff(found.starts, append=CHUNK)
         codes = np.repeat(found.codes, lengths).data.cast("B")
