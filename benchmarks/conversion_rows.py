@@ -16,6 +16,10 @@ LARGE, USUAL, SMALL = 26, 24, 20
 TWICE = "rounds a float64 twice, through float32"
 AWAY = "takes ties away from zero"
 BASE = "e4m3 rne"
+BOUND_OF_OTHERS = (
+    "only rne, to a small format, is one addition; all others find what is dropped and compare it"
+)
+BOUND_OF_RANDOM = "the random words are half as many bytes again to read"
 
 
 def encoding(fmt, rounding=None, threads=1, preset=None, random_bits=None):
@@ -110,10 +114,10 @@ def to_every_format():
         if fmt in peers.TORCH and fmt not in ("e8m0", "e2m1"):
             contenders["torch"] = peers.torch_encoding(fmt)
         others = {r: argument(encoding(fmt, r)) for r in roundings_of(fmt)}
-        limits = [Ratio((OURS, *others), over=BASE, at_most=1.5)]
+        limits = [Ratio((OURS, *others), over=BASE, at_most=1.5, bound=BOUND_OF_OTHERS)]
         if fmt == "e4m3":
             others["sr"] = argument(encoding(fmt, "sr", random_bits=16))
-            limits.append(Ratio(("sr",), over=BASE, at_most=1.5))
+            limits.append(Ratio(("sr",), over=BASE, at_most=1.5, bound=BOUND_OF_RANDOM))
         operation = f"encode f32 to {fmt}, every rounding"
         yield Row(operation, inputs.normal(USUAL), contenders | others, tuple(limits), turns=2)
 

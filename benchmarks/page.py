@@ -86,7 +86,10 @@ def verdict(results: Results) -> str:
     missed = [(line, v) for line, v in results.verdicts if not v.is_met]
     kept = len(results.verdicts) - len(missed)
     text = f"{kept} of {len(results.verdicts)} limits were kept in this run."
-    return "\n".join([text, "", *(f"* {line.row.operation}: {v.text}" for line, v in missed)])
+    named = (
+        f"* {line.row.operation}: {v.text}{'; ' if v.bound else ''}{v.bound}" for line, v in missed
+    )
+    return "\n".join([text, "", *named])
 
 
 def markdown_table(headings: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:

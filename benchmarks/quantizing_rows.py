@@ -13,6 +13,15 @@ LARGE, USUAL, SMALL, FEW = 26, 24, 20, 14
 SUMS = "sums and compares in floating point"
 TILES = functools.partial(mor_ref.quantize, block=(128, 128), threads=1)
 SIDE = eager.SIDE
+BOUND_OF_MOR = (
+    "two divisions and some fifty other instructions for each vector of numbers, and the memory: "
+    "the numbers are read twice, and three bytes for each are written to pages that the system "
+    "clears first"
+)
+BOUND_OF_NVFP4 = (
+    "what is done once for each tile, one after the other: the largest of sixteen numbers, and its "
+    "scale written out for sixteen columns"
+)
 
 
 def in_numpy(pipeline, bits, differs=None):
@@ -89,8 +98,8 @@ def by_tensor():
         ),
     }
     limits = (
-        Ratio((OURS,), over=COPY, at_most=6),
-        Ratio(("NumPy with ml_dtypes",), at_least=40),
+        Ratio((OURS,), over=COPY, at_most=6, bound=BOUND_OF_MOR),
+        Ratio(("NumPy with ml_dtypes",), at_least=40, bound=BOUND_OF_MOR),
         Ratio(("eager torch",), at_least=16),
         Memory(64),
     )
@@ -171,7 +180,7 @@ def to_nvfp4():
     x, wide = inputs.normal(USUAL, inputs.BF16), inputs.normal(USUAL)
     other = "is another recipe"
     te = {OURS: nvfp4("te"), "eager torch": eager_nvfp4(), "torchao": peers.torchao_nvfp4(other)}
-    limits = (Ratio(("eager torch",), at_least=10),)
+    limits = (Ratio(("eager torch",), at_least=10, bound=BOUND_OF_NVFP4),)
     yield Row("NVFP4 of bf16, te", x, te, limits)
     torchao = {OURS: nvfp4("torchao"), "torchao": peers.torchao_nvfp4()}
     yield Row("NVFP4 of bf16, torchao", x, torchao)

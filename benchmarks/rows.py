@@ -56,19 +56,21 @@ class Verdict(NamedTuple):
 
     text: str
     is_met: bool
+    bound: str = ""  # what stands in the way, if that is known
 
 
 @dataclass(frozen=True)
 class Ratio:
     """A limit on the time for an element of some contenders over that of another; the worst counts.
 
-    Those that were not measured are left out.
+    Those that were not measured are left out. `bound` says what bounds the ratio.
     """
 
     of: tuple[str, ...]
     over: str = OURS
     at_least: float | None = None
     at_most: float | None = None
+    bound: str = ""
 
     def judge(self, found: Mapping[str, Measured]) -> Verdict | None:
         """The verdict, or None if there is nothing to compare."""
@@ -80,8 +82,8 @@ class Ratio:
         ratio = found[name].nanoseconds / found[self.over].nanoseconds
         pair = f"{name} / {self.over} {ratio:.2f}"
         if self.at_least is not None:
-            return Verdict(f"{pair} (≥ {self.at_least:g})", ratio >= self.at_least)
-        return Verdict(f"{pair} (≤ {self.at_most:g})", ratio <= (self.at_most or 0))
+            return Verdict(f"{pair} (≥ {self.at_least:g})", ratio >= self.at_least, self.bound)
+        return Verdict(f"{pair} (≤ {self.at_most:g})", ratio <= (self.at_most or 0), self.bound)
 
 
 @dataclass(frozen=True)

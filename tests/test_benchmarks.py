@@ -32,9 +32,10 @@ def test_innermost_loops_and_their_widths():
 def test_the_worst_of_a_limit_counts(seconds, is_met):
     times = {"mor_ref": 1.0, "slow": 9.0, "fast": seconds}
     found = {name: rows.Measured(name, taken, 1) for name, taken in times.items()}
-    verdict = rows.Ratio(("slow", "fast", "absent"), at_least=3).judge(found)
+    verdict = rows.Ratio(("slow", "fast", "absent"), at_least=3, bound="memory").judge(found)
     assert verdict.is_met == is_met
     assert "fast" in verdict.text
+    assert verdict.bound == "memory"
 
 
 def test_nothing_is_said_of_what_was_not_measured():
