@@ -91,7 +91,7 @@ def from_other_sources():
             OURS: encoding("e4m3"),
             "ml_dtypes": peers.ml_dtypes_encoding("e4m3", TWICE if name == "f64" else None),
         }
-        if name != "f64":
+        if name != "f64":  # which torch rounds twice, too
             contenders["torch"] = peers.torch_encoding("e4m3")
         limits = (Ratio(("ml_dtypes",), at_least=1),)
         yield Row(f"encode {name} to e4m3", inputs.normal(USUAL, dtype), contenders, limits)

@@ -1,4 +1,7 @@
-"""Other libraries' conversions and quantizers, called as their users call them, on one thread."""
+"""Other libraries' conversions and quantizers, called as their users call them, on one thread.
+
+What writes into room that is there already is given some, as ours is.
+"""
 
 import functools
 import importlib
@@ -22,6 +25,7 @@ ML_DTYPES = {
     "e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
     "e4m3_ieee": ml_dtypes.float8_e4m3,
     "e3m4": ml_dtypes.float8_e3m4,
+    "f16": np.float16,  # NumPy's own
 }
 TORCH = {
     "e4m3": "float8_e4m3fn",
@@ -30,6 +34,8 @@ TORCH = {
     "e4m3fnuz": "float8_e4m3fnuz",
     "e5m2fnuz": "float8_e5m2fnuz",
     "e2m1": "float4_e2m1fn_x2",
+    "bf16": "bfloat16",
+    "f16": "float16",
 }
 GFLOAT = {"e4m3": "ocp_e4m3", "e5m2": "ocp_e5m2", "e2m1": "ocp_e2m1", "e2m3": "ocp_e2m3"}
 
@@ -51,9 +57,9 @@ def as_tensor(x):
 
 
 def codes_of(tensor):
-    """The bytes, or bfloat16 codes, that a tensor holds."""
+    """The bytes, or codes of 16 bits, that a tensor holds."""
     t = torch()
-    if tensor.dtype == t.bfloat16:
+    if tensor.dtype in (t.bfloat16, t.float16):
         return tensor.view(t.int16).numpy().view(np.uint16)
     return tensor.view(t.uint8).numpy()
 
@@ -67,20 +73,27 @@ def unpacked(packed):
 
 
 def ml_dtypes_encoding(fmt, differs=None):
-    """Values to codes by astype."""
-    return Contender(
-        lambda x: lambda: x.astype(ML_DTYPES[fmt]),
-        lambda found: (found.view(f"u{found.itemsize}"),),
-        differs=differs,
-    )
+    """Values to codes by copyto."""
+
+    def prepare(x):
+        room = np.empty(x.shape, ML_DTYPES[fmt])
+
+        def encode():
+            np.copyto(room, x, casting="unsafe")
+            return room
+
+        return encode
+
+    return Contender(prepare, lambda found: (found.view(f"u{found.itemsize}"),), differs=differs)
 
 
 def torch_encoding(fmt):
-    """Values to codes by Tensor.to."""
+    """Values to codes by Tensor.copy_."""
 
     def prepare(x):
-        tensor, dtype = as_tensor(x), getattr(torch(), TORCH[fmt])
-        return lambda: tensor.to(dtype)
+        tensor = as_tensor(x)
+        room = torch().empty(x.shape, dtype=getattr(torch(), TORCH[fmt]))
+        return lambda: room.copy_(tensor)
 
     return Contender(prepare, lambda found: (codes_of(found),), needs="torch")
 
