@@ -114,16 +114,23 @@ def test_every_function_gives_what_the_host_gives(cupy, name, argument, options)
 SHAPES = [(), (1,), (33,), (2, 3, 40), (1, 1, 1, 17), (0,), (3, 0), (0, 4)]
 
 
+def same_of_any_shape(ours, x):
+    """BLK-001: vectors, folded axes, and tensors without elements."""
+    for name, argument in (("encode", "e4m3"), ("quantize", "e4m3"), ("mor", "three_way")):
+        same(getattr(mor_ref.cuda, name)(ours, argument), getattr(mor_ref, name)(x, argument))
+    if not x.shape:
+        return
+    same(mor_ref.cuda.quantize_mx(ours, "e4m3"), mor_ref.quantize_mx(x, "e4m3"))
+    for profile in ("te", "te_row"):
+        found = mor_ref.cuda.quantize_nvfp4(ours, profile=profile)
+        same(found, mor_ref.quantize_nvfp4(x, profile=profile))
+
+
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_shapes(shape):
-    """BLK-001: vectors, folded axes, and tensors without elements."""
     x = np.random.default_rng(3).standard_normal(shape).astype(np.float32).reshape(shape)
-    for name, argument in (("encode", ["e4m3"]), ("quantize", ["e4m3"]), ("mor", ["three_way"])):
-        same(getattr(mor_ref.cuda, name)(Array(x), *argument), getattr(mor_ref, name)(x, *argument))
-    if shape:
-        same(mor_ref.cuda.quantize_mx(Array(x), "e4m3"), mor_ref.quantize_mx(x, "e4m3"))
-        same(mor_ref.cuda.quantize_nvfp4(Array(x)), mor_ref.quantize_nvfp4(x))
+    same_of_any_shape(Array(x), x)
 
 
 STRIDES = {

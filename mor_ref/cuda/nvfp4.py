@@ -46,9 +46,10 @@ class Nvfp4(NamedTuple):
 
 
 def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScales:
-    """Those of the tensor, which has them even if it is empty, or of each row."""
-    if not x.size and not profile.per_row:
-        return scales_of_amaxes(device, device.full((1, 1), np.uint32, 0), profile)
+    """Those of the tensor, or of each row, which have them even if they are empty."""
+    if not x.size:
+        count = x.array.shape[0] if profile.per_row else 1
+        return scales_of_amaxes(device, device.full((count, 1), np.uint32, 0), profile)
     parts = partition(x.array.shape, "row" if profile.per_row else "tensor")
     return scales_of_amaxes(device, extremes(device, x, parts, NOT_NAN).amax, profile)
 
