@@ -9,6 +9,7 @@ import numpy as np
 
 from mor_ref.cuda.device import Gpu, cupy
 from mor_ref.cuda.launching import Array, Bits
+from mor_ref.cuda.streams import Moment, after
 from mor_ref.partition import rows_and_columns
 
 _SOURCES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
@@ -51,12 +52,10 @@ def on_gpu_of(x: object, argument: str) -> Iterator[tuple[Gpu, Given]]:
 
 
 @contextmanager
-def on_gpu_after(ready: Any, array: Array) -> Iterator[Gpu]:
-    """The GPU that a result lies on, whose current stream goes on once that is there."""
-    with array.device:
-        gpu = Gpu()
-        gpu.wait_for(ready)
-        yield gpu
+def on_gpu_after(ready: Moment, array: Array) -> Iterator[Gpu]:
+    """The GPU that a result lies on, whose current stream reads that once it is there."""
+    with array.device, after(ready):
+        yield Gpu()
 
 
 def numbers_from(x: Given) -> Numbers:

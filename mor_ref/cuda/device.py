@@ -123,16 +123,6 @@ class Gpu:
         """Where an array lies."""
         return int(array.data.ptr)
 
-    def now(self) -> Any:
-        """The moment when all is done that was launched on the current stream so far."""
-        moment = self._cupy.cuda.Event(disable_timing=True)
-        moment.record()
-        return moment
-
-    def wait_for(self, moment: Any) -> None:
-        """Let what the current stream is given from now on wait for a moment."""
-        self._cupy.cuda.get_current_stream().wait_event(moment)
-
     def launch(
         self, program: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]
     ) -> None:

@@ -24,6 +24,7 @@ from mor_ref.cuda import nvfp4 as in_nvfp4
 from mor_ref.cuda.arrays import Given, codes_from, given, numbers_from, on_gpu_after, on_gpu_of
 from mor_ref.cuda.conversions import RandomBits
 from mor_ref.cuda.launching import Array, ErrorSums
+from mor_ref.cuda.streams import Moment, now
 from mor_ref.format import Format
 from mor_ref.partition import Cut, Partition, check_unit, partition
 from mor_ref.recipes import SCALINGS, Policy, Scaling, as_policy, check_group, scaled_format
@@ -43,7 +44,7 @@ class Quantized:
     scaling: Scaling
     partition: Partition
     _found: quantization.Quantized
-    _ready: Any
+    _ready: Moment
 
     def dequantize(self) -> Array:
         """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
@@ -65,7 +66,7 @@ class Nvfp4:
     profile: Nvfp4Profile
     _tile: tuple[int, int]
     _found: in_nvfp4.Nvfp4
-    _ready: Any
+    _ready: Moment
 
     def dequantize(self) -> Array:
         """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
@@ -85,7 +86,7 @@ class Mx:
     scale_rule: ScaleRule
     _block: int
     _found: in_mx.Mx
-    _ready: Any
+    _ready: Moment
 
     def dequantize(self) -> Array:
         """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
@@ -188,7 +189,7 @@ def quantize(
         parts = partition(numbers.shape, block, group)
         check_group(parts, group, scaling)
         found = quantization.quantize(gpu, numbers.bits, target, scaling, parts)
-        ready = gpu.now()
+        ready = now()
     return Quantized(
         found.codes.reshape(numbers.shape),
         found.amax.view(np.float32),
@@ -212,7 +213,7 @@ def quantize_nvfp4(x: Any, *, profile: str = "te", tile: tuple[int, int] = (1, 1
         numbers = numbers_from(argument)
         found = in_nvfp4.nvfp4(gpu, numbers.bits, rules, sides)
         error = in_nvfp4.errors(gpu, numbers.bits, rules, sides, found.tiles)
-        ready = gpu.now()
+        ready = now()
     encode_scale, decode_scale = (s.view(np.float32).reshape(-1) for s in found.whole[1:])
     return Nvfp4(
         found.codes.reshape(numbers.shape),
@@ -238,7 +239,7 @@ def quantize_mx(
     with on_gpu_of(x, "x") as (gpu, argument):
         numbers = numbers_from(argument)
         found = in_mx.mx(gpu, numbers.bits, element, scale_rule, side)
-        ready = gpu.now()
+        ready = now()
     codes = found.codes.reshape(numbers.shape)
     return Mx(codes, found.scale, found.error, element, scale_rule, side, found, ready)
 

@@ -132,13 +132,18 @@ def test_what_is_no_array(x):
         mor_ref.cuda.encode(x, "e4m3")
 
 
+def torch_with_cuda():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("this torch has no CUDA")
+    return torch
+
+
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("side", [128, 4096])
 def test_a_large_tensor(side):
     """Many blocks of threads at once; bfloat16, by way of torch, on a stream of torch's."""
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("this torch has no CUDA")
+    torch = torch_with_cuda()
     random = torch.Generator().manual_seed(side)
     x = torch.randn(side, 2 * side, generator=random).bfloat16()
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -149,6 +154,23 @@ def test_a_large_tensor(side):
             same(ours, mor_ref.mor(x, policy))
     same(mor_ref.cuda.quantize(on_gpu, "e4m3", block=(128, 128)),
          mor_ref.quantize(x, "e4m3", block=(128, 128)))  # fmt: skip
+
+
+@pytest.mark.usefixtures("gpu")
+def test_memory_is_not_used_again_while_another_stream_reads_it():
+    """CuPy's stream, which dequantizes, is kept behind the one of torch's that quantizes."""
+    torch = torch_with_cuda()
+    tensors_of_torch = [torch.randn(1024, 1024) for _ in range(4)]
+    right = [mor_ref.quantize(x, "e4m3").dequantize() for x in tensors_of_torch]
+    large = cupy().zeros((2, 1 << 28), np.uint8)
+    found = []
+    with torch.cuda.stream(torch.cuda.Stream()):
+        on_gpu = [x.cuda() for x in tensors_of_torch]
+        for x in on_gpu * 8:
+            cupy().copyto(large[0], large[1])
+            found.append(mor_ref.cuda.quantize(x, "e4m3").dequantize())
+    for ours, theirs in zip(found, right * 8, strict=True):
+        same(ours, theirs)
 
 
 # ---------------------------------------------------------------------- arithmetic

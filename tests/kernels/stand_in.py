@@ -6,7 +6,9 @@ Its arrays lie in the memory of the host, and its kernels are those that run on 
 """
 
 import sys
+from collections import defaultdict
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -101,46 +103,76 @@ class Device:
 
     def __enter__(self):
         self.current.append(self.id)
+        return self
 
     def __exit__(self, *_):
         self.current.pop()
 
 
 class Stream:
-    """A stream, current within a `with`; `waited` has the events that it goes on after."""
+    """A stream, current within a `with` on the GPU that it is of, or on any if that is not known.
 
-    current = []  # noqa: RUF012
+    `done_before` has for each stream of each GPU the launches that are done before it goes on.
+    """
 
-    def __init__(self, name):
-        self.name, self.waited = name, []
+    current = defaultdict(list)  # noqa: RUF012
+    done_before = defaultdict(set)  # noqa: RUF012
+
+    def __init__(self, name, gpu=None):
+        self.name, self.gpu = name, Device().id if gpu is None else gpu
 
     @classmethod
     def from_external(cls, stream):
         version, pointer = stream.__cuda_stream__()
         assert version == 0
-        return cls(pointer)
+        return cls(pointer, gpu=-1)
+
+    @classmethod
+    def get_current(cls):
+        own = cls.current[Device().id]
+        return own[-1] if own else cls("the current one", gpu=-1)
+
+    @property
+    def key(self):
+        return (Device().id if self.gpu == -1 else self.gpu), self.name
 
     def wait_event(self, event):
-        self.waited.append(event)
+        assert event.at is not None, "it was recorded"
+        self.done_before[self.key] |= event.before
 
     def __enter__(self):
-        self.current.append(self)
+        assert self.key[0] == Device().id, "the stream is of the current GPU"
+        self.current[Device().id].append(self)
+        return self
 
     def __exit__(self, *_):
-        self.current.pop()
+        popped = self.current[Device().id].pop()
+        assert popped is self, "the GPU is the same as at the start"
 
 
 class Event:
-    """A moment on a stream."""
+    """A moment on a stream, after some launches."""
 
     def __init__(self, disable_timing=False):
         self.is_timed, self.at = not disable_timing, None
 
-    def record(self):
-        self.at = Device().id, Stream.current[-1].name
+    def record(self, stream=None):
+        self.at = (stream or Stream.get_current()).key
+        assert self.at[0] == Device().id, "an event is recorded on the GPU that it was made on"
+        self.before = frozenset(Stream.done_before[self.at])
 
     def synchronize(self):
         assert self.at is not None, "it was recorded"
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """A kernel that was launched: where, and after which other launches."""
+
+    kernel: str
+    gpu: int
+    stream: object
+    before: frozenset
 
 
 def elapsed(start, end):
@@ -155,16 +187,17 @@ class Cupy:
     ndarray = Array
 
     def __init__(self):
-        Stream.current[:] = [Stream("the current one")]
+        Stream.current.clear()
+        Stream.done_before.clear()
         self.cuda = SimpleNamespace(
             Device=Device,
             Stream=Stream,
             Event=Event,
-            get_current_stream=lambda: Stream.current[-1],
+            get_current_stream=Stream.get_current,
             get_elapsed_time=elapsed,
         )
         self.random = SimpleNamespace(default_rng=Random)
-        self.launches = []  # where each kernel was launched: its name, the GPU and the stream
+        self.launches = []
 
     def is_available(self):
         return True
@@ -218,7 +251,10 @@ class Function:
 
     def __call__(self, grid, block, arguments):
         assert isinstance(arguments, tuple)
-        self.cupy.launches.append((self.kernel, Device().id, Stream.current[-1].name))
+        before = Stream.done_before[Stream.get_current().key]
+        launch = Launch(self.kernel, *Stream.get_current().key, frozenset(before))
+        self.cupy.launches.append(launch)
+        before.add(launch)
         given = [self._passed(argument) for argument in arguments]
         Host().launch(self.program, self.kernel, *grid, *block, given)
 
