@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from kernels.stand_in import Array, Elsewhere, Tensor, Torch, forget, in_place_of_cupy
+from kernels.stand_in import Array, Elsewhere, Stream, Tensor, Torch, forget, in_place_of_cupy
 from kernels.tensors import DTYPES, numbers
 
 import mor_ref
@@ -238,6 +238,53 @@ def test_memory_of_codes_is_not_used_again_before_dequantize_has_read_them(cupy,
     assert reading
     assert places(cupy.launches) == {(1, 0xABC)}
     assert all(launch.before >= reading for launch in cupy.launches)
+
+
+def drawn(cupy, x, words):
+    """The launches that encode some numbers at random."""
+    cupy.launches.clear()
+    options = {"rounding": "sr", "n_random_bits": 8}
+    mor_ref.cuda.encode(x, "e4m3", random_bits=words, **options)
+    return set(cupy.launches)
+
+
+def words_of(cupy):
+    """Random bits of CuPy's on GPU 1, and the launches that write them."""
+    cupy.launches.clear()
+    return mor_ref.cuda.encode(Array(numbers("f32"), device=1), "f32"), set(cupy.launches)
+
+
+def test_random_bits_of_cupy_for_a_tensor_of_torch(cupy, torch):
+    """They are read after they were written, and before what is written in their place."""
+    words, writing = words_of(cupy)
+    reading = drawn(cupy, Tensor(numbers("f32"), torch.float32), words)
+    assert places(reading) == {(1, 0xABC)}
+    assert all(launch.before >= writing for launch in reading)
+    _, writing = words_of(cupy)
+    assert places(writing) == {(1, "the current one")}
+    assert all(launch.before >= reading for launch in writing)
+
+
+def test_random_bits_of_torch_for_an_array_of_cupy(cupy, torch):
+    """Also of a copy of them, in order, that torch makes, and nobody else holds."""
+    x = numbers("f32")
+    words = Tensor(np.zeros((75, 37), np.uint32).T, "torch.uint32")
+    reading = drawn(cupy, Array(x, device=1), words)
+    assert places(reading) == {(1, "the current one")}
+    (writing,) = (each for launch in reading for each in launch.before if each.stream == 0xABC)
+    assert writing.kernel == "contiguous"
+    others = drawn(cupy, Tensor(x, torch.float32), words)
+    assert all(launch.before >= reading for launch in others)
+
+
+@pytest.mark.parametrize("protocol", ["dlpack", "interface"])
+def test_memory_of_other_libraries_is_read_before_they_have_it_back(cupy, protocol):
+    """They know nothing of a stream of CuPy's."""
+    x, words = numbers("f32"), np.zeros((37, 75), np.uint32)
+    mor_ref.cuda.mor(Elsewhere(x, protocol), "two_way")
+    assert set(cupy.launches) <= Stream.done
+    assert drawn(cupy, Array(x), Elsewhere(words, protocol)) <= Stream.done
+    assert not drawn(cupy, Array(x), Array(words)) <= Stream.done
 
 
 @pytest.mark.parametrize("protocol", ["dlpack", "interface"])

@@ -18,9 +18,10 @@ class Moment(NamedTuple):
     event: Any
 
 
-def now() -> Moment:
-    """The moment of the current stream."""
-    stream, event = cupy().cuda.get_current_stream(), cupy().cuda.Event(disable_timing=True)
+def now(stream: Any = None) -> Moment:
+    """The moment of a stream of the current GPU, or of the current stream."""
+    stream = stream or cupy().cuda.get_current_stream()
+    event = cupy().cuda.Event(disable_timing=True)
     event.record(stream)
     return Moment(stream, event)
 

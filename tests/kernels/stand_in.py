@@ -112,11 +112,13 @@ class Device:
 class Stream:
     """A stream, current within a `with` on the GPU that it is of, or on any if that is not known.
 
-    `done_before` has for each stream of each GPU the launches that are done before it goes on.
+    `done_before` has for each stream of each GPU the launches that are done before it goes on, and
+    `done` those that the host has waited for.
     """
 
     current = defaultdict(list)  # noqa: RUF012
     done_before = defaultdict(set)  # noqa: RUF012
+    done = set()  # noqa: RUF012
 
     def __init__(self, name, gpu=None):
         self.name, self.gpu = name, Device().id if gpu is None else gpu
@@ -135,6 +137,14 @@ class Stream:
     @property
     def key(self):
         return (Device().id if self.gpu == -1 else self.gpu), self.name
+
+    def launch(self, kernel):
+        found = Launch(kernel, *self.key, frozenset(self.done_before[self.key]))
+        self.done_before[self.key].add(found)
+        return found
+
+    def synchronize(self):
+        self.done.update(self.done_before[self.key])
 
     def wait_event(self, event):
         assert event.at is not None, "it was recorded"
@@ -189,6 +199,7 @@ class Cupy:
     def __init__(self):
         Stream.current.clear()
         Stream.done_before.clear()
+        Stream.done.clear()
         self.cuda = SimpleNamespace(
             Device=Device,
             Stream=Stream,
@@ -251,10 +262,7 @@ class Function:
 
     def __call__(self, grid, block, arguments):
         assert isinstance(arguments, tuple)
-        before = Stream.done_before[Stream.get_current().key]
-        launch = Launch(self.kernel, *Stream.get_current().key, frozenset(before))
-        self.cupy.launches.append(launch)
-        before.add(launch)
+        self.cupy.launches.append(Stream.get_current().launch(self.kernel))
         given = [self._passed(argument) for argument in arguments]
         Host().launch(self.program, self.kernel, *grid, *block, given)
 
@@ -292,6 +300,10 @@ class Tensor:
     resolve_neg = detach
 
     def contiguous(self):
+        if self.host.flags.c_contiguous:
+            return self
+        with Device(self.device.index):
+            Stream.from_external(Torch.cuda.current_stream(self.device)).launch("contiguous")
         return Tensor(np.ascontiguousarray(self.host), self.dtype, self.device.index)
 
     def view(self, dtype):
