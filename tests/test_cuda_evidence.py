@@ -50,9 +50,8 @@ def cupy(monkeypatch):
     """The stand-in, in CuPy's place."""
     with in_place_of_cupy(monkeypatch) as found:
         found.__version__ = "14.2.0"
-        found.cuda.runtime = SimpleNamespace(
-            getDeviceProperties=lambda _: {"name": b"a stand-in"}, driverGetVersion=lambda: 13000
-        )
+        found.cuda.runtime.getDeviceProperties = lambda _: {"name": b"a stand-in"}
+        found.cuda.runtime.driverGetVersion = lambda: 13000
         yield found
 
 

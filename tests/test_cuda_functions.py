@@ -13,7 +13,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from kernels.stand_in import Array, Elsewhere, Stream, Tensor, Torch, forget, in_place_of_cupy
+from kernels.stand_in import (
+    Array,
+    CompileException,
+    Elsewhere,
+    Stream,
+    Tensor,
+    Torch,
+    forget,
+    in_place_of_cupy,
+)
 from kernels.tensors import DTYPES, numbers
 
 import mor_ref
@@ -398,7 +407,7 @@ def raises(error):
         ("is_available", RuntimeError("cudaErrorInsufficientDriver"), "cannot use the GPU (cudaE"),
         ("empty", MemoryError("Out of memory"), "too little memory left (Out of memory); free"),
         (
-            "full",
+            "empty",
             RuntimeError("cudaErrorIllegalAddress"),
             "of the GPU cannot be used (cudaE",
         ),
@@ -439,14 +448,47 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("cupy")
-def test_without_nvrtc(monkeypatch):
-    def missing():
-        raise NvrtcError("NVRTC was not found")
+FAILURES_OF_NVRTC = [
+    RuntimeError('Failure finding "libnvrtc.so"'),
+    CompileException("cannot open source file cuda_fp16.h"),
+]
 
-    monkeypatch.setattr(nvrtc, "version", missing)
+
+@pytest.mark.parametrize("failure", FAILURES_OF_NVRTC, ids=str)
+@pytest.mark.parametrize("name", CALLS)
+def test_without_nvrtc(cupy, monkeypatch, name, failure):
+    """CuPy's own kernels need it as well, and more; nothing needs those before ours."""
+    monkeypatch.setattr(nvrtc, "version", raises(NvrtcError("NVRTC was not found")))
+    monkeypatch.setattr(cupy, "compile", raises(failure))
+    argument, options = CALLS[name][0]
+    arguments = argument if isinstance(argument, tuple) else (argument,)
     with pytest.raises(NvrtcError, match="NVRTC was not found"):
-        mor_ref.cuda.mor(X)
+        getattr(mor_ref.cuda, name)(X, *arguments, **options)
+
+
+@pytest.mark.parametrize("failure", FAILURES_OF_NVRTC, ids=str)
+def test_arrays_with_strides_where_cupy_cannot_compile(cupy, monkeypatch, failure):
+    monkeypatch.setattr(cupy, "compile", raises(failure))
+    message = r"CuPy cannot copy x into C's order \(.*\); give .*: pip install 'mor-ref\[gpu\]'"
+    with pytest.raises(GpuError, match=message):
+        mor_ref.cuda.encode(Array(np.ones((4, 4), np.float32).T[1:]), "e4m3")
+    with pytest.raises(GpuError, match=r"CuPy cannot copy codes into C's order"):
+        mor_ref.cuda.decode(Array(np.ones((4, 4), np.uint8)[:, ::2]), "e4m3")
+
+
+@pytest.mark.usefixtures("torch")
+def test_an_error_of_a_kernel_before_is_not_one_of_the_argument(cupy, monkeypatch):
+    failure = cupy.cuda.runtime.CUDARuntimeError("cudaErrorIllegalAddress")
+    message = re.escape("of the GPU cannot be used (cudaErrorIllegalAddress); an error of a kernel")
+    monkeypatch.setattr(cupy, "from_dlpack", raises(failure))
+    monkeypatch.setattr(cupy, "asarray", raises(failure))
+    x = numbers("f32")
+    for given in (Elsewhere(x, "dlpack"), Elsewhere(x, "interface"), Tensor(x, Torch.float32)):
+        with pytest.raises(GpuError, match=message):
+            mor_ref.cuda.encode(given, "e4m3")
+    monkeypatch.setattr(Tensor, "contiguous", raises(RuntimeError("CUDA out of memory")))
+    with pytest.raises(GpuError, match=r"of the GPU cannot be used \(CUDA out of memory\)"):
+        mor_ref.cuda.encode(given, "e4m3")
 
 
 # ---------------------------------------------------------------------- programs

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mor_ref.cuda.device import Gpu, cupy
+from mor_ref.cuda.device import USING_MEMORY, Gpu, cupy, explained, in_order
+from mor_ref.cuda.errors import CudaError
 from mor_ref.cuda.launching import Array, Bits
 from mor_ref.cuda.streams import Moment, after, now
 from mor_ref.partition import rows_and_columns
@@ -76,7 +77,7 @@ def numbers_from(x: Given) -> Numbers:
         )
     source = _SOURCES[x.dtype]
     shape = tuple(x.array.shape)  # of what is contiguous it is never ()
-    words = cupy().ascontiguousarray(x.array).view(_WORDS[source])
+    words = in_order(x.array, x.argument).view(_WORDS[source])
     return Numbers(Bits(words.reshape(rows_and_columns(shape)), source), x.dtype, shape)
 
 
@@ -84,7 +85,7 @@ def codes_from(codes: Given, dtype: Any) -> Array:
     """Codes, which are unsigned integers of that dtype."""
     if codes.dtype != np.dtype(dtype).name:
         raise TypeError(f"{codes.argument} has dtype {codes.dtype}; give {np.dtype(dtype).name}")
-    return cupy().ascontiguousarray(codes.array).reshape(codes.array.shape)
+    return in_order(codes.array, codes.argument).reshape(codes.array.shape)
 
 
 def given(x: object, argument: str) -> Given:
@@ -99,6 +100,8 @@ def given(x: object, argument: str) -> Given:
     cupy()
     try:
         return _from_torch(x, argument) if _is_torch_tensor(x) else _from_another(x, argument)
+    except CudaError:
+        raise
     except (TypeError, ValueError, AttributeError, BufferError, RuntimeError) as error:
         raise TypeError(
             f"{argument} is a {type(x).__name__}, and no array on a GPU ({error}); give {_TAKEN}"
@@ -122,7 +125,7 @@ def _from_torch(x: Any, argument: str) -> Given:
     """The tensor's memory, and its dtype, for CuPy need not know bfloat16."""
     torch, cuda = sys.modules["torch"], cupy().cuda
     stream = cuda.Stream.from_external(torch.cuda.current_stream(x.device))
-    with cuda.Device(x.device.index), stream:
+    with cuda.Device(x.device.index), stream, explained(*USING_MEMORY):
         plain = x.detach().resolve_neg().contiguous()
         if plain.dtype == torch.bfloat16:
             plain = plain.view(torch.int16)
@@ -132,7 +135,8 @@ def _from_torch(x: Any, argument: str) -> Given:
 
 def _from_another(x: Any, argument: str) -> Given:
     gpu = cupy()
-    array = gpu.asarray(x) if hasattr(x, "__cuda_array_interface__") else gpu.from_dlpack(x)
+    with explained(*USING_MEMORY, (gpu.cuda.runtime.CUDARuntimeError,)):
+        array = gpu.asarray(x) if hasattr(x, "__cuda_array_interface__") else gpu.from_dlpack(x)
     with array.device:
         stream = gpu.cuda.get_current_stream()
     is_lent = not isinstance(x, gpu.ndarray)

@@ -109,9 +109,11 @@ class Host:
         """An array whose contents nobody may rely on."""
         return np.full(shape, np.array(-1).astype(dtype))
 
-    def full(self, shape: tuple[int, ...], dtype: Any, value: int) -> NDArray[Any]:
-        """An array of one value."""
-        return np.full(shape, value, dtype)
+    def filled(self, shape: tuple[int, ...], dtype: Any, byte: int) -> NDArray[Any]:
+        """An array whose bytes are all this one."""
+        array = np.empty(shape, dtype)
+        array.reshape(-1).view(np.uint8)[:] = byte
+        return array
 
     def upload(self, array: NDArray[Any]) -> NDArray[Any]:
         """The array itself."""

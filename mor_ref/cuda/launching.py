@@ -23,8 +23,8 @@ class Device(Protocol):
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array whose contents nobody may rely on."""
 
-    def full(self, shape: tuple[int, ...], dtype: Any, value: int) -> Array:
-        """An array of one value."""
+    def filled(self, shape: tuple[int, ...], dtype: Any, byte: int) -> Array:
+        """An array whose bytes are all this one."""
 
     def upload(self, array: np.ndarray) -> Array:
         """An array of the host's, on the device."""
@@ -80,7 +80,7 @@ def run_team(
 
 def no_errors(device: Device, shape: tuple[int, ...]) -> ErrorSums:
     """ErrorSums that nothing was added to yet."""
-    return ErrorSums(*(device.full(shape, np.uint64, 0) for _ in range(3)))
+    return ErrorSums(*(device.filled(shape, np.uint64, 0) for _ in range(3)))
 
 
 def addresses(device: Device, sums: ErrorSums) -> rows.Row:

@@ -49,7 +49,7 @@ def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScale
     """Those of the tensor, or of each row, which have them even if they are empty."""
     if not x.size:
         count = x.array.shape[0] if profile.per_row else 1
-        return scales_of_amaxes(device, device.full((count, 1), np.uint32, 0), profile)
+        return scales_of_amaxes(device, device.filled((count, 1), np.uint32, 0), profile)
     parts = partition(x.array.shape, "row" if profile.per_row else "tensor")
     return scales_of_amaxes(device, extremes(device, x, parts, NOT_NAN).amax, profile)
 

@@ -52,7 +52,7 @@ class Array:
 
     @property
     def data(self):
-        return SimpleNamespace(ptr=self.host.ctypes.data)
+        return Memory(self.host)
 
     @property
     def __cuda_array_interface__(self):
@@ -75,6 +75,20 @@ class Array:
 
     def __len__(self):
         return len(self.host)
+
+
+class Memory:
+    """Where an array begins."""
+
+    def __init__(self, host):
+        self.host, self.ptr = host, host.ctypes.data
+
+    def memset_async(self, value, size):
+        assert 0 <= value <= 0xFF, "it sets each byte, to the lowest of the value"
+        assert self.host.flags.c_contiguous
+        assert size <= self.host.nbytes
+        self.host.reshape(-1).view(np.uint8)[:size] = value
+        Stream.get_current().launch("memset")
 
 
 class Elsewhere:
@@ -191,8 +205,16 @@ def elapsed(start, end):
     return 1.0
 
 
+class CompileException(Exception):  # noqa: N818
+    """CuPy's, which is no RuntimeError."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """CuPy's, of a call of CUDA's runtime."""
+
+
 class Cupy:
-    """The module."""
+    """The module; `compile` is called where CuPy needs NVRTC and the headers of CUDA itself."""
 
     ndarray = Array
 
@@ -206,18 +228,20 @@ class Cupy:
             Event=Event,
             get_current_stream=Stream.get_current,
             get_elapsed_time=elapsed,
+            compiler=SimpleNamespace(CompileException=CompileException),
+            runtime=SimpleNamespace(CUDARuntimeError=CUDARuntimeError),
         )
         self.random = SimpleNamespace(default_rng=Random)
         self.launches = []
+
+    def compile(self):
+        pass
 
     def is_available(self):
         return True
 
     def empty(self, shape, dtype):
         return Array(np.full(shape, np.array(-1).astype(dtype)))
-
-    def full(self, shape, value, dtype):
-        return Array(np.full(shape, value, dtype))
 
     def asarray(self, x):
         if isinstance(x, Array):
@@ -244,7 +268,11 @@ class Cupy:
         to.host[...] = x.host
 
     def ascontiguousarray(self, x):
-        return Array(np.ascontiguousarray(x.host), x.device.id)
+        if x.host.flags.c_contiguous:
+            return x.reshape(x.shape or (1,))
+        self.compile()
+        Stream.get_current().launch("elementwise_copy")
+        return Array(np.ascontiguousarray(x.host))
 
     def asnumpy(self, x):
         return x.host
