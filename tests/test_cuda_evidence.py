@@ -76,6 +76,33 @@ def test_everything_is_timed(of_benchmarks, monkeypatch):
     assert set(compared) == {"torch_mor", "torch_nvfp4"}
 
 
+def test_what_is_timed_waits_for_work_before_it(of_benchmarks, cupy, monkeypatch):
+    """So that it is launched by the time that it can begin, and finds nothing in the cache."""
+    try:
+        host.compiler()
+    except HostError as error:
+        pytest.skip(str(error))
+    rounds = []
+
+    def elapsed(start, end):
+        rounds.append((start.before, end.before - start.before))
+        return 1.0
+
+    monkeypatch.setattr(cupy.cuda, "get_elapsed_time", elapsed)
+    monkeypatch.setitem(sys.modules, "torch", Torch)
+    gpu = of_benchmarks("gpu")
+    monkeypatch.setattr(gpu, "ROUNDS", 1)
+    for name in ("torch_mor", "torch_nvfp4"):
+        monkeypatch.setattr(gpu, name, lambda _: None)
+    list(gpu.speeds(256))
+    for before, timed in rounds:
+        assert max(before, key=lambda launch: len(launch.before)).kernel == "copyto"
+        assert len(timed) == 1 or "copyto" not in {launch.kernel for launch in timed}
+    assert {"quantize_bf16_256", "dequantize_codes_256"} <= {
+        launch.kernel for _, timed in rounds for launch in timed
+    }
+
+
 @pytest.mark.usefixtures("cupy")
 def test_a_page_says_what_ran_and_what_did_not(gpu_page, tmp_path):
     report = tmp_path / "report.xml"
