@@ -5,12 +5,14 @@ holds with CuPy on a GPU is for `make gpu-test` to show.
 """
 
 import inspect
+import operator
 import re
 import sys
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 
+import ml_dtypes
 import numpy as np
 import pytest
 from kernels.stand_in import (
@@ -71,6 +73,7 @@ def same(ours, theirs):
                 same(getattr(ours, field.name), getattr(theirs, field.name))
         if hasattr(ours, "dequantize"):
             same(ours.dequantize(), theirs.dequantize())
+            same(ours.dequantize(ml_dtypes.bfloat16), theirs.dequantize("bfloat16"))
     else:
         assert ours == theirs
 
@@ -361,6 +364,13 @@ REFUSED = [
     (lambda: mor_ref.cuda.quantize_nvfp4(X, profile="nv"), "profile is 'nv'"),
     (lambda: mor_ref.cuda.quantize_mx(X, "e4m3", block=0), "block is 0"),
     (lambda: mor_ref.cuda.mor(X, "best"), "policy is 'best'"),
+    *(
+        (
+            lambda name=name: RESULTS[name](X).dequantize(np.float16),
+            "dtype is float16; give float32, or bfloat16 of ml_dtypes",
+        )
+        for name in RESULTS
+    ),
 ]
 
 
@@ -547,19 +557,28 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
 
 def test_the_names_are_those_of_the_package():
     assert mor_ref.cuda.__all__ == mor_ref.__all__ == dir(mor_ref.cuda)
-    functions = {"MorResult", "Mx", "Nvfp4", "Quantized", "ErrorSums", *CALLS, "decode"}
+    functions = {*RESULT_NAMES, "ErrorSums", *CALLS, "decode"}
     for name in mor_ref.__all__:
         is_same = getattr(mor_ref.cuda, name) is getattr(mor_ref, name)
         assert is_same == (name not in functions), name
 
 
-@pytest.mark.parametrize("name", [*CALLS, "decode"])
+RESULT_NAMES = ("MorResult", "Mx", "Nvfp4", "Quantized")
+METHODS = [
+    f"{result}.{method}"
+    for result in RESULT_NAMES
+    for method, _ in inspect.getmembers(getattr(mor_ref, result), inspect.isfunction)
+    if not method.startswith("_")
+]
+
+
+@pytest.mark.parametrize("name", [*CALLS, "decode", *METHODS])
 def test_the_parameters_are_those_of_the_package(name):
     """But for what a GPU has no use for."""
     ours, theirs = (
         {parameter.name: (parameter.default, parameter.kind) for parameter in parameters}
         for parameters in (
-            inspect.signature(getattr(module, name)).parameters.values()
+            inspect.signature(operator.attrgetter(name)(module)).parameters.values()
             for module in (mor_ref.cuda, mor_ref)
         )
     )

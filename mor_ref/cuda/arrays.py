@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mor_ref.arrays import dequantized_dtype
 from mor_ref.cuda.device import USING_MEMORY, Gpu, cupy, explained, in_order
 from mor_ref.cuda.errors import CudaError
-from mor_ref.cuda.launching import Array, Bits
+from mor_ref.cuda.launching import WORDS, Array, Bits, Target
 from mor_ref.cuda.streams import Moment, after, now
 from mor_ref.partition import rows_and_columns
 
 _SOURCES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
-_WORDS = {"f64": np.uint64, "f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
 _TAKEN = (
     "a CuPy array, a CUDA tensor of torch, or another array on a GPU with "
     "__cuda_array_interface__ or DLPack"
@@ -77,8 +77,14 @@ def numbers_from(x: Given) -> Numbers:
         )
     source = _SOURCES[x.dtype]
     shape = tuple(x.array.shape)  # of what is contiguous it is never ()
-    words = in_order(x.array, x.argument).view(_WORDS[source])
+    words = in_order(x.array, x.argument).view(WORDS[source])
     return Numbers(Bits(words.reshape(rows_and_columns(shape)), source), x.dtype, shape)
+
+
+def target_of(dtype: object) -> tuple[np.dtype[Any], Target]:
+    """What codes are dequantized to: a dtype, and its name to kernels."""
+    wanted = dequantized_dtype(dtype)
+    return wanted, "f32" if wanted == np.float32 else "bf16"
 
 
 def codes_from(codes: Given, dtype: Any) -> Array:

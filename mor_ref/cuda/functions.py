@@ -21,7 +21,15 @@ from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for
 from mor_ref.cuda import conversions, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
-from mor_ref.cuda.arrays import Given, codes_from, given, numbers_from, on_gpu_after, on_gpu_of
+from mor_ref.cuda.arrays import (
+    Given,
+    codes_from,
+    given,
+    numbers_from,
+    on_gpu_after,
+    on_gpu_of,
+    target_of,
+)
 from mor_ref.cuda.conversions import RandomBits
 from mor_ref.cuda.launching import Array, ErrorSums
 from mor_ref.cuda.streams import Moment, now
@@ -46,11 +54,12 @@ class Quantized:
     _found: quantization.Quantized
     _ready: Moment
 
-    def dequantize(self) -> Array:
-        """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
+    def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
+        """What the codes stand for, as float32 or bfloat16, on CuPy's current stream."""
+        wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
-            y = quantization.dequantize(gpu, self._found, self.fmt, self.partition)
-        return y.view(np.float32).reshape(self.codes.shape)
+            y = quantization.dequantize(gpu, self._found, self.fmt, self.partition, target)
+        return y.view(wanted).reshape(self.codes.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +77,12 @@ class Nvfp4:
     _found: in_nvfp4.Nvfp4
     _ready: Moment
 
-    def dequantize(self) -> Array:
-        """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
+    def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
+        """What the codes stand for, as float32 or bfloat16, on CuPy's current stream."""
+        wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
-            y = in_nvfp4.dequantize(gpu, self._found, self.profile, self._tile)
-        return y.view(np.float32).reshape(self.codes.shape)
+            y = in_nvfp4.dequantize(gpu, self._found, self.profile, self._tile, target)
+        return y.view(wanted).reshape(self.codes.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +98,12 @@ class Mx:
     _found: in_mx.Mx
     _ready: Moment
 
-    def dequantize(self) -> Array:
-        """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
+    def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
+        """What the codes stand for, as float32 or bfloat16, on CuPy's current stream."""
+        wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
-            y = in_mx.dequantize(gpu, self._found, self.fmt, self._block)
-        return y.view(np.float32).reshape(self.codes.shape)
+            y = in_mx.dequantize(gpu, self._found, self.fmt, self._block, target)
+        return y.view(wanted).reshape(self.codes.shape)
 
 
 @dataclass(frozen=True, eq=False)

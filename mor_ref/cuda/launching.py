@@ -5,7 +5,7 @@ kernel finds comes to the host.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,6 +39,11 @@ class Device(Protocol):
         self, program: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]
     ) -> None:
         """Run a kernel."""
+
+
+# What the bit patterns of numbers are stored as.
+WORDS = {"f64": np.uint64, "f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
+Target = Literal["f32", "bf16"]  # what codes are dequantized to
 
 
 class Bits(NamedTuple):
