@@ -60,9 +60,10 @@ CLAIMS = (
     ),
     Claim(
         """\
-* Of tensors of torch, on a stream of torch's, `mor` and `quantize` give the same bits.
+* Of tensors of torch, on a stream of torch's, `mor` and `quantize` give the same bits, and so does
+  `dequantize` on another stream, however late that is.
 """,
-        ("test_a_large_tensor",),
+        ("test_a_large_tensor", "test_memory_is_not_used_again_while_another_stream_reads_it"),
     ),
     Claim(
         """\

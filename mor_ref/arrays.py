@@ -12,12 +12,12 @@ from mor_ref.format import Format
 
 Bits = NDArray[np.unsignedinteger[Any]]
 
-_BF16 = np.dtype(ml_dtypes.bfloat16)
+BF16 = np.dtype(ml_dtypes.bfloat16)
 _WORDS = {
     np.dtype(np.float64): np.uint64,
     np.dtype(np.float32): np.uint32,
     np.dtype(np.float16): np.uint16,
-    _BF16: np.uint16,
+    BF16: np.uint16,
 }
 _TAKEN = "float64, float32, float16, bfloat16 or a CPU torch tensor of one of these"
 
@@ -32,7 +32,7 @@ class Numbers(NamedTuple):
     @property
     def is_bf16(self) -> bool:
         """Whether they were bfloat16, whose bits are the upper half of a binary32's."""
-        return bool(self.dtype == _BF16)
+        return bool(self.dtype == BF16)
 
 
 class RandomWords(NamedTuple):
@@ -45,7 +45,7 @@ class RandomWords(NamedTuple):
 def numbers_from(x: object, argument: str) -> Numbers:
     """The bit patterns of the numbers in `x`, copied only if they do not lie in order."""
     array = _array_from(x, argument, np.floating, _TAKEN)
-    dtype = array.dtype if array.dtype == _BF16 else array.dtype.newbyteorder("=")
+    dtype = array.dtype if array.dtype == BF16 else array.dtype.newbyteorder("=")
     if dtype not in _WORDS:
         raise TypeError(
             f"{argument} has dtype {array.dtype}; give {_TAKEN}, converted by yourself, so that no "
@@ -129,7 +129,7 @@ def _check_item(item: object, argument: str, kind: type, taken: str) -> None:
     if isinstance(item, np.ma.MaskedArray) or _is_torch_tensor(item):
         raise TypeError(f"{argument} holds a {type(item).__name__}; give one array of {taken}")
     if isinstance(item, np.ndarray | np.generic):
-        if not issubclass(item.dtype.type, kind | _BF16.type):
+        if not issubclass(item.dtype.type, kind | BF16.type):
             raise TypeError(
                 f"{argument} holds an array or scalar of {item.dtype}; give {taken}, so that "
                 "nothing is converted unseen"
@@ -159,9 +159,22 @@ def _from_torch(x: Any, argument: str, taken: str) -> NDArray[Any]:
     try:
         plain = x.detach().resolve_conj().resolve_neg()
         if plain.dtype == torch.bfloat16:
-            array: NDArray[Any] = plain.view(torch.int16).numpy().view(_BF16)
+            array: NDArray[Any] = plain.view(torch.int16).numpy().view(BF16)
         else:
             array = plain.numpy()
     except (TypeError, RuntimeError) as error:
         raise TypeError(f"{argument} is a torch tensor of {x.dtype}; give {taken}") from error
     return array
+
+
+def dequantized_dtype(dtype: object) -> np.dtype[Any]:
+    """What codes can be dequantized to: float32 or bfloat16."""
+    try:
+        wanted = None if dtype is None else np.dtype(dtype)  # type: ignore[call-overload]
+    except TypeError:
+        wanted = None
+    for known in (np.dtype(np.float32), BF16):
+        if wanted == known:
+            return known
+    shown = dtype if wanted is None else wanted
+    raise TypeError(f"dtype is {shown}; give float32, or bfloat16 of ml_dtypes")

@@ -4,12 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arguments import known_name
-from mor_ref.arrays import Numbers, numbers_from
+from mor_ref.arrays import BF16, Numbers, dequantized_dtype, numbers_from
 from mor_ref.format import Format
 from mor_ref.partition import Cut, Partition, partition
 from mor_ref.recipes import SCALINGS, Scaling, check_group, scaled_format
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
 
 _ULP_OF_ONE = 2.0**-23
-_BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,18 +70,11 @@ def describe(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
 
 def as_dtype(y: NDArray[np.uint32], dtype: object) -> NDArray[Any]:
     """The numbers of these bits, as float32 or rounded to bfloat16 (QNT-003)."""
-    try:
-        wanted = None if dtype is None else np.dtype(dtype)  # type: ignore[call-overload]
-    except TypeError:
-        wanted = None
-    if wanted == np.float32:
+    if dequantized_dtype(dtype) == np.float32:
         return y.view(np.float32)
-    if wanted == _BF16:
-        from mor_ref.tensors import encode
+    from mor_ref.tensors import encode
 
-        return encode(y.view(np.float32), "bf16", overflow="ieee").view(_BF16)
-    shown = dtype if wanted is None else wanted
-    raise TypeError(f"dtype is {shown}; give float32, or bfloat16 of ml_dtypes")
+    return encode(y.view(np.float32), "bf16", overflow="ieee").view(BF16)
 
 
 def dequantized(

@@ -50,31 +50,78 @@ def cupy(monkeypatch):
     """The stand-in, in CuPy's place."""
     with in_place_of_cupy(monkeypatch) as found:
         found.__version__ = "14.2.0"
-        found.cuda.runtime = SimpleNamespace(
-            getDeviceProperties=lambda _: {"name": b"a stand-in"}, driverGetVersion=lambda: 13000
-        )
+        found.cuda.runtime.getDeviceProperties = lambda _: {"name": b"a stand-in"}
+        found.cuda.runtime.driverGetVersion = lambda: 13000
         yield found
 
 
-@pytest.mark.usefixtures("cupy")
-def test_everything_is_timed(of_benchmarks, monkeypatch):
-    """The comparison with eager torch is of the functions that its own tests are of."""
+PEERS = ("torch_mor", "torch_nvfp4", "torch_quantize")
+
+
+@pytest.fixture
+def gpu(of_benchmarks, monkeypatch):
+    """What measures, with the stand-in for torch; `compared` has what that was asked for."""
     try:
         host.compiler()
     except HostError as error:
         pytest.skip(str(error))
     gpu, eager = of_benchmarks("gpu"), of_benchmarks("eager")
-    assert (gpu.torch_mor, gpu.torch_nvfp4) == (eager.torch_mor, eager.torch_nvfp4)
-    compared = []
-    for name in ("torch_mor", "torch_nvfp4"):
-        monkeypatch.setattr(gpu, name, lambda _, name=name: compared.append(name))
+    monkeypatch.setattr(gpu, "compared", [], raising=False)
+    for name in PEERS:
+        assert getattr(gpu, name) is getattr(eager, name), "its tests are of this very function"
+        call = lambda x, name=name: gpu.compared.append((name, x.dtype))  # noqa: E731
+        monkeypatch.setattr(gpu, name, call)
     monkeypatch.setitem(sys.modules, "torch", Torch)
     monkeypatch.setattr(gpu, "ROUNDS", 1)
+    return gpu
+
+
+@pytest.mark.usefixtures("cupy")
+def test_everything_is_timed(gpu):
     speeds = list(gpu.speeds(256))
     assert all(speed.seconds == 0.001 and speed.rate > 0 for speed in speeds[1:])
     assert {speed.wanted for speed in speeds} == {None, 0.6, 0.85}
-    assert [speed.name for speed in speeds if speed.ratio] == ["mor, tensor", "NVFP4, te"]
-    assert set(compared) == {"torch_mor", "torch_nvfp4"}
+    quantizing = [f"quantize with error sums, {source}" for source in ("bf16", "f32")]
+    names = [*quantizing, "mor, tensor", "NVFP4, te"]
+    assert [speed.name for speed in speeds if speed.ratio] == names
+    peers = {(name, Torch.bfloat16) for name in PEERS} | {("torch_quantize", Torch.float32)}
+    assert set(gpu.compared) == peers
+
+
+@pytest.mark.parametrize("times", [[2.0, 4.0], [4.0, 2.0]], ids=str)
+def test_the_fastest_copy_is_what_others_are_held_against(gpu, cupy, monkeypatch, times):
+    """Clocks rise and fall: one is timed before the others, and one after."""
+    copies = []
+
+    def elapsed(start, end):
+        if {launch.kernel for launch in end.before - start.before} != {"copyto"}:
+            return 1.0
+        copies.append(end)
+        return times[len(copies) > gpu.ROUNDS + 2]
+
+    monkeypatch.setattr(cupy.cuda, "get_elapsed_time", elapsed)
+    first, *others = gpu.speeds(256)
+    assert len(copies) == 2 * (gpu.ROUNDS + 2)
+    assert (first.name, first.seconds, first.share) == ("copy", 0.002, 1.0)
+    assert all(speed.share == speed.rate / first.rate for speed in others)
+
+
+def test_what_is_timed_waits_for_work_before_it(gpu, cupy, monkeypatch):
+    """So that it is launched by the time that it can begin, and finds nothing in the cache."""
+    rounds = []
+
+    def elapsed(start, end):
+        rounds.append((start.before, end.before - start.before))
+        return 1.0
+
+    monkeypatch.setattr(cupy.cuda, "get_elapsed_time", elapsed)
+    list(gpu.speeds(256))
+    for before, timed in rounds:
+        assert max(before, key=lambda launch: len(launch.before)).kernel == "copyto"
+        assert len(timed) == 1 or "copyto" not in {launch.kernel for launch in timed}
+    assert {"quantize_bf16_256", "dequantize_f32_codes_256"} <= {
+        launch.kernel for _, timed in rounds for launch in timed
+    }
 
 
 @pytest.mark.usefixtures("cupy")

@@ -5,15 +5,26 @@ holds with CuPy on a GPU is for `make gpu-test` to show.
 """
 
 import inspect
+import operator
 import re
 import sys
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 
+import ml_dtypes
 import numpy as np
 import pytest
-from kernels.stand_in import Array, Elsewhere, Tensor, Torch, forget, in_place_of_cupy
+from kernels.stand_in import (
+    Array,
+    CompileException,
+    Elsewhere,
+    Stream,
+    Tensor,
+    Torch,
+    forget,
+    in_place_of_cupy,
+)
 from kernels.tensors import DTYPES, numbers
 
 import mor_ref
@@ -62,6 +73,7 @@ def same(ours, theirs):
                 same(getattr(ours, field.name), getattr(theirs, field.name))
         if hasattr(ours, "dequantize"):
             same(ours.dequantize(), theirs.dequantize())
+            same(ours.dequantize(ml_dtypes.bfloat16), theirs.dequantize("bfloat16"))
     else:
         assert ours == theirs
 
@@ -114,16 +126,23 @@ def test_every_function_gives_what_the_host_gives(cupy, name, argument, options)
 SHAPES = [(), (1,), (33,), (2, 3, 40), (1, 1, 1, 17), (0,), (3, 0), (0, 4)]
 
 
+def same_of_any_shape(ours, x):
+    """BLK-001: vectors, folded axes, and tensors without elements."""
+    for name, argument in (("encode", "e4m3"), ("quantize", "e4m3"), ("mor", "three_way")):
+        same(getattr(mor_ref.cuda, name)(ours, argument), getattr(mor_ref, name)(x, argument))
+    if not x.shape:
+        return
+    same(mor_ref.cuda.quantize_mx(ours, "e4m3"), mor_ref.quantize_mx(x, "e4m3"))
+    for profile in ("te", "te_row"):
+        found = mor_ref.cuda.quantize_nvfp4(ours, profile=profile)
+        same(found, mor_ref.quantize_nvfp4(x, profile=profile))
+
+
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_shapes(shape):
-    """BLK-001: vectors, folded axes, and tensors without elements."""
     x = np.random.default_rng(3).standard_normal(shape).astype(np.float32).reshape(shape)
-    for name, argument in (("encode", ["e4m3"]), ("quantize", ["e4m3"]), ("mor", ["three_way"])):
-        same(getattr(mor_ref.cuda, name)(Array(x), *argument), getattr(mor_ref, name)(x, *argument))
-    if shape:
-        same(mor_ref.cuda.quantize_mx(Array(x), "e4m3"), mor_ref.quantize_mx(x, "e4m3"))
-        same(mor_ref.cuda.quantize_nvfp4(Array(x)), mor_ref.quantize_nvfp4(x))
+    same_of_any_shape(Array(x), x)
 
 
 STRIDES = {
@@ -178,21 +197,26 @@ def torch(monkeypatch):
     return Torch
 
 
+def places(launches):
+    """The GPUs and streams of launches."""
+    return {(launch.gpu, launch.stream) for launch in launches}
+
+
 def test_tensors_of_torch_go_to_their_gpu_and_stream(cupy, torch):
     x = numbers("bf16")
     ours = mor_ref.cuda.mor(Tensor(x[:, ::3], torch.bfloat16), "three_way")
     same(ours, mor_ref.mor(x[:, ::3], "three_way"))
-    assert {(gpu, stream) for _, gpu, stream in cupy.launches} == {(1, 0xABC)}
+    assert places(cupy.launches) == {(1, 0xABC)}
     assert cupy.cuda.get_current_stream().name == "the current one"
 
 
 def test_arrays_of_cupy_go_to_their_gpu_and_the_current_stream(cupy):
     found = mor_ref.cuda.quantize(Array(numbers("f32"), device=3), "e4m3")
-    assert {(gpu, stream) for _, gpu, stream in cupy.launches} == {(3, "the current one")}
+    assert places(cupy.launches) == {(3, "the current one")}
     cupy.launches.clear()
-    with cupy.cuda.Stream("another"):
+    with cupy.cuda.Device(3), cupy.cuda.Stream("another"):
         found.dequantize()
-    assert {(gpu, stream) for _, gpu, stream in cupy.launches} == {(3, "another")}
+    assert places(cupy.launches) == {(3, "another")}
 
 
 RESULTS = {
@@ -205,10 +229,74 @@ RESULTS = {
 @pytest.mark.parametrize("name", RESULTS)
 def test_dequantize_waits_for_the_stream_that_wrote_the_codes(cupy, torch, name):
     found = RESULTS[name](Tensor(numbers("f32"), torch.float32))
+    writing = set(cupy.launches)
     cupy.launches.clear()
     found.dequantize()
-    assert {(gpu, stream) for _, gpu, stream in cupy.launches} == {(1, "the current one")}
-    assert [event.at for event in cupy.cuda.get_current_stream().waited] == [(1, 0xABC)]
+    assert places(cupy.launches) == {(1, "the current one")}
+    assert all(launch.before >= writing for launch in cupy.launches)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_memory_of_codes_is_not_used_again_before_dequantize_has_read_them(cupy, torch, name):
+    """Memory that is let go of goes back to the stream that wrote it, and what that is given next
+    may take it at once.
+    """
+    x = Tensor(numbers("f32"), torch.float32)
+    with cupy.cuda.Device(1), cupy.cuda.Stream("another"):
+        RESULTS[name](x).dequantize()
+    reading = {launch for launch in cupy.launches if launch.stream == "another"}
+    cupy.launches.clear()
+    RESULTS[name](x)
+    assert reading
+    assert places(cupy.launches) == {(1, 0xABC)}
+    assert all(launch.before >= reading for launch in cupy.launches)
+
+
+def drawn(cupy, x, words):
+    """The launches that encode some numbers at random."""
+    cupy.launches.clear()
+    options = {"rounding": "sr", "n_random_bits": 8}
+    mor_ref.cuda.encode(x, "e4m3", random_bits=words, **options)
+    return set(cupy.launches)
+
+
+def words_of(cupy):
+    """Random bits of CuPy's on GPU 1, and the launches that write them."""
+    cupy.launches.clear()
+    return mor_ref.cuda.encode(Array(numbers("f32"), device=1), "f32"), set(cupy.launches)
+
+
+def test_random_bits_of_cupy_for_a_tensor_of_torch(cupy, torch):
+    """They are read after they were written, and before what is written in their place."""
+    words, writing = words_of(cupy)
+    reading = drawn(cupy, Tensor(numbers("f32"), torch.float32), words)
+    assert places(reading) == {(1, 0xABC)}
+    assert all(launch.before >= writing for launch in reading)
+    _, writing = words_of(cupy)
+    assert places(writing) == {(1, "the current one")}
+    assert all(launch.before >= reading for launch in writing)
+
+
+def test_random_bits_of_torch_for_an_array_of_cupy(cupy, torch):
+    """Also of a copy of them, in order, that torch makes, and nobody else holds."""
+    x = numbers("f32")
+    words = Tensor(np.zeros((75, 37), np.uint32).T, "torch.uint32")
+    reading = drawn(cupy, Array(x, device=1), words)
+    assert places(reading) == {(1, "the current one")}
+    (writing,) = (each for launch in reading for each in launch.before if each.stream == 0xABC)
+    assert writing.kernel == "contiguous"
+    others = drawn(cupy, Tensor(x, torch.float32), words)
+    assert all(launch.before >= reading for launch in others)
+
+
+@pytest.mark.parametrize("protocol", ["dlpack", "interface"])
+def test_memory_of_other_libraries_is_read_before_they_have_it_back(cupy, protocol):
+    """They know nothing of a stream of CuPy's."""
+    x, words = numbers("f32"), np.zeros((37, 75), np.uint32)
+    mor_ref.cuda.mor(Elsewhere(x, protocol), "two_way")
+    assert set(cupy.launches) <= Stream.done
+    assert drawn(cupy, Array(x), Elsewhere(words, protocol)) <= Stream.done
+    assert not drawn(cupy, Array(x), Array(words)) <= Stream.done
 
 
 @pytest.mark.parametrize("protocol", ["dlpack", "interface"])
@@ -216,7 +304,7 @@ def test_arrays_of_other_libraries_go_to_their_gpu(cupy, protocol):
     x = Elsewhere(numbers("f32"), protocol, device=2)
     mor_ref.cuda.mor(x, "two_way")
     mor_ref.cuda.decode(Elsewhere(np.ones(3, np.uint8), protocol, device=2), "e4m3")
-    assert {gpu for _, gpu, _ in cupy.launches} == {2}
+    assert {launch.gpu for launch in cupy.launches} == {2}
 
 
 def test_nothing_comes_to_the_host(cupy, monkeypatch):
@@ -276,6 +364,13 @@ REFUSED = [
     (lambda: mor_ref.cuda.quantize_nvfp4(X, profile="nv"), "profile is 'nv'"),
     (lambda: mor_ref.cuda.quantize_mx(X, "e4m3", block=0), "block is 0"),
     (lambda: mor_ref.cuda.mor(X, "best"), "policy is 'best'"),
+    *(
+        (
+            lambda name=name: RESULTS[name](X).dequantize(np.float16),
+            "dtype is float16; give float32, or bfloat16 of ml_dtypes",
+        )
+        for name in RESULTS
+    ),
 ]
 
 
@@ -322,7 +417,7 @@ def raises(error):
         ("is_available", RuntimeError("cudaErrorInsufficientDriver"), "cannot use the GPU (cudaE"),
         ("empty", MemoryError("Out of memory"), "too little memory left (Out of memory); free"),
         (
-            "full",
+            "empty",
             RuntimeError("cudaErrorIllegalAddress"),
             "of the GPU cannot be used (cudaE",
         ),
@@ -363,14 +458,47 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("cupy")
-def test_without_nvrtc(monkeypatch):
-    def missing():
-        raise NvrtcError("NVRTC was not found")
+FAILURES_OF_NVRTC = [
+    RuntimeError('Failure finding "libnvrtc.so"'),
+    CompileException("cannot open source file cuda_fp16.h"),
+]
 
-    monkeypatch.setattr(nvrtc, "version", missing)
+
+@pytest.mark.parametrize("failure", FAILURES_OF_NVRTC, ids=str)
+@pytest.mark.parametrize("name", CALLS)
+def test_without_nvrtc(cupy, monkeypatch, name, failure):
+    """CuPy's own kernels need it as well, and more; nothing needs those before ours."""
+    monkeypatch.setattr(nvrtc, "version", raises(NvrtcError("NVRTC was not found")))
+    monkeypatch.setattr(cupy, "compile", raises(failure))
+    argument, options = CALLS[name][0]
+    arguments = argument if isinstance(argument, tuple) else (argument,)
     with pytest.raises(NvrtcError, match="NVRTC was not found"):
-        mor_ref.cuda.mor(X)
+        getattr(mor_ref.cuda, name)(X, *arguments, **options)
+
+
+@pytest.mark.parametrize("failure", FAILURES_OF_NVRTC, ids=str)
+def test_arrays_with_strides_where_cupy_cannot_compile(cupy, monkeypatch, failure):
+    monkeypatch.setattr(cupy, "compile", raises(failure))
+    message = r"CuPy cannot copy x into C's order \(.*\); give .*: pip install 'mor-ref\[gpu\]'"
+    with pytest.raises(GpuError, match=message):
+        mor_ref.cuda.encode(Array(np.ones((4, 4), np.float32).T[1:]), "e4m3")
+    with pytest.raises(GpuError, match=r"CuPy cannot copy codes into C's order"):
+        mor_ref.cuda.decode(Array(np.ones((4, 4), np.uint8)[:, ::2]), "e4m3")
+
+
+@pytest.mark.usefixtures("torch")
+def test_an_error_of_a_kernel_before_is_not_one_of_the_argument(cupy, monkeypatch):
+    failure = cupy.cuda.runtime.CUDARuntimeError("cudaErrorIllegalAddress")
+    message = re.escape("of the GPU cannot be used (cudaErrorIllegalAddress); an error of a kernel")
+    monkeypatch.setattr(cupy, "from_dlpack", raises(failure))
+    monkeypatch.setattr(cupy, "asarray", raises(failure))
+    x = numbers("f32")
+    for given in (Elsewhere(x, "dlpack"), Elsewhere(x, "interface"), Tensor(x, Torch.float32)):
+        with pytest.raises(GpuError, match=message):
+            mor_ref.cuda.encode(given, "e4m3")
+    monkeypatch.setattr(Tensor, "contiguous", raises(RuntimeError("CUDA out of memory")))
+    with pytest.raises(GpuError, match=r"of the GPU cannot be used \(CUDA out of memory\)"):
+        mor_ref.cuda.encode(given, "e4m3")
 
 
 # ---------------------------------------------------------------------- programs
@@ -429,19 +557,28 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
 
 def test_the_names_are_those_of_the_package():
     assert mor_ref.cuda.__all__ == mor_ref.__all__ == dir(mor_ref.cuda)
-    functions = {"MorResult", "Mx", "Nvfp4", "Quantized", "ErrorSums", *CALLS, "decode"}
+    functions = {*RESULT_NAMES, "ErrorSums", *CALLS, "decode"}
     for name in mor_ref.__all__:
         is_same = getattr(mor_ref.cuda, name) is getattr(mor_ref, name)
         assert is_same == (name not in functions), name
 
 
-@pytest.mark.parametrize("name", [*CALLS, "decode"])
+RESULT_NAMES = ("MorResult", "Mx", "Nvfp4", "Quantized")
+METHODS = [
+    f"{result}.{method}"
+    for result in RESULT_NAMES
+    for method, _ in inspect.getmembers(getattr(mor_ref, result), inspect.isfunction)
+    if not method.startswith("_")
+]
+
+
+@pytest.mark.parametrize("name", [*CALLS, "decode", *METHODS])
 def test_the_parameters_are_those_of_the_package(name):
     """But for what a GPU has no use for."""
     ours, theirs = (
         {parameter.name: (parameter.default, parameter.kind) for parameter in parameters}
         for parameters in (
-            inspect.signature(getattr(module, name)).parameters.values()
+            inspect.signature(operator.attrgetter(name)(module)).parameters.values()
             for module in (mor_ref.cuda, mor_ref)
         )
     )

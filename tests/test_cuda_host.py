@@ -1,6 +1,7 @@
 """The kernels on a CPU: every suite in any order of threads, and errors for what no GPU defines."""
 
 import ctypes
+import os
 import platform
 import shutil
 import sys
@@ -28,6 +29,7 @@ from test_encoding import decisive_words, stochastic
 from mor_ref import Format, exact, formats
 from mor_ref.conventions import OVERFLOWS, SpecialCases
 from mor_ref.cuda import conversions, host, mx, quantization, source
+from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.host import Host, HostError
 from mor_ref.partition import partition
 
@@ -381,3 +383,41 @@ def test_kernels_are_compiled_once(tmp_path, monkeypatch):
     host.library.__wrapped__("scales")
     assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == [before]
     assert isinstance(host.library("scales"), ctypes.CDLL)
+
+
+def test_kernels_are_compiled_again_by_another_version_of_the_compiler(tmp_path, monkeypatch):
+    """Whatever its command is."""
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(host, "_compiled", lambda *_: b"a library")
+    own = tmp_path / "own_compiler"
+    monkeypatch.setattr(host, "compiler", lambda: (str(own),))
+    names = []
+    for version in (1, 2):
+        own.write_text(f"#!/bin/sh\necho own {version}\n")
+        own.chmod(0o755)
+        host.compiler_version.cache_clear()
+        names.append(host.library_file("scales").name)
+    host.compiler_version.cache_clear()
+    assert len(set(names)) == 2
+
+
+def test_a_library_that_cannot_be_loaded(tmp_path, monkeypatch):
+    """Such as one in a folder whose programs may not be run."""
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
+    monkeypatch.setattr(host, "_compiled", lambda *_: b"no library")
+    with pytest.raises(HostError, match=r"scales-.*\.so cannot be loaded \(.*\); delete it"):
+        host.library.__wrapped__("scales")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_files_of_the_cache_are_as_open_as_others(tmp_path, monkeypatch, mask, mode):
+    """A folder that people share is of use to all of them."""
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
+    before = os.umask(mask)
+    try:
+        made = cached_file("kernel", lambda: b"a kernel")
+    finally:
+        os.umask(before)
+    assert made.stat().st_mode & 0o777 == mode
+    assert [path.name for path in tmp_path.iterdir()] == ["kernel"]

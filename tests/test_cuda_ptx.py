@@ -160,11 +160,41 @@ def test_an_instruction_is_caught_wherever_it_stands(place):
     assert [found[:2] for found in ptx.violations(text)] == [("kernel", "fma.rn.f32")]
 
 
-@pytest.mark.parametrize("mode", ["rz", "rm", "rp"])
-def test_conversions_that_are_not_to_nearest_are_caught(mode):
-    for kinds, is_wrong in (("f32.f64", True), ("f16.f32", True), ("s32.f32", False)):
-        text = WRITTEN.format(f"cvt.{mode}.{kinds} %f1, %f2;")
-        assert bool(ptx.violations(text)) == is_wrong
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        *(f"cvt.{mode}.{kinds}" for mode in ("rz", "rm", "rp") for kinds in ("f32.f64", "f16.f32")),
+        "cvt.rna.tf32.f32",
+        "cvt.rn.ftz.f32.f64",
+        "cvt.rs.satfinite.e2m1x4.f32",
+        "add.f32",
+        "add.rn.sat.f32",
+        "add.rn.f32x2",
+        "fma.rn.bf16x2",
+        "min.ftz.f32",
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+        "tcgen05.mma.cta_group::1.kind::f16",
+        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale",
+        "multimem.red.relaxed.sys.global.add.f32",
+        "red.global.v2.f32.add",
+        "atom.global.add.noftz.f16x2",
+        "tanh.approx.f16",
+        "rcp.rz.f32",
+    ],
+)
+def test_what_is_not_known_to_be_exact_is_caught(instruction):
+    text = WRITTEN.format(f"{instruction} %f1, %f2, %f3;")
+    assert [found.instruction for found in ptx.violations(text)] == [instruction]
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    ["add.rn.f32", "mul.rn.f64", "cvt.f64.f32", "cvt.rn.f32.f64", "ld.global.nc.v4.f32",
+     "setp.leu.f32", "atom.global.add.u64", "mov.b32", "cvt.u32.u16"],
+)  # fmt: skip
+def test_what_is_exact_passes(instruction):
+    assert ptx.violations(WRITTEN.format(f"{instruction} %f1, %f2, %f3;")) == []
 
 
 def test_what_cannot_be_checked_is_refused():

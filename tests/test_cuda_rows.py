@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from mor_ref.catalogue import formats
 from mor_ref.cuda import host, nvrtc, rows, source
 from mor_ref.cuda.host import HostError
 from mor_ref.cuda.nvrtc import NvrtcError
@@ -114,3 +115,13 @@ def test_what_is_launched_is_the_same(tmp_path):
 def test_every_field_has_to_be_given():
     with pytest.raises(TypeError, match="the structure has .*, and .* are given"):
         rows.row(rows.ERROR_SUMS, sum=1, nonzero=2)
+
+
+def test_what_follows_from_a_format_is_made_once():
+    """And stays as it is: launches share it."""
+    for make in (rows.scaled, rows.nearest, rows.decoding):
+        found = make(formats["e4m3"])
+        assert found is make(formats["e4m3"])
+        with pytest.raises(ValueError, match="read-only"):
+            found[0] = 0
+    assert rows.scaled(formats["e4m3"]) != rows.scaled(formats["e5m2"])

@@ -85,6 +85,7 @@ MAY_IMPORT = {
     "workers": {"sources"},
     "cuda": {
         "arguments",
+        "arrays",
         "block_recipes",
         "catalogue",
         "conventions",

@@ -5,8 +5,9 @@ they need is in the extra `gpu`; where that or the GPU is missing, they say so, 
 the CPU instead. The other names are those of `mor_ref` itself.
 
 What a function gives is ready on the stream that it ran on: of a tensor of torch's, torch's current
-stream, and else CuPy's. What reads it on another stream has to wait for that one; `dequantize` does
-so itself, and runs on CuPy's current stream.
+stream, and else CuPy's; of an array that is neither's, it is ready at once. What reads it on
+another stream has to wait for that one, and that one for what reads it before it is let go of;
+`dequantize` does both, and runs on CuPy's current stream.
 """
 
 import importlib

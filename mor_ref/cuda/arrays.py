@@ -2,17 +2,19 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mor_ref.cuda.device import Gpu, cupy
-from mor_ref.cuda.launching import Array, Bits
+from mor_ref.arrays import dequantized_dtype
+from mor_ref.cuda.device import USING_MEMORY, Gpu, cupy, explained, in_order
+from mor_ref.cuda.errors import CudaError
+from mor_ref.cuda.launching import WORDS, Array, Bits, Target
+from mor_ref.cuda.streams import Moment, after, now
 from mor_ref.partition import rows_and_columns
 
 _SOURCES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
-_WORDS = {"f64": np.uint64, "f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
 _TAKEN = (
     "a CuPy array, a CUDA tensor of torch, or another array on a GPU with "
     "__cuda_array_interface__ or DLPack"
@@ -28,35 +30,42 @@ class Numbers(NamedTuple):
 
 
 class Given(NamedTuple):
-    """An argument as a CuPy array of the same memory, and the dtype that it has to its library."""
+    """An argument as a CuPy array of the same memory, and what it is to its library.
+
+    `stream` is where its library works. One that is neither CuPy nor torch only lends the memory:
+    it may use it again as soon as nobody holds the argument, whatever streams still have to do.
+    """
 
     array: Array
     dtype: str
     argument: str
+    stream: Any
+    is_lent: bool
 
 
 @contextmanager
-def on_gpu_of(x: object, argument: str) -> Iterator[tuple[Gpu, Given]]:
-    """What is given, with its GPU and the stream that its library works on as the current ones."""
-    if _is_torch_tensor(x):
-        _check_torch(x, argument)
-        gpu, device = cupy().cuda, x.device  # type: ignore[attr-defined]
-        stream = sys.modules["torch"].cuda.current_stream(device)
-        with gpu.Device(device.index), gpu.Stream.from_external(stream):
-            yield Gpu(), given(x, argument)
-        return
-    found = given(x, argument)
-    with found.array.device:
-        yield Gpu(), found
+def on_gpu_of(x: Given, *others: Given) -> Iterator[Gpu]:
+    """The GPU and the stream of an argument as the current ones, to read that and others on."""
+    for other in others:
+        places = other.array.device.id, x.array.device.id
+        if places[0] != places[1]:
+            raise ValueError(
+                f"{other.argument} lies on GPU {places[0]}, but {x.argument} on GPU {places[1]}; "
+                "give both on one"
+            )
+    with x.array.device, x.stream, ExitStack() as after_others:
+        for other in others:
+            after_others.enter_context(after(now(other.stream)))
+        yield Gpu()
+        if any(each.is_lent for each in (x, *others)):
+            x.stream.synchronize()
 
 
 @contextmanager
-def on_gpu_after(ready: Any, array: Array) -> Iterator[Gpu]:
-    """The GPU that a result lies on, whose current stream goes on once that is there."""
-    with array.device:
-        gpu = Gpu()
-        gpu.wait_for(ready)
-        yield gpu
+def on_gpu_after(ready: Moment, array: Array) -> Iterator[Gpu]:
+    """The GPU that a result lies on, whose current stream reads that once it is there."""
+    with array.device, after(ready):
+        yield Gpu()
 
 
 def numbers_from(x: Given) -> Numbers:
@@ -68,15 +77,21 @@ def numbers_from(x: Given) -> Numbers:
         )
     source = _SOURCES[x.dtype]
     shape = tuple(x.array.shape)  # of what is contiguous it is never ()
-    words = cupy().ascontiguousarray(x.array).view(_WORDS[source])
+    words = in_order(x.array, x.argument).view(WORDS[source])
     return Numbers(Bits(words.reshape(rows_and_columns(shape)), source), x.dtype, shape)
+
+
+def target_of(dtype: object) -> tuple[np.dtype[Any], Target]:
+    """What codes are dequantized to: a dtype, and its name to kernels."""
+    wanted = dequantized_dtype(dtype)
+    return wanted, "f32" if wanted == np.float32 else "bf16"
 
 
 def codes_from(codes: Given, dtype: Any) -> Array:
     """Codes, which are unsigned integers of that dtype."""
     if codes.dtype != np.dtype(dtype).name:
         raise TypeError(f"{codes.argument} has dtype {codes.dtype}; give {np.dtype(dtype).name}")
-    return cupy().ascontiguousarray(codes.array).reshape(codes.array.shape)
+    return in_order(codes.array, codes.argument).reshape(codes.array.shape)
 
 
 def given(x: object, argument: str) -> Given:
@@ -88,19 +103,15 @@ def given(x: object, argument: str) -> Given:
         )
     if _is_torch_tensor(x):
         _check_torch(x, argument)
-    gpu = cupy()
+    cupy()
     try:
-        if _is_torch_tensor(x):
-            array, dtype = _from_torch(x)
-        elif hasattr(x, "__cuda_array_interface__"):
-            array, dtype = gpu.asarray(x), None
-        else:
-            array, dtype = gpu.from_dlpack(x), None
+        return _from_torch(x, argument) if _is_torch_tensor(x) else _from_another(x, argument)
+    except CudaError:
+        raise
     except (TypeError, ValueError, AttributeError, BufferError, RuntimeError) as error:
         raise TypeError(
             f"{argument} is a {type(x).__name__}, and no array on a GPU ({error}); give {_TAKEN}"
         ) from error
-    return Given(array, dtype or str(array.dtype), argument)
 
 
 def _is_torch_tensor(x: object) -> bool:
@@ -116,10 +127,23 @@ def _check_torch(x: Any, argument: str) -> None:
         )
 
 
-def _from_torch(x: Any) -> tuple[Array, str]:
+def _from_torch(x: Any, argument: str) -> Given:
     """The tensor's memory, and its dtype, for CuPy need not know bfloat16."""
-    torch = sys.modules["torch"]
-    plain = x.detach().resolve_neg().contiguous()
-    if plain.dtype == torch.bfloat16:
-        plain = plain.view(torch.int16)
-    return cupy().from_dlpack(plain), str(x.dtype).removeprefix("torch.")
+    torch, cuda = sys.modules["torch"], cupy().cuda
+    stream = cuda.Stream.from_external(torch.cuda.current_stream(x.device))
+    with cuda.Device(x.device.index), stream, explained(*USING_MEMORY):
+        plain = x.detach().resolve_neg().contiguous()
+        if plain.dtype == torch.bfloat16:
+            plain = plain.view(torch.int16)
+        array = cupy().from_dlpack(plain)
+    return Given(array, str(x.dtype).removeprefix("torch."), argument, stream, is_lent=False)
+
+
+def _from_another(x: Any, argument: str) -> Given:
+    gpu = cupy()
+    with explained(*USING_MEMORY, (gpu.cuda.runtime.CUDARuntimeError,)):
+        array = gpu.asarray(x) if hasattr(x, "__cuda_array_interface__") else gpu.from_dlpack(x)
+    with array.device:
+        stream = gpu.cuda.get_current_stream()
+    is_lent = not isinstance(x, gpu.ndarray)
+    return Given(array, str(array.dtype), argument, stream, is_lent)

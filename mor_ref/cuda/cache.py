@@ -1,7 +1,7 @@
 """Compiled kernels on disk: written whole, and found again by a digest of all that made them."""
 
 import os
-import tempfile
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,10 +34,9 @@ def cached_file(name: str, make: Callable[[], bytes]) -> Path:
 def _write(path: Path, content: bytes) -> None:
     """All of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    unfinished = Path(name)
+    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with unfinished.open("xb") as file:
             file.write(content)
         unfinished.replace(path)
     finally:

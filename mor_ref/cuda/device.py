@@ -18,8 +18,10 @@ class GpuError(CudaError):
 
 
 @contextmanager
-def _explained(what: str, advice: str) -> Iterator[None]:
-    """What CuPy raises, as a sentence."""
+def explained(
+    what: str, advice: str, kinds: tuple[type[Exception], ...] = (RuntimeError,)
+) -> Iterator[None]:
+    """What CuPy raises of some kinds, as a sentence."""
     try:
         yield
     except CudaError:
@@ -28,7 +30,7 @@ def _explained(what: str, advice: str) -> Iterator[None]:
         raise GpuError(
             f"the GPU has too little memory left ({error}); free some of it, or give less at once"
         ) from error
-    except RuntimeError as error:
+    except kinds as error:
         raise GpuError(f"{what} ({error}); {advice}") from error
 
 
@@ -36,7 +38,10 @@ _LOADING = (
     "update the driver if it is older than NVRTC, or delete the compiled kernels, which lie in "
     "MOR_REF_CACHE or ~/.cache/mor_ref/cuda"
 )
-_COPYING = "memory of the GPU cannot be used", "an error of a kernel before this may be the cause"
+USING_MEMORY = (
+    "memory of the GPU cannot be used",
+    "an error of a kernel before this may be the cause",
+)
 
 
 @functools.cache
@@ -49,7 +54,7 @@ def cupy() -> Any:
             f"mor_ref.cuda needs CuPy, which cannot be imported ({error}); pip install "
             "'mor-ref[gpu]', or use mor_ref itself, which runs on the CPU"
         ) from error
-    with _explained("CuPy cannot use the GPU", "check the driver with nvidia-smi, and update it"):
+    with explained("CuPy cannot use the GPU", "check the driver with nvidia-smi, and update it"):
         is_available = found.is_available()
     if not is_available:
         raise GpuError(
@@ -88,6 +93,14 @@ def _module(program: str, capability: int) -> Any:
     return cupy().RawModule(path=str(path))
 
 
+def in_order(array: Any, argument: str) -> Any:
+    """An array, or a copy of it in C's order if it is in another, by a kernel of CuPy's own."""
+    what = f"CuPy cannot copy {argument} into C's order"
+    advice = "give an array in C's order, or what CuPy compiles with: pip install 'mor-ref[gpu]'"
+    with explained(what, advice, (RuntimeError, cupy().cuda.compiler.CompileException)):
+        return cupy().ascontiguousarray(array)
+
+
 class Gpu:
     """The GPU that is CuPy's current device; kernels go to its current stream.
 
@@ -96,47 +109,39 @@ class Gpu:
 
     def __init__(self) -> None:
         self._cupy = cupy()
-        with _explained("the GPU does not answer", "check it with nvidia-smi"):
+        with explained("the GPU does not answer", "check it with nvidia-smi"):
             self.capability = int(self._cupy.cuda.Device().compute_capability)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array whose contents nobody may rely on."""
-        with _explained(*_COPYING):
+        with explained(*USING_MEMORY):
             return self._cupy.empty(shape, dtype)
 
-    def full(self, shape: tuple[int, ...], dtype: Any, value: int) -> Any:
-        """An array of one value."""
-        with _explained(*_COPYING):
-            return self._cupy.full(shape, value, dtype)
+    def filled(self, shape: tuple[int, ...], dtype: Any, byte: int) -> Any:
+        """An array whose bytes are all this one, for which CuPy need not compile anything."""
+        array = self.empty(shape, dtype)
+        with explained(*USING_MEMORY):
+            array.data.memset_async(byte, array.nbytes)
+        return array
 
     def upload(self, array: np.ndarray[Any, Any]) -> Any:
         """An array of the host's, on the GPU."""
-        with _explained(*_COPYING):
+        with explained(*USING_MEMORY):
             return self._cupy.asarray(array)
 
     def download(self, array: Any) -> np.ndarray[Any, Any]:
         """An array of the GPU's, on the host."""
-        with _explained(*_COPYING):
+        with explained(*USING_MEMORY):
             return np.asarray(self._cupy.asnumpy(array))
 
     def address(self, array: Any) -> int:
         """Where an array lies."""
         return int(array.data.ptr)
 
-    def now(self) -> Any:
-        """The moment when all is done that was launched on the current stream so far."""
-        moment = self._cupy.cuda.Event(disable_timing=True)
-        moment.record()
-        return moment
-
-    def wait_for(self, moment: Any) -> None:
-        """Let what the current stream is given from now on wait for a moment."""
-        self._cupy.cuda.get_current_stream().wait_event(moment)
-
     def launch(
         self, program: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]
     ) -> None:
         """Run a kernel: arrays go in by their address, and rows and NumPy's numbers by value."""
-        with _explained(f"kernel {kernel} of {program} cannot be loaded or run", _LOADING):
+        with explained(f"kernel {kernel} of {program} cannot be loaded or run", _LOADING):
             run = _module(program, self.capability).get_function(kernel)
             run((blocks,), (threads,), tuple(arguments))

@@ -21,9 +21,18 @@ from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for
 from mor_ref.cuda import conversions, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
-from mor_ref.cuda.arrays import Given, codes_from, given, numbers_from, on_gpu_after, on_gpu_of
+from mor_ref.cuda.arrays import (
+    Given,
+    codes_from,
+    given,
+    numbers_from,
+    on_gpu_after,
+    on_gpu_of,
+    target_of,
+)
 from mor_ref.cuda.conversions import RandomBits
 from mor_ref.cuda.launching import Array, ErrorSums
+from mor_ref.cuda.streams import Moment, now
 from mor_ref.format import Format
 from mor_ref.partition import Cut, Partition, check_unit, partition
 from mor_ref.recipes import SCALINGS, Policy, Scaling, as_policy, check_group, scaled_format
@@ -43,13 +52,14 @@ class Quantized:
     scaling: Scaling
     partition: Partition
     _found: quantization.Quantized
-    _ready: Any
+    _ready: Moment
 
-    def dequantize(self) -> Array:
-        """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
+    def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
+        """What the codes stand for, as float32 or bfloat16, on CuPy's current stream."""
+        wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
-            y = quantization.dequantize(gpu, self._found, self.fmt, self.partition)
-        return y.view(np.float32).reshape(self.codes.shape)
+            y = quantization.dequantize(gpu, self._found, self.fmt, self.partition, target)
+        return y.view(wanted).reshape(self.codes.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +75,14 @@ class Nvfp4:
     profile: Nvfp4Profile
     _tile: tuple[int, int]
     _found: in_nvfp4.Nvfp4
-    _ready: Any
+    _ready: Moment
 
-    def dequantize(self) -> Array:
-        """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
+    def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
+        """What the codes stand for, as float32 or bfloat16, on CuPy's current stream."""
+        wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
-            y = in_nvfp4.dequantize(gpu, self._found, self.profile, self._tile)
-        return y.view(np.float32).reshape(self.codes.shape)
+            y = in_nvfp4.dequantize(gpu, self._found, self.profile, self._tile, target)
+        return y.view(wanted).reshape(self.codes.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +96,14 @@ class Mx:
     scale_rule: ScaleRule
     _block: int
     _found: in_mx.Mx
-    _ready: Any
+    _ready: Moment
 
-    def dequantize(self) -> Array:
-        """What the codes stand for, as float32, on CuPy's current stream, once they are there."""
+    def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
+        """What the codes stand for, as float32 or bfloat16, on CuPy's current stream."""
+        wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
-            y = in_mx.dequantize(gpu, self._found, self.fmt, self._block)
-        return y.view(np.float32).reshape(self.codes.shape)
+            y = in_mx.dequantize(gpu, self._found, self.fmt, self._block, target)
+        return y.view(wanted).reshape(self.codes.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +142,16 @@ def encode(
     target = as_format(fmt)
     special = special_cases_for(target, overflow, nan, preset)
     mode = rounding_for(target, rounding, special)
-    with on_gpu_of(x, "x") as (gpu, argument):
+    argument, words = given(x, "x"), _random_words(mode, random_bits, n_random_bits)
+    with on_gpu_of(argument, *words) as gpu:
         numbers = numbers_from(argument)
-        random = _random_bits(mode, random_bits, n_random_bits, argument)
-        codes = conversions.encode(gpu, numbers.bits, target, mode, special, random)
+        random = [_random_bits(each, n_random_bits, argument) for each in words]
+        codes = conversions.encode(gpu, numbers.bits, target, mode, special, *random)
     return codes.reshape(numbers.shape)
 
 
-def _random_bits(rounding: Rounding, words: Any, count: int | None, x: Given) -> RandomBits | None:
+def _random_words(rounding: Rounding, words: Any, count: int | None) -> list[Given]:
+    """The argument, or none."""
     pair = {"random_bits": words, "n_random_bits": count}
     if rounding != "sr":
         for argument, value in pair.items():
@@ -145,16 +159,14 @@ def _random_bits(rounding: Rounding, words: Any, count: int | None, x: Given) ->
                 raise ValueError(
                     f"{argument} is given, but rounding is {rounding!r}, which takes none"
                 )
-        return None
+        return []
     if words is None or count is None:
         raise ValueError(f"rounding is 'sr', which needs {' and '.join(pair)}; give both")
-    taken = given(words, "random_bits")
-    places = taken.array.device.id, x.array.device.id
-    if places[0] != places[1]:
-        raise ValueError(
-            f"random_bits lies on GPU {places[0]}, but x on GPU {places[1]}; give both on one"
-        )
-    array = codes_from(taken, np.uint32)
+    return [given(words, "random_bits")]
+
+
+def _random_bits(words: Given, count: int | None, x: Given) -> RandomBits:
+    array = codes_from(words, np.uint32)
     if array.shape != x.array.shape:
         raise ValueError(
             f"random_bits has shape {array.shape}, but x has {x.array.shape}; give a word for each "
@@ -167,7 +179,8 @@ def decode(codes: Any, fmt: str | Format) -> Array:
     """The numbers that `codes` stand for, as float32; codes are not looked at on the host."""
     source = as_format(fmt)
     width = next(width for width in (8, 16, 32) if source.bits <= width)
-    with on_gpu_of(codes, "codes") as (gpu, argument):
+    argument = given(codes, "codes")
+    with on_gpu_of(argument) as gpu:
         found = conversions.decode(gpu, codes_from(argument, f"uint{width}"), source)
     return found.view(np.float32)
 
@@ -183,12 +196,13 @@ def quantize(
     """Quantize `x` with a scale for each block, as `mor_ref.quantize` does."""
     target = scaled_format(fmt)
     known_name("scaling", scaling, SCALINGS)
-    with on_gpu_of(x, "x") as (gpu, argument):
+    argument = given(x, "x")
+    with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
         parts = partition(numbers.shape, block, group)
         check_group(parts, group, scaling)
         found = quantization.quantize(gpu, numbers.bits, target, scaling, parts)
-        ready = gpu.now()
+        ready = now()
     return Quantized(
         found.codes.reshape(numbers.shape),
         found.amax.view(np.float32),
@@ -208,11 +222,12 @@ def quantize_nvfp4(x: Any, *, profile: str = "te", tile: tuple[int, int] = (1, 1
     """Quantize `x` to NVFP4, as `mor_ref.quantize_nvfp4` does."""
     rules = profile_named(profile)
     sides = tile_of(rules, tile)
-    with on_gpu_of(x, "x") as (gpu, argument):
+    argument = given(x, "x")
+    with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
         found = in_nvfp4.nvfp4(gpu, numbers.bits, rules, sides)
         error = in_nvfp4.errors(gpu, numbers.bits, rules, sides, found.tiles)
-        ready = gpu.now()
+        ready = now()
     encode_scale, decode_scale = (s.view(np.float32).reshape(-1) for s in found.whole[1:])
     return Nvfp4(
         found.codes.reshape(numbers.shape),
@@ -235,10 +250,11 @@ def quantize_mx(
     element = mx_element(fmt)
     known_name("scale_rule", scale_rule, SCALE_RULES)
     side = whole_number("block", block, 1, 1 << 62)
-    with on_gpu_of(x, "x") as (gpu, argument):
+    argument = given(x, "x")
+    with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
         found = in_mx.mx(gpu, numbers.bits, element, scale_rule, side)
-        ready = gpu.now()
+        ready = now()
     codes = found.codes.reshape(numbers.shape)
     return Mx(codes, found.scale, found.error, element, scale_rule, side, found, ready)
 
@@ -260,7 +276,8 @@ def mor(
     if threshold is not None:
         rules = rules.with_threshold(threshold)
     known_name("scaling", scaling, SCALINGS)
-    with on_gpu_of(x, "x") as (gpu, argument):
+    argument = given(x, "x")
+    with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
         parts = partition(numbers.shape, rules.block if block is None else block, rules.group)
         check_group(parts, rules.group, scaling)

@@ -65,16 +65,32 @@ def compiler() -> tuple[str, ...]:
 
 
 @functools.cache
+def compiler_version(command: tuple[str, ...]) -> str:
+    """What a compiler says of itself."""
+    done = subprocess.run(  # noqa: S603  # the compiler of this machine
+        [*command, "--version"], capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
+@functools.cache
 def library(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> ctypes.CDLL:
     """A source as a library of this machine."""
-    return ctypes.CDLL(str(library_file(name, folder, extra)))
+    path = library_file(name, folder, extra)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise HostError(
+            f"{path} cannot be loaded ({error}); delete it, or set MOR_REF_CACHE to a folder whose "
+            "libraries may be run"
+        ) from error
 
 
 def library_file(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> Path:
     """The file of that library, compiled once; `extra` are more arguments for the compiler."""
     headers = [path.read_text("utf-8") for path in sorted(source.ON_CPU.glob("*.h"))]
     flags = (*_FLAGS, *extra)
-    made_by = (compiler(), platform.machine(), flags)
+    made_by = (compiler(), compiler_version(compiler()), platform.machine(), flags)
     key = source.digest(source.flattened(name, folder), *headers, made_by)
     return cached_file(f"{name}-{key}.so", lambda: _compiled(folder / f"{name}.cu", flags))
 
@@ -109,9 +125,11 @@ class Host:
         """An array whose contents nobody may rely on."""
         return np.full(shape, np.array(-1).astype(dtype))
 
-    def full(self, shape: tuple[int, ...], dtype: Any, value: int) -> NDArray[Any]:
-        """An array of one value."""
-        return np.full(shape, value, dtype)
+    def filled(self, shape: tuple[int, ...], dtype: Any, byte: int) -> NDArray[Any]:
+        """An array whose bytes are all this one."""
+        array = np.empty(shape, dtype)
+        array.reshape(-1).view(np.uint8)[:] = byte
+        return array
 
     def upload(self, array: NDArray[Any]) -> NDArray[Any]:
         """The array itself."""

@@ -5,7 +5,7 @@ kernel finds comes to the host.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,8 +23,8 @@ class Device(Protocol):
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array whose contents nobody may rely on."""
 
-    def full(self, shape: tuple[int, ...], dtype: Any, value: int) -> Array:
-        """An array of one value."""
+    def filled(self, shape: tuple[int, ...], dtype: Any, byte: int) -> Array:
+        """An array whose bytes are all this one."""
 
     def upload(self, array: np.ndarray) -> Array:
         """An array of the host's, on the device."""
@@ -39,6 +39,11 @@ class Device(Protocol):
         self, program: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]
     ) -> None:
         """Run a kernel."""
+
+
+# What the bit patterns of numbers are stored as.
+WORDS = {"f64": np.uint64, "f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
+Target = Literal["f32", "bf16"]  # what codes are dequantized to
 
 
 class Bits(NamedTuple):
@@ -80,7 +85,7 @@ def run_team(
 
 def no_errors(device: Device, shape: tuple[int, ...]) -> ErrorSums:
     """ErrorSums that nothing was added to yet."""
-    return ErrorSums(*(device.full(shape, np.uint64, 0) for _ in range(3)))
+    return ErrorSums(*(device.filled(shape, np.uint64, 0) for _ in range(3)))
 
 
 def addresses(device: Device, sums: ErrorSums) -> rows.Row:

@@ -6,7 +6,17 @@ import numpy as np
 
 from mor_ref.block_recipes import ScaleRule
 from mor_ref.cuda import rows
-from mor_ref.cuda.launching import Array, Bits, Device, ErrorSums, launch, no_errors, run_team
+from mor_ref.cuda.launching import (
+    WORDS,
+    Array,
+    Bits,
+    Device,
+    ErrorSums,
+    Target,
+    launch,
+    no_errors,
+    run_team,
+)
 from mor_ref.cuda.scales import ALL, extremes
 from mor_ref.format import Format
 from mor_ref.partition import partition
@@ -32,11 +42,11 @@ def mx(device: Device, x: Bits, fmt: Format, rule: ScaleRule, block: int) -> Mx:
     return Mx(codes, scale, error)
 
 
-def dequantize(device: Device, found: Mx, fmt: Format, block: int) -> Array:
-    """What the codes stand for: binary32 bits."""
+def dequantize(device: Device, found: Mx, fmt: Format, block: int, to: Target = "f32") -> Array:
+    """What the codes stand for: the bits of numbers of the target."""
     parts = partition(found.codes.shape, (1, block))
-    y = device.empty(found.codes.shape, np.uint32)
+    y = device.empty(found.codes.shape, WORDS[to])
     codes = Bits(found.codes, "codes")
     arguments = (found.scale, rows.decoding(fmt), y)
-    run_team(device, "mx", "mx_dequantize", codes, parts, *arguments)
+    run_team(device, "mx", f"mx_dequantize_{to}", codes, parts, *arguments)
     return y

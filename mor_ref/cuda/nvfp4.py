@@ -7,10 +7,12 @@ import numpy as np
 from mor_ref.block_recipes import Nvfp4Profile
 from mor_ref.cuda import rows
 from mor_ref.cuda.launching import (
+    WORDS,
     Array,
     Bits,
     Device,
     ErrorSums,
+    Target,
     addresses,
     launch,
     no_errors,
@@ -46,9 +48,10 @@ class Nvfp4(NamedTuple):
 
 
 def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScales:
-    """Those of the tensor, which has them even if it is empty, or of each row."""
-    if not x.size and not profile.per_row:
-        return scales_of_amaxes(device, device.full((1, 1), np.uint32, 0), profile)
+    """Those of the tensor, or of each row, which have them even if they are empty."""
+    if not x.size:
+        count = x.array.shape[0] if profile.per_row else 1
+        return scales_of_amaxes(device, device.filled((count, 1), np.uint32, 0), profile)
     parts = partition(x.array.shape, "row" if profile.per_row else "tensor")
     return scales_of_amaxes(device, extremes(device, x, parts, NOT_NAN).amax, profile)
 
@@ -134,11 +137,18 @@ def errors(
     return sums
 
 
-def dequantize(device: Device, found: Nvfp4, profile: Nvfp4Profile, tile: tuple[int, int]) -> Array:
-    """What the codes stand for: binary32 bits."""
+def dequantize(
+    device: Device,
+    found: Nvfp4,
+    profile: Nvfp4Profile,
+    tile: tuple[int, int],
+    to: Target = "f32",
+) -> Array:
+    """What the codes stand for: the bits of numbers of the target."""
     codes = Bits(found.codes, "codes")
-    y = device.empty(found.codes.shape, np.uint32)
+    y = device.empty(found.codes.shape, WORDS[to])
     tiles = _tiles(codes, tile, per_row=False)
     rule = by_tile(device, codes, tile, profile, found.tiles)
-    launch(device, "nvfp4", "nvfp4_dequantize", strips(codes), found.codes, tiles, rule, y)
+    name, arguments = f"nvfp4_dequantize_{to}", (found.codes, tiles, rule, y)
+    launch(device, "nvfp4", name, strips(codes), *arguments)
     return y

@@ -51,7 +51,7 @@ def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition
     tried = {
         name_of(one): _tried(device, x, one, kind, of_blocks.amax, parts) for one in policy.tried
     }
-    errors = ErrorSums(*(device.full((len(tried), *units.grid), np.uint64, 0) for _ in range(3)))
+    errors = ErrorSums(*(device.filled((len(tried), *units.grid), np.uint64, 0) for _ in range(3)))
     for k, one in enumerate(tried.values()):
         own = addresses(device, ErrorSums(*(array[k] for array in errors)))
         run_team(device, "policies", f"measure{one.suffix}", x, parts, one.rule, per_block, own)

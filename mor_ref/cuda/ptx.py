@@ -11,9 +11,12 @@ _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _ELSEWHERE = re.compile(r"\.(?:extern|weak)\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)")
 # Wherever it stands, behind a label, a predicate or a brace: a word with dots in it.
 _INSTRUCTION = re.compile(r"(?<![\w.$%])[a-z]\w*(?:\s*(?:\.|::)\s*\w+)+")
-_REALS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64")
-_NOT_TO_NEAREST = {"rz", "rm", "rp", "rs"}
-_ROUNDED = ("add", "sub", "mul", "div", "sqrt", "rcp")
+# A type of numbers that are not integers, whatever is computed with them.
+_REAL = re.compile(r"(?:t?f32|b?f16|f64|u?e\dm\d|mxf\w+|f8f6f4)(?:x\d)?")
+# All that may be done with such: what rounds nothing, and what IEEE 754 rounds to nearest.
+_UNROUNDED = {"ld", "st", "mov", "selp", "setp", "min", "max", "neg", "abs"}
+_ROUNDED = {f"{name}.rn.f32" for name in ("add", "sub", "mul", "div", "sqrt")}
+_ROUNDED |= {"mul.rn.f64", "cvt.rn.f32.f64", "cvt.f64.f32"}
 
 
 class Violation(NamedTuple):
@@ -42,29 +45,30 @@ def instructions(ptx: str) -> dict[str, list[str]]:
 def violations(ptx: str) -> list[Violation]:
     """All that is contracted, flushed, approximate, or depends on an order."""
     return [
-        Violation(kernel, instruction, why)
+        Violation(kernel, instruction, _fault(parts))
         for kernel, all_of_it in instructions(ptx).items()
         for instruction in all_of_it
-        if (why := _fault(instruction.split(".")))
+        if not _is_exact(instruction, parts := re.split(r"\W+", instruction))
     ]
 
 
-def _fault(parts: list[str]) -> str | None:
-    name, kind = parts[0], parts[-1]
-    is_real = kind in _REALS
-    if name in ("fma", "mad") and is_real:
+def _is_exact(instruction: str, parts: list[str]) -> bool:
+    if not any(map(_REAL.fullmatch, parts)):
+        return True
+    return instruction in _ROUNDED or (parts[0] in _UNROUNDED and "ftz" not in parts)
+
+
+def _fault(parts: list[str]) -> str:
+    """What is wrong with an instruction that is not exact."""
+    if parts[0] in ("fma", "mad"):
         return "a product and a sum are rounded as one"
     if "ftz" in parts:
         return "subnormal numbers are flushed"
-    if "approx" in parts or (name == "div" and "full" in parts):
+    if "approx" in parts or "full" in parts:
         return "it is an approximation"
-    if name in _ROUNDED and is_real and "rn" not in parts:
-        return "it does not say that it is rounded to nearest, and may be contracted"
-    if name == "cvt" and parts[-2] in _REALS and _NOT_TO_NEAREST.intersection(parts):
-        return "it is not rounded to nearest"
-    if name in ("atom", "red") and is_real:
+    if parts[0] in ("atom", "red", "multimem"):
         return "a sum of floating-point numbers depends on its order"
-    return None
+    return "it is not known to be rounded to nearest, by itself and on every GPU alike"
 
 
 def check(ptx: str, name: str) -> None:

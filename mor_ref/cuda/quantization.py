@@ -5,7 +5,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.cuda import rows
-from mor_ref.cuda.launching import Array, Bits, Device, ErrorSums, launch, no_errors, run_team
+from mor_ref.cuda.launching import (
+    WORDS,
+    Array,
+    Bits,
+    Device,
+    ErrorSums,
+    Target,
+    launch,
+    no_errors,
+    run_team,
+)
 from mor_ref.cuda.scales import Scales, extremes, scales
 from mor_ref.format import Format
 from mor_ref.partition import Partition
@@ -32,12 +42,14 @@ def quantize(device: Device, x: Bits, fmt: Format, kind: Scaling, parts: Partiti
     return Quantized(codes, amax, found, error)
 
 
-def dequantize(device: Device, found: Quantized, fmt: Format, parts: Partition) -> Array:
-    """What the codes stand for: binary32 bits."""
-    y = device.empty(found.codes.shape, np.uint32)
+def dequantize(
+    device: Device, found: Quantized, fmt: Format, parts: Partition, to: Target = "f32"
+) -> Array:
+    """What the codes stand for: the bits of numbers of the target."""
+    y = device.empty(found.codes.shape, WORDS[to])
     codes = Bits(found.codes, "codes")
     arguments = (found.scales.scale, rows.decoding(fmt), y)
-    run_team(device, "quantization", "dequantize", codes, parts, *arguments)
+    run_team(device, "quantization", f"dequantize_{to}", codes, parts, *arguments)
     return y
 
 

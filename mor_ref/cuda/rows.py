@@ -1,5 +1,6 @@
 """The arguments of kernels that are structures: field by field as the device code declares them."""
 
+import functools
 import math
 from typing import Any, Literal, get_args
 
@@ -87,6 +88,7 @@ def row(dtype: np.dtype[np.void], **fields: Any) -> Row:
     found = np.zeros(1, dtype)
     for name, value in fields.items():
         found[name] = value
+    found.flags.writeable = False
     return found
 
 
@@ -159,6 +161,7 @@ def _nan(fmt: Format, special: SpecialCases) -> list[int]:
     return [code, code | fmt.sign_bit if special.nan == "signed" else code]
 
 
+@functools.cache
 def decoding(fmt: Format) -> Row:
     """What the codes of a format stand for."""
     nans = fmt.nan_codes
@@ -175,6 +178,7 @@ def decoding(fmt: Format) -> Row:
     )
 
 
+@functools.cache
 def nearest(fmt: Format) -> Row:
     """How numbers become codes of a format of at most 8 bits by one addition, under rne."""
     drop = 23 - fmt.mantissa_bits
@@ -199,6 +203,7 @@ def nearest(fmt: Format) -> Row:
     )
 
 
+@functools.cache
 def scaled(fmt: Format) -> Row:
     """A format that numbers are scaled to (QNT-001)."""
     return row(SCALED, nearest=nearest(fmt), decoding=decoding(fmt), largest=bits_of(fmt.largest))

@@ -24,8 +24,8 @@ class Extremes(NamedTuple):
 
 def extremes(device: Device, x: Bits, parts: Partition, end: int = FINITE) -> Extremes:
     """Those of the magnitudes below `end`."""
-    amax = device.full(parts.grid, np.uint32, 0)
-    amin = device.full(parts.grid, np.uint32, 0xFFFFFFFF)
+    amax = device.filled(parts.grid, np.uint32, 0)
+    amin = device.filled(parts.grid, np.uint32, 0xFF)
     run_team(device, "scales", "extremes", x, parts, np.uint32(end), amax, amin)
     count = parts.grid[0] * parts.grid[1]
     launch(device, "scales", "add_one", count, amin, np.uint64(count))
@@ -50,7 +50,7 @@ def _over_groups(device: Device, amax: Array, parts: Partition) -> Array:
 def scales(device: Device, kind: Scaling, amax: Array, fmt: Format, parts: Partition) -> Scales:
     """The scale of each block from its amax."""
     largest = np.uint32(rows.bits_of(fmt.largest))
-    mantissa = device.full(parts.group_grid, np.uint32, 0)
+    mantissa = device.filled(parts.group_grid, np.uint32, 0)
     if kind == "gam":
         groups = np.uint64(parts.group_grid[0] * parts.group_grid[1])
         group_amax = _over_groups(device, amax, parts)

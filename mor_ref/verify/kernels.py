@@ -193,12 +193,12 @@ def decide(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Foun
 def quantize_block(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Blocks, each in a row beside one that holds the amax of their group alone."""
     width, is_gam = arrays["x"].shape[1], parameters["scaling"] == "gam"
-    pairs = device.full((len(arrays["x"]), 2 * width), np.uint32, 0)
+    pairs = device.filled((len(arrays["x"]), 2 * width), np.uint32, 0)
     pairs[:, 0], pairs[:, width:] = arrays["group_amax"], arrays["x"]
     parts = partition(pairs.shape, (1, width), "row" if is_gam else "tensor")
     fmt = as_format(parameters["format"])
     found = quantization.quantize(device, Bits(pairs, "f32"), fmt, parameters["scaling"], parts)
-    nothing = device.full((len(pairs),), np.uint32, 0)
+    nothing = device.filled((len(pairs),), np.uint32, 0)
     return {
         "amax": found.amax[:, 1],
         "scale": found.scales.scale[:, 1],

@@ -25,7 +25,9 @@ MOR_DEVICE void compare(u64 first, u64 count, const Encoding& to, u32 code_bits,
 #define PAIR_OF_BYTES(kind) \
   "{ .reg .b16 two; cvt.rn.satfinite." kind "x2.f32 two, %1, %1; cvt.u32.u16 %0, two; }"
 
+#if __CUDA_ARCH__ >= 800
 COMPARE(bf16, 16, "cvt.rn.bf16x2.f32 %0, %1, %1;")
+#endif
 #if __CUDA_ARCH__ >= 890
 COMPARE(e4m3, 8, PAIR_OF_BYTES("e4m3"))
 COMPARE(e5m2, 8, PAIR_OF_BYTES("e5m2"))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gpu import programs
 from kernels import suites, tensors
-from test_cuda_functions import EVERY_CALL, SHAPES, STRIDES, same
+from test_cuda_functions import EVERY_CALL, SHAPES, STRIDES, same, same_of_any_shape
 
 import mor_ref
 import mor_ref.cuda
@@ -78,9 +78,7 @@ def test_every_function_gives_what_the_host_gives(name, argument, options):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_shapes(shape):
     x = np.random.default_rng(3).standard_normal(shape).astype(np.float32).reshape(shape)
-    for name, argument in (("encode", "e4m3"), ("quantize", "e4m3"), ("mor", "three_way")):
-        ours = getattr(mor_ref.cuda, name)(cupy().asarray(x), argument)
-        same(ours, getattr(mor_ref, name)(x, argument))
+    same_of_any_shape(cupy().asarray(x), x)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -134,13 +132,18 @@ def test_what_is_no_array(x):
         mor_ref.cuda.encode(x, "e4m3")
 
 
+def torch_with_cuda():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("this torch has no CUDA")
+    return torch
+
+
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("side", [128, 4096])
 def test_a_large_tensor(side):
     """Many blocks of threads at once; bfloat16, by way of torch, on a stream of torch's."""
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("this torch has no CUDA")
+    torch = torch_with_cuda()
     random = torch.Generator().manual_seed(side)
     x = torch.randn(side, 2 * side, generator=random).bfloat16()
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -151,6 +154,23 @@ def test_a_large_tensor(side):
             same(ours, mor_ref.mor(x, policy))
     same(mor_ref.cuda.quantize(on_gpu, "e4m3", block=(128, 128)),
          mor_ref.quantize(x, "e4m3", block=(128, 128)))  # fmt: skip
+
+
+@pytest.mark.usefixtures("gpu")
+def test_memory_is_not_used_again_while_another_stream_reads_it():
+    """CuPy's stream, which dequantizes, is kept behind the one of torch's that quantizes."""
+    torch = torch_with_cuda()
+    tensors_of_torch = [torch.randn(1024, 1024) for _ in range(4)]
+    right = [mor_ref.quantize(x, "e4m3").dequantize() for x in tensors_of_torch]
+    large = cupy().zeros((2, 1 << 28), np.uint8)
+    found = []
+    with torch.cuda.stream(torch.cuda.Stream()):
+        on_gpu = [x.cuda() for x in tensors_of_torch]
+        for x in on_gpu * 8:
+            cupy().copyto(large[0], large[1])
+            found.append(mor_ref.cuda.quantize(x, "e4m3").dequantize())
+    for ours, theirs in zip(found, right * 8, strict=True):
+        same(ours, theirs)
 
 
 # ---------------------------------------------------------------------- arithmetic
@@ -187,19 +207,25 @@ def test_the_canary_can_fail(gpu, tmp_path, wrong):
 NAMES = ("bf16", "e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "e8m0_rp", "e8m0_rz")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_encoder_is_what_hardware_has(gpu, tmp_path, name):
-    """ENC-001 to ENC-014, over all 2^32 inputs."""
+def of_hardware(gpu, tmp_path, name):
+    """The kernel that compares a conversion, and what the integer encoder is given for it."""
     conversions = programs.conversions_of(gpu.capability)
     if name not in conversions:
         pytest.skip(f"compute capability {gpu.capability / 10} has no such conversion")
-    run = loaded(programs.compiled_conversions(gpu.capability), tmp_path, name)
-    assert compared(run, conversions[name]) == (0, 2**64 - 1)
+    made = programs.compiled_conversions(gpu.capability)
+    return loaded(made, tmp_path, name), conversions[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_encoder_is_what_hardware_has(gpu, tmp_path, name):
+    """ENC-001 to ENC-014, over all 2^32 inputs."""
+    run, to = of_hardware(gpu, tmp_path, name)
+    assert compared(run, to) == (0, 2**64 - 1)
 
 
 def test_a_difference_from_hardware_is_found(gpu, tmp_path):
     """Ties away from zero: the first input that is another is one and a half of the smallest."""
-    run = loaded(programs.compiled_conversions(gpu.capability), tmp_path, "bf16")
+    run, _ = of_hardware(gpu, tmp_path, "bf16")
     to = programs.rows.encoding(mor_ref.formats["bf16"], "rna")
     different, first = compared(run, to)
     assert different > 0

@@ -54,7 +54,8 @@ def dequantization(device):
     x, parts = _in_pieces()
     e4m3 = tensors.formats["e4m3"]
     found = on_device.quantize(device, x, e4m3, "fp32", parts)
-    on_device.dequantize(device, found, e4m3, parts)
+    for to in tensors.TARGETS:
+        on_device.dequantize(device, found, e4m3, parts, to)
 
 
 def every_kernel_in_pieces(device):
@@ -65,7 +66,8 @@ def every_kernel_in_pieces(device):
         policies.mor(device, x, POLICIES[name], "gam", parts)
     e4m3, side = tensors.formats["e4m3"], parts.block[1]
     found = mx.mx(device, x, e4m3, "floor", side)
-    mx.dequantize(device, found, e4m3, side)
+    for to in tensors.TARGETS:
+        mx.dequantize(device, found, e4m3, side, to)
 
 
 def extremes(device):

@@ -6,7 +6,9 @@ Its arrays lie in the memory of the host, and its kernels are those that run on 
 """
 
 import sys
+from collections import defaultdict
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,7 +52,7 @@ class Array:
 
     @property
     def data(self):
-        return SimpleNamespace(ptr=self.host.ctypes.data)
+        return Memory(self.host)
 
     @property
     def __cuda_array_interface__(self):
@@ -73,6 +75,20 @@ class Array:
 
     def __len__(self):
         return len(self.host)
+
+
+class Memory:
+    """Where an array begins."""
+
+    def __init__(self, host):
+        self.host, self.ptr = host, host.ctypes.data
+
+    def memset_async(self, value, size):
+        assert 0 <= value <= 0xFF, "it sets each byte, to the lowest of the value"
+        assert self.host.flags.c_contiguous
+        assert size <= self.host.nbytes
+        self.host.reshape(-1).view(np.uint8)[:size] = value
+        Stream.get_current().launch("memset")
 
 
 class Elsewhere:
@@ -101,46 +117,86 @@ class Device:
 
     def __enter__(self):
         self.current.append(self.id)
+        return self
 
     def __exit__(self, *_):
         self.current.pop()
 
 
 class Stream:
-    """A stream, current within a `with`; `waited` has the events that it goes on after."""
+    """A stream, current within a `with` on the GPU that it is of, or on any if that is not known.
 
-    current = []  # noqa: RUF012
+    `done_before` has for each stream of each GPU the launches that are done before it goes on, and
+    `done` those that the host has waited for.
+    """
 
-    def __init__(self, name):
-        self.name, self.waited = name, []
+    current = defaultdict(list)  # noqa: RUF012
+    done_before = defaultdict(set)  # noqa: RUF012
+    done = set()  # noqa: RUF012
+
+    def __init__(self, name, gpu=None):
+        self.name, self.gpu = name, Device().id if gpu is None else gpu
 
     @classmethod
     def from_external(cls, stream):
         version, pointer = stream.__cuda_stream__()
         assert version == 0
-        return cls(pointer)
+        return cls(pointer, gpu=-1)
+
+    @classmethod
+    def get_current(cls):
+        own = cls.current[Device().id]
+        return own[-1] if own else cls("the current one", gpu=-1)
+
+    @property
+    def key(self):
+        return (Device().id if self.gpu == -1 else self.gpu), self.name
+
+    def launch(self, kernel):
+        found = Launch(kernel, *self.key, frozenset(self.done_before[self.key]))
+        self.done_before[self.key].add(found)
+        return found
+
+    def synchronize(self):
+        self.done.update(self.done_before[self.key])
 
     def wait_event(self, event):
-        self.waited.append(event)
+        assert event.at is not None, "it was recorded"
+        self.done_before[self.key] |= event.before
 
     def __enter__(self):
-        self.current.append(self)
+        assert self.key[0] == Device().id, "the stream is of the current GPU"
+        self.current[Device().id].append(self)
+        return self
 
     def __exit__(self, *_):
-        self.current.pop()
+        popped = self.current[Device().id].pop()
+        assert popped is self, "the GPU is the same as at the start"
 
 
 class Event:
-    """A moment on a stream."""
+    """A moment on a stream, after some launches."""
 
     def __init__(self, disable_timing=False):
         self.is_timed, self.at = not disable_timing, None
 
-    def record(self):
-        self.at = Device().id, Stream.current[-1].name
+    def record(self, stream=None):
+        self.at = (stream or Stream.get_current()).key
+        assert self.at[0] == Device().id, "an event is recorded on the GPU that it was made on"
+        self.before = frozenset(Stream.done_before[self.at])
 
     def synchronize(self):
         assert self.at is not None, "it was recorded"
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """A kernel that was launched: where, and after which other launches."""
+
+    kernel: str
+    gpu: int
+    stream: object
+    before: frozenset
 
 
 def elapsed(start, end):
@@ -149,31 +205,43 @@ def elapsed(start, end):
     return 1.0
 
 
+class CompileException(Exception):  # noqa: N818
+    """CuPy's, which is no RuntimeError."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """CuPy's, of a call of CUDA's runtime."""
+
+
 class Cupy:
-    """The module."""
+    """The module; `compile` is called where CuPy needs NVRTC and the headers of CUDA itself."""
 
     ndarray = Array
 
     def __init__(self):
-        Stream.current[:] = [Stream("the current one")]
+        Stream.current.clear()
+        Stream.done_before.clear()
+        Stream.done.clear()
         self.cuda = SimpleNamespace(
             Device=Device,
             Stream=Stream,
             Event=Event,
-            get_current_stream=lambda: Stream.current[-1],
+            get_current_stream=Stream.get_current,
             get_elapsed_time=elapsed,
+            compiler=SimpleNamespace(CompileException=CompileException),
+            runtime=SimpleNamespace(CUDARuntimeError=CUDARuntimeError),
         )
         self.random = SimpleNamespace(default_rng=Random)
-        self.launches = []  # where each kernel was launched: its name, the GPU and the stream
+        self.launches = []
+
+    def compile(self):
+        pass
 
     def is_available(self):
         return True
 
     def empty(self, shape, dtype):
         return Array(np.full(shape, np.array(-1).astype(dtype)))
-
-    def full(self, shape, value, dtype):
-        return Array(np.full(shape, value, dtype))
 
     def asarray(self, x):
         if isinstance(x, Array):
@@ -197,10 +265,15 @@ class Cupy:
         return Array(np.empty_like(x.host))
 
     def copyto(self, to, x):
+        Stream.get_current().launch("copyto")
         to.host[...] = x.host
 
     def ascontiguousarray(self, x):
-        return Array(np.ascontiguousarray(x.host), x.device.id)
+        if x.host.flags.c_contiguous:
+            return x.reshape(x.shape or (1,))
+        self.compile()
+        Stream.get_current().launch("elementwise_copy")
+        return Array(np.ascontiguousarray(x.host))
 
     def asnumpy(self, x):
         return x.host
@@ -218,7 +291,7 @@ class Function:
 
     def __call__(self, grid, block, arguments):
         assert isinstance(arguments, tuple)
-        self.cupy.launches.append((self.kernel, Device().id, Stream.current[-1].name))
+        self.cupy.launches.append(Stream.get_current().launch(self.kernel))
         given = [self._passed(argument) for argument in arguments]
         Host().launch(self.program, self.kernel, *grid, *block, given)
 
@@ -256,6 +329,10 @@ class Tensor:
     resolve_neg = detach
 
     def contiguous(self):
+        if self.host.flags.c_contiguous:
+            return self
+        with Device(self.device.index):
+            Stream.from_external(Torch.cuda.current_stream(self.device)).launch("contiguous")
         return Tensor(np.ascontiguousarray(self.host), self.dtype, self.device.index)
 
     def view(self, dtype):

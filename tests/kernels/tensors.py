@@ -14,6 +14,7 @@ from mor_ref.recipes import POLICIES
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 CODES = ("e4m3", "bf16", "f32")  # of 8, 16 and 32 bits
+TARGETS = ("f32", "bf16")
 _WORDS = {8: np.uint64, 4: np.uint32, 2: np.uint16}
 
 
@@ -43,7 +44,7 @@ def quantized(device, x):
         parts = partition(x.array.shape, block)
         found = quantization.quantize(device, x, e4m3, scaling, parts)
         yield [found.codes, found.amax, *found.scales, *found.error]
-        yield [quantization.dequantize(device, found, e4m3, parts)]
+        yield [quantization.dequantize(device, found, e4m3, parts, to) for to in TARGETS]
         for name in ("three_way", "nvfp4"):
             mixed = policies.mor(device, x, POLICIES[name], scaling, parts)
             yield [mixed.choice, mixed.output, *mixed.extremes]
@@ -51,13 +52,13 @@ def quantized(device, x):
     for name, tile in (("te", (1, 16)), ("te_4over6_mse", (16, 16))):
         found = nvfp4.nvfp4(device, x, PROFILES[name], tile)
         yield [found.codes, found.packed, *found.tiles, *found.whole]
-        yield [nvfp4.dequantize(device, found, PROFILES[name], tile)]
+        yield [nvfp4.dequantize(device, found, PROFILES[name], tile, to) for to in TARGETS]
         yield nvfp4.errors(device, x, PROFILES[name], tile, found.tiles)
     in_one_row = Bits(x.array.reshape(1, -1), x.source)
     for side in (8, 128, 2048):
         found = mx.mx(device, in_one_row, e4m3, "rceil", side)
         yield [found.codes, found.scale, *found.error]
-        yield [mx.dequantize(device, found, e4m3, side)]
+        yield [mx.dequantize(device, found, e4m3, side, to) for to in TARGETS]
 
 
 def encoded(device, x, fmt, rounding="rne", special=None):

@@ -19,18 +19,20 @@ MOR_EXPORT(mx_scales)
   MOR_EXPORT(mx_elements_##name##_##TEAM)
 MOR_FOR_SOURCES_AND_TEAMS(ELEMENTS)
 
-#define DEQUANTIZE(name, Source, TEAM)                                                                           \
-  MOR_KERNEL mx_dequantize_##name##_##TEAM(const u8* codes, Cut cut, const u8* scales, Decoding from, u32* y) {   \
+#define DEQUANTIZE(name, Target, TEAM)                                                                           \
+  MOR_KERNEL mx_dequantize_##name##_codes_##TEAM(const u8* codes, Cut cut, const u8* scales, Decoding from,      \
+                                                 Target::Stored* y) {                                            \
     for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                           \
       const Piece piece = piece_of(cut, n);                                                                      \
       const float scale = decode_scale(scales[piece.block]);                                                     \
       visit_piece<TEAM>(codes, cut, piece, [&](const auto& run, u64, u64) {                                      \
-        auto values = beside<u32>(run);                                                                          \
+        auto values = beside<Target::Stored>(run);                                                               \
         for (u32 k = 0; k < run.count; k++)                                                                      \
-          values.numbers[k] = bits_of(__fmul_rn(number(decoded(run.numbers[k], from)), scale));                  \
+          values.numbers[k] = Target::stored(bits_of(__fmul_rn(number(decoded(run.numbers[k], from)), scale)));  \
         store(values, y);                                                                                        \
       });                                                                                                        \
     }                                                                                                            \
   }                                                                                                              \
-  MOR_EXPORT(mx_dequantize_##name##_##TEAM)
-MOR_FOR_TEAMS(DEQUANTIZE, codes, Codes)
+  MOR_EXPORT(mx_dequantize_##name##_codes_##TEAM)
+MOR_FOR_TEAMS(DEQUANTIZE, f32, F32)
+MOR_FOR_TEAMS(DEQUANTIZE, bf16, Bf16)

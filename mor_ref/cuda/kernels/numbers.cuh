@@ -45,18 +45,21 @@ MOR_DEVICE u32 binary32_of(u32 significand, i32 unit) {
   return (u32(field) << 23) + ((significand << up) & (Binary<u32>::hidden - 1));
 }
 
-// How a source is stored, as which word it is encoded, and its binary32 bits (QNT-004).
+// How a source is stored, as which word it is encoded, and its binary32 bits (QNT-004); and how
+// binary32 bits are stored as numbers of it, where anything is.
 struct F32 {
   typedef u32 Stored;
   typedef u32 Word;
   static MOR_MEMBER Word word(Stored bits) { return bits; }
   static MOR_MEMBER u32 binary32(Stored bits) { return bits; }
+  static MOR_MEMBER Stored stored(u32 bits) { return bits; }
 };
 struct Bf16 {
   typedef u16 Stored;
   typedef u32 Word;
   static MOR_MEMBER Word word(Stored bits) { return u32(bits) << 16; }
   static MOR_MEMBER u32 binary32(Stored bits) { return word(bits); }
+  static MOR_MEMBER Stored stored(u32 bits) { return Stored(as_bf16(bits)); }
 };
 struct F16 {
   typedef u16 Stored;

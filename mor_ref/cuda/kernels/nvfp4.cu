@@ -146,17 +146,27 @@ MOR_DEVICE void elements(const typename Source::Stored* x, const Tiles& tiles, c
   MOR_EXPORT(nvfp4_elements_##name)
 MOR_FOR_SOURCES(ELEMENTS)
 
-// NVF-010: binary32 numbers.
-MOR_KERNEL nvfp4_dequantize(const u8* codes, Tiles tiles, ByTile rule, u32* y) {
+// NVF-010: numbers of a target.
+template <class Target>
+MOR_DEVICE void dequantize(const u8* codes, const Tiles& tiles, const ByTile& rule, typename Target::Stored* y) {
   for (u64 i = first_of_thread(); i < tiles.rows * tiles.across; i += threads_of_grid()) {
     const Division place = divided(i, tiles.across);
     const u64 row = place.quotient, left = place.rest * TILE;
     const Strip<u8> strip(codes, tiles.columns, row, left, true);
     const float scale = rule.decodes[rule.tile(row, left)];
-    u32 values[TILE];
-    for (u32 k = 0; k < TILE; k++)
-      values[k] = bits_of(__fmul_rn(number(decoded(strip.numbers[k], rule.profile.element_values)), scale));
+    typename Target::Stored values[TILE];
+    for (u32 k = 0; k < TILE; k++) {
+      const u32 value = decoded(strip.numbers[k], rule.profile.element_values);
+      values[k] = Target::stored(bits_of(__fmul_rn(number(value), scale)));
+    }
     store_strip(values, y, tiles.columns, row, left);
   }
 }
-MOR_EXPORT(nvfp4_dequantize)
+
+#define DEQUANTIZE(name, Target)                                                                                 \
+  MOR_KERNEL nvfp4_dequantize_##name(const u8* codes, Tiles tiles, ByTile rule, Target::Stored* y) {             \
+    dequantize<Target>(codes, tiles, rule, y);                                                                   \
+  }                                                                                                              \
+  MOR_EXPORT(nvfp4_dequantize_##name)
+DEQUANTIZE(f32, F32)
+DEQUANTIZE(bf16, Bf16)

@@ -11,21 +11,23 @@
   MOR_EXPORT(quantize_##name##_##TEAM)
 MOR_FOR_SOURCES_AND_TEAMS(QUANTIZE)
 
-// QNT-002: binary32 numbers, of the block at each place.
-#define DEQUANTIZE(name, Source, TEAM)                                                                        \
-  MOR_KERNEL dequantize_##name##_##TEAM(const u8* codes, Cut cut, const u32* scales, Decoding from, u32* y) {          \
+// QNT-002 and QNT-003: numbers of a target, of the block at each place.
+#define DEQUANTIZE(name, Target, TEAM)                                                                        \
+  MOR_KERNEL dequantize_##name##_codes_##TEAM(const u8* codes, Cut cut, const u32* scales, Decoding from,     \
+                                              Target::Stored* y) {                                            \
     for (u64 n = Team<TEAM>::number(); n < pieces_of(cut); n += Team<TEAM>::count()) {                        \
       const Piece piece = piece_of(cut, n);                                                                   \
       const Values<TEAM> values(number(scales[piece.block]), from);                                           \
       visit_piece<TEAM>(codes, cut, piece, [&](const auto& run, u64, u64) {                                   \
-        auto found = beside<u32>(run);                                                                        \
-        for (u32 k = 0; k < run.count; k++) found.numbers[k] = values(run.numbers[k]);                        \
+        auto found = beside<Target::Stored>(run);                                                             \
+        for (u32 k = 0; k < run.count; k++) found.numbers[k] = Target::stored(values(run.numbers[k]));        \
         store(found, y);                                                                                      \
       });                                                                                                     \
     }                                                                                                         \
   }                                                                                                           \
-  MOR_EXPORT(dequantize_##name##_##TEAM)
-MOR_FOR_TEAMS(DEQUANTIZE, codes, Codes)
+  MOR_EXPORT(dequantize_##name##_codes_##TEAM)
+MOR_FOR_TEAMS(DEQUANTIZE, f32, F32)
+MOR_FOR_TEAMS(DEQUANTIZE, bf16, Bf16)
 
 // One number with a scale of its own.
 MOR_KERNEL quantize_steps(const u32* x, const u32* scales, u64 count, Scaled to, u32* xs, u8* codes, u32* y) {

@@ -1,0 +1,34 @@
+"""The order between streams: what one has written is there, and not overwritten while it is read.
+
+CuPy and torch keep memory that is let go of for the stream that it was taken on, and give it to
+what that stream is given next, whoever may still read it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from mor_ref.cuda.device import cupy
+
+
+class Moment(NamedTuple):
+    """When all is done that a stream was given so far."""
+
+    stream: Any
+    event: Any
+
+
+def now(stream: Any = None) -> Moment:
+    """The moment of a stream of the current GPU, or of the current stream."""
+    stream = stream or cupy().cuda.get_current_stream()
+    event = cupy().cuda.Event(disable_timing=True)
+    event.record(stream)
+    return Moment(stream, event)
+
+
+@contextmanager
+def after(moment: Moment) -> Iterator[None]:
+    """Reading here on the current stream: after the moment, whose stream goes on after that."""
+    cupy().cuda.get_current_stream().wait_event(moment.event)
+    yield
+    moment.stream.wait_event(now().event)
