@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 _LABEL = re.compile(r"^([.\w$]+):")
 _JUMP = re.compile(r"^j\w+\s+(\S+)$")
+# What works on a single number: not broadcasts and packing, whose names end so, too.
+_ON_ONE = re.compile(
+    r"^v?(add|sub|mul|div|min|max|sqrt|mov|u?comi|cmp\w*|cvt\w+|round|rndscale|fn?m(add|sub)\d+)s[sd]$"
+)
 _REGISTER = re.compile(r"%([xyz])mm\d")
 _BITS = {"x": 128, "y": 256, "z": 512}
 
@@ -71,11 +75,14 @@ def width_of(instruction: str) -> int:
     registers = _REGISTER.findall(instruction)
     if not registers:
         return 0
-    is_single = instruction.split(maxsplit=1)[0].endswith(("ss", "sd"))
+    is_single = _ON_ONE.match(instruction.split(maxsplit=1)[0])
     return 32 if is_single else max(_BITS[register] for register in registers)
 
 
 def loop_of_the_work(assembly: str) -> Loop | None:
-    """The loop that a kernel is for: that with the most work on the widest vectors, or numbers."""
-    loops = [loop for loop in innermost_loops(assembly) if loop.widest]
-    return max(loops, key=lambda loop: loop.widths[loop.widest] * loop.widest, default=None)
+    """The loop that a kernel is for: that with the most work on the widest vectors, or the most."""
+    return max(
+        innermost_loops(assembly),
+        key=lambda loop: (loop.widths[loop.widest] * loop.widest, loop.instructions),
+        default=None,
+    )

@@ -95,6 +95,7 @@ def examine() -> dict[str, Any]:
     """All that there is to say."""
     of_large, of_small = steps(LARGE), steps(IN_CACHE)
     code, division = loops(), nanoseconds_of_a_division()
+    read = {loop["kernel"] for loop in code}
     pipelines_found = []
     for name, found in of_large.items():
         spent, in_cache = nanoseconds(found, LARGE), nanoseconds(of_small[name], IN_CACHE)
@@ -118,6 +119,7 @@ def examine() -> dict[str, Any]:
         "nanoseconds_of_a_division": division,
         "load": os.getloadavg()[0],
         "loops": code,
+        "unread": sorted(kernels().keys() - read),
         "pipelines": pipelines_found,
     }
 

@@ -30,8 +30,9 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 * **of a copy** is the rate as a share of that at which `numpy.copyto` moves the same numbers.
 * **beside it** is the time of another library as a multiple of ours; for a row that names
   roundings or other arguments, that of ours with these, the slowest three.
-* The results of every other library are compared with ours, bit for bit. They are the same where
-  nothing else is said.
+* The codes of every other library, and its scales of blocks, are compared with ours bit for bit,
+  but for the sign bit of a stored scale; of those that only round, the values are encoded first.
+  They are the same where nothing else is said.
 * **wanted** has the limits that are held, and what was found.
 
 {table}
@@ -43,13 +44,15 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 Numba's machine code for this processor: the innermost loop that does the work of each kernel, its
 instructions by the width of their vectors, and which of them divide. What is left of a row when no
 full vector fits is done by narrower copies of the loop, which are not counted here; rows are cut
-into strips of 2,048, so that only the last strip of a row meets them.
+into strips of 2,048, so that only the last strip of a row meets them. Nor is what joins the columns
+of a block at its end, which counts where a block has few.
 
 {loops}
 
 Not in full vectors are {narrow}:
-they run once for a block or a group, not for each number. The sums of `four_over_six` are a loop of
-their own, one number after the other, as their order is part of the recipe.
+they run once for a block or a group, not for each number; but `look_up` runs for each, and reads a
+table. The sums of `four_over_six` are a loop of their own, one number after the other, as their
+order is part of the recipe. Not looked at, for no pipeline runs them: {unread}.
 
 ## What bounds each pipeline
 
@@ -143,6 +146,7 @@ def speed_page(results: Results, code: dict[str, Any]) -> str:
         verdict=verdict(results),
         loops=markdown_table(headings, loop_rows(code)),
         narrow=narrow_kernels(code),
+        unread=", ".join(f"`{name}`" for name in code["unread"]) or "none",
         log2_size=code["log2_size"],
         log2_size_in_cache=code["log2_size_in_cache"],
         division=code["nanoseconds_of_a_division"],

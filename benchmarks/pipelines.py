@@ -38,13 +38,17 @@ def pipelines(log2_size: int) -> Iterator[Pipeline]:
         "decode e4m3": lambda: mor_ref.decode(codes, "e4m3"),
         "decode f16": lambda: mor_ref.decode(wide, "f16"),
         "quantize": lambda: mor_ref.quantize(bf16, "e4m3", block=(128, 128), threads=1),
+        "quantize, fp32": lambda: mor_ref.quantize(
+            bf16, "e4m3", block=(128, 128), scaling="fp32", threads=1
+        ),
         "dequantize": lambda: quantized.dequantize(threads=1),
         "mor, tensor": lambda: mor_ref.mor(bf16, threads=1),
         "mor, three_way": lambda: mor_ref.mor(mixed, "three_way", threads=1),
         "mor, nvfp4": lambda: mor_ref.mor(mixed, "nvfp4", threads=1),
         "MX e4m3, floor": lambda: mor_ref.quantize_mx(bf16, "e4m3", threads=1),
+        "MX e4m3, rceil": lambda: mor_ref.quantize_mx(bf16, "e4m3", scale_rule="rceil", threads=1),
     }
-    for profile in ("te", "torchao", "modelopt", "te_4over6_mae"):
+    for profile in ("te", "torchao", "modelopt", "compressed_tensors", "te_4over6_mae"):
         calls[f"NVFP4, {profile}"] = functools.partial(
             mor_ref.quantize_nvfp4, bf16, profile=profile, threads=1
         )

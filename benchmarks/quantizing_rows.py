@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 import mor_ref
-from benchmarks import eager, inputs, peers
+from benchmarks import block_peers, eager, inputs, peers
 from benchmarks.rows import COPY, OURS, Contender, Memory, Ratio, Row
 from mor_ref.analysis import analyze, settings_for
 
@@ -19,8 +19,8 @@ BOUND_OF_MOR = (
     "clears first"
 )
 BOUND_OF_NVFP4 = (
-    "what is done once for each tile, one after the other: the largest of sixteen numbers, and its "
-    "scale written out for sixteen columns"
+    "two divisions, and for each tile of sixteen what is not done in vectors: its largest is found "
+    "and its scale written out"
 )
 
 
@@ -179,16 +179,20 @@ def to_nvfp4():
     """The profiles, beside the libraries that they are named after."""
     x, wide = inputs.normal(USUAL, inputs.BF16), inputs.normal(USUAL)
     other = "is another recipe"
-    te = {OURS: nvfp4("te"), "eager torch": eager_nvfp4(), "torchao": peers.torchao_nvfp4(other)}
+    te = {
+        OURS: nvfp4("te"),
+        "eager torch": eager_nvfp4(),
+        "torchao": block_peers.torchao_nvfp4(other),
+    }
     limits = (Ratio(("eager torch",), at_least=10, bound=BOUND_OF_NVFP4),)
     yield Row("NVFP4 of bf16, te", x, te, limits)
-    torchao = {OURS: nvfp4("torchao"), "torchao": peers.torchao_nvfp4()}
+    torchao = {OURS: nvfp4("torchao"), "torchao": block_peers.torchao_nvfp4()}
     yield Row("NVFP4 of bf16, torchao", x, torchao)
-    modelopt = {OURS: nvfp4("modelopt"), "Model Optimizer": peers.modelopt_nvfp4()}
+    modelopt = {OURS: nvfp4("modelopt"), "Model Optimizer": block_peers.modelopt_nvfp4()}
     yield Row("NVFP4 of bf16, modelopt", x, modelopt)
     compressed = {
         OURS: nvfp4("compressed_tensors"),
-        "compressed-tensors": peers.compressed_tensors_nvfp4(),
+        "compressed-tensors": block_peers.compressed_tensors_nvfp4(),
     }
     yield Row("NVFP4 of f32, compressed_tensors", wide, compressed)
     four_over_six = {OURS: nvfp4("te_4over6_mae"), "profile te": Contender(nvfp4("te").prepare)}
@@ -212,15 +216,19 @@ def to_mx():
     """MX beside torchao and Model Optimizer; there and back beside those that only have values."""
     x = inputs.normal(USUAL, inputs.BF16)
     for fmt, rule in (("e4m3", "floor"), ("e4m3", "rceil"), ("e5m2", "floor"), ("e2m1", "floor")):
-        contenders = {OURS: mx(fmt, rule), "torchao": peers.torchao_mx(fmt, rule)}
+        contenders = {OURS: mx(fmt, rule), "torchao": block_peers.torchao_mx(fmt, rule)}
         if (fmt, rule) == ("e4m3", "rceil"):
-            contenders["Model Optimizer"] = peers.modelopt_mx()
+            contenders["Model Optimizer"] = block_peers.modelopt_mx()
         yield Row(f"MX {fmt} of bf16, {rule}", x, contenders)
     back = Contender(
         lambda x: lambda: mor_ref.quantize_mx(x, "e4m3", threads=1).dequantize(threads=1),
-        peers.values,
+        block_peers.values,
     )
-    few = {OURS: back, "gfloat": peers.gfloat_mx("e4m3"), "pychop": peers.pychop_mx("e4m3")}
+    few = {
+        OURS: back,
+        "gfloat": block_peers.gfloat_mx("e4m3"),
+        "pychop": block_peers.pychop_mx("e4m3"),
+    }
     yield Row("MX e4m3 of f32 and back, few", inputs.normal(FEW), few)
 
 

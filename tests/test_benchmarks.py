@@ -28,6 +28,26 @@ def test_innermost_loops_and_their_widths():
     assert assembly.loop_of_the_work(CODE) == work
 
 
+@pytest.mark.parametrize(
+    ("instruction", "width"),
+    [
+        ("vaddss %xmm1, %xmm2, %xmm3", 32),
+        ("vcvtsi2sd %rax, %xmm1, %xmm1", 32),
+        ("vbroadcastss (%rbp), %zmm3", 512),
+        ("vpabsd %ymm0, %ymm1", 256),
+        ("vpminsd %zmm0, %zmm1, %zmm2", 512),
+        ("addq $4, %rax", 0),
+    ],
+)
+def test_the_width_of_an_instruction(instruction, width):
+    assert assembly.width_of(instruction) == width
+
+
+def test_a_loop_without_vectors_is_read_as_well():
+    found = assembly.loop_of_the_work(".L1:\n movzbl (%rax), %ecx\n addq $1, %rax\n jne .L1\n")
+    assert found.widths == {0: 3}
+
+
 @pytest.mark.parametrize(("seconds", "is_met"), [(3.0, True), (2.9, False)])
 def test_the_worst_of_a_limit_counts(seconds, is_met):
     times = {"mor_ref": 1.0, "slow": 9.0, "fast": seconds}
