@@ -1,14 +1,19 @@
 """What the largest sweeps would cost: a page of arithmetic on measured rates."""
 
+import hashlib
+import math
+import time
+import zlib
 from typing import NamedTuple
 
 from benchmarks.exhaustive_rows import OPERATION as EXHAUSTIVE
 from benchmarks.rows import OURS
 from benchmarks.table import Line, Results
+from mor_ref.workers import processes
 
 CORES = 1000
-# One H200, as its data sheet has it: what no kernel can exceed that goes through the memory.
-GPU, GPU_BYTES_A_SECOND = "H200", 4.8e12
+# One H200, as data sheets have it: its memory, and PCIe 5.0 from the machine that it is in.
+GPU, GPU_BYTES_A_SECOND, LINK_BYTES_A_SECOND = "H200", 4.8e12, 64e9
 PARAMETERS = 10**12
 
 _TEXT = """\
@@ -16,21 +21,26 @@ _TEXT = """\
 
 Three sweeps that are too large to run on a whim, and what they cost by the rates of
 [the table of speed](speed.md). Every figure on this page is made from that run by the arithmetic
-that stands beside it; {cores} cores are taken to be {cores} times one, as no part of a sweep
-needs another: results are integers, or digests that are compared, and are joined in any order.
-{threads}
+that stands beside it. No part of a sweep needs another: results are integers, or digests that are
+compared, and are joined in any order. So {cores} cores take as long as the jobs that the busiest
+of them has, one after the other. {threads}
 
 {machine}
 
-| sweep | numbers | ns each | one core | {cores} cores | one GPU ({gpu}): not yet measured |
-| --- | --: | --: | --: | --: | --: |
+| sweep | numbers | ns each | jobs | one core | {cores} cores | one GPU ({gpu}): not yet measured |
+| --- | --: | --: | --: | --: | --: | --: |
 {rows}
 
 For the GPU there is no rate yet; the last column is what it cannot be faster than: the bytes that
-go through its memory, over {bandwidth:.1f} TB/s. A kernel that compares its codes in place writes
-none of them; its instructions are then the only bound, and for those there is no rate yet.
+have to move, over {bandwidth:.1f} TB/s of its memory, or {link:.0f} GB/s to it. A kernel that
+compares its codes in place writes none of them; its instructions are then the only bound.
 
 {explanations}
+
+* **Codes are compared** by their SHA-256 and CRC-32, which take {digest:.2f} ns for a byte here. To
+  compare them with a second voice at once is to encode twice, and the comparison.
+* **Handing out a job** to a process and taking its result back takes {overhead:.2f} ms here, one
+  after the other: {handed:,.0f} jobs in a second. It is {handed_share}.
 
 ## All inputs of every small format
 
@@ -38,22 +48,25 @@ none of them; its instructions are then the only bound, and for those there is n
 
 * {one:.1f} s for {first}, and {worst:.1f} s for the slowest of {cases} cases (every format of
   8 bits or fewer, every rounding without random bits, both overflow modes), on the
-  {threads_used} cores of this machine: {chunk:.3f} ns for a number x 2^32.
+  {threads_used} cores of this machine: {chunk:.3f} ns for a number, measured on the 2^26 inputs
+  from 0.125 up to 32, x 2^32.
 * {all_minutes:.0f} minutes for all of them, one after the other.
 * Stochastic rounding has no such digest: its codes depend on the random words. That is the second
   sweep above.
 
 ## How they are cut
 
-* **Pairs**: a job for each block of 2^8 scales, which takes 2^24 pairs. A job gives back the digest
+* **Pairs**: a job for each block of 2^6 scales, which takes 2^22 pairs. A job gives back the digest
   of its codes and its error sums.
-* **Random words**: a job for each random word and chunk of 2^24 inputs; {jobs:,} jobs of
-  {job_seconds:.2f} s. Rounding up is monotonic in the word: where the code under word 0 is that
-  under the largest, all words agree, and a sweep may leave such an input out.
-* **Checkpoint**: a job for each tensor; its decision is one comparison of integers, so that a
-  tensor larger than a job's memory can be cut as well, and the sums added. Reading has to keep up:
-  {read_one:.1f} GB/s for one core, {read_all:,.0f} GB/s for {cores} of them. Where files are slower
-  than that, they are what the sweep costs.
+* **Random words**: a job for each random word, with all inputs, which takes {word_seconds:.1f} s.
+  Rounding up is monotonic in the word: where the code under word 0 is that under the largest, all
+  words agree, and a sweep may leave such an input out.
+* **Checkpoint**: a job for each tensor of 2^28 parameters; its decision is one comparison of
+  integers, so that a tensor larger than a job's memory can be cut as well, and the sums added.
+  Reading has to keep up: {read_one:.1f} GB/s for one core, {read_all:,.0f} GB/s for {cores} of
+  them. Where files are slower than that, they are what the sweep costs.
+* What one machine hands out and joins does not grow with the others: `exhaustive` with workers
+  still takes SHA-256 of all codes in the one process that started it, which bounds it.
 """
 
 
@@ -65,7 +78,9 @@ class Sweep(NamedTuple):
     written: str
     nanoseconds: float
     rate_of: str
+    in_a_job: int
     gpu_bytes: int
+    gpu_bytes_a_second: float
     gpu_reason: str
 
     @property
@@ -74,9 +89,29 @@ class Sweep(NamedTuple):
         return self.numbers * self.nanoseconds * 1e-9
 
     @property
+    def jobs(self) -> int:
+        """How many there are."""
+        return math.ceil(self.numbers / self.in_a_job)
+
+    @property
+    def seconds_of_a_job(self) -> float:
+        """For one of them."""
+        return self.in_a_job * self.nanoseconds * 1e-9
+
+    @property
+    def jobs_in_a_row(self) -> int:
+        """For the busiest of many cores."""
+        return math.ceil(self.jobs / CORES)
+
+    @property
+    def seconds_on_many(self) -> float:
+        """On many cores."""
+        return self.jobs_in_a_row * self.seconds_of_a_job
+
+    @property
     def gpu_seconds(self) -> float:
         """No less than this."""
-        return self.numbers * self.gpu_bytes / GPU_BYTES_A_SECOND
+        return self.numbers * self.gpu_bytes / self.gpu_bytes_a_second
 
     def row(self) -> str:
         """Its line of the table."""
@@ -84,8 +119,9 @@ class Sweep(NamedTuple):
             self.name,
             self.written,
             f"{self.nanoseconds:.2f}",
+            f"{self.jobs:,}",
             duration(self.seconds),
-            duration(self.seconds / CORES),
+            duration(self.seconds_on_many),
             f"at least {duration(self.gpu_seconds)}",
         )
         return f"| {' | '.join(figures)} |"
@@ -94,9 +130,10 @@ class Sweep(NamedTuple):
         """The arithmetic in words."""
         return (
             f"* **{self.name}**: {self.written} numbers x {self.nanoseconds:.2f} ns "
-            f"({self.rate_of}) = {self.seconds:,.3g} s on one core; / {CORES} = "
-            f"{self.seconds / CORES:,.3g} s. GPU: {self.gpu_bytes} B each "
-            f"({self.gpu_reason}) x {self.written} / {GPU_BYTES_A_SECOND:.1e} bytes/s = "
+            f"({self.rate_of}) = {self.seconds:,.3g} s on one core. {self.jobs:,} jobs of "
+            f"{self.seconds_of_a_job:.3g} s; {self.jobs_in_a_row} of them in a row = "
+            f"{self.seconds_on_many:,.3g} s. GPU: {self.gpu_bytes} B each "
+            f"({self.gpu_reason}) x {self.written} / {self.gpu_bytes_a_second:.1e} bytes/s = "
             f"{self.gpu_seconds:,.2g} s."
         )
 
@@ -115,8 +152,8 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def sweeps(results: Results) -> list[Sweep]:
-    """The three, at the rates of this run."""
+def sweeps(results: Results, digest: float) -> list[Sweep]:
+    """The three, at the rates of this run and of a digest in nanoseconds for a byte."""
     quantizing = results.line("quantize bf16 to e4m3, with error sums").ours
     random = results.line("encode f32 to e4m3, every rounding").found["sr"]
     mixing = results.line("analyze bf16, tensor").ours
@@ -125,18 +162,22 @@ def sweeps(results: Results) -> list[Sweep]:
             "every bf16 with every bf16 scale",
             1 << 32,
             "2^32",
-            quantizing.nanoseconds,
-            "quantizing bf16 with error sums",
+            quantizing.nanoseconds + digest,
+            "quantizing bf16 with error sums, and a digest",
+            1 << 22,
             1,
+            GPU_BYTES_A_SECOND,
             "a code is written; numbers and scales can be counted out in registers",
         ),
         Sweep(
             "every f32 with every 16-bit random word",
             1 << 48,
             "2^48",
-            random.nanoseconds,
-            "encoding to e4m3 with random bits",
+            random.nanoseconds + digest,
+            "encoding to e4m3 with random bits, and a digest",
+            1 << 32,
             1,
+            GPU_BYTES_A_SECOND,
             "a code is written; numbers and words can be counted out in registers",
         ),
         Sweep(
@@ -145,10 +186,34 @@ def sweeps(results: Results) -> list[Sweep]:
             "10^12",
             mixing.nanoseconds,
             "analyzing bf16 under the policy tensor",
+            1 << 28,
             2,
-            "bf16 is read once, if a tensor stays in a cache between scales and codes",
+            LINK_BYTES_A_SECOND,
+            "two terabytes of bf16 do not fit in its memory and have to come over the link",
         ),
     ]
+
+
+def nanoseconds_of_a_digest() -> float:
+    """What SHA-256 and CRC-32 take for a byte."""
+    codes = bytes(1 << 24)
+    start = time.perf_counter()
+    hashlib.sha256(codes)
+    zlib.crc32(codes)
+    return (time.perf_counter() - start) / len(codes) * 1e9
+
+
+def seconds_of_handing_out(count: int = 2000) -> float:
+    """What it takes to hand out a job that does nothing, and to take its result back."""
+    workers = processes()
+    start = time.perf_counter()
+    for _ in workers.as_done(abs, [(0,), (0,)]):  # starts the processes
+        pass
+    few = time.perf_counter() - start
+    start = time.perf_counter()
+    for _ in workers.as_done(abs, [(0,)] * count):
+        pass
+    return max(0.0, time.perf_counter() - start - few) / count
 
 
 def exhaustive_seconds(line: Line) -> dict[str, float]:
@@ -168,10 +233,11 @@ def threads_in_words(results: Results) -> str:
 
 def as_page(results: Results, machine: str) -> str:
     """The text of docs/scale.md."""
-    found = sweeps(results)
+    digest, overhead = nanoseconds_of_a_digest(), seconds_of_handing_out()
+    found = sweeps(results, digest)
     every = exhaustive_seconds(results.line(EXHAUSTIVE))
-    chunk = results.line(EXHAUSTIVE).ours.nanoseconds
     _, random, checkpoint = found
+    shares = (f"{100 * s.jobs * overhead / s.seconds_on_many:,.0f} %" for s in found)
     return _TEXT.format(
         cores=CORES,
         threads=threads_in_words(results),
@@ -179,16 +245,20 @@ def as_page(results: Results, machine: str) -> str:
         gpu=GPU,
         rows="\n".join(sweep.row() for sweep in found),
         bandwidth=GPU_BYTES_A_SECOND / 1e12,
+        link=LINK_BYTES_A_SECOND / 1e9,
         explanations="\n".join(sweep.explanation() for sweep in found),
+        digest=digest,
+        overhead=overhead * 1e3,
+        handed=1 / overhead,
+        handed_share=f"{', '.join(shares)} of the time that the jobs of the three take",
         one=every[OURS],
         first="e4m3, rne, satfinite",
         worst=max(every.values()),
         cases=len(every),
-        chunk=chunk,
+        chunk=results.line(EXHAUSTIVE).ours.nanoseconds,
         threads_used=results.machine["cores"],
         all_minutes=sum(every.values()) / 60,
-        jobs=(random.numbers >> 24),
-        job_seconds=random.nanoseconds * 1e-9 * 2**24,
+        word_seconds=random.seconds_of_a_job,
         read_one=2 / checkpoint.nanoseconds,
         read_all=2 / checkpoint.nanoseconds * CORES,
     )
