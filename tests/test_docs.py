@@ -313,6 +313,17 @@ def test_the_example_of_nvfp4_is_what_the_engine_gives(profile):
     assert [int(byte, 16) for byte in packed] == found.packed.ravel().tolist()
 
 
+def test_the_nvfp4_chapter_shows_which_zeros_lose_their_sign():
+    """NVF-010: what binary32 makes -0 does, and what only e2m1 makes -0 does not."""
+    asked = "{computed} four_bits.tile modelopt "
+    given = (ROOT / "spec" / "nvfp4.md").read_text().split(asked, 1)[1].split("\n", 1)[0]
+    shown = four_bits.tile("modelopt", *given.split())
+    codes = dict(zip(cells(shown, 1), cells(shown, 2), strict=True))
+    minus = "\N{MINUS SIGN}"
+    assert codes[f"{minus}0"] == "0x0"
+    assert codes[f"{minus}2^{minus}149"] == "0x8"
+
+
 def test_the_example_of_mx_is_what_the_engine_gives():
     shown = four_bits.mx_block("e2m1", "rceil", *NUMBERS)
     found = mor_ref.quantize_mx(np.array([NUMBERS], np.float64), "e2m1", scale_rule="rceil")
