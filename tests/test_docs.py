@@ -222,6 +222,22 @@ def excused(*options):
             "tests/test_it.py:1 names TIN-009, which is no rule",
         ),
         ({"tests/test_it.py": "\n"} | excused("untestable"), SUITES_OF_ONE, None),
+        ({"mor_ref/code.py": "x = 1  # TIN-001, SHA-256 and AVX-512\n"}, SUITES_OF_ONE, None),
+        *(
+            ({path: f"{FILES.get(path, '')}{said}\n"}, SUITES_OF_ONE, f"{path}:{line} names NIT-")
+            for path, said, line in (
+                ("mor_ref/code.py", "# As NIT-001 has it", 2),
+                ("mor_ref/code.py", "# TIN-001 to NIT-003", 2),
+                ("spec/encoding.md", "## As `NIT-001`", 9),
+                ("docs/guide/start.md", "`NIT-001`", 1),
+                ("docs/mor_docs/sources.py", "x = 'NIT-001'", 1),
+                ("docs/explorer/steps.js", "'NIT-001'", 1),
+                ("tests/headers.cpp", "// NIT-001", 1),
+                ("tests/part/adapter.js", "// NIT-001", 1),
+                ("benchmarks/table.py", "# NIT-001", 1),
+                ("README.md", "NIT-001", 1),
+            )
+        ),
     ],
 )
 def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
@@ -235,6 +251,7 @@ def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
     [
         ({}, None),
         ({"spec/encoding.md": f"# Encoding\n\n{RULE}\nTIN-007.\n"}, "TIN-007 is no rule"),
+        ({"spec/encoding.md": f"# Encoding\n\n{RULE}\n## `NIT-007`\n"}, "names NIT-007, which"),
         ({"mor_ref/code.py": "\n"}, "TIN-001 has no code"),
         ({"spec/encoding.md": RULE.replace("ours", "mine")}, "origin of TIN-001 is none of"),
     ],

@@ -37,6 +37,12 @@ GAPS = {
     "suites": "no suite: none has it among its rules; or say why, as :suiteless:",
 }
 PROGRAMS = (".py", ".cu", ".cuh", ".sv", ".c")
+# Where no id may stand that is of no rule: in all that people read.
+READ = ("*.md", *(f"{folder}/**/*" for folder in ("benchmarks", "docs", "examples", "spec")))
+READ += ("mor_ref/**/*", "tests/**/*")
+TEXTS = (*PROGRAMS, ".md", ".js", ".h", ".cpp", ".html")
+# The chapters of the projects that tests make up: one with rules of their own, and one without.
+MADE_UP = ("TIN", "NIT")
 
 
 @dataclass(frozen=True)
@@ -135,10 +141,8 @@ def _rules_in(path: Path) -> Iterator[Rule]:
 def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace:
     """Read the trace of a repository; `suites` are the rules of each, mor_ref's own if None."""
     rules = {rule.id: rule for rule in rules_of(root / "spec")}
-    chapters = {rule.split("-")[0] for rule in rules}
     places = {
-        column: _places_in(root, folder, without, chapters)
-        for column, (folder, without) in FOLDERS.items()
+        column: _places_in(root, folder, without) for column, (folder, without) in FOLDERS.items()
     }
     if suites is None:
         suites = {suite.name: suite.rules for suite in SUITES.values()}
@@ -146,29 +150,29 @@ def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace
     for suite, its_rules in suites.items():
         for rule in its_rules:
             named.setdefault(rule, []).append(suite)
-    unknown = [
-        (rule, Place(path.relative_to(root).as_posix(), number))
-        for folder in sorted({folder.split("/")[0] for folder, _ in FOLDERS.values()})
-        for path in _programs(root / folder)
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        for rule, _ in ids_in(line, chapters)
-        if rule not in rules
-    ]
-    return Trace(rules, places, named, unknown)
+    return Trace(rules, places, named, list(_unknown(root, set(rules))))
+
+
+def _unknown(root: Path, rules: set[str]) -> Iterator[tuple[str, Place]]:
+    is_made_up = any(rule.startswith(MADE_UP) for rule in rules)
+    for path in sorted(path for pattern in READ for path in root.glob(pattern)):
+        if path.suffix in TEXTS:
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                for rule, _ in ids_in(line):
+                    if rule not in rules and (is_made_up or not rule.startswith(MADE_UP)):
+                        yield rule, Place(path.relative_to(root).as_posix(), number)
 
 
 def _programs(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.suffix in PROGRAMS)
 
 
-def _places_in(
-    root: Path, folder: str, without: tuple[str, ...], chapters: set[str]
-) -> dict[str, list[Place]]:
+def _places_in(root: Path, folder: str, without: tuple[str, ...]) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
     apart = tuple(f"{root / folder / part}/" for part in without)
     for path in _programs(root / folder):
         if not str(path).startswith(apart):
-            for line, rule, in_range in named_in(path, chapters):
+            for line, rule, in_range in named_in(path):
                 place = Place(path.relative_to(root).as_posix(), line, in_range)
                 found.setdefault(rule, []).append(place)
     return found
