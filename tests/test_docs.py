@@ -379,6 +379,28 @@ def test_the_examples_of_a_policy_are_what_the_engine_gives(given, taken):
     assert [int(code, 16) for code in cells(shown, 7)] == found.output.ravel().tolist()
 
 
+def test_every_unit_of_the_chapter_is_what_the_engine_gives():
+    """MOR-001 to MOR-004: each is decided as shown, and together they take every rung."""
+    chapter = (ROOT / "spec" / "policies.md").read_text()
+    taken = set()
+    for policy, numbers in re.findall(r"\{computed\} units\.unit (\w+) (.+)", chapter):
+        shown = units.unit(policy, *numbers.split())
+        found = mor_ref.mor(np.array(numbers.split(), np.float64), policy)
+        choice = found.choice.item()
+        assert f"takes **{found.ladder[choice]}** (choice {choice})" in shown
+        assert [int(code, 16) for code in cells(shown, -1)] == found.output.ravel().tolist()
+        verdicts = [sign in "<≤" for sign in re.findall(r"[<≤≥>]", shown.splitlines()[-1])]
+        assert verdicts.index(True) == choice if True in verdicts else choice == len(verdicts)
+        taken.add((policy, found.ladder[choice]))
+    rungs = {"tensor": ["e4m3"], "two_way": ["e4m3", "bf16"], "three_way": ["e5m2", "bf16"]}
+    assert taken >= {(policy, name) for policy, names in rungs.items() for name in names}
+
+
+def test_the_second_block_of_the_decisions_is_the_first_but_for_one_number():
+    bell, scaled, _ = tensors._blocks().values()
+    assert scaled == [*bell[:-1], bell[-1] * 2**24]
+
+
 def test_the_examples_of_theorems_are_what_the_engine_gives():
     """THM-001 to THM-005."""
     given = ["3.4", "1.7", "1.9", "3", "0.87", "0.011"]

@@ -151,7 +151,7 @@ def ladders() -> str:
 
 
 def decisions(policy: str) -> str:
-    """Three blocks of eight numbers under a policy: all that decides, and what is taken (MOR)."""
+    """Three blocks of 64 numbers under a policy: all that decides, and what is taken (MOR)."""
     chosen = POLICIES[policy]
     rows = []
     for said, row in _blocks().items():
@@ -173,9 +173,10 @@ def _blocks() -> dict[str, list[float]]:
     def bell() -> float:
         return round(source.gauss(0, 1) * 256) / 256 or 1 / 256
 
+    bells = [bell() for _ in range(64)]
     return {
-        "bell-shaped": [bell() for _ in range(64)],
-        "the same, one of them times 2^24": [bell() for _ in range(63)] + [2.0**24],
+        "bell-shaped": bells,
+        "the same, the last times 2^24": [*bells[:-1], bells[-1] * 2.0**24],
         "from 2^−14 to 2^14, evenly on a logarithmic scale": [
             rn32_of_binary64(source.choice((-1, 1)) * 2.0 ** source.uniform(-14, 14))
             for _ in range(64)
