@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -11,7 +12,7 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
-from mor_docs.shown import conversions, four_bits, scaling, tensors, theorems, traces, units
+from mor_docs.shown import conversions, four_bits, golden, scaling, tensors, theorems, traces, units
 from mor_docs.shown.markup import number
 from mor_docs.trace import rules_of, trace
 from typer.testing import CliRunner
@@ -332,9 +333,7 @@ def test_the_example_of_nvfp4_is_what_the_engine_gives(profile):
 
 def test_the_nvfp4_chapter_shows_which_zeros_lose_their_sign():
     """NVF-010: what binary32 makes -0 does, and what only e2m1 makes -0 does not."""
-    asked = "{computed} four_bits.tile modelopt "
-    given = (ROOT / "spec" / "nvfp4.md").read_text().split(asked, 1)[1].split("\n", 1)[0]
-    shown = four_bits.tile("modelopt", *given.split())
+    shown = four_bits.tile("modelopt", *computed("nvfp4", "four_bits.tile modelopt"))
     codes = dict(zip(cells(shown, 1), cells(shown, 2), strict=True))
     minus = "\N{MINUS SIGN}"
     assert codes[f"{minus}0"] == "0x0"
@@ -419,6 +418,52 @@ def test_the_examples_of_theorems_are_what_the_engine_gives():
         ideal = mor_ref.quantize(x, name, block=(1, 1), scaling="e8m0").scale_exponent.ravel()
         assert [int(cell.split(" = ")[1]) + 127 for cell in cells(shown, column)] == ideal.tolist()
     assert cells(shown, 3) == cells(shown, 5)
+
+
+def computed(chapter, name):
+    """What stands after the name of a function in a chapter of the specification."""
+    text = (ROOT / "spec" / f"{chapter}.md").read_text()
+    return text.split(f"{{computed}} {name} ", 1)[1].split("\n", 1)[0].split()
+
+
+def test_the_program_of_the_protocol_answers_as_its_chapter_shows(tmp_path):
+    """PRO-001 to PRO-006."""
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    shown = golden.exchange(*computed("protocol", "golden.exchange"))
+    asked, answered = (part.split("\n```")[0] for part in shown.split("```text\n")[1:])
+    source, program = ROOT / "examples" / "protocol" / "e4m3.c", tmp_path / "program"
+    subprocess.run(["gcc", source, "-o", program], check=True)
+    done = subprocess.run([program], input=asked, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == answered.split()
+    assert "3e99999a c3fa0000 7fc00000" in asked
+    assert "2a fe 7f" in answered
+
+
+def test_the_blocks_of_the_example_are_what_the_engine_gives():
+    """BLK-002, BLK-003, BLK-004."""
+    name, columns, *cuts_and_numbers = computed("blocks", "tensors.amaxes")
+    block, group, *numbers = cuts_and_numbers
+    x = np.array(numbers, np.float64).reshape(-1, int(columns))
+    shown = tensors.amaxes(name, columns, *cuts_and_numbers)
+    sides = tuple(map(int, block.split("x")))
+    found = mor_ref.quantize(x, name, block=sides, group=group)
+    assert found.amax.shape == (2, 2)
+    assert [cell.split(" `")[1] for cell in cells(shown, 2)] == bits_of(found.amax)
+    assert [int(cell, 16) for cell in cells(shown, 4)] == found.scale_exponent.ravel().tolist()
+    assert {int(cell, 16) for cell in cells(shown, 3)} == set(found.scale_mantissa.ravel().tolist())
+    whole = [int(code.strip("`"), 16) for code in cells(shown, 5)[0].split()]
+    assert whole == found.codes[: sides[0], : sides[1]].ravel().tolist()
+
+
+def test_the_deviation_of_the_chapter_differs_from_what_the_engine_gives():
+    name, fmt, *numbers = computed("deviations", "golden.deviating")
+    shown = golden.deviating(name, fmt, *numbers)
+    found = mor_ref.quantize(np.array(numbers, np.float64), fmt)
+    assert [int(code, 16) for code in cells(shown, 1)] == found.codes.tolist()
+    assert cells(shown, 2) == bits_of(found.dequantize())
+    assert cells(shown, 3) != cells(shown, 1)
+    assert "SCL-002" in DEVIATIONS[name].rules
 
 
 def test_profiles_that_differ_are_counted_on_both_sides_of_the_diagonal():
