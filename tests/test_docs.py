@@ -166,7 +166,7 @@ FILES = {
     "spec/deviations.md": "# Deviations\n",
     "mor_ref/code.py": "x = 1  # TIN-001\n",
     "mor_ref/cuda/kernel.cu": "// TIN-001\nint x;\n",
-    "tests/test_it.py": "# TIN-001\nx = 1\n",
+    "tests/test_it.py": "def test_it():\n    '''TIN-001.'''\n",
     "docs/index.md": f"# Index\n\n```{{toctree}}\n{PAGES}```\n",
     "docs/reference/suites.md": "# Suites\n\n(suite-encode)=\n## encode\n",
     "docs/conf.py": CONF.format(docs=str(ROOT / "docs"), suites=SUITES_OF_ONE),
@@ -195,7 +195,12 @@ def excused(*options):
         ({"mor_ref/code.py": "\n"}, SUITES_OF_ONE, "TIN-001 has no code"),
         ({"tests/test_it.py": "\n"}, SUITES_OF_ONE, "TIN-001 has no test of its own"),
         (
-            {"tests/test_it.py": "# TIN-001 to TIN-001\nx = 1\n"},
+            {"tests/test_it.py": "def test_it():\n    '''TIN-001 to TIN-001.'''\n"},
+            SUITES_OF_ONE,
+            "no test of its own",
+        ),
+        (
+            {"tests/test_it.py": "def helper():\n    '''TIN-001.'''\n\nx = 1  # TIN-001\n"},
             SUITES_OF_ONE,
             "no test of its own",
         ),
@@ -218,7 +223,7 @@ def excused(*options):
             "mor_ref/code.py:1 names TIN-009, which is no rule",
         ),
         (
-            {"tests/test_it.py": "x = 'TIN-009'  # TIN-001\n"},
+            {"tests/test_it.py": "def test_it(x='TIN-009'):\n    '''TIN-001.'''\n"},
             SUITES_OF_ONE,
             "tests/test_it.py:1 names TIN-009, which is no rule",
         ),
@@ -264,6 +269,26 @@ def test_what_stops_a_build(tmp_path, changes, message):
     else:
         assert done.returncode == 1, done.stderr
         assert message in done.stderr
+
+
+def test_each_line_that_names_a_rule_is_linked(tmp_path):
+    """Tests are the test functions and the ids of their cases."""
+    tests = "# TIN-001\n\ndef helper(): ...  # TIN-001\ncase(1, id='TIN-001 a tie')\n"
+    tests += "@cases\ndef test_it():\n    '''TIN-001.'''\n    x = 2  # TIN-001\n"
+    changes = {
+        "mor_ref/code.py": "x = 1  # TIN-001\n\ny = 2  # TIN-001 to TIN-001\n",
+        "tests/test_it.py": tests,
+    }
+    made = project(tmp_path, changes)
+    found = trace(made, SUITES_OF_ONE)
+    assert [place.line for place in found.of("code", "TIN-001")] == [1, 3]
+    assert [place.line for place in found.of("tests", "TIN-001")] == [4, 6, 8]
+    done = build(made / "docs", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "out" / "spec" / "encoding.html"
+    lines = {urldefrag(link).fragment for link in Page(page).links if "test_it" in link}
+    assert lines == {"L-4", "L-6", "L-8"}
+    assert "code.py:1, 3" in re.sub("<[^>]+>", "", page.read_text())
 
 
 def test_links_may_go_to_a_repository_instead_of_copies(tmp_path):

@@ -39,6 +39,21 @@ def named_in(path: Path) -> Iterator[tuple[int, str, bool]]:
                 yield line, rule, in_range
 
 
+def lines_of_tests(path: Path) -> set[int]:
+    """The lines of its test functions with their decorators, and of the ids of cases."""
+    source = path.read_text()
+    if path.suffix != ".py":
+        return set(range(1, len(source.splitlines()) + 1))
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            first = min([node.lineno, *(line.lineno for line in node.decorator_list)])
+            found |= set(range(first, (node.end_lineno or node.lineno) + 1))
+        elif isinstance(node, ast.keyword) and node.arg == "id":
+            found.add(node.value.lineno)
+    return found
+
+
 def _remarks(path: Path) -> Iterator[Remark]:
     source = path.read_text()
     lines = source.splitlines()

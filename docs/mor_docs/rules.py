@@ -41,10 +41,13 @@ def _trace_of(env: BuildEnvironment) -> Trace:
 
 
 def _linked(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Node]:
-    """The places of a rule in one column, as links that name the file."""
+    """The places of a rule in one column, as links: each file is named once, with its lines."""
     found: list[nodes.Node] = []
+    last = ""
     for place in _trace_of(app.env).of(column, rule):
-        name = re.sub(FOLDERS_LEFT_OUT, "", place.path)
+        file = re.sub(FOLDERS_LEFT_OUT, "", place.path)
+        name = str(place.line) if place.path == last else f"{file}:{place.line}"
+        last = place.path
         uri = sources.link_to(app, docname, place)
         title = f"{place.path}, line {place.line}"
         found += [nodes.reference("", name, refuri=uri, internal=True, reftitle=title)]

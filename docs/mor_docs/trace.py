@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mor_docs.naming import ids_in, named_in
+from mor_docs.naming import ids_in, lines_of_tests, named_in
 from mor_ref.golden.suites import SUITES
 
 RULE = re.compile(
@@ -76,17 +76,15 @@ class Trace:
     unknown: list[tuple[str, Place]]  # ids of no rule, wherever they stand in a line
 
     def of(self, column: str, rule: str) -> list[Place]:
-        """The lines that name a rule, one for each file: the first that names it alone, or any.
+        """The lines that name a rule, those of a file together.
 
         A test of a range of rules counts for one of them only where that has no test of its own.
         """
         places = self.places[column].get(rule, [])
         if column == "tests" and not all(place.in_range for place in places):
             places = [place for place in places if not place.in_range]
-        found: dict[str, Place] = {}
-        for place in sorted(places, key=lambda place: (place.in_range, place)):
-            found.setdefault(place.path, place)
-        return sorted(found.values(), key=lambda place: (_after_the_voices(place.path), place))
+        lines = {(place.path, place.line): place for place in places}
+        return sorted(lines.values(), key=lambda place: (_after_the_voices(place.path), place))
 
     def problems(self) -> Iterator[str]:
         """A sentence for each rule that lacks a link, and for each id that is no rule."""
@@ -142,7 +140,8 @@ def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace
     """Read the trace of a repository; `suites` are the rules of each, mor_ref's own if None."""
     rules = {rule.id: rule for rule in rules_of(root / "spec")}
     places = {
-        column: _places_in(root, folder, without) for column, (folder, without) in FOLDERS.items()
+        column: _places_in(root, column, folder, without)
+        for column, (folder, without) in FOLDERS.items()
     }
     if suites is None:
         suites = {suite.name: suite.rules for suite in SUITES.values()}
@@ -167,12 +166,16 @@ def _programs(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.suffix in PROGRAMS)
 
 
-def _places_in(root: Path, folder: str, without: tuple[str, ...]) -> dict[str, list[Place]]:
+def _places_in(
+    root: Path, column: str, folder: str, without: tuple[str, ...]
+) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
     apart = tuple(f"{root / folder / part}/" for part in without)
     for path in _programs(root / folder):
         if not str(path).startswith(apart):
+            name = path.relative_to(root).as_posix()
+            of_tests = lines_of_tests(path) if column == "tests" else None
             for line, rule, in_range in named_in(path):
-                place = Place(path.relative_to(root).as_posix(), line, in_range)
-                found.setdefault(rule, []).append(place)
+                if of_tests is None or line in of_tests:
+                    found.setdefault(rule, []).append(Place(name, line, in_range))
     return found
