@@ -311,6 +311,9 @@ def test_a_run_on_a_gpu_takes_its_rules_from_the_page(tmp_path, monkeypatch):
     assert "| DEC-001 |" in before
     assert "| DEC-001 |" not in after
     assert "| ENC-003 |" in after
+    kernels = {rule.id for rule in RULES if "cuda" not in rule.reasons}
+    assert set(cells(before, 0)) == kernels
+    assert kernels > {"ART-001", "QNT-004"}
     kept.write_text(kept.read_text().replace('"match"', '"mismatch"'))
     assert "| DEC-001 |" in traces.without_gpu()
 
