@@ -91,7 +91,7 @@ class RuleDirective(NeedDirective):
 
     def run(self) -> list[nodes.Node]:  # noqa: D102, what every directive does
         rule = str(self.options.get("id"))
-        if self.options.get("origin") not in ORIGINS:
+        if not set(str(self.options.get("origin")).split(" + ")) <= ORIGINS.keys():
             raise self.error(f"origin of {rule} is none of {', '.join(ORIGINS)}")
         known = _trace_of(self.env)
         for column in SOURCES:
