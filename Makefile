@@ -22,6 +22,7 @@ gpu-test: $(if $(filter .venv/bin,$(BIN)),.venv/installed)
 	$(BIN)/python -c 'import cupy' $(if $(filter .venv/bin,$(BIN)),|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[gpu]')
 	$(BIN)/python -m pytest --tier=gpu tests/gpu --junit-xml=build/gpu-test.xml
 	$(BIN)/python -m benchmarks.gpu --tests build/gpu-test.xml --page docs/gpu-evidence.md
+	$(BIN)/python -c 'from mor_ref.cli import main; main()' verify cuda --report docs/gpu-evidence.json
 
 mutants: .venv/installed
 	$(BIN)/python tests/mutation/run.py

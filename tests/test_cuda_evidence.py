@@ -160,6 +160,7 @@ def test_an_environment_that_is_named_is_used_as_it_is():
     assert all(line.startswith("elsewhere/bin/python ") for line in lines)
     assert "torch" in lines[0]
     assert "pip" not in done.stdout
+    assert lines[-1].endswith(" verify cuda --report docs/gpu-evidence.json")
 
 
 def test_claims_are_of_the_tests_that_there_are(gpu_page):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -11,7 +12,7 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
-from mor_docs.shown import conversions, four_bits, scaling, tensors, theorems, traces, units
+from mor_docs.shown import conversions, four_bits, golden, scaling, tensors, theorems, traces, units
 from mor_docs.shown.markup import number
 from mor_docs.trace import rules_of, trace
 from typer.testing import CliRunner
@@ -165,7 +166,7 @@ FILES = {
     "spec/deviations.md": "# Deviations\n",
     "mor_ref/code.py": "x = 1  # TIN-001\n",
     "mor_ref/cuda/kernel.cu": "// TIN-001\nint x;\n",
-    "tests/test_it.py": "# TIN-001\nx = 1\n",
+    "tests/test_it.py": "def test_it():\n    '''TIN-001.'''\n",
     "docs/index.md": f"# Index\n\n```{{toctree}}\n{PAGES}```\n",
     "docs/reference/suites.md": "# Suites\n\n(suite-encode)=\n## encode\n",
     "docs/conf.py": CONF.format(docs=str(ROOT / "docs"), suites=SUITES_OF_ONE),
@@ -194,7 +195,12 @@ def excused(*options):
         ({"mor_ref/code.py": "\n"}, SUITES_OF_ONE, "TIN-001 has no code"),
         ({"tests/test_it.py": "\n"}, SUITES_OF_ONE, "TIN-001 has no test of its own"),
         (
-            {"tests/test_it.py": "# TIN-001 to TIN-001\nx = 1\n"},
+            {"tests/test_it.py": "def test_it():\n    '''TIN-001 to TIN-001.'''\n"},
+            SUITES_OF_ONE,
+            "no test of its own",
+        ),
+        (
+            {"tests/test_it.py": "def helper():\n    '''TIN-001.'''\n\nx = 1  # TIN-001\n"},
             SUITES_OF_ONE,
             "no test of its own",
         ),
@@ -217,11 +223,27 @@ def excused(*options):
             "mor_ref/code.py:1 names TIN-009, which is no rule",
         ),
         (
-            {"tests/test_it.py": "x = 'TIN-009'  # TIN-001\n"},
+            {"tests/test_it.py": "def test_it(x='TIN-009'):\n    '''TIN-001.'''\n"},
             SUITES_OF_ONE,
             "tests/test_it.py:1 names TIN-009, which is no rule",
         ),
         ({"tests/test_it.py": "\n"} | excused("untestable"), SUITES_OF_ONE, None),
+        ({"mor_ref/code.py": "x = 1  # TIN-001, SHA-256 and AVX-512\n"}, SUITES_OF_ONE, None),
+        *(
+            ({path: f"{FILES.get(path, '')}{said}\n"}, SUITES_OF_ONE, f"{path}:{line} names NIT-")
+            for path, said, line in (
+                ("mor_ref/code.py", "# As NIT-001 has it", 2),
+                ("mor_ref/code.py", "# TIN-001 to NIT-003", 2),
+                ("spec/encoding.md", "## As `NIT-001`", 9),
+                ("docs/guide/start.md", "`NIT-001`", 1),
+                ("docs/mor_docs/sources.py", "x = 'NIT-001'", 1),
+                ("docs/explorer/steps.js", "'NIT-001'", 1),
+                ("tests/headers.cpp", "// NIT-001", 1),
+                ("tests/part/adapter.js", "// NIT-001", 1),
+                ("benchmarks/table.py", "# NIT-001", 1),
+                ("README.md", "NIT-001", 1),
+            )
+        ),
     ],
 )
 def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
@@ -235,6 +257,7 @@ def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
     [
         ({}, None),
         ({"spec/encoding.md": f"# Encoding\n\n{RULE}\nTIN-007.\n"}, "TIN-007 is no rule"),
+        ({"spec/encoding.md": f"# Encoding\n\n{RULE}\n## `NIT-007`\n"}, "names NIT-007, which"),
         ({"mor_ref/code.py": "\n"}, "TIN-001 has no code"),
         ({"spec/encoding.md": RULE.replace("ours", "mine")}, "origin of TIN-001 is none of"),
     ],
@@ -246,6 +269,26 @@ def test_what_stops_a_build(tmp_path, changes, message):
     else:
         assert done.returncode == 1, done.stderr
         assert message in done.stderr
+
+
+def test_each_line_that_names_a_rule_is_linked(tmp_path):
+    """Tests are the test functions and the ids of their cases."""
+    tests = "# TIN-001\n\ndef helper(): ...  # TIN-001\ncase(1, id='TIN-001 a tie')\n"
+    tests += "@cases\ndef test_it():\n    '''TIN-001.'''\n    x = 2  # TIN-001\n"
+    changes = {
+        "mor_ref/code.py": "x = 1  # TIN-001\n\ny = 2  # TIN-001 to TIN-001\n",
+        "tests/test_it.py": tests,
+    }
+    made = project(tmp_path, changes)
+    found = trace(made, SUITES_OF_ONE)
+    assert [place.line for place in found.of("code", "TIN-001")] == [1, 3]
+    assert [place.line for place in found.of("tests", "TIN-001")] == [4, 6, 8]
+    done = build(made / "docs", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "out" / "spec" / "encoding.html"
+    lines = {urldefrag(link).fragment for link in Page(page).links if "test_it" in link}
+    assert lines == {"L-4", "L-6", "L-8"}
+    assert "code.py:1, 3" in re.sub("<[^>]+>", "", page.read_text())
 
 
 def test_links_may_go_to_a_repository_instead_of_copies(tmp_path):
@@ -268,6 +311,9 @@ def test_a_run_on_a_gpu_takes_its_rules_from_the_page(tmp_path, monkeypatch):
     assert "| DEC-001 |" in before
     assert "| DEC-001 |" not in after
     assert "| ENC-003 |" in after
+    kernels = {rule.id for rule in RULES if "cuda" not in rule.reasons}
+    assert set(cells(before, 0)) == kernels
+    assert kernels > {"ART-001", "QNT-004"}
     kept.write_text(kept.read_text().replace('"match"', '"mismatch"'))
     assert "| DEC-001 |" in traces.without_gpu()
 
@@ -313,6 +359,15 @@ def test_the_example_of_nvfp4_is_what_the_engine_gives(profile):
     assert [int(byte, 16) for byte in packed] == found.packed.ravel().tolist()
 
 
+def test_the_nvfp4_chapter_shows_which_zeros_lose_their_sign():
+    """NVF-010: what binary32 makes -0 does, and what only e2m1 makes -0 does not."""
+    shown = four_bits.tile("modelopt", *computed("nvfp4", "four_bits.tile modelopt"))
+    codes = dict(zip(cells(shown, 1), cells(shown, 2), strict=True))
+    minus = "\N{MINUS SIGN}"
+    assert codes[f"{minus}0"] == "0x0"
+    assert codes[f"{minus}2^{minus}149"] == "0x8"
+
+
 def test_the_example_of_mx_is_what_the_engine_gives():
     shown = four_bits.mx_block("e2m1", "rceil", *NUMBERS)
     found = mor_ref.quantize_mx(np.array([NUMBERS], np.float64), "e2m1", scale_rule="rceil")
@@ -351,6 +406,28 @@ def test_the_examples_of_a_policy_are_what_the_engine_gives(given, taken):
     assert [int(code, 16) for code in cells(shown, 7)] == found.output.ravel().tolist()
 
 
+def test_every_unit_of_the_chapter_is_what_the_engine_gives():
+    """MOR-001 to MOR-004: each is decided as shown, and together they take every rung."""
+    chapter = (ROOT / "spec" / "policies.md").read_text()
+    taken = set()
+    for policy, numbers in re.findall(r"\{computed\} units\.unit (\w+) (.+)", chapter):
+        shown = units.unit(policy, *numbers.split())
+        found = mor_ref.mor(np.array(numbers.split(), np.float64), policy)
+        choice = found.choice.item()
+        assert f"takes **{found.ladder[choice]}** (choice {choice})" in shown
+        assert [int(code, 16) for code in cells(shown, -1)] == found.output.ravel().tolist()
+        verdicts = [sign in "<≤" for sign in re.findall(r"[<≤≥>]", shown.splitlines()[-1])]
+        assert verdicts.index(True) == choice if True in verdicts else choice == len(verdicts)
+        taken.add((policy, found.ladder[choice]))
+    rungs = {"tensor": ["e4m3"], "two_way": ["e4m3", "bf16"], "three_way": ["e5m2", "bf16"]}
+    assert taken >= {(policy, name) for policy, names in rungs.items() for name in names}
+
+
+def test_the_second_block_of_the_decisions_is_the_first_but_for_one_number():
+    bell, scaled, _ = tensors._blocks().values()
+    assert scaled == [*bell[:-1], bell[-1] * 2**24]
+
+
 def test_the_examples_of_theorems_are_what_the_engine_gives():
     """THM-001 to THM-005."""
     given = ["3.4", "1.7", "1.9", "3", "0.87", "0.011"]
@@ -369,6 +446,52 @@ def test_the_examples_of_theorems_are_what_the_engine_gives():
         ideal = mor_ref.quantize(x, name, block=(1, 1), scaling="e8m0").scale_exponent.ravel()
         assert [int(cell.split(" = ")[1]) + 127 for cell in cells(shown, column)] == ideal.tolist()
     assert cells(shown, 3) == cells(shown, 5)
+
+
+def computed(chapter, name):
+    """What stands after the name of a function in a chapter of the specification."""
+    text = (ROOT / "spec" / f"{chapter}.md").read_text()
+    return text.split(f"{{computed}} {name} ", 1)[1].split("\n", 1)[0].split()
+
+
+def test_the_program_of_the_protocol_answers_as_its_chapter_shows(tmp_path):
+    """PRO-001 to PRO-006."""
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    shown = golden.exchange(*computed("protocol", "golden.exchange"))
+    asked, answered = (part.split("\n```")[0] for part in shown.split("```text\n")[1:])
+    source, program = ROOT / "examples" / "protocol" / "e4m3.c", tmp_path / "program"
+    subprocess.run(["gcc", source, "-o", program], check=True)
+    done = subprocess.run([program], input=asked, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == answered.split()
+    assert "3e99999a c3fa0000 7fc00000" in asked
+    assert "2a fe 7f" in answered
+
+
+def test_the_blocks_of_the_example_are_what_the_engine_gives():
+    """BLK-002, BLK-003, BLK-004."""
+    name, columns, *cuts_and_numbers = computed("blocks", "tensors.amaxes")
+    block, group, *numbers = cuts_and_numbers
+    x = np.array(numbers, np.float64).reshape(-1, int(columns))
+    shown = tensors.amaxes(name, columns, *cuts_and_numbers)
+    sides = tuple(map(int, block.split("x")))
+    found = mor_ref.quantize(x, name, block=sides, group=group)
+    assert found.amax.shape == (2, 2)
+    assert [cell.split(" `")[1] for cell in cells(shown, 2)] == bits_of(found.amax)
+    assert [int(cell, 16) for cell in cells(shown, 4)] == found.scale_exponent.ravel().tolist()
+    assert {int(cell, 16) for cell in cells(shown, 3)} == set(found.scale_mantissa.ravel().tolist())
+    whole = [int(code.strip("`"), 16) for code in cells(shown, 5)[0].split()]
+    assert whole == found.codes[: sides[0], : sides[1]].ravel().tolist()
+
+
+def test_the_deviation_of_the_chapter_differs_from_what_the_engine_gives():
+    name, fmt, *numbers = computed("deviations", "golden.deviating")
+    shown = golden.deviating(name, fmt, *numbers)
+    found = mor_ref.quantize(np.array(numbers, np.float64), fmt)
+    assert [int(code, 16) for code in cells(shown, 1)] == found.codes.tolist()
+    assert cells(shown, 2) == bits_of(found.dequantize())
+    assert cells(shown, 3) != cells(shown, 1)
+    assert "SCL-002" in DEVIATIONS[name].rules
 
 
 def test_profiles_that_differ_are_counted_on_both_sides_of_the_diagonal():

@@ -1,5 +1,6 @@
 """Every rule has code and a test, and every id that is named is a rule."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,9 +35,22 @@ def test_no_rule_lacks_a_link_and_no_id_is_unknown():
 
 def test_references_between_rules_are_not_dangling():
     texts = [path.read_text() for path in (ROOT / "spec").glob("*.md")]
-    chapters = {rule.split("-")[0] for rule in TRACE.rules}
-    named = {rule for text in texts for rule, _ in ids_in(text, chapters)}
+    named = {rule for text in texts for rule, _ in ids_in(text)}
     assert named == set(TRACE.rules)
+
+
+MARKED = re.compile(r"^:id: (?P<id>.+)\n:origin: (?P<origin>.+)\n(?P<rest>[\s\S]+)", re.MULTILINE)
+
+
+def test_where_something_of_a_rule_is_ours_its_mark_and_its_note_say_so():
+    """What comes of the paper, a standard or a vendor alone has no such note."""
+    for path in (ROOT / "spec").glob("*.md"):
+        for block in path.read_text().split("{rule} ")[1:]:
+            found = MARKED.search(block)
+            note = re.split(r"^`{3,}$", found["rest"], maxsplit=1, flags=re.MULTILINE)[1]
+            is_named = bool(re.search(r"\b[Oo]urs\b", note.split("\n## ")[0]))
+            if found["origin"] != "ours":
+                assert found["origin"].endswith(" + ours") == is_named, found["id"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +70,7 @@ def test_references_between_rules_are_not_dangling():
 def test_what_names_a_rule_and_what_mentions_it(tmp_path, said, rules):
     source = tmp_path / "kernel.cu"
     source.write_text(f"// {said}\nint x;\n")
-    assert [rule for _, rule, _ in named_in(source, {"TIN"})] == rules
+    assert [rule for _, rule, _ in named_in(source)] == rules
 
 
 PROGRAM = """\
@@ -119,7 +133,7 @@ int y;
 def test_names_lead_to_what_they_are_of(tmp_path, name, text, lines):
     source = tmp_path / name
     source.write_text(text)
-    assert {rule: line for line, rule, _ in named_in(source, {"TIN"})} == lines
+    assert {rule: line for line, rule, _ in named_in(source)} == lines
 
 
 def table_after(heading, path):

@@ -9,10 +9,12 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-ID = re.compile(r"\b([A-Z]{3})-(\d{3})(?: to ([A-Z]{3})-(\d{3}))?")
+ID = re.compile(r"\b([A-Z]{3})-(\d{3})(?: to \1-(\d{3}))?")
+# What looks like an id of a rule, and is the name of something else.
+NO_IDS = ("AVX-512", "SHA-256")
 _IDS = r"[A-Z]{3}-\d{3}(?:(?:, and |, | and | to )[A-Z]{3}-\d{3})*"
 _NAMED = re.compile(rf"(?:^|[.;] ){_IDS}|(?:, |\(){_IDS}(?=[.,;)]|$)")
 _DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -20,20 +22,36 @@ _DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 Remark = tuple[int, str]  # a line, and what is said of it
 
 
-def ids_in(text: str, chapters: Collection[str]) -> Iterator[tuple[str, bool]]:
-    """The ids in a text, and whether in a range such as ENC-002 to ENC-005."""
-    for chapter, first, last_chapter, last in ID.findall(text):
-        if chapter in chapters and last_chapter in ("", chapter):
-            for number in range(int(first), int(last or first) + 1):
-                yield f"{chapter}-{number:03}", bool(last)
+def ids_in(text: str) -> Iterator[tuple[str, bool]]:
+    """The ids in a text, of rules or not, and whether in a range such as ENC-002 to ENC-005."""
+    for chapter, first, last in ID.findall(text):
+        for number in range(int(first), int(last or first) + 1):
+            rule = f"{chapter}-{number:03}"
+            if rule not in NO_IDS:
+                yield rule, bool(last)
 
 
-def named_in(path: Path, chapters: Collection[str]) -> Iterator[tuple[int, str, bool]]:
+def named_in(path: Path) -> Iterator[tuple[int, str, bool]]:
     """The rules that a source names: the line of what they are named for, and as `ids_in`."""
     for line, said in _remarks(path):
         for found in _NAMED.finditer(" ".join(said.split())):
-            for rule, in_range in ids_in(found[0], chapters):
+            for rule, in_range in ids_in(found[0]):
                 yield line, rule, in_range
+
+
+def lines_of_tests(path: Path) -> set[int]:
+    """The lines of its test functions with their decorators, and of the ids of cases."""
+    source = path.read_text()
+    if path.suffix != ".py":
+        return set(range(1, len(source.splitlines()) + 1))
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            first = min([node.lineno, *(line.lineno for line in node.decorator_list)])
+            found |= set(range(first, (node.end_lineno or node.lineno) + 1))
+        elif isinstance(node, ast.keyword) and node.arg == "id":
+            found.add(node.value.lineno)
+    return found
 
 
 def _remarks(path: Path) -> Iterator[Remark]:

@@ -13,11 +13,12 @@ from sphinx_needs.directives.need import NeedDirective
 from sphinx_needs.nodes import Need
 
 from mor_docs import sources
+from mor_docs.naming import NO_IDS
 from mor_docs.trace import Rule, Trace
 from mor_ref.deviations import DEVIATIONS
 
 LOG = logging.getLogger(__name__)
-ID = re.compile(r"\b([A-Z]{3})-\d{3}\b")
+ID = re.compile(r"\b[A-Z]{3}-\d{3}\b")
 
 ORIGINS = {
     "ours": "a choice of this reference, where paper and standards leave one",
@@ -40,10 +41,13 @@ def _trace_of(env: BuildEnvironment) -> Trace:
 
 
 def _linked(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Node]:
-    """The places of a rule in one column, as links that name the file."""
+    """The places of a rule in one column, as links: each file is named once, with its lines."""
     found: list[nodes.Node] = []
+    last = ""
     for place in _trace_of(app.env).of(column, rule):
-        name = re.sub(FOLDERS_LEFT_OUT, "", place.path)
+        file = re.sub(FOLDERS_LEFT_OUT, "", place.path)
+        name = str(place.line) if place.path == last else f"{file}:{place.line}"
+        last = place.path
         uri = sources.link_to(app, docname, place)
         title = f"{place.path}, line {place.line}"
         found += [nodes.reference("", name, refuri=uri, internal=True, reftitle=title)]
@@ -87,7 +91,7 @@ class RuleDirective(NeedDirective):
 
     def run(self) -> list[nodes.Node]:  # noqa: D102, what every directive does
         rule = str(self.options.get("id"))
-        if self.options.get("origin") not in ORIGINS:
+        if not set(str(self.options.get("origin")).split(" + ")) <= ORIGINS.keys():
             raise self.error(f"origin of {rule} is none of {', '.join(ORIGINS)}")
         known = _trace_of(self.env)
         for column in SOURCES:
@@ -119,19 +123,18 @@ class LinkRules(SphinxTransform):
 
     def apply(self, **_: Any) -> None:  # noqa: D102, what every transform does
         known = _trace_of(self.env)
-        chapters = {rule.split("-")[0] for rule in known.rules}
         for text in list(self.document.findall(nodes.Text)):
             apart = (nodes.literal, nodes.literal_block, nodes.reference, nodes.raw, nodes.title)
             if not any(isinstance(above, apart) for above in _ancestors(text)):
-                parts = self._linked(str(text), known.rules, chapters)
+                parts = self._linked(str(text), known.rules)
                 if len(parts) > 1:
                     text.parent.replace(text, parts)
 
-    def _linked(self, text: str, rules: dict[str, Rule], chapters: set[str]) -> list[nodes.Node]:
+    def _linked(self, text: str, rules: dict[str, Rule]) -> list[nodes.Node]:
         parts: list[nodes.Node] = []
         end = 0
         for found in ID.finditer(text):
-            if found[1] not in chapters:
+            if found[0] in NO_IDS:
                 continue
             rule = rules.get(found[0])
             if rule is None:

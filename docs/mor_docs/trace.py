@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mor_docs.naming import ids_in, named_in
+from mor_docs.naming import ids_in, lines_of_tests, named_in
 from mor_ref.golden.suites import SUITES
 
 RULE = re.compile(
@@ -37,6 +37,12 @@ GAPS = {
     "suites": "no suite: none has it among its rules; or say why, as :suiteless:",
 }
 PROGRAMS = (".py", ".cu", ".cuh", ".sv", ".c")
+# Where no id may stand that is of no rule: in all that people read.
+READ = ("*.md", *(f"{folder}/**/*" for folder in ("benchmarks", "docs", "examples", "spec")))
+READ += ("mor_ref/**/*", "tests/**/*")
+TEXTS = (*PROGRAMS, ".md", ".js", ".h", ".cpp", ".html")
+# The chapters of the projects that tests make up: one with rules of their own, and one without.
+MADE_UP = ("TIN", "NIT")
 
 
 @dataclass(frozen=True)
@@ -70,17 +76,15 @@ class Trace:
     unknown: list[tuple[str, Place]]  # ids of no rule, wherever they stand in a line
 
     def of(self, column: str, rule: str) -> list[Place]:
-        """The lines that name a rule, one for each file: the first that names it alone, or any.
+        """The lines that name a rule, those of a file together.
 
         A test of a range of rules counts for one of them only where that has no test of its own.
         """
         places = self.places[column].get(rule, [])
         if column == "tests" and not all(place.in_range for place in places):
             places = [place for place in places if not place.in_range]
-        found: dict[str, Place] = {}
-        for place in sorted(places, key=lambda place: (place.in_range, place)):
-            found.setdefault(place.path, place)
-        return sorted(found.values(), key=lambda place: (_after_the_voices(place.path), place))
+        lines = {(place.path, place.line): place for place in places}
+        return sorted(lines.values(), key=lambda place: (_after_the_voices(place.path), place))
 
     def problems(self) -> Iterator[str]:
         """A sentence for each rule that lacks a link, and for each id that is no rule."""
@@ -135,9 +139,8 @@ def _rules_in(path: Path) -> Iterator[Rule]:
 def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace:
     """Read the trace of a repository; `suites` are the rules of each, mor_ref's own if None."""
     rules = {rule.id: rule for rule in rules_of(root / "spec")}
-    chapters = {rule.split("-")[0] for rule in rules}
     places = {
-        column: _places_in(root, folder, without, chapters)
+        column: _places_in(root, column, folder, without)
         for column, (folder, without) in FOLDERS.items()
     }
     if suites is None:
@@ -146,15 +149,17 @@ def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace
     for suite, its_rules in suites.items():
         for rule in its_rules:
             named.setdefault(rule, []).append(suite)
-    unknown = [
-        (rule, Place(path.relative_to(root).as_posix(), number))
-        for folder in sorted({folder.split("/")[0] for folder, _ in FOLDERS.values()})
-        for path in _programs(root / folder)
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        for rule, _ in ids_in(line, chapters)
-        if rule not in rules
-    ]
-    return Trace(rules, places, named, unknown)
+    return Trace(rules, places, named, list(_unknown(root, set(rules))))
+
+
+def _unknown(root: Path, rules: set[str]) -> Iterator[tuple[str, Place]]:
+    is_made_up = any(rule.startswith(MADE_UP) for rule in rules)
+    for path in sorted(path for pattern in READ for path in root.glob(pattern)):
+        if path.suffix in TEXTS:
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                for rule, _ in ids_in(line):
+                    if rule not in rules and (is_made_up or not rule.startswith(MADE_UP)):
+                        yield rule, Place(path.relative_to(root).as_posix(), number)
 
 
 def _programs(folder: Path) -> Iterator[Path]:
@@ -162,13 +167,15 @@ def _programs(folder: Path) -> Iterator[Path]:
 
 
 def _places_in(
-    root: Path, folder: str, without: tuple[str, ...], chapters: set[str]
+    root: Path, column: str, folder: str, without: tuple[str, ...]
 ) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
     apart = tuple(f"{root / folder / part}/" for part in without)
     for path in _programs(root / folder):
         if not str(path).startswith(apart):
-            for line, rule, in_range in named_in(path, chapters):
-                place = Place(path.relative_to(root).as_posix(), line, in_range)
-                found.setdefault(rule, []).append(place)
+            name = path.relative_to(root).as_posix()
+            of_tests = lines_of_tests(path) if column == "tests" else None
+            for line, rule, in_range in named_in(path):
+                if of_tests is None or line in of_tests:
+                    found.setdefault(rule, []).append(Place(name, line, in_range))
     return found

@@ -23,7 +23,7 @@ def rn32(value: Fraction) -> float:
 
 
 def rn32_of_binary64(x: float) -> float:
-    """A binary64 number rounded to binary32; zeros keep their sign, NaN and infinities stay."""
+    """A binary64 number rounded to binary32 (QNT-004); zeros keep their sign, NaN stays."""
     return rn32(Fraction(x)) if math.isfinite(x) and x != 0 else x
 
 

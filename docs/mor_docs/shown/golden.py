@@ -1,14 +1,19 @@
-"""Suites, deviations, layouts of scales, and a question of the protocol."""
+"""Suites, deviations, layouts of scales, and what goes between mor-ref and a program."""
+
+from dataclasses import replace
 
 import numpy as np
 
-from mor_docs.shown.markup import number, table
-from mor_ref.deviations import DEVIATIONS
+from mor_docs.shown.markup import binary32, code_hex, f32_hex, number, table
+from mor_ref import encode, formats
+from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.exact.quantization import quantize
 from mor_ref.golden import load
 from mor_ref.golden.generated import generated
 from mor_ref.golden.suite import question as without_answers
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.views import swizzled_128x4
+from mor_ref.partition import partition
 from mor_ref.verify.protocol import GREETING, question_text
 
 
@@ -54,6 +59,26 @@ def deviation_count() -> str:
     return f"There are {len(DEVIATIONS)} of them.\n"
 
 
+def deviating(name: str, fmt: str, *given: str) -> str:
+    """A block under gam, by the reference and with a deviation."""
+    target, row = formats[fmt], binary32(given)
+    parts = partition((1, len(row)), block="tensor")
+    right = quantize([row], target, "gam", parts)
+    with applied(DEVIATIONS[name]):
+        wrong = quantize([row], target, "gam", parts)
+    scales = [
+        f"{number(s.value)} {f32_hex(s.value)}" for s in (right.scale[0, 0], wrong.scale[0, 0])
+    ]
+    said = f"The scale is {scales[0]}; with {name} it is {scales[1]}.\n\n"
+    rows = []
+    for x, *both in zip(row, right.elements[0], wrong.elements[0], strict=True):
+        cells = [[code_hex(e.code, target), f32_hex(e.y)] for e in both]
+        differs = "yes" if both[0].code != both[1].code else "no"
+        rows.append([number(x), *cells[0], *cells[1], differs])
+    head = ["x", "code", "bits of y", "code with it", "bits of y with it", "code differs"]
+    return said + table(head, rows)
+
+
 def swizzle(rows: str, columns: str) -> str:
     """Where the scales of a small array go (VEC-008)."""
     plain = np.arange(int(rows) * int(columns), dtype=np.uint32).reshape(int(rows), int(columns))
@@ -80,6 +105,21 @@ def question(suite: str, case: str) -> str:
         elif left_out == 3:
             shown.append("...")
     return "```text\n" + "\n".join(shown) + "\n```\n"
+
+
+def exchange(suite: str, case: str, *given: str) -> str:
+    """A question with these numbers, and the answer of the reference (PRO-001 to PRO-006)."""
+    chosen = next(one for one in load(suite) if one.name == case)
+    x = np.array(binary32(given), np.float32)
+    asked = replace(chosen, arrays={"x": x.view(np.uint32)})
+    known = {name: chosen.parameters[name] for name in ("rounding", "overflow", "nan")}
+    codes = encode(x, chosen.parameters["format"], **known)
+    question_lines = (GREETING + question_text(suite, SUITES[suite].operation, asked)).decode()
+    answer = f"out code {len(x)}\n{codes.tobytes().hex(' ')}\ndone\n"
+    return (
+        f"mor-ref writes:\n\n```text\n{question_lines}```\n\n"
+        f"The program answers:\n\n```text\n{answer}```\n"
+    )
 
 
 def made(stream: str, *places: str) -> str:

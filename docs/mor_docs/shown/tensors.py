@@ -17,7 +17,7 @@ from mor_docs.shown.markup import (
 from mor_ref import formats
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.policies import Decision, mix
-from mor_ref.exact.quantization import error_sum, error_term, quantize
+from mor_ref.exact.quantization import cells, error_sum, error_term, quantize
 from mor_ref.partition import Cut, partition
 from mor_ref.recipes import (
     POLICIES,
@@ -62,6 +62,25 @@ def _sides(given: str) -> Cut:
         return given  # type: ignore[return-value]
     rows, columns = given.split("x")
     return int(rows), int(columns)
+
+
+def amaxes(name: str, columns: str, block: str, group: str, *given: str) -> str:
+    """A tensor by rows, and what each of its blocks has of its own (BLK-002 to BLK-004)."""
+    fmt, flat, width = formats[name], binary32(given), int(columns)
+    rows = [flat[start : start + width] for start in range(0, len(flat), width)]
+    parts = partition((len(rows), width), block=_sides(block), group=_sides(group))
+    found = quantize(rows, fmt, "gam", parts)
+    shown = []
+    for place, members in cells(parts.rows, parts.columns, parts.block).items():
+        i, j = members[0]
+        mantissa = found.mantissa[i // parts.group[0], j // parts.group[1]]
+        codes = " ".join(code_hex(found.elements[i][j].code, fmt) for i, j in members)
+        numbers = ", ".join(number(rows[i][j]) for i, j in members)
+        amax, scale = found.amax[place], found.scale[place]
+        shown.append([f"{place[0]}, {place[1]}", numbers, f"{number(amax)} {f32_hex(amax)}"])
+        shown[-1] += [f"`0x{mantissa:06X}`", f"`0x{scale.exponent_code:02X}`", codes]
+    head = ["block", "its numbers, row by row", "amax", "mantissa of group"]
+    return table([*head, "stored exponent", f"codes in {name}"], shown)
 
 
 def elements(name: str, *given: str) -> str:
@@ -151,7 +170,7 @@ def ladders() -> str:
 
 
 def decisions(policy: str) -> str:
-    """Three blocks of eight numbers under a policy: all that decides, and what is taken (MOR)."""
+    """Three blocks of 64 numbers under a policy: all that decides, and what is taken (MOR)."""
     chosen = POLICIES[policy]
     rows = []
     for said, row in _blocks().items():
@@ -173,9 +192,10 @@ def _blocks() -> dict[str, list[float]]:
     def bell() -> float:
         return round(source.gauss(0, 1) * 256) / 256 or 1 / 256
 
+    bells = [bell() for _ in range(64)]
     return {
-        "bell-shaped": [bell() for _ in range(64)],
-        "the same, one of them times 2^24": [bell() for _ in range(63)] + [2.0**24],
+        "bell-shaped": bells,
+        "the same, the last times 2^24": [*bells[:-1], bells[-1] * 2.0**24],
         "from 2^−14 to 2^14, evenly on a logarithmic scale": [
             rn32_of_binary64(source.choice((-1, 1)) * 2.0 ** source.uniform(-14, 14))
             for _ in range(64)

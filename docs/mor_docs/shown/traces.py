@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mor_docs.shown.markup import table
-from mor_docs.trace import Trace, trace
+from mor_docs.trace import Rule, Trace, trace
 
 _ROOT = Path(__file__).resolve().parents[3]
 _EVIDENCE = _ROOT / "docs" / "gpu-evidence.json"
@@ -48,12 +48,10 @@ def without_gpu() -> str:
     """
     found = trace(_ROOT)
     shown = _shown_on_a_gpu(found)
-    kernels = (rule for rule in found.rules.values() if "cuda" not in rule.reasons)
-    wanted = [rule for rule in kernels if found.suites.get(rule.id)]
+    wanted = [rule for rule in found.rules.values() if "cuda" not in rule.reasons]
     wanted.sort(key=lambda rule: CHAPTERS.index(rule.chapter))
     missing = [rule for rule in wanted if rule.id not in shown]
-    said = f"{len(missing)} of the {len(wanted)} rules that suites cover and kernels have were not "
-    said += "shown on a GPU."
+    said = f"{len(missing)} of the {len(wanted)} rules that kernels have were not shown on a GPU."
     if not _EVIDENCE.exists():
         said += " The kernels match every suite where their sources run on a CPU"
         said += " (`mor-ref verify cuda-host`); no result of a GPU is kept here yet."
@@ -61,11 +59,18 @@ def without_gpu() -> str:
         [
             rule.id,
             rule.title,
-            ", ".join(place.path.rsplit("/", 1)[1] for place in found.of("cuda", rule.id)) or "—",
+            ", ".join(dict.fromkeys(Path(p.path).name for p in found.of("cuda", rule.id))),
+            _what_would_show(found, rule),
         ]
         for rule in missing
     ]
-    return f"{said}\n\n{table(['rule', '', 'CUDA source that names it'], rows)}"
+    return f"{said}\n\n{table(['rule', '', 'CUDA source that names it', 'suites'], rows)}"
+
+
+def _what_would_show(found: Trace, rule: Rule) -> str:
+    """The number of suites of a rule, or why it has none; then no suite can show it."""
+    suites = found.suites.get(rule.id)
+    return str(len(suites)) if suites else f"none: {rule.reasons['suites']}"
 
 
 def _shown_on_a_gpu(found: Trace) -> set[str]:

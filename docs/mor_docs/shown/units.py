@@ -1,15 +1,27 @@
 """Units under a policy, number by number: what each rung makes of them, and what is asked of it."""
 
-from mor_docs.shown.markup import binary32, code_hex, number, table
+import math
+from fractions import Fraction
+
+from mor_docs.shown.markup import binary32, code_hex, equation, number, table
 from mor_ref import formats
-from mor_ref.exact.policies import mix
+from mor_ref.catalogue import as_format
+from mor_ref.exact.policies import Decision, mix
 from mor_ref.exact.quantization import error_term
 from mor_ref.partition import partition
-from mor_ref.recipes import NVFP4, POLICIES, MeanRelativeError, Policy, name_of
+from mor_ref.recipes import (
+    NVFP4,
+    POLICIES,
+    FitsRange,
+    MeanRelativeError,
+    NotWorseThan,
+    Rung,
+    name_of,
+)
 
 
 def unit(name: str, *given: str) -> str:
-    """One unit: codes, errors and the output in bits, and then each rung (MOR-001, MOR-002)."""
+    """One unit: codes, errors and the output in bits, and then each rung (MOR-001 to MOR-004)."""
     policy, row = POLICIES[name], binary32(given)
     found = mix([row], policy, "gam", partition((1, len(row)), block="tensor"))
     decision = found.decisions[0, 0]
@@ -22,21 +34,30 @@ def unit(name: str, *given: str) -> str:
             cells += [code_hex(element.code, fmt), number(element.y), u]
     for code, cells in zip(found.output[0], rows, strict=True):
         cells.append(code_hex(code, formats["bf16"]))
-    asked = [
-        _asked(policy, rung, *(decision.errors[name].sum, decision.errors[name].nonzero))
-        for rung, name in enumerate(policy.names[:-1])
-    ]
+    asked = [_asked(rung, decision) for rung in policy.ladder]
     taken = f"The unit takes **{policy.names[decision.choice]}** (choice {decision.choice})."
     shown = table([*head, "output, bf16"], rows)
     return f":::{{div}} codes\n{shown}:::\n\n{'; '.join(asked)}. {taken}\n"
 
 
-def _asked(policy: Policy, rung: int, total: int, nonzero: int) -> str:
+def _asked(rung: Rung, decision: Decision) -> str:
     """What the metric of a rung compares, with its numbers."""
-    metric = policy.ladder[rung].metric
-    if not isinstance(metric, MeanRelativeError):
-        raise TypeError(f"{policy.name} asks for another thing than a mean")
-    bound = metric.limit * nonzero
-    sign = "<" if total < bound else "≥"
-    name = name_of(policy.ladder[rung].representation)
-    return f"{name}: sum = {total} {sign} {metric.limit} · {nonzero} = {bound}"
+    name = name_of(rung.representation)
+    own = decision.errors[name]
+    match rung.metric:
+        case MeanRelativeError(limit=limit):
+            bound = limit * own.nonzero
+            sign = "<" if own.sum < bound else "≥"
+            return f"{name}: sum = {own.sum} {sign} {limit} · {own.nonzero} = {bound}"
+        case NotWorseThan(yardstick):
+            other = decision.errors[name_of(yardstick)].sum
+            sign = "≤" if own.sum <= other else ">"
+            return f"{name}: sum = {own.sum} {sign} {other} under {name_of(yardstick)}"
+        case FitsRange(fmt):
+            ends = as_format(fmt)
+            ratio = Fraction(ends.largest) / Fraction(ends.smallest_normal or 1)
+            most = Fraction(decision.amin) * ratio
+            sign = "≤" if decision.amax <= most else ">"
+            mantissa, exponent = math.frexp(ratio)
+            product = f"{number(decision.amin)} · {number(2 * mantissa)} · 2^{exponent - 1}"
+            return f"{name}: amax = {number(decision.amax)} {sign} {equation(product, most)}"

@@ -45,8 +45,8 @@ MOR_DEVICE u32 binary32_of(u32 significand, i32 unit) {
   return (u32(field) << 23) + ((significand << up) & (Binary<u32>::hidden - 1));
 }
 
-// How a source is stored, as which word it is encoded, and its binary32 bits (QNT-004); and how
-// binary32 bits are stored as numbers of it, where anything is.
+// How a source is stored, as which word it is encoded, and its binary32 bits; and how binary32
+// bits are stored as numbers of it, where anything is.
 struct F32 {
   typedef u32 Stored;
   typedef u32 Word;
@@ -76,6 +76,7 @@ struct F16 {
 struct Codes {
   typedef u8 Stored;
 };
+// QNT-004: the only source that binary32 rounds.
 struct F64 {
   typedef u64 Stored;
   typedef u64 Word;
