@@ -409,3 +409,45 @@ def test_the_encodings_of_the_example_are_what_the_engine_gives():
 )
 def test_numbers_are_shown_in_as_many_digits_as_tell_them(x, shown):
     assert number(np.float32(x).item() if x == 447.99997 else x) == shown
+
+
+# ---------------------------------------------------------------------- links that lead nowhere
+
+
+CARD = "::::{{grid}} 1\n:::{{grid-item-card}} Look\n:link: {}\nAt numbers.\n:::\n::::\n"
+OF_CARDS = CONF.replace("mor_docs.extension", "sphinx_design", 1).replace(
+    "extensions = [",
+    'myst_enable_extensions = ["colon_fence"]\nextensions = ["mor_docs.extension", ',
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "dead"),
+    [
+        (CARD.format("spec/encoding.html"), None),
+        (CARD.format("explorer/indexx.html"), "index.html links to explorer/indexx.html"),
+        ('<a href="needs.json">needs</a>\n', None),
+        ('<a href="needz.json">needs</a>\n', "index.html links to needz.json"),
+        ('<a href="spec/encoding.html#TIN-001">it</a>\n', None),
+        ('<a href="spec/encoding.html#TIN-002">it</a>\n', "spec/encoding.html#TIN-002"),
+        ('<a href="#nowhere">it</a>\n', "index.html links to #nowhere"),
+    ],
+)
+def test_a_dead_link_stops_a_build(tmp_path, text, dead):
+    """Also one that is in no reference of Sphinx's."""
+    conf = OF_CARDS.format(docs=str(ROOT / "docs"), suites=SUITES_OF_ONE)
+    changes = {
+        "docs/conf.py": f"{conf}needs_build_json = True\n",
+        "docs/index.md": FILES["docs/index.md"] + text,
+    }
+    done = build(project(tmp_path, changes) / "docs", tmp_path / "out")
+    assert (done.returncode == 0) is (dead is None), done.stderr
+    assert dead is None or dead in done.stderr
+
+
+def test_a_suite_that_is_not_described_stops_a_build(tmp_path):
+    """The link to it is made from the trace."""
+    changes = {"docs/reference/suites.md": "# Suites\n"}
+    done = build(project(tmp_path, changes) / "docs", tmp_path / "out")
+    assert done.returncode != 0
+    assert "spec/encoding.html links to ../reference/suites.html#suite-encode" in done.stderr

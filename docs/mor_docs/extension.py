@@ -8,7 +8,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-from mor_docs import rules, sources
+from mor_docs import links, rules, sources
 from mor_docs.computed import Computed
 from mor_docs.trace import trace
 
@@ -26,6 +26,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-collect-pages", sources.pages)
     app.connect("build-finished", _copy_explorer)
     app.connect("build-finished", _drop_permalinks)
+    # When all files are there: sphinx-needs writes its own at the end, too.
+    app.connect("build-finished", links.check, priority=900)
     app.add_transform(rules.LinkRules)
     app.add_directive("trace-table", rules.TraceTable)
     app.add_directive("computed", Computed)
