@@ -451,3 +451,12 @@ def test_a_suite_that_is_not_described_stops_a_build(tmp_path):
     done = build(project(tmp_path, changes) / "docs", tmp_path / "out")
     assert done.returncode != 0
     assert "spec/encoding.html links to ../reference/suites.html#suite-encode" in done.stderr
+
+
+def test_the_explorer_is_beside_every_page(site, pages):
+    """In the list of pages, and linked where somebody would look for it."""
+    for path in (site / "index.html", site / "spec" / "encoding.html"):
+        listed = {link.rpartition("/")[2] for link in pages[path].links}
+        assert "explorer.html" in listed
+    for name in ("reference/explorer", "reference/formats", "guide/how-we-know"):
+        assert "../explorer/index.html" in pages[site / f"{name}.html"].links

@@ -53,6 +53,7 @@ def dead_links(site: Path) -> Iterator[tuple[str, str]]:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             anchor = unquote(parts.fragment)
-            has_ids = anchor and target.suffix == ".html"
+            # What the explorer keeps in its address, name=value, is no id.
+            has_ids = anchor and "=" not in anchor and target.suffix == ".html"
             if not target.is_file() or (has_ids and anchor not in page_of(target).ids):
                 yield path.relative_to(site).as_posix(), link
