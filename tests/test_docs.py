@@ -11,7 +11,16 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
-from mor_docs.shown import conversions, four_bits, scaling, tensors, theorems, traces, units
+from mor_docs.shown import (
+    conversions,
+    formats,
+    four_bits,
+    scaling,
+    tensors,
+    theorems,
+    traces,
+    units,
+)
 from mor_docs.shown.markup import number
 from mor_docs.trace import rules_of, trace
 from typer.testing import CliRunner
@@ -460,3 +469,39 @@ def test_the_explorer_is_beside_every_page(site, pages):
         assert "explorer.html" in listed
     for name in ("reference/explorer", "reference/formats", "guide/how-we-know"):
         assert "../explorer/index.html" in pages[site / f"{name}.html"].links
+
+
+# ---------------------------------------------------------------------- how the pages are set
+
+
+def test_powers_are_raised_and_ids_keep_together(site):
+    shown = (site / "spec" / "theorems.html").read_text()
+    assert "· 2<sup>8</sup>" in (site / "spec" / "scales.html").read_text()
+    assert re.search(r"2<sup>E\(q_amax\) [^<]*</sup>", shown)
+    assert '<a class="rule-id reference internal" href="scales.html#' in shown
+    for path in (site / "spec").glob("*.html"):
+        text = re.sub(
+            r"<(pre|code|script)\b.*?</\1>|<[^>]*>", "", path.read_text(), flags=re.DOTALL
+        )
+        assert re.findall(r".{9}\w\^.{9}", text) == [], path
+
+
+def test_signs_are_those_of_a_minus():
+    """FMT-008: in every place of a line."""
+    shown = formats.decoded("int8_mx", "0x80")
+    assert "\N{MINUS SIGN}128 · 2^\N{MINUS SIGN}6, FMT-008" in shown
+
+
+def test_arrows_have_heads():
+    drawings = [tensors.ladder("three_way"), scaling.decrement("e4m3", "7.5", "3.3", "0.011")]
+    for drawn in drawings:
+        assert drawn.count('class="head"') == drawn.count('class="arrow"') > 0
+
+
+def test_blocks_of_code_have_no_empty_end(site):
+    for path in (site / "index.html", *(site / "guide").glob("*.html")):
+        assert "\n\n</pre>" not in path.read_text(), path
+
+
+def test_nothing_is_left_of_other_programs(site):
+    assert not (site / "schema_violations.json").exists()

@@ -11,6 +11,7 @@ from sphinx.util import logging
 from mor_docs import links, rules, sources
 from mor_docs.computed import Computed
 from mor_docs.trace import trace
+from mor_docs.typography import Typography
 
 LOG = logging.getLogger(__name__)
 
@@ -25,10 +26,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", _register_rule, priority=900)
     app.connect("html-collect-pages", sources.pages)
     app.connect("build-finished", _copy_explorer)
-    app.connect("build-finished", _drop_permalinks)
+    app.connect("build-finished", _drop_needless)
     # When all files are there: sphinx-needs writes its own at the end, too.
     app.connect("build-finished", links.check, priority=900)
     app.add_transform(rules.LinkRules)
+    app.add_transform(Typography)
     app.add_directive("trace-table", rules.TraceTable)
     app.add_directive("computed", Computed)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
@@ -46,9 +48,10 @@ def _copy_explorer(app: Sphinx, failure: Exception | None) -> None:
         shutil.copytree(explorer, Path(app.outdir) / "explorer", dirs_exist_ok=True)
 
 
-def _drop_permalinks(app: Sphinx, _: Exception | None) -> None:
-    """A page of sphinx-needs that leads on to a rule by its id, which every rule's anchor does."""
-    (Path(app.outdir) / "permalink.html").unlink(missing_ok=True)
+def _drop_needless(app: Sphinx, _: Exception | None) -> None:
+    """What sphinx-needs leaves: a page that leads on to a rule, as its anchor does, and a log."""
+    for name in ("permalink.html", "schema_violations.json"):
+        (Path(app.outdir) / name).unlink(missing_ok=True)
 
 
 def _read_trace(app: Sphinx) -> None:
