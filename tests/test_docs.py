@@ -505,3 +505,14 @@ def test_blocks_of_code_have_no_empty_end(site):
 
 def test_nothing_is_left_of_other_programs(site):
     assert not (site / "schema_violations.json").exists()
+
+
+def test_all_public_names_are_described_with_types_that_can_be_read(site, pages):
+    described = pages[site / "reference" / "api.html"].ids
+    assert {f"mor_ref.{name}" for name in mor_ref.__all__} <= described
+    assert {"mor_ref.deviations.DEVIATIONS", "mor_ref.golden.expected.OPERATIONS"} <= described
+    for module in ("analysis", "cuda", "deviations", "golden"):
+        assert f"module-mor_ref.{module}" in described
+    shown = re.sub(r"<[^>]*>", "", (site / "reference" / "api.html").read_text())
+    assert "NDArray[unsignedinteger]" in shown
+    assert "tuple[Any, ...]" not in shown
