@@ -3,11 +3,12 @@
 import importlib.util
 import re
 import shutil
+import socket
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import Shell, blocks_of, commands_of
+from pages import PATH, Shell, blocks_of, commands_of
 from safetensors.numpy import save_file
 
 from mor_ref.golden import kept_files
@@ -27,14 +28,32 @@ NEEDS = {
     "verify-rtl.md": ("iverilog",),
     "verify-triton.md": ("triton", "torch"),
     "checkpoint.md": ("matplotlib",),
+    "many-machines.md": ("distributed", "mpi4py", "mpiexec"),
+}
+# What begins a command.
+PROGRAMS = {
+    "$",
+    ">>>",
+    "mor-ref",
+    "python",
+    "python3",
+    "pip",
+    "make",
+    "dask",
+    "mpiexec",
+    "gcc",
+    "g++",
 }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_are_of_kinds_that_run(page):
-    """A block that is nothing but text is no code: it says so."""
+    """A block that is nothing but text is no code: it says so, and has no commands."""
     for block in blocks_of(page):
         assert block.file or block.language in ("console", "python", "sh", "text"), block
+        if block.language == "text":
+            words = {line.split()[0] for line in block.text.splitlines() if line.strip()}
+            assert words.isdisjoint(PROGRAMS), block.text
         if block.language == "python" and not block.file:
             assert ">>>" in block.text, block.text
         if block.language == "console":
@@ -45,7 +64,7 @@ def test_blocks_are_of_kinds_that_run(page):
 
 def skip_without_what_it_needs(page):
     for name in NEEDS.get(page.name, ()):
-        if not (shutil.which(name) or importlib.util.find_spec(name)):
+        if not (shutil.which(name, path=PATH) or importlib.util.find_spec(name)):
             pytest.skip(f"{name} is not installed")
 
 
@@ -53,7 +72,9 @@ def skip_without_what_it_needs(page):
 def test_guide(page, tmp_path):
     skip_without_what_it_needs(page)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    Shell(tmp_path).follow(page)
+    with socket.create_server(("localhost", 0)) as free:
+        port = str(free.getsockname()[1])
+    Shell(tmp_path).follow(page, {"8786": port})  # the usual one of Dask may be taken
 
 
 # A GPU that launches what the page made for a laptop, and takes programs only: CuPy flushes
