@@ -26,6 +26,7 @@ from mor_docs.trace import rules_of, trace
 from typer.testing import CliRunner
 
 import mor_ref
+from mor_ref.block_recipes import PROFILES
 from mor_ref.cli import app
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden.suites import SUITES
@@ -516,3 +517,20 @@ def test_all_public_names_are_described_with_types_that_can_be_read(site, pages)
     shown = re.sub(r"<[^>]*>", "", (site / "reference" / "api.html").read_text())
     assert "NDArray[unsignedinteger]" in shown
     assert "tuple[Any, ...]" not in shown
+
+
+def test_all_profiles_part_on_numbers_that_are_shown():
+    """NVF-002: the tables of the tensors, which are there as words."""
+    shown = four_bits.witness("nvfp4_1x16")
+    parted = set()
+    for part in re.split(r"\n(?=Row |The numbers)", shown):
+        stored = {
+            line.split(" | ")[0].strip("| "): line.split(" | ")[2:] for line in part.splitlines()
+        }
+        names = [name for name in stored if name in PROFILES]
+        parted |= {(a, b) for a in names for b in names if stored[a] != stored[b]}
+    assert parted >= {(a, b) for a in PROFILES for b in PROFILES if a != b}
+    kept = json.loads((ROOT / "tests" / "witnesses.json").read_text())["witnesses"]["nvfp4 1x16"]
+    words = shown.partition("```text")[2].split()
+    for tensor in kept:
+        assert set(" ".join(tensor["x"]).split()) <= set(words)
