@@ -68,7 +68,7 @@ class Shell:
             program.chmod(0o755)
         path = os.pathsep.join([str(programs), PATH])
         package = os.pathsep.join(filter(None, [str(folder), *sys.path]))
-        self.environment = {**os.environ, "PATH": path, "PYTHONPATH": package, "COLUMNS": "120"}
+        self.environment = {**os.environ, "PATH": path, "PYTHONPATH": package, "COLUMNS": "80"}
 
     def run(self, script, timeout=300):
         """What a script of bash prints, and how it ends."""
