@@ -9,13 +9,17 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 FENCE = re.compile(
     r"^(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL
 )
 CAPTION = re.compile(r"\A:caption: *(\S+)\n(?::[a-z-]+:.*\n)*\n?")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+# Programs of the environment that the tests run in are beside its Python.
+PATH = os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
 MAIN = "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()"
 
 
@@ -62,9 +66,9 @@ class Shell:
             program = programs / name
             program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {quoted} "$@"\n')
             program.chmod(0o755)
-        path = os.pathsep.join([str(programs), os.environ["PATH"]])
+        path = os.pathsep.join([str(programs), PATH])
         package = os.pathsep.join(filter(None, [str(folder), *sys.path]))
-        self.environment = {**os.environ, "PATH": path, "PYTHONPATH": package, "COLUMNS": "120"}
+        self.environment = {**os.environ, "PATH": path, "PYTHONPATH": package, "COLUMNS": "80"}
 
     def run(self, script, timeout=300):
         """What a script of bash prints, and how it ends."""
@@ -78,15 +82,41 @@ class Shell:
             timeout=timeout,
         )
 
-    def follow(self, page):
-        """Do what a page says, and hold what comes to what it shows."""
+    def start(self, script):
+        """A command that goes on in the background, until the page is done."""
+        output = subprocess.DEVNULL
+        return subprocess.Popen(
+            ["bash", "-c", f"exec {script.strip().removesuffix('&')}"],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=output,
+            stdout=output,
+            stderr=output,
+        )
+
+    def follow(self, page, instead=()):
+        """Do what a page says, and hold what comes to what it shows.
+
+        `instead` has pairs of a text of a command and what is meant by it here.
+        """
+        with ExitStack() as going_on:
+            self._follow(page, dict(instead), going_on)
+
+    def _follow(self, page, instead, going_on):
         for block in blocks_of(page):
             if block.file:
                 target = self.folder / block.file
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(block.text)
             elif block.language == "console":
-                for command, wanted in commands_of(block.text):
+                for written, wanted in commands_of(block.text):
+                    command = written
+                    for said, meant in instead.items():
+                        command = command.replace(said, meant)
+                    if command.endswith("&"):
+                        process = going_on.enter_context(self.start(command))
+                        going_on.callback(process.terminate)
+                        continue
                     done = self.run(command)
                     told = f"$ {command}\n{done.stdout}\n{done.stderr}"
                     assert doctest.OutputChecker().check_output(wanted, done.stdout, FLAGS), told

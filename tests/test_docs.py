@@ -12,12 +12,23 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
-from mor_docs.shown import conversions, four_bits, golden, scaling, tensors, theorems, traces, units
+from mor_docs.shown import (
+    conversions,
+    formats,
+    four_bits,
+    golden,
+    scaling,
+    tensors,
+    theorems,
+    traces,
+    units,
+)
 from mor_docs.shown.markup import number
 from mor_docs.trace import rules_of, trace
 from typer.testing import CliRunner
 
 import mor_ref
+from mor_ref.block_recipes import PROFILES
 from mor_ref.cli import app
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden.suites import SUITES
@@ -532,3 +543,118 @@ def test_the_encodings_of_the_example_are_what_the_engine_gives():
 )
 def test_numbers_are_shown_in_as_many_digits_as_tell_them(x, shown):
     assert number(np.float32(x).item() if x == 447.99997 else x) == shown
+
+
+# ---------------------------------------------------------------------- links that lead nowhere
+
+
+CARD = "::::{{grid}} 1\n:::{{grid-item-card}} Look\n:link: {}\nAt numbers.\n:::\n::::\n"
+OF_CARDS = CONF.replace("mor_docs.extension", "sphinx_design", 1).replace(
+    "extensions = [",
+    'myst_enable_extensions = ["colon_fence"]\nextensions = ["mor_docs.extension", ',
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "dead"),
+    [
+        (CARD.format("spec/encoding.html"), None),
+        (CARD.format("explorer/indexx.html"), "index.html links to explorer/indexx.html"),
+        ('<a href="needs.json">needs</a>\n', None),
+        ('<a href="needz.json">needs</a>\n', "index.html links to needz.json"),
+        ('<a href="spec/encoding.html#TIN-001">it</a>\n', None),
+        ('<a href="spec/encoding.html#TIN-002">it</a>\n', "spec/encoding.html#TIN-002"),
+        ('<a href="#nowhere">it</a>\n', "index.html links to #nowhere"),
+    ],
+)
+def test_a_dead_link_stops_a_build(tmp_path, text, dead):
+    """Also one that is in no reference of Sphinx's."""
+    conf = OF_CARDS.format(docs=str(ROOT / "docs"), suites=SUITES_OF_ONE)
+    changes = {
+        "docs/conf.py": f"{conf}needs_build_json = True\n",
+        "docs/index.md": FILES["docs/index.md"] + text,
+    }
+    done = build(project(tmp_path, changes) / "docs", tmp_path / "out")
+    assert (done.returncode == 0) is (dead is None), done.stderr
+    assert dead is None or dead in done.stderr
+
+
+def test_a_suite_that_is_not_described_stops_a_build(tmp_path):
+    """The link to it is made from the trace."""
+    changes = {"docs/reference/suites.md": "# Suites\n"}
+    done = build(project(tmp_path, changes) / "docs", tmp_path / "out")
+    assert done.returncode != 0
+    assert "spec/encoding.html links to ../reference/suites.html#suite-encode" in done.stderr
+
+
+def test_the_explorer_is_beside_every_page(site, pages):
+    """In the list of pages, and linked where somebody would look for it."""
+    for path in (site / "index.html", site / "spec" / "encoding.html"):
+        listed = {link.rpartition("/")[2] for link in pages[path].links}
+        assert "explorer.html" in listed
+    for name in ("reference/explorer", "reference/formats", "guide/how-we-know"):
+        assert "../explorer/index.html" in pages[site / f"{name}.html"].links
+
+
+# ---------------------------------------------------------------------- how the pages are set
+
+
+def test_powers_are_raised_and_ids_keep_together(site):
+    shown = (site / "spec" / "theorems.html").read_text()
+    assert "· 2<sup>8</sup>" in (site / "spec" / "scales.html").read_text()
+    assert re.search(r"2<sup>E\(q_amax\) [^<]*</sup>", shown)
+    assert '<a class="rule-id reference internal" href="scales.html#' in shown
+    for path in (site / "spec").glob("*.html"):
+        text = re.sub(
+            r"<(pre|code|script)\b.*?</\1>|<[^>]*>", "", path.read_text(), flags=re.DOTALL
+        )
+        assert re.findall(r".{9}\w\^.{9}", text) == [], path
+
+
+def test_signs_are_those_of_a_minus():
+    """FMT-008: in every place of a line."""
+    shown = formats.decoded("int8_mx", "0x80")
+    assert "\N{MINUS SIGN}128 · 2^\N{MINUS SIGN}6, FMT-008" in shown
+
+
+def test_arrows_have_heads():
+    drawings = [tensors.ladder("three_way"), scaling.decrement("e4m3", "7.5", "3.3", "0.011")]
+    for drawn in drawings:
+        assert drawn.count('class="head"') == drawn.count('class="arrow"') > 0
+
+
+def test_blocks_of_code_have_no_empty_end(site):
+    for path in (site / "index.html", *(site / "guide").glob("*.html")):
+        assert "\n\n</pre>" not in path.read_text(), path
+
+
+def test_nothing_is_left_of_other_programs(site):
+    assert not (site / "schema_violations.json").exists()
+
+
+def test_all_public_names_are_described_with_types_that_can_be_read(site, pages):
+    described = pages[site / "reference" / "api.html"].ids
+    assert {f"mor_ref.{name}" for name in mor_ref.__all__} <= described
+    assert {"mor_ref.deviations.DEVIATIONS", "mor_ref.golden.expected.OPERATIONS"} <= described
+    for module in ("analysis", "cuda", "deviations", "golden"):
+        assert f"module-mor_ref.{module}" in described
+    shown = re.sub(r"<[^>]*>", "", (site / "reference" / "api.html").read_text())
+    assert "NDArray[unsignedinteger]" in shown
+    assert "tuple[Any, ...]" not in shown
+
+
+def test_all_profiles_part_on_numbers_that_are_shown():
+    """NVF-002: the tables of the tensors, which are there as words."""
+    shown = four_bits.witness("nvfp4_1x16")
+    parted = set()
+    for part in re.split(r"\n(?=Row |The numbers)", shown):
+        stored = {
+            line.split(" | ")[0].strip("| "): line.split(" | ")[2:] for line in part.splitlines()
+        }
+        names = [name for name in stored if name in PROFILES]
+        parted |= {(a, b) for a in names for b in names if stored[a] != stored[b]}
+    assert parted >= {(a, b) for a in PROFILES for b in PROFILES if a != b}
+    kept = json.loads((ROOT / "tests" / "witnesses.json").read_text())["witnesses"]["nvfp4 1x16"]
+    words = shown.partition("```text")[2].split()
+    for tensor in kept:
+        assert set(" ".join(tensor["x"]).split()) <= set(words)

@@ -187,14 +187,27 @@ def places_agree(found, expected, case):
         assert fraction_of(found["relativeError"]) == error / abs(x), case
 
 
+ANSWERS = ("source-bits", "number-facts", "answer", "every-format", "every-convention")
+
+
+def strengths(page, names):
+    """How clearly the parts of the page are shown."""
+    each = (page.locator(f"#{name}") for name in names)
+    return {part.evaluate("part => getComputedStyle(part).opacity") for part in each}
+
+
 def test_what_is_no_number_is_said(page):
+    """And what was the answer to another is not left as if it were this one's."""
     number, error = page.get_by_label("Number", exact=True), page.locator("#x-error")
     for text in ("", "0.3.1", "1e400", "-1e-400", "0x3f8", "0x1.00000000000001p0", "--1"):
         number.fill(text)
         assert error.text_content().endswith("."), text
         assert number.get_attribute("aria-invalid") == "true"
+        assert strengths(page, ANSWERS) == {"0.3"}
+        assert page.locator("#number-summary").text_content() == ""
     number.fill("1")
     assert error.text_content() == ""
+    assert strengths(page, ANSWERS) == {"1"}
     page.get_by_label("sr: word r").fill("256")
     assert "0 ≤ r < 2^n" in page.locator("#random-error").text_content()
     assert table(page, "#every-format")["e4m3"]["sr"] == ABSENT
@@ -409,8 +422,11 @@ def test_a_row_that_cannot_be(browser):
         assert '"x" is no number' in error.text_content()
         page.get_by_label("Up to 32 numbers").fill("8 -16")
         assert error.text_content() == ""
+        assert strengths(page, ["row-results"]) == {"1"}
         page.get_by_label("Group amax").fill("15")
         assert page.locator("#group-error").text_content() == "amax is at least the row's, 16."
+        assert strengths(page, ["row-results"]) == {"0.3"}
+        assert page.locator("#row-summary").text_content() == ""
         page.get_by_label("Group amax").fill("29")
         assert "yes" in page.locator("#row-results").text_content()
         page.get_by_role("radio", name="MoR").check()

@@ -3,11 +3,12 @@
 import importlib.util
 import re
 import shutil
+import socket
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import Shell, blocks_of, commands_of
+from pages import PATH, Shell, blocks_of, commands_of
 from safetensors.numpy import save_file
 
 from mor_ref.golden import kept_files
@@ -22,19 +23,37 @@ PAGES = [
 ]
 # What a page needs that is not everywhere: a program, or a module.
 NEEDS = {
-    "verify-cuda.md": ("g++",),
+    "verify-cuda.md": ("g++", "nvidia"),
     "verify-c.md": ("gcc",),
     "verify-rtl.md": ("iverilog",),
     "verify-triton.md": ("triton", "torch"),
     "checkpoint.md": ("matplotlib",),
+    "many-machines.md": ("distributed", "mpi4py", "mpiexec"),
+}
+# What begins a command.
+PROGRAMS = {
+    "$",
+    ">>>",
+    "mor-ref",
+    "python",
+    "python3",
+    "pip",
+    "make",
+    "dask",
+    "mpiexec",
+    "gcc",
+    "g++",
 }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_are_of_kinds_that_run(page):
-    """A block that is nothing but text is no code: it says so."""
+    """A block that is nothing but text is no code: it says so, and has no commands."""
     for block in blocks_of(page):
         assert block.file or block.language in ("console", "python", "sh", "text"), block
+        if block.language == "text":
+            words = {line.split()[0] for line in block.text.splitlines() if line.strip()}
+            assert words.isdisjoint(PROGRAMS), block.text
         if block.language == "python" and not block.file:
             assert ">>>" in block.text, block.text
         if block.language == "console":
@@ -43,13 +62,60 @@ def test_blocks_are_of_kinds_that_run(page):
             assert page.name == "README.md", block.text
 
 
+def skip_without_what_it_needs(page):
+    for name in NEEDS.get(page.name, ()):
+        if not (shutil.which(name, path=PATH) or importlib.util.find_spec(name)):
+            pytest.skip(f"{name} is not installed")
+
+
 @pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.name)
 def test_guide(page, tmp_path):
-    for name in NEEDS.get(page.name, ()):
-        if not (shutil.which(name) or importlib.util.find_spec(name)):
-            pytest.skip(f"{name} is not installed")
+    skip_without_what_it_needs(page)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    Shell(tmp_path).follow(page)
+    with socket.create_server(("localhost", 0)) as free:
+        port = str(free.getsockname()[1])
+    Shell(tmp_path).follow(page, {"8786": port})  # the usual one of Dask may be taken
+
+
+# A GPU that launches what the page made for a laptop, and takes programs only: CuPy flushes
+# subnormals in what it compiles from a source.
+CUPY = """
+import ctypes
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from numpy import asarray, full, uint8
+
+cuda = SimpleNamespace(Device=lambda: SimpleNamespace(compute_capability="90"))
+asnumpy = asarray
+
+
+class RawModule:
+    def __init__(self, *, path):
+        assert Path(path).read_bytes().startswith(b"\\x7fELF")
+
+    def get_function(self, name):
+        assert name == "encode_e4m3"
+        return self.launch
+
+    def launch(self, blocks, threads, arguments):
+        x, code, n = arguments
+        assert blocks[0] * threads[0] >= n
+        places = (ctypes.c_void_p(array.ctypes.data) for array in (x, code))
+        ctypes.CDLL("./laptop.so").launch(*places, int(n))
+"""
+
+
+def test_the_kernel_of_the_cuda_page_is_loaded_as_it_was_checked(tmp_path):
+    page = ROOT / "docs" / "guide" / "verify-cuda.md"
+    skip_without_what_it_needs(page)
+    shell = Shell(tmp_path)
+    shell.follow(page)
+    (tmp_path / "encode.cubin").unlink(missing_ok=True)
+    (tmp_path / "cupy.py").write_text(CUPY)
+    done = shell.run("mor-ref verify kernel:on_gpu --suite encode")
+    assert "kernel:on_gpu: match (1 match, 0 mismatch, 0 not run)" in done.stdout, done.stderr
 
 
 # ---------------------------------------------------------------------- README

@@ -26,6 +26,11 @@ Explorer.dom = (() => {
     if (held && focused) byId(focused)?.focus({ preventScroll: true });
   }
 
+  // What stands there from before, while what is typed has no answer: dimmed, and out of reach.
+  function outdated(ids, isOld) {
+    for (const id of ids) byId(id).inert = isOld;
+  }
+
   // The id of a rule, as a link to its text.
   function rule(id) {
     const { chapter, title } = catalogue.rules[id];
@@ -116,5 +121,5 @@ Explorer.dom = (() => {
     target.focus();
   }
 
-  return { el, byId, fill, rule, formula, code, codeOf, number32, table, bitButtons };
+  return { el, byId, fill, outdated, rule, formula, code, codeOf, number32, table, bitButtons };
 })();

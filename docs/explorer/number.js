@@ -3,9 +3,10 @@
 // The view of one number: its bits, its code in one format and why, and in all of them.
 Explorer.number = (() => {
   const { catalogue, exact, formats, numerals, explain, dom } = Explorer;
-  const { el, byId, fill, rule, formula, code, codeOf, table, bitButtons } = dom;
+  const { el, byId, fill, outdated, rule, formula, code, codeOf, table, bitButtons } = dom;
   const { isFinite } = exact;
   const EXAMPLES = ["0.3", "448", "464", "-0.002", "1e-40", "70000", "inf", "nan"];
+  const ANSWERS = ["source-bits", "number-facts", "answer", "every-format", "every-convention"];
   const F32 = formats.formats.f32;
 
   // The record of special cases that is meant, null where a preset says nothing of the format.
@@ -180,7 +181,11 @@ Explorer.number = (() => {
     byId("random-error").textContent = errors.random;
     byId("x").setAttribute("aria-invalid", String(errors.x !== ""));
     for (const id of ["overflow", "nan"]) byId(id).disabled = state.preset !== "";
-    if (x === null) return;
+    outdated(ANSWERS, x === null);
+    if (x === null) {
+      fill(byId("number-summary"));
+      return;
+    }
     const fmt = formats.formats[state.format];
     const special = specialFor(state, fmt);
     const rounding = special ? formats.roundingFor(fmt, state.rounding, special) : state.rounding;

@@ -3,7 +3,7 @@
 // The view of a row: its scales, codes and errors under each recipe, and the decisions of policies.
 Explorer.recipes = (() => {
   const { catalogue, exact, formats, scaling, nvfp4, mx, mor, numerals, dom, steps } = Explorer;
-  const { el, byId, fill, rule, codeOf, number32, table } = dom;
+  const { el, byId, fill, outdated, rule, codeOf, number32, table } = dom;
   const LIMIT = 32;
   const NAMES = { scaled: "Scaling", nvfp4: "NVFP4", mx: "MX", mor: "MoR" };
   const EXAMPLES = {
@@ -167,7 +167,9 @@ Explorer.recipes = (() => {
       for (const id of open) byId(id)?.setAttribute("open", "");
     } catch (error) {
       errors[field] = error.message;
+      fill(byId("row-summary"));
     }
+    outdated(["row-results"], errors[field] !== "");
     for (const [name, text] of Object.entries(errors)) {
       byId(`${name}-error`).textContent = text;
       byId(name).setAttribute("aria-invalid", String(text !== ""));

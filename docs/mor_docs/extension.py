@@ -1,17 +1,27 @@
 """What Sphinx is told about rules, sources, and what is computed."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-from mor_docs import rules, sources
+from mor_docs import links, rules, sources
 from mor_docs.computed import Computed
 from mor_docs.trace import trace
+from mor_docs.typography import Typography
 
+# NDArray[float32], and NDArray[unsignedinteger[Any]].
+_ARRAY = re.compile(
+    r"~?numpy\.ndarray\[tuple\[~?typing\.Any, \.\.\.\], "
+    r"~?numpy\.dtype\[([~\w.]+)(?:\[~?typing\.Any\])?\]\]"
+)
+_SHORT_ARRAY = re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+)(?:\[Any\])?\]\]")
 LOG = logging.getLogger(__name__)
 
 
@@ -25,8 +35,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", _register_rule, priority=900)
     app.connect("html-collect-pages", sources.pages)
     app.connect("build-finished", _copy_explorer)
-    app.connect("build-finished", _drop_permalinks)
+    app.connect("build-finished", _drop_needless)
+    # When all files are there: sphinx-needs writes its own at the end, too.
+    app.connect("build-finished", links.check, priority=900)
+    app.connect("autodoc-process-signature", _as_written)
+    app.connect("doctree-resolved", _properties_as_written)
     app.add_transform(rules.LinkRules)
+    app.add_transform(Typography)
     app.add_directive("trace-table", rules.TraceTable)
     app.add_directive("computed", Computed)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
@@ -44,9 +59,25 @@ def _copy_explorer(app: Sphinx, failure: Exception | None) -> None:
         shutil.copytree(explorer, Path(app.outdir) / "explorer", dirs_exist_ok=True)
 
 
-def _drop_permalinks(app: Sphinx, _: Exception | None) -> None:
-    """A page of sphinx-needs that leads on to a rule by its id, which every rule's anchor does."""
-    (Path(app.outdir) / "permalink.html").unlink(missing_ok=True)
+def _as_written(*found: Any) -> tuple[str | None, str | None]:
+    """A signature with arrays as the code has them, NDArray, and not as NumPy spells that out."""
+    shown = (part and _ARRAY.sub(r"~numpy.typing.NDArray[\1]", part) for part in found[-2:])
+    signature, returned = shown
+    return signature, returned
+
+
+def _properties_as_written(_: Sphinx, page: nodes.document, __: str) -> None:
+    """The types of properties, which are in no signature, in the same way."""
+    for type_of in page.findall(addnodes.desc_annotation):
+        spelt_out = type_of.astext()
+        if _SHORT_ARRAY.search(spelt_out):
+            type_of[:] = [nodes.Text(_SHORT_ARRAY.sub(r"NDArray[\1]", spelt_out))]
+
+
+def _drop_needless(app: Sphinx, _: Exception | None) -> None:
+    """What sphinx-needs leaves: a page that leads on to a rule, as its anchor does, and a log."""
+    for name in ("permalink.html", "schema_violations.json"):
+        (Path(app.outdir) / name).unlink(missing_ok=True)
 
 
 def _read_trace(app: Sphinx) -> None:

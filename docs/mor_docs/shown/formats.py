@@ -92,7 +92,8 @@ def _how(code: int, fmt: Format) -> str:
         return f"2^({code} − {fmt.bias}), FMT-007"
     if fmt.sign == "twos-complement":
         steps = code - (fmt.code_count if code & fmt.sign_bit else 0)
-        return f"{steps} · 2^{1 - fmt.bias - fmt.mantissa_bits}, FMT-008".replace("-", "−", 1)
+        power = 1 - fmt.bias - fmt.mantissa_bits
+        return f"{steps} · 2^{power}".replace("-", "−") + ", FMT-008"
     e, m = divmod(code & ~fmt.sign_bit, 1 << fmt.mantissa_bits)
     sign = "−" if code & fmt.sign_bit else ""
     if e == 0:

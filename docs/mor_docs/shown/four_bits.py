@@ -2,7 +2,9 @@
 
 import json
 import math
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from mor_docs.shown.markup import binary32, code_hex, f32_hex, number, table
 from mor_ref import formats
@@ -53,19 +55,54 @@ def disagreement(heading: str) -> str:
         scales = [counted[f"{a} {b}"][0] for b in names[i + 1 :]]
         rows.append([f"**{i + 1}** {a}", *codes, "·", *scales])
     head = ["", *(f"**{i + 1}**" for i in range(len(names)))]
-    return f":::{{div}} codes\n{table(head, rows)}:::\n"
+    said = (
+        "Counting takes as long as making the site: these are the numbers of "
+        "tests/witnesses.json, and tests/test_profiles_differ.py counts anew and holds them to it."
+    )
+    return f":::{{div}} codes\n{table(head, rows)}:::\n\n{{.fine}}\n{said}\n"
 
 
 def witness(heading: str) -> str:
-    """The second row of a tensor that tells profiles apart: their scales and codes."""
-    first = json.loads(_WITNESSES.read_text())["witnesses"]
-    first = first[heading.replace("_", " ")][0]
-    rows = []
-    for name, made in first["expected"].items():
-        whole = made["global"].split()[-1]
-        codes = "".join(code[-1] for code in made["codes"][1].split())
-        rows.append([name, f"`{whole}`", f"`{made['scale'][1]}`", f"`{codes}`"])
-    return table(["profile", "global scale", "scales of tiles", "codes, a digit each"], rows)
+    """Tensors that tell profiles apart: the second row of the first one, and what parts the rest.
+
+    A profile is in a further table if it is still alike another there, and parts from it.
+    """
+    tensors = json.loads(_WITNESSES.read_text())["witnesses"][heading.replace("_", " ")]
+    names = list(tensors[0]["expected"])
+    alike = set(combinations(names, 2))
+    places = [(i, row) for i, tensor in enumerate(tensors) for row in range(len(tensor["x"]))]
+    parts: list[str] = []
+    for i, row in sorted(places, key=lambda place: place != (0, 1)):
+        stored = {name: _stored(tensors[i]["expected"][name], row) for name in names}
+        parted = {(a, b) for a, b in alike if stored[a][1:] != stored[b][1:]}
+        shown = [name for name in names if any(name in pair for pair in parted)]
+        if parts and not shown:
+            continue
+        if parts:
+            pairs = "; ".join(f"{a} from {b}" for a, b in sorted(parted))
+            parts.append(f"Row {row + 1} of tensor {i + 1} parts {pairs}:\n")
+        head = ["profile", "global scale", "scales of tiles", "codes, a digit each"]
+        parts.append(table(head, [[name, *stored[name]] for name in shown if parted]))
+        alike -= parted
+    return "\n".join(parts) + _words(tensors)
+
+
+def _stored(made: dict[str, Any], row: int) -> list[str]:
+    """The global scale of a row, the scales of its tiles, and its codes."""
+    whole = made["global"].split()
+    codes = "".join(code[-1] for code in made["codes"][row].split())
+    return [f"`{text}`" for text in (whole[row % len(whole)], made["scale"][row], codes)]
+
+
+def _words(tensors: list[dict[str, Any]]) -> str:
+    """The numbers of the tensors, which are given to the profiles."""
+    lines = []
+    for i, tensor in enumerate(tensors, 1):
+        for j, row in enumerate(tensor["x"], 1):
+            words = row.split()
+            lines.append(f"# tensor {i}, row {j}")
+            lines += [" ".join(words[k : k + 8]) for k in range(0, len(words), 8)]
+    return "\nThe numbers of the tensors, as binary32:\n\n```text\n" + "\n".join(lines) + "\n```\n"
 
 
 def mx_scales(element: str, *amaxes: str) -> str:

@@ -1,6 +1,7 @@
 """Tables and pictures as MyST, and bits as people read them."""
 
 import math
+import re
 import struct
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -8,6 +9,9 @@ from html import escape
 
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.format import Format
+
+# At the end of a text in a drawing: 2^8.
+_POWER = re.compile(r"\^([-−]?\w+)$")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -36,16 +40,23 @@ def picture(width: float, height: float, title: str, shapes: Iterable[str], capt
 
 
 def text(x: float, y: float, content: object, kind: str = "", anchor: str = "middle") -> str:
-    """A line of text."""
-    return (
-        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" class="{kind}">{escape(str(content))}'
-        "</text>"
-    )
+    """A line of text, its powers above the line."""
+    raised = _POWER.sub(r'<tspan class="power" dy="-5">\1</tspan>', escape(str(content)))
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" class="{kind}">{raised}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str = "") -> str:
-    """A straight line."""
-    return f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" class="{kind}"/>'
+    """A straight line; an arrow has its head at the second end."""
+    drawn = f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" class="{kind}"/>'
+    return drawn + _head(x1, y1, x2, y2) if kind == "arrow" else drawn
+
+
+def _head(x1: float, y1: float, x2: float, y2: float) -> str:
+    length = math.hypot(x2 - x1, y2 - y1)
+    dx, dy = 8 * (x2 - x1) / length, 8 * (y2 - y1) / length
+    sides = (x2 - dx - dy / 2, y2 - dy + dx / 2), (x2 - dx + dy / 2, y2 - dy - dx / 2)
+    corners = " ".join(f"{x:g},{y:g}" for x, y in ((x2, y2), *sides))
+    return f'<polygon points="{corners}" class="head"/>'
 
 
 def box(x: float, y: float, width: float, height: float, kind: str = "", hint: str = "") -> str:

@@ -34,7 +34,7 @@ def blocks(name: str, *amaxes: str) -> str:
         rows.append(
             [
                 number(amax),
-                f"`0x{own.mantissa:06X}`, {own.exponent}" if own else "none",
+                f"`0x{own.mantissa:06X}`,\N{NO-BREAK SPACE}{own.exponent}" if own else "none",
                 "yes" if own and shared > own.mantissa else "no",
                 f"`0x{scales[0].exponent_code:02X}`",
                 *(f"{number(scale.value)} {f32_hex(scale.value)}" for scale in scales),
@@ -43,6 +43,11 @@ def blocks(name: str, *amaxes: str) -> str:
     head = ["amax of block", "own m, e", "m of group greater", "stored e + 127", *_KINDS]
     said = f"A group with amax {number(max(given))} under {name} shares m = `0x{shared:06X}`.\n\n"
     return said + table(head, rows)
+
+
+def _arrow(start: float, end: float, y: float) -> list[str]:
+    """From the circle to the square, if there is room between them."""
+    return [line(start, y, end + 6, y, "arrow")] if start - end > 14 else []
 
 
 def decrement(name: str, *amaxes: str) -> str:
@@ -61,7 +66,10 @@ def decrement(name: str, *amaxes: str) -> str:
     shapes = []
     for exponent in range(low, high + 1):
         x = at(2.0**exponent)
-        shapes += [line(x, 16, x, bottom, "grid"), text(x, bottom + 18, f"2^{exponent}")]
+        shapes += [
+            line(x, 16, x, bottom, "grid"),
+            text(x, bottom + 18, f"2^{exponent}".replace("-", "−")),
+        ]
         rebuilt = float((1 + Fraction(shared, 2**23)) * Fraction(2) ** exponent)
         if exponent < high:
             shapes.append(line(at(rebuilt), 16, at(rebuilt), bottom, "candidate"))
@@ -73,7 +81,7 @@ def decrement(name: str, *amaxes: str) -> str:
         shapes += [
             text(left - 12, y - 4, f"amax {number(amax)}", "name", "end"),
             text(left - 12, y + 12, "decrement" if lowered else "e stays", "", "end"),
-            line(at(scale.value), y, at(own), y, "arrow"),
+            *_arrow(at(own), at(scale.value), y),
             f'<circle cx="{at(own):g}" cy="{y}" r="6" class="hollow"/>',
             box(at(scale.value) - 5, y - 5, 10, 10, "filled"),
         ]

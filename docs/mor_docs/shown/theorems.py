@@ -17,8 +17,8 @@ def group(name: str, *amaxes: str) -> str:
         scale = scale_of_block("gam", fmt.largest, amax, shared)
         element = quantize_element(amax, scale.value, fmt)
         e = (scale.exponent_code or 0) - 127
-        rows.append([number(amax), f"`0x{own.mantissa:06X}`, {own.exponent}", str(e)])
-        rows[-1] += ["its own" if own.value == scale.value else "smaller"]
+        rows.append([number(amax), f"`0x{own.mantissa:06X}`,\N{NO-BREAK SPACE}{own.exponent}"])
+        rows[-1] += [str(e), "its own" if own.value == scale.value else "smaller"]
         rows[-1] += [f"{number(element.xs)} {f32_hex(element.xs)}", code_hex(element.code, fmt)]
     said = f"A group with amax {number(max(given))} under {name} shares m = `0x{shared:06X}`.\n\n"
     head = ["amax of block", "own m, e", "e under gam", "scale", "xs of amax", "its code"]
@@ -35,8 +35,10 @@ def exponents(first: str, second: str, *amaxes: str) -> str:
         for fmt in compared:
             top, own = floor_log2(fmt.largest), ideal_scale(fmt.largest, amax)
             less = " − 1" if significand > fmt.largest / 2.0**top else ""
-            e = f"{top} − ({floor_log2(amax)}){less} = {own.exponent}".replace("-", "−")
-            rows[-1] += [e, f"`0x{own.mantissa:06X}`"]
+            exponent = floor_log2(amax)
+            taken = f"({exponent})" if exponent < 0 else exponent
+            e = f"{top} − {taken}{less} = {own.exponent}"
+            rows[-1] += [e.replace("-", "−"), f"`0x{own.mantissa:06X}`"]
     head = ["amax a", "s(a)"]
     for fmt in compared:
         head += [f"e under {fmt.name}", "m"]

@@ -1,0 +1,59 @@
+"""Links of the finished site: one that leads nowhere stops the build, whoever made it.
+
+Sphinx checks the references that it resolves itself. Addresses that are written as they are (of
+cards, of raw HTML, of rules, sources and suites) are checked here, in the pages as they came out.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from sphinx.application import Sphinx
+from sphinx.errors import SphinxError
+
+# The attribute of a tag that leads to another file, or loads it.
+ADDRESSES = {"a": "href", "link": "href", "script": "src", "img": "src", "iframe": "src"}
+
+
+class Page(HTMLParser):
+    """The ids of a page, and what it links to or loads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: set[str] = set()
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Called for every tag that opens."""
+        known = {name: value for name, value in attrs if value is not None}
+        self.ids |= {known[name] for name in ("id", "name") if name in known}
+        address = known.get(ADDRESSES.get(tag, ""))
+        if address is not None:
+            self.links.add(address)
+
+
+def check(app: Sphinx, failure: Exception | None) -> None:
+    """Called by Sphinx when the site is finished."""
+    if failure is None and app.builder.format == "html":
+        found = [f"{page} links to {link}" for page, link in dead_links(Path(app.outdir))]
+        if found:
+            raise SphinxError("links that lead nowhere:\n" + "\n".join(found))
+
+
+def dead_links(site: Path) -> Iterator[tuple[str, str]]:
+    """Links inside of a site to a file that is not there, or to an id that the file has not."""
+    page_of = cache(Page)
+    for path in sorted(site.rglob("*.html")):
+        for link in sorted(page_of(path).links):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchor = unquote(parts.fragment)
+            # What the explorer keeps in its address, name=value, is no id.
+            has_ids = anchor and "=" not in anchor and target.suffix == ".html"
+            if not target.is_file() or (has_ids and anchor not in page_of(target).ids):
+                yield path.relative_to(site).as_posix(), link
