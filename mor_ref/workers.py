@@ -55,7 +55,7 @@ class Workers:
         while left:
             with self.opened() as executor:
                 waiting = {
-                    executor.submit(_run, digest_of_sources(), function, shards[n]): n
+                    executor.submit(run_shard, digest_of_sources(), function, shards[n]): n
                     for n in sorted(left)
                 }
                 try:
@@ -91,7 +91,7 @@ def _results(waiting: dict[Future[Result], int]) -> Iterator[tuple[int, Result]]
         yield waiting[future], future.result()
 
 
-def _run(program: str, function: Callable[..., Result], shard: tuple[Any, ...]) -> Result:
+def run_shard(program: str, function: Callable[..., Result], shard: tuple[Any, ...]) -> Result:
     """Run a shard, if this is the program that asks for it: another one may give something else."""
     if digest_of_sources() != program:
         raise WorkersError(

@@ -132,6 +132,7 @@ MAY_IMPORT = {
         "golden",
         "partition",
         "recipes",
+        "sources",
         "verify",
         "workers",
     },

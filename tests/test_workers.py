@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -261,7 +262,7 @@ def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_
     (tmp_path / "ends_workers.py").write_text(CRASHING)
     monkeypatch.syspath_prepend(tmp_path)
     for function, said in (
-        ("crashing", "every worker that took a shard"),
+        ("crashing", "the process of the candidate was ended by SIGKILL"),
         ("absent", "on the wor"),
     ):
         candidate = PythonFunction(f"ends_workers:{function}", lambda *_: None)
@@ -282,6 +283,46 @@ def crashing(operation, parameters, inputs):
         os.kill(os.getpid(), signal.SIGKILL)
     return OPERATIONS[operation](parameters, inputs)
 """
+
+
+CORRECTED = """
+import numpy as np
+from mor_ref.verify.engine import OPERATIONS
+
+def function(operation, parameters, inputs):
+    return dict(OPERATIONS[operation](parameters, inputs)){wrong}
+"""
+
+
+def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch):
+    """What a file says after it was corrected, and what the same name means in another folder."""
+    name = "corrected_of_workers:function"
+    with ProcessPoolExecutor(1) as executor:
+        here = executor.submit(Path.cwd).result()
+        ask = asked_by(Workers(lambda: nullcontext(executor)), 60.0)
+        for folder, wrong, verdict in (
+            ("a", " | {'accepted': np.zeros(3, np.uint8)}", "mismatch"),
+            ("a", "", "match"),
+            ("b", " | 1", "failed"),
+        ):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / "corrected_of_workers.py").write_text(
+                CORRECTED.format(wrong=wrong)
+            )
+            monkeypatch.chdir(tmp_path / folder)
+            candidate = PythonFunction(name, lambda *_: None)
+            assert verify(candidate, kept_files(), ["decisions"], ask=ask).verdict == verdict
+        assert executor.submit(Path.cwd).result() == here
+
+
+def test_a_folder_that_a_worker_has_not(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr(Path, "cwd", lambda: tmp_path / "gone")
+    ask = asked_by(threads(), 60.0)
+    found = verify(PythonFunction("a:b", lambda *_: None), kept_files(), ["decisions"], ask=ask)
+    assert "gone is not there (No such file or directory)" in found.failure.message
 
 
 def test_chunks_of_a_candidate_by_workers():
