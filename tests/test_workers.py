@@ -352,6 +352,28 @@ def test_analyses_by_workers(tmp_path):
     assert found[0].report == replace(ours[0].report, file="a.npy", name="a.npy")
 
 
+def test_workers_read_what_is_in_a_file_now(tmp_path):
+    """And say so if it is not what was listed here."""
+    settings = settings_for("tensor")
+    x, both = str(tmp_path / "x.npy"), str(tmp_path / "both.npz")
+    with ProcessPoolExecutor(1) as executor:
+        lasting = Workers(lambda: nullcontext(executor))
+        for dtype, name, more in ((np.float32, "f32", {}), (np.float16, "f16", {"b": np.ones(2)})):
+            np.save(x, np.ones((3, 4), dtype))
+            np.savez(both, a=np.ones(3, dtype), **more)
+            stored = [(file, tensor) for file in (x, both) for tensor in tensors_in(file)]
+            found = [one.report.dtype for one in analyses_of(stored, settings, lasting)]
+            assert found == [name, name, *("f64" for _ in more)]
+        np.save(x, np.ones((3, 5)))
+        np.savez(both, b=np.ones(3))
+        for tensor, said in (
+            (stored[0], "x.npy is 3x4 f16 here, .* it is 3x5 f64; give all the same file"),
+            (stored[1], "a in .*both.npz is 3 f16 here, .* it is not there; give all"),
+        ):
+            with pytest.raises(WorkersError, match=said):
+                list(analyses_of([tensor], settings, lasting))
+
+
 # ---------------------------------------------------------------------- clusters
 
 
