@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mor_ref.analysis import Analysis, Settings, analyze
+from mor_ref.shards import WorkersError
 from mor_ref.tensor_files import StoredTensor, tensors_in
-from mor_ref.workers import Workers, WorkersError, threads_of_worker
+from mor_ref.workers import Workers, threads_of_worker
 
 Stored = tuple[str, StoredTensor]  # a file as it was named, and a tensor in it
 

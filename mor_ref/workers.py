@@ -9,24 +9,17 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
-from mor_ref.sources import digest_of_sources
+from mor_ref.engine.parallel import available_threads
+from mor_ref.shards import Outcome, WorkersError, outcomes
 
 Result = TypeVar("Result")
 
 _DASK = "dask://"
-_MOST_LOST = 3  # times that workers are lost without any shard being done in between
-_LOST = (
-    "every worker that took a shard was lost; what it runs may crash, or the machine be short of "
-    "memory: see that each worker has enough"
-)
-
-
-class WorkersError(RuntimeError):
-    """Workers that cannot be had, or do not do what they are asked."""
+_FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
 
 
 def threads_of_worker(threads: int | None) -> int:
@@ -38,66 +31,33 @@ class Workers:
     """What runs shards: executors of `concurrent.futures`, opened anew where one is broken."""
 
     def __init__(
-        self,
-        opened: Callable[[], AbstractContextManager[Executor]],
-        given_up: tuple[type[Exception], ...] = (),
+        self, opened: Callable[[], AbstractContextManager[Executor]], count: int | None = None
     ) -> None:
-        """`given_up` is raised by executors that run a shard again themselves, at last."""
+        """`count` is how many there are; as many as this process has processors if not given."""
         self.opened = opened
-        self._given_up = given_up
+        self._window = _FOR_EACH * (count or available_threads())
 
     def as_done(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Result]]:
         """The number of each shard and what the function gives for it, as they are done."""
-        left = set(range(len(shards)))
-        lost = 0
-        while left:
-            with self.opened() as executor:
-                waiting = {
-                    executor.submit(run_shard, digest_of_sources(), function, shards[n]): n
-                    for n in sorted(left)
-                }
-                try:
-                    for number, result in _results(waiting):
-                        left.remove(number)
-                        lost = 0
-                        yield number, result
-                except BrokenExecutor as error:
-                    lost += 1
-                    if lost == _MOST_LOST:
-                        raise WorkersError(_LOST) from error
-                except self._given_up as error:
-                    raise WorkersError(_LOST) from error
-                finally:
-                    for future in waiting:
-                        future.cancel()
+        for number, outcome in outcomes(self.opened, function, shards, self._window, ()):
+            yield number, outcome.result()
 
     def in_order(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[Result]:
-        """What the function gives for each shard, in the order of the shards."""
-        early: dict[int, Result] = {}
+        """What the function gives for each shard, in the order of the shards.
+
+        What one raises is raised in its turn.
+        """
+        early: dict[int, Outcome[Result]] = {}
         following = 0
-        for number, result in self.as_done(function, shards):
-            early[number] = result
+        for number, outcome in outcomes(self.opened, function, shards, self._window, early):
+            early[number] = outcome
             while following in early:
-                yield early.pop(following)
+                yield early.pop(following).result()
                 following += 1
-
-
-def _results(waiting: dict[Future[Result], int]) -> Iterator[tuple[int, Result]]:
-    for future in as_completed(waiting):
-        yield waiting[future], future.result()
-
-
-def run_shard(program: str, function: Callable[..., Result], shard: tuple[Any, ...]) -> Result:
-    """Run a shard, if this is the program that asks for it: another one may give something else."""
-    if digest_of_sources() != program:
-        raise WorkersError(
-            "a worker runs another version of mor_ref than this program; install the same on all"
-        )
-    return function(*shard)
 
 
 # ---------------------------------------------------------------------- this machine
@@ -154,7 +114,7 @@ def _of_dask(address: str) -> Iterator[Workers]:
         ) from error
     with client:
         executor = client.get_executor(pure=False)
-        yield Workers(lambda: nullcontext(executor), (distributed.KilledWorker,))
+        yield Workers(lambda: nullcontext(executor), sum(client.nthreads().values()))
 
 
 @contextmanager
@@ -175,6 +135,6 @@ def _of_mpi() -> Iterator[Workers]:
     with MPICommExecutor(MPI.COMM_WORLD, root=0) as found:
         if found is not None:
             executor: Any = found  # with the methods of an Executor, and not of that class
-            yield Workers(lambda: nullcontext(executor))
+            yield Workers(lambda: nullcontext(executor), MPI.COMM_WORLD.size - 1)
             return
     raise SystemExit(0)

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+import weakref
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mor_ref import formats, workers
+from mor_ref import formats, shards
 from mor_ref.analysis import settings_for
 from mor_ref.analysis_of_files import analyses_of
 from mor_ref.golden import kept_files
@@ -24,13 +25,14 @@ from mor_ref.golden.engine_codes import chunks_of_workers, coded, engine_codes
 from mor_ref.golden.exhaustive import CHUNK, Case
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size
+from mor_ref.shards import WorkersError
 from mor_ref.tensor_files import tensors_in
 from mor_ref.verify import files
 from mor_ref.verify.asking import asked_by, asked_here
 from mor_ref.verify.candidates import Engine, PythonFunction, opened
 from mor_ref.verify.exhaustive import verify_chunks, verify_chunks_by
 from mor_ref.verify.run import verify
-from mor_ref.workers import Workers, WorkersError, processes, workers_named
+from mor_ref.workers import Workers, processes, workers_named
 
 # Dask leaves sockets to the garbage collector, and remarks on ports that are taken.
 pytestmark = [
@@ -42,7 +44,7 @@ SMALL = ("decisions", "error_steps", "decode")
 
 
 def threads(count=2):
-    return Workers(lambda: ThreadPoolExecutor(count))
+    return Workers(lambda: ThreadPoolExecutor(count), count)
 
 
 def slow_first(number):
@@ -51,11 +53,11 @@ def slow_first(number):
 
 
 def test_results_come_in_the_order_of_the_shards():
-    shards = [(n,) for n in range(8)]
-    found = list(threads().as_done(slow_first, shards))
+    asked = [(n,) for n in range(8)]
+    found = list(threads().as_done(slow_first, asked))
     assert found[0][0] != 0
     assert sorted(found) == [(n, n * n) for n in range(8)]
-    assert list(threads().in_order(slow_first, shards)) == [n * n for n in range(8)]
+    assert list(threads().in_order(slow_first, asked)) == [n * n for n in range(8)]
     assert list(threads().in_order(slow_first, [])) == []
 
 
@@ -68,8 +70,8 @@ def dying_once(path, number):
 
 
 def test_a_killed_process_loses_nothing(tmp_path):
-    shards = [(tmp_path / "killed", n) for n in range(6)]
-    assert list(processes().in_order(dying_once, shards)) == list(range(6))
+    asked = [(tmp_path / "killed", n) for n in range(6)]
+    assert list(processes().in_order(dying_once, asked)) == list(range(6))
     assert (tmp_path / "killed").exists()
 
 
@@ -95,9 +97,76 @@ def test_what_a_shard_raises_is_raised():
 
 
 def test_another_program_is_refused(monkeypatch):
-    monkeypatch.setattr(workers, "digest_of_sources", iter(["ours", "theirs"]).__next__)
+    monkeypatch.setattr(shards, "digest_of_sources", iter(["ours", "theirs"]).__next__)
     with pytest.raises(WorkersError, match="another version of mor_ref"):
         list(threads(1).in_order(slow_first, [(1,)]))
+
+
+class Breaking(ThreadPoolExecutor):
+    """Breaks at its fifth submission, as a pool does one of whose processes was killed."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.left = 5
+
+    def submit(self, *call):
+        self.left -= 1
+        if self.left < 1:
+            raise BrokenExecutor
+        return super().submit(*call)
+
+
+def test_workers_that_are_lost_while_shards_are_submitted():
+    found = Workers(Breaking).in_order(pow, [(n, 2) for n in range(50)])
+    assert list(found) == [n * n for n in range(50)]
+    with Breaking() as executor:
+        lasting = Workers(lambda: nullcontext(executor))
+        found = lasting.in_order(pow, [(n, 2) for n in range(50)])
+        with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
+            list(found)
+
+
+ALIVE = weakref.WeakSet()
+
+
+class Large:
+    def __init__(self, number, seconds):
+        time.sleep(seconds)
+        self.number = number
+        ALIVE.add(self)
+
+
+@pytest.mark.parametrize("slow", [0, 30])
+def test_few_results_are_kept(slow):
+    """Whether those who take them are slow, or one of the shards is."""
+    most, count = 0, 2
+    asked = [(n, 0.2 if n == slow else 0) for n in range(60)]
+    for number, large in enumerate(threads(count).in_order(Large, asked)):
+        assert large.number == number
+        if number in (0, 20):
+            time.sleep(0.2)
+        most = max(most, len(ALIVE))
+    assert number == 59
+    assert 4 <= most <= 4 * count + 2, "as many as are submitted, and two that are at hand"
+
+
+def dying_second(number):
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.3)
+    return number
+
+
+def test_a_crash_is_told_of_the_shard_that_crashes():
+    """In its turn, and after what other shards give, which are not done when it happens."""
+    found = processes().in_order(dying_second, [(n,) for n in range(4)])
+    assert next(found) == 0
+    with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
+        next(found)
+    found = threads().in_order(refusing, [(n,) for n in range(6)])
+    assert [next(found), next(found), next(found)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="number is 3"):
+        next(found)
 
 
 @pytest.mark.parametrize("name", ["", "dask", "dask://", "mpi2", "localhost", "Local"])
@@ -405,8 +474,8 @@ def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
     before = set(pids_of(client))
     assert len(before) == 2
     with workers_named(f"dask://{address}") as found:
-        shards = [(tmp_path / "killed", n) for n in range(12)]
-        assert list(found.in_order(dying_at_work, shards)) == list(range(12))
+        asked = [(tmp_path / "killed", n) for n in range(12)]
+        assert list(found.in_order(dying_at_work, asked)) == list(range(12))
     assert (tmp_path / "killed").exists()
     client.wait_for_workers(2, timeout=60)
     assert set(pids_of(client)) != before

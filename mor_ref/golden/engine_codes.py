@@ -18,8 +18,9 @@ from mor_ref.golden.exhaustive import (
     inputs_of,
     runs,
 )
+from mor_ref.shards import WorkersError
 from mor_ref.tensors import encode
-from mor_ref.workers import Workers, WorkersError, threads_of_worker
+from mor_ref.workers import Workers, threads_of_worker
 
 
 def engine_chunks(case: Case, threads: int | None = None) -> Iterator[Buffer]:

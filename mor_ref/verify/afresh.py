@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mor_ref.shards import Outcome, run_shard
 from mor_ref.sources import digest_of_sources
 from mor_ref.verify.candidates import CandidateError
-from mor_ref.workers import run_shard
 
 Result = TypeVar("Result")
 
@@ -39,16 +39,14 @@ def called_afresh(folder: Path, function: Callable[..., Result], *arguments: Any
         try:
             questions.write(pickle.dumps(paths) + pickle.dumps(call))
             questions.flush()
-            result, error = pickle.load(answers)  # noqa: S301 (it is this package that answers)
+            outcome: Outcome[Result] = pickle.load(answers)  # noqa: S301 (it is this package that answers)
         except (EOFError, OSError, pickle.UnpicklingError) as ended:
             process.wait()
             raise CandidateError(
                 f"the process of the candidate was ended {_by(process.returncode)}; see what it "
                 "writes to its standard error"
             ) from ended
-        if error is not None:
-            raise error
-        return result  # type: ignore[no-any-return]
+        return outcome.result()
 
 
 def _started(folder: Path) -> subprocess.Popen[bytes]:
@@ -75,12 +73,9 @@ def answer() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # neither is the candidate's to use
     os.dup2(2, 1)
     threading.Thread(target=_end_with, args=(asker,), daemon=True).start()
-    try:
-        said = pickle.dumps((run_shard(*call), None))
-    except Exception as error:  # noqa: BLE001 (it is raised where the call came from)
-        said = pickle.dumps((None, error))
+    outcome = run_shard(*call)
     with os.fdopen(answers, "wb") as pipe:
-        pipe.write(said)
+        pickle.dump(outcome, pipe)
     threading.Event().wait()
 
 

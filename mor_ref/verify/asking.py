@@ -11,11 +11,12 @@ import numpy as np
 from mor_ref.golden.container import read_suite
 from mor_ref.golden.suite import Case, Field, question
 from mor_ref.golden.views import split
+from mor_ref.shards import WorkersError
 from mor_ref.verify.afresh import called_afresh
 from mor_ref.verify.candidates import Answer, Candidate, CandidateError, Folder, opened
 from mor_ref.verify.compare import AnswerError, check_views, fields_of, given_as, problem_of
 from mor_ref.verify.evidence import Evidence, Failure
-from mor_ref.workers import Workers, WorkersError
+from mor_ref.workers import Workers
 
 Result = TypeVar("Result")
 Entries = Mapping[str, Any]  # of a manifest, by the names of suites
