@@ -2,7 +2,14 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence, Sized
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    wait,
+)
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -13,7 +20,11 @@ Result = TypeVar("Result")
 
 _SUSPECT = 2  # losses of workers while a shard was waited for, after which it is waited for alone
 _MOST_LOST = 3  # and after which it is given up
-LOST = (
+_UNDONE = (
+    "a worker could not take its shard, or send what came of it ({}); see that the workers go on, "
+    "and whoever hands out work to them"
+)
+_LOST = (
     "every worker that took a shard was lost; what it runs may crash, or the machine be short of "
     "memory: see that each worker has enough"
 )
@@ -119,7 +130,7 @@ class _Pending(Generic[Result]):
     def done(self) -> list[tuple[int, Outcome[Result]]]:
         """Wait for a shard; what is done then, and the shards that were lost are to do again."""
         ended = wait(self._waiting, return_when=FIRST_COMPLETED).done
-        self.is_broken = any(isinstance(future.exception(), BrokenExecutor) for future in ended)
+        self.is_broken = any(isinstance(_error_of(future), BrokenExecutor) for future in ended)
         if self.is_broken:
             ended = wait(self._waiting).done  # the others end with their executor
         is_alone = len(self._waiting) == 1
@@ -131,9 +142,11 @@ class _Pending(Generic[Result]):
             except BrokenExecutor as error:
                 self._losses[number] += 1
                 if is_alone and self._losses[number] >= _MOST_LOST:
-                    found.append((number, _failed(LOST, error)))
+                    found.append((number, _failed(_LOST, error)))
                 else:
                     lost.append(number)
+            except Exception as error:  # noqa: BLE001 (those of the shard itself are outcomes)
+                found.append((number, _failed(_UNDONE.format(_in_a_line(error)), error)))
         self._to_do.extendleft(sorted(lost, reverse=True))
         return found
 
@@ -141,6 +154,14 @@ class _Pending(Generic[Result]):
         """Begin no more of what is waited for."""
         for future in self._waiting:
             future.cancel()
+
+
+def _error_of(future: Future[Any]) -> BaseException | None:
+    return CancelledError() if future.cancelled() else future.exception()
+
+
+def _in_a_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
 
 
 def _failed(reason: str, error: Exception) -> Outcome[Any]:

@@ -9,16 +9,19 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from mor_ref.engine.parallel import available_threads
 from mor_ref.shards import Outcome, WorkersError, outcomes
+from mor_ref.sources import digest_of_sources
 
 Result = TypeVar("Result")
 
 _DASK = "dask://"
+_PATIENCE = 10.0  # seconds for a scheduler to answer, and for the first worker to come
+_DIGEST = "__import__('mor_ref.sources', fromlist=['sources']).digest_of_sources()"
 _FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
 
 
@@ -106,15 +109,53 @@ def _of_dask(address: str) -> Iterator[Workers]:
         raise WorkersError(
             "executor dask needs Dask; install it with pip install 'mor-ref[dask]'"
         ) from error
-    try:
-        client: Any = distributed.Client(f"tcp://{address}")
-    except (OSError, ValueError) as error:
-        raise WorkersError(
-            f"there is no Dask scheduler at {address} ({error}); start one with dask scheduler"
-        ) from error
-    with client:
+    with _client_of(address, distributed.Client) as client:
         executor = client.get_executor(pure=False)
         yield Workers(lambda: nullcontext(executor), sum(client.nthreads().values()))
+
+
+def _client_of(address: str, client: Callable[..., Any]) -> Any:
+    """A client of a scheduler that has workers, all of which run this program."""
+    connected: Future[Any] = Future()
+
+    def connect() -> None:
+        try:
+            connected.set_result(client(f"tcp://{address}", timeout=_PATIENCE))
+        except Exception as error:  # noqa: BLE001 (it is raised where the client is waited for)
+            connected.set_exception(error)
+
+    # It waits for ever for who listens and is no scheduler, whatever time it is given.
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        found = connected.result(2 * _PATIENCE)
+    except (OSError, ValueError) as error:
+        raise WorkersError(
+            f"there is no Dask scheduler at {address} ({error or 'it does not answer'}); start one "
+            "with dask scheduler"
+        ) from error
+    try:
+        _check_workers(found, address)
+    except BaseException:
+        found.close()
+        raise
+    return found
+
+
+def _check_workers(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError as error:
+        raise WorkersError(
+            f"the scheduler at {address} has no workers; start one with dask worker tcp://{address}"
+        ) from error
+    # A worker that lacks a module of a shard does not refuse it, but is lost without a word.
+    digests = client.run(eval, _DIGEST, on_error="return")
+    others = sorted(worker for worker, digest in digests.items() if digest != digest_of_sources())
+    if others:
+        raise WorkersError(
+            f"mor_ref is not there, or another version, on the workers {', '.join(others)}; "
+            "install the same on all"
+        )
 
 
 @contextmanager

@@ -83,7 +83,7 @@ MAY_IMPORT = {
     "analysis_plot": {"analysis"},
     "sources": set(),
     "shards": {"sources"},
-    "workers": {"engine", "shards"},
+    "workers": {"engine", "shards", "sources"},
     "cuda": {
         "arguments",
         "block_recipes",

@@ -7,17 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import weakref
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mor_ref import formats, shards
+from mor_ref import formats, shards, workers
 from mor_ref.analysis import settings_for
 from mor_ref.analysis_of_files import analyses_of
 from mor_ref.golden import kept_files
@@ -127,6 +129,43 @@ def test_workers_that_are_lost_while_shards_are_submitted():
 
 
 ALIVE = weakref.WeakSet()
+
+
+class Failing(ThreadPoolExecutor):
+    """Takes two shards, and fails at the third as it is told to."""
+
+    def __init__(self, fail):
+        super().__init__(1)
+        self.fail = fail
+
+    def submit(self, function, program, task, shard):
+        if shard[0] < 2:
+            return super().submit(function, program, task, shard)
+        future = Future()
+        self.fail(future)
+        return future
+
+
+def cancelled(future):
+    future.cancel()
+    future.set_running_or_notify_cancel()
+
+
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [
+        (cancelled, r"\(CancelledError\)"),
+        (lambda future: future.set_exception(OSError("lost the way")), r"\(OSError: lost the way"),
+        (lambda future: future.set_exception(ImportError("no a")), r"\(ImportError: no a\)"),
+        (lambda future: future.absent, r"\(AttributeError: 'Future' object"),
+    ],
+)
+def test_what_becomes_of_executors_is_a_sentence(fail, said):
+    """Also a scheduler that ends, and a worker that lacks what a shard is made of."""
+    found = Workers(lambda: Failing(fail)).in_order(pow, [(n, 2) for n in range(5)])
+    assert [next(found), next(found)] == [0, 1]
+    with pytest.raises(WorkersError, match=said):
+        next(found)
 
 
 class Large:
@@ -542,14 +581,57 @@ def test_commands_under_mpi(tmp_path):
     assert (done.returncode, "mismatch" in done.stdout) == (1, True)
 
 
-def test_no_scheduler_is_a_sentence():
-    dask = pytest.importorskip("dask")
+def test_no_scheduler_is_a_sentence(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(workers, "_PATIENCE", 0.5)
     with (
-        dask.config.set({"distributed.comm.timeouts.connect": "300ms"}),
         pytest.raises(WorkersError, match=r"no Dask scheduler at 127.0.0.1:1 \("),
         workers_named("dask://127.0.0.1:1"),
     ):
         pass
+
+
+def test_who_is_no_scheduler_is_not_waited_for():
+    """In a process of its own, whose end is not waited for either."""
+    pytest.importorskip("distributed")
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        script = f"""
+from mor_ref import workers
+workers._PATIENCE = 0.5
+with workers.workers_named("dask://127.0.0.1:{server.server_port}"):
+    pass
+"""
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        server.shutdown()
+    assert "there is no Dask scheduler at 127.0.0.1" in done.stderr
+
+
+def test_a_scheduler_without_workers(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(workers, "_PATIENCE", 0.5)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", processes=True) as empty:
+        address = empty.scheduler_address.removeprefix("tcp://")
+        with (
+            pytest.raises(WorkersError, match=f"{address} has no workers; start one with dask wor"),
+            workers_named(f"dask://{address}"),
+        ):
+            pass
+
+
+def test_a_worker_without_this_program_is_refused(cluster, monkeypatch):
+    """Before it gets a shard, which would end it."""
+    address, client = cluster
+    client.wait_for_workers(2, timeout=60)
+    for digest in ("__import__('mor_ref_of_another_time')", "'another'"):
+        monkeypatch.setattr(workers, "_DIGEST", digest)
+        with (
+            pytest.raises(WorkersError, match=r"on the workers tcp://\S*, tcp://\S*; install"),
+            workers_named(f"dask://{address}"),
+        ):
+            pass
 
 
 def test_no_dask_is_a_sentence(monkeypatch):
