@@ -9,7 +9,7 @@ from pathlib import Path
 from mor_ref.analysis import Analysis, Settings, analyze
 from mor_ref.shards import WorkersError
 from mor_ref.tensor_files import StoredTensor, tensors_in
-from mor_ref.workers import Workers, threads_of_worker
+from mor_ref.workers import Workers
 
 Stored = tuple[str, StoredTensor]  # a file as it was named, and a tensor in it
 
@@ -20,7 +20,6 @@ def analyses_of(
     """The analysis of each tensor, in this order."""
     if workers is None:
         return (_analyzed(file, tensor, settings) for file, tensor in stored)
-    settings = replace(settings, threads=threads_of_worker(settings.threads))
     shards = [
         (file, str(Path(file).resolve()), tensor.name, tensor.shape, tensor.dtype, settings)
         for file, tensor in stored

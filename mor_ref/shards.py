@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from mor_ref.engine.parallel import one_thread
 from mor_ref.sources import digest_of_sources
 
 Result = TypeVar("Result")
@@ -60,7 +61,8 @@ def run_shard(
             )
         )
     try:
-        return Outcome(function(*shard))
+        with one_thread():
+            return Outcome(function(*shard))
     except Exception as error:  # noqa: BLE001 (it is raised where the shard was asked for)
         return Outcome(error=error)
 

@@ -25,11 +25,6 @@ _DIGEST = "__import__('mor_ref.sources', fromlist=['sources']).digest_of_sources
 _FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
 
 
-def threads_of_worker(threads: int | None) -> int:
-    """How many a shard uses: one if none are asked for, as other workers share the machine."""
-    return 1 if threads is None else threads
-
-
 class Workers:
     """What runs shards: executors of `concurrent.futures`, opened anew where one is broken."""
 

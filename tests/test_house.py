@@ -82,7 +82,7 @@ MAY_IMPORT = {
     "analysis_of_files": {"analysis", "shards", "tensor_files", "workers"},
     "analysis_plot": {"analysis"},
     "sources": set(),
-    "shards": {"sources"},
+    "shards": {"engine", "sources"},
     "workers": {"engine", "shards", "sources"},
     "cuda": {
         "arguments",

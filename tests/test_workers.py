@@ -19,9 +19,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mor_ref import formats, shards, workers
+from mor_ref import encode, formats, shards, workers
 from mor_ref.analysis import settings_for
 from mor_ref.analysis_of_files import analyses_of
+from mor_ref.engine import conversions, parallel, parts
+from mor_ref.engine.parallel import thread_count
 from mor_ref.golden import kept_files
 from mor_ref.golden.engine_codes import chunks_of_workers, coded, engine_codes
 from mor_ref.golden.exhaustive import CHUNK, Case
@@ -251,23 +253,33 @@ def test_codes_that_changed_on_the_way_are_noticed(monkeypatch):
         next(chunks_of_workers(CASES[0], threads(), None))
 
 
-@pytest.mark.parametrize(("given", "used"), [(None, 1), (2, 2)])
+@pytest.mark.parametrize(("given", "used"), [(None, {1}), (2, {2})])
 def test_a_worker_leaves_the_other_processors_to_others(monkeypatch, tmp_path, given, used):
-    np.save(tmp_path / "x.npy", np.ones((4, 4), np.float32))
+    """Unless it is told how many threads to use; those who give it work have theirs still."""
+    many = np.ones((1 << 10, 1 << 10), np.float32)
+    np.save(tmp_path / "x.npy", many)
     stored = [("x.npy", *tensors_in(str(tmp_path / "x.npy")))]
-    settings = settings_for("tensor", threads=given)
-    asked = []
+    found = []
 
-    def nothing(_self, _function, shards):
-        asked.append(shards)
-        return iter([])
+    def counted(threads, size):
+        found.append(thread_count(threads, size))
+        return found[-1]
 
-    monkeypatch.setattr(Workers, "in_order", nothing)
-    list(analyses_of(stored, settings, threads()))
-    with pytest.raises(ValueError, match="shorter"):
-        list(chunks_of_workers(CASES[0], threads(), given, (0,)))
-    ((*_, analyzing),), ((*_, encoding),) = asked
-    assert (analyzing.threads, encoding) == (used, used)
+    monkeypatch.setattr(parallel, "available_threads", lambda: 2)
+    for module in (parts, conversions):
+        monkeypatch.setattr(module, "thread_count", counted)
+    with contextlib.chdir(tmp_path):
+        list(analyses_of(stored, settings_for("tensor", threads=given), threads(1)))
+    assert set(found) == used
+    found.clear()
+    list(chunks_of_workers(CASES[0], threads(1), given, (0,)))
+    assert set(found) == used
+    encode(many, "e4m3")
+    assert found[-1] == 2
+    if given is None:
+        found.clear()
+        list(verify_chunks_by(threads(1), "numba", 60.0, CASES[0], range(1)))
+        assert set(found) == used
 
 
 def test_made_suites_are_the_same_bytes(tmp_path):
