@@ -35,6 +35,14 @@ class Workers:
         self.opened = opened
         self._window = _FOR_EACH * (count or available_threads())
 
+    @classmethod
+    def of(cls, executor: Executor, count: int | None = None) -> "Workers":
+        """Those of an executor, of which there are so many; who opened it also closes it.
+
+        One that breaks is not opened anew: what is not done then is given up.
+        """
+        return cls(lambda: nullcontext(executor), count)
+
     def as_done(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Result]]:
@@ -106,7 +114,7 @@ def _of_dask(address: str) -> Iterator[Workers]:
         ) from error
     with _client_of(address, distributed.Client) as client:
         executor = client.get_executor(pure=False)
-        yield Workers(lambda: nullcontext(executor), sum(client.nthreads().values()))
+        yield Workers.of(executor, sum(client.nthreads().values()))
 
 
 def _client_of(address: str, client: Callable[..., Any]) -> Any:
@@ -171,6 +179,6 @@ def _of_mpi() -> Iterator[Workers]:
     with MPICommExecutor(MPI.COMM_WORLD, root=0) as found:
         if found is not None:
             executor: Any = found  # with the methods of an Executor, and not of that class
-            yield Workers(lambda: nullcontext(executor), MPI.COMM_WORLD.size - 1)
+            yield Workers.of(executor, MPI.COMM_WORLD.size - 1)
             return
     raise SystemExit(0)

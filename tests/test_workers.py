@@ -11,7 +11,6 @@ import threading
 import time
 import weakref
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -124,13 +123,22 @@ def test_workers_that_are_lost_while_shards_are_submitted():
     found = Workers(Breaking).in_order(pow, [(n, 2) for n in range(50)])
     assert list(found) == [n * n for n in range(50)]
     with Breaking() as executor:
-        lasting = Workers(lambda: nullcontext(executor))
+        lasting = Workers.of(executor)
         found = lasting.in_order(pow, [(n, 2) for n in range(50)])
         with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
             list(found)
 
 
 ALIVE = weakref.WeakSet()
+
+
+def test_an_executor_stays_open():
+    with ThreadPoolExecutor(2) as executor:
+        for _ in range(2):
+            found = Workers.of(executor, 2).in_order(pow, [(n, 2) for n in range(50)])
+            assert list(found) == [n * n for n in range(50)]
+            assert next(Workers.of(executor).in_order(pow, [(3, 2), (4, 2)])) == 9
+        assert executor.submit(pow, 2, 3).result() == 8
 
 
 class Failing(ThreadPoolExecutor):
@@ -419,7 +427,7 @@ def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch)
     name = "corrected_of_workers:function"
     with ProcessPoolExecutor(1) as executor:
         here = executor.submit(Path.cwd).result()
-        ask = asked_by(Workers(lambda: nullcontext(executor)), 60.0)
+        ask = asked_by(Workers.of(executor), 60.0)
         for folder, wrong, verdict in (
             ("a", " | {'accepted': np.zeros(3, np.uint8)}", "mismatch"),
             ("a", "", "match"),
@@ -477,7 +485,7 @@ def test_workers_read_what_is_in_a_file_now(tmp_path):
     settings = settings_for("tensor")
     x, both = str(tmp_path / "x.npy"), str(tmp_path / "both.npz")
     with ProcessPoolExecutor(1) as executor:
-        lasting = Workers(lambda: nullcontext(executor))
+        lasting = Workers.of(executor)
         for dtype, name, more in ((np.float32, "f32", {}), (np.float16, "f16", {"b": np.ones(2)})):
             np.save(x, np.ones((3, 4), dtype))
             np.savez(both, a=np.ones(3, dtype), **more)
