@@ -7,6 +7,7 @@ bytes for any workers and any number of them.
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -71,11 +72,26 @@ class Workers:
 
 def processes() -> Workers:
     """Processes of this machine, one for each processor."""
-    return Workers(lambda: ProcessPoolExecutor(initializer=_end_with_parent))
+    return Workers(_processes)
+
+
+@contextmanager
+def _processes() -> Iterator[Executor]:
+    with ProcessPoolExecutor(initializer=_end_with_parent) as pool:
+        try:
+            yield pool
+        except BaseException:  # what the shards give is not wanted any more, so not waited for
+            for process in dict(pool._processes).values():  # noqa: SLF001 (public in Python 3.14)
+                process.kill()
+            raise
 
 
 def _end_with_parent() -> None:
-    """Left alone by one that is killed, they would wait for work for ever."""
+    """Left alone by one that is killed, they would wait for work for ever.
+
+    One that is interrupted ends them.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
     def wait_and_end() -> None:
