@@ -595,6 +595,15 @@ def test_commands_under_mpi(tmp_path):
         here = run(*command, cwd=tmp_path)
         assert (there.returncode, there.stdout) == (0, here.stdout), there.stderr
         assert "mor-ref:" not in there.stderr
+    for command in (
+        ("exhaustive", "e9m9"),
+        ("exhaustive", "e9m9", "--candidate", "numba"),
+        ("analyze", "x.npy", "--policy", "none"),
+        ("golden", "make", "--out", "made", "--size", "0"),
+    ):
+        before = (str(mpiexec), "-n", "2")
+        done = run(*command, "--executor", "mpi", before=before, cwd=tmp_path)
+        assert (done.returncode, done.stderr.count("mor-ref: ")) == (2, 1)
     (tmp_path / "wrong_under_mpi.py").write_text(CANDIDATE)
     command = ("verify", "wrong_under_mpi:wrong", "--suite", "decisions", "--executor", "mpi")
     done = run(*command, before=(str(mpiexec), "-n", "2"), cwd=tmp_path)
