@@ -7,97 +7,64 @@ bytes for any workers and any number of them.
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
+from mor_ref.engine.parallel import available_threads
+from mor_ref.shards import Outcome, WorkersError, outcomes
 from mor_ref.sources import digest_of_sources
 
 Result = TypeVar("Result")
 
 _DASK = "dask://"
-_MOST_LOST = 3  # times that workers are lost without any shard being done in between
-_LOST = (
-    "every worker that took a shard was lost; what it runs may crash, or the machine be short of "
-    "memory: see that each worker has enough"
-)
-
-
-class WorkersError(RuntimeError):
-    """Workers that cannot be had, or do not do what they are asked."""
-
-
-def threads_of_worker(threads: int | None) -> int:
-    """How many a shard uses: one if none are asked for, as other workers share the machine."""
-    return 1 if threads is None else threads
+_PATIENCE = 10.0  # seconds for a scheduler to answer, and for the first worker to come
+_DIGEST = "__import__('mor_ref.sources', fromlist=['sources']).digest_of_sources()"
+_FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
 
 
 class Workers:
     """What runs shards: executors of `concurrent.futures`, opened anew where one is broken."""
 
     def __init__(
-        self,
-        opened: Callable[[], AbstractContextManager[Executor]],
-        given_up: tuple[type[Exception], ...] = (),
+        self, opened: Callable[[], AbstractContextManager[Executor]], count: int | None = None
     ) -> None:
-        """`given_up` is raised by executors that run a shard again themselves, at last."""
+        """`count` is how many there are; as many as this process has processors if not given."""
         self.opened = opened
-        self._given_up = given_up
+        self._window = _FOR_EACH * (count or available_threads())
+
+    @classmethod
+    def of(cls, executor: Executor, count: int | None = None) -> "Workers":
+        """Those of an executor, of which there are so many; who opened it also closes it.
+
+        One that breaks is not opened anew: what is not done then is given up.
+        """
+        return cls(lambda: nullcontext(executor), count)
 
     def as_done(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Result]]:
         """The number of each shard and what the function gives for it, as they are done."""
-        left = set(range(len(shards)))
-        lost = 0
-        while left:
-            with self.opened() as executor:
-                waiting = {
-                    executor.submit(_run, digest_of_sources(), function, shards[n]): n
-                    for n in sorted(left)
-                }
-                try:
-                    for number, result in _results(waiting):
-                        left.remove(number)
-                        lost = 0
-                        yield number, result
-                except BrokenExecutor as error:
-                    lost += 1
-                    if lost == _MOST_LOST:
-                        raise WorkersError(_LOST) from error
-                except self._given_up as error:
-                    raise WorkersError(_LOST) from error
-                finally:
-                    for future in waiting:
-                        future.cancel()
+        for number, outcome in outcomes(self.opened, function, shards, self._window, ()):
+            yield number, outcome.result()
 
     def in_order(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[Result]:
-        """What the function gives for each shard, in the order of the shards."""
-        early: dict[int, Result] = {}
+        """What the function gives for each shard, in the order of the shards.
+
+        What one raises is raised in its turn.
+        """
+        early: dict[int, Outcome[Result]] = {}
         following = 0
-        for number, result in self.as_done(function, shards):
-            early[number] = result
+        for number, outcome in outcomes(self.opened, function, shards, self._window, early):
+            early[number] = outcome
             while following in early:
-                yield early.pop(following)
+                yield early.pop(following).result()
                 following += 1
-
-
-def _results(waiting: dict[Future[Result], int]) -> Iterator[tuple[int, Result]]:
-    for future in as_completed(waiting):
-        yield waiting[future], future.result()
-
-
-def _run(program: str, function: Callable[..., Result], shard: tuple[Any, ...]) -> Result:
-    """Run a shard, if this is the program that asks for it: another one may give something else."""
-    if digest_of_sources() != program:
-        raise WorkersError(
-            "a worker runs another version of mor_ref than this program; install the same on all"
-        )
-    return function(*shard)
 
 
 # ---------------------------------------------------------------------- this machine
@@ -105,11 +72,26 @@ def _run(program: str, function: Callable[..., Result], shard: tuple[Any, ...]) 
 
 def processes() -> Workers:
     """Processes of this machine, one for each processor."""
-    return Workers(lambda: ProcessPoolExecutor(initializer=_end_with_parent))
+    return Workers(_processes)
+
+
+@contextmanager
+def _processes() -> Iterator[Executor]:
+    with ProcessPoolExecutor(initializer=_end_with_parent) as pool:
+        try:
+            yield pool
+        except BaseException:  # what the shards give is not wanted any more, so not waited for
+            for process in dict(pool._processes).values():  # noqa: SLF001 (public in Python 3.14)
+                process.kill()
+            raise
 
 
 def _end_with_parent() -> None:
-    """Left alone by one that is killed, they would wait for work for ever."""
+    """Left alone by one that is killed, they would wait for work for ever.
+
+    One that is interrupted ends them.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
     def wait_and_end() -> None:
@@ -146,15 +128,53 @@ def _of_dask(address: str) -> Iterator[Workers]:
         raise WorkersError(
             "executor dask needs Dask; install it with pip install 'mor-ref[dask]'"
         ) from error
+    with _client_of(address, distributed.Client) as client:
+        executor = client.get_executor(pure=False)
+        yield Workers.of(executor, sum(client.nthreads().values()))
+
+
+def _client_of(address: str, client: Callable[..., Any]) -> Any:
+    """A client of a scheduler that has workers, all of which run this program."""
+    connected: Future[Any] = Future()
+
+    def connect() -> None:
+        try:
+            connected.set_result(client(f"tcp://{address}", timeout=_PATIENCE))
+        except Exception as error:  # noqa: BLE001 (it is raised where the client is waited for)
+            connected.set_exception(error)
+
+    # It waits for ever for who listens and is no scheduler, whatever time it is given.
+    threading.Thread(target=connect, daemon=True).start()
     try:
-        client: Any = distributed.Client(f"tcp://{address}")
+        found = connected.result(2 * _PATIENCE)
     except (OSError, ValueError) as error:
         raise WorkersError(
-            f"there is no Dask scheduler at {address} ({error}); start one with dask scheduler"
+            f"there is no Dask scheduler at {address} ({error or 'it does not answer'}); start one "
+            "with dask scheduler"
         ) from error
-    with client:
-        executor = client.get_executor(pure=False)
-        yield Workers(lambda: nullcontext(executor), (distributed.KilledWorker,))
+    try:
+        _check_workers(found, address)
+    except BaseException:
+        found.close()
+        raise
+    return found
+
+
+def _check_workers(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError as error:
+        raise WorkersError(
+            f"the scheduler at {address} has no workers; start one with dask worker tcp://{address}"
+        ) from error
+    # A worker that lacks a module of a shard does not refuse it, but is lost without a word.
+    digests = client.run(eval, _DIGEST, on_error="return")
+    others = sorted(worker for worker, digest in digests.items() if digest != digest_of_sources())
+    if others:
+        raise WorkersError(
+            f"mor_ref is not there, or another version, on the workers {', '.join(others)}; "
+            "install the same on all"
+        )
 
 
 @contextmanager
@@ -175,6 +195,6 @@ def _of_mpi() -> Iterator[Workers]:
     with MPICommExecutor(MPI.COMM_WORLD, root=0) as found:
         if found is not None:
             executor: Any = found  # with the methods of an Executor, and not of that class
-            yield Workers(lambda: nullcontext(executor))
+            yield Workers.of(executor, MPI.COMM_WORLD.size - 1)
             return
     raise SystemExit(0)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -183,6 +184,27 @@ def test_a_record_that_is_no_file_of_the_folder(tmp_path, put, reason):
         make(["decisions"], folder, Size())
     assert outside.read_text() == "mine"
     assert [path.name for path in folder.iterdir()] == [RECORD]
+
+
+def test_an_interrupted_run_waits_for_no_shard():
+    """Whether the signal goes to the one that started the processes alone, or to them as well."""
+    script = """
+import os, signal, sys, threading, time
+from mor_ref.workers import processes
+threading.Timer(2, os.kill, (int(sys.argv[1]) * os.getpid(), signal.SIGINT)).start()
+list(processes().in_order(time.sleep, [(60,)] * 8))
+"""
+    for group in ("1", "-1"):
+        done = subprocess.run(
+            [sys.executable, "-c", script, group],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+            start_new_session=True,
+        )
+        assert done.returncode == -signal.SIGINT
+        assert done.stderr.count("KeyboardInterrupt") == 1
 
 
 def test_processes_end_with_the_one_that_started_them():

@@ -7,29 +7,35 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+import weakref
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mor_ref import formats, workers
+from mor_ref import encode, formats, shards, workers
 from mor_ref.analysis import settings_for
 from mor_ref.analysis_of_files import analyses_of
+from mor_ref.engine import conversions, parallel, parts
+from mor_ref.engine.parallel import thread_count
 from mor_ref.golden import kept_files
 from mor_ref.golden.engine_codes import chunks_of_workers, coded, engine_codes
 from mor_ref.golden.exhaustive import CHUNK, Case
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size
+from mor_ref.shards import WorkersError
 from mor_ref.tensor_files import tensors_in
 from mor_ref.verify import files
 from mor_ref.verify.asking import asked_by, asked_here
 from mor_ref.verify.candidates import Engine, PythonFunction, opened
 from mor_ref.verify.exhaustive import verify_chunks, verify_chunks_by
 from mor_ref.verify.run import verify
-from mor_ref.workers import Workers, WorkersError, processes, workers_named
+from mor_ref.workers import Workers, processes, workers_named
 
 # Dask leaves sockets to the garbage collector, and remarks on ports that are taken.
 pytestmark = [
@@ -41,7 +47,7 @@ SMALL = ("decisions", "error_steps", "decode")
 
 
 def threads(count=2):
-    return Workers(lambda: ThreadPoolExecutor(count))
+    return Workers(lambda: ThreadPoolExecutor(count), count)
 
 
 def slow_first(number):
@@ -50,11 +56,11 @@ def slow_first(number):
 
 
 def test_results_come_in_the_order_of_the_shards():
-    shards = [(n,) for n in range(8)]
-    found = list(threads().as_done(slow_first, shards))
+    asked = [(n,) for n in range(8)]
+    found = list(threads().as_done(slow_first, asked))
     assert found[0][0] != 0
     assert sorted(found) == [(n, n * n) for n in range(8)]
-    assert list(threads().in_order(slow_first, shards)) == [n * n for n in range(8)]
+    assert list(threads().in_order(slow_first, asked)) == [n * n for n in range(8)]
     assert list(threads().in_order(slow_first, [])) == []
 
 
@@ -67,8 +73,8 @@ def dying_once(path, number):
 
 
 def test_a_killed_process_loses_nothing(tmp_path):
-    shards = [(tmp_path / "killed", n) for n in range(6)]
-    assert list(processes().in_order(dying_once, shards)) == list(range(6))
+    asked = [(tmp_path / "killed", n) for n in range(6)]
+    assert list(processes().in_order(dying_once, asked)) == list(range(6))
     assert (tmp_path / "killed").exists()
 
 
@@ -94,9 +100,122 @@ def test_what_a_shard_raises_is_raised():
 
 
 def test_another_program_is_refused(monkeypatch):
-    monkeypatch.setattr(workers, "digest_of_sources", iter(["ours", "theirs"]).__next__)
+    monkeypatch.setattr(shards, "digest_of_sources", iter(["ours", "theirs"]).__next__)
     with pytest.raises(WorkersError, match="another version of mor_ref"):
         list(threads(1).in_order(slow_first, [(1,)]))
+
+
+class Breaking(ThreadPoolExecutor):
+    """Breaks at its fifth submission, as a pool does one of whose processes was killed."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.left = 5
+
+    def submit(self, *call):
+        self.left -= 1
+        if self.left < 1:
+            raise BrokenExecutor
+        return super().submit(*call)
+
+
+def test_workers_that_are_lost_while_shards_are_submitted():
+    found = Workers(Breaking).in_order(pow, [(n, 2) for n in range(50)])
+    assert list(found) == [n * n for n in range(50)]
+    with Breaking() as executor:
+        lasting = Workers.of(executor)
+        found = lasting.in_order(pow, [(n, 2) for n in range(50)])
+        with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
+            list(found)
+
+
+ALIVE = weakref.WeakSet()
+
+
+def test_an_executor_stays_open():
+    with ThreadPoolExecutor(2) as executor:
+        for _ in range(2):
+            found = Workers.of(executor, 2).in_order(pow, [(n, 2) for n in range(50)])
+            assert list(found) == [n * n for n in range(50)]
+            assert next(Workers.of(executor).in_order(pow, [(3, 2), (4, 2)])) == 9
+        assert executor.submit(pow, 2, 3).result() == 8
+
+
+class Failing(ThreadPoolExecutor):
+    """Takes two shards, and fails at the third as it is told to."""
+
+    def __init__(self, fail):
+        super().__init__(1)
+        self.fail = fail
+
+    def submit(self, function, program, task, shard):
+        if shard[0] < 2:
+            return super().submit(function, program, task, shard)
+        future = Future()
+        self.fail(future)
+        return future
+
+
+def cancelled(future):
+    future.cancel()
+    future.set_running_or_notify_cancel()
+
+
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [
+        (cancelled, r"\(CancelledError\)"),
+        (lambda future: future.set_exception(OSError("lost the way")), r"\(OSError: lost the way"),
+        (lambda future: future.set_exception(ImportError("no a")), r"\(ImportError: no a\)"),
+        (lambda future: future.absent, r"\(AttributeError: 'Future' object"),
+    ],
+)
+def test_what_becomes_of_executors_is_a_sentence(fail, said):
+    """Also a scheduler that ends, and a worker that lacks what a shard is made of."""
+    found = Workers(lambda: Failing(fail)).in_order(pow, [(n, 2) for n in range(5)])
+    assert [next(found), next(found)] == [0, 1]
+    with pytest.raises(WorkersError, match=said):
+        next(found)
+
+
+class Large:
+    def __init__(self, number, seconds):
+        time.sleep(seconds)
+        self.number = number
+        ALIVE.add(self)
+
+
+@pytest.mark.parametrize("slow", [0, 30])
+def test_few_results_are_kept(slow):
+    """Whether those who take them are slow, or one of the shards is."""
+    most, count = 0, 2
+    asked = [(n, 0.2 if n == slow else 0) for n in range(60)]
+    for number, large in enumerate(threads(count).in_order(Large, asked)):
+        assert large.number == number
+        if number in (0, 20):
+            time.sleep(0.2)
+        most = max(most, len(ALIVE))
+    assert number == 59
+    assert 4 <= most <= 4 * count + 2, "as many as are submitted, and two that are at hand"
+
+
+def dying_second(number):
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.3)
+    return number
+
+
+def test_a_crash_is_told_of_the_shard_that_crashes():
+    """In its turn, and after what other shards give, which are not done when it happens."""
+    found = processes().in_order(dying_second, [(n,) for n in range(4)])
+    assert next(found) == 0
+    with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
+        next(found)
+    found = threads().in_order(refusing, [(n,) for n in range(6)])
+    assert [next(found), next(found), next(found)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="number is 3"):
+        next(found)
 
 
 @pytest.mark.parametrize("name", ["", "dask", "dask://", "mpi2", "localhost", "Local"])
@@ -142,23 +261,33 @@ def test_codes_that_changed_on_the_way_are_noticed(monkeypatch):
         next(chunks_of_workers(CASES[0], threads(), None))
 
 
-@pytest.mark.parametrize(("given", "used"), [(None, 1), (2, 2)])
+@pytest.mark.parametrize(("given", "used"), [(None, {1}), (2, {2})])
 def test_a_worker_leaves_the_other_processors_to_others(monkeypatch, tmp_path, given, used):
-    np.save(tmp_path / "x.npy", np.ones((4, 4), np.float32))
+    """Unless it is told how many threads to use; those who give it work have theirs still."""
+    many = np.ones((1 << 10, 1 << 10), np.float32)
+    np.save(tmp_path / "x.npy", many)
     stored = [("x.npy", *tensors_in(str(tmp_path / "x.npy")))]
-    settings = settings_for("tensor", threads=given)
-    asked = []
+    found = []
 
-    def nothing(_self, _function, shards):
-        asked.append(shards)
-        return iter([])
+    def counted(threads, size):
+        found.append(thread_count(threads, size))
+        return found[-1]
 
-    monkeypatch.setattr(Workers, "in_order", nothing)
-    list(analyses_of(stored, settings, threads()))
-    with pytest.raises(ValueError, match="shorter"):
-        list(chunks_of_workers(CASES[0], threads(), given, (0,)))
-    ((*_, analyzing),), ((*_, encoding),) = asked
-    assert (analyzing.threads, encoding) == (used, used)
+    monkeypatch.setattr(parallel, "available_threads", lambda: 2)
+    for module in (parts, conversions):
+        monkeypatch.setattr(module, "thread_count", counted)
+    with contextlib.chdir(tmp_path):
+        list(analyses_of(stored, settings_for("tensor", threads=given), threads(1)))
+    assert set(found) == used
+    found.clear()
+    list(chunks_of_workers(CASES[0], threads(1), given, (0,)))
+    assert set(found) == used
+    encode(many, "e4m3")
+    assert found[-1] == 2
+    if given is None:
+        found.clear()
+        list(verify_chunks_by(threads(1), "numba", 60.0, CASES[0], range(1)))
+        assert set(found) == used
 
 
 def test_made_suites_are_the_same_bytes(tmp_path):
@@ -261,7 +390,7 @@ def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_
     (tmp_path / "ends_workers.py").write_text(CRASHING)
     monkeypatch.syspath_prepend(tmp_path)
     for function, said in (
-        ("crashing", "every worker that took a shard"),
+        ("crashing", "the process of the candidate was ended by SIGKILL"),
         ("absent", "on the wor"),
     ):
         candidate = PythonFunction(f"ends_workers:{function}", lambda *_: None)
@@ -282,6 +411,46 @@ def crashing(operation, parameters, inputs):
         os.kill(os.getpid(), signal.SIGKILL)
     return OPERATIONS[operation](parameters, inputs)
 """
+
+
+CORRECTED = """
+import numpy as np
+from mor_ref.verify.engine import OPERATIONS
+
+def function(operation, parameters, inputs):
+    return dict(OPERATIONS[operation](parameters, inputs)){wrong}
+"""
+
+
+def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch):
+    """What a file says after it was corrected, and what the same name means in another folder."""
+    name = "corrected_of_workers:function"
+    with ProcessPoolExecutor(1) as executor:
+        here = executor.submit(Path.cwd).result()
+        ask = asked_by(Workers.of(executor), 60.0)
+        for folder, wrong, verdict in (
+            ("a", " | {'accepted': np.zeros(3, np.uint8)}", "mismatch"),
+            ("a", "", "match"),
+            ("b", " | 1", "failed"),
+        ):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / "corrected_of_workers.py").write_text(
+                CORRECTED.format(wrong=wrong)
+            )
+            monkeypatch.chdir(tmp_path / folder)
+            candidate = PythonFunction(name, lambda *_: None)
+            assert verify(candidate, kept_files(), ["decisions"], ask=ask).verdict == verdict
+        assert executor.submit(Path.cwd).result() == here
+
+
+def test_a_folder_that_a_worker_has_not(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr(Path, "cwd", lambda: tmp_path / "gone")
+    ask = asked_by(threads(), 60.0)
+    found = verify(PythonFunction("a:b", lambda *_: None), kept_files(), ["decisions"], ask=ask)
+    assert "gone is not there (No such file or directory)" in found.failure.message
 
 
 def test_chunks_of_a_candidate_by_workers():
@@ -309,6 +478,28 @@ def test_analyses_by_workers(tmp_path):
     with contextlib.chdir(tmp_path):
         found = list(analyses_of([("a.npy", *tensors_in("a.npy"))], settings, processes()))
     assert found[0].report == replace(ours[0].report, file="a.npy", name="a.npy")
+
+
+def test_workers_read_what_is_in_a_file_now(tmp_path):
+    """And say so if it is not what was listed here."""
+    settings = settings_for("tensor")
+    x, both = str(tmp_path / "x.npy"), str(tmp_path / "both.npz")
+    with ProcessPoolExecutor(1) as executor:
+        lasting = Workers.of(executor)
+        for dtype, name, more in ((np.float32, "f32", {}), (np.float16, "f16", {"b": np.ones(2)})):
+            np.save(x, np.ones((3, 4), dtype))
+            np.savez(both, a=np.ones(3, dtype), **more)
+            stored = [(file, tensor) for file in (x, both) for tensor in tensors_in(file)]
+            found = [one.report.dtype for one in analyses_of(stored, settings, lasting)]
+            assert found == [name, name, *("f64" for _ in more)]
+        np.save(x, np.ones((3, 5)))
+        np.savez(both, b=np.ones(3))
+        for tensor, said in (
+            (stored[0], "x.npy is 3x4 f16 here, .* it is 3x5 f64; give all the same file"),
+            (stored[1], "a in .*both.npz is 3 f16 here, .* it is not there; give all"),
+        ):
+            with pytest.raises(WorkersError, match=said):
+                list(analyses_of([tensor], settings, lasting))
 
 
 # ---------------------------------------------------------------------- clusters
@@ -342,8 +533,8 @@ def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
     before = set(pids_of(client))
     assert len(before) == 2
     with workers_named(f"dask://{address}") as found:
-        shards = [(tmp_path / "killed", n) for n in range(12)]
-        assert list(found.in_order(dying_at_work, shards)) == list(range(12))
+        asked = [(tmp_path / "killed", n) for n in range(12)]
+        assert list(found.in_order(dying_at_work, asked)) == list(range(12))
     assert (tmp_path / "killed").exists()
     client.wait_for_workers(2, timeout=60)
     assert set(pids_of(client)) != before
@@ -404,20 +595,72 @@ def test_commands_under_mpi(tmp_path):
         here = run(*command, cwd=tmp_path)
         assert (there.returncode, there.stdout) == (0, here.stdout), there.stderr
         assert "mor-ref:" not in there.stderr
+    for command in (
+        ("exhaustive", "e9m9"),
+        ("exhaustive", "e9m9", "--candidate", "numba"),
+        ("analyze", "x.npy", "--policy", "none"),
+        ("golden", "make", "--out", "made", "--size", "0"),
+    ):
+        before = (str(mpiexec), "-n", "2")
+        done = run(*command, "--executor", "mpi", before=before, cwd=tmp_path)
+        assert (done.returncode, done.stderr.count("mor-ref: ")) == (2, 1)
     (tmp_path / "wrong_under_mpi.py").write_text(CANDIDATE)
     command = ("verify", "wrong_under_mpi:wrong", "--suite", "decisions", "--executor", "mpi")
     done = run(*command, before=(str(mpiexec), "-n", "2"), cwd=tmp_path)
     assert (done.returncode, "mismatch" in done.stdout) == (1, True)
 
 
-def test_no_scheduler_is_a_sentence():
-    dask = pytest.importorskip("dask")
+def test_no_scheduler_is_a_sentence(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(workers, "_PATIENCE", 0.5)
     with (
-        dask.config.set({"distributed.comm.timeouts.connect": "300ms"}),
         pytest.raises(WorkersError, match=r"no Dask scheduler at 127.0.0.1:1 \("),
         workers_named("dask://127.0.0.1:1"),
     ):
         pass
+
+
+def test_who_is_no_scheduler_is_not_waited_for():
+    """In a process of its own, whose end is not waited for either."""
+    pytest.importorskip("distributed")
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        script = f"""
+from mor_ref import workers
+workers._PATIENCE = 0.5
+with workers.workers_named("dask://127.0.0.1:{server.server_port}"):
+    pass
+"""
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        server.shutdown()
+    assert "there is no Dask scheduler at 127.0.0.1" in done.stderr
+
+
+def test_a_scheduler_without_workers(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(workers, "_PATIENCE", 0.5)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", processes=True) as empty:
+        address = empty.scheduler_address.removeprefix("tcp://")
+        with (
+            pytest.raises(WorkersError, match=f"{address} has no workers; start one with dask wor"),
+            workers_named(f"dask://{address}"),
+        ):
+            pass
+
+
+def test_a_worker_without_this_program_is_refused(cluster, monkeypatch):
+    """Before it gets a shard, which would end it."""
+    address, client = cluster
+    client.wait_for_workers(2, timeout=60)
+    for digest in ("__import__('mor_ref_of_another_time')", "'another'"):
+        monkeypatch.setattr(workers, "_DIGEST", digest)
+        with (
+            pytest.raises(WorkersError, match=r"on the workers tcp://\S*, tcp://\S*; install"),
+            workers_named(f"dask://{address}"),
+        ):
+            pass
 
 
 def test_no_dask_is_a_sentence(monkeypatch):

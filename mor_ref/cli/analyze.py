@@ -49,14 +49,14 @@ def run(
     plot: str | None,
 ) -> None:
     """Print what MoR decides about each tensor, and in total; draw it, if that is wanted."""
-    settings = settings_for(
-        policy, block=block, threshold=threshold, scaling=scaling, threads=threads
-    )
-    if plot is not None:
-        from mor_ref.analysis_plot import check_path
+    with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+        settings = settings_for(
+            policy, block=block, threshold=threshold, scaling=scaling, threads=threads
+        )
+        if plot is not None:
+            from mor_ref.analysis_plot import check_path
 
-        check_path(plot)  # an analysis may take long: better now than then
-    with workers_named(executor) as workers:
+            check_path(plot)  # an analysis may take long: better now than then
         listed = _list(files)
         reports, mapped = _analyze_all(listed.stored, settings, workers)
     totals = totals_of(reports, settings)

@@ -33,9 +33,9 @@ def run(
     as_json: bool,
 ) -> int:
     """Print the digest and how it compares; the exit status is 1 if it is wrong."""
-    case = _case(fmt_name, rounding, overflow)
-    kept = exhaustive.kept_digests().get(case.name)
-    with workers_named(executor) as workers:
+    with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+        case = _case(fmt_name, rounding, overflow)
+        kept = exhaustive.kept_digests().get(case.name)
         digest = _digest(case, threads, workers)
     verdict = "no digest is kept for this case" if kept is None else "equals the kept digest"
     different = kept is not None and digest != kept
@@ -85,23 +85,20 @@ def run_candidate(
     as_json: bool,
 ) -> int:
     """Print the first chunk that differs, and where; the exit status is as for `mor-ref verify`."""
-    case = _case(fmt_name, rounding, overflow)
-    wanted = range(exhaustive.CHUNKS) if chunks is None else chunks_named(chunks)
     try:
-        with (
-            workers_named(executor) as workers,
-            opened(name, timeout) as candidate,
-            bar(case.name, "chunk", len(wanted)) as on_chunk,
-        ):
+        with workers_named(executor) as workers, opened(name, timeout) as candidate:
+            case = _case(fmt_name, rounding, overflow)
+            wanted = range(exhaustive.CHUNKS) if chunks is None else chunks_named(chunks)
             results = (
                 verify_chunks_by(workers, candidate.name, timeout, case, wanted)
                 if workers
                 else verify_chunks(candidate, case, wanted)
             )
             found = []
-            for result in results:
-                found.append(result)
-                on_chunk(str(result.number))
+            with bar(case.name, "chunk", len(wanted)) as on_chunk:
+                for result in results:
+                    found.append(result)
+                    on_chunk(str(result.number))
     except CandidateError as error:
         print(f"mor-ref: {error}", file=sys.stderr)
         return 3

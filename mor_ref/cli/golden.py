@@ -76,14 +76,12 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
 
 def run_make(names: list[str], out: str, size: int, seed: int, executor: str) -> None:
     """Make suites in a folder."""
-    factor = whole_number("size", size, 1, 1 << 20)
-    made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
-    suites = chosen(SUITES, names)
-    with (
-        workers_named(executor) as workers,
-        bar("making suites", "made", len(suites)) as on_suite,
-    ):
-        make(suites, _folder_named(out), made_with, on_suite, workers)
+    with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+        factor = whole_number("size", size, 1, 1 << 20)
+        made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
+        suites = chosen(SUITES, names)
+        with bar("making suites", "made", len(suites)) as on_suite:
+            make(suites, _folder_named(out), made_with, on_suite, workers)
     print(f"{_are(len(suites), 'suite')} in {out}")
 
 

@@ -6,8 +6,10 @@ the bits are the same for any number of threads.
 
 import os
 import queue
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from mor_ref.arguments import whole_number
@@ -17,6 +19,8 @@ Item = TypeVar("Item")
 _WORTH_A_THREAD = 1 << 18  # elements
 _SLICE = 1 << 20  # elements: enough slices that no thread waits long for the slowest
 
+_is_alone = ContextVar("_is_alone", default=True)  # of a thread: workers may be threads, too
+
 
 def available_threads() -> int:
     """How many threads can run at once."""
@@ -25,9 +29,21 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Use one where the caller does not say how many: other workers share the machine."""
+    before = _is_alone.set(False)
+    try:
+        yield
+    finally:
+        _is_alone.reset(before)
+
+
 def thread_count(threads: int | None, size: int) -> int:
     """How many threads to use: what the caller says, or as many as the size is worth."""
     most = available_threads()
+    if threads is None and not _is_alone.get():
+        return 1
     if threads is None:
         return max(1, min(most, size // _WORTH_A_THREAD))
     return whole_number("threads", threads, 1, most)

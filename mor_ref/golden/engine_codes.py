@@ -18,8 +18,9 @@ from mor_ref.golden.exhaustive import (
     inputs_of,
     runs,
 )
+from mor_ref.shards import WorkersError
 from mor_ref.tensors import encode
-from mor_ref.workers import Workers, WorkersError, threads_of_worker
+from mor_ref.workers import Workers
 
 
 def engine_chunks(case: Case, threads: int | None = None) -> Iterator[Buffer]:
@@ -63,7 +64,7 @@ def chunks_of_workers(
     case: Case, workers: Workers, threads: int | None, chunks: Sequence[int] = range(CHUNKS)
 ) -> Iterator[Buffer]:
     """The engine's codes of each chunk of inputs, as workers compute them."""
-    shards = [(case, chunk, threads_of_worker(threads)) for chunk in chunks]
+    shards = [(case, chunk, threads) for chunk in chunks]
     for chunk, found in zip(chunks, workers.in_order(coded, shards), strict=True):
         lengths = np.diff(found.starts, append=CHUNK)
         codes = np.repeat(found.codes, lengths).data.cast("B")

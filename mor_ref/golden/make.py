@@ -19,7 +19,8 @@ from mor_ref.golden.files import read_inside, write_inside
 from mor_ref.golden.making import RECORD, Record, held
 from mor_ref.golden.negative import negative_file_of
 from mor_ref.golden.suite import Size
-from mor_ref.workers import Workers, WorkersError, processes
+from mor_ref.shards import WorkersError
+from mor_ref.workers import Workers, processes
 
 OnSuite = Callable[[str], None]
 Made = tuple[dict[str, bytes], dict[str, Any]]

@@ -1,23 +1,24 @@
 """Asking a candidate, suite by suite: in this process, or in many."""
 
-import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mor_ref.golden.container import read_suite
 from mor_ref.golden.suite import Case, Field, question
 from mor_ref.golden.views import split
+from mor_ref.shards import WorkersError
+from mor_ref.verify.afresh import called_afresh
 from mor_ref.verify.candidates import Answer, Candidate, CandidateError, Folder, opened
 from mor_ref.verify.compare import AnswerError, check_views, fields_of, given_as, problem_of
 from mor_ref.verify.evidence import Evidence, Failure
-from mor_ref.workers import Workers, WorkersError
+from mor_ref.workers import Workers
 
+Result = TypeVar("Result")
 Entries = Mapping[str, Any]  # of a manifest, by the names of suites
 Asking = Callable[[Candidate, Path, Entries], Iterator[Evidence]]
 
@@ -54,26 +55,36 @@ def _asked_by_name(
 ) -> Evidence:
     """What a candidate answers, without the cases that were asked, which are many."""
     try:
-        with opened_in(here, candidate, seconds) as there:
-            found = _asked(there, folder, name, entry)
+        found = with_opened(here, candidate, seconds, _asked_to_send, folder, name, entry)
     except CandidateError as error:  # it was opened by the one who asks, and cannot be here
         failure = Failure(None, f"on the worker {platform.node()}: {error}")
         return Evidence(name, entry["operation"], fields_of(entry), [], {}, failure=failure)
+    return found
+
+
+def with_opened(
+    folder: Path, candidate: str, seconds: float, function: Callable[..., Result], *arguments: Any
+) -> Result:
+    """What a function of a candidate gives for the one that is meant by a name in this folder."""
+    if ":" not in candidate:  # one of this package's own, the same in all folders
+        return _called(candidate, seconds, function, *arguments)
+    result: Result = called_afresh(folder, _called, candidate, seconds, function, *arguments)
+    return result
+
+
+def _called(
+    candidate: str, seconds: float, function: Callable[..., Result], *arguments: Any
+) -> Result:
+    with opened(candidate, seconds) as there:
+        return function(there, *arguments)
+
+
+def _asked_to_send(
+    candidate: Candidate, folder: Path, name: str, entry: dict[str, Any]
+) -> Evidence:
+    found = _asked(candidate, folder, name, entry)
     answers = {case: _sendable(answer) for case, answer in found.answers.items()}
     return replace(found, cases=[], answers=answers)
-
-
-@contextmanager
-def opened_in(folder: Path, candidate: str, seconds: float) -> Iterator[Candidate]:
-    """The candidate that is meant by a name in this folder, which the process then works in."""
-    try:
-        os.chdir(folder)
-    except OSError as error:
-        raise CandidateError(
-            f"{folder} is not there ({error.strerror}); start where all workers find the candidate"
-        ) from error
-    with opened(candidate, seconds) as found:
-        yield found
 
 
 def _sendable(answer: Answer) -> Answer:

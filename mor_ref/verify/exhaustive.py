@@ -25,7 +25,7 @@ from mor_ref.golden.exhaustive import (
     kept_digests,
     runs,
 )
-from mor_ref.verify.asking import opened_in
+from mor_ref.verify.asking import with_opened
 from mor_ref.verify.candidates import Candidate, CandidateError
 from mor_ref.verify.compare import problem_of
 from mor_ref.verify.distance import distance, shown
@@ -122,8 +122,7 @@ def _up_to_a_difference(results: Iterator[ChunkResult]) -> Iterator[ChunkResult]
 def _verified_by_name(
     here: Path, name: str, seconds: float, case: Case, chunk: int, checksum: int
 ) -> ChunkResult:
-    with opened_in(here, name, seconds) as candidate:
-        return _verified(candidate, case, chunk, checksum)
+    return with_opened(here, name, seconds, _verified, case, chunk, checksum)
 
 
 def _verified(candidate: Candidate, case: Case, chunk: int, checksum: int) -> ChunkResult:
