@@ -27,6 +27,7 @@ LOG = logging.getLogger(__name__)
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
+    app.setup_extension("sphinx.ext.autodoc")  # whose signatures are shown in another way
     app.add_config_value("trace_root", Path(app.confdir).parent, "env", (Path,))
     app.add_config_value("trace_suites", None, "env", (dict, type(None)))
     app.add_config_value("source_url", "", "html", (str,))
