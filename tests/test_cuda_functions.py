@@ -219,6 +219,28 @@ def test_arrays_of_cupy_go_to_their_gpu_and_the_current_stream(cupy):
     assert places(cupy.launches) == {(3, "another")}
 
 
+def test_the_current_streams_are_those_that_the_user_has_chosen(cupy, torch, monkeypatch):
+    """Whether by `use` or by `with`, on any GPU, and also after what fails."""
+    x = numbers("f32")
+    there = [Array(x, device=0), Array(x, device=1), Tensor(x, torch.float32)]
+    first = cupy.cuda.Stream("first").use()
+    with cupy.cuda.Device(1), cupy.cuda.Stream("entered"):
+        second = cupy.cuda.Stream("second").use()
+        for given in there:
+            mor_ref.cuda.quantize(given, "e4m3").dequantize()
+            assert cupy.cuda.get_current_stream() is second
+        monkeypatch.setattr(cupy, "empty", raises(MemoryError("none")))
+        for given in there:
+            with pytest.raises(GpuError, match="too little memory"):
+                mor_ref.cuda.quantize(given, "e4m3")
+            assert cupy.cuda.get_current_stream() is second
+        monkeypatch.setattr(cupy, "from_dlpack", raises(ValueError("no such dtype")))
+        with pytest.raises(TypeError, match="no such dtype"):
+            mor_ref.cuda.quantize(there[-1], "e4m3")
+        assert cupy.cuda.get_current_stream() is second
+    assert cupy.cuda.get_current_stream() is first
+
+
 RESULTS = {
     "quantize": lambda x: mor_ref.cuda.quantize(x, "e4m3"),
     "quantize_nvfp4": mor_ref.cuda.quantize_nvfp4,

@@ -27,6 +27,20 @@ def now(stream: Any = None) -> Moment:
 
 
 @contextmanager
+def current(stream: Any) -> Iterator[None]:
+    """A stream as the current one of the current GPU, and then again the one from before.
+
+    CuPy's own `with stream` forgets what `Stream.use` has set.
+    """
+    before = cupy().cuda.get_current_stream()
+    stream.use()
+    try:
+        yield
+    finally:
+        before.use()
+
+
+@contextmanager
 def after(moment: Moment) -> Iterator[None]:
     """Reading here on the current stream: after the moment, whose stream goes on after that."""
     cupy().cuda.get_current_stream().wait_event(moment.event)

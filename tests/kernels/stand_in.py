@@ -124,13 +124,17 @@ class Device:
 
 
 class Stream:
-    """A stream, current within a `with` on the GPU that it is of, or on any if that is not known.
+    """A stream, of a GPU, or of any if that is not known.
+
+    As with CuPy, one is current within a `with`, or from `use` on; and the end of a `with` knows
+    only of others, not of `use`.
 
     `done_before` has for each stream of each GPU the launches that are done before it goes on, and
     `done` those that the host has waited for.
     """
 
-    current = defaultdict(list)  # noqa: RUF012
+    entered = defaultdict(list)  # noqa: RUF012
+    current = {}  # noqa: RUF012
     done_before = defaultdict(set)  # noqa: RUF012
     done = set()  # noqa: RUF012
 
@@ -145,8 +149,7 @@ class Stream:
 
     @classmethod
     def get_current(cls):
-        own = cls.current[Device().id]
-        return own[-1] if own else cls("the current one", gpu=-1)
+        return cls.current.get(Device().id, cls.null)
 
     @property
     def key(self):
@@ -164,14 +167,22 @@ class Stream:
         assert event.at is not None, "it was recorded"
         self.done_before[self.key] |= event.before
 
-    def __enter__(self):
+    def use(self):
         assert self.key[0] == Device().id, "the stream is of the current GPU"
-        self.current[Device().id].append(self)
+        self.current[Device().id] = self
+        return self
+
+    def __enter__(self):
+        self.entered[Device().id].append(self.use())
         return self
 
     def __exit__(self, *_):
-        popped = self.current[Device().id].pop()
-        assert popped is self, "the GPU is the same as at the start"
+        entered = self.entered[Device().id]
+        assert entered.pop() is self, "the GPU is the same as at the start"
+        (entered[-1] if entered else self.null).use()
+
+
+Stream.null = Stream("the current one", gpu=-1)
 
 
 class Event:
@@ -219,6 +230,7 @@ class Cupy:
     ndarray = Array
 
     def __init__(self):
+        Stream.entered.clear()
         Stream.current.clear()
         Stream.done_before.clear()
         Stream.done.clear()
