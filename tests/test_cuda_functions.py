@@ -19,6 +19,7 @@ from kernels.stand_in import (
     Array,
     CompileException,
     Elsewhere,
+    Function,
     Stream,
     Tensor,
     Torch,
@@ -521,6 +522,47 @@ def test_an_error_of_a_kernel_before_is_not_one_of_the_argument(cupy, monkeypatc
     monkeypatch.setattr(Tensor, "contiguous", raises(RuntimeError("CUDA out of memory")))
     with pytest.raises(GpuError, match=r"of the GPU cannot be used \(CUDA out of memory\)"):
         mor_ref.cuda.encode(given, "e4m3")
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "name"),
+    [
+        ("encode", "Stream", "synchronize"),
+        ("encode", "Stream", "wait_event"),
+        ("encode", "Event", "record"),
+        ("dequantize", "Stream", "wait_event"),
+        ("dequantize", "Event", "record"),
+    ],
+)
+def test_errors_of_streams_are_explained(cupy, monkeypatch, step, kind, name):
+    """Where they wait for others, and the host for them, an error of a kernel before may show."""
+    x, words = numbers("f32"), np.zeros((37, 75), np.uint32)
+    steps = {
+        "encode": lambda: drawn(cupy, Elsewhere(x, "dlpack"), Array(words)),
+        "dequantize": mor_ref.cuda.quantize(Array(x), "e4m3").dequantize,
+    }
+    failure = cupy.cuda.runtime.CUDARuntimeError("cudaErrorIllegalAddress")
+    monkeypatch.setattr(getattr(cupy.cuda, kind), name, raises(failure))
+    with pytest.raises(GpuError, match=r"of the GPU cannot be used \(cudaErrorIllegalAddress\)"):
+        steps[step]()
+
+
+def test_what_was_launched_before_a_failure_still_reads(cupy, torch, monkeypatch):
+    """So the stream that wrote waits for it, and a library that lent the memory as well."""
+    x, launch = numbers("f32"), Function.__call__
+    found = mor_ref.cuda.quantize(Tensor(x, torch.float32), "e4m3")
+
+    def launch_and_fail(*arguments):
+        launch(*arguments)
+        raise RuntimeError("cudaErrorLaunchTimeout")
+
+    monkeypatch.setattr(Function, "__call__", launch_and_fail)
+    for call in (found.dequantize, lambda: mor_ref.cuda.encode(Elsewhere(x, "dlpack"), "e4m3")):
+        cupy.launches.clear()
+        with pytest.raises(GpuError, match="cudaErrorLaunchTimeout"):
+            call()
+        waits = Stream.done if call != found.dequantize else Stream.done_before[1, 0xABC]
+        assert waits >= set(cupy.launches) > set()
 
 
 # ---------------------------------------------------------------------- programs

@@ -56,9 +56,12 @@ def on_gpu_of(x: Given, *others: Given) -> Iterator[Gpu]:
     with x.array.device, current(x.stream), ExitStack() as after_others:
         for other in others:
             after_others.enter_context(after(now(other.stream)))
-        yield Gpu()
-        if any(each.is_lent for each in (x, *others)):
-            x.stream.synchronize()
+        try:
+            yield Gpu()
+        finally:
+            if any(each.is_lent for each in (x, *others)):
+                with explained(*USING_MEMORY):
+                    x.stream.synchronize()
 
 
 @contextmanager
