@@ -519,9 +519,28 @@ def test_an_error_of_a_kernel_before_is_not_one_of_the_argument(cupy, monkeypatc
     for given in (Elsewhere(x, "dlpack"), Elsewhere(x, "interface"), Tensor(x, Torch.float32)):
         with pytest.raises(GpuError, match=message):
             mor_ref.cuda.encode(given, "e4m3")
-    monkeypatch.setattr(Tensor, "contiguous", raises(RuntimeError("CUDA out of memory")))
-    with pytest.raises(GpuError, match=r"of the GPU cannot be used \(CUDA out of memory\)"):
-        mor_ref.cuda.encode(given, "e4m3")
+
+
+@pytest.mark.usefixtures("cupy")
+def test_errors_of_torch_are_of_the_gpu_or_of_the_argument(torch, monkeypatch):
+    """A nested tensor has no strides to be contiguous with, and an old torch no name for some."""
+    x = Tensor(numbers("f32"), torch.float32)
+
+    def refused_with(failure):
+        monkeypatch.setattr(Tensor, "contiguous", raises(failure))
+        with pytest.raises((GpuError, TypeError)) as refused:
+            mor_ref.cuda.encode(x, "e4m3")
+        return str(refused.value)
+
+    of_gpu = "the GPU has too little memory left (CUDA out of memory); free"
+    assert refused_with(torch.OutOfMemoryError("CUDA out of memory")).startswith(of_gpu)
+    of_gpu = "memory of the GPU cannot be used (CUDA error)"
+    assert refused_with(torch.AcceleratorError("CUDA error")).startswith(of_gpu)
+    of_argument = "x is a Tensor, and no array on a GPU (NestedTensorImpl doesn't support sizes)"
+    nested = RuntimeError("NestedTensorImpl doesn't support sizes")
+    assert refused_with(nested).startswith(of_argument)
+    monkeypatch.delattr(torch, "AcceleratorError")
+    assert refused_with(nested).startswith(of_argument)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mor_ref.arrays import dequantized_dtype
-from mor_ref.cuda.device import USING_MEMORY, Gpu, cupy, explained, in_order
+from mor_ref.cuda.device import USING_MEMORY, Gpu, cupy, errors_of_torch, explained, in_order
 from mor_ref.cuda.errors import CudaError
 from mor_ref.cuda.launching import WORDS, Array, Bits, Target
 from mor_ref.cuda.streams import Moment, after, current, now
@@ -134,7 +134,8 @@ def _from_torch(x: Any, argument: str) -> Given:
     """The tensor's memory, and its dtype, for CuPy need not know bfloat16."""
     torch, cuda = sys.modules["torch"], cupy().cuda
     stream = cuda.Stream.from_external(torch.cuda.current_stream(x.device))
-    with cuda.Device(x.device.index), current(stream), explained(*USING_MEMORY):
+    of_gpu = (cuda.runtime.CUDARuntimeError, *errors_of_torch("AcceleratorError"))
+    with cuda.Device(x.device.index), current(stream), explained(*USING_MEMORY, of_gpu):
         plain = x.detach().resolve_neg().contiguous()
         if plain.dtype == torch.bfloat16:
             plain = plain.view(torch.int16)

@@ -371,11 +371,20 @@ class TorchStream:
         return 0, 0xABC
 
 
+class AcceleratorError(RuntimeError):
+    """Torch's, of a call of CUDA's runtime; it has it since 2.8."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """Torch's, which is no MemoryError."""
+
+
 class Torch:
     """A stand-in for torch, whose current stream is another than CuPy's."""
 
     Tensor, strided = Tensor, "torch.strided"
     int16, bfloat16, float32 = "torch.int16", "torch.bfloat16", "torch.float32"
+    AcceleratorError, OutOfMemoryError = AcceleratorError, OutOfMemoryError
     cuda = SimpleNamespace(current_stream=lambda device: device.index < 2 and TorchStream())
 
     @staticmethod
