@@ -8,7 +8,7 @@ Its arrays lie in the memory of the host, and its kernels are those that run on 
 import sys
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -207,7 +207,7 @@ class Launch:
     kernel: str
     gpu: int
     stream: object
-    before: frozenset
+    before: frozenset = field(repr=False)  # each has its own, and so on
 
 
 def elapsed(start, end):
