@@ -481,6 +481,19 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_cache_that_cannot_be_looked_into(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path / "of another user"))
+    monkeypatch.setattr(Path, "exists", raises(PermissionError("permission denied")))
+    with pytest.raises(CudaError, match=r"kept in .*other user \(permission denied\); set MOR_REF"):
+        cached_file("kernel", lambda: b"")
+
+
+def test_what_cannot_be_made_is_no_fault_of_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="no compiler"):
+        cached_file("kernel", raises(FileNotFoundError("no compiler")))
+
+
 FAILURES_OF_NVRTC = [
     RuntimeError('Failure finding "libnvrtc.so"'),
     CompileException("cannot open source file cuda_fp16.h"),
