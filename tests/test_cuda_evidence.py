@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from kernels.stand_in import Torch, in_place_of_cupy
 
@@ -122,6 +123,20 @@ def test_what_is_timed_waits_for_work_before_it(gpu, cupy, monkeypatch):
     assert {"quantize_bf16_256", "dequantize_f32_codes_256"} <= {
         launch.kernel for _, timed in rounds for launch in timed
     }
+
+
+def test_the_work_before_is_on_arrays_of_its_own(gpu, cupy, monkeypatch):
+    """Or the cache would hold what a call reads."""
+    copied, inputs, copyto = [], [], cupy.copyto
+    monkeypatch.setattr(cupy, "copyto", lambda *of: copied.append(of) or copyto(*of))
+    monkeypatch.setattr(gpu, "converting", lambda x: inputs.append(x) or ())
+    monkeypatch.setattr(gpu, "mixing", lambda x: inputs.append(x) or ())
+    list(gpu.speeds(256))
+    assert copied
+    assert all(
+        not np.shares_memory(array.host, x.host) for of in copied for array in of for x in inputs
+    )
+    assert all(to.shape == x.shape == inputs[0].shape and to is not x for to, x in copied)
 
 
 @pytest.mark.usefixtures("cupy")

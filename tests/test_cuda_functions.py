@@ -19,6 +19,7 @@ from kernels.stand_in import (
     Array,
     CompileException,
     Elsewhere,
+    Function,
     Stream,
     Tensor,
     Torch,
@@ -217,6 +218,28 @@ def test_arrays_of_cupy_go_to_their_gpu_and_the_current_stream(cupy):
     with cupy.cuda.Device(3), cupy.cuda.Stream("another"):
         found.dequantize()
     assert places(cupy.launches) == {(3, "another")}
+
+
+def test_the_current_streams_are_those_that_the_user_has_chosen(cupy, torch, monkeypatch):
+    """Whether by `use` or by `with`, on any GPU, and also after what fails."""
+    x = numbers("f32")
+    there = [Array(x, device=0), Array(x, device=1), Tensor(x, torch.float32)]
+    first = cupy.cuda.Stream("first").use()
+    with cupy.cuda.Device(1), cupy.cuda.Stream("entered"):
+        second = cupy.cuda.Stream("second").use()
+        for given in there:
+            mor_ref.cuda.quantize(given, "e4m3").dequantize()
+            assert cupy.cuda.get_current_stream() is second
+        monkeypatch.setattr(cupy, "empty", raises(MemoryError("none")))
+        for given in there:
+            with pytest.raises(GpuError, match="too little memory"):
+                mor_ref.cuda.quantize(given, "e4m3")
+            assert cupy.cuda.get_current_stream() is second
+        monkeypatch.setattr(cupy, "from_dlpack", raises(ValueError("no such dtype")))
+        with pytest.raises(TypeError, match="no such dtype"):
+            mor_ref.cuda.quantize(there[-1], "e4m3")
+        assert cupy.cuda.get_current_stream() is second
+    assert cupy.cuda.get_current_stream() is first
 
 
 RESULTS = {
@@ -458,6 +481,19 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_cache_that_cannot_be_looked_into(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path / "of another user"))
+    monkeypatch.setattr(Path, "exists", raises(PermissionError("permission denied")))
+    with pytest.raises(CudaError, match=r"kept in .*other user \(permission denied\); set MOR_REF"):
+        cached_file("kernel", lambda: b"")
+
+
+def test_what_cannot_be_made_is_no_fault_of_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="no compiler"):
+        cached_file("kernel", raises(FileNotFoundError("no compiler")))
+
+
 FAILURES_OF_NVRTC = [
     RuntimeError('Failure finding "libnvrtc.so"'),
     CompileException("cannot open source file cuda_fp16.h"),
@@ -496,9 +532,69 @@ def test_an_error_of_a_kernel_before_is_not_one_of_the_argument(cupy, monkeypatc
     for given in (Elsewhere(x, "dlpack"), Elsewhere(x, "interface"), Tensor(x, Torch.float32)):
         with pytest.raises(GpuError, match=message):
             mor_ref.cuda.encode(given, "e4m3")
-    monkeypatch.setattr(Tensor, "contiguous", raises(RuntimeError("CUDA out of memory")))
-    with pytest.raises(GpuError, match=r"of the GPU cannot be used \(CUDA out of memory\)"):
-        mor_ref.cuda.encode(given, "e4m3")
+
+
+@pytest.mark.usefixtures("cupy")
+def test_errors_of_torch_are_of_the_gpu_or_of_the_argument(torch, monkeypatch):
+    """A nested tensor has no strides to be contiguous with, and an old torch no name for some."""
+    x = Tensor(numbers("f32"), torch.float32)
+
+    def refused_with(failure):
+        monkeypatch.setattr(Tensor, "contiguous", raises(failure))
+        with pytest.raises((GpuError, TypeError)) as refused:
+            mor_ref.cuda.encode(x, "e4m3")
+        return str(refused.value)
+
+    of_gpu = "the GPU has too little memory left (CUDA out of memory); free"
+    assert refused_with(torch.OutOfMemoryError("CUDA out of memory")).startswith(of_gpu)
+    of_gpu = "memory of the GPU cannot be used (CUDA error)"
+    assert refused_with(torch.AcceleratorError("CUDA error")).startswith(of_gpu)
+    of_argument = "x is a Tensor, and no array on a GPU (NestedTensorImpl doesn't support sizes)"
+    nested = RuntimeError("NestedTensorImpl doesn't support sizes")
+    assert refused_with(nested).startswith(of_argument)
+    monkeypatch.delattr(torch, "AcceleratorError")
+    assert refused_with(nested).startswith(of_argument)
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "name"),
+    [
+        ("encode", "Stream", "synchronize"),
+        ("encode", "Stream", "wait_event"),
+        ("encode", "Event", "record"),
+        ("dequantize", "Stream", "wait_event"),
+        ("dequantize", "Event", "record"),
+    ],
+)
+def test_errors_of_streams_are_explained(cupy, monkeypatch, step, kind, name):
+    """Where they wait for others, and the host for them, an error of a kernel before may show."""
+    x, words = numbers("f32"), np.zeros((37, 75), np.uint32)
+    steps = {
+        "encode": lambda: drawn(cupy, Elsewhere(x, "dlpack"), Array(words)),
+        "dequantize": mor_ref.cuda.quantize(Array(x), "e4m3").dequantize,
+    }
+    failure = cupy.cuda.runtime.CUDARuntimeError("cudaErrorIllegalAddress")
+    monkeypatch.setattr(getattr(cupy.cuda, kind), name, raises(failure))
+    with pytest.raises(GpuError, match=r"of the GPU cannot be used \(cudaErrorIllegalAddress\)"):
+        steps[step]()
+
+
+def test_what_was_launched_before_a_failure_still_reads(cupy, torch, monkeypatch):
+    """So the stream that wrote waits for it, and a library that lent the memory as well."""
+    x, launch = numbers("f32"), Function.__call__
+    found = mor_ref.cuda.quantize(Tensor(x, torch.float32), "e4m3")
+
+    def launch_and_fail(*arguments):
+        launch(*arguments)
+        raise RuntimeError("cudaErrorLaunchTimeout")
+
+    monkeypatch.setattr(Function, "__call__", launch_and_fail)
+    for call in (found.dequantize, lambda: mor_ref.cuda.encode(Elsewhere(x, "dlpack"), "e4m3")):
+        cupy.launches.clear()
+        with pytest.raises(GpuError, match="cudaErrorLaunchTimeout"):
+            call()
+        waits = Stream.done if call != found.dequantize else Stream.done_before[1, 0xABC]
+        assert waits >= set(cupy.launches) > set()
 
 
 # ---------------------------------------------------------------------- programs

@@ -178,6 +178,8 @@ def test_an_instruction_is_caught_wherever_it_stands(place):
         "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale",
         "multimem.red.relaxed.sys.global.add.f32",
         "red.global.v2.f32.add",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.bf16",
+        "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group",
         "atom.global.add.noftz.f16x2",
         "tanh.approx.f16",
         "rcp.rz.f32",
@@ -191,10 +193,19 @@ def test_what_is_not_known_to_be_exact_is_caught(instruction):
 @pytest.mark.parametrize(
     "instruction",
     ["add.rn.f32", "mul.rn.f64", "cvt.f64.f32", "cvt.rn.f32.f64", "ld.global.nc.v4.f32",
-     "setp.leu.f32", "atom.global.add.u64", "mov.b32", "cvt.u32.u16"],
+     "setp.leu.f32", "atom.global.add.u64", "mov.b32", "cvt.u32.u16",
+     "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64",
+     "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"],
 )  # fmt: skip
 def test_what_is_exact_passes(instruction):
     assert ptx.violations(WRITTEN.format(f"{instruction} %f1, %f2, %f3;")) == []
+
+
+def test_sums_of_a_type_that_is_not_named_are_refused():
+    """It stands in a tensor map, which is made as the program runs."""
+    adding = "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group"
+    with pytest.raises(ptx.PtxError, match="holds cp.reduce.*, and it does not say what numbers"):
+        ptx.check(WRITTEN.format(f"{adding} [%rd1, {{%r1}}], [%r2];"), "small")
 
 
 def test_what_cannot_be_checked_is_refused():

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mor_ref.arrays import dequantized_dtype
-from mor_ref.cuda.device import USING_MEMORY, Gpu, cupy, explained, in_order
+from mor_ref.cuda.device import USING_MEMORY, Gpu, cupy, errors_of_torch, explained, in_order
 from mor_ref.cuda.errors import CudaError
 from mor_ref.cuda.launching import WORDS, Array, Bits, Target
-from mor_ref.cuda.streams import Moment, after, now
+from mor_ref.cuda.streams import Moment, after, current, now
 from mor_ref.partition import rows_and_columns
 
 _SOURCES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
@@ -53,12 +53,15 @@ def on_gpu_of(x: Given, *others: Given) -> Iterator[Gpu]:
                 f"{other.argument} lies on GPU {places[0]}, but {x.argument} on GPU {places[1]}; "
                 "give both on one"
             )
-    with x.array.device, x.stream, ExitStack() as after_others:
+    with x.array.device, current(x.stream), ExitStack() as after_others:
         for other in others:
             after_others.enter_context(after(now(other.stream)))
-        yield Gpu()
-        if any(each.is_lent for each in (x, *others)):
-            x.stream.synchronize()
+        try:
+            yield Gpu()
+        finally:
+            if any(each.is_lent for each in (x, *others)):
+                with explained(*USING_MEMORY):
+                    x.stream.synchronize()
 
 
 @contextmanager
@@ -131,7 +134,8 @@ def _from_torch(x: Any, argument: str) -> Given:
     """The tensor's memory, and its dtype, for CuPy need not know bfloat16."""
     torch, cuda = sys.modules["torch"], cupy().cuda
     stream = cuda.Stream.from_external(torch.cuda.current_stream(x.device))
-    with cuda.Device(x.device.index), stream, explained(*USING_MEMORY):
+    of_gpu = (cuda.runtime.CUDARuntimeError, *errors_of_torch("AcceleratorError"))
+    with cuda.Device(x.device.index), current(stream), explained(*USING_MEMORY, of_gpu):
         plain = x.detach().resolve_neg().contiguous()
         if plain.dtype == torch.bfloat16:
             plain = plain.view(torch.int16)

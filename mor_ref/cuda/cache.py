@@ -2,7 +2,8 @@
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mor_ref.cuda.errors import CudaError
@@ -19,16 +20,25 @@ def folder() -> Path:
 def cached_file(name: str, make: Callable[[], bytes]) -> Path:
     """A file of the cache, made if it is not there."""
     path = folder() / name
-    if not path.exists():
+    with _explained(path.parent):
+        is_there = path.exists()
+    if not is_there:
         content = make()
-        try:
+        with _explained(path.parent):
             _write(path, content)
-        except OSError as error:
-            raise CudaError(
-                f"compiled kernels cannot be kept in {path.parent} ({error}); set MOR_REF_CACHE to "
-                "a folder with space that you may write to"
-            ) from error
     return path
+
+
+@contextmanager
+def _explained(place: Path) -> Iterator[None]:
+    """That a folder cannot be looked into or written to, as a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise CudaError(
+            f"compiled kernels cannot be kept in {place} ({error}); set MOR_REF_CACHE to a folder "
+            "with space that you may write to"
+        ) from error
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,6 +1,7 @@
 """The kernels on a GPU, through CuPy: compiled here, checked, and only then loaded."""
 
 import functools
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,16 +18,23 @@ class GpuError(CudaError):
     """There is no GPU to run kernels on, or something that they need is missing."""
 
 
+def errors_of_torch(name: str) -> tuple[type[Exception], ...]:
+    """An error of torch's, as what may be caught, if torch is there and has such a one."""
+    torch = sys.modules.get("torch")
+    return (getattr(torch, name),) if hasattr(torch, name) else ()
+
+
 @contextmanager
 def explained(
     what: str, advice: str, kinds: tuple[type[Exception], ...] = (RuntimeError,)
 ) -> Iterator[None]:
-    """What CuPy raises of some kinds, as a sentence."""
+    """What CuPy or torch raises of some kinds, as a sentence."""
+    of_memory: tuple[type[Exception], ...] = MemoryError, *errors_of_torch("OutOfMemoryError")
     try:
         yield
     except CudaError:
         raise
-    except MemoryError as error:
+    except of_memory as error:
         raise GpuError(
             f"the GPU has too little memory left ({error}); free some of it, or give less at once"
         ) from error

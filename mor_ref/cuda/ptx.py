@@ -13,6 +13,8 @@ _ELSEWHERE = re.compile(r"\.(?:extern|weak)\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)
 _INSTRUCTION = re.compile(r"(?<![\w.$%])[a-z]\w*(?:\s*(?:\.|::)\s*\w+)+")
 # A type of numbers that are not integers, whatever is computed with them.
 _REAL = re.compile(r"(?:t?f32|b?f16|f64|u?e\dm\d|mxf\w+|f8f6f4)(?:x\d)?")
+# What adds numbers of a type that it does not name.
+_UNNAMED = ["cp", "reduce", "async", "bulk", "tensor"]
 # All that may be done with such: what rounds nothing, and what IEEE 754 rounds to nearest.
 _UNROUNDED = {"ld", "st", "mov", "selp", "setp", "min", "max", "neg", "abs"}
 _ROUNDED = {f"{name}.rn.f32" for name in ("add", "sub", "mul", "div", "sqrt")}
@@ -54,7 +56,7 @@ def violations(ptx: str) -> list[Violation]:
 
 def _is_exact(instruction: str, parts: list[str]) -> bool:
     if not any(map(_REAL.fullmatch, parts)):
-        return True
+        return parts[: len(_UNNAMED)] != _UNNAMED
     return instruction in _ROUNDED or (parts[0] in _UNROUNDED and "ftz" not in parts)
 
 
@@ -66,6 +68,8 @@ def _fault(parts: list[str]) -> str:
         return "subnormal numbers are flushed"
     if "approx" in parts or "full" in parts:
         return "it is an approximation"
+    if parts[: len(_UNNAMED)] == _UNNAMED:
+        return "it does not say what numbers it adds"
     if parts[0] in ("atom", "red", "multimem"):
         return "a sum of floating-point numbers depends on its order"
     return "it is not known to be rounded to nearest, by itself and on every GPU alike"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from mor_ref.cuda.device import cupy
+from mor_ref.cuda.device import USING_MEMORY, cupy, explained
 
 
 class Moment(NamedTuple):
@@ -21,14 +21,34 @@ class Moment(NamedTuple):
 def now(stream: Any = None) -> Moment:
     """The moment of a stream of the current GPU, or of the current stream."""
     stream = stream or cupy().cuda.get_current_stream()
-    event = cupy().cuda.Event(disable_timing=True)
-    event.record(stream)
+    with explained(*USING_MEMORY):
+        event = cupy().cuda.Event(disable_timing=True)
+        event.record(stream)
     return Moment(stream, event)
+
+
+@contextmanager
+def current(stream: Any) -> Iterator[None]:
+    """A stream as the current one of the current GPU, and then again the one from before.
+
+    CuPy's own `with stream` forgets what `Stream.use` has set.
+    """
+    before = cupy().cuda.get_current_stream()
+    stream.use()
+    try:
+        yield
+    finally:
+        before.use()
 
 
 @contextmanager
 def after(moment: Moment) -> Iterator[None]:
     """Reading here on the current stream: after the moment, whose stream goes on after that."""
-    cupy().cuda.get_current_stream().wait_event(moment.event)
-    yield
-    moment.stream.wait_event(now().event)
+    with explained(*USING_MEMORY):
+        cupy().cuda.get_current_stream().wait_event(moment.event)
+    try:
+        yield
+    finally:  # what was launched before a failure reads as well
+        done = now()
+        with explained(*USING_MEMORY):
+            moment.stream.wait_event(done.event)

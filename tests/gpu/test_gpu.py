@@ -17,6 +17,7 @@ import mor_ref
 import mor_ref.cuda
 from mor_ref.cuda.device import Gpu, cupy
 from mor_ref.cuda.errors import CudaError
+from mor_ref.cuda.streams import now
 
 pytestmark = pytest.mark.tier("gpu")
 TESTS = Path(__file__).parents[1]
@@ -163,12 +164,19 @@ def test_memory_is_not_used_again_while_another_stream_reads_it():
     tensors_of_torch = [torch.randn(1024, 1024) for _ in range(4)]
     right = [mor_ref.quantize(x, "e4m3").dequantize() for x in tensors_of_torch]
     large = cupy().zeros((2, 1 << 28), np.uint8)
-    found = []
+    found, are_behind, reading = [], [], []
     with torch.cuda.stream(torch.cuda.Stream()):
         on_gpu = [x.cuda() for x in tensors_of_torch]
+        mor_ref.cuda.quantize(on_gpu[0], "e4m3").dequantize()  # so that all is loaded
         for x in on_gpu * 8:
-            cupy().copyto(large[0], large[1])
-            found.append(mor_ref.cuda.quantize(x, "e4m3").dequantize())
+            quantized = mor_ref.cuda.quantize(x, "e4m3")
+            are_behind += [not event.done for event in reading[-1:]]
+            for _ in range(20):  # milliseconds, for which the host does not wait
+                cupy().copyto(large[0], large[1])
+            found.append(quantized.dequantize())
+            reading.append(now().event)
+            del quantized  # its memory is for the next
+    assert any(are_behind), "no memory could be used again too soon, so this shows nothing"
     for ours, theirs in zip(found, right * 8, strict=True):
         same(ours, theirs)
 

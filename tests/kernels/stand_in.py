@@ -8,7 +8,7 @@ Its arrays lie in the memory of the host, and its kernels are those that run on 
 import sys
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -124,13 +124,17 @@ class Device:
 
 
 class Stream:
-    """A stream, current within a `with` on the GPU that it is of, or on any if that is not known.
+    """A stream, of a GPU, or of any if that is not known.
+
+    As with CuPy, one is current within a `with`, or from `use` on; and the end of a `with` knows
+    only of others, not of `use`.
 
     `done_before` has for each stream of each GPU the launches that are done before it goes on, and
     `done` those that the host has waited for.
     """
 
-    current = defaultdict(list)  # noqa: RUF012
+    entered = defaultdict(list)  # noqa: RUF012
+    current = {}  # noqa: RUF012
     done_before = defaultdict(set)  # noqa: RUF012
     done = set()  # noqa: RUF012
 
@@ -145,8 +149,7 @@ class Stream:
 
     @classmethod
     def get_current(cls):
-        own = cls.current[Device().id]
-        return own[-1] if own else cls("the current one", gpu=-1)
+        return cls.current.get(Device().id, cls.null)
 
     @property
     def key(self):
@@ -164,14 +167,22 @@ class Stream:
         assert event.at is not None, "it was recorded"
         self.done_before[self.key] |= event.before
 
-    def __enter__(self):
+    def use(self):
         assert self.key[0] == Device().id, "the stream is of the current GPU"
-        self.current[Device().id].append(self)
+        self.current[Device().id] = self
+        return self
+
+    def __enter__(self):
+        self.entered[Device().id].append(self.use())
         return self
 
     def __exit__(self, *_):
-        popped = self.current[Device().id].pop()
-        assert popped is self, "the GPU is the same as at the start"
+        entered = self.entered[Device().id]
+        assert entered.pop() is self, "the GPU is the same as at the start"
+        (entered[-1] if entered else self.null).use()
+
+
+Stream.null = Stream("the current one", gpu=-1)
 
 
 class Event:
@@ -196,7 +207,7 @@ class Launch:
     kernel: str
     gpu: int
     stream: object
-    before: frozenset
+    before: frozenset = field(repr=False)  # each has its own, and so on
 
 
 def elapsed(start, end):
@@ -219,6 +230,7 @@ class Cupy:
     ndarray = Array
 
     def __init__(self):
+        Stream.entered.clear()
         Stream.current.clear()
         Stream.done_before.clear()
         Stream.done.clear()
@@ -359,11 +371,20 @@ class TorchStream:
         return 0, 0xABC
 
 
+class AcceleratorError(RuntimeError):
+    """Torch's, of a call of CUDA's runtime; it has it since 2.8."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """Torch's, which is no MemoryError."""
+
+
 class Torch:
     """A stand-in for torch, whose current stream is another than CuPy's."""
 
     Tensor, strided = Tensor, "torch.strided"
     int16, bfloat16, float32 = "torch.int16", "torch.bfloat16", "torch.float32"
+    AcceleratorError, OutOfMemoryError = AcceleratorError, OutOfMemoryError
     cuda = SimpleNamespace(current_stream=lambda device: device.index < 2 and TorchStream())
 
     @staticmethod
