@@ -145,13 +145,13 @@ def ladder(name: str) -> str:
     for rung in policy.ladder:
         shapes += [
             line(x, y, x, y + 24, "arrow"),
-            box(10, y + 24, 330, 62, "question"),
-            text(175, y + 48, f"nonfinite = 0 under {name_of(rung.representation)}"),
-            text(175, y + 70, f"and {_metric(rung.metric)} ?"),
-            line(340, y + 55, 420, y + 55, "arrow"),
-            text(380, y + 48, "yes"),
-            box(420, y + 35, 130, 40, "filled-soft"),
-            text(485, y + 60, name_of(rung.representation), "name"),
+            box(10, y + 24, 250, 62, "question"),
+            text(135, y + 48, f"nonfinite = 0 under {name_of(rung.representation)}"),
+            text(135, y + 70, f"and {_metric(rung.metric)} ?"),
+            line(260, y + 55, 330, y + 55, "arrow"),
+            text(292, y + 48, "yes"),
+            box(330, y + 35, 100, 40, "filled-soft"),
+            text(380, y + 60, name_of(rung.representation), "name"),
             text(x + 16, y + 102, "no"),
         ]
         y += 86
@@ -161,7 +161,7 @@ def ladder(name: str) -> str:
         text(95, y + 49, "bf16", "name"),
     ]
     said = f"The policy {name}: the first representation that accepts a unit is taken (MOR-001)."
-    return picture(560, y + 76, f"Policy {name}", shapes, said)
+    return picture(440, y + 76, f"Policy {name}", shapes, said)
 
 
 def ladders() -> str:
