@@ -10,10 +10,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from kernels import needed
 from kernels.stand_in import Torch, in_place_of_cupy
-
-from mor_ref.cuda import host
-from mor_ref.cuda.host import HostError
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "gpu-evidence.md"
@@ -62,10 +60,7 @@ PEERS = ("torch_mor", "torch_nvfp4", "torch_quantize")
 @pytest.fixture
 def gpu(of_benchmarks, monkeypatch):
     """What measures, with the stand-in for torch; `compared` has what that was asked for."""
-    try:
-        host.compiler()
-    except HostError as error:
-        pytest.skip(str(error))
+    needed.compiler()
     gpu, eager = of_benchmarks("gpu"), of_benchmarks("eager")
     monkeypatch.setattr(gpu, "compared", [], raising=False)
     for name in PEERS:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import ml_dtypes
 import numpy as np
 import pytest
+from kernels import needed
 from kernels.stand_in import (
     Array,
     CompileException,
@@ -31,11 +32,10 @@ from kernels.tensors import DTYPES, numbers
 import mor_ref
 import mor_ref.cuda
 from mor_ref.block_recipes import PROFILES, SCALE_RULES
-from mor_ref.cuda import device, host, nvrtc, ptx, source
+from mor_ref.cuda import device, nvrtc, ptx, source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.device import GpuError
 from mor_ref.cuda.errors import CudaError
-from mor_ref.cuda.host import HostError
 from mor_ref.cuda.nvrtc import NvrtcError
 from mor_ref.recipes import POLICIES, SCALINGS
 from mor_ref.verify.candidates import CandidateError
@@ -45,10 +45,7 @@ from mor_ref.verify.kernels import kernels_named
 @pytest.fixture
 def cupy(monkeypatch):
     """The stand-in, in CuPy's place."""
-    try:
-        host.compiler()
-    except HostError as error:
-        pytest.skip(str(error))
+    needed.compiler()
     with in_place_of_cupy(monkeypatch) as found:
         yield found
 
@@ -615,10 +612,7 @@ def test_gpus_that_nvrtc_does_not_know():
 
 
 def test_the_ptx_is_checked_before_anything_is_loaded(monkeypatch):
-    try:
-        nvrtc.library()
-    except NvrtcError as error:
-        pytest.skip(str(error))
+    needed.library()
     assert device.cubin("scales", 90)[:4] == b"\x7fELF"
     wrong = 'extern "C" __global__ void kernel(float* a) { a[0] = a[0] * a[1] + a[2]; }'
     monkeypatch.setattr(source, "flattened", lambda _: wrong)

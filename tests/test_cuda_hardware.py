@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 from gpu import programs
+from kernels import needed
 
-from mor_ref.cuda import nvrtc, ptx
-from mor_ref.cuda.nvrtc import NvrtcError
+from mor_ref.cuda import ptx
 
 INSTRUCTIONS = {
     "bf16": "cvt.rn.bf16x2.f32",
@@ -26,10 +26,7 @@ CONVERSIONS |= {103: [*INSTRUCTIONS], 120: [*INSTRUCTIONS]}
 
 @pytest.fixture(scope="module", autouse=True)
 def _nvrtc():
-    try:
-        nvrtc.library()
-    except NvrtcError as error:
-        pytest.skip(str(error))
+    needed.library()
 
 
 @pytest.mark.parametrize("capability", CONVERSIONS)

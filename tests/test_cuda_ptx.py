@@ -4,6 +4,7 @@ import re
 import zlib
 
 import pytest
+from kernels import needed
 from kernels.sources import exported
 
 from mor_ref.cuda import nvrtc, ptx, source
@@ -17,10 +18,7 @@ DIVIDING = {"mx", "nvfp4", "policies", "quantization", "scales"}
 
 @pytest.fixture(scope="module", autouse=True)
 def _nvrtc():
-    try:
-        nvrtc.library()
-    except NvrtcError as error:
-        pytest.skip(str(error))
+    needed.library()
 
 
 def ptx_of(program, architecture):

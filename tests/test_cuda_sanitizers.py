@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from kernels import needed
 from kernels.sanitized import FLAGS, every_kernel_in_pieces
 from kernels.sources import changed, exported, with_wrong_ones
 from kernels.suites import Names
 from kernels.tensors import every_kernel
 
 from mor_ref.cuda import host, source
-from mor_ref.cuda.host import HostError
 
 TESTS = Path(__file__).parent
 
@@ -23,10 +23,7 @@ TESTS = Path(__file__).parent
 @cache
 def runtime(sanitizer):
     """The runtime of a sanitizer, which the compiler knows the place of."""
-    try:
-        command = host.compiler()
-    except HostError as error:
-        pytest.skip(str(error))
+    command = needed.compiler()
     name = {"thread": "libtsan.so", "address": "libasan.so"}[sanitizer]
     done = subprocess.run(
         [*command, f"-print-file-name={name}"], capture_output=True, text=True, check=False

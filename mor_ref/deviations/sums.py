@@ -39,25 +39,22 @@ def errors_summed_from_the_right(
     return reference(profile, [row[::-1] for row in tile], *rest)
 
 
-@deviation(
+_of_sums_of_rows = deviation(
     nvfp4.candidate_error,
     where=_has_rows,
     rules=("NVF-006",),
     domain=_IN_TILES,
     unseen=CLEAR_CANDIDATES,
 )
+
+
+@_of_sums_of_rows
 def rows_summed_one_by_one(reference: Reference, *arguments: Any) -> float:
     """The sums of the rows of a tile are added from first to last, not in halves."""
     return reduce(total, _of_rows(reference, *arguments))
 
 
-@deviation(
-    nvfp4.candidate_error,
-    where=_has_rows,
-    rules=("NVF-006",),
-    domain=_IN_TILES,
-    unseen=CLEAR_CANDIDATES,
-)
+@_of_sums_of_rows
 def rows_summed_in_pairs(reference: Reference, *arguments: Any) -> float:
     """The sums of the rows of a tile are added in pairs of neighbours, not in halves."""
     rows = _of_rows(reference, *arguments)
