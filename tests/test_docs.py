@@ -617,6 +617,17 @@ def test_signs_are_those_of_a_minus():
     assert "\N{MINUS SIGN}128 · 2^\N{MINUS SIGN}6, FMT-008" in shown
 
 
+@pytest.mark.parametrize("policy", ["tensor", "nvfp4"])
+def test_a_unit_without_numbers_takes_the_same_rung_by_the_flow(policy):
+    """MOR-002: zeros have sum 0 and nonzero 0, which the comparison alone would refuse."""
+    assert mor_ref.mor(np.zeros((2, 32), np.float32), policy).choice.tolist() == [[0]]
+    asked = re.findall(r">([^<]*)</text>", tensors.ladder(policy))
+    for i, said in enumerate(asked):
+        if "nonzero" in said and "sum" in said:
+            assert asked[i + 1] == "or nonzero = 0) ?"
+    assert any("sum" in said for said in asked)
+
+
 def test_arrows_have_heads():
     drawings = [tensors.ladder("three_way"), scaling.decrement("e4m3", "7.5", "3.3", "0.011")]
     for drawn in drawings:
