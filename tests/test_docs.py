@@ -374,6 +374,9 @@ def test_the_nvfp4_chapter_shows_which_zeros_lose_their_sign():
     """NVF-010: what binary32 makes -0 does, and what only e2m1 makes -0 does not."""
     shown = four_bits.tile("modelopt", *computed("nvfp4", "four_bits.tile modelopt"))
     codes = dict(zip(cells(shown, 1), cells(shown, 2), strict=True))
+    assert "NaN" not in shown
+    assert "| encode |" not in shown
+    assert "| encode |" in four_bits.tile("te", "1")
     minus = "\N{MINUS SIGN}"
     assert codes[f"{minus}0"] == "0x0"
     assert codes[f"{minus}2^{minus}149"] == "0x8"
