@@ -17,6 +17,7 @@ from mor_docs.shown import (
     formats,
     four_bits,
     golden,
+    profiles,
     scaling,
     tensors,
     theorems,
@@ -512,11 +513,21 @@ def test_profiles_that_differ_are_counted_on_both_sides_of_the_diagonal():
     """Scales above it, and codes below."""
     counted = json.loads((ROOT / "tests" / "witnesses.json").read_text())
     scales, codes = counted["differing scales and codes"]["nvfp4 1x16"]["te torchao"]
-    shown = four_bits.disagreement("nvfp4_1x16").removesuffix(":::\n")
+    shown = profiles.disagreement("1x16").removesuffix(":::\n")
     names = [cell.split("** ")[1] for cell in cells(shown, 0)]
     te, torchao = names.index("te"), names.index("torchao")
     assert cells(shown, torchao + 1)[te] == str(scales)
     assert cells(shown, te + 1)[torchao] == str(codes)
+
+
+def test_profiles_that_differ_are_counted_with_the_site(monkeypatch):
+    """On zeros te and te_2_13 store the same, and torchao another scale than compressed_tensors."""
+    monkeypatch.setattr(profiles, "bell_shaped", lambda: np.zeros((1, 2, 32), np.float32))
+    shown = profiles.disagreement("1x16").removesuffix(":::\n")
+    names = [cell.split("** ")[1] for cell in cells(shown, 0)]
+    assert cells(shown, names.index("te_2_13") + 1)[names.index("te")] == "0"
+    last = names.index("compressed_tensors")
+    assert cells(shown, last + 1)[names.index("torchao")] == "4"
 
 
 def test_the_encodings_of_the_example_are_what_the_engine_gives():

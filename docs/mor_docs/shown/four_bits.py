@@ -44,24 +44,6 @@ def tile(profile: str, *given: str) -> str:
     )
 
 
-def disagreement(heading: str) -> str:
-    """How many scales and codes differ between profiles: those above the diagonal, these below."""
-    counted = json.loads(_WITNESSES.read_text())["differing scales and codes"]
-    counted = counted[heading.replace("_", " ")]
-    names = list(dict.fromkeys(name for pair in counted for name in pair.split()))
-    rows = []
-    for i, a in enumerate(names):
-        codes = [counted[f"{b} {a}"][1] for b in names[:i]]
-        scales = [counted[f"{a} {b}"][0] for b in names[i + 1 :]]
-        rows.append([f"**{i + 1}** {a}", *codes, "·", *scales])
-    head = ["", *(f"**{i + 1}**" for i in range(len(names)))]
-    said = (
-        "Counting takes as long as making the site: these are the numbers of "
-        "tests/witnesses.json, and tests/test_profiles_differ.py counts anew and holds them to it."
-    )
-    return f":::{{div}} codes\n{table(head, rows)}:::\n\n{{.fine}}\n{said}\n"
-
-
 def witness(heading: str) -> str:
     """Tensors that tell profiles apart: the second row of the first one, and what parts the rest.
 
