@@ -648,6 +648,16 @@ def test_arrows_have_heads():
         assert drawn.count('class="head"') == drawn.count('class="arrow"') > 0
 
 
+WORDS = {"binade", "canonical NaN", "case", "error sum", "preset", "representation", "RN32", "ulp"}
+
+
+def test_the_glossary_has_the_words_of_the_rules_in_order():
+    lines = (ROOT / "docs" / "guide" / "glossary.md").read_text().splitlines()
+    terms = [line for line in lines[3:-1] if line and not line.startswith(" ")]
+    assert set(terms) >= WORDS
+    assert terms == sorted(terms, key=str.casefold)
+
+
 def test_blocks_of_code_have_no_empty_end(site):
     for path in (site / "index.html", *(site / "guide").glob("*.html")):
         assert "\n\n</pre>" not in path.read_text(), path
