@@ -13,6 +13,7 @@ from urllib.parse import unquote, urldefrag
 import numpy as np
 import pytest
 from mor_docs.shown import (
+    command_line,
     conversions,
     formats,
     four_bits,
@@ -676,6 +677,14 @@ def test_all_public_names_are_described_with_types_that_can_be_read(site, pages)
     shown = re.sub(r"<[^>]*>", "", (site / "reference" / "api.html").read_text())
     assert "NDArray[unsignedinteger]" in shown
     assert "tuple[Any, ...]" not in shown
+    assert "dtype: DTypeLike = np.float32" in shown
+
+
+def test_parameters_have_the_names_of_the_usage_and_are_said_to_be_required():
+    shown = command_line.commands()
+    text = shown.partition("## mor-ref exhaustive\n")[2].partition("## ")[0]
+    assert "{FORMAT}" in text
+    assert "| `FORMAT` | The format to encode in. | required |" in text
 
 
 def test_all_profiles_part_on_numbers_that_are_shown():
