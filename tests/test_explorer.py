@@ -459,6 +459,11 @@ def test_decisions_are_shown(browser):
         panel = page.get_by_role("region", name="Policy three_way")
         assert "would" not in panel.text_content()
         assert "T = 377487" in page.locator("#row-results").text_content()
+    with opened(browser, view="row", recipe="mor", row="0 -0") as page:
+        shown = page.get_by_role("region", name="Policy tensor").text_content()
+        assert "accepts" in shown  # as nonzero is 0 (MOR-002)
+        assert "≥" not in shown
+        assert "nonzero = 0T = 377487" in shown
 
 
 def test_a_new_format_needs_no_new_script(browser):
