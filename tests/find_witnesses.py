@@ -1,20 +1,19 @@
 """The tensors at which block quantizers part; run by hand, a search among them for witnesses.
 
-`python tests/find_witnesses.py` writes witnesses.json anew, the same in each run: tensors that tell
-every pair of profiles and of rules apart, what the exact model makes of them, and how often the
-pairs differ on bell-shaped numbers.
+`PYTHONPATH=docs python tests/find_witnesses.py` writes witnesses.json anew, the same in each run:
+tensors that tell every pair of profiles and of rules apart, what the exact model makes of them, and
+how often the pairs differ on bell-shaped numbers.
 """
 
-import itertools
 import json
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 from inputs import values_of
+from mor_docs.shown.profiles import bell_shaped, differences, pairs_of
 from records import adversarial, exact_mx, exact_nvfp4
 
-import mor_ref
 from mor_ref import formats
 from mor_ref.block_recipes import PROFILES, SCALE_RULES, TILES
 
@@ -100,14 +99,6 @@ def tensors(kind):
             yield from (x.astype(np.float32), x.astype(np.float32).astype(ml_dtypes.bfloat16))
 
 
-def bell_shaped():
-    """Sixteen tensors in bfloat16, as good as Gaussian: sums of twelve uniform whole numbers."""
-    words = np.random.PCG64(2024).random_raw(16 * 128 * 128 * 3)
-    uniform = words.astype("<u8").view("<u2").reshape(16, 128, 128, 12)
-    sums = uniform.sum(-1, dtype=np.int64) - 6 * 65535
-    return (sums / 65536).astype(ml_dtypes.bfloat16)
-
-
 # ---------------------------------------------------------------------- what is told apart
 
 
@@ -118,30 +109,6 @@ def recipes():
         yield f"nvfp4 {tile[0]}x{tile[1]}", names, {"tile": tile}
     for fmt in MX_FORMATS:
         yield f"mx {fmt}", list(SCALE_RULES), {"fmt": fmt}
-
-
-def quantized(x, name, **how):
-    """Codes and scales from the engine."""
-    if "fmt" in how:
-        found = mor_ref.quantize_mx(x, scale_rule=name, **how)
-        return found.codes, found.scale
-    found = mor_ref.quantize_nvfp4(x, profile=name, **how)
-    return found.codes, found.block_scale
-
-
-def pairs_of(names):
-    return [f"{a} {b}" for a, b in itertools.combinations(names, 2)]
-
-
-def differences(tensors, names, how):
-    """How many scales and how many codes of each pair differ in some tensors, together."""
-    counts = dict.fromkeys(pairs_of(names), (0, 0))
-    for x in tensors:
-        found = {name: quantized(x, name, **how) for name in names}
-        for pair, (scales, codes) in counts.items():
-            a, b = (found[name] for name in pair.split())
-            counts[pair] = (scales + int((a[1] != b[1]).sum()), codes + int((a[0] != b[0]).sum()))
-    return {pair: list(both) for pair, both in counts.items()}
 
 
 def candidates(how):

@@ -13,10 +13,12 @@ from urllib.parse import unquote, urldefrag
 import numpy as np
 import pytest
 from mor_docs.shown import (
+    command_line,
     conversions,
     formats,
     four_bits,
     golden,
+    profiles,
     scaling,
     tensors,
     theorems,
@@ -374,6 +376,9 @@ def test_the_nvfp4_chapter_shows_which_zeros_lose_their_sign():
     """NVF-010: what binary32 makes -0 does, and what only e2m1 makes -0 does not."""
     shown = four_bits.tile("modelopt", *computed("nvfp4", "four_bits.tile modelopt"))
     codes = dict(zip(cells(shown, 1), cells(shown, 2), strict=True))
+    assert "NaN" not in shown
+    assert "| encode |" not in shown
+    assert "| encode |" in four_bits.tile("te", "1")
     minus = "\N{MINUS SIGN}"
     assert codes[f"{minus}0"] == "0x0"
     assert codes[f"{minus}2^{minus}149"] == "0x8"
@@ -509,11 +514,21 @@ def test_profiles_that_differ_are_counted_on_both_sides_of_the_diagonal():
     """Scales above it, and codes below."""
     counted = json.loads((ROOT / "tests" / "witnesses.json").read_text())
     scales, codes = counted["differing scales and codes"]["nvfp4 1x16"]["te torchao"]
-    shown = four_bits.disagreement("nvfp4_1x16").removesuffix(":::\n")
+    shown = profiles.disagreement("1x16").removesuffix(":::\n")
     names = [cell.split("** ")[1] for cell in cells(shown, 0)]
     te, torchao = names.index("te"), names.index("torchao")
     assert cells(shown, torchao + 1)[te] == str(scales)
     assert cells(shown, te + 1)[torchao] == str(codes)
+
+
+def test_profiles_that_differ_are_counted_with_the_site(monkeypatch):
+    """On zeros te and te_2_13 store the same, and torchao another scale than compressed_tensors."""
+    monkeypatch.setattr(profiles, "bell_shaped", lambda: np.zeros((1, 2, 32), np.float32))
+    shown = profiles.disagreement("1x16").removesuffix(":::\n")
+    names = [cell.split("** ")[1] for cell in cells(shown, 0)]
+    assert cells(shown, names.index("te_2_13") + 1)[names.index("te")] == "0"
+    last = names.index("compressed_tensors")
+    assert cells(shown, last + 1)[names.index("torchao")] == "4"
 
 
 def test_the_encodings_of_the_example_are_what_the_engine_gives():
@@ -617,10 +632,31 @@ def test_signs_are_those_of_a_minus():
     assert "\N{MINUS SIGN}128 · 2^\N{MINUS SIGN}6, FMT-008" in shown
 
 
+@pytest.mark.parametrize("policy", ["tensor", "nvfp4"])
+def test_a_unit_without_numbers_takes_the_same_rung_by_the_flow(policy):
+    """MOR-002: zeros have sum 0 and nonzero 0, which the comparison alone would refuse."""
+    assert mor_ref.mor(np.zeros((2, 32), np.float32), policy).choice.tolist() == [[0]]
+    asked = re.findall(r">([^<]*)</text>", tensors.ladder(policy))
+    for i, said in enumerate(asked):
+        if "nonzero" in said and "sum" in said:
+            assert asked[i + 1] == "or nonzero = 0) ?"
+    assert any("sum" in said for said in asked)
+
+
 def test_arrows_have_heads():
     drawings = [tensors.ladder("three_way"), scaling.decrement("e4m3", "7.5", "3.3", "0.011")]
     for drawn in drawings:
         assert drawn.count('class="head"') == drawn.count('class="arrow"') > 0
+
+
+WORDS = {"binade", "canonical NaN", "case", "error sum", "preset", "representation", "RN32", "ulp"}
+
+
+def test_the_glossary_has_the_words_of_the_rules_in_order():
+    lines = (ROOT / "docs" / "guide" / "glossary.md").read_text().splitlines()
+    terms = [line for line in lines[3:-1] if line and not line.startswith(" ")]
+    assert set(terms) >= WORDS
+    assert terms == sorted(terms, key=str.casefold)
 
 
 def test_blocks_of_code_have_no_empty_end(site):
@@ -641,6 +677,14 @@ def test_all_public_names_are_described_with_types_that_can_be_read(site, pages)
     shown = re.sub(r"<[^>]*>", "", (site / "reference" / "api.html").read_text())
     assert "NDArray[unsignedinteger]" in shown
     assert "tuple[Any, ...]" not in shown
+    assert "dtype: DTypeLike = np.float32" in shown
+
+
+def test_parameters_have_the_names_of_the_usage_and_are_said_to_be_required():
+    shown = command_line.commands()
+    text = shown.partition("## mor-ref exhaustive\n")[2].partition("## ")[0]
+    assert "{FORMAT}" in text
+    assert "| `FORMAT` | The format to encode in. | required |" in text
 
 
 def test_all_profiles_part_on_numbers_that_are_shown():

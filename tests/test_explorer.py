@@ -325,6 +325,21 @@ def test_the_address_keeps_the_state(browser, page):
         assert other.locator("#rounding").input_value() == ""
 
 
+def test_names_that_objects_have_anyway_are_no_state(browser):
+    with opened(browser) as page:
+        page.goto("about:blank")
+        page.goto(f"{ADDRESS}#__proto__=1&constructor=2&x=2")
+        assert page.locator("#answer strong").text_content() == "0x40"
+
+
+def test_what_is_no_number_does_not_stick_out(browser):
+    """However long it is, a row of errors is as wide as the page."""
+    for state in ({"x": "9" * 400}, {"view": "row", "row": "a" * 400}):
+        with opened(browser, width=320, **state) as page:
+            assert page.locator(".error:visible").count() == 1
+            nothing_sticks_out(page)
+
+
 STATES = (
     {"x": "-0.3", "format": "f32"},
     {"x": "nan", "format": "e8m0"},
@@ -444,6 +459,11 @@ def test_decisions_are_shown(browser):
         panel = page.get_by_role("region", name="Policy three_way")
         assert "would" not in panel.text_content()
         assert "T = 377487" in page.locator("#row-results").text_content()
+    with opened(browser, view="row", recipe="mor", row="0 -0") as page:
+        shown = page.get_by_role("region", name="Policy tensor").text_content()
+        assert "accepts" in shown  # as nonzero is 0 (MOR-002)
+        assert "≥" not in shown
+        assert "nonzero = 0T = 377487" in shown
 
 
 def test_a_new_format_needs_no_new_script(browser):

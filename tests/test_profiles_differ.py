@@ -8,8 +8,9 @@ import json
 import ml_dtypes
 import numpy as np
 import pytest
-from find_witnesses import FILE, bell_shaped, compact, differences, pairs_of, recipes
+from find_witnesses import FILE, compact, recipes
 from inputs import ALL_BF16
+from mor_docs.shown.profiles import bell_shaped, differences, pairs_of
 from records import engine_mx, engine_nvfp4, exact_mx, exact_nvfp4
 
 import mor_ref

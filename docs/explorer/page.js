@@ -37,7 +37,7 @@ Explorer.page = (() => {
 
   const valueOf = (choice) => (Array.isArray(choice) ? choice[0] : choice);
   const isKnown = (name, value) =>
-    name in DEFAULTS && (!CHOICES[name] || CHOICES[name].map(valueOf).includes(value));
+    Object.hasOwn(DEFAULTS, name) && (!CHOICES[name] || CHOICES[name].map(valueOf).includes(value));
 
   // The state that the address has; what it does not know, or nobody knows, is the default.
   function fromAddress() {

@@ -117,7 +117,8 @@ Explorer.steps = (() => {
     const { own } = rung;
     if (rung.metric === "mean_relative_error") {
       const bound = BigInt(rung.limit) * own.nonzero;
-      return ["sum < T · nonzero", compared(own.sum < bound, own.sum, "<", "≥", bound),
+      return ["sum < T · nonzero, or nonzero = 0",
+        own.nonzero === 0n ? "nonzero = 0" : compared(own.sum < bound, own.sum, "<", "≥", bound),
         `T = ${rung.limit}, mean ${meanOf(own)}`, "MOR-002"];
     }
     if (rung.metric === "not_worse_than") {

@@ -21,6 +21,8 @@ _ARRAY = re.compile(
     r"~?numpy\.ndarray\[tuple\[~?typing\.Any, \.\.\.\], "
     r"~?numpy\.dtype\[([~\w.]+)(?:\[~?typing\.Any\])?\]\]"
 )
+# DTypeLike: all that NumPy takes for a dtype, from a type to a str.
+_DTYPE = re.compile(r"~?type\[[^=]*_DTypeDict \| str\b")
 _SHORT_ARRAY = re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+)(?:\[Any\])?\]\]")
 LOG = logging.getLogger(__name__)
 
@@ -61,8 +63,9 @@ def _copy_explorer(app: Sphinx, failure: Exception | None) -> None:
 
 
 def _as_written(*found: Any) -> tuple[str | None, str | None]:
-    """A signature with arrays as the code has them, NDArray, and not as NumPy spells that out."""
+    """A signature with the types that the code has, and not as NumPy spells these out."""
     shown = (part and _ARRAY.sub(r"~numpy.typing.NDArray[\1]", part) for part in found[-2:])
+    shown = (part and _DTYPE.sub("~numpy.typing.DTypeLike", part) for part in shown)
     signature, returned = shown
     return signature, returned
 

@@ -31,7 +31,8 @@ def _described(command: Any, name: str) -> Iterator[str]:
 
 def _row(parameter: Any) -> list[str]:
     is_option = parameter.param_type_name == "option"
-    name = " ".join(f"`{o}`" for o in parameter.opts) if is_option else f"`{parameter.name}`"
-    default = parameter.default
+    names = parameter.opts if is_option else [parameter.metavar or parameter.name]
+    default = "required" if parameter.required else parameter.default
     shown = isinstance(default, int | float | str) and not isinstance(default, bool)
-    return [name, (getattr(parameter, "help", "") or "").strip(), str(default) if shown else ""]
+    said = (getattr(parameter, "help", "") or "").strip()
+    return [" ".join(f"`{name}`" for name in names), said, str(default) if shown else ""]

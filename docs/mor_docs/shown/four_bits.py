@@ -1,7 +1,6 @@
 """NVFP4 and MX: worked tiles, and where profiles part."""
 
 import json
-import math
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,13 @@ def tile(profile: str, *given: str) -> str:
     amax = max(map(abs, row))
     facts = [
         ["amax = bamax", number(amax), f32_hex(amax)],
-        ["S_enc", number(whole.encode), f32_hex(whole.encode)],
-        ["S_dec", number(whole.decode), f32_hex(whole.decode)],
+        ["global_encode_scale", number(whole.encode), f32_hex(whole.encode)],
+        ["global_decode_scale", number(whole.decode), f32_hex(whole.decode)],
         ["s", code_hex(scale.code, _E4M3), f"v = {number(_E4M3.value(scale.code))}"],
         ["decode", number(scale.decode), f32_hex(scale.decode)],
-        ["encode", number(scale.encode or math.nan), f32_hex(scale.encode or math.nan)],
     ]
+    if scale.encode is not None:
+        facts.append(["encode", number(scale.encode), f32_hex(scale.encode)])
     rows = [
         [number(x), number(e.xs), code_hex(e.code, _E2M1), number(_E2M1.value(e.code)), number(e.y)]
         for x, e in zip(row, found.elements[0], strict=True)
@@ -42,24 +42,6 @@ def tile(profile: str, *given: str) -> str:
         + table(["x", "xs", "code", "v", "y"], rows)
         + f"\nPacked (NVF-011): {' '.join(f'`{byte:02X}`' for byte in joined)}\n"
     )
-
-
-def disagreement(heading: str) -> str:
-    """How many scales and codes differ between profiles: those above the diagonal, these below."""
-    counted = json.loads(_WITNESSES.read_text())["differing scales and codes"]
-    counted = counted[heading.replace("_", " ")]
-    names = list(dict.fromkeys(name for pair in counted for name in pair.split()))
-    rows = []
-    for i, a in enumerate(names):
-        codes = [counted[f"{b} {a}"][1] for b in names[:i]]
-        scales = [counted[f"{a} {b}"][0] for b in names[i + 1 :]]
-        rows.append([f"**{i + 1}** {a}", *codes, "·", *scales])
-    head = ["", *(f"**{i + 1}**" for i in range(len(names)))]
-    said = (
-        "Counting takes as long as making the site: these are the numbers of "
-        "tests/witnesses.json, and tests/test_profiles_differ.py counts anew and holds them to it."
-    )
-    return f":::{{div}} codes\n{table(head, rows)}:::\n\n{{.fine}}\n{said}\n"
 
 
 def witness(heading: str) -> str:

@@ -27,7 +27,10 @@ def _cell(content: object) -> str:
 
 
 def picture(width: float, height: float, title: str, shapes: Iterable[str], caption: str) -> str:
-    """A drawing of SVG with its caption. Its classes have colours in light and dark (site.css)."""
+    """A drawing of SVG with its caption. Its classes have colours in light and dark (site.css).
+
+    sphinxcontrib-bitfield and graphviz draw in black, which cannot be seen in the dark.
+    """
     drawn = "".join(shapes)
     return (
         f"```{{raw}} html\n"

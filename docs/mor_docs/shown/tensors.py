@@ -127,34 +127,38 @@ def thresholds(*given: str) -> str:
     return table(["t as written", "t · 2^23, exactly", "T"], rows)
 
 
-def _metric(metric: Metric) -> str:
+def _question(metric: Metric) -> list[str]:
+    """What a metric asks of a unit that has lost nothing (MOR-002 to MOR-004), in lines."""
     match metric:
         case MeanRelativeError():
-            return f"sum < {metric.limit} · nonzero"
+            return [f"and (sum < {metric.limit} · nonzero", "or nonzero = 0) ?"]
         case NotWorseThan(yardstick):
-            return f"sum ≤ sum under {name_of(yardstick)}"
+            return [f"and sum ≤ sum under {name_of(yardstick)} ?"]
         case FitsRange(fmt):
-            return f"amax ≤ amin · range of {name_of(fmt)}"
+            return [f"and amax ≤ amin · range of {name_of(fmt)} ?"]
 
 
 def ladder(name: str) -> str:
     """A policy as a flow: each rung is asked in turn."""
     policy = POLICIES[name]
     shapes = [box(10, 10, 170, 40, "plain"), text(95, 35, f"a unit: one {policy.unit}")]
-    x, y = 95, 50
+    x, y = 95.0, 50.0
     for rung in policy.ladder:
+        taken = name_of(rung.representation)
+        asked = [f"nonfinite = 0 under {taken}", *_question(rung.metric)]
+        top, height = y + 24, 18 + 22 * len(asked)
+        middle = top + height / 2
         shapes += [
-            line(x, y, x, y + 24, "arrow"),
-            box(10, y + 24, 250, 62, "question"),
-            text(135, y + 48, f"nonfinite = 0 under {name_of(rung.representation)}"),
-            text(135, y + 70, f"and {_metric(rung.metric)} ?"),
-            line(260, y + 55, 330, y + 55, "arrow"),
-            text(292, y + 48, "yes"),
-            box(330, y + 35, 100, 40, "filled-soft"),
-            text(380, y + 60, name_of(rung.representation), "name"),
-            text(x + 16, y + 102, "no"),
+            line(x, y, x, top, "arrow"),
+            box(10, top, 250, height, "question"),
+            *(text(135, top + 24 + 22 * i, said) for i, said in enumerate(asked)),
+            line(260, middle, 330, middle, "arrow"),
+            text(292, middle - 7, "yes"),
+            box(330, middle - 20, 100, 40, "filled-soft"),
+            text(380, middle + 5, taken, "name"),
+            text(x + 16, top + height + 16, "no"),
         ]
-        y += 86
+        y = top + height
     shapes += [
         line(x, y, x, y + 24, "arrow"),
         box(10, y + 24, 170, 40, "filled-soft"),
