@@ -19,7 +19,7 @@ BASE = "e4m3 rne"
 BOUND_OF_OTHERS = (
     "only rne, to a small format, is one addition; all others find what is dropped and compare it"
 )
-BOUND_OF_RANDOM = "its loop has more than twice the instructions of that for rne"
+BOUND_OF_RANDOM = "it reads a random word for each number and adds it to what is dropped of it"
 
 
 def encoding(fmt, rounding=None, threads=1, preset=None, random_bits=None):

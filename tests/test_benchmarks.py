@@ -1,5 +1,10 @@
 """What `make bench` is made of: the reading of machine code, and the limits."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 assembly = pytest.importorskip("benchmarks.assembly")
@@ -67,3 +72,32 @@ def test_every_row_can_be_measured_where_all_peers_are():
     from benchmarks.all_rows import ROWS
 
     assert len({row.operation for row in ROWS}) == len(ROWS)
+
+
+DIVISIONS = """
+import numpy as np
+import mor_ref
+from benchmarks.kernels import steps_of
+from benchmarks.machine_code import divisions_of
+
+x = np.random.default_rng(0).standard_normal((64, 256), dtype=np.float32)
+for call in (
+    lambda: mor_ref.quantize(x, "e4m3", threads=1),
+    lambda: mor_ref.quantize_mx(x, "e4m3", threads=1),
+    lambda: mor_ref.mor(x, "three_way", block=(64, 128), threads=1),
+):
+    print(divisions_of("quantize_part", steps_of(call, 1)))
+"""
+
+
+def test_divisions_are_those_of_the_loop_that_was_called(tmp_path):
+    """A kernel has loops with two of them and loops with one; compiled anew, to be read."""
+    done = subprocess.run(
+        [sys.executable, "-c", DIVISIONS],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["2", "1", "4"], done.stderr
