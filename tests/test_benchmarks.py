@@ -9,6 +9,7 @@ import pytest
 
 assembly = pytest.importorskip("benchmarks.assembly")
 rows = pytest.importorskip("benchmarks.rows")
+scale = pytest.importorskip("benchmarks.scale")
 
 CODE = """
 outer:
@@ -101,3 +102,12 @@ def test_divisions_are_those_of_the_loop_that_was_called(tmp_path):
         check=False,
     )
     assert done.stdout.split() == ["2", "1", "4"], done.stderr
+
+
+@pytest.mark.parametrize(("overhead", "seconds"), [(1e-6, 2 * 1.5), (1e-2, 1001 * 1e-2)])
+def test_many_cores_wait_for_their_jobs_or_for_those_who_hand_them_out(overhead, seconds):
+    """A thousand cores: of 1001 jobs one has two."""
+    sweep = scale.Sweep("s", 1001, "1001", 1.5e9, "r", 1, overhead, 1, 1.0, "g")
+    assert sweep.jobs == 1001
+    assert sweep.seconds_on_many == pytest.approx(seconds)
+    assert scale.duration(seconds) in sweep.row()
