@@ -81,13 +81,13 @@ class Workers:
 
 
 def processes() -> Workers:
-    """Processes of this machine, one for each processor."""
+    """Processes of this machine, one for each processor that this one may use."""
     return Workers(_processes)
 
 
 @contextmanager
 def _processes() -> Iterator[Executor]:
-    with ProcessPoolExecutor(initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(available_threads(), initializer=_end_with_parent) as pool:
         try:
             yield pool
         except BaseException:  # what the shards give is not wanted any more, so not waited for

@@ -79,6 +79,18 @@ def test_a_killed_process_loses_nothing(tmp_path):
     assert (tmp_path / "killed").exists()
 
 
+def test_there_are_as_many_processes_as_processors(monkeypatch):
+    """Of those that this process may use, not of the machine."""
+    for count in (1, 3):
+        monkeypatch.setattr(workers, "available_threads", lambda count=count: count)
+        assert len(set(processes().in_order(pid_after, [(0.01,)] * 40))) <= count
+
+
+def pid_after(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
 def dying(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -632,19 +644,22 @@ def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def kill_at_the_next_suite():
+    """The worker that this runs on dies while it makes a suite, as its functions go by name."""
+    from mor_ref.golden import make as module
+
+    module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_a_cluster_makes_the_same_bytes_while_a_worker_is_killed(cluster, tmp_path):
     address, client = cluster
     client.wait_for_workers(2, timeout=60)
-    killed = []
-
-    def kill(_):
-        if not killed:
-            killed.append(pids_of(client)[0])
-            os.kill(killed[0], signal.SIGKILL)
-
+    doomed, pid = next(iter(client.run(os.getpid).items()))
+    client.run(kill_at_the_next_suite, workers=[doomed])
     with workers_named(f"dask://{address}") as found:
-        make(SMALL, tmp_path / "made", Size(), kill, found)
-    assert killed
+        make(SMALL, tmp_path / "made", Size(), workers=found)
+    client.wait_for_workers(2, timeout=60)
+    assert pid not in pids_of(client), "it was killed in the middle of a suite"
     for name in SMALL:
         assert (tmp_path / "made" / f"{name}.safetensors").read_bytes() == (
             kept_files() / f"{name}.safetensors"
