@@ -14,6 +14,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
+from mor_ref.arguments import whole_number
 from mor_ref.engine.parallel import available_threads
 from mor_ref.shards import Crew, Outcome, WorkersError, outcomes
 from mor_ref.sources import digest_of_sources
@@ -23,6 +24,7 @@ Result = TypeVar("Result")
 _DASK = "dask://"
 _PATIENCE = 10.0  # seconds for a scheduler to answer, and for the first worker to come
 _DIGEST = "__import__('mor_ref.sources', fromlist=['sources']).digest_of_sources()"
+_MOST = 1 << 20  # workers
 _FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
 
 
@@ -39,7 +41,8 @@ class Workers:
 
         `losses` are the errors that mean no more than that workers were lost; BrokenExecutor does.
         """
-        self._crew = Crew(opened, _FOR_EACH * (count or available_threads()), losses)
+        most = available_threads() if count is None else whole_number("count", count, 1, _MOST)
+        self._crew = Crew(opened, _FOR_EACH * most, losses)
 
     @classmethod
     def of(
@@ -141,7 +144,8 @@ def _of_dask(address: str) -> Iterator[Workers]:
     with _client_of(address, distributed.Client) as client:
         executor = client.get_executor(pure=False)
         # Dask gives up a shard with the fourth worker that it loses, which may be no fault of it.
-        yield Workers.of(executor, sum(client.nthreads().values()), (distributed.KilledWorker,))
+        count = sum(client.nthreads().values()) or None  # none, if they are being started anew
+        yield Workers.of(executor, count, (distributed.KilledWorker,))
 
 
 def _client_of(address: str, client: Callable[..., Any]) -> Any:

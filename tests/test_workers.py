@@ -210,6 +210,13 @@ def test_workers_that_are_lost_while_shards_are_submitted():
             list(found)
 
 
+@pytest.mark.parametrize("count", [0, -1, 1.5])
+def test_as_many_workers_as_there_can_be(count):
+    """With fewer than one, nothing would ever be handed out."""
+    with ThreadPoolExecutor(1) as executor, pytest.raises((ValueError, TypeError), match="count"):
+        Workers.of(executor, count)
+
+
 ALIVE = weakref.WeakSet()
 
 
