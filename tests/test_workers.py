@@ -229,6 +229,20 @@ def test_an_executor_stays_open():
         assert executor.submit(pow, 2, 3).result() == 8
 
 
+def test_what_nobody_waits_for_any_more_is_not_begun():
+    """Whose executor goes on for others."""
+    begun = []
+
+    def failing(number):
+        begun.append(number)
+        time.sleep(0.1)
+        raise ValueError
+
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError):  # noqa: PT011
+        next(Workers.of(executor, 2).in_order(failing, [(n,) for n in range(8)]))
+    assert len(begun) < 4
+
+
 class Failing(ThreadPoolExecutor):
     """Takes two shards, and fails at the third as it is told to."""
 
