@@ -16,6 +16,8 @@ VERSIONS = (
     "compressed-tensors",
     "qtorch",
     "pychop",
+    "jax",
+    "apytypes",
 )
 
 

@@ -14,12 +14,13 @@ from mor_ref.engine.parallel import available_threads
 
 LARGE, USUAL, SMALL = 26, 24, 20
 TWICE = "rounds a float64 twice, through float32"
+NANS = "makes NaN of what is too large"
 AWAY = "takes ties away from zero"
 BASE = "e4m3 rne"
 BOUND_OF_OTHERS = (
     "only rne, to a small format, is one addition; all others find what is dropped and compare it"
 )
-BOUND_OF_RANDOM = "its loop has more than twice the instructions of that for rne"
+BOUND_OF_RANDOM = "it reads a random word for each number and adds it to what is dropped of it"
 
 
 def encoding(fmt, rounding=None, threads=1, preset=None, random_bits=None):
@@ -59,6 +60,7 @@ def to_e4m3():
         OURS: encoding("e4m3"),
         "ml_dtypes": peers.ml_dtypes_encoding("e4m3"),
         "torch": peers.torch_encoding("e4m3"),
+        "JAX": peers.jax_conversion(peers.ML_DTYPES["e4m3"]),
     }
     limits = (
         Ratio((COPY,), at_least=0.9),
@@ -67,7 +69,8 @@ def to_e4m3():
     )
     yield Row("encode f32 to e4m3", inputs.normal(LARGE), everyone, limits)
     saturating = everyone | {
-        "ml_dtypes": peers.ml_dtypes_encoding("e4m3", "makes NaN of what is too large"),
+        "ml_dtypes": peers.ml_dtypes_encoding("e4m3", NANS),
+        "JAX": peers.jax_conversion(peers.ML_DTYPES["e4m3"], differs=NANS),
     }
     some = functools.partial(inputs.patterns, LARGE)
     yield Row("encode f32 of random bits to e4m3", some, saturating, limits)
@@ -76,6 +79,7 @@ def to_e4m3():
         "gfloat": peers.gfloat_encoding("e4m3"),
         "qtorch": peers.qtorch_rounding("e4m3", AWAY),
         "pychop": peers.pychop_rounding("e4m3"),
+        "APyTypes": peers.apytypes_encoding("e4m3"),
     }
     yield Row("encode f32 to e4m3, few", inputs.normal(SMALL), slow)
     if available_threads() > 1:
@@ -93,6 +97,7 @@ def from_other_sources():
         }
         if name != "f64":  # which torch rounds twice, too
             contenders["torch"] = peers.torch_encoding("e4m3")
+            contenders["JAX"] = peers.jax_conversion(peers.ML_DTYPES["e4m3"])
         limits = (Ratio(("ml_dtypes",), at_least=1),)
         yield Row(f"encode {name} to e4m3", inputs.normal(USUAL, dtype), contenders, limits)
 
@@ -135,6 +140,7 @@ def to_numbers():
         OURS: decoding("e4m3"),
         "ml_dtypes": peers.ml_dtypes_decoding("e4m3"),
         "torch": peers.torch_decoding("e4m3"),
+        "JAX": peers.jax_conversion(np.float32, peers.ML_DTYPES["e4m3"], peers.with_one_nan),
     }
     limits = (Ratio(("ml_dtypes",), at_least=5),)
     yield Row("decode e4m3", functools.partial(inputs.codes, LARGE), contenders, limits)

@@ -7,7 +7,7 @@ from mor_ref.golden.engine_codes import engine_codes
 from mor_ref.golden.exhaustive import CHUNK, Case, digest_of, inputs_of, kept_cases, kept_digests
 
 CHUNKS = range(0x3E, 0x42)  # from 0.125 up to 32
-OPERATION = "exhaustive, 2^26 of 2^32"
+OPERATION = "exhaustive, 2^26 of 2^32, all threads"
 FIRST = "e4m3 rne satfinite"
 
 

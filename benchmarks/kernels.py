@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,11 +18,14 @@ REST = "rest"
 
 
 class Spent:
-    """The processor time of each kernel in seconds, and how often each was called."""
+    """The processor time of each kernel in seconds, and how often each was called as what.
+
+    A kernel is compiled once for each signature, and its loops may differ among them.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
-        self.calls: dict[str, int] = defaultdict(int)
+        self.calls: dict[str, Counter[tuple[Any, ...]]] = defaultdict(Counter)
 
 
 def load_engine() -> None:
@@ -84,7 +87,7 @@ def _timed(kernel: Dispatcher, spent: Spent) -> Callable[..., Any]:
             return kernel(*arguments)
         finally:
             spent.seconds[name] += time.thread_time() - start
-            spent.calls[name] += 1
+            spent.calls[name][tuple(map(kernel.typeof_pyval, arguments))] += 1
 
     return call
 

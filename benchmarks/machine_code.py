@@ -84,11 +84,14 @@ def bound_of(large: float, in_cache: float, dividing: float) -> str:
     return "division" if dividing > _DIVIDING * in_cache else "instructions"
 
 
-def divisions_in_vectors(code: list[dict[str, Any]], kernel: str) -> int:
-    """How many divisions a vector of numbers takes in the loop of a kernel."""
-    return max(
-        (c["divisions"] for c in code if c["kernel"] == kernel and c["widest"] > 128), default=0
-    )
+def divisions_of(kernel: str, spent: Spent) -> int:
+    """How many divisions of vectors a vector of numbers takes in all calls of a kernel.
+
+    A tensor that fits a cache is one part: a kernel is called once for each pass over it.
+    """
+    code = kernels()[kernel].inspect_asm
+    loops_called = [(loop_of_the_work(code(s)), n) for s, n in spent.calls[kernel].items()]
+    return sum(n * loop.divisions for loop, n in loops_called if loop and loop.widest > 128)
 
 
 def examine() -> dict[str, Any]:
@@ -100,8 +103,7 @@ def examine() -> dict[str, Any]:
     for name, found in of_large.items():
         spent, in_cache = nanoseconds(found, LARGE), nanoseconds(of_small[name], IN_CACHE)
         slowest = max((step for step in spent if step != REST), key=lambda step: spent[step])
-        # A tensor this small is one part: a kernel is called once for each pass over it.
-        divisions = divisions_in_vectors(code, slowest) * of_small[name].calls[slowest]
+        divisions = divisions_of(slowest, of_small[name])
         large, small = spent[slowest], in_cache[slowest]
         pipelines_found.append(
             {

@@ -9,8 +9,23 @@ from typing import Any
 from benchmarks.chart import as_svg
 from benchmarks.scale import as_page as scale_page
 from benchmarks.table import Results, as_markdown, read
+from mor_ref.engine.strips import STRIP
 
 QUIET = 0.5  # the load above the number of cores of a machine that does nothing but measure
+_ONCE_FOR_A_BLOCK = {
+    "compressed_tensors_scales",
+    "count_deviations",
+    "ideal_mantissas",
+    "modelopt_scales",
+    "own_scales",
+    "powers_of_two",
+    "rounded_up_codes",
+    "shared_codes",
+    "shared_exponents",
+    "te_2_13_scales",
+    "te_scales",
+    "torchao_scales",
+}
 
 _HEAD = """\
 # Speed
@@ -44,15 +59,14 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 Numba's machine code for this processor: the innermost loop that does the work of each kernel, its
 instructions by the width of their vectors, and which of them divide. What is left of a row when no
 full vector fits is done by narrower copies of the loop, which are not counted here; rows are cut
-into strips of 2,048, so that only the last strip of a row meets them. Nor is what joins the columns
-of a block at its end, which counts where a block has few.
+into strips of {strip:,}, so that only the last strip of a row meets them. Nor is what joins the
+columns of a block at its end, which counts where a block has few.
 
 {loops}
 
-Not in full vectors are {narrow}:
-they run once for a block or a group, not for each number; but `look_up` runs for each, and reads a
-table. The sums of `four_over_six` are a loop of their own, one number after the other, as their
-order is part of the recipe. Not looked at, for no pipeline runs them: {unread}.
+Not in full vectors are {narrow}.
+The sums of `four_over_six` are a loop of their own, one number after the other, as their order is
+part of the recipe. Not looked at, for no pipeline runs them: {unread}.
 
 ## What bounds each pipeline
 
@@ -114,10 +128,18 @@ def loop_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def narrow_kernels(code: dict[str, Any]) -> str:
-    """Those whose work is not in the widest vectors that any loop here has."""
+    """Those whose work is not in the widest vectors that any loop here has, and how often they run.
+
+    One that is not known to run for a block counts as one that runs for each number.
+    """
     widest = max(loop["widest"] for loop in code["loops"])
     names = {loop["kernel"] for loop in code["loops"] if loop["widest"] < widest}
-    return ",\n".join(f"`{name}`" for name in sorted(names))
+    parts = (
+        (sorted(names & _ONCE_FOR_A_BLOCK), "once for a block or a group"),
+        (sorted(names - _ONCE_FOR_A_BLOCK), "for each number"),
+    )
+    said = (",\n".join(f"`{name}`" for name in some) + f" ({how})" for some, how in parts if some)
+    return ", and\n".join(said) or "none"
 
 
 def pipeline_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -146,6 +168,7 @@ def speed_page(results: Results, code: dict[str, Any]) -> str:
         verdict=verdict(results),
         loops=markdown_table(headings, loop_rows(code)),
         narrow=narrow_kernels(code),
+        strip=STRIP,
         unread=", ".join(f"`{name}`" for name in code["unread"]) or "none",
         log2_size=code["log2_size"],
         log2_size_in_cache=code["log2_size_in_cache"],

@@ -5,6 +5,7 @@ What writes into room that is there already is given some, as ours is.
 
 import functools
 import importlib
+import os
 
 import ml_dtypes
 import numpy as np
@@ -96,6 +97,44 @@ def torch_encoding(fmt):
         return lambda: room.copy_(tensor)
 
     return Contender(prepare, lambda found: (codes_of(found),), needs="torch")
+
+
+@functools.cache
+def jax():
+    """The library, on one thread of the processor."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+    return importlib.import_module("jax")
+
+
+def jax_conversion(target, source=None, bits=None, differs=None):
+    """Array.astype, compiled; it makes room for its results itself."""
+
+    def prepare(x):
+        given = jax().device_put(x if source is None else x.view(source))
+        convert = jax().jit(lambda numbers: numbers.astype(target))
+        return lambda: convert(given).block_until_ready()
+
+    def found_bits(found):
+        return (bits or codes_in_bytes)(np.asarray(found))
+
+    return Contender(prepare, found_bits, differs=differs, needs="jax")
+
+
+def codes_in_bytes(found):
+    """The codes of an array whose dtype is of 8 bits."""
+    return (found.view(np.uint8),)
+
+
+def apytypes_encoding(fmt):
+    """Values to codes by APyFloatArray.from_array and to_bits."""
+    found = mor_ref.formats[fmt]
+
+    def prepare(x):
+        from_array = importlib.import_module("apytypes").APyFloatArray.from_array
+        return lambda: from_array(x, found.exponent_bits, found.mantissa_bits).to_bits(numpy=True)
+
+    return Contender(prepare, codes_in_bytes, needs="apytypes")
 
 
 def gfloat_encoding(fmt):

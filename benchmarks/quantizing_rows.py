@@ -14,13 +14,12 @@ SUMS = "sums and compares in floating point"
 TILES = functools.partial(mor_ref.quantize, block=(128, 128), threads=1)
 SIDE = eager.SIDE
 BOUND_OF_MOR = (
-    "two divisions and some fifty other instructions for each vector of numbers, and the memory: "
-    "the numbers are read twice, and three bytes for each are written to pages that the system "
-    "clears first"
+    "two divisions for each number, the instructions around them, and the memory: the numbers are "
+    "read twice, and three bytes for each are written to pages that the system clears first"
 )
 BOUND_OF_NVFP4 = (
-    "two divisions, and for each tile of sixteen what is not done in vectors: its largest is found "
-    "and its scale written out"
+    "for each tile of sixteen what is not done in vectors: its largest is found and its scale "
+    "written out"
 )
 
 

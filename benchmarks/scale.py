@@ -20,10 +20,11 @@ _TEXT = """\
 # What the largest sweeps would cost
 
 Three sweeps that are too large to run on a whim, and what they cost by the rates of
-[the table of speed](speed.md). Every figure on this page is made from that run by the arithmetic
-that stands beside it. No part of a sweep needs another: results are integers, or digests that are
-compared, and are joined in any order. So {cores} cores take as long as the jobs that the busiest
-of them has, one after the other. {threads}
+[the table of speed](speed.md), and by two more that are measured while this page is written: of
+digests, and of handing out jobs. Every figure is made from these by the arithmetic that stands
+beside it. No part of a sweep needs another: results are integers, or digests that are compared,
+and are joined in any order. So {cores} cores take as long as the jobs that the busiest of them
+has, one after the other, or as long as it takes to hand out all jobs, if that is longer. {threads}
 
 {machine}
 
@@ -40,7 +41,7 @@ compares its codes in place writes none of them; its instructions are then the o
 * **Codes are compared** by their SHA-256 and CRC-32, which take {digest:.2f} ns for a byte here. To
   compare them with a second voice at once is to encode twice, and the comparison.
 * **Handing out a job** to a process and taking its result back takes {overhead:.2f} ms here, one
-  after the other: {handed:,.0f} jobs in a second. It is {handed_share}.
+  after the other: {handed:,.0f} jobs in a second.
 
 ## All inputs of every small format
 
@@ -79,6 +80,7 @@ class Sweep(NamedTuple):
     nanoseconds: float
     rate_of: str
     in_a_job: int
+    seconds_of_handing_out: float
     gpu_bytes: int
     gpu_bytes_a_second: float
     gpu_reason: str
@@ -104,9 +106,19 @@ class Sweep(NamedTuple):
         return math.ceil(self.jobs / CORES)
 
     @property
+    def seconds_of_the_busiest(self) -> float:
+        """Of many cores, that which has the most jobs."""
+        return self.jobs_in_a_row * self.seconds_of_a_job
+
+    @property
+    def seconds_of_handing(self) -> float:
+        """What it takes to hand out all jobs, by one process."""
+        return self.jobs * self.seconds_of_handing_out
+
+    @property
     def seconds_on_many(self) -> float:
         """On many cores."""
-        return self.jobs_in_a_row * self.seconds_of_a_job
+        return max(self.seconds_of_the_busiest, self.seconds_of_handing)
 
     @property
     def gpu_seconds(self) -> float:
@@ -132,7 +144,8 @@ class Sweep(NamedTuple):
             f"* **{self.name}**: {self.written} numbers x {self.nanoseconds:.2f} ns "
             f"({self.rate_of}) = {self.seconds:,.3g} s on one core. {self.jobs:,} jobs of "
             f"{self.seconds_of_a_job:.3g} s; {self.jobs_in_a_row} of them in a row = "
-            f"{self.seconds_on_many:,.3g} s. GPU: {self.gpu_bytes} B each "
+            f"{self.seconds_of_the_busiest:,.3g} s; to hand them out = "
+            f"{self.seconds_of_handing:,.3g} s. GPU: {self.gpu_bytes} B each "
             f"({self.gpu_reason}) x {self.written} / {self.gpu_bytes_a_second:.1e} bytes/s = "
             f"{self.gpu_seconds:,.2g} s."
         )
@@ -152,8 +165,11 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def sweeps(results: Results, digest: float) -> list[Sweep]:
-    """The three, at the rates of this run and of a digest in nanoseconds for a byte."""
+def sweeps(results: Results, digest: float, overhead: float) -> list[Sweep]:
+    """The three, at the rates of this run.
+
+    A digest takes so many nanoseconds for a byte, and handing out a job so many seconds.
+    """
     quantizing = results.line("quantize bf16 to e4m3, with error sums").ours
     random = results.line("encode f32 to e4m3, every rounding").found["sr"]
     mixing = results.line("analyze bf16, tensor").ours
@@ -165,6 +181,7 @@ def sweeps(results: Results, digest: float) -> list[Sweep]:
             quantizing.nanoseconds + digest,
             "quantizing bf16 with error sums, and a digest",
             1 << 22,
+            overhead,
             1,
             GPU_BYTES_A_SECOND,
             "a code is written; numbers and scales can be counted out in registers",
@@ -176,6 +193,7 @@ def sweeps(results: Results, digest: float) -> list[Sweep]:
             random.nanoseconds + digest,
             "encoding to e4m3 with random bits, and a digest",
             1 << 32,
+            overhead,
             1,
             GPU_BYTES_A_SECOND,
             "a code is written; numbers and words can be counted out in registers",
@@ -187,6 +205,7 @@ def sweeps(results: Results, digest: float) -> list[Sweep]:
             mixing.nanoseconds,
             "analyzing bf16 under the policy tensor",
             1 << 28,
+            overhead,
             2,
             LINK_BYTES_A_SECOND,
             "two terabytes of bf16 do not fit in its memory and have to come over the link",
@@ -234,10 +253,9 @@ def threads_in_words(results: Results) -> str:
 def as_page(results: Results, machine: str) -> str:
     """The text of docs/scale.md."""
     digest, overhead = nanoseconds_of_a_digest(), seconds_of_handing_out()
-    found = sweeps(results, digest)
+    found = sweeps(results, digest, overhead)
     every = exhaustive_seconds(results.line(EXHAUSTIVE))
     _, random, checkpoint = found
-    shares = (f"{100 * s.jobs * overhead / s.seconds_on_many:,.0f} %" for s in found)
     return _TEXT.format(
         cores=CORES,
         threads=threads_in_words(results),
@@ -250,7 +268,6 @@ def as_page(results: Results, machine: str) -> str:
         digest=digest,
         overhead=overhead * 1e3,
         handed=1 / overhead,
-        handed_share=f"{', '.join(shares)} of the time that the jobs of the three take",
         one=every[OURS],
         first="e4m3, rne, satfinite",
         worst=max(every.values()),

@@ -1,5 +1,7 @@
 """The shards of a piece of work on their way through executors, which may lose their workers."""
 
+import pickle
+import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import (
@@ -25,6 +27,11 @@ _UNDONE = (
     "a worker could not take its shard, or send what came of it ({}); see that the workers go on, "
     "and whoever hands out work to them"
 )
+_UNSENT = "a worker cannot send what a shard gave ({}); see what the shard gives"
+_CHANGED = (
+    "what a shard gave came from its worker in other bytes than sent; see to the network and the "
+    "memory between them"
+)
 _LOST = (
     "every worker that took a shard was lost; what it runs may crash, or the machine be short of "
     "memory: see that each worker has enough"
@@ -37,16 +44,42 @@ class WorkersError(RuntimeError):
 
 @dataclass(frozen=True)
 class Outcome(Generic[Result]):
-    """What became of a shard: what its function gave, or the error that it raised."""
+    """What became of a shard: what its function gave, pickled, or the error that it raised."""
 
-    given: Result | None = None
+    written: bytes = b""
+    checksum: int = 0
     error: Exception | None = None
+
+    @classmethod
+    def of(cls, given: Result) -> "Outcome[Result]":
+        """That of a function that gave this."""
+        try:
+            written = pickle.dumps(given)
+        except Exception as error:
+            raise WorkersError(_UNSENT.format(_in_a_line(error))) from error
+        return cls(written, zlib.crc32(written))
 
     def result(self) -> Result:
         """What the function gave; the error is raised."""
         if self.error is not None:
             raise self.error
-        return self.given  # type: ignore[return-value]
+        if zlib.crc32(self.written) != self.checksum:
+            raise WorkersError(_CHANGED)
+        given: Result = pickle.loads(self.written)  # noqa: S301 (it is this package that sends)
+        return given
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Executors: how one is opened, and how many shards are to be in its hands.
+
+    One says that it is broken by a BrokenExecutor; `losses` are the errors by which one that goes
+    on says that a shard was lost with all workers that it was given to.
+    """
+
+    opened: Callable[[], AbstractContextManager[Executor]]
+    window: int
+    losses: tuple[type[Exception], ...] = ()
 
 
 def run_shard(
@@ -62,30 +95,38 @@ def run_shard(
         )
     try:
         with one_thread():
-            return Outcome(function(*shard))
+            return Outcome.of(function(*shard))
     except Exception as error:  # noqa: BLE001 (it is raised where the shard was asked for)
-        return Outcome(error=error)
+        return Outcome(error=_sendable(error))
+
+
+def _sendable(error: Exception) -> Exception:
+    """An error that cannot be taken from its bytes again would break the executor that sends it."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 (it was written here)
+    except Exception:  # noqa: BLE001 (somebody's error can raise anything)
+        return WorkersError(_in_a_line(error))
+    return error
 
 
 def outcomes(
-    opened: Callable[[], AbstractContextManager[Executor]],
+    crew: Crew,
     function: Callable[..., Result],
     shards: Sequence[tuple[Any, ...]],
-    window: int,
     held: Sized,
 ) -> Iterator[tuple[int, Outcome[Result]]]:
     """The number and the outcome of each shard, as they are done.
 
-    There are at most `window` that were submitted and whose outcomes were not taken; `held` are
-    outcomes that were given here and are not taken yet.
+    There are at most `crew.window` that were submitted and whose outcomes were not taken; `held`
+    are outcomes that were given here and are not taken yet.
     """
-    pending: _Pending[Result] = _Pending(function, shards)
+    pending: _Pending[Result] = _Pending(function, shards, crew.losses)
     while pending.is_left:
         pending.is_broken = False
-        with opened() as executor:
+        with crew.opened() as executor:
             try:
                 while pending.is_left and not pending.is_broken:
-                    pending.fill(executor, window - len(held))
+                    pending.fill(executor, crew.window - len(held))
                     done = pending.done()
                     while done:
                         yield done.pop()
@@ -96,8 +137,14 @@ def outcomes(
 class _Pending(Generic[Result]):
     """The shards that are not done: those to do, in their order, and those that are waited for."""
 
-    def __init__(self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Result],
+        shards: Sequence[tuple[Any, ...]],
+        losses: tuple[type[Exception], ...],
+    ) -> None:
         self.is_broken = False
+        self._lost: tuple[type[Exception], ...] = (BrokenExecutor, *losses)
         self._function = function
         self._shards = shards
         self._to_do = deque(range(len(shards)))
@@ -141,8 +188,9 @@ class _Pending(Generic[Result]):
             number = self._waiting.pop(future)
             try:
                 found.append((number, future.result()))
-            except BrokenExecutor as error:
-                self._losses[number] += 1
+            except self._lost as error:
+                is_of_one = isinstance(error, BrokenExecutor)  # and not of many workers in a row
+                self._losses[number] += 1 if is_of_one else _SUSPECT
                 if is_alone and self._losses[number] >= _MOST_LOST:
                     found.append((number, _failed(_LOST, error)))
                 else:

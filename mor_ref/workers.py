@@ -14,8 +14,9 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
+from mor_ref.arguments import whole_number
 from mor_ref.engine.parallel import available_threads
-from mor_ref.shards import Outcome, WorkersError, outcomes
+from mor_ref.shards import Crew, Outcome, WorkersError, outcomes
 from mor_ref.sources import digest_of_sources
 
 Result = TypeVar("Result")
@@ -23,6 +24,7 @@ Result = TypeVar("Result")
 _DASK = "dask://"
 _PATIENCE = 10.0  # seconds for a scheduler to answer, and for the first worker to come
 _DIGEST = "__import__('mor_ref.sources', fromlist=['sources']).digest_of_sources()"
+_MOST = 1 << 20  # workers
 _FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
 
 
@@ -30,25 +32,36 @@ class Workers:
     """What runs shards: executors of `concurrent.futures`, opened anew where one is broken."""
 
     def __init__(
-        self, opened: Callable[[], AbstractContextManager[Executor]], count: int | None = None
+        self,
+        opened: Callable[[], AbstractContextManager[Executor]],
+        count: int | None = None,
+        losses: tuple[type[Exception], ...] = (),
     ) -> None:
-        """`count` is how many there are; as many as this process has processors if not given."""
-        self.opened = opened
-        self._window = _FOR_EACH * (count or available_threads())
+        """`count` is how many there are; as many as this process has processors if not given.
+
+        `losses` are the errors that mean no more than that workers were lost; BrokenExecutor does.
+        """
+        most = available_threads() if count is None else whole_number("count", count, 1, _MOST)
+        self._crew = Crew(opened, _FOR_EACH * most, losses)
 
     @classmethod
-    def of(cls, executor: Executor, count: int | None = None) -> "Workers":
+    def of(
+        cls,
+        executor: Executor,
+        count: int | None = None,
+        losses: tuple[type[Exception], ...] = (),
+    ) -> "Workers":
         """Those of an executor, of which there are so many; who opened it also closes it.
 
         One that breaks is not opened anew: what is not done then is given up.
         """
-        return cls(lambda: nullcontext(executor), count)
+        return cls(lambda: nullcontext(executor), count, losses)
 
     def as_done(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Result]]:
         """The number of each shard and what the function gives for it, as they are done."""
-        for number, outcome in outcomes(self.opened, function, shards, self._window, ()):
+        for number, outcome in outcomes(self._crew, function, shards, ()):
             yield number, outcome.result()
 
     def in_order(
@@ -60,7 +73,7 @@ class Workers:
         """
         early: dict[int, Outcome[Result]] = {}
         following = 0
-        for number, outcome in outcomes(self.opened, function, shards, self._window, early):
+        for number, outcome in outcomes(self._crew, function, shards, early):
             early[number] = outcome
             while following in early:
                 yield early.pop(following).result()
@@ -71,13 +84,13 @@ class Workers:
 
 
 def processes() -> Workers:
-    """Processes of this machine, one for each processor."""
+    """Processes of this machine, one for each processor that this one may use."""
     return Workers(_processes)
 
 
 @contextmanager
 def _processes() -> Iterator[Executor]:
-    with ProcessPoolExecutor(initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(available_threads(), initializer=_end_with_parent) as pool:
         try:
             yield pool
         except BaseException:  # what the shards give is not wanted any more, so not waited for
@@ -130,7 +143,9 @@ def _of_dask(address: str) -> Iterator[Workers]:
         ) from error
     with _client_of(address, distributed.Client) as client:
         executor = client.get_executor(pure=False)
-        yield Workers.of(executor, sum(client.nthreads().values()))
+        # Dask gives up a shard with the fourth worker that it loses, which may be no fault of it.
+        count = sum(client.nthreads().values()) or None  # none, if they are being started anew
+        yield Workers.of(executor, count, (distributed.KilledWorker,))
 
 
 def _client_of(address: str, client: Callable[..., Any]) -> Any:

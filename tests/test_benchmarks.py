@@ -1,9 +1,15 @@
 """What `make bench` is made of: the reading of machine code, and the limits."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 assembly = pytest.importorskip("benchmarks.assembly")
 rows = pytest.importorskip("benchmarks.rows")
+scale = pytest.importorskip("benchmarks.scale")
 
 CODE = """
 outer:
@@ -67,3 +73,58 @@ def test_every_row_can_be_measured_where_all_peers_are():
     from benchmarks.all_rows import ROWS
 
     assert len({row.operation for row in ROWS}) == len(ROWS)
+
+
+DIVISIONS = """
+import numpy as np
+import mor_ref
+from benchmarks.kernels import steps_of
+from benchmarks.machine_code import divisions_of
+
+x = np.random.default_rng(0).standard_normal((64, 256), dtype=np.float32)
+for call in (
+    lambda: mor_ref.quantize(x, "e4m3", threads=1),
+    lambda: mor_ref.quantize_mx(x, "e4m3", threads=1),
+    lambda: mor_ref.mor(x, "three_way", block=(64, 128), threads=1),
+):
+    print(divisions_of("quantize_part", steps_of(call, 1)))
+"""
+
+
+def test_divisions_are_those_of_the_loop_that_was_called(tmp_path):
+    """A kernel has loops with two of them and loops with one; compiled anew, to be read."""
+    done = subprocess.run(
+        [sys.executable, "-c", DIVISIONS],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["2", "1", "4"], done.stderr
+
+
+@pytest.mark.parametrize(("overhead", "seconds"), [(1e-6, 2 * 1.5), (1e-2, 1001 * 1e-2)])
+def test_many_cores_wait_for_their_jobs_or_for_those_who_hand_them_out(overhead, seconds):
+    """A thousand cores: of 1001 jobs one has two."""
+    sweep = scale.Sweep("s", 1001, "1001", 1.5e9, "r", 1, overhead, 1, 1.0, "g")
+    assert sweep.jobs == 1001
+    assert sweep.seconds_on_many == pytest.approx(seconds)
+    assert scale.duration(seconds) in sweep.row()
+
+
+def test_what_is_said_of_narrow_loops_follows_from_them():
+    """No kernel is said to run once for a block that is not known to."""
+    page = pytest.importorskip("benchmarks.page")
+    widths = {"encode_array": 512, "shared_codes": 256, "te_scales": 512, "look_up": 0}
+    loops = [{"kernel": name, "widest": width} for name, width in widths.items()]
+    assert page.narrow_kernels({"loops": loops}) == (
+        "`shared_codes` (once for a block or a group), and\n`look_up` (for each number)"
+    )
+    assert page.narrow_kernels({"loops": loops[:1]}) == "none"
+
+
+def test_kernels_that_run_once_for_a_block_are_there():
+    page = pytest.importorskip("benchmarks.page")
+    kernels = pytest.importorskip("benchmarks.kernels")
+    assert set(kernels.kernels()) >= page._ONCE_FOR_A_BLOCK

@@ -83,7 +83,7 @@ MAY_IMPORT = {
     "analysis_plot": {"analysis"},
     "sources": set(),
     "shards": {"engine", "sources"},
-    "workers": {"engine", "shards", "sources"},
+    "workers": {"arguments", "engine", "shards", "sources"},
     "cuda": {
         "arguments",
         "arrays",

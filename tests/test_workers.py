@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -78,6 +79,18 @@ def test_a_killed_process_loses_nothing(tmp_path):
     assert (tmp_path / "killed").exists()
 
 
+def test_there_are_as_many_processes_as_processors(monkeypatch):
+    """Of those that this process may use, not of the machine."""
+    for count in (1, 3):
+        monkeypatch.setattr(workers, "available_threads", lambda count=count: count)
+        assert len(set(processes().in_order(pid_after, [(0.01,)] * 40))) <= count
+
+
+def pid_after(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
 def dying(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -97,6 +110,74 @@ def test_what_a_shard_raises_is_raised():
     found = threads().in_order(refusing, [(n,) for n in range(6)])
     with pytest.raises(ValueError, match="number is 3"):
         list(found)
+
+
+class TwoPartsError(Exception):
+    """As many are: it cannot be made again of what it says."""
+
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+
+def unsendable(number):
+    if number == 3:
+        raise TwoPartsError("this", "that")
+    return (lambda: number) if number == 4 else number
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(3, "^TwoPartsError: this and that$"), (4, "cannot send what a shard gave")],
+)
+def test_what_cannot_be_sent_is_told_of_its_shard(number, said):
+    """And takes no process with it."""
+    found = processes().in_order(unsendable, [(n,) for n in (0, 1, number, 5, 6)])
+    assert [next(found), next(found)] == [0, 1]
+    with pytest.raises(WorkersError, match=said):
+        next(found)
+
+
+def test_results_that_changed_on_the_way_are_noticed(monkeypatch):
+    """Of whatever they are."""
+    honest = shards.Outcome.of.__func__
+    monkeypatch.setattr(
+        shards.Outcome,
+        "of",
+        classmethod(
+            lambda cls, given: replace(honest(cls, given), written=pickle.dumps(given + 1))
+        ),
+    )
+    with pytest.raises(WorkersError, match="in other bytes than sent"):
+        next(threads().in_order(pow, [(3, 2)]))
+
+
+class LostError(Exception):
+    """What an executor says that has lost some workers and goes on."""
+
+
+def test_losses_that_an_executor_tells_of_are_made_good():
+    """One that is told of twice, the second time of a shard that was alone, is the shard's own."""
+    for most, fails in ((1, False), (2, True)):
+        left = {2: most}
+
+        def fail(future, left=left):
+            left[2] -= 1
+            future.set_exception(LostError("many workers"))
+
+        class Losing(Failing):
+            def submit(self, function, program, task, shard, left=left):
+                if left.get(shard[0], 0) > 0:
+                    return super().submit(function, program, task, shard)
+                return ThreadPoolExecutor.submit(self, function, program, task, shard)
+
+        with Losing(fail) as executor:
+            found = Workers.of(executor, 2, (LostError,)).in_order(pow, [(n, 2) for n in range(9)])
+            if fails:
+                assert [next(found), next(found)] == [0, 1]
+                with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
+                    next(found)
+            else:
+                assert list(found) == [n * n for n in range(9)]
 
 
 def test_another_program_is_refused(monkeypatch):
@@ -129,6 +210,13 @@ def test_workers_that_are_lost_while_shards_are_submitted():
             list(found)
 
 
+@pytest.mark.parametrize("count", [0, -1, 1.5])
+def test_as_many_workers_as_there_can_be(count):
+    """With fewer than one, nothing would ever be handed out."""
+    with ThreadPoolExecutor(1) as executor, pytest.raises((ValueError, TypeError), match="count"):
+        Workers.of(executor, count)
+
+
 ALIVE = weakref.WeakSet()
 
 
@@ -139,6 +227,20 @@ def test_an_executor_stays_open():
             assert list(found) == [n * n for n in range(50)]
             assert next(Workers.of(executor).in_order(pow, [(3, 2), (4, 2)])) == 9
         assert executor.submit(pow, 2, 3).result() == 8
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun():
+    """Whose executor goes on for others."""
+    begun = []
+
+    def failing(number):
+        begun.append(number)
+        time.sleep(0.1)
+        raise ValueError
+
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError):  # noqa: PT011
+        next(Workers.of(executor, 2).in_order(failing, [(n,) for n in range(8)]))
+    assert len(begun) < 4
 
 
 class Failing(ThreadPoolExecutor):
@@ -178,20 +280,25 @@ def test_what_becomes_of_executors_is_a_sentence(fail, said):
         next(found)
 
 
-class Large:
-    def __init__(self, number, seconds):
-        time.sleep(seconds)
-        self.number = number
+class Kept(shards.Outcome):
+    def __init__(self, *given, **named):
+        super().__init__(*given, **named)
         ALIVE.add(self)
 
 
+def large(number, seconds):
+    time.sleep(seconds)
+    return number
+
+
 @pytest.mark.parametrize("slow", [0, 30])
-def test_few_results_are_kept(slow):
+def test_few_results_are_kept(monkeypatch, slow):
     """Whether those who take them are slow, or one of the shards is."""
+    monkeypatch.setattr(shards, "Outcome", Kept)
     most, count = 0, 2
     asked = [(n, 0.2 if n == slow else 0) for n in range(60)]
-    for number, large in enumerate(threads(count).in_order(Large, asked)):
-        assert large.number == number
+    for number, found in enumerate(threads(count).in_order(large, asked)):
+        assert found == number
         if number in (0, 20):
             time.sleep(0.2)
         most = max(most, len(ALIVE))
@@ -540,19 +647,40 @@ def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
     assert set(pids_of(client)) != before
 
 
+def dying_often(folder, number):
+    """Kills its worker four times, with which Dask gives it up."""
+    if number == 2 and len(killed := list(folder.iterdir())) < 4:
+        (folder / str(len(killed))).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
+    address, client = cluster
+    client.wait_for_workers(2, timeout=60)
+    with workers_named(f"dask://{address}") as found:
+        assert list(found.in_order(dying_often, [(tmp_path, n) for n in range(6)])) == list(
+            range(6)
+        )
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def kill_at_the_next_suite():
+    """The worker that this runs on dies while it makes a suite, as its functions go by name."""
+    from mor_ref.golden import make as module
+
+    module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_a_cluster_makes_the_same_bytes_while_a_worker_is_killed(cluster, tmp_path):
     address, client = cluster
     client.wait_for_workers(2, timeout=60)
-    killed = []
-
-    def kill(_):
-        if not killed:
-            killed.append(pids_of(client)[0])
-            os.kill(killed[0], signal.SIGKILL)
-
+    doomed, pid = next(iter(client.run(os.getpid).items()))
+    client.run(kill_at_the_next_suite, workers=[doomed])
     with workers_named(f"dask://{address}") as found:
-        make(SMALL, tmp_path / "made", Size(), kill, found)
-    assert killed
+        make(SMALL, tmp_path / "made", Size(), workers=found)
+    client.wait_for_workers(2, timeout=60)
+    assert pid not in pids_of(client), "it was killed in the middle of a suite"
     for name in SMALL:
         assert (tmp_path / "made" / f"{name}.safetensors").read_bytes() == (
             kept_files() / f"{name}.safetensors"
