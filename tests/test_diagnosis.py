@@ -60,11 +60,11 @@ def whole_of(name, suite):
 
 
 def some_of(name, suite):
-    """A planted deviation on the case where it shows first, and on a few others of the suite."""
+    """A planted deviation on the case where it shows first, and on the smallest of the suite."""
     cases = golden.load(suite)
     first = MANIFEST[suite]["kills"][name]["case"]
     chosen = [case for case in cases if case.name == first]
-    chosen += sorted(cases, key=lambda case: next(iter(case.arrays.values())).size)[:4]
+    chosen.append(min(cases, key=lambda case: next(iter(case.arrays.values())).size))
     return answered(name, suite, chosen)
 
 
@@ -79,7 +79,7 @@ def answered(name, suite, chosen):
 
 @pytest.mark.parametrize("name", DEVIATIONS)
 def test_a_planted_deviation_is_diagnosed(name):
-    """In a few cases of two suites, by which others may not be told from it."""
+    """In two cases of two suites, by which others may not be told from it."""
     suites = [suite for suite in smallest_suites(DEVIATIONS[name]) if suite not in LARGE]
     found = [some_of(name, suite) for suite in suites[:2]]
     for diagnosis in diagnose(found).suites:
