@@ -423,20 +423,30 @@ def test_the_examples_of_a_policy_are_what_the_engine_gives(given, taken):
 
 
 def test_every_unit_of_the_chapter_is_what_the_engine_gives():
-    """MOR-001 to MOR-004: each is decided as shown, and together they take every rung."""
+    """MOR-001 to MOR-004: each is decided as shown, and together they take every rung.
+
+    What decides without a metric decides two of them: an infinity, and that all are zeros.
+    """
     chapter = (ROOT / "spec" / "policies.md").read_text()
-    taken = set()
+    taken, without_metric = set(), set()
     for policy, numbers in re.findall(r"\{computed\} units\.unit (\w+) (.+)", chapter):
         shown = units.unit(policy, *numbers.split())
         found = mor_ref.mor(np.array(numbers.split(), np.float64), policy)
         choice = found.choice.item()
         assert f"takes **{found.ladder[choice]}** (choice {choice})" in shown
         assert [int(code, 16) for code in cells(shown, -1)] == found.output.ravel().tolist()
-        verdicts = [sign in "<≤" for sign in re.findall(r"[<≤≥>]", shown.splitlines()[-1])]
+        for i, error in enumerate(found.error.values()):
+            terms = [int(u) for u in cells(shown, 3 * i + 3) if u != "—"]
+            assert (sum(terms), len(terms)) == (error.sum.item(), error.nonzero.item())
+        asked = shown.splitlines()[-1]
+        verdicts = [sign not in "≥>" for sign in re.findall(r"[<≤≥>]|nonzero = 0", asked)]
+        assert len(verdicts) == len(found.ladder) - 1
         assert verdicts.index(True) == choice if True in verdicts else choice == len(verdicts)
         taken.add((policy, found.ladder[choice]))
+        without_metric.update(re.findall(r"nonfinite = 1 >|nonzero = 0", asked))
     rungs = {"tensor": ["e4m3"], "two_way": ["e4m3", "bf16"], "three_way": ["e5m2", "bf16"]}
     assert taken >= {(policy, name) for policy, names in rungs.items() for name in names}
+    assert without_metric == {"nonfinite = 1 >", "nonzero = 0"}
 
 
 def test_the_second_block_of_the_decisions_is_the_first_but_for_one_number():
