@@ -690,6 +690,25 @@ def test_all_public_names_are_described_with_types_that_can_be_read(site, pages)
     assert "dtype: DTypeLike = np.float32" in shown
 
 
+def test_records_show_users_nothing_that_is_for_the_engine_alone(site, pages):
+    x = np.linspace(-3, 3, 32, dtype=np.float32)
+    records = [
+        mor_ref.quantize(x, "e4m3"),
+        mor_ref.quantize_nvfp4(x),
+        mor_ref.quantize_mx(x, "e4m3"),
+    ]
+    for record in [*records, mor_ref.mor(x), mor_ref.mor(x, "nvfp4").quantized["nvfp4"]]:
+        public = [name for name in dir(record) if not name.startswith("_")]
+        modules = {name: type(getattr(record, name)).__module__ for name in public}
+        assert not [name for name in public if modules[name].startswith("mor_ref.engine")]
+    described = pages[site / "reference" / "api.html"].ids
+    assert {f"mor_ref.{type(record).__name__}.dequantize" for record in records} <= described
+    shown = re.sub(r"<[^>]*>", "", (site / "reference" / "api.html").read_text())
+    assert "TileScales" not in shown
+    assert not re.findall(r"\b_\w+: ", shown)
+    assert "source: str, block_scale: NDArray[uint8]" in shown
+
+
 def test_parameters_have_the_names_of_the_usage_and_are_said_to_be_required():
     shown = command_line.commands()
     text = shown.partition("## mor-ref exhaustive\n")[2].partition("## ")[0]
