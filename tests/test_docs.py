@@ -331,6 +331,18 @@ def test_a_run_on_a_gpu_takes_its_rules_from_the_page(tmp_path, monkeypatch):
     assert "| DEC-001 |" in traces.without_gpu()
 
 
+def test_what_would_show_a_rule_on_a_gpu_is_one_click_away(site, pages):
+    """The suites of each rule without evidence."""
+    found = trace(ROOT)
+    shown = traces.without_gpu()
+    for rule, cell in zip(cells(shown, 0), cells(shown, -1), strict=True):
+        assert re.findall(r"\[(\w+)\]\(#suite-", cell) == found.suites.get(rule, [])
+    named = {name for rule in cells(shown, 0) for name in found.suites.get(rule, [])}
+    anchors = {f"reference/suites.html#suite-{name.replace('_', '-')}" for name in named}
+    assert named
+    assert pages[site / "gpu-rules.html"].links >= anchors
+
+
 def verify_as_the_command_does(candidate, suite, report):
     done = CliRunner().invoke(app, ["verify", candidate, "--suite", suite, "--report", str(report)])
     assert done.exit_code == 0, done.output
