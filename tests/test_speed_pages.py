@@ -2,13 +2,16 @@
 
 import math
 import re
+from string import Formatter
 from xml.etree import ElementTree as ET
 
 import pytest
 from explorer_browser import ROOT, chromium
 
 chart = pytest.importorskip("benchmarks.chart")
+page = pytest.importorskip("benchmarks.page")
 rows = pytest.importorskip("benchmarks.rows")
+scale = pytest.importorskip("benchmarks.scale")
 table = pytest.importorskip("benchmarks.table")
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -116,9 +119,37 @@ PAGE = """<style>{style}</style><body data-theme="{theme}"><p class="of-picture"
 def test_the_site_shows_the_picture_as_its_reader_chose_and_does_not_widen_it(system, theme, kind):
     style = (ROOT / "docs" / "_static" / "site.css").read_text()
     with chromium() as browser:
-        page = browser.new_page(color_scheme=system)
-        page.set_content(PAGE.format(style=style, theme=theme))
-        shown = page.evaluate("getComputedStyle(document.querySelector('img')).colorScheme")
+        shown_in = browser.new_page(color_scheme=system)
+        shown_in.set_content(PAGE.format(style=style, theme=theme))
+        shown = shown_in.evaluate("getComputedStyle(document.querySelector('img')).colorScheme")
         assert shown == kind
-        page.set_viewport_size({"width": 390, "height": 600})
-        assert page.locator("img").evaluate("image => image.width") == 540
+        shown_in.set_viewport_size({"width": 390, "height": 600})
+        assert shown_in.locator("img").evaluate("image => image.width") == 540
+
+
+def texts_of(template):
+    """What a template says between what it is given."""
+    return [text for text, *_ in Formatter().parse(template) if text.strip()]
+
+
+def headings_of(*names):
+    return f"| {' | '.join(names)} |"
+
+
+SPEED = [
+    *texts_of(page.HEAD),
+    *(headings_of(*names) for names in (table.HEADINGS, page.OF_LOOPS, page.OF_PIPELINES)),
+]
+SCALE = [*texts_of(scale.TEXT), *(f"| {s.name} | {s.written} |" for s in scale.SWEEPS)]
+SCALE += [text for s in scale.SWEEPS for text in (f" ns ({s.rate_of})", f"({s.gpu_reason})")]
+
+
+@pytest.mark.parametrize(("name", "texts"), [("speed.md", SPEED), ("scale.md", SCALE)])
+def test_a_page_is_not_older_than_what_writes_it(name, texts):
+    """`make bench-page` writes it anew."""
+    shown = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert [text for text in texts if text not in shown] == []
+
+
+def test_the_picture_is_not_older_than_what_draws_it():
+    assert chart.style() in (ROOT / "docs" / "speed.svg").read_text(encoding="utf-8")
