@@ -27,7 +27,7 @@ _ONCE_FOR_A_BLOCK = {
     "torchao_scales",
 }
 
-_HEAD = """\
+HEAD = """\
 # Speed
 
 How long the operations take beside other libraries, in the same run and on the same numbers.
@@ -79,6 +79,8 @@ Python.
 
 {pipelines}
 """
+OF_LOOPS = ("kernel", "numbers", "512", "256", "128", "single", "other", "divide")
+OF_PIPELINES = ("pipeline", "steps, ns each", "all", "slowest", "in cache", "bound by")
 
 
 def machine(results: Results) -> str:
@@ -160,20 +162,18 @@ def pipeline_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def speed_page(results: Results, code: dict[str, Any]) -> str:
     """The text of docs/speed.md."""
-    headings = ("kernel", "numbers", "512", "256", "128", "single", "other", "divide")
-    of_pipelines = ("pipeline", "steps, ns each", "all", "slowest", "in cache", "bound by")
-    return _HEAD.format(
+    return HEAD.format(
         machine=machine(results),
         table=as_markdown(results),
         verdict=verdict(results),
-        loops=markdown_table(headings, loop_rows(code)),
+        loops=markdown_table(OF_LOOPS, loop_rows(code)),
         narrow=narrow_kernels(code),
         strip=STRIP,
         unread=", ".join(f"`{name}`" for name in code["unread"]) or "none",
         log2_size=code["log2_size"],
         log2_size_in_cache=code["log2_size_in_cache"],
         division=code["nanoseconds_of_a_division"],
-        pipelines=markdown_table(of_pipelines, pipeline_rows(code)),
+        pipelines=markdown_table(OF_PIPELINES, pipeline_rows(code)),
     )
 
 

@@ -16,7 +16,7 @@ CORES = 1000
 GPU, GPU_BYTES_A_SECOND, LINK_BYTES_A_SECOND = "H200", 4.8e12, 64e9
 PARAMETERS = 10**12
 
-_TEXT = """\
+TEXT = """\
 # What the largest sweeps would cost
 
 Three sweeps that are too large to run on a whim, and what they cost by the rates of
@@ -72,33 +72,73 @@ compares its codes in place writes none of them; its instructions are then the o
 
 
 class Sweep(NamedTuple):
-    """So many numbers at a measured rate, and the bytes of each that a GPU moves at least."""
+    """So many numbers, in jobs, and the bytes of each that a GPU moves at least."""
 
     name: str
     numbers: int
     written: str
-    nanoseconds: float
     rate_of: str
     in_a_job: int
-    seconds_of_handing_out: float
     gpu_bytes: int
     gpu_bytes_a_second: float
     gpu_reason: str
 
+
+SWEEPS = (
+    Sweep(
+        "every bf16 with every bf16 scale",
+        1 << 32,
+        "2^32",
+        "quantizing bf16 with error sums, and a digest",
+        1 << 22,
+        1,
+        GPU_BYTES_A_SECOND,
+        "a code is written; numbers and scales can be counted out in registers",
+    ),
+    Sweep(
+        "every f32 with every 16-bit random word",
+        1 << 48,
+        "2^48",
+        "encoding to e4m3 with random bits, and a digest",
+        1 << 32,
+        1,
+        GPU_BYTES_A_SECOND,
+        "a code is written; numbers and words can be counted out in registers",
+    ),
+    Sweep(
+        "a checkpoint of a trillion parameters",
+        PARAMETERS,
+        "10^12",
+        "analyzing bf16 under the policy tensor",
+        1 << 28,
+        2,
+        LINK_BYTES_A_SECOND,
+        "two terabytes of bf16 do not fit in its memory and have to come over the link",
+    ),
+)
+
+
+class Timed(NamedTuple):
+    """A sweep at a measured rate."""
+
+    sweep: Sweep
+    nanoseconds: float
+    seconds_of_handing_out: float
+
     @property
     def seconds(self) -> float:
         """On one core."""
-        return self.numbers * self.nanoseconds * 1e-9
+        return self.sweep.numbers * self.nanoseconds * 1e-9
 
     @property
     def jobs(self) -> int:
         """How many there are."""
-        return math.ceil(self.numbers / self.in_a_job)
+        return math.ceil(self.sweep.numbers / self.sweep.in_a_job)
 
     @property
     def seconds_of_a_job(self) -> float:
         """For one of them."""
-        return self.in_a_job * self.nanoseconds * 1e-9
+        return self.sweep.in_a_job * self.nanoseconds * 1e-9
 
     @property
     def jobs_in_a_row(self) -> int:
@@ -123,13 +163,13 @@ class Sweep(NamedTuple):
     @property
     def gpu_seconds(self) -> float:
         """No less than this."""
-        return self.numbers * self.gpu_bytes / self.gpu_bytes_a_second
+        return self.sweep.numbers * self.sweep.gpu_bytes / self.sweep.gpu_bytes_a_second
 
     def row(self) -> str:
         """Its line of the table."""
         figures = (
-            self.name,
-            self.written,
+            self.sweep.name,
+            self.sweep.written,
             f"{self.nanoseconds:.2f}",
             f"{self.jobs:,}",
             duration(self.seconds),
@@ -140,13 +180,14 @@ class Sweep(NamedTuple):
 
     def explanation(self) -> str:
         """The arithmetic in words."""
+        sweep = self.sweep
         return (
-            f"* **{self.name}**: {self.written} numbers x {self.nanoseconds:.2f} ns "
-            f"({self.rate_of}) = {self.seconds:,.3g} s on one core. {self.jobs:,} jobs of "
+            f"* **{sweep.name}**: {sweep.written} numbers x {self.nanoseconds:.2f} ns "
+            f"({sweep.rate_of}) = {self.seconds:,.3g} s on one core. {self.jobs:,} jobs of "
             f"{self.seconds_of_a_job:.3g} s; {self.jobs_in_a_row} of them in a row = "
             f"{self.seconds_of_the_busiest:,.3g} s; to hand them out = "
-            f"{self.seconds_of_handing:,.3g} s. GPU: {self.gpu_bytes} B each "
-            f"({self.gpu_reason}) x {self.written} / {self.gpu_bytes_a_second:.1e} bytes/s = "
+            f"{self.seconds_of_handing:,.3g} s. GPU: {sweep.gpu_bytes} B each "
+            f"({sweep.gpu_reason}) x {sweep.written} / {sweep.gpu_bytes_a_second:.1e} bytes/s = "
             f"{self.gpu_seconds:,.2g} s."
         )
 
@@ -165,7 +206,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def sweeps(results: Results, digest: float, overhead: float) -> list[Sweep]:
+def sweeps(results: Results, digest: float, overhead: float) -> list[Timed]:
     """The three, at the rates of this run.
 
     A digest takes so many nanoseconds for a byte, and handing out a job so many seconds.
@@ -173,44 +214,8 @@ def sweeps(results: Results, digest: float, overhead: float) -> list[Sweep]:
     quantizing = results.line("quantize bf16 to e4m3, with error sums").ours
     random = results.line("encode f32 to e4m3, every rounding").found["sr"]
     mixing = results.line("analyze bf16, tensor").ours
-    return [
-        Sweep(
-            "every bf16 with every bf16 scale",
-            1 << 32,
-            "2^32",
-            quantizing.nanoseconds + digest,
-            "quantizing bf16 with error sums, and a digest",
-            1 << 22,
-            overhead,
-            1,
-            GPU_BYTES_A_SECOND,
-            "a code is written; numbers and scales can be counted out in registers",
-        ),
-        Sweep(
-            "every f32 with every 16-bit random word",
-            1 << 48,
-            "2^48",
-            random.nanoseconds + digest,
-            "encoding to e4m3 with random bits, and a digest",
-            1 << 32,
-            overhead,
-            1,
-            GPU_BYTES_A_SECOND,
-            "a code is written; numbers and words can be counted out in registers",
-        ),
-        Sweep(
-            "a checkpoint of a trillion parameters",
-            PARAMETERS,
-            "10^12",
-            mixing.nanoseconds,
-            "analyzing bf16 under the policy tensor",
-            1 << 28,
-            overhead,
-            2,
-            LINK_BYTES_A_SECOND,
-            "two terabytes of bf16 do not fit in its memory and have to come over the link",
-        ),
-    ]
+    taken = quantizing.nanoseconds + digest, random.nanoseconds + digest, mixing.nanoseconds
+    return [Timed(*each, overhead) for each in zip(SWEEPS, taken, strict=True)]
 
 
 def nanoseconds_of_a_digest() -> float:
@@ -256,7 +261,7 @@ def as_page(results: Results, machine: str) -> str:
     found = sweeps(results, digest, overhead)
     every = exhaustive_seconds(results.line(EXHAUSTIVE))
     _, random, checkpoint = found
-    return _TEXT.format(
+    return TEXT.format(
         cores=CORES,
         threads=threads_in_words(results),
         machine=machine,

@@ -37,14 +37,14 @@ class _InTiles:
     error: ErrorSums
     fmt: Format
     source: str
-    tile_scales: "TileScales"
+    _scales: "TileScales"  # as the engine takes them
     _sides: tuple[int, int]
 
     def dequantize(
         self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
     ) -> NDArray[Any]:
         """What the codes stand for: float32, or rounded from there to bfloat16."""
-        return dequantized(self.codes, self.fmt, self.tile_scales, self._sides, dtype, threads)
+        return dequantized(self.codes, self.fmt, self._scales, self._sides, dtype, threads)
 
     def _describe(self, recipe: str) -> str:
         lost = int(self.error.nonfinite.sum())
@@ -76,7 +76,7 @@ class Nvfp4(_InTiles):
         return packed
 
     def __repr__(self) -> str:
-        rows, columns = self.tile_scales.tile
+        rows, columns = self._scales.tile
         return self._describe(
             f"NVFP4 by {self.profile.name}: {self.block_scale.size} tiles of {rows}x{columns}"
         )
@@ -94,7 +94,7 @@ class Mx(_InTiles):
     scale_rule: ScaleRule
 
     def __repr__(self) -> str:
-        block = self.tile_scales.tile.columns
+        block = self._scales.tile.columns
         return self._describe(
             f"MX {self.fmt.name}, {self.scale_rule}: {self.scale.size} blocks of {block}"
         )
@@ -127,7 +127,8 @@ def quantize_nvfp4(
 
     check_processor()
     whole = partition(numbers.shape, "tensor")
-    return nvfp4_with(numbers, rules, sides, whole, None, threads)
+    found, _ = nvfp4_with(numbers, rules, sides, whole, None, threads)
+    return found
 
 
 def nvfp4_with(
@@ -137,8 +138,11 @@ def nvfp4_with(
     units: Partition,
     out: Bits | None,
     threads: int | None,
-) -> Nvfp4:
-    """The record of a tensor, with the error sums of units; `out` takes y as bfloat16."""
+) -> tuple[Nvfp4, "TileScales"]:
+    """The record of a tensor, with the error sums of units, and its scales for the engine.
+
+    `out` takes y as bfloat16.
+    """
     from mor_ref.engine.nvfp4 import nvfp4_scales
     from mor_ref.engine.quantization import quantize
 
@@ -154,7 +158,7 @@ def nvfp4_with(
         drops_sign_of_zero=profile.drops_sign_of_zero,
     )
     encode, decode = (s if profile.per_row else s[0] for s in found.overall)
-    return Nvfp4(
+    record = Nvfp4(
         codes.reshape(numbers.shape),
         error_sums(errors),
         _E2M1,
@@ -166,6 +170,7 @@ def nvfp4_with(
         np.asarray(decode),
         profile,
     )
+    return record, found.tiles
 
 
 def quantize_mx(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from mor_ref.engine.acceptance import Accepted
     from mor_ref.engine.scaling import Extremes
+    from mor_ref.engine.strips import TileScales
 
 Representation = Quantized | Nvfp4
 
@@ -155,10 +156,10 @@ class _Mixing:
         from mor_ref.engine.parts import over_groups
         from mor_ref.engine.scaling import Extremes, amin_of_groups
 
-        quantized = {name_of(r): self._try(r) for r in self._policy.tried}
+        tried = {name_of(r): self._try(r) for r in self._policy.tried}
         sums = {
             name: over_groups(_entries(found.error), self._units, np.add)
-            for name, found in quantized.items()
+            for name, (found, _) in tried.items()
         }
         extremes = Extremes(
             over_groups(self._extremes.amax, self._units, np.maximum),
@@ -169,22 +170,25 @@ class _Mixing:
             [_accepted(rung, sums, extremes) for rung in rungs],
             [sums[name_of(rung.representation)] for rung in rungs],
         )
-        self._write_output(choice, quantized)
+        self._write_output(choice, tried)
         return MorResult(
             self._policy,
             self._policy.names,
             choice,
             self._output.reshape(self._numbers.shape),
             {name: error_sums(found) for name, found in sums.items()},
-            quantized,
+            {name: found for name, (found, _) in tried.items()},
             extremes.amax.view(np.float32),
             extremes.amin.view(np.float32),
             Partition(self._units.rows, self._units.columns, self._units.group, self._units.group),
             describe(self._numbers.shape, self._numbers.dtype),
         )
 
-    def _try(self, representation: str | Format) -> Representation:
-        """The tensor under a representation; what the first gives is written as output at once."""
+    def _try(self, representation: str | Format) -> "tuple[Representation, TileScales]":
+        """The tensor under a representation, and its scales for the engine.
+
+        What the first gives is written as output at once.
+        """
         is_first = representation == self._policy.tried[0]
         out = self._output if is_first else None
         if representation == NVFP4:
@@ -195,15 +199,15 @@ class _Mixing:
         )
 
     def _write_output(
-        self, choice: NDArray[np.uint8], quantized: dict[str, Representation]
+        self, choice: NDArray[np.uint8], tried: "dict[str, tuple[Representation, TileScales]]"
     ) -> None:
         """Every unit that did not take the first rung, whose output is there already."""
         from mor_ref.engine.acceptance import keep, render
 
         units = Partition(self._cut.rows, self._cut.columns, self._units.group, self._units.group)
         for rung, name in enumerate(self._policy.names[1:-1], start=1):
-            found = quantized[name]
-            codes, scales = found.codes.reshape(-1), found.tile_scales
+            found, scales = tried[name]
+            codes = found.codes.reshape(-1)
             render(codes, found.fmt, scales, units, choice, rung, self._output, self._threads)
         fallback = len(self._policy.ladder)
         keep(self._numbers, units, choice, fallback, self._output, self._threads)

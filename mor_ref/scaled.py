@@ -113,21 +113,14 @@ class Quantized:
     scaling: Scaling
     partition: Partition
     source: str
-
-    @property
-    def tile_scales(self) -> "TileScales":
-        """The scales as the engine takes them."""
-        from mor_ref.engine.parts import Sides
-        from mor_ref.engine.strips import TileScales
-
-        return TileScales(Sides(*self.partition.block), self.scale.view(np.uint32), None)
+    _scales: "TileScales"  # as the engine takes them
 
     def dequantize(
         self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
     ) -> NDArray[Any]:
         """What the codes stand for: float32, or bfloat16 as fake quantization has it."""
         sides = self.partition.rows, self.partition.columns
-        return dequantized(self.codes, self.fmt, self.tile_scales, sides, dtype, threads)
+        return dequantized(self.codes, self.fmt, self._scales, sides, dtype, threads)
 
     def __repr__(self) -> str:
         blocks = f"{math.prod(self.partition.grid)} blocks of {_sides(self.partition.block)}"
@@ -175,7 +168,8 @@ def quantize(
 
     check_processor()
     amax = extremes(numbers, cut, threads).amax
-    return quantized_with(numbers, target, scaling, cut, amax, None, threads)
+    found, _ = quantized_with(numbers, target, scaling, cut, amax, None, threads)
+    return found
 
 
 def quantized_with(
@@ -186,8 +180,11 @@ def quantized_with(
     amax: NDArray[np.uint32],
     out: NDArray[np.uint16] | None,
     threads: int | None,
-) -> Quantized:
-    """The record of a tensor whose largest magnitudes are known; `out` takes y as bfloat16."""
+) -> tuple[Quantized, "TileScales"]:
+    """The record of a tensor whose largest magnitudes are known, and its scales for the engine.
+
+    `out` takes y as bfloat16.
+    """
     from mor_ref.engine.parts import Sides
     from mor_ref.engine.quantization import quantize as quantize_numbers
     from mor_ref.engine.scaling import scales_for
@@ -196,7 +193,7 @@ def quantized_with(
     found = scales_for(scaling, amax, fmt, cut)
     scales = TileScales(Sides(*cut.block), found.scale, None)
     codes, errors = quantize_numbers(numbers, fmt, scales, cut, out, threads)
-    return Quantized(
+    record = Quantized(
         codes.reshape(numbers.shape),
         amax.view(np.float32),
         found.scale.view(np.float32),
@@ -207,4 +204,6 @@ def quantized_with(
         scaling,
         cut,
         describe(numbers.shape, numbers.dtype),
+        scales,
     )
+    return record, scales

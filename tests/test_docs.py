@@ -331,6 +331,18 @@ def test_a_run_on_a_gpu_takes_its_rules_from_the_page(tmp_path, monkeypatch):
     assert "| DEC-001 |" in traces.without_gpu()
 
 
+def test_what_would_show_a_rule_on_a_gpu_is_one_click_away(site, pages):
+    """The suites of each rule without evidence."""
+    found = trace(ROOT)
+    shown = traces.without_gpu()
+    for rule, cell in zip(cells(shown, 0), cells(shown, -1), strict=True):
+        assert re.findall(r"\[(\w+)\]\(#suite-", cell) == found.suites.get(rule, [])
+    named = {name for rule in cells(shown, 0) for name in found.suites.get(rule, [])}
+    anchors = {f"reference/suites.html#suite-{name.replace('_', '-')}" for name in named}
+    assert named
+    assert pages[site / "gpu-rules.html"].links >= anchors
+
+
 def verify_as_the_command_does(candidate, suite, report):
     done = CliRunner().invoke(app, ["verify", candidate, "--suite", suite, "--report", str(report)])
     assert done.exit_code == 0, done.output
@@ -423,20 +435,30 @@ def test_the_examples_of_a_policy_are_what_the_engine_gives(given, taken):
 
 
 def test_every_unit_of_the_chapter_is_what_the_engine_gives():
-    """MOR-001 to MOR-004: each is decided as shown, and together they take every rung."""
+    """MOR-001 to MOR-004: each is decided as shown, and together they take every rung.
+
+    What decides without a metric decides two of them: an infinity, and that all are zeros.
+    """
     chapter = (ROOT / "spec" / "policies.md").read_text()
-    taken = set()
+    taken, without_metric = set(), set()
     for policy, numbers in re.findall(r"\{computed\} units\.unit (\w+) (.+)", chapter):
         shown = units.unit(policy, *numbers.split())
         found = mor_ref.mor(np.array(numbers.split(), np.float64), policy)
         choice = found.choice.item()
         assert f"takes **{found.ladder[choice]}** (choice {choice})" in shown
         assert [int(code, 16) for code in cells(shown, -1)] == found.output.ravel().tolist()
-        verdicts = [sign in "<≤" for sign in re.findall(r"[<≤≥>]", shown.splitlines()[-1])]
+        for i, error in enumerate(found.error.values()):
+            terms = [int(u) for u in cells(shown, 3 * i + 3) if u != "—"]
+            assert (sum(terms), len(terms)) == (error.sum.item(), error.nonzero.item())
+        asked = shown.splitlines()[-1]
+        verdicts = [sign not in "≥>" for sign in re.findall(r"[<≤≥>]|nonzero = 0", asked)]
+        assert len(verdicts) == len(found.ladder) - 1
         assert verdicts.index(True) == choice if True in verdicts else choice == len(verdicts)
         taken.add((policy, found.ladder[choice]))
+        without_metric.update(re.findall(r"nonfinite = 1 >|nonzero = 0", asked))
     rungs = {"tensor": ["e4m3"], "two_way": ["e4m3", "bf16"], "three_way": ["e5m2", "bf16"]}
     assert taken >= {(policy, name) for policy, names in rungs.items() for name in names}
+    assert without_metric == {"nonfinite = 1 >", "nonzero = 0"}
 
 
 def test_the_second_block_of_the_decisions_is_the_first_but_for_one_number():
@@ -678,6 +700,25 @@ def test_all_public_names_are_described_with_types_that_can_be_read(site, pages)
     assert "NDArray[unsignedinteger]" in shown
     assert "tuple[Any, ...]" not in shown
     assert "dtype: DTypeLike = np.float32" in shown
+
+
+def test_records_show_users_nothing_that_is_for_the_engine_alone(site, pages):
+    x = np.linspace(-3, 3, 32, dtype=np.float32)
+    records = [
+        mor_ref.quantize(x, "e4m3"),
+        mor_ref.quantize_nvfp4(x),
+        mor_ref.quantize_mx(x, "e4m3"),
+    ]
+    for record in [*records, mor_ref.mor(x), mor_ref.mor(x, "nvfp4").quantized["nvfp4"]]:
+        public = [name for name in dir(record) if not name.startswith("_")]
+        modules = {name: type(getattr(record, name)).__module__ for name in public}
+        assert not [name for name in public if modules[name].startswith("mor_ref.engine")]
+    described = pages[site / "reference" / "api.html"].ids
+    assert {f"mor_ref.{type(record).__name__}.dequantize" for record in records} <= described
+    shown = re.sub(r"<[^>]*>", "", (site / "reference" / "api.html").read_text())
+    assert "TileScales" not in shown
+    assert not re.findall(r"\b_\w+: ", shown)
+    assert "source: str, block_scale: NDArray[uint8]" in shown
 
 
 def test_parameters_have_the_names_of_the_usage_and_are_said_to_be_required():

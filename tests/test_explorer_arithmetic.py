@@ -6,6 +6,7 @@ from explorer_browser import ADAPTER, EXPLORER, answer, chromium
 from mor_docs.naming import ids_in
 from test_trace import TRACE
 
+import mor_ref
 from mor_ref import golden
 from mor_ref.exact import policies
 from mor_ref.golden.bits import numbers_of
@@ -99,16 +100,60 @@ def test_decisions_for_rows(page, name, scaling):
             assert sums == [error.sum, error.nonzero, error.nonfinite]
 
 
-def test_thresholds(page):
-    """MOR-002: ties to even, and the decimal that is written."""
-    for text in ("0.045", "0.20", "1", ".5", "4.5e-2", "5.960464477539063e-8", "1e-30", "0.1"):
-        assert (
-            page.evaluate("text => Explorer.mor.limitOf(text)", text)
-            == policies.MeanRelativeError(text).limit
-        )
-    for text in ("0", "1.1", "-1", "", "x", "."):
-        refused = "text => { try { Explorer.mor.limitOf(text); } catch (e) { return e.message; } }"
-        assert page.evaluate(refused, text).startswith(f'threshold is "{text}"')
+THRESHOLDS = [
+    *("0.045", "0.20", "1", ".5", "4.5e-2", "0.1", "0.1e1", " 1.000 ", "+0.045", "4_5e-3", "01."),
+    *("5.960464477539063e-8", "5.960464477539062e-8", "1.7881393432617188e-7", "1e-30", "1e-31"),
+    *(
+        "1e-400",
+        "1E-400",
+        "0." + "0" * 400 + "1",
+        "45e-1000",
+        "1e-999999999999999999",
+        "1" * 9 + "e-9",
+    ),
+    *("1/22", " +1/3 ", "1_0/2_0", "1/1" + "0" * 400, "7/7"),
+]
+NO_THRESHOLDS = [
+    *(
+        "0",
+        "0e-400",
+        "1.1",
+        "1.0000000000000000000001",
+        "1e400",
+        "1e99999999999",
+        "10",
+        "-1",
+        "-1e-400",
+    ),
+    *("", "x", ".", "e", "1e", "e-3", "1e-", "1 e-3", "nan", "inf", "0x1", "1,5"),
+    *("0/3", "1/0", "23/22", "-1/-2", "1 /22", "1/ 22", "0.5/2", "1__0/100", "1/2/3"),
+]
+
+
+@pytest.mark.parametrize("text", THRESHOLDS, ids=lambda text: text[:24])
+def test_thresholds(page, text):
+    """MOR-002: ties to even, and the number that is written."""
+    limit = policies.MeanRelativeError(text).limit
+    assert page.evaluate("text => Explorer.mor.limitOf(text)", text) == limit
+
+
+@pytest.mark.parametrize("text", NO_THRESHOLDS)
+def test_what_is_no_threshold(page, text):
+    """MOR-002: the page refuses what Python does."""
+    with pytest.raises(ValueError, match="threshold is "):
+        policies.MeanRelativeError(text)
+    refused = "text => { try { Explorer.mor.limitOf(text); } catch (e) { return e.message; } }"
+    assert page.evaluate(refused, text).startswith(f'threshold is "{text}"')
+
+
+def test_a_threshold_of_which_t_is_0(page):
+    """MOR-002: it accepts zeros alone."""
+    decided = """([text, x]) => Explorer.mor.decide(
+        x.map(Explorer.exact.whole), Explorer.mor.policies.tensor, "gam",
+        Explorer.mor.limitOf(text)).name"""
+    for x in ([1, 2], [0, 0]):
+        found = mor_ref.mor(np.array(x, np.float32), threshold="1e-400")
+        assert page.evaluate(decided, ["1e-400", x]) == found.ladder[found.choice.item()]
 
 
 def test_every_id_that_is_named_is_a_rule():

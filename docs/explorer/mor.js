@@ -57,14 +57,34 @@ Explorer.mor = (() => {
   const accepts = (rung, own, errors, amax, amin) =>
     own.nonfinite === 0n && isWithin(rung, own, errors, amax, amin);
 
-  // T = t * 2^23 to the nearest integer, ties to even, t as the decimal that is written (MOR-002).
+  // A threshold as it was written, a decimal or a fraction such as 1/22: its digits over a power of
+  // ten, or over a denominator. Underscores may part digits, as in Python.
+  function written(text) {
+    const fraction = /^\s*\+?(\d+(?:_\d+)*)\/(\d+(?:_\d+)*)\s*$/.exec(text);
+    if (fraction) {
+      const [digits, over] = fraction.slice(1).map((part) => BigInt(part.replaceAll("_", "")));
+      return { digits, over, tens: 0 };
+    }
+    const decimal = /^\s*\+?(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?\s*$/i.exec(text.replaceAll("_", ""));
+    const [whole, part, exponent] = decimal ? decimal.slice(1).map((each) => each ?? "") : ["", "", ""];
+    return { digits: BigInt(whole + part), over: 1n, tens: Number(exponent) - part.length };
+  }
+
+  // t, and of a decimal below 10^-30, whose digits could fill the memory, 10^-30: T is 0 for both.
+  function thresholdOf(text) {
+    const { digits, over, tens } = written(text);
+    const leading = String(digits).length - 1 + tens;
+    if (digits === 0n || over === 0n || (over === 1n && leading > 0)) return null;
+    if (over === 1n && leading < -30) return exact.finite(false, 1n, 0, 10n ** 30n);
+    const ten = (power) => 10n ** BigInt(Math.max(power, 0));
+    const t = exact.finite(false, digits * ten(tens), 0, over * ten(-tens));
+    return isSmaller(ONE, t) ? null : t;
+  }
+
+  // T = t * 2^23 to the nearest integer, ties to even, t as it is written (MOR-002).
   function limitOf(text) {
-    const written = /^\s*(\d*)\.?(\d*)(?:e([+-]?\d{1,2}))?\s*$/i.exec(text);
-    const digits = written ? written[1] + written[2] : "";
-    const tens = written ? Number(written[3] ?? 0) - written[2].length : 0;
-    const t = exact.finite(
-      false, BigInt(digits || 0) * 10n ** BigInt(Math.max(tens, 0)), 0, 10n ** BigInt(Math.max(-tens, 0)));
-    if (!digits || isZero(t) || isSmaller(ONE, t)) {
+    const t = thresholdOf(text);
+    if (t === null) {
       throw new Error(`threshold is "${text}"; give a number above 0 and up to 1, such as 0.045.`);
     }
     return Number(exact.nearestUnits(-23, t));

@@ -23,6 +23,8 @@ _ARRAY = re.compile(
 )
 # DTypeLike: all that NumPy takes for a dtype, from a type to a str.
 _DTYPE = re.compile(r"~?type\[[^=]*_DTypeDict \| str\b")
+# A parameter that is not for users, in the constructor of a record.
+_PRIVATE = re.compile(r", _\w+: (?:[^][(),]|\[[^][]*\])+")
 _SHORT_ARRAY = re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+)(?:\[Any\])?\]\]")
 LOG = logging.getLogger(__name__)
 
@@ -63,11 +65,14 @@ def _copy_explorer(app: Sphinx, failure: Exception | None) -> None:
 
 
 def _as_written(*found: Any) -> tuple[str | None, str | None]:
-    """A signature with the types that the code has, and not as NumPy spells these out."""
+    """A signature with the types that the code has, and not as NumPy spells these out.
+
+    Fields of a record whose names begin with an underscore are no part of it.
+    """
     shown = (part and _ARRAY.sub(r"~numpy.typing.NDArray[\1]", part) for part in found[-2:])
     shown = (part and _DTYPE.sub("~numpy.typing.DTypeLike", part) for part in shown)
     signature, returned = shown
-    return signature, returned
+    return signature and _PRIVATE.sub("", signature), returned
 
 
 def _properties_as_written(_: Sphinx, page: nodes.document, __: str) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mor_docs.shown.markup import binary32, code_hex, f32_hex, number, table
+from mor_docs.shown.markup import binary32, code_hex, f32_hex, links_to_suites, number, table
 from mor_ref import encode, formats
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.quantization import quantize
@@ -41,10 +41,9 @@ def deviations() -> str:
     """Every deviation: what it does, the rules that it breaks, and who tells it."""
     parts = []
     for found in DEVIATIONS.values():
-        told = ", ".join(f"[{name}](#suite-{name.replace('_', '-')})" for name in found.suites)
         parts.append(f"(deviation-{found.name.replace('_', '-')})=\n### {found.name}\n")
         parts.append(f"{found.summary} Rules: {', '.join(found.rules)}.\n")
-        parts.append(f"{{.fine}}\nTold by {told}.\n")
+        parts.append(f"{{.fine}}\nTold by {links_to_suites(found.suites)}.\n")
         if found.unseen:
             reasons: dict[str, list[str]] = {}
             for suite, reason in found.unseen.items():

@@ -26,6 +26,11 @@ def _cell(content: object) -> str:
     return str(content).replace("|", "\\|")
 
 
+def links_to_suites(names: Iterable[str]) -> str:
+    """Suites by name, each of which leads to its description."""
+    return ", ".join(f"[{name}](#suite-{name.replace('_', '-')})" for name in names)
+
+
 def picture(width: float, height: float, title: str, shapes: Iterable[str], caption: str) -> str:
     """A drawing of SVG with its caption. Its classes have colours in light and dark (site.css).
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from mor_docs.shown.markup import table
+from mor_docs.shown.markup import links_to_suites, table
 from mor_docs.trace import Rule, Trace, trace
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -68,9 +68,9 @@ def without_gpu() -> str:
 
 
 def _what_would_show(found: Trace, rule: Rule) -> str:
-    """The number of suites of a rule, or why it has none; then no suite can show it."""
+    """The suites of a rule, which lead to their descriptions, or why none can show it."""
     suites = found.suites.get(rule.id)
-    return str(len(suites)) if suites else f"none: {rule.reasons['suites']}"
+    return links_to_suites(suites) if suites else f"none: {rule.reasons['suites']}"
 
 
 def _shown_on_a_gpu(found: Trace) -> set[str]:

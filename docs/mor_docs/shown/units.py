@@ -30,7 +30,7 @@ def unit(name: str, *given: str) -> str:
         fmt = formats["e2m1" if tried == NVFP4 else tried]
         head += [f"{tried} code", "y", "u"]
         for x, element, cells in zip(row, elements[0], rows, strict=True):
-            u = str(error_term(x, element.y).u) if x else "—"
+            u = str(error_term(x, element.y).u) if x and math.isfinite(x) else "—"
             cells += [code_hex(element.code, fmt), number(element.y), u]
     for code, cells in zip(found.output[0], rows, strict=True):
         cells.append(code_hex(code, formats["bf16"]))
@@ -41,9 +41,13 @@ def unit(name: str, *given: str) -> str:
 
 
 def _asked(rung: Rung, decision: Decision) -> str:
-    """What the metric of a rung compares, with its numbers."""
+    """What decides on a rung, with its numbers: what is not finite, or else its metric."""
     name = name_of(rung.representation)
     own = decision.errors[name]
+    if own.nonfinite:
+        return f"{name}: nonfinite = {own.nonfinite} > 0"
+    if not own.nonzero and not isinstance(rung.metric, NotWorseThan):
+        return f"{name}: nonzero = 0"
     match rung.metric:
         case MeanRelativeError(limit=limit):
             bound = limit * own.nonzero
