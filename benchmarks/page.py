@@ -42,13 +42,19 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 
 * **ns each** is our time for a number, on one thread where nothing else is said. The contenders of
   a row take turns, and the best call of each counts.
-* **of a copy** is the rate as a share of that at which `numpy.copyto` moves the same numbers.
+* **bytes** is what is read and written for a number: what a call is given and what it returns, each
+  counted once, however often it is gone over. **of a copy** is the rate of these bytes as a share
+  of the rate at which `numpy.copyto` reads and writes as many, into room that is there already;
+  most calls of ours make room for what they return. It is empty where a call makes its numbers
+  itself.
 * **beside it** is the time of another library as a multiple of ours; for a row that names
   roundings or other arguments, that of ours with these, the slowest three.
 * The codes of every other library, and its scales of blocks, are compared with ours bit for bit,
   but for the sign bit of a stored scale; of those that only round, the values are encoded first.
   They are the same where nothing else is said.
-* **wanted** has the limits that are held, and what was found.
+* **wanted** has the limits that are held, and what was found. Those on a `copy` are on time, not on
+  rates of bytes: the time in which `numpy.copyto` copies the numbers that the call is given, dtype
+  and all, and the time of the call.
 
 {table}
 

@@ -1,13 +1,15 @@
 """What a row of the table is: an operation, who carries it out, and what is wanted of the times."""
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 OURS, COPY = "mor_ref", "copy"
+AS_MANY_BYTES = "copy of as many bytes"
+_LARGEST_COPY = 1 << 27  # bytes: what is copied fits no cache, nor do larger arrays
 
 Arrays = tuple[np.ndarray, ...]
 Call = Callable[[], Any]
@@ -19,7 +21,7 @@ class Contender:
 
     `bits` makes arrays of what the call returns, to be held to ours or to `expected`; `differs`
     says why they are not the same, where that is known. `elements` is how many of the row's numbers
-    it takes, if not all.
+    it takes, if not all; one that `makes_numbers` itself reads none of them.
     """
 
     prepare: Callable[[np.ndarray], Call]
@@ -28,6 +30,7 @@ class Contender:
     differs: str | None = None
     needs: str | None = None
     elements: int | None = None
+    makes_numbers: bool = False
 
     @property
     def is_installed(self) -> bool:
@@ -44,11 +47,17 @@ class Measured(NamedTuple):
     differing: int | None = None  # elements whose bits are not ours; None if they are not compared
     differs: str | None = None
     mebibytes: float | None = None  # beyond the input and what is returned
+    moved: int | None = None  # bytes that are read and written, each once
 
     @property
     def nanoseconds(self) -> float:
         """The time for one element."""
         return self.seconds / self.elements * 1e9
+
+    @property
+    def rate(self) -> float:
+        """How many bytes are read and written in a second."""
+        return (self.moved or 0) / self.seconds
 
 
 class Verdict(NamedTuple):
@@ -102,7 +111,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Whole:
-    """A limit on the seconds that so many elements take under every contender but the copy."""
+    """A limit on the seconds that so many elements take under every contender but copies."""
 
     elements: int
     seconds: float
@@ -110,7 +119,8 @@ class Whole:
     def judge(self, found: Mapping[str, Measured]) -> Verdict | None:
         """The verdict on the slowest."""
         slowest = max(
-            (m for m in found.values() if m.contender != COPY), key=lambda m: m.nanoseconds
+            (m for m in found.values() if m.contender not in (COPY, AS_MANY_BYTES)),
+            key=lambda m: m.nanoseconds,
         )
         taken = slowest.nanoseconds * self.elements * 1e-9
         text = f"all in {taken:.1f} s under {slowest.contender} (≤ {self.seconds:g})"
@@ -119,8 +129,10 @@ class Whole:
 
 @dataclass(frozen=True)
 class Row:
-    """An operation on some numbers. The first contender is ours; a copy of the numbers joins them.
+    """An operation on some numbers. The first contender is ours.
 
+    A copy of the numbers joins them where a limit is on its time, and one of as many bytes as ours
+    moves.
     Of the contenders that are but other arguments of ours, the table shows the slowest few.
     """
 
@@ -133,8 +145,13 @@ class Row:
     @property
     def running(self) -> dict[str, Contender]:
         """Those that can be measured here."""
-        installed = {name: c for name, c in self.contenders.items() if c.is_installed}
-        return installed | {COPY: Contender(copying)}
+        found = {name: c for name, c in self.contenders.items() if c.is_installed}
+        ratios = [limit for limit in self.wanted if isinstance(limit, Ratio)]
+        if any(COPY in (*ratio.of, ratio.over) for ratio in ratios):
+            found[COPY] = Contender(copying)
+        if not self.contenders[OURS].makes_numbers:
+            found[AS_MANY_BYTES] = Contender(copying)
+        return found
 
     def judged(self, found: Mapping[str, Measured]) -> list[Verdict]:
         """What there is to say of the limits."""
@@ -142,6 +159,33 @@ class Row:
 
 
 def copying(x: np.ndarray) -> Call:
-    """A copy of the same bytes."""
+    """A copy of the same bytes, into room that is there already."""
     room = np.empty_like(x)
     return lambda: np.copyto(room, x)
+
+
+def to_copy(moved: int) -> np.ndarray:
+    """What to copy for so many bytes to be read and written, or for as many as still matters."""
+    return np.ones(min(moved // 2, _LARGEST_COPY), np.uint8)
+
+
+def bytes_of(result: object) -> int:
+    """The bytes of all arrays in what a call returns; what two of them share counts once."""
+    found: dict[int, int] = {}
+    for array in arrays_in(result):
+        start = array.__array_interface__["data"][0]
+        found[start] = max(array.nbytes, found.get(start, 0))
+    return sum(found.values())
+
+
+def arrays_in(result: object) -> Iterator[np.ndarray]:
+    """The arrays, wherever they are in records and tables."""
+    if isinstance(result, np.ndarray):
+        yield result
+    elif isinstance(result, dict):
+        yield from arrays_in(tuple(result.values()))
+    elif isinstance(result, tuple | list):
+        for part in result:
+            yield from arrays_in(part)
+    elif hasattr(result, "__dict__"):
+        yield from arrays_in(vars(result))

@@ -1,0 +1,62 @@
+"""What is measured of a row of the table: contenders, bytes, rounds, and differences."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import mor_ref
+
+rows = pytest.importorskip("benchmarks.rows")
+course = pytest.importorskip("benchmarks.course")
+table = pytest.importorskip("benchmarks.table")
+
+X = np.linspace(-3, 3, 1 << 10, dtype=np.float32).reshape(8, -1)
+CODES = mor_ref.encode(X, "e4m3")
+Q = functools.partial(mor_ref.quantize_nvfp4, X.astype(np.float32), threads=1)
+
+
+def line(contenders, numbers=X, wanted=()):
+    """A row that is measured, each time being a second."""
+    row = rows.Row("r", lambda: numbers, contenders, wanted)
+    found = course.Course(row)
+    return table.Line(row, {n: rows.Measured(**f, seconds=1.0) for n, f in found.facts.items()})
+
+
+@pytest.mark.parametrize(
+    ("call", "numbers", "each"),
+    [
+        (lambda x: lambda: mor_ref.encode(x, "e4m3"), X, 4 + 1),
+        (lambda x: lambda: mor_ref.decode(x, "e4m3"), CODES, 1 + 4),
+        (lambda _: Q, X, 4 + 1 + (1 + 2 * 4) / 16 + (3 * 8 + 2 * 4) / X.size),  # scales and sums
+        (lambda _: lambda: [X, {"again": X}, X[:1]], X, 4 + 4),
+    ],
+)
+def test_bytes_are_those_given_and_those_returned(call, numbers, each):
+    """And a copy of as many bytes is what the rate of these bytes is a share of."""
+    found = line({"mor_ref": rows.Contender(call)}, numbers)
+    assert found.bytes_each == each
+    assert found.share_of_copy == pytest.approx(1, abs=1e-3)
+    assert rows.COPY not in found.found
+
+
+def test_a_limit_on_the_time_of_a_copy_is_of_the_same_numbers():
+    """Whatever the call writes."""
+    limit = rows.Ratio((rows.COPY,), at_least=1.1)
+    found = line({"mor_ref": rows.Contender(lambda x: x.copy)}, wanted=(limit,))
+    assert found.found[rows.COPY].elements == X.size
+    assert found.found[rows.COPY].moved == 2 * X.nbytes
+    assert [v.is_met for v in found.verdicts] == [False]
+
+
+def test_there_is_no_rate_of_what_makes_its_numbers():
+    found = line({"mor_ref": rows.Contender(lambda _: lambda: None, makes_numbers=True)})
+    assert found.bytes_each is None
+    assert found.share_of_copy is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rounds"), [((0.001, 0.002), 7), ((0.03, 0.05), 3), ((0.001, 3.0), 1)]
+)
+def test_all_contenders_have_the_same_number_of_rounds(seconds, rounds):
+    assert course.rounds_in_a_turn(seconds) == rounds
