@@ -30,15 +30,16 @@ class Course:
     def _prepare(self, name: str, contender: Contender) -> float:
         """The seconds of its second call; the first compiles, and touches the memory."""
         x = to_copy(self.facts[OURS]["moved"]) if name == AS_MANY_BYTES else self._x
-        self.calls[name] = call = contender.prepare(x)
+        given = contender.given(x)
+        self.calls[name] = call = contender.prepare(given)
         result = call()
         self.facts[name] = {
             "contender": name,
             "elements": contender.elements or x.size,
             "differing": self._differing(name, contender, result),
-            "differs": contender.differs,
+            "differs": contender.differs and contender.differs.reason,
             "mebibytes": memory_beyond(call) if name == OURS else None,
-            "moved": moved(name, contender, x, result),
+            "moved": moved(name, contender, given, result),
         }
         del result
         start = time.perf_counter()
@@ -57,13 +58,13 @@ class Course:
         return sum(int(np.count_nonzero(a != b)) for a, b in pairs)
 
 
-def moved(name: str, contender: Contender, x: np.ndarray, result: Any) -> int | None:
+def moved(name: str, contender: Contender, given: Any, result: Any) -> int | None:
     """The bytes that a call of ours, or a copy, reads and writes; of others nobody asks."""
     if name in (COPY, AS_MANY_BYTES):
-        return 2 * x.nbytes
+        return 2 * bytes_of(given)
     if name != OURS or contender.makes_numbers:
         return None
-    return x.nbytes + bytes_of(result)
+    return bytes_of(given) + bytes_of(result)
 
 
 def rounds_in_a_turn(seconds: Collection[float]) -> int:

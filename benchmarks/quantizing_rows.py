@@ -6,11 +6,12 @@ import numpy as np
 
 import mor_ref
 from benchmarks import block_peers, eager, inputs, peers
-from benchmarks.rows import COPY, OURS, Contender, Memory, Ratio, Row
+from benchmarks.rows import COPY, OURS, Contender, Difference, Memory, Ratio, Row
 from mor_ref.analysis import analyze, settings_for
 
 LARGE, USUAL, SMALL, FEW = 26, 24, 20, 14
-SUMS = "sums and compares in floating point"
+# So that a block may be taken that is just not accepted here, or the other way round.
+SUMS = Difference("sums and compares in floating point", 3 * 128 * 128, 0)
 TILES = functools.partial(mor_ref.quantize, block=(128, 128), threads=1)
 SIDE = eager.SIDE
 BOUND_OF_MOR = (
@@ -57,21 +58,25 @@ def quantizing():
     }
     yield Row("quantize bf16 to e4m3, with error sums", x, contenders)
 
-    def prepare(x):
-        found = TILES(x, "e4m3")
+    def quantize(x):
+        return TILES(x, "e4m3")
+
+    def prepare(found):
         return lambda: found.dequantize(threads=1)
 
-    def prepare_peer(x):
-        found = TILES(x, "e4m3")
+    def prepare_peer(found):
         scale = peers.as_tensor(found.scale)[:, None, :, None]
-        tiles = peers.as_tensor(found.codes.reshape(-1, SIDE, x.shape[1] // SIDE, SIDE))
+        tiles = peers.as_tensor(found.codes.reshape(-1, SIDE, found.codes.shape[1] // SIDE, SIDE))
         codes = tiles.view(peers.torch().float8_e4m3fn)
         return lambda: codes.float() / scale
 
     back = {
-        OURS: Contender(prepare, peers.with_one_nan),
+        OURS: Contender(prepare, peers.with_one_nan, given=quantize),
         "eager torch": Contender(
-            prepare_peer, lambda y: peers.with_one_nan(untiled(y.numpy())), needs="torch"
+            prepare_peer,
+            lambda y: peers.with_one_nan(untiled(y.numpy())),
+            needs="torch",
+            given=quantize,
         ),
     }
     yield Row("dequantize e4m3 to f32", x, back)
@@ -102,7 +107,7 @@ def by_tensor():
         Ratio(("eager torch",), at_least=16),
         Memory(64),
     )
-    yield Row("mor, tensor", inputs.normal(LARGE, inputs.BF16), contenders, limits, turns=2)
+    yield Row("mor, tensor", inputs.normal(LARGE, inputs.BF16), contenders, limits)
 
 
 def by_block():
@@ -141,7 +146,7 @@ def of_sizes():
         inputs.normal(28, inputs.BF16),
         {OURS: Contender(mixing("tensor").prepare)} | smaller,
         (limit,),
-        turns=2,
+        turns=5,  # the small ones are soon done, and have a round in each
     )
 
 
@@ -177,7 +182,7 @@ def eager_nvfp4():
 def to_nvfp4():
     """The profiles, beside the libraries that they are named after."""
     x, wide = inputs.normal(USUAL, inputs.BF16), inputs.normal(USUAL)
-    other = "is another recipe"
+    other = Difference("is another recipe", 60_000, 50_000)
     te = {
         OURS: nvfp4("te"),
         "eager torch": eager_nvfp4(),

@@ -15,27 +15,42 @@ Arrays = tuple[np.ndarray, ...]
 Call = Callable[[], Any]
 
 
+class Difference(NamedTuple):
+    """Why the results of a contender are not ours, and in how many elements they may differ."""
+
+    reason: str
+    most: int
+    least: int = 1
+
+
 @dataclass(frozen=True)
 class Contender:
     """Who carries out the operation of a row, in a call that is prepared before it is timed.
 
+    The call is given the numbers, or what `given` makes of them, such as codes with scales.
     `bits` makes arrays of what the call returns, to be held to ours or to `expected`; `differs`
     says why they are not the same, where that is known. `elements` is how many of the row's numbers
     it takes, if not all; one that `makes_numbers` itself reads none of them.
     """
 
-    prepare: Callable[[np.ndarray], Call]
+    prepare: Callable[[Any], Call]
     bits: Callable[[Any], Arrays] | None = None
     expected: Callable[[], Arrays] | None = None
-    differs: str | None = None
+    differs: Difference | None = None
     needs: str | None = None
     elements: int | None = None
     makes_numbers: bool = False
+    given: Callable[[np.ndarray], Any] = lambda x: x  # as it is
 
     @property
     def is_installed(self) -> bool:
         """Whether the library that it needs is here."""
         return self.needs is None or importlib.util.find_spec(self.needs) is not None
+
+    def allows(self, differing: int | None) -> bool:
+        """Whether so many elements may differ; None if they are not compared."""
+        found = self.differs or Difference("", 0, 0)
+        return differing is None or found.least <= differing <= found.most
 
 
 class Measured(NamedTuple):

@@ -60,3 +60,33 @@ def test_there_is_no_rate_of_what_makes_its_numbers():
 )
 def test_all_contenders_have_the_same_number_of_rounds(seconds, rounds):
     assert course.rounds_in_a_turn(seconds) == rounds
+
+
+@pytest.mark.parametrize(
+    ("differs", "allowed"),
+    [
+        (None, {None, 0}),
+        (rows.Difference("r", 3, 2), {None, 2, 3}),
+        (rows.Difference("r", 2, 0), {None, 0, 1, 2}),
+    ],
+)
+def test_a_reason_excuses_only_so_many_differences(differs, allowed):
+    contender = rows.Contender(lambda x: x, differs=differs)
+    assert {n for n in (None, 0, 1, 2, 3, 4) if contender.allows(n)} == allowed
+
+
+def test_differences_are_counted():
+    """Beside results that are ours, and those that are held to something else."""
+    off = X.copy()
+    off[0, :3] += 1
+    same = (lambda _: lambda: X, lambda y: (y,))
+    contenders = {
+        "mor_ref": rows.Contender(*same),
+        "peer": rows.Contender(
+            lambda _: lambda: off, lambda y: (y,), differs=rows.Difference("is off", 3)
+        ),
+        "variant": rows.Contender(*same, expected=lambda: (X,)),
+    }
+    found = line(contenders).found
+    assert [found[name].differing for name in contenders] == [0, 3, 0]
+    assert found["peer"].differs == "is off"
