@@ -72,7 +72,8 @@ def of_mor():
         "eager torch": in_torch(eager.torch_mor, lambda m: (peers.codes_of(m[1]),)),
     }
     others = {f"policy {name}": argument(mixing(name)) for name in POLICIES}
-    yield Row("mor of f32, tensor", inputs.normal(USUAL, np.float32), contenders | others)
+    everyone = contenders | others
+    yield Row("mor of f32, tensor", inputs.normal(USUAL, np.float32), everyone, compared="outputs")
 
 
 def of_nvfp4():

@@ -161,16 +161,27 @@ def to_numbers():
         "JAX": peers.jax_conversion(np.float32, peers.ML_DTYPES["e4m3"], peers.with_one_nan),
     }
     limits = (Ratio(("ml_dtypes",), at_least=5),)
-    yield Row("decode e4m3", functools.partial(inputs.codes, LARGE), contenders, limits)
+    yield Row(
+        "decode e4m3",
+        functools.partial(inputs.codes, LARGE),
+        contenders,
+        limits,
+        compared="numbers",
+    )
     slow = {OURS: decoding("e4m3"), "gfloat": peers.gfloat_decoding("e4m3")}
-    yield Row("decode e4m3, few", functools.partial(inputs.codes, SMALL), slow)
+    yield Row("decode e4m3, few", functools.partial(inputs.codes, SMALL), slow, compared="numbers")
     for fmt in ("bf16", "f16"):
         everyone = {
             OURS: decoding(fmt),
             "ml_dtypes": peers.ml_dtypes_decoding(fmt),
             "torch": peers.torch_decoding(fmt),
         }
-        yield Row(f"decode {fmt}", functools.partial(inputs.codes, USUAL, 1 << 16), everyone)
+        yield Row(
+            f"decode {fmt}",
+            functools.partial(inputs.codes, USUAL, 1 << 16),
+            everyone,
+            compared="numbers",
+        )
 
 
 ROWS = [*to_e4m3(), *from_other_sources(), *to_every_format(), *to_numbers()]

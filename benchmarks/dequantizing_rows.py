@@ -41,7 +41,9 @@ def of_nvfp4():
             OURS: ours(quantize),
             name: peers.decoding(quantize, prepare, needs, differs),
         }
-        yield Row(f"dequantize NVFP4, {profile}", inputs.normal(USUAL), contenders)
+        yield Row(
+            f"dequantize NVFP4, {profile}", inputs.normal(USUAL), contenders, compared="numbers"
+        )
 
 
 def of_mx():
@@ -56,10 +58,10 @@ def of_mx():
             contenders["eager torch"] = peers.decoding(quantize, peers.eager_mx, "torch")
         if fmt == "e4m3":
             contenders["Model Optimizer"] = peers.decoding(quantize, peers.modelopt_mx, "modelopt")
-        yield Row(f"dequantize MX {fmt}", inputs.normal(USUAL), contenders)
+        yield Row(f"dequantize MX {fmt}", inputs.normal(USUAL), contenders, compared="numbers")
     quantize = functools.partial(mor_ref.quantize_mx, fmt="e4m3", threads=1)
     few = {OURS: ours(quantize), "gfloat": peers.decoding(quantize, peers.gfloat_mx, "gfloat")}
-    yield Row("dequantize MX e4m3, few", inputs.normal(FEW), few)
+    yield Row("dequantize MX e4m3, few", inputs.normal(FEW), few, compared="numbers")
 
 
 ROWS = [*of_nvfp4(), *of_mx()]

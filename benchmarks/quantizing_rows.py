@@ -10,6 +10,7 @@ from benchmarks.rows import COPY, OURS, Contender, Difference, Memory, Ratio, Ro
 from mor_ref.analysis import analyze, settings_for
 
 LARGE, USUAL, SMALL, FEW = 26, 24, 20, 14
+CODES_AND_SCALES = "codes, scales"
 # So that a block may be taken that is just not accepted here, or the other way round.
 SUMS = Difference("sums and compares in floating point", 3 * 128 * 128, 0)
 TILES = functools.partial(mor_ref.quantize, block=(128, 128), threads=1)
@@ -79,7 +80,7 @@ def quantizing():
             given=quantize,
         ),
     }
-    yield Row("dequantize e4m3 to f32", x, back)
+    yield Row("dequantize e4m3 to f32", x, back, compared="numbers")
 
 
 def mixing(policy):
@@ -107,7 +108,13 @@ def by_tensor():
         Ratio(("eager torch",), at_least=16),
         Memory(64),
     )
-    yield Row("mor, tensor", inputs.normal(LARGE, inputs.BF16), contenders, limits)
+    yield Row(
+        "mor, tensor",
+        inputs.normal(LARGE, inputs.BF16),
+        contenders,
+        limits,
+        compared="codes, outputs",
+    )
 
 
 def by_block():
@@ -126,7 +133,7 @@ def by_block():
         limits = ()
         if policy == "three_way":
             limits = (Ratio((OURS,), over="policy tensor", at_most=2),)
-        yield Row(f"mor, {policy}", inputs.mixed(USUAL), contenders, limits)
+        yield Row(f"mor, {policy}", inputs.mixed(USUAL), contenders, limits, compared="outputs")
 
 
 def of_sizes():
@@ -189,16 +196,16 @@ def to_nvfp4():
         "torchao": block_peers.torchao_nvfp4(other),
     }
     limits = (Ratio(("eager torch",), at_least=10, bound=BOUND_OF_NVFP4),)
-    yield Row("NVFP4 of bf16, te", x, te, limits)
+    yield Row("NVFP4 of bf16, te", x, te, limits, compared=CODES_AND_SCALES)
     torchao = {OURS: nvfp4("torchao"), "torchao": block_peers.torchao_nvfp4()}
-    yield Row("NVFP4 of bf16, torchao", x, torchao)
+    yield Row("NVFP4 of bf16, torchao", x, torchao, compared=CODES_AND_SCALES)
     modelopt = {OURS: nvfp4("modelopt"), "Model Optimizer": block_peers.modelopt_nvfp4()}
-    yield Row("NVFP4 of bf16, modelopt", x, modelopt)
+    yield Row("NVFP4 of bf16, modelopt", x, modelopt, compared=CODES_AND_SCALES)
     compressed = {
         OURS: nvfp4("compressed_tensors"),
         "compressed-tensors": block_peers.compressed_tensors_nvfp4(),
     }
-    yield Row("NVFP4 of f32, compressed_tensors", wide, compressed)
+    yield Row("NVFP4 of f32, compressed_tensors", wide, compressed, compared=CODES_AND_SCALES)
     four_over_six = {OURS: nvfp4("te_4over6_mae"), "profile te": Contender(nvfp4("te").prepare)}
     yield Row("NVFP4 of bf16, te_4over6_mae", x, four_over_six)
     square = {
@@ -223,7 +230,7 @@ def to_mx():
         contenders = {OURS: mx(fmt, rule), "torchao": block_peers.torchao_mx(fmt, rule)}
         if (fmt, rule) == ("e4m3", "rceil"):
             contenders["Model Optimizer"] = block_peers.modelopt_mx()
-        yield Row(f"MX {fmt} of bf16, {rule}", x, contenders)
+        yield Row(f"MX {fmt} of bf16, {rule}", x, contenders, compared=CODES_AND_SCALES)
     back = Contender(
         lambda x: lambda: mor_ref.quantize_mx(x, "e4m3", threads=1).dequantize(threads=1),
         block_peers.values,
@@ -233,7 +240,7 @@ def to_mx():
         "gfloat": block_peers.gfloat_mx("e4m3"),
         "pychop": block_peers.pychop_mx("e4m3"),
     }
-    yield Row("MX e4m3 of f32 and back, few", inputs.normal(FEW), few)
+    yield Row("MX e4m3 of f32 and back, few", inputs.normal(FEW), few, compared="numbers")
 
 
 ROWS = [

@@ -147,7 +147,7 @@ class Row:
     """An operation on some numbers. The first contender is ours.
 
     A copy of the numbers joins them where a limit is on its time, and one of as many bytes as ours
-    moves.
+    moves. `compared` says what of other libraries is held to ours.
     Of the contenders that are but other arguments of ours, the table shows the slowest few.
     """
 
@@ -156,6 +156,7 @@ class Row:
     contenders: Mapping[str, Contender]
     wanted: tuple[Ratio | Memory | Whole, ...] = ()
     turns: int = 3
+    compared: str = "codes"
 
     @property
     def running(self) -> dict[str, Contender]:

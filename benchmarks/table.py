@@ -14,7 +14,16 @@ from benchmarks.all_rows import ROWS
 from benchmarks.rows import AS_MANY_BYTES, COPY, OURS, Measured, Row, Verdict
 
 SHOWN = 3
-HEADINGS = ("operation", "numbers", "ns each", "bytes", "of a copy", "beside it", "wanted")
+HEADINGS = (
+    "operation",
+    "numbers",
+    "ns each",
+    "bytes",
+    "of a copy",
+    "beside it",
+    "compared",
+    "wanted",
+)
 
 
 class Line(NamedTuple):
@@ -119,6 +128,7 @@ def cells(line: Line) -> Iterator[tuple[str, ...]]:
     yield ("" if line.bytes_each is None else f"{line.bytes_each:.3g}",)
     yield ("" if line.share_of_copy is None else f"{line.share_of_copy:.2f}",)
     yield (*(beside(line, m) for m in line.peers), *variants)
+    yield (line.row.compared if line.peers else "",)
     yield tuple(f"{'' if v.is_met else 'NOT MET: '}{v.text}" for v in line.verdicts)
 
 
@@ -132,7 +142,7 @@ def as_terminal(results: Results) -> Table:
 
 def as_markdown(results: Results) -> str:
     """The same for a page."""
-    rows = [HEADINGS, ("---", "--:", "--:", "--:", "--:", "---", "---")]
+    rows = [HEADINGS, ("---", "--:", "--:", "--:", "--:", "---", "---", "---")]
     rows += [tuple("<br>".join(lines) for lines in cells(line)) for line in results.lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

@@ -113,17 +113,6 @@ def test_many_cores_wait_for_their_jobs_or_for_those_who_hand_them_out(overhead,
     assert scale.duration(seconds) in sweep.row()
 
 
-def test_what_is_said_of_narrow_loops_follows_from_them():
-    """No kernel is said to run once for a block that is not known to."""
-    page = pytest.importorskip("benchmarks.page")
-    widths = {"encode_array": 512, "shared_codes": 256, "te_scales": 512, "look_up": 0}
-    loops = [{"kernel": name, "widest": width} for name, width in widths.items()]
-    assert page.narrow_kernels({"loops": loops}) == (
-        "`shared_codes` (once for a block or a group), and\n`look_up` (for each number)"
-    )
-    assert page.narrow_kernels({"loops": loops[:1]}) == "none"
-
-
 def test_kernels_that_run_once_for_a_block_are_there():
     page = pytest.importorskip("benchmarks.page")
     kernels = pytest.importorskip("benchmarks.kernels")
