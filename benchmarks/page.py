@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks import gpu_rates
 from benchmarks.chart import as_svg
 from benchmarks.machine_code import DIVIDING, WAITING
 from benchmarks.scale import as_page as scale_page
@@ -230,7 +231,7 @@ def main() -> None:
     for name, text in (
         ("speed.md", speed_page(results, code)),
         ("speed.svg", as_svg(results)),
-        ("scale.md", scale_page(results, machine(results))),
+        ("scale.md", scale_page(results, machine(results), gpu_rates.read(docs / gpu_rates.FILE))),
     ):
         (docs / name).write_text(text, encoding="utf-8")
 
