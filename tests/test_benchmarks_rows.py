@@ -1,6 +1,9 @@
 """What is measured of a row of the table: contenders, bytes, rounds, and differences."""
 
 import functools
+import re
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,3 +93,25 @@ def test_differences_are_counted():
     found = line(contenders).found
     assert [found[name].differing for name in contenders] == [0, 3, 0]
     assert found["peer"].differs == "is off"
+
+
+def test_every_library_is_asked_for_and_listed():
+    """In an extra of this project, and among the versions of a run."""
+    from benchmarks.all_rows import ROWS
+    from benchmarks.conftest import VERSIONS
+
+    folder = Path(table.__file__).parent.parent
+    extras = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    extras = extras["optional-dependencies"]
+    asked_for = {
+        re.match(r"[\w-]+", text)[0].lower().replace("_", "-")
+        for text in extras["bench"] + extras["peers"]
+    }
+    listed = {name.lower().replace("_", "-") for name in VERSIONS}
+    needed = {c.needs for row in ROWS for c in row.contenders.values() if c.needs}
+    assert {"jax", "apytypes"} <= needed
+    named = {"modelopt": "nvidia-modelopt"}
+    for module in needed:
+        name = named.get(module, module).replace("_", "-")
+        assert name in asked_for, module
+        assert name in listed, module
