@@ -1,6 +1,18 @@
 """The rows of the table, in order."""
 
-from benchmarks import conversion_rows, exhaustive_rows, quantizing_rows
+from benchmarks import (
+    argument_rows,
+    conversion_rows,
+    dequantizing_rows,
+    exhaustive_rows,
+    quantizing_rows,
+)
 from benchmarks.rows import Row
 
-ROWS: list[Row] = [*conversion_rows.ROWS, *quantizing_rows.ROWS, *exhaustive_rows.ROWS]
+ROWS: list[Row] = [
+    *conversion_rows.ROWS,
+    *quantizing_rows.ROWS,
+    *dequantizing_rows.ROWS,
+    *argument_rows.ROWS,
+    *exhaustive_rows.ROWS,
+]

@@ -6,16 +6,18 @@ import numpy as np
 
 import mor_ref
 from benchmarks import inputs, peers
-from benchmarks.rows import COPY, OURS, Contender, Ratio, Row
+from benchmarks.rows import COPY, OURS, Contender, Difference, Ratio, Row
 from mor_ref import formats
 from mor_ref.arrays import code_dtype
 from mor_ref.conventions import DETERMINISTIC_ROUNDINGS, POWER_OF_TWO_ROUNDINGS
 from mor_ref.engine.parallel import available_threads
 
-LARGE, USUAL, SMALL = 26, 24, 20
-TWICE = "rounds a float64 twice, through float32"
-NANS = "makes NaN of what is too large"
-AWAY = "takes ties away from zero"
+LARGE, USUAL, SMALL, FEW = 26, 24, 20, 18
+TWICE = Difference("rounds a float64 twice, through float32", 10)
+NANS = Difference("makes NaN of what is too large", 31_500_000, 31_000_000)
+NO_MINUS_ZERO = "makes +0 of a negative number that is too small"
+SUM_IN_FLOAT32 = Difference("adds in float32 before it drops digits", 4)
+ALWAYS_ODD = Difference("makes numbers odd that need no rounding, too", 4)
 BASE = "e4m3 rne"
 BOUND_OF_OTHERS = (
     "only rne, to a small format, is one addition; all others find what is dropped and compare it"
@@ -23,7 +25,7 @@ BOUND_OF_OTHERS = (
 BOUND_OF_RANDOM = "it reads a random word for each number and adds it to what is dropped of it"
 
 
-def encoding(fmt, rounding=None, threads=1, preset=None, random_bits=None):
+def encoding(fmt, rounding=None, threads=1, random_bits=None, **special):
     """Ours, into room that is there already."""
     found = formats[fmt]
 
@@ -40,10 +42,10 @@ def encoding(fmt, rounding=None, threads=1, preset=None, random_bits=None):
             x,
             found,
             rounding=rounding,
-            preset=preset,
             out=out,
             threads=threads,
             **words,
+            **special,
         )
 
     return Contender(prepare, lambda codes: (codes.copy(),))
@@ -77,15 +79,31 @@ def to_e4m3():
     slow = {
         OURS: encoding("e4m3"),
         "gfloat": peers.gfloat_encoding("e4m3"),
-        "qtorch": peers.qtorch_rounding("e4m3", AWAY),
+        "qtorch": peers.qtorch_rounding("e4m3", Difference(NO_MINUS_ZERO, 450, 300)),
         "pychop": peers.pychop_rounding("e4m3"),
         "APyTypes": peers.apytypes_encoding("e4m3"),
     }
     yield Row("encode f32 to e4m3, few", inputs.normal(SMALL), slow)
+    for rounding in ("rna", "rtz", "rtp", "rtn", "rto"):
+        yield few_under(rounding)
     if available_threads() > 1:
         two = {OURS: encoding("e4m3", threads=2), "one thread": encoding("e4m3")}
         limit = Ratio(("one thread",), at_least=1.7)
         yield Row("encode f32 to e4m3, 2 threads", inputs.normal(LARGE), two, (limit,))
+
+
+def few_under(rounding):
+    """The other roundings, of the libraries that have them."""
+    contenders = {OURS: encoding("e4m3", rounding)}
+    if rounding in peers.GFLOAT_ROUNDINGS:
+        contenders["gfloat"] = peers.gfloat_encoding("e4m3", rounding)
+    if rounding == "rna":
+        contenders["qtorch"] = peers.qtorch_rounding("e4m3", Difference(NO_MINUS_ZERO, 150, 100))
+    odd = ALWAYS_ODD if rounding == "rto" else None
+    of_pychop = SUM_IN_FLOAT32 if rounding == "rna" else odd
+    contenders["pychop"] = peers.pychop_rounding("e4m3", rounding, of_pychop)
+    contenders["APyTypes"] = peers.apytypes_encoding("e4m3", rounding, odd)
+    return Row(f"encode f32 to e4m3, {rounding}, few", inputs.normal(FEW), contenders)
 
 
 def from_other_sources():
@@ -143,16 +161,27 @@ def to_numbers():
         "JAX": peers.jax_conversion(np.float32, peers.ML_DTYPES["e4m3"], peers.with_one_nan),
     }
     limits = (Ratio(("ml_dtypes",), at_least=5),)
-    yield Row("decode e4m3", functools.partial(inputs.codes, LARGE), contenders, limits)
+    yield Row(
+        "decode e4m3",
+        functools.partial(inputs.codes, LARGE),
+        contenders,
+        limits,
+        compared="numbers",
+    )
     slow = {OURS: decoding("e4m3"), "gfloat": peers.gfloat_decoding("e4m3")}
-    yield Row("decode e4m3, few", functools.partial(inputs.codes, SMALL), slow)
+    yield Row("decode e4m3, few", functools.partial(inputs.codes, SMALL), slow, compared="numbers")
     for fmt in ("bf16", "f16"):
         everyone = {
             OURS: decoding(fmt),
             "ml_dtypes": peers.ml_dtypes_decoding(fmt),
             "torch": peers.torch_decoding(fmt),
         }
-        yield Row(f"decode {fmt}", functools.partial(inputs.codes, USUAL, 1 << 16), everyone)
+        yield Row(
+            f"decode {fmt}",
+            functools.partial(inputs.codes, USUAL, 1 << 16),
+            everyone,
+            compared="numbers",
+        )
 
 
 ROWS = [*to_e4m3(), *from_other_sources(), *to_every_format(), *to_numbers()]

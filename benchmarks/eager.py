@@ -1,6 +1,7 @@
 """The pipelines as a careful user would write them: whole arrays, float32 between, float sums.
 
-In NumPy with ml_dtypes, and in eager torch; scaling blocks of 128 x 128 and one mantissa for all.
+In NumPy with ml_dtypes, and in eager torch; scaling blocks of 128 x 128, and one
+mantissa for all where nothing else is said.
 """
 
 import ml_dtypes
@@ -44,17 +45,28 @@ def torch_tiles(x):
     return x.float().view(rows // SIDE, SIDE, columns // SIDE, SIDE)
 
 
-def torch_scaled(tiles, fmt):
-    """Codes and what they stand for, under one mantissa for all."""
+def torch_scales(tiles, fmt, scaling):
+    """The scale of each tile: with one mantissa for all, as a power of two, or as it is."""
     import torch
 
-    largest, dtype = LARGEST[fmt], {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[fmt]
     magnitudes = tiles.abs()
-    numerator = torch.tensor(largest)  # a plain number would be multiplied by reciprocals
+    numerator = torch.tensor(LARGEST[fmt])  # a plain number would be multiplied by reciprocals
     ideal = (numerator / magnitudes.amax(dim=(1, 3))).view(torch.int32)
+    if scaling == "fp32":
+        return ideal.view(torch.float32)
+    if scaling == "e8m0":
+        return (ideal & 0x7F800000).view(torch.float32)
     shared = (numerator / magnitudes.max()).view(torch.int32) & 0x7FFFFF
     exponent = (ideal >> 23) - (shared > (ideal & 0x7FFFFF)).int()
-    scale = ((exponent << 23) | shared).view(torch.float32)[:, None, :, None]
+    return ((exponent << 23) | shared).view(torch.float32)
+
+
+def torch_scaled(tiles, fmt, scaling="gam"):
+    """Codes and what they stand for."""
+    import torch
+
+    dtype = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[fmt]
+    scale = torch_scales(tiles, fmt, scaling)[:, None, :, None]
     codes = (tiles * scale).to(dtype)
     return codes, codes.float() / scale
 
@@ -69,10 +81,10 @@ def torch_errors(tiles, y):
     return errors.sum(dim=(1, 3)), counts.sum(dim=(1, 3))
 
 
-def torch_quantize(x):
+def torch_quantize(x, scaling="gam"):
     """Codes, what they stand for, and the mean relative error of all."""
     tiles = torch_tiles(x)
-    codes, y = torch_scaled(tiles, "e4m3")
+    codes, y = torch_scaled(tiles, "e4m3", scaling)
     errors, counts = torch_errors(tiles, y)
     return codes, y, errors.sum() / counts.sum()
 

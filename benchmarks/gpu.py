@@ -1,7 +1,7 @@
 """Speed on a GPU: of a copy of its memory, of the kernels, and of eager torch beside them.
 
 Bytes are those that have to go between the processors and memory: each read of each pass counts.
-With --page it writes what `make gpu-test` has shown.
+With --page it writes what `make gpu-test` has shown, and beside it the rates.
 """
 
 import argparse
@@ -15,8 +15,9 @@ from rich.console import Console
 
 import mor_ref
 import mor_ref.cuda
+from benchmarks import gpu_rates
 from benchmarks.eager import torch_mor, torch_nvfp4, torch_quantize
-from benchmarks.gpu_page import Speed, page, test_results
+from benchmarks.gpu_page import Speed, gpu_name, page, test_results
 from mor_ref.cuda import quantization, rows, scales
 from mor_ref.cuda.device import Gpu, cupy
 from mor_ref.cuda.launching import Bits, no_errors, run_team
@@ -86,7 +87,11 @@ def quantizing(gpu, x, source, tensor):
 def converting(x):
     """Codes of single numbers."""
     codes = mor_ref.cuda.encode(x, "e4m3")
+    words = x.view(np.uint32)  # any will do
+    random = {"rounding": "sr", "random_bits": words, "n_random_bits": 32}
     yield Work("encode to e4m3, f32", lambda: mor_ref.cuda.encode(x, "e4m3"), x.nbytes + x.size)
+    moved = x.nbytes + words.nbytes + x.size
+    yield Work(gpu_rates.RANDOM, lambda: mor_ref.cuda.encode(x, "e4m3", **random), moved)
     yield Work("decode e4m3", lambda: mor_ref.cuda.decode(codes, "e4m3"), 5 * x.size)
 
 
@@ -142,6 +147,8 @@ def main():
     if arguments.page:
         text = page(Gpu(), test_results(arguments.tests), found, arguments.side)
         arguments.page.write_text(text, "utf-8")
+        rates = arguments.page.with_name(gpu_rates.FILE)
+        gpu_rates.write(rates, gpu_name(), arguments.side, found)
     missed = [speed.name for speed in found if not speed.is_met]
     if missed:
         sys.exit(f"slower than wanted: {'; '.join(missed)}")

@@ -167,9 +167,8 @@ def page(gpu, results, speeds, side):
     from mor_ref.cuda.device import cupy
 
     runtime = cupy().cuda.runtime
-    name = runtime.getDeviceProperties(cupy().cuda.Device().id)["name"].decode()
     facts = {
-        "GPU": name,
+        "GPU": gpu_name(),
         "compute capability": f"{gpu.capability / 10}",
         "CUDA of the driver": runtime.driverGetVersion(),
         "NVRTC": ".".join(map(str, nvrtc.version())),
@@ -183,6 +182,14 @@ def page(gpu, results, speeds, side):
         missing = [claim for claim in CLAIMS if claim not in shown]
         parts.append(_listed("What this run does not show", missing))
     return "\n".join(parts)
+
+
+def gpu_name():
+    """What the GPU is called by who made it."""
+    from mor_ref.cuda.device import cupy
+
+    properties = cupy().cuda.runtime.getDeviceProperties(cupy().cuda.Device().id)
+    return properties["name"].decode()
 
 
 def _version_of(name):

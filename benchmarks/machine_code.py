@@ -5,12 +5,14 @@ The kernels are compiled anew, as Numba keeps no text of those that it finds on 
 
 import json
 import os
+import platform
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import cpuinfo
 import numba
 import numpy as np
 
@@ -20,9 +22,13 @@ from benchmarks.pipelines import pipelines
 from mor_ref.engine.intrinsics import use_full_vectors
 
 LARGE, IN_CACHE = 22, 18
-_ROUNDS = 3
-_WAITING = 0.6  # below this share of the time, the same work in the caches says: memory
-_DIVIDING = 0.5
+_ROUNDS, _FINDINGS = 3, 3
+WAITING = 0.6  # below this share of the time, the same work in the caches says: memory
+DIVIDING = 0.5  # above this share of the time in the caches, divisions alone say: division
+NOT_CLEAR = "not clear"
+READ = ("x86_64", "AMD64")  # the processors whose machine code is read
+
+Time = tuple[dict[str, Spent], dict[str, Spent]]  # of large tensors, and in the caches
 
 
 @numba.njit(error_model="numpy")
@@ -46,8 +52,10 @@ def nanoseconds_of_a_division() -> float:
 
 
 def loops() -> list[dict[str, Any]]:
-    """The loop of the work of each kernel, for each type of numbers."""
-    found = []
+    """The loop of the work of each kernel, for each type of numbers; none of other processors."""
+    found: list[dict[str, Any]] = []
+    if platform.machine() not in READ:
+        return found
     for name, kernel in sorted(kernels().items()):
         for signature, assembly in kernel.inspect_asm().items():
             loop = loop_of_the_work(assembly)
@@ -77,11 +85,21 @@ def nanoseconds(spent: Spent, log2_size: int) -> dict[str, float]:
     return {step: seconds / (1 << log2_size) * 1e9 for step, seconds in spent.seconds.items()}
 
 
-def bound_of(large: float, in_cache: float, dividing: float) -> str:
-    """What bounds a step: its time in memory and in the caches, and that of its divisions alone."""
-    if in_cache < _WAITING * large:
+def bound_of(large: float, in_cache: float, dividing: float | None) -> str:
+    """What bounds a step: its time in memory and in the caches, and that of its divisions alone.
+
+    What neither waits nor divides is put down to its instructions.
+    """
+    if in_cache < WAITING * large:
         return "memory"
-    return "division" if dividing > _DIVIDING * in_cache else "instructions"
+    if dividing is None:
+        return NOT_CLEAR
+    return "division" if dividing > DIVIDING * in_cache else "instructions"
+
+
+def agreed(bounds: list[tuple[str, str]]) -> str:
+    """The bound that was found each time, of the same step each time."""
+    return bounds[0][1] if len(set(bounds)) == 1 else NOT_CLEAR
 
 
 def divisions_of(kernel: str, spent: Spent) -> int:
@@ -94,35 +112,55 @@ def divisions_of(kernel: str, spent: Spent) -> int:
     return sum(n * loop.divisions for loop, n in loops_called if loop and loop.widest > 128)
 
 
+def slowest_of(spent: Spent) -> str:
+    """The kernel that takes longest."""
+    return max((step for step in spent.seconds if step != REST), key=spent.seconds.__getitem__)
+
+
+def found_of(large: Spent, small: Spent, division: float) -> dict[str, Any]:
+    """What is found of a pipeline at one time."""
+    spent, in_cache = nanoseconds(large, LARGE), nanoseconds(small, IN_CACHE)
+    slowest = slowest_of(large)
+    is_read = platform.machine() in READ
+    divisions = divisions_of(slowest, small) if is_read else None
+    dividing = None if divisions is None else divisions * division
+    return {
+        "steps": spent,
+        "slowest": slowest,
+        "in_cache": in_cache[slowest],
+        "divisions": divisions,
+        "bound": bound_of(spent[slowest], in_cache[slowest], dividing),
+    }
+
+
+def pipelines_found(times: list[Time], division: float) -> list[dict[str, Any]]:
+    """What is found of each pipeline: the figures of the first time, the bound of all."""
+    found = []
+    for name in times[0][0]:
+        each = [found_of(large[name], small[name], division) for large, small in times]
+        bound = agreed([(one["slowest"], one["bound"]) for one in each])
+        found.append(each[0] | {"pipeline": name, "bound": bound})
+    return found
+
+
 def examine() -> dict[str, Any]:
     """All that there is to say."""
-    of_large, of_small = steps(LARGE), steps(IN_CACHE)
+    times = [(steps(LARGE), steps(IN_CACHE)) for _ in range(_FINDINGS)]
     code, division = loops(), nanoseconds_of_a_division()
-    read = {loop["kernel"] for loop in code}
-    pipelines_found = []
-    for name, found in of_large.items():
-        spent, in_cache = nanoseconds(found, LARGE), nanoseconds(of_small[name], IN_CACHE)
-        slowest = max((step for step in spent if step != REST), key=lambda step: spent[step])
-        divisions = divisions_of(slowest, of_small[name])
-        large, small = spent[slowest], in_cache[slowest]
-        pipelines_found.append(
-            {
-                "pipeline": name,
-                "steps": spent,
-                "slowest": slowest,
-                "in_cache": small,
-                "divisions": divisions,
-                "bound": bound_of(large, small, divisions * division),
-            }
-        )
+    without = kernels().keys() - {loop["kernel"] for loop in code}
+    called = {name for spent in times[0][0].values() for name in spent.calls}
     return {
+        "cpu": cpuinfo.get_cpu_info()["brand_raw"],
+        "is_read": platform.machine() in READ,
         "log2_size": LARGE,
         "log2_size_in_cache": IN_CACHE,
         "nanoseconds_of_a_division": division,
+        "findings": _FINDINGS,
         "load": os.getloadavg()[0],
         "loops": code,
-        "unread": sorted(kernels().keys() - read),
-        "pipelines": pipelines_found,
+        "without_loop": sorted(without & called),
+        "not_called": sorted(without - called),
+        "pipelines": pipelines_found(times, division),
     }
 
 

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks import gpu_rates
 from benchmarks.chart import as_svg
+from benchmarks.machine_code import DIVIDING, WAITING
 from benchmarks.scale import as_page as scale_page
-from benchmarks.table import Results, as_markdown, read
+from benchmarks.table import SHOWN, Results, as_markdown, read
 from mor_ref.engine.strips import STRIP
 
+FULL = 0.5  # the share of the work on numbers that is in the widest vectors of full vectors
 QUIET = 0.5  # the load above the number of cores of a machine that does nothing but measure
 _ONCE_FOR_A_BLOCK = {
     "compressed_tensors_scales",
@@ -42,13 +45,19 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 
 * **ns each** is our time for a number, on one thread where nothing else is said. The contenders of
   a row take turns, and the best call of each counts.
-* **of a copy** is the rate as a share of that at which `numpy.copyto` moves the same numbers.
+* **bytes** is what is read and written for a number: what a call is given and what it returns, each
+  counted once, however often it is gone over. **of a copy** is the rate of these bytes as a share
+  of the rate at which `numpy.copyto` reads and writes as many, into room that is there already;
+  most calls of ours make room for what they return. It is empty where a call makes its numbers
+  itself.
 * **beside it** is the time of another library as a multiple of ours; for a row that names
-  roundings or other arguments, that of ours with these, the slowest three.
-* The codes of every other library, and its scales of blocks, are compared with ours bit for bit,
-  but for the sign bit of a stored scale; of those that only round, the values are encoded first.
-  They are the same where nothing else is said.
-* **wanted** has the limits that are held, and what was found.
+  roundings or other arguments, that of ours with these, the slowest {shown}.
+* **compared** is what of every other library is held to ours, bit for bit: codes, scales of blocks
+  but for the sign bit of a stored scale, outputs, or the numbers that codes stand for. Where a
+  library only rounds, its numbers are encoded first. They are the same where nothing else is said.
+* **wanted** has the limits that are held, and what was found. Those on a `copy` are on time, not on
+  rates of bytes: the time in which `numpy.copyto` copies the numbers that the call is given, dtype
+  and all, and the time of the call.
 
 {table}
 
@@ -56,6 +65,22 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 
 ## The machine code of the loops
 
+{loops}
+
+## What bounds each pipeline
+
+The processor time of every kernel in a call on 2^{log2_size} numbers; the slowest step; and the
+same step on 2^{log2_size_in_cache} numbers, which stay in the caches. A step that takes less than
+{waiting:.0%} of the time there waits for memory. A division of full vectors takes {division:.2f} ns
+for a number here; a step that spends more than {dividing:.0%} of its time in the caches on those is
+bound by them. What does neither is put down to its instructions. This is found {findings} times
+over, and what is not the same each time is not clear. The rest is making room for results, which
+the system clears page by page, and Python.
+
+{pipelines}
+"""
+
+LOOPS = """\
 Numba's machine code for this processor: the innermost loop that does the work of each kernel, its
 instructions by the width of their vectors, and which of them divide. What is left of a row when no
 full vector fits is done by narrower copies of the loop, which are not counted here; rows are cut
@@ -64,21 +89,14 @@ columns of a block at its end, which counts where a block has few.
 
 {loops}
 
-Not in full vectors are {narrow}.
+Not in full vectors, or with less than {full:.0%} of what works on numbers in them, are
+{narrow}.
+{more}"""
+_SUMS = """\
 The sums of `four_over_six` are a loop of their own, one number after the other, as their order is
-part of the recipe. Not looked at, for no pipeline runs them: {unread}.
-
-## What bounds each pipeline
-
-The processor time of every kernel in a call on 2^{log2_size} numbers; the slowest step; and the
-same step on 2^{log2_size_in_cache} numbers, which stay in the caches. A step that is much faster
-there waits for memory. A division of full vectors takes {division:.2f} ns for a number here; a
-step that spends more than half of its time on those is bound by them; all others by the number of
-their instructions. The rest is making room for results, which the system clears page by page, and
-Python.
-
-{pipelines}
+part of the recipe.
 """
+_NOT_READ = "The machine code is not read on this processor; only that of x86-64 is."
 OF_LOOPS = ("kernel", "numbers", "512", "256", "128", "single", "other", "divide")
 OF_PIPELINES = ("pipeline", "steps, ns each", "all", "slowest", "in cache", "bound by")
 
@@ -135,13 +153,36 @@ def narrow_kernels(code: dict[str, Any]) -> str:
     One that is not known to run for a block counts as one that runs for each number.
     """
     widest = max(loop["widest"] for loop in code["loops"])
-    names = {loop["kernel"] for loop in code["loops"] if loop["widest"] < widest}
+    names = {
+        loop["kernel"]
+        for loop in code["loops"]
+        if loop["widest"] < widest or loop["share_of_widest"] < FULL
+    }
     parts = (
         (sorted(names & _ONCE_FOR_A_BLOCK), "once for a block or a group"),
         (sorted(names - _ONCE_FOR_A_BLOCK), "for each number"),
     )
     said = (",\n".join(f"`{name}`" for name in some) + f" ({how})" for some, how in parts if some)
     return ", and\n".join(said) or "none"
+
+
+def loops_in_words(code: dict[str, Any]) -> str:
+    """The loops, and what follows from them."""
+    if not code["is_read"]:
+        return _NOT_READ
+    has_sums = any(loop["kernel"] == "four_over_six" for loop in code["loops"])
+    rest = (
+        ("No loop was found in", code["without_loop"]),
+        ("Not looked at, for no pipeline runs them:", code["not_called"]),
+    )
+    said = (f"{text} {', '.join(f'`{name}`' for name in some)}." for text, some in rest if some)
+    return LOOPS.format(
+        strip=STRIP,
+        loops=markdown_table(OF_LOOPS, loop_rows(code)),
+        full=FULL,
+        narrow=narrow_kernels(code),
+        more=(_SUMS if has_sums else "") + "\n".join(said),
+    )
 
 
 def pipeline_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -161,18 +202,22 @@ def pipeline_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def speed_page(results: Results, code: dict[str, Any]) -> str:
-    """The text of docs/speed.md."""
+    """The text of docs/speed.md; both have to be of one machine."""
+    cpu = results.machine["cpu"]["brand_raw"]
+    if cpu != code["cpu"]:
+        raise ValueError(f"the times are of {cpu!r}, and the machine code of {code['cpu']!r}")
     return HEAD.format(
         machine=machine(results),
+        shown=SHOWN,
         table=as_markdown(results),
         verdict=verdict(results),
-        loops=markdown_table(OF_LOOPS, loop_rows(code)),
-        narrow=narrow_kernels(code),
-        strip=STRIP,
-        unread=", ".join(f"`{name}`" for name in code["unread"]) or "none",
+        loops=loops_in_words(code),
         log2_size=code["log2_size"],
         log2_size_in_cache=code["log2_size_in_cache"],
+        waiting=WAITING,
         division=code["nanoseconds_of_a_division"],
+        dividing=DIVIDING,
+        findings=code["findings"],
         pipelines=markdown_table(OF_PIPELINES, pipeline_rows(code)),
     )
 
@@ -186,7 +231,7 @@ def main() -> None:
     for name, text in (
         ("speed.md", speed_page(results, code)),
         ("speed.svg", as_svg(results)),
-        ("scale.md", scale_page(results, machine(results))),
+        ("scale.md", scale_page(results, machine(results), gpu_rates.read(docs / gpu_rates.FILE))),
     ):
         (docs / name).write_text(text, encoding="utf-8")
 

@@ -39,6 +39,22 @@ TORCH = {
     "f16": "float16",
 }
 GFLOAT = {"e4m3": "ocp_e4m3", "e5m2": "ocp_e5m2", "e2m1": "ocp_e2m1", "e2m3": "ocp_e2m3"}
+GFLOAT_ROUNDINGS = {
+    "rne": "TiesToEven",
+    "rna": "TiesToAway",
+    "rtz": "TowardZero",
+    "rtp": "TowardPositive",
+    "rtn": "TowardNegative",
+}
+APYTYPES_ROUNDINGS = {
+    "rne": "TIES_EVEN",
+    "rna": "TIES_AWAY",
+    "rtz": "TO_ZERO",
+    "rtp": "TO_POS",
+    "rtn": "TO_NEG",
+    "rto": "JAM",
+}
+PYCHOP_ROUNDINGS = {"rne": 1, "rtp": 2, "rtn": 3, "rtz": 4, "rna": 8, "rto": 9}
 
 
 @functools.cache
@@ -126,24 +142,29 @@ def codes_in_bytes(found):
     return (found.view(np.uint8),)
 
 
-def apytypes_encoding(fmt):
-    """Values to codes by APyFloatArray.from_array and to_bits."""
+def apytypes_encoding(fmt, rounding="rne", differs=None):
+    """Values to codes by from_array, which rounds to nearest, or cast; and to_bits."""
     found = mor_ref.formats[fmt]
+    sides = found.exponent_bits, found.mantissa_bits
 
     def prepare(x):
-        from_array = importlib.import_module("apytypes").APyFloatArray.from_array
-        return lambda: from_array(x, found.exponent_bits, found.mantissa_bits).to_bits(numpy=True)
+        library = importlib.import_module("apytypes")
+        mode = getattr(library.QuantizationMode, APYTYPES_ROUNDINGS[rounding])
+        from_array = library.APyFloatArray.from_array
+        if rounding == "rne":
+            return lambda: from_array(x, *sides).to_bits(numpy=True)
+        return lambda: from_array(x, 8, 23).cast(*sides, quantization=mode).to_bits(numpy=True)
 
-    return Contender(prepare, codes_in_bytes, needs="apytypes")
+    return Contender(prepare, codes_in_bytes, differs=differs, needs="apytypes")
 
 
-def gfloat_encoding(fmt):
+def gfloat_encoding(fmt, rounding="rne"):
     """Values to codes by round_ndarray and encode_ndarray."""
 
     def prepare(x):
         gfloat = importlib.import_module("gfloat")
         info = getattr(importlib.import_module("gfloat.formats"), f"format_info_{GFLOAT[fmt]}")
-        mode = gfloat.RoundMode.TiesToEven
+        mode = getattr(gfloat.RoundMode, GFLOAT_ROUNDINGS[rounding])
         return lambda: gfloat.encode_ndarray(info, gfloat.round_ndarray(info, x, mode, sat=True))
 
     return Contender(prepare, lambda found: (found.astype(np.uint8),), needs="gfloat")
@@ -154,8 +175,8 @@ def rounded_to(fmt):
     return lambda found: (mor_ref.encode(np.asarray(found, np.float32), fmt),)
 
 
-def qtorch_rounding(fmt, differs):
-    """Values to values of the format; qtorch has no codes."""
+def qtorch_rounding(fmt, differs=None):
+    """Values to values of the format, to nearest, ties away from zero; qtorch has no codes."""
     found = mor_ref.formats[fmt]
 
     def prepare(x):
@@ -166,17 +187,18 @@ def qtorch_rounding(fmt, differs):
     return Contender(prepare, rounded_to(fmt), differs=differs, needs="qtorch")
 
 
-def pychop_rounding(fmt):
+def pychop_rounding(fmt, rounding="rne", differs=None):
     """Values to values of the format; pychop has no codes."""
     found = mor_ref.formats[fmt]
 
     def prepare(x):
         pychop = importlib.import_module("pychop")
         pychop.backend("numpy")
-        chop = pychop.Chop(found.exponent_bits, found.mantissa_bits)
+        mode = PYCHOP_ROUNDINGS[rounding]
+        chop = pychop.Chop(found.exponent_bits, found.mantissa_bits, rmode=mode)
         return lambda: chop(x)
 
-    return Contender(prepare, rounded_to(fmt), needs="pychop")
+    return Contender(prepare, rounded_to(fmt), differs=differs, needs="pychop")
 
 
 def with_one_nan(values):

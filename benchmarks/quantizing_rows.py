@@ -6,11 +6,13 @@ import numpy as np
 
 import mor_ref
 from benchmarks import block_peers, eager, inputs, peers
-from benchmarks.rows import COPY, OURS, Contender, Memory, Ratio, Row
+from benchmarks.rows import COPY, OURS, Contender, Difference, Memory, Ratio, Row
 from mor_ref.analysis import analyze, settings_for
 
 LARGE, USUAL, SMALL, FEW = 26, 24, 20, 14
-SUMS = "sums and compares in floating point"
+CODES_AND_SCALES = "codes, scales"
+# So that a block may be taken that is just not accepted here, or the other way round.
+SUMS = Difference("sums and compares in floating point", 3 * 128 * 128, 0)
 TILES = functools.partial(mor_ref.quantize, block=(128, 128), threads=1)
 SIDE = eager.SIDE
 BOUND_OF_MOR = (
@@ -57,24 +59,28 @@ def quantizing():
     }
     yield Row("quantize bf16 to e4m3, with error sums", x, contenders)
 
-    def prepare(x):
-        found = TILES(x, "e4m3")
+    def quantize(x):
+        return TILES(x, "e4m3")
+
+    def prepare(found):
         return lambda: found.dequantize(threads=1)
 
-    def prepare_peer(x):
-        found = TILES(x, "e4m3")
+    def prepare_peer(found):
         scale = peers.as_tensor(found.scale)[:, None, :, None]
-        tiles = peers.as_tensor(found.codes.reshape(-1, SIDE, x.shape[1] // SIDE, SIDE))
+        tiles = peers.as_tensor(found.codes.reshape(-1, SIDE, found.codes.shape[1] // SIDE, SIDE))
         codes = tiles.view(peers.torch().float8_e4m3fn)
         return lambda: codes.float() / scale
 
     back = {
-        OURS: Contender(prepare, peers.with_one_nan),
+        OURS: Contender(prepare, peers.with_one_nan, given=quantize),
         "eager torch": Contender(
-            prepare_peer, lambda y: peers.with_one_nan(untiled(y.numpy())), needs="torch"
+            prepare_peer,
+            lambda y: peers.with_one_nan(untiled(y.numpy())),
+            needs="torch",
+            given=quantize,
         ),
     }
-    yield Row("dequantize e4m3 to f32", x, back)
+    yield Row("dequantize e4m3 to f32", x, back, compared="numbers")
 
 
 def mixing(policy):
@@ -102,7 +108,13 @@ def by_tensor():
         Ratio(("eager torch",), at_least=16),
         Memory(64),
     )
-    yield Row("mor, tensor", inputs.normal(LARGE, inputs.BF16), contenders, limits, turns=2)
+    yield Row(
+        "mor, tensor",
+        inputs.normal(LARGE, inputs.BF16),
+        contenders,
+        limits,
+        compared="codes, outputs",
+    )
 
 
 def by_block():
@@ -121,7 +133,7 @@ def by_block():
         limits = ()
         if policy == "three_way":
             limits = (Ratio((OURS,), over="policy tensor", at_most=2),)
-        yield Row(f"mor, {policy}", inputs.mixed(USUAL), contenders, limits)
+        yield Row(f"mor, {policy}", inputs.mixed(USUAL), contenders, limits, compared="outputs")
 
 
 def of_sizes():
@@ -141,7 +153,7 @@ def of_sizes():
         inputs.normal(28, inputs.BF16),
         {OURS: Contender(mixing("tensor").prepare)} | smaller,
         (limit,),
-        turns=2,
+        turns=5,  # the small ones are soon done, and have a round in each
     )
 
 
@@ -177,23 +189,23 @@ def eager_nvfp4():
 def to_nvfp4():
     """The profiles, beside the libraries that they are named after."""
     x, wide = inputs.normal(USUAL, inputs.BF16), inputs.normal(USUAL)
-    other = "is another recipe"
+    other = Difference("is another recipe", 60_000, 50_000)
     te = {
         OURS: nvfp4("te"),
         "eager torch": eager_nvfp4(),
         "torchao": block_peers.torchao_nvfp4(other),
     }
     limits = (Ratio(("eager torch",), at_least=10, bound=BOUND_OF_NVFP4),)
-    yield Row("NVFP4 of bf16, te", x, te, limits)
+    yield Row("NVFP4 of bf16, te", x, te, limits, compared=CODES_AND_SCALES)
     torchao = {OURS: nvfp4("torchao"), "torchao": block_peers.torchao_nvfp4()}
-    yield Row("NVFP4 of bf16, torchao", x, torchao)
+    yield Row("NVFP4 of bf16, torchao", x, torchao, compared=CODES_AND_SCALES)
     modelopt = {OURS: nvfp4("modelopt"), "Model Optimizer": block_peers.modelopt_nvfp4()}
-    yield Row("NVFP4 of bf16, modelopt", x, modelopt)
+    yield Row("NVFP4 of bf16, modelopt", x, modelopt, compared=CODES_AND_SCALES)
     compressed = {
         OURS: nvfp4("compressed_tensors"),
         "compressed-tensors": block_peers.compressed_tensors_nvfp4(),
     }
-    yield Row("NVFP4 of f32, compressed_tensors", wide, compressed)
+    yield Row("NVFP4 of f32, compressed_tensors", wide, compressed, compared=CODES_AND_SCALES)
     four_over_six = {OURS: nvfp4("te_4over6_mae"), "profile te": Contender(nvfp4("te").prepare)}
     yield Row("NVFP4 of bf16, te_4over6_mae", x, four_over_six)
     square = {
@@ -218,7 +230,7 @@ def to_mx():
         contenders = {OURS: mx(fmt, rule), "torchao": block_peers.torchao_mx(fmt, rule)}
         if (fmt, rule) == ("e4m3", "rceil"):
             contenders["Model Optimizer"] = block_peers.modelopt_mx()
-        yield Row(f"MX {fmt} of bf16, {rule}", x, contenders)
+        yield Row(f"MX {fmt} of bf16, {rule}", x, contenders, compared=CODES_AND_SCALES)
     back = Contender(
         lambda x: lambda: mor_ref.quantize_mx(x, "e4m3", threads=1).dequantize(threads=1),
         block_peers.values,
@@ -228,7 +240,7 @@ def to_mx():
         "gfloat": block_peers.gfloat_mx("e4m3"),
         "pychop": block_peers.pychop_mx("e4m3"),
     }
-    yield Row("MX e4m3 of f32 and back, few", inputs.normal(FEW), few)
+    yield Row("MX e4m3 of f32 and back, few", inputs.normal(FEW), few, compared="numbers")
 
 
 ROWS = [

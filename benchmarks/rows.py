@@ -1,38 +1,56 @@
 """What a row of the table is: an operation, who carries it out, and what is wanted of the times."""
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 OURS, COPY = "mor_ref", "copy"
+AS_MANY_BYTES = "copy of as many bytes"
+_LARGEST_COPY = 1 << 27  # bytes: what is copied fits no cache, nor do larger arrays
 
 Arrays = tuple[np.ndarray, ...]
 Call = Callable[[], Any]
+
+
+class Difference(NamedTuple):
+    """Why the results of a contender are not ours, and in how many elements they may differ."""
+
+    reason: str
+    most: int
+    least: int = 1
 
 
 @dataclass(frozen=True)
 class Contender:
     """Who carries out the operation of a row, in a call that is prepared before it is timed.
 
+    The call is given the numbers, or what `given` makes of them, such as codes with scales.
     `bits` makes arrays of what the call returns, to be held to ours or to `expected`; `differs`
     says why they are not the same, where that is known. `elements` is how many of the row's numbers
-    it takes, if not all.
+    it takes, if not all; one that `makes_numbers` itself reads none of them.
     """
 
-    prepare: Callable[[np.ndarray], Call]
+    prepare: Callable[[Any], Call]
     bits: Callable[[Any], Arrays] | None = None
     expected: Callable[[], Arrays] | None = None
-    differs: str | None = None
+    differs: Difference | None = None
     needs: str | None = None
     elements: int | None = None
+    makes_numbers: bool = False
+    given: Callable[[np.ndarray], Any] = lambda x: x  # as it is
 
     @property
     def is_installed(self) -> bool:
         """Whether the library that it needs is here."""
         return self.needs is None or importlib.util.find_spec(self.needs) is not None
+
+    def allows(self, differing: int | None) -> bool:
+        """Whether so many elements may differ; None if they are not compared."""
+        found = self.differs or Difference("", 0, 0)
+        return differing is None or found.least <= differing <= found.most
 
 
 class Measured(NamedTuple):
@@ -44,11 +62,17 @@ class Measured(NamedTuple):
     differing: int | None = None  # elements whose bits are not ours; None if they are not compared
     differs: str | None = None
     mebibytes: float | None = None  # beyond the input and what is returned
+    moved: int | None = None  # bytes that are read and written, each once
 
     @property
     def nanoseconds(self) -> float:
         """The time for one element."""
         return self.seconds / self.elements * 1e9
+
+    @property
+    def rate(self) -> float:
+        """How many bytes are read and written in a second."""
+        return (self.moved or 0) / self.seconds
 
 
 class Verdict(NamedTuple):
@@ -102,7 +126,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Whole:
-    """A limit on the seconds that so many elements take under every contender but the copy."""
+    """A limit on the seconds that so many elements take under every contender but copies."""
 
     elements: int
     seconds: float
@@ -110,7 +134,8 @@ class Whole:
     def judge(self, found: Mapping[str, Measured]) -> Verdict | None:
         """The verdict on the slowest."""
         slowest = max(
-            (m for m in found.values() if m.contender != COPY), key=lambda m: m.nanoseconds
+            (m for m in found.values() if m.contender not in (COPY, AS_MANY_BYTES)),
+            key=lambda m: m.nanoseconds,
         )
         taken = slowest.nanoseconds * self.elements * 1e-9
         text = f"all in {taken:.1f} s under {slowest.contender} (≤ {self.seconds:g})"
@@ -119,8 +144,10 @@ class Whole:
 
 @dataclass(frozen=True)
 class Row:
-    """An operation on some numbers. The first contender is ours; a copy of the numbers joins them.
+    """An operation on some numbers. The first contender is ours.
 
+    A copy of the numbers joins them where a limit is on its time, and one of as many bytes as ours
+    moves. `compared` says what of other libraries is held to ours.
     Of the contenders that are but other arguments of ours, the table shows the slowest few.
     """
 
@@ -129,12 +156,18 @@ class Row:
     contenders: Mapping[str, Contender]
     wanted: tuple[Ratio | Memory | Whole, ...] = ()
     turns: int = 3
+    compared: str = "codes"
 
     @property
     def running(self) -> dict[str, Contender]:
         """Those that can be measured here."""
-        installed = {name: c for name, c in self.contenders.items() if c.is_installed}
-        return installed | {COPY: Contender(copying)}
+        found = {name: c for name, c in self.contenders.items() if c.is_installed}
+        ratios = [limit for limit in self.wanted if isinstance(limit, Ratio)]
+        if any(COPY in (*ratio.of, ratio.over) for ratio in ratios):
+            found[COPY] = Contender(copying)
+        if not self.contenders[OURS].makes_numbers:
+            found[AS_MANY_BYTES] = Contender(copying)
+        return found
 
     def judged(self, found: Mapping[str, Measured]) -> list[Verdict]:
         """What there is to say of the limits."""
@@ -142,6 +175,33 @@ class Row:
 
 
 def copying(x: np.ndarray) -> Call:
-    """A copy of the same bytes."""
+    """A copy of the same bytes, into room that is there already."""
     room = np.empty_like(x)
     return lambda: np.copyto(room, x)
+
+
+def to_copy(moved: int) -> np.ndarray:
+    """What to copy for so many bytes to be read and written, or for as many as still matters."""
+    return np.ones(min(moved // 2, _LARGEST_COPY), np.uint8)
+
+
+def bytes_of(result: object) -> int:
+    """The bytes of all arrays in what a call returns; what two of them share counts once."""
+    found: dict[int, int] = {}
+    for array in arrays_in(result):
+        start = array.__array_interface__["data"][0]
+        found[start] = max(array.nbytes, found.get(start, 0))
+    return sum(found.values())
+
+
+def arrays_in(result: object) -> Iterator[np.ndarray]:
+    """The arrays, wherever they are in records and tables."""
+    if isinstance(result, np.ndarray):
+        yield result
+    elif isinstance(result, dict):
+        yield from arrays_in(tuple(result.values()))
+    elif isinstance(result, tuple | list):
+        for part in result:
+            yield from arrays_in(part)
+    elif hasattr(result, "__dict__"):
+        yield from arrays_in(vars(result))

@@ -6,7 +6,9 @@ import time
 import zlib
 from typing import NamedTuple
 
+from benchmarks import gpu_rates
 from benchmarks.exhaustive_rows import OPERATION as EXHAUSTIVE
+from benchmarks.gpu_rates import GpuRates
 from benchmarks.rows import OURS
 from benchmarks.table import Line, Results
 from mor_ref.workers import processes
@@ -28,13 +30,11 @@ has, one after the other, or as long as it takes to hand out all jobs, if that i
 
 {machine}
 
-| sweep | numbers | ns each | jobs | one core | {cores} cores | one GPU ({gpu}): not yet measured |
+| sweep | numbers | ns each | jobs | one core | {cores} cores | one GPU ({gpu}) |
 | --- | --: | --: | --: | --: | --: | --: |
 {rows}
 
-For the GPU there is no rate yet; the last column is what it cannot be faster than: the bytes that
-have to move, over {bandwidth:.1f} TB/s of its memory, or {link:.0f} GB/s to it. A kernel that
-compares its codes in place writes none of them; its instructions are then the only bound.
+{of_gpu}
 
 {explanations}
 
@@ -71,6 +71,16 @@ compares its codes in place writes none of them; its instructions are then the o
 """
 
 
+_NO_RATE = """\
+For the GPU there is no rate yet; the last column is what it cannot be faster than: the bytes that
+have to move, over {bandwidth:.1f} TB/s of its memory, or {link:.0f} GB/s to it. A kernel that
+compares its codes in place writes none of them; its instructions are then the only bound."""
+_WITH_RATES = """\
+The last column is by the rates that `make gpu-test` measured on one {gpu}, on tensors of
+{side:,} x {side:,} numbers; digests are not in them. What has to come to it over a link of
+{link:.0f} GB/s takes no less than that does."""
+
+
 class Sweep(NamedTuple):
     """So many numbers, in jobs, and the bytes of each that a GPU moves at least."""
 
@@ -82,6 +92,7 @@ class Sweep(NamedTuple):
     gpu_bytes: int
     gpu_bytes_a_second: float
     gpu_reason: str
+    rate_on_gpu: str  # its name among those of benchmarks.gpu_rates
 
 
 SWEEPS = (
@@ -94,6 +105,7 @@ SWEEPS = (
         1,
         GPU_BYTES_A_SECOND,
         "a code is written; numbers and scales can be counted out in registers",
+        gpu_rates.QUANTIZING,
     ),
     Sweep(
         "every f32 with every 16-bit random word",
@@ -104,6 +116,7 @@ SWEEPS = (
         1,
         GPU_BYTES_A_SECOND,
         "a code is written; numbers and words can be counted out in registers",
+        gpu_rates.RANDOM,
     ),
     Sweep(
         "a checkpoint of a trillion parameters",
@@ -114,6 +127,7 @@ SWEEPS = (
         2,
         LINK_BYTES_A_SECOND,
         "two terabytes of bf16 do not fit in its memory and have to come over the link",
+        gpu_rates.MIXING,
     ),
 )
 
@@ -124,6 +138,7 @@ class Timed(NamedTuple):
     sweep: Sweep
     nanoseconds: float
     seconds_of_handing_out: float
+    gpu_nanoseconds: float | None = None  # measured
 
     @property
     def seconds(self) -> float:
@@ -161,9 +176,21 @@ class Timed(NamedTuple):
         return max(self.seconds_of_the_busiest, self.seconds_of_handing)
 
     @property
-    def gpu_seconds(self) -> float:
+    def gpu_seconds_of_moving(self) -> float:
         """No less than this."""
         return self.sweep.numbers * self.sweep.gpu_bytes / self.sweep.gpu_bytes_a_second
+
+    @property
+    def gpu_seconds(self) -> float:
+        """At the rate that was measured, which has what its memory takes in it, but not the link.
+
+        Without one it is the least that it can be.
+        """
+        if self.gpu_nanoseconds is None:
+            return self.gpu_seconds_of_moving
+        crosses_link = self.sweep.gpu_bytes_a_second == LINK_BYTES_A_SECOND
+        moving = self.gpu_seconds_of_moving if crosses_link else 0.0
+        return max(self.sweep.numbers * self.gpu_nanoseconds * 1e-9, moving)
 
     def row(self) -> str:
         """Its line of the table."""
@@ -174,7 +201,7 @@ class Timed(NamedTuple):
             f"{self.jobs:,}",
             duration(self.seconds),
             duration(self.seconds_on_many),
-            f"at least {duration(self.gpu_seconds)}",
+            f"{'' if self.gpu_nanoseconds else 'at least '}{duration(self.gpu_seconds)}",
         )
         return f"| {' | '.join(figures)} |"
 
@@ -188,7 +215,15 @@ class Timed(NamedTuple):
             f"{self.seconds_of_the_busiest:,.3g} s; to hand them out = "
             f"{self.seconds_of_handing:,.3g} s. GPU: {sweep.gpu_bytes} B each "
             f"({sweep.gpu_reason}) x {sweep.written} / {sweep.gpu_bytes_a_second:.1e} bytes/s = "
-            f"{self.gpu_seconds:,.2g} s."
+            f"{self.gpu_seconds_of_moving:,.2g} s{self._on_gpu()}."
+        )
+
+    def _on_gpu(self) -> str:
+        if self.gpu_nanoseconds is None:
+            return ""
+        return (
+            f"; at the {self.gpu_nanoseconds:.3g} ns that were measured for a number, "
+            f"{self.sweep.numbers * self.gpu_nanoseconds * 1e-9:,.2g} s"
         )
 
 
@@ -206,8 +241,8 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def sweeps(results: Results, digest: float, overhead: float) -> list[Timed]:
-    """The three, at the rates of this run.
+def sweeps(results: Results, digest: float, overhead: float, rates: GpuRates | None) -> list[Timed]:
+    """The three, at the rates of this run, and at those of a GPU where there are such.
 
     A digest takes so many nanoseconds for a byte, and handing out a job so many seconds.
     """
@@ -215,7 +250,11 @@ def sweeps(results: Results, digest: float, overhead: float) -> list[Timed]:
     random = results.line("encode f32 to e4m3, every rounding").found["sr"]
     mixing = results.line("analyze bf16, tensor").ours
     taken = quantizing.nanoseconds + digest, random.nanoseconds + digest, mixing.nanoseconds
-    return [Timed(*each, overhead) for each in zip(SWEEPS, taken, strict=True)]
+    on_gpu = {} if rates is None else rates.nanoseconds
+    return [
+        Timed(sweep, nanoseconds, overhead, on_gpu.get(sweep.rate_on_gpu))
+        for sweep, nanoseconds in zip(SWEEPS, taken, strict=True)
+    ]
 
 
 def nanoseconds_of_a_digest() -> float:
@@ -255,20 +294,27 @@ def threads_in_words(results: Results) -> str:
     return f"On this machine two threads are {ratio:.2f} times one, for the conversion to e4m3."
 
 
-def as_page(results: Results, machine: str) -> str:
+def gpu_in_words(rates: GpuRates | None) -> str:
+    """Where the last column is from."""
+    link = LINK_BYTES_A_SECOND / 1e9
+    if rates is None:
+        return _NO_RATE.format(bandwidth=GPU_BYTES_A_SECOND / 1e12, link=link)
+    return _WITH_RATES.format(gpu=rates.gpu, side=rates.side, link=link)
+
+
+def as_page(results: Results, machine: str, rates: GpuRates | None = None) -> str:
     """The text of docs/scale.md."""
     digest, overhead = nanoseconds_of_a_digest(), seconds_of_handing_out()
-    found = sweeps(results, digest, overhead)
+    found = sweeps(results, digest, overhead, rates)
     every = exhaustive_seconds(results.line(EXHAUSTIVE))
     _, random, checkpoint = found
     return TEXT.format(
         cores=CORES,
         threads=threads_in_words(results),
         machine=machine,
-        gpu=GPU,
+        gpu=rates.gpu if rates else f"{GPU}: not yet measured",
         rows="\n".join(sweep.row() for sweep in found),
-        bandwidth=GPU_BYTES_A_SECOND / 1e12,
-        link=LINK_BYTES_A_SECOND / 1e9,
+        of_gpu=gpu_in_words(rates),
         explanations="\n".join(sweep.explanation() for sweep in found),
         digest=digest,
         overhead=overhead * 1e3,

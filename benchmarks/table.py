@@ -11,10 +11,19 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.all_rows import ROWS
-from benchmarks.rows import COPY, OURS, Measured, Row, Verdict
+from benchmarks.rows import AS_MANY_BYTES, COPY, OURS, Measured, Row, Verdict
 
 SHOWN = 3
-HEADINGS = ("operation", "numbers", "ns each", "of a copy", "beside it", "wanted")
+HEADINGS = (
+    "operation",
+    "numbers",
+    "ns each",
+    "bytes",
+    "of a copy",
+    "beside it",
+    "compared",
+    "wanted",
+)
 
 
 class Line(NamedTuple):
@@ -29,9 +38,15 @@ class Line(NamedTuple):
         return self.found[OURS]
 
     @property
-    def share_of_copy(self) -> float:
-        """The rate of ours over that of a copy of the same bytes."""
-        return self.found[COPY].nanoseconds / self.ours.nanoseconds
+    def bytes_each(self) -> float | None:
+        """The bytes that ours reads and writes for a number, if it reads any."""
+        return self.ours.moved / self.ours.elements if self.ours.moved else None
+
+    @property
+    def share_of_copy(self) -> float | None:
+        """The rate of the bytes of ours over that of those of a copy of as many."""
+        copy = self.found.get(AS_MANY_BYTES)
+        return self.ours.rate / copy.rate if copy else None
 
     @property
     def peers(self) -> list[Measured]:
@@ -51,7 +66,7 @@ class Line(NamedTuple):
 
     @property
     def _others(self) -> list[Measured]:
-        return [m for m in self.found.values() if m.contender not in (OURS, COPY)]
+        return [m for m in self.found.values() if m.contender not in (OURS, COPY, AS_MANY_BYTES)]
 
     def _has_own(self, measured: Measured) -> bool:
         return self.row.contenders[measured.contender].expected is not None
@@ -87,7 +102,7 @@ def read(path: Path) -> Results:
         before = of_row.get(facts["contender"])
         best = seconds if before is None else min(seconds, before.seconds)
         of_row[facts["contender"]] = Measured(**facts, seconds=best)
-    lines = [Line(row, found[row.operation]) for row in ROWS if COPY in found[row.operation]]
+    lines = [Line(row, found[row.operation]) for row in ROWS if OURS in found[row.operation]]
     return Results(content["machine_info"], lines)
 
 
@@ -110,8 +125,10 @@ def cells(line: Line) -> Iterator[tuple[str, ...]]:
     yield (line.row.operation,)
     yield (power_of_two(line.ours.elements),)
     yield (f"{line.ours.nanoseconds:.3f}",)
-    yield (f"{line.share_of_copy:.2f}",)
+    yield ("" if line.bytes_each is None else f"{line.bytes_each:.3g}",)
+    yield ("" if line.share_of_copy is None else f"{line.share_of_copy:.2f}",)
     yield (*(beside(line, m) for m in line.peers), *variants)
+    yield (line.row.compared if line.peers else "",)
     yield tuple(f"{'' if v.is_met else 'NOT MET: '}{v.text}" for v in line.verdicts)
 
 
@@ -125,7 +142,7 @@ def as_terminal(results: Results) -> Table:
 
 def as_markdown(results: Results) -> str:
     """The same for a page."""
-    rows = [HEADINGS, ("---", "--:", "--:", "--:", "---", "---")]
+    rows = [HEADINGS, ("---", "--:", "--:", "--:", "--:", "---", "---", "---")]
     rows += [tuple("<br>".join(lines) for lines in cells(line)) for line in results.lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

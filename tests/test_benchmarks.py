@@ -107,21 +107,10 @@ def test_divisions_are_those_of_the_loop_that_was_called(tmp_path):
 @pytest.mark.parametrize(("overhead", "seconds"), [(1e-6, 2 * 1.5), (1e-2, 1001 * 1e-2)])
 def test_many_cores_wait_for_their_jobs_or_for_those_who_hand_them_out(overhead, seconds):
     """A thousand cores: of 1001 jobs one has two."""
-    timed = scale.Timed(scale.Sweep("s", 1001, "1001", "r", 1, 1, 1.0, "g"), 1.5e9, overhead)
+    timed = scale.Timed(scale.Sweep("s", 1001, "1001", "r", 1, 1, 1.0, "g", "q"), 1.5e9, overhead)
     assert timed.jobs == 1001
     assert timed.seconds_on_many == pytest.approx(seconds)
     assert scale.duration(seconds) in timed.row()
-
-
-def test_what_is_said_of_narrow_loops_follows_from_them():
-    """No kernel is said to run once for a block that is not known to."""
-    page = pytest.importorskip("benchmarks.page")
-    widths = {"encode_array": 512, "shared_codes": 256, "te_scales": 512, "look_up": 0}
-    loops = [{"kernel": name, "widest": width} for name, width in widths.items()]
-    assert page.narrow_kernels({"loops": loops}) == (
-        "`shared_codes` (once for a block or a group), and\n`look_up` (for each number)"
-    )
-    assert page.narrow_kernels({"loops": loops[:1]}) == "none"
 
 
 def test_kernels_that_run_once_for_a_block_are_there():

@@ -75,6 +75,9 @@ def gpu(of_benchmarks, monkeypatch):
 @pytest.mark.usefixtures("cupy")
 def test_everything_is_timed(gpu):
     speeds = list(gpu.speeds(256))
+    rates = gpu.gpu_rates
+    kept = {rates.QUANTIZING, rates.RANDOM, rates.MIXING}
+    assert kept <= {speed.name for speed in speeds}, "the page of scale reckons with them"
     assert all(speed.seconds == 0.001 and speed.rate > 0 for speed in speeds[1:])
     assert {speed.wanted for speed in speeds} == {None, 0.6, 0.85}
     quantizing = [f"quantize with error sums, {source}" for source in ("bf16", "f32")]
@@ -216,3 +219,5 @@ def test_a_speed_that_is_missed_fails_once_the_page_is_written(
     assert "| amax |" in page.read_text()
     monkeypatch.setattr(gpu, "speeds", lambda _: [speed._replace(share=0.9)])
     gpu.main()
+    kept = of_benchmarks("gpu_rates").read(tmp_path / "gpu-speed.json")
+    assert kept == ("a stand-in", 16384, {"amax": 0.001})

@@ -138,6 +138,7 @@ def headings_of(*names):
 
 SPEED = [
     *texts_of(page.HEAD),
+    *texts_of(page.LOOPS),
     *(headings_of(*names) for names in (table.HEADINGS, page.OF_LOOPS, page.OF_PIPELINES)),
 ]
 SCALE = [*texts_of(scale.TEXT), *(f"| {s.name} | {s.written} |" for s in scale.SWEEPS)]

@@ -1,0 +1,85 @@
+"""A row on its way: its numbers, the prepared calls, and what was found when they first ran."""
+
+import time
+import tracemalloc
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rows import AS_MANY_BYTES, COPY, OURS, Call, Contender, Row, bytes_of, to_copy
+
+_TURN = 0.12  # seconds for each contender
+_ROUNDS = 7
+
+
+class Course:
+    """All contenders of a row, prepared; `rounds` is how often each of them runs in a turn.
+
+    Ours is the first of them: the results of the others are held to its results.
+    """
+
+    def __init__(self, row: Row) -> None:
+        self._x = row.numbers()
+        self._ours: Any = None
+        self.calls: dict[str, Call] = {}
+        self.facts: dict[str, dict[str, Any]] = {}
+        seconds = [self._prepare(name, contender) for name, contender in row.running.items()]
+        self.rounds = rounds_in_a_turn(seconds)
+
+    def _prepare(self, name: str, contender: Contender) -> float:
+        """The seconds of its second call; the first compiles, and touches the memory."""
+        x = to_copy(self.facts[OURS]["moved"]) if name == AS_MANY_BYTES else self._x
+        given = contender.given(x)
+        self.calls[name] = call = contender.prepare(given)
+        result = call()
+        self.facts[name] = {
+            "contender": name,
+            "elements": contender.elements or x.size,
+            "differing": self._differing(name, contender, result),
+            "differs": contender.differs and contender.differs.reason,
+            "mebibytes": memory_beyond(call) if name == OURS else None,
+            "moved": moved(name, contender, given, result),
+        }
+        del result
+        start = time.perf_counter()
+        call()
+        return time.perf_counter() - start
+
+    def _differing(self, name: str, contender: Contender, result: Any) -> int | None:
+        if contender.bits is None:
+            return None
+        found = contender.bits(result)
+        if name == OURS:
+            self._ours = found
+        expected = self._ours if contender.expected is None else contender.expected()
+        pairs = list(zip(found, expected, strict=True))
+        assert all(a.dtype == b.dtype and a.shape == b.shape for a, b in pairs), pairs
+        return sum(int(np.count_nonzero(a != b)) for a, b in pairs)
+
+
+def moved(name: str, contender: Contender, given: Any, result: Any) -> int | None:
+    """The bytes that a call of ours, or a copy, reads and writes; of others nobody asks."""
+    if name in (COPY, AS_MANY_BYTES):
+        return 2 * bytes_of(given)
+    if name != OURS or contender.makes_numbers:
+        return None
+    return bytes_of(given) + bytes_of(result)
+
+
+def rounds_in_a_turn(seconds: Collection[float]) -> int:
+    """The same for all contenders of a row, so that each has as many chances of a good time.
+
+    They are as many as fit in the time that the contenders have together, but not too many.
+    """
+    return max(1, min(_ROUNDS, int(_TURN * len(seconds) / sum(seconds))))
+
+
+def memory_beyond(call: Call) -> float:
+    """How many mebibytes a call takes for itself alone: at its peak, less what it returns."""
+    tracemalloc.start()
+    result = call()  # held while memory is counted
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del result
+    return (peak - kept) / 2**20
