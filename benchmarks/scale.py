@@ -52,8 +52,9 @@ has, one after the other, or as long as it takes to hand out all jobs, if that i
   {threads_used} cores of this machine: {chunk:.3f} ns for a number, measured on the 2^26 inputs
   from 0.125 up to 32, x 2^32.
 * {all_minutes:.0f} minutes for all of them, one after the other.
-* Stochastic rounding has no such digest: its codes depend on the random words. That is the second
-  sweep above.
+* Stochastic rounding has no digest that is kept, as its codes depend on the random words. With one
+  word for all inputs (`--rounding sr --random-word R --n-random-bits N`) the exact model's codes
+  are made beside, as the runs that they are; all words are the second sweep above.
 
 ## How they are cut
 

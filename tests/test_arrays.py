@@ -313,7 +313,7 @@ def test_any_number_of_threads_gives_the_same_bits(size, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_every_part_has_its_own_random_words(dtype):
-    """ENC-005: in parts for threads, and in pieces where numbers are widened."""
+    """ENC-005: in parts for threads."""
     size = (5 << 19) + 321
     x = np.random.default_rng(3).standard_normal(size, dtype=np.float32).astype(dtype)
     words = np.random.default_rng(4).integers(0, 1 << 9, size, dtype=np.uint32)

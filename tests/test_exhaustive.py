@@ -1,5 +1,6 @@
 """All 2^32 float32 inputs: by digest in the exhaustive tier, by sample in every run."""
 
+import itertools
 import struct
 import subprocess
 import sys
@@ -10,9 +11,10 @@ import pytest
 from inputs import SMALL, by_name
 
 from mor_ref import encode, exact, formats
+from mor_ref.cli import exhaustive as command
 from mor_ref.conventions import OVERFLOWS, SpecialCases
-from mor_ref.golden import engine_codes, exhaustive
-from mor_ref.golden.exhaustive import CHUNK, Case
+from mor_ref.golden import engine_codes, exhaustive, suite
+from mor_ref.golden.exhaustive import CHUNK, Case, RandomWord
 from mor_ref.verify.candidates import CandidateError, Engine, PythonFunction
 from mor_ref.verify.exhaustive import chunks_named, verify_chunks
 
@@ -21,6 +23,16 @@ SMALL_CASES = [
     Case(fmt, "rtp" if fmt.is_power_of_two else "rne", overflow)
     for fmt in SMALL
     for overflow in OVERFLOWS
+]
+# Words of each width, at both ends and between; all formats, and all overflows.
+AT_RANDOM = [
+    Case(fmt, "sr", overflow, RandomWord(word, n))
+    for fmt, overflow, (word, n) in zip(
+        [fmt for fmt in SMALL if not fmt.is_power_of_two],
+        itertools.cycle(OVERFLOWS),
+        itertools.cycle([(5, 3), (0xFFFF_FFFE, 32), (0x8001, 16), (0, 1), (0x12345, 17)]),
+        strict=False,
+    )
 ]
 
 
@@ -44,6 +56,56 @@ def test_a_chunk_with_many_codes_has_the_kept_checksum(fmt):
         assert codes == exhaustive.exact_codes(case, exhaustive.runs(case), inputs)
 
 
+@pytest.mark.tier("exhaustive")
+@pytest.mark.parametrize("case", AT_RANDOM, ids=lambda case: case.name)
+def test_all_inputs_of_every_small_format_under_one_random_word(case, capsys):
+    """ENC-005: the command, which finds the exact codes by bisection."""
+    fmt, _, overflow, (word, n) = case
+    asked = command.Asked(fmt.name, "sr", overflow, word, n)
+    assert command.run(asked, None, "local", brief=True, as_json=False) == 0
+    assert capsys.readouterr().out.endswith("equals the digest of the exact model\n")
+
+
+@pytest.mark.parametrize("case", AT_RANDOM, ids=lambda case: case.name)
+def test_a_chunk_with_many_codes_under_one_random_word(case):
+    """ENC-005: by the engine and by bisection, on 2^24 inputs from -0.5 down."""
+    inputs = range(0xBF * CHUNK, 0xC0 * CHUNK)
+    right = exhaustive.exact_codes(case, exhaustive.runs(case), inputs)
+    assert engine_codes.engine_codes(case, inputs) == right
+    other = case._replace(random=RandomWord(case.random.word ^ 1, case.random.n))
+    # Of 32 bits, the last one is beyond what is dropped of a binary32 here.
+    assert (engine_codes.engine_codes(other, inputs) == right) == (case.random.n == 32)
+
+
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_the_command_under_one_random_word(is_wrong, monkeypatch, capsys):
+    """On the first chunks, where the inputs that are not zero go up under the largest word."""
+    case = Case(formats["e5m2"], "sr", "ieee", RandomWord(0xFFFF_FFFF, 32))
+    monkeypatch.setattr(exhaustive, "CHUNKS", 0x2B)
+    monkeypatch.setattr(engine_codes, "CHUNKS", 0x2B)
+    made, at = engine_codes.engine_codes, 0x27654321
+
+    def off_at_one_input(*arguments):
+        codes = np.array(made(*arguments))
+        codes[at % CHUNK] ^= arguments[1].start == at // CHUNK * CHUNK
+        return codes.data
+
+    if is_wrong:
+        monkeypatch.setattr(engine_codes, "engine_codes", off_at_one_input)
+    asked = command.Asked("e5m2", "sr", "ieee", 0xFFFF_FFFF, 32)
+    assert command.run(asked, None, "local", brief=True, as_json=False) == is_wrong
+    said = capsys.readouterr().out
+    assert said.startswith("e5m2 sr ieee, random word 0xffffffff of 32 bits: sha256 ")
+    right = exact.encode(
+        float32(at), case.fmt, "sr", IEEE, random_word=0xFFFF_FFFF, n_random_bits=32
+    )
+    wrong = (
+        f"differs from the exact model, first at input {at:#x}: the engine gives {right ^ 1:#x}, "
+        f"the exact model {right:#x}\n"
+    )
+    assert said.endswith(wrong if is_wrong else "equals the digest of the exact model\n")
+
+
 def test_digests_are_kept_for_every_case():
     names = [case.name for case in exhaustive.kept_cases()]
     kept = exhaustive.kept_digests()
@@ -60,6 +122,17 @@ def test_the_runs_are_those_of_every_single_input():
         for run in found[:: max(1, len(found) // 8)]:
             window = range(max(0, run.first - 500), min(run.first + 500, 1 << 32))
             singly = [exact.encode(float32(bits), case.fmt, rounding, IEEE) for bits in window]
+            assert list(exhaustive.exact_codes(case, found, window)) == singly
+
+
+def test_the_runs_under_a_random_word_are_those_of_every_single_input():
+    for name, n, word in (("e4m3", 8, 100), ("e2m1", 1, 0), ("int8_mx", 32, 0xFFFFFFFF)):
+        case = Case(formats[name], "sr", "ieee", RandomWord(word, n))
+        found = exhaustive.runs(case)
+        random = {"random_word": word, "n_random_bits": n}
+        for run in found[:: max(1, len(found) // 8)]:
+            window = range(max(0, run.first - 500), min(run.first + 500, 1 << 32))
+            singly = [exact.encode(float32(x), case.fmt, "sr", IEEE, **random) for x in window]
             assert list(exhaustive.exact_codes(case, found, window)) == singly
 
 
@@ -96,6 +169,30 @@ def test_a_candidate_is_narrowed_down_to_the_input():
     assert next(verify_chunks(Engine(), case, range(0x3F, 0x40))).is_same
 
 
+def at_random(operation, parameters, arrays):
+    assert operation == "encode_stochastic"
+    return Engine().answer(operation, operation, suite.Case("", parameters, arrays))
+
+
+def at_random_with_more_than_half(operation, parameters, arrays):
+    """> where the rule has >=: that is the word before."""
+    words = arrays["random_word"] - np.uint32(1)
+    return at_random(operation, parameters, arrays | {"random_word": words})
+
+
+def test_a_candidate_under_one_random_word():
+    case = Case(formats["e4m3"], "sr", "satfinite", RandomWord(5, 3))
+    chunks = range(0x3F, 0x40)
+    right = PythonFunction("right", at_random)
+    assert [chunk.is_same for chunk in verify_chunks(right, case, chunks)] == [True]
+    off = PythonFunction("off", at_random_with_more_than_half)
+    (found,) = verify_chunks(off, case, chunks)
+    assert found.count == CHUNK // 8
+    first = found.first[0]
+    assert first.input == 0x3F000000 + 3 * 2**17
+    assert (first.expected, first.actual) == (0x31, 0x30)
+
+
 def test_a_code_of_too_many_bits_is_a_mismatch():
     """Cut to the bits of the format, it would be right."""
     case = Case(formats["e2m1"], "rne", "satfinite")
@@ -128,8 +225,12 @@ def test_chunks():
             ValueError, match="give the number of a chunk of 2\\^24 inputs, 0 to 255"
         ):
             chunks_named(text)
-    with pytest.raises(ValueError, match="format is 'f32', for which no digests are kept"):
-        next(verify_chunks(Engine(), Case(formats["f32"], "rne", "satfinite"), range(1)))
+    for case in (
+        Case(formats["f32"], "rne", "satfinite"),
+        Case(formats["f32"], "sr", "satfinite", RandomWord(0, 1)),
+    ):
+        with pytest.raises(ValueError, match="format is 'f32', for which no digests are kept"):
+            next(verify_chunks(Engine(), case, range(1)))
 
 
 def test_the_command(tmp_path):

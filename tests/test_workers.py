@@ -412,6 +412,21 @@ def test_made_suites_are_the_same_bytes(tmp_path):
         ).read_bytes()
 
 
+def test_the_largest_suites_are_begun_first(tmp_path):
+    """By the elements of the kept ones: encode has most of all, and takes the longest."""
+    begun = []
+
+    class Noting(Workers):
+        def as_done(self, _, shards):
+            begun.extend(name for name, _ in shards)
+            return iter(())
+
+    names = ["decisions", "mx", "encode", "error_steps", "quantize"]
+    make(names, tmp_path, Size(), workers=Noting(lambda: ThreadPoolExecutor(1)))
+    assert sorted(begun) == sorted(names)
+    assert begun[:3] == ["encode", "mx", "quantize"]
+
+
 def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
     from mor_ref.golden import make as module
 

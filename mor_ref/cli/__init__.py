@@ -9,7 +9,14 @@ from typing import Annotated
 import typer
 
 from mor_ref.cli.golden_commands import golden_commands
-from mor_ref.cli.options import ExecutorOption, JsonOption, RoundingOption, TimeoutOption
+from mor_ref.cli.options import (
+    ExecutorOption,
+    JsonOption,
+    RandomBitsOption,
+    RandomWordOption,
+    RoundingOption,
+    TimeoutOption,
+)
 
 app = typer.Typer(
     name="mor-ref",
@@ -65,8 +72,8 @@ def explain_value(
     source: Annotated[
         str | None, typer.Option(help="What a bit pattern is of: f64, f32, f16 or bf16.")
     ] = None,
-    random_word: Annotated[int | None, typer.Option(help="The random word, for sr.")] = None,
-    n_random_bits: Annotated[int | None, typer.Option(help="How many bits it has.")] = None,
+    random_word: RandomWordOption = None,
+    n_random_bits: RandomBitsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show how one number is encoded, and by which rule of the specification."""
@@ -91,6 +98,8 @@ def run_exhaustive(
     fmt: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to encode in.")],
     rounding: RoundingOption = None,
     overflow: Annotated[str, typer.Option(help="satfinite or ieee.")] = "satfinite",
+    random_word: RandomWordOption = None,
+    n_random_bits: RandomBitsOption = None,
     threads: Annotated[
         int | None, typer.Option(help="Of the engine; default: all, or one of a worker.")
     ] = None,
@@ -109,18 +118,18 @@ def run_exhaustive(
 ) -> None:
     """Encode all 2^32 float32 inputs and compare the digests with the kept ones.
 
-    Exits with 1 if they differ, and says at which input. Where none is kept, it says that. A
-    candidate is asked for 2^20 inputs at a time, up to the first chunk that differs.
+    Exits with 1 if they differ, and says at which input. Where none is kept, it says that; under
+    sr, with one random word for all inputs, the exact model makes them. A candidate is asked for
+    2^20 inputs at a time, up to the first chunk that differs.
     """
     from mor_ref.cli import exhaustive as command
 
+    asked = command.Asked(fmt, rounding, overflow, random_word, n_random_bits)
     if candidate is None and chunks is None:
-        done = command.run(fmt, rounding, overflow, threads, executor, brief=brief, as_json=json)
+        done = command.run(asked, threads, executor, brief=brief, as_json=json)
     else:
         name = candidate or "numba"
-        done = command.run_candidate(
-            name, fmt, rounding, overflow, chunks, timeout, executor, as_json=json
-        )
+        done = command.run_candidate(name, asked, chunks, timeout, executor, as_json=json)
     raise typer.Exit(done)
 
 

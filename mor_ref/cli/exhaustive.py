@@ -2,7 +2,9 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -11,7 +13,12 @@ from mor_ref.catalogue import as_format
 from mor_ref.cli.show import bar
 from mor_ref.conventions import rounding_for, special_cases
 from mor_ref.golden import exhaustive
-from mor_ref.golden.engine_codes import chunks_of_workers, describe_difference, engine_chunks
+from mor_ref.golden.engine_codes import (
+    BesideExact,
+    chunks_of_workers,
+    describe_difference,
+    engine_chunks,
+)
 from mor_ref.verify.candidates import CandidateError, opened
 from mor_ref.verify.exhaustive import (
     ChunkResult,
@@ -19,13 +26,28 @@ from mor_ref.verify.exhaustive import (
     verify_chunks,
     verify_chunks_by,
 )
-from mor_ref.workers import Workers, workers_named
+from mor_ref.workers import workers_named
+
+
+class Asked(NamedTuple):
+    """A case as it stands on the command line."""
+
+    fmt: str
+    rounding: str | None
+    overflow: str
+    random_word: int | None
+    n_random_bits: int | None
+
+    def case(self) -> exhaustive.Case:
+        """What is meant; a ValueError says why nothing is."""
+        fmt, cases = as_format(self.fmt), special_cases(self.overflow)
+        mode = rounding_for(fmt, self.rounding, cases)
+        random = exhaustive.random_word_for(mode, self.random_word, self.n_random_bits)
+        return exhaustive.Case(fmt, mode, cases.overflow, random)
 
 
 def run(
-    fmt_name: str,
-    rounding: str | None,
-    overflow: str,
+    asked: Asked,
     threads: int | None,
     executor: str,
     *,
@@ -34,13 +56,13 @@ def run(
 ) -> int:
     """Print the digest and how it compares; the exit status is 1 if it is wrong."""
     with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
-        case = _case(fmt_name, rounding, overflow)
-        kept = exhaustive.kept_digests().get(case.name)
-        digest = _digest(case, threads, workers)
-    verdict = "no digest is kept for this case" if kept is None else "equals the kept digest"
-    different = kept is not None and digest != kept
-    if kept is not None and different:
-        verdict = describe_difference(case, digest, kept)
+        case = asked.case()
+        by_engine = (
+            chunks_of_workers(case, workers, threads) if workers else engine_chunks(case, threads)
+        )
+        digest, first_wrong, verdict = _held_to_right(case, by_engine)
+    if first_wrong is not None:
+        verdict = describe_difference(case, first_wrong)
     if as_json:
         entry = {"sha256": digest.sha256, "crc32": [f"{crc:08x}" for crc in digest.crc32]}
         print(json.dumps({"case": case.name, **entry, "verdict": verdict}, indent=1))
@@ -50,13 +72,24 @@ def run(
             crcs = " ".join(f"{crc:08x}" for crc in digest.crc32[first : first + 8])
             print(f"  crc32 of inputs from 0x{first << 24:08x}: {crcs}")
         print(verdict)
-    return 1 if different else 0
+    return 0 if first_wrong is None else 1
 
 
-def _digest(
-    case: exhaustive.Case, threads: int | None, workers: Workers | None
-) -> exhaustive.Digest:
-    chunks = chunks_of_workers(case, workers, threads) if workers else engine_chunks(case, threads)
+def _held_to_right(
+    case: exhaustive.Case, chunks: Iterable[exhaustive.Buffer]
+) -> tuple[exhaustive.Digest, int | None, str]:
+    """The digest, the first chunk that is wrong, and what is to be said if there is none."""
+    if case.random is not None and case.fmt.bits <= exhaustive.MOST_BITS:
+        compared = BesideExact(case, chunks)
+        digest = _digest(case, compared)
+        return digest, compared.first_wrong, "equals the digest of the exact model"
+    digest, kept = _digest(case, chunks), exhaustive.kept_digests().get(case.name)
+    if kept is None:
+        return digest, None, "no digest is kept for this case"
+    return digest, digest.first_difference(kept), "equals the kept digest"
+
+
+def _digest(case: exhaustive.Case, chunks: Iterable[exhaustive.Buffer]) -> exhaustive.Digest:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task(f"{case.name}, 2^32 inputs", total=exhaustive.CHUNKS)
@@ -65,19 +98,9 @@ def _digest(
         )
 
 
-def _case(fmt_name: str, rounding: str | None, overflow: str) -> exhaustive.Case:
-    fmt, cases = as_format(fmt_name), special_cases(overflow)
-    mode = rounding_for(fmt, rounding, cases)
-    if mode == "sr":
-        raise ValueError("rounding is 'sr', whose codes depend on the random bits; give another")
-    return exhaustive.Case(fmt, mode, cases.overflow)
-
-
 def run_candidate(
     name: str,
-    fmt_name: str,
-    rounding: str | None,
-    overflow: str,
+    asked: Asked,
     chunks: str | None,
     timeout: float,
     executor: str,
@@ -87,7 +110,7 @@ def run_candidate(
     """Print the first chunk that differs, and where; the exit status is as for `mor-ref verify`."""
     try:
         with workers_named(executor) as workers, opened(name, timeout) as candidate:
-            case = _case(fmt_name, rounding, overflow)
+            case = asked.case()
             wanted = range(exhaustive.CHUNKS) if chunks is None else chunks_named(chunks)
             results = (
                 verify_chunks_by(workers, candidate.name, timeout, case, wanted)

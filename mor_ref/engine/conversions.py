@@ -1,7 +1,7 @@
 """From the public functions to the loops: which loop, which row, and how many threads."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,8 @@ from mor_ref.engine.targets import (
     power_of_two_target_for,
     target_for,
 )
+from mor_ref.engine.widening import as_binary16
 from mor_ref.format import Format
-
-_WIDENED_AT_ONCE = 1 << 16  # elements: as binary32 they stay in the second level cache
 
 Loop = Callable[[Bits, Bits, slice], None]  # numbers, codes, and where they are in the whole
 
@@ -39,9 +38,10 @@ def encode_into(
     source = BINARY64 if numbers.dtype == np.float64 else BINARY32
     loop = _loop_for(fmt, rounding, special, random_words, source)
 
+    bits = as_binary16(numbers.bits) if numbers.dtype == np.float16 else numbers.bits
+
     def encode_part(part: slice) -> None:
-        for bits, where in _as_source_words(numbers, part):
-            loop(bits, codes[where], where)
+        loop(bits[part], codes[part], part)
 
     for_each_slice(encode_part, codes.size, thread_count(threads, codes.size))
 
@@ -72,19 +72,6 @@ def _loop_for(
 def _is_to_nearest(fmt: Format, rounding: Rounding, special: SpecialCases, source: Source) -> bool:
     """Whether the codes are those of `nearest`, which binary32 has room for."""
     return rounding == "rne" and special == SpecialCases() and fmt.bits <= 8 and source is BINARY32
-
-
-def _as_source_words(numbers: Numbers, part: slice) -> Iterator[tuple[Bits, slice]]:
-    """The bits of a part (ENC-001), in pieces if they are widened: a binary16 is a binary32."""
-    if numbers.dtype != np.float16:
-        yield numbers.bits[part], part
-        return
-    for start in range(part.start, part.stop, _WIDENED_AT_ONCE):
-        where = slice(start, min(start + _WIDENED_AT_ONCE, part.stop))
-        wide = np.empty(where.stop - where.start, np.uint32)
-        decoding.widen_binary16(numbers.bits[where], wide)
-        wide.flags.writeable = False
-        yield wide, where
 
 
 def decode(codes: Bits, fmt: Format) -> NDArray[np.float32]:

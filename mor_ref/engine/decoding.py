@@ -10,8 +10,6 @@ from mor_ref.format import Format
 
 _U = np.uint32
 _I = np.int32
-_BIAS_DIFFERENCE = _U((127 - 15) << 23)
-_BINARY16_UNIT = np.float32(2.0**-24)
 _NEVER = 0xFFFF_FFFF  # as a code, only a NaN of 32 bits; as a magnitude, none
 
 
@@ -82,19 +80,6 @@ def decode_array(codes, out, layout):
     use_full_vectors()
     for i in range(codes.size):
         out[i] = decoded(_U(codes[i]), layout)
-
-
-@kernel
-def widen_binary16(numbers, out):
-    """ENC-001: the binary32 bits of each binary16; a NaN keeps its payload."""
-    use_full_vectors()
-    for i in range(numbers.size):
-        magnitude = _U(numbers[i] & np.uint16(0x7FFF))
-        sign = _U(_U(numbers[i] & np.uint16(0x8000)) << _U(16))
-        bits = _U(_U(magnitude << _U(13)) + _BIAS_DIFFERENCE)
-        bits = _U(bits + _BIAS_DIFFERENCE) if magnitude >= _U(0x7C00) else bits
-        subnormal = bits_of(np.float32(np.float32(_I(magnitude)) * _BINARY16_UNIT))
-        out[i] = _U((subnormal if magnitude < _U(0x0400) else bits) | sign)
 
 
 @kernel

@@ -14,10 +14,10 @@ from mor_ref.engine.intrinsics import (
     shift_right,
     sign_mask,
     use_full_vectors,
-    widen,
 )
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.nearest import nearest, with_sign
+from mor_ref.engine.widening import widen
 
 _U = np.uint32
 _MAGNITUDE = _U(0x7FFFFFFF)

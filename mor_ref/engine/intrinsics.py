@@ -34,21 +34,6 @@ def sign_mask(typing_context, value):
 
 
 @intrinsic
-def widen(typing_context, value, word):
-    """`value` in the top bits of a word, as the bits of a bfloat16 are in a binary32."""
-
-    def codegen(_, builder, signature, args):
-        narrow = args[0]
-        wide = ir.IntType(word.dtype.bitwidth)
-        if narrow.type.width == wide.width:
-            return narrow
-        distance = wide(wide.width - narrow.type.width)
-        return builder.shl(builder.zext(narrow, wide), distance)
-
-    return word.dtype(value, word), codegen
-
-
-@intrinsic
 def float_of(typing_context, bits):
     """The binary32 number of these bits."""
 

@@ -15,9 +15,9 @@ from mor_ref.arrays import Bits, Numbers
 from mor_ref.catalogue import formats
 from mor_ref.conventions import SpecialCases
 from mor_ref.engine import encoding
-from mor_ref.engine.decoding import widen_binary16
 from mor_ref.engine.parallel import for_each, thread_count
 from mor_ref.engine.targets import BINARY64, target_for
+from mor_ref.engine.widening import as_binary16, widen_array
 from mor_ref.partition import Partition
 
 _PART = 1 << 20  # elements, at most; as binary32 they take four mebibytes
@@ -81,7 +81,7 @@ def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
     given = np.ascontiguousarray(piece).reshape(-1)
     wide: Bits = np.empty(given.size, np.uint32)
     if numbers.dtype == np.float16:
-        widen_binary16(given, wide)
+        widen_array(as_binary16(given), wide)
     else:
         encoding.encode_array(given, wide, _to_binary32(), np.uint64)
     wide.flags.writeable = False

@@ -6,7 +6,8 @@ CRC-32 of each chunk.
 
 The expected digests come from `mor_ref.exact` alone. Rounding is monotonic, so that the codes of
 ascending magnitudes form runs: `runs` finds the ends of each by bisection, and the codes of a chunk
-are the runs written out.
+are the runs written out. So is stochastic rounding where all inputs have one random word; there are
+too many words to keep a digest for each, and what is expected is made when it is asked for.
 """
 
 import bisect
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mor_ref import exact
+from mor_ref.arguments import whole_number
 from mor_ref.catalogue import formats
 from mor_ref.conventions import (
     DETERMINISTIC_ROUNDINGS,
@@ -41,11 +43,19 @@ from mor_ref.workers import Workers, processes
 DIGESTS = "exhaustive.json"  # beside the suites
 CHUNK = 1 << 24
 CHUNKS = 256
+MOST_BITS = 16  # of a format: those of 32 have as many runs as there are inputs
 _INFINITY = 0x7F800000
 _NEGATIVE = 0x80000000
 
 Buffer = bytes | memoryview
 OnChunk = Callable[[int], None]
+
+
+class RandomWord(NamedTuple):
+    """The random bits of sr, which are the same for every input: a word below 2^n."""
+
+    word: int
+    n: int
 
 
 class Case(NamedTuple):
@@ -54,11 +64,33 @@ class Case(NamedTuple):
     fmt: Format
     rounding: Rounding
     overflow: Overflow
+    random: RandomWord | None = None  # none but under sr
 
     @property
     def name(self) -> str:
-        """The case as the kept digests name it."""
-        return f"{self.fmt.name} {self.rounding} {self.overflow}"
+        """The case as the kept digests name it; under sr, of which none are kept, with its word."""
+        name = f"{self.fmt.name} {self.rounding} {self.overflow}"
+        if self.random is None:
+            return name
+        return f"{name}, random word {self.random.word:#x} of {self.random.n} bits"
+
+
+def random_word_for(
+    rounding: Rounding, random_word: int | None, n_random_bits: int | None
+) -> RandomWord | None:
+    """The random bits that a rounding needs, which is none but for sr."""
+    given = {"random_word": random_word, "n_random_bits": n_random_bits}
+    for argument, value in given.items():
+        if rounding != "sr" and value is not None:
+            raise ValueError(f"{argument} is given, but rounding is {rounding!r}, which takes none")
+        if rounding == "sr" and value is None:
+            raise ValueError(
+                f"rounding is 'sr', which needs {argument}; give {' and '.join(given)}"
+            )
+    if rounding != "sr":
+        return None
+    n = whole_number("n_random_bits", n_random_bits, 1, 32)
+    return RandomWord(whole_number("random_word", random_word, 0, (1 << n) - 1), n)
 
 
 @dataclass(frozen=True)
@@ -126,11 +158,14 @@ def exact_codes(case: Case, ends: list[Run], inputs: range) -> bytes:
 def runs(case: Case) -> list[Run]:
     """The runs of equal codes over all inputs, in ascending order of the inputs' bits."""
     special = SpecialCases(overflow=case.overflow)
+    random = (
+        {"random_word": case.random.word, "n_random_bits": case.random.n} if case.random else {}
+    )
 
     @functools.cache
     def code_of(bits: int) -> int:
         (x,) = struct.unpack("<f", struct.pack("<I", bits))
-        return exact.encode(x, case.fmt, case.rounding, special)
+        return exact.encode(x, case.fmt, case.rounding, special, **random)
 
     def ends_between(low: int, high: int) -> Iterator[int]:
         """The inputs in (low, high] whose code differs from that of the input before."""
@@ -195,7 +230,7 @@ def kept_cases() -> list[Case]:
     return [
         Case(fmt, rounding, overflow)
         for fmt in formats.values()
-        if fmt.bits <= 16
+        if fmt.bits <= MOST_BITS
         for rounding in (POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS)
         for overflow in OVERFLOWS
     ]

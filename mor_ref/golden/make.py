@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from mor_ref.golden import kept_files
 from mor_ref.golden.container import (
     MANIFEST,
     GoldenError,
@@ -64,7 +65,7 @@ def make(
         for name in wanted:
             if name in entries:
                 on_suite(name)
-        waited_for = [name for name in wanted if name not in entries]
+        waited_for = _largest_first(name for name in wanted if name not in entries)
         shards = [(name, size) for name in waited_for]
         for number, (files, entry) in (workers or processes()).as_done(made, shards):
             name = waited_for[number]
@@ -76,6 +77,13 @@ def make(
             on_suite(name)
         if not waited_for:  # the digests of all inputs may have come or gone
             write_manifest(folder, dict(sorted(entries.items())), made_with)
+
+
+def _largest_first(names: Iterable[str]) -> list[str]:
+    """By the elements of the kept ones: a large one that began late would be waited for alone."""
+    kept = read_manifest(kept_files())["suites"]
+    elements = {name: entry["elements"] for name, entry in kept.items()}
+    return sorted(names, key=lambda name: elements.get(name, 0), reverse=True)
 
 
 def _check_made(name: str, files: dict[str, bytes], entry: dict[str, Any]) -> None:

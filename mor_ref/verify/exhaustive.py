@@ -1,4 +1,4 @@
-"""All 2^32 inputs through a candidate: chunk after chunk, held to the kept checksums.
+"""All 2^32 inputs through a candidate: chunk after chunk, held to the checksums of the exact model.
 
 A chunk with another checksum is narrowed down to the inputs, in pieces of 2^12, by the codes of the
 exact model.
@@ -18,6 +18,7 @@ from mor_ref.golden.bits import Unsigned
 from mor_ref.golden.exhaustive import (
     CHUNK,
     CHUNKS,
+    MOST_BITS,
     Case,
     Run,
     exact_codes,
@@ -34,7 +35,6 @@ from mor_ref.workers import Workers
 ASKED = 1 << 20  # inputs of a question
 PIECE = 1 << 12  # inputs that are compared at once
 _SHOWN = 8  # mismatches of a chunk
-_SUITE = "encode"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """A chunk: whether it has the kept checksum; if not, how many inputs differ, and the first."""
+    """A chunk: whether its checksum is right; if not, how many inputs differ, and the first."""
 
     number: int
     is_same: bool
@@ -66,8 +66,8 @@ class ChunkResult:
     def __str__(self) -> str:
         where = f"inputs from 0x{self.number * CHUNK:08x}, chunk {self.number}"
         if self.is_same:
-            return f"{where}: the kept checksum"
-        return f"{where}: another checksum than the kept one, {self.count:,} of {CHUNK:,} differ"
+            return f"{where}: the exact model's checksum"
+        return f"{where}: another checksum than the exact, {self.count:,} of {CHUNK:,} differ"
 
 
 def chunks_named(text: str) -> range:
@@ -87,8 +87,8 @@ def chunks_named(text: str) -> range:
 
 def verify_chunks(candidate: Candidate, case: Case, chunks: range) -> Iterator[ChunkResult]:
     """Each chunk as it is done, up to the first that differs."""
-    kept = _kept(case)
-    results = (_verified(candidate, case, chunk, kept[chunk]) for chunk in chunks)
+    right = zip(chunks, _checksums(case, chunks), strict=True)
+    results = (_verified(candidate, case, chunk, checksum) for chunk, checksum in right)
     return _up_to_a_difference(results)
 
 
@@ -96,20 +96,25 @@ def verify_chunks_by(
     workers: Workers, name: str, seconds: float, case: Case, chunks: range
 ) -> Iterator[ChunkResult]:
     """The same by workers, each of which opens the candidate of this name for a chunk."""
-    kept = _kept(case)
+    right = zip(chunks, _checksums(case, chunks), strict=True)
     here = Path.cwd()
-    shards = [(here, name, seconds, case, chunk, kept[chunk]) for chunk in chunks]
+    shards = [(here, name, seconds, case, chunk, checksum) for chunk, checksum in right]
     return _up_to_a_difference(workers.in_order(_verified_by_name, shards))
 
 
-def _kept(case: Case) -> tuple[int, ...]:
-    """The kept checksum of each chunk."""
+def _checksums(case: Case, chunks: range) -> Iterator[int]:
+    """The checksum of each chunk, from the kept digests; under sr, made as it is asked for."""
     kept = kept_digests().get(case.name)
-    if kept is None:
+    if kept is not None:
+        yield from kept.crc32[chunks.start : chunks.stop]
+    elif case.random is not None and case.fmt.bits <= MOST_BITS:
+        ends = runs(case)
+        for chunk in chunks:
+            yield zlib.crc32(exact_codes(case, ends, inputs_of(chunk)))
+    else:
         raise ValueError(
             f"format is {case.fmt.name!r}, for which no digests are kept; take another"
         )
-    return kept.crc32
 
 
 def _up_to_a_difference(results: Iterator[ChunkResult]) -> Iterator[ChunkResult]:
@@ -126,7 +131,7 @@ def _verified_by_name(
 
 
 def _verified(candidate: Candidate, case: Case, chunk: int, checksum: int) -> ChunkResult:
-    """A chunk of a candidate beside the kept checksum, and the inputs that differ if it does."""
+    """A chunk of a candidate beside the right checksum, and the inputs that differ if it does."""
     codes = [_asked(candidate, case, inputs) for inputs in _pieces(chunk, ASKED)]
     if _checksum(case, codes) == checksum:
         return ChunkResult(chunk, is_same=True)
@@ -141,18 +146,23 @@ def _pieces(chunk: int, size: int) -> Iterator[range]:
 
 def _asked(candidate: Candidate, case: Case, inputs: range) -> Unsigned:
     """The codes that a candidate gives for consecutive inputs."""
-    parameters = {
+    x = np.arange(inputs.start, inputs.stop, dtype=np.uint32)
+    operation, arrays = "encode", {"x": x}
+    parameters: dict[str, str | int] = {
         "format": case.fmt.name,
         "source": "f32",
-        "rounding": case.rounding,
         "overflow": case.overflow,
-        "nan": "canonical",
     }
-    x = np.arange(inputs.start, inputs.stop, dtype=np.uint32)
-    question = suite.Case(f"inputs_from_0x{inputs.start:08x}", parameters, {"x": x})
-    answer = candidate.answer(_SUITE, _SUITE, question)
+    if case.random is None:
+        parameters |= {"rounding": case.rounding, "nan": "canonical"}
+    else:
+        operation = "encode_stochastic"
+        parameters |= {"n_random_bits": case.random.n}
+        arrays["random_word"] = np.full(x.size, case.random.word, np.uint32)
+    question = suite.Case(f"inputs_from_0x{inputs.start:08x}", parameters, arrays)
+    answer = candidate.answer(operation, operation, question)
     if answer is None:
-        raise CandidateError(f"{candidate.name} has no answer to {_SUITE} in {case.name}")
+        raise CandidateError(f"{candidate.name} has no answer to {operation} in {case.name}")
     problem = problem_of(answer.get("code"), x)
     if problem is not None:
         raise CandidateError(f"{candidate.name}, case {question.name}: code {problem}")
