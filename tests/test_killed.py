@@ -211,8 +211,8 @@ def test_processes_end_with_the_one_that_started_them():
     """They hold the standard output: its end is waited for."""
     script = """
 import os, signal
-from mor_ref.workers import processes
-with processes().opened() as pool:
+from mor_ref.workers import _processes
+with _processes() as pool:
     assert pool.submit(os.getpid).result() != os.getpid()
     os.kill(os.getpid(), signal.SIGKILL)
 """
