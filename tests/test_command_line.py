@@ -206,6 +206,14 @@ def test_numbers_are_parsed_as_written():
             ["explain", "1", "--format", "e4m3", "--random-word", "1"],
             "random bits are given, but rounding is 'rne'",
         ),
+        (
+            ["explain", "1", "--format", "e8m0", "--random-word", "1"],
+            "random bits are given, but rounding is 'rtp', which takes none",
+        ),
+        (
+            ["explain", "nan", "--format", "e4m3", "--rounding", "sr"],
+            "rounding is 'sr', which needs random_word and n_random_bits",
+        ),
         (["exhaustive", "e4m3", *SR], "rounding is 'sr', which needs random_word"),
         (
             ["exhaustive", "e4m3", *SR, "--random-word", "1"],

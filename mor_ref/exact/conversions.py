@@ -29,6 +29,11 @@ def encode(
     ('0x2a', '0xfe')
     """
     mode = rounding_for(fmt, rounding, special)
+    has_bits = random_word is not None, n_random_bits is not None
+    if mode == "sr" and not all(has_bits):
+        raise ValueError("rounding is 'sr', which needs random_word and n_random_bits")
+    if mode != "sr" and any(has_bits):
+        raise ValueError(f"random bits are given, but rounding is {mode!r}, which takes none")
     if fmt.is_power_of_two:
         return _encode_power_of_two(x, fmt, mode, special)
     negative = fmt.sign != "none" and math.copysign(1.0, x) < 0  # ENC-012
@@ -38,13 +43,9 @@ def encode(
         return _infinite_input(negative, fmt, special)
     exponent = max(floor_log2(abs(x)) if x else fmt.smallest_exponent, fmt.smallest_exponent)
     below, rest, whole = in_units_of(exponent - fmt.mantissa_bits, abs(x))  # ENC-002
-    if mode == "sr":
-        if random_word is None or n_random_bits is None:
-            raise ValueError("rounding is 'sr', which needs random_word and n_random_bits")
+    if random_word is not None and n_random_bits is not None:
         up = goes_up_at_random(rest, whole, random_word, n_random_bits)
     else:
-        if random_word is not None or n_random_bits is not None:
-            raise ValueError(f"random bits are given, but rounding is {mode!r}, which takes none")
         up = code_goes_up(fmt, mode, rest, whole, odd=below % 2 == 1, negative=negative)
     code = ((exponent - fmt.smallest_exponent) << fmt.mantissa_bits) + below + up  # ENC-004
     if code > fmt.largest_code:  # ENC-007: judged after rounding
