@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.rows import AS_MANY_BYTES, COPY, OURS, Call, Contender, Row, bytes_of, to_copy
 
 _TURN = 0.12  # seconds for each contender
-_ROUNDS = 7
+_FEWEST, _ROUNDS = 2, 7
 
 
 class Course:
@@ -72,7 +72,7 @@ def rounds_in_a_turn(seconds: Collection[float]) -> int:
 
     They are as many as fit in the time that the contenders have together, but not too many.
     """
-    return max(1, min(_ROUNDS, int(_TURN * len(seconds) / sum(seconds))))
+    return max(_FEWEST, min(_ROUNDS, int(_TURN * len(seconds) / sum(seconds))))
 
 
 def memory_beyond(call: Call) -> float:

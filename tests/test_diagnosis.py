@@ -25,7 +25,7 @@ from mor_ref.verify.candidates import PythonFunction
 from mor_ref.verify.compare import fields_of
 from mor_ref.verify.diagnosis import diagnose
 from mor_ref.verify.evidence import Evidence
-from mor_ref.verify.exhibit import exhibits_of
+from mor_ref.verify.exhibit import differing_rows, exhibits_of
 from mor_ref.verify.run import verify
 from mor_ref.verify.scoring import Model, steps_of
 
@@ -115,6 +115,37 @@ def test_two_together_are_diagnosed(names, suites):
     assert set(names) in explanations(found.diagnosis.suites[-1])
 
 
+def test_the_best_is_found_by_all_mismatches(monkeypatch):
+    """Not by a sample, though all that it shows is explained by another."""
+    names = "scale_by_rounded_reciprocal", "scale_by_truncated_reciprocal"
+    one, other = (DEVIATIONS[name] for name in names)
+
+    def function(operation, parameters, inputs):
+        """By the one, but in three places by the other."""
+        by_each = []
+        for deviation in (one, other):
+            with applied(deviation):
+                by_each.append(OPERATIONS[operation].function(parameters, inputs))
+        found = {field: array.copy() for field, array in by_each[0].items()}
+        part = np.flatnonzero(by_each[0]["scale"] != by_each[1]["scale"])[:3]
+        for field, array in found.items():
+            array[part] = by_each[1][field][part]
+        return found
+
+    def flattering(turns):
+        for exhibit in turns:
+            is_shown = differing_rows(exhibit.pairs.values())
+            is_shown &= ~Model().rows_missed((other,), exhibit)
+            if is_shown.any():
+                yield exhibit.rows(is_shown)
+
+    monkeypatch.setattr("mor_ref.verify.diagnosis.sample", flattering)
+    monkeypatch.setattr("mor_ref.verify.diagnosis.PAIRS_END", 0)
+    found = verify(PythonFunction("mine", function), kept_files(), ["scale_steps"])
+    (diagnosis,) = found.diagnosis.suites
+    assert [e.deviations for e in diagnosis.explanations] == [(one.name,)]
+
+
 def test_an_unknown_mistake_is_not_explained():
     def function(operation, parameters, inputs):
         found = dict(OPERATIONS[operation].function(parameters, inputs))
@@ -148,6 +179,7 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
     text = "\n".join(report.lines(found))
     assert "no deviation explains all" in text
     assert "`ties_away` (rule ENC-003) explains 99.9 % of them" in text
+    assert "the first that it leaves: case e2m1, field y, at [7]" in text
     (record,) = json.loads(files.as_json(found))["diagnosis"]["suites"]
     assert (record["is_large"], record["untried"]) == (False, 0)
     assert record["explanations"] == [
@@ -160,6 +192,7 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
             "is_of_sample": False,
             "spared": [],
             "more": 0,
+            "left": "case e2m1, field y, at [7]",
         }
     ]
 

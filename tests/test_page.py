@@ -225,7 +225,8 @@ def test_a_failure():
     )
     (lead,) = page.texts("p", "lead")
     place = "case 'not_worse_than' of suite 'decisions'"
-    assert lead == f"kernel:dut raised ArithmeticError on {place}: no <units>"
+    said = f"kernel:dut raised ArithmeticError on {place}: no <units>"
+    assert re.fullmatch(rf"{re.escape(said)} \(line \d+ of test_page.py, in breaking\)", lead)
     assert "Not asked after that: mx" in page.texts("p")
     first, second = page.texts("tr")[1:]
     assert first.startswith("decisions")

@@ -1,5 +1,6 @@
 """Every block of code of README, the guide and the specification runs, and shows what comes."""
 
+import doctest
 import importlib.util
 import re
 import shutil
@@ -130,18 +131,6 @@ SHORTER = {
     "--chunks 0x3f:0x41": "--chunks 0x3f",
 }
 STATUS = {"mor-ref verify cuda": (0, 3)}  # 3 where there is no GPU
-KERNEL = """
-import numpy as np, ml_dtypes
-
-def run(operation, parameters, inputs):
-    mine = {"format": "e4m3", "source": "f32", "rounding": "rne", "overflow": "satfinite"}
-    if operation != "encode" or dict(parameters) != {**mine, "nan": "canonical"}:
-        return None
-    x = inputs["x"].view(np.float32)
-    with np.errstate(invalid="ignore"):
-        codes = np.clip(x, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
-    return {"code": np.where(np.isnan(x), np.uint8(0x7F), codes)}
-"""
 DEVICE = """#!/usr/bin/env python3
 import sys, numpy as np
 from mykernel import run
@@ -159,7 +148,7 @@ def reader(tmp_path):
     if not shutil.which("gcc"):
         pytest.skip("gcc is not installed")
     shell = Shell(tmp_path)
-    (tmp_path / "mykernel.py").write_text(KERNEL)
+    (tmp_path / "mykernel.py").write_text(kernel_of_readme())
     (tmp_path / "device").write_text(DEVICE)
     (tmp_path / "device").chmod(0o755)
     (tmp_path / "results").mkdir()
@@ -169,6 +158,14 @@ def reader(tmp_path):
     source = ROOT / "examples" / "protocol" / "e4m3.c"
     assert shell.run(f"gcc -O2 -o mykernel '{source}'").returncode == 0
     return shell
+
+
+def kernel_of_readme():
+    """What a reader would keep of the example: its imports and its function."""
+    shown = doctest.DocTestParser().get_examples((ROOT / "README.md").read_text())
+    first = next(k for k, example in enumerate(shown) if example.source.startswith("def run("))
+    assert shown[first - 1].source == "import ml_dtypes\n"
+    return "".join(["import numpy as np\n", *(e.source for e in shown[first - 1 : first + 1])])
 
 
 def commands_of_readme():

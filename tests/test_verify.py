@@ -189,7 +189,7 @@ def test_a_folder_of_results(tmp_path):
         ("candidate:wrong", 1, "field accepted: 1 of "),
         ("candidate:failing", 3, "candidate:failing raised ArithmeticError on case 'mean_relative"),
         ("candidate:listing", 3, "returned a list for case 'mean_relative_error' of suite"),
-        ("candidate:number", 3, "candidate:number is a int, which cannot be called"),
+        ("candidate:number", 3, "candidate:number is of type int, which cannot be called"),
         ("candidate:nothing", 3, "candidate:nothing cannot be imported: module 'candidate' has no"),
         ("nowhere:nothing", 3, "nowhere:nothing cannot be imported: No module named 'nowhere'"),
         ("dir:nowhere", 3, "nowhere is no folder; give one with SUITE.safetensors files"),
@@ -237,7 +237,7 @@ DECISIONS = ("--suite", "decisions")
         ("nowhere:nothing", "nowhere:nothing cannot be imported: No module named 'nowhere'"),
         ("broken:run", "broken:run cannot be imported: no\\udc80 such thing"),
         ("dir:nowhere", "nowhere is no folder; give one with SUITE.safetensors files"),
-        ("candidate:number", "candidate:number is a int, which cannot be called"),
+        ("candidate:number", "candidate:number is of type int, which cannot be called"),
     ],
 )
 def test_a_candidate_that_cannot_be_opened_is_reported(module, candidate, said):

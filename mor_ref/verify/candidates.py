@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ class PythonFunction:
         except BaseException as error:  # one that exits, or whose library panics, has no answer
             raise CandidateError(
                 f"{self.name} raised {type(error).__name__} on {where}: {_in_a_line(error)}"
+                f"{_place_of(error)}"
             ) from error
         if found is not None and not isinstance(found, Mapping):
             raise CandidateError(
@@ -116,6 +118,14 @@ def _in_a_line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:_SAID])
     return shown if len(text) <= _SAID else f"{shown}.."
+
+
+def _place_of(error: BaseException) -> str:
+    """The last line of Python on the way to an exception, if that is not here."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    if last.filename == __file__:
+        return ""
+    return f" (line {last.lineno} of {ascii(Path(last.filename).name)[1:-1]}, in {last.name})"
 
 
 class Folder:
@@ -236,5 +246,6 @@ def _python_function(text: str, module: str, name: str) -> PythonFunction:
     except BaseException as error:  # importing somebody's module can raise anything
         raise CandidateError(f"{text} cannot be imported: {_in_a_line(error)}") from error
     if not callable(function):
-        raise CandidateError(f"{text} is a {type(function).__name__}, which cannot be called")
+        kind = type(function).__name__
+        raise CandidateError(f"{text} is of type {kind}, which cannot be called")
     return PythonFunction(text, function)

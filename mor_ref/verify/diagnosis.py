@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.evidence import Evidence
 from mor_ref.verify.exhibit import (
@@ -37,7 +39,8 @@ class Explanation:
     They are the whole explanation if, in every case that differs, they give what the candidate
     gave. If not, they are those that explain the most; `of` may then be those of a sample.
     `spared` are cases that match although they would change them, as far as was looked; and `more`
-    is how many entries they would change, of those that match, where they are not the whole.
+    is how many entries they would change, of those that match, where they are not the whole. `left`
+    is then where the first mismatch is that they do not explain.
     """
 
     deviations: tuple[str, ...]
@@ -48,6 +51,7 @@ class Explanation:
     is_of_sample: bool = False
     spared: tuple[str, ...] = ()
     more: int = 0
+    left: str = ""
 
 
 @dataclass(frozen=True)
@@ -218,9 +222,7 @@ class _Search:
     def _leaders(self) -> list[Together]:
         """The deviations that explain something of a sample, those that explain the most first."""
         some = [those for those in _ALONE if self._of_sample(those).explained]
-        return sorted(
-            some, key=lambda one: self._of_sample(one).more - 2 * self._of_sample(one).explained
-        )
+        return sorted(some, key=lambda one: -self._of_sample(one).worth)
 
     @cached_property
     def _sample(self) -> list[Exhibit]:
@@ -236,27 +238,35 @@ class _Search:
         return sum((self._model.run(those, exhibit).score for exhibit in exhibits), Score())
 
     def _best(self) -> Iterator[Explanation]:
-        """What explains the most, if anything does: of all mismatches, or of a sample.
-
-        Several, if they explain as much, and change as much that matches.
-        """
-        scores = {those: self._of_sample(those) for those in self._leaders}
-        most = max((s.explained for s in scores.values()), default=0)
-        least = min((s.more for s in scores.values() if s.explained == most), default=0)
-        best = [t for t, s in scores.items() if (s.explained, s.more) == (most, least)]
+        """What is worth the most, several if they are as good: of all mismatches, or of a share."""
         whole, end = self.differing, _SHARE_OF_TENSORS
         if self._of_rows:
             whole = [e.rows(differing_rows(e.pairs.values())) for e in whole]
             end = _SHARE_OF_ROWS
         step = math.ceil(sum(exhibit.size for exhibit in whole) / end)
-        for those in best[:_LEADERS]:
-            score = self._score(those, whole[::step])
-            yield replace(
-                _explanation(
+        whole = whole[::step]
+        looked_at = [*whole, *self._some_matching]
+        scores = {those: self._score(those, looked_at) for those in self._leaders[:_LEADERS]}
+        most = max((score.worth for score in scores.values()), default=0)
+        for those, score in scores.items():
+            if score.worth == most:
+                found = _explanation(
                     those, score.explained, score.of, is_whole=False, is_of_sample=step > 1
-                ),
-                more=score.more + self._score(those, self._some_matching).more,
-            )
+                )
+                left = self._first_left(those, zip(self.differing[::step], whole, strict=True))
+                yield replace(found, more=score.more, left=left)
+
+    def _first_left(self, those: Together, looked_at: Iterable[tuple[Exhibit, Exhibit]]) -> str:
+        """Where the first mismatch is that deviations leave, of cases or of rows of them."""
+        for case, exhibit in looked_at:
+            score = self._model.run(those, exhibit).score
+            if score.explained < score.of:
+                field, place = self._model.first_left(those, exhibit)
+                if self._of_rows:
+                    rows = np.flatnonzero(differing_rows(case.pairs.values()))
+                    place[0] = int(rows[place[0]])
+                return f"case {case.question.name}, field {field}, at {place}"
+        return ""
 
 
 def _pairs(leader: Together, already: list[Together]) -> Iterator[Together]:

@@ -9,7 +9,7 @@ from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
 from mor_ref.verify.distance import distance, shown
 from mor_ref.verify.markup import DASH, Html, code, element, items, joined, markup, rule_list
 from mor_ref.verify.picture import figure
-from mor_ref.verify.report import explaining, pairs_tried, percent, sparing
+from mor_ref.verify.report import explaining, leaving, pairs_tried, percent, sparing
 from mor_ref.verify.run import SuiteResult, Unknown
 
 _ROWS = 16  # of the table of mismatches
@@ -172,7 +172,8 @@ def best_of(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
         return sentence
     best = diagnosis.explanations[0]
     filled = sentence.format(by=by(best), share=share(best.explained, best.of))
-    return joined(Html(filled), meanings(best), only_there(best.spared))
+    left = _paragraphs(leaving(best))
+    return joined(Html(filled), meanings(best), only_there(best.spared), *left)
 
 
 def only_there(spared: Sequence[str]) -> Html:

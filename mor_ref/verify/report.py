@@ -72,6 +72,12 @@ def sparing(spared: Sequence[str]) -> Iterator[str]:
         yield f"but only there: it would also change {listed(spared)}, where all is as expected"
 
 
+def leaving(explanation: Explanation) -> Iterator[str]:
+    """Where the first mismatch is that an explanation leaves, if it is not the whole."""
+    if explanation.left:
+        yield f"the first that it leaves: {explanation.left}"
+
+
 def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterator[str]:
     """A suite: the verdict, the fields, the first mismatches, the stage, and what explains them."""
     if not result.compared and result.verdict in ("not run", "incomplete"):
@@ -148,6 +154,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     for best in explanations[:1]:
         yield from (f"  {line}" for line in _meanings(best))
         yield from (f"  {line}" for line in sparing(best.spared))
+        yield from (f"  {line}" for line in leaving(best))
     whole = [e for e in explanations if e.is_whole]
     yield from (f"  or by {_by(e)}, which what was given cannot tell from it" for e in whole[1:])
     if not whole:

@@ -37,6 +37,11 @@ class Score:
         """Whether the deviations give just what the candidate gave."""
         return self.explained == self.of and not self.more
 
+    @property
+    def worth(self) -> int:
+        """What they explain, less what they would make, which weighs half as much."""
+        return 2 * self.explained - self.more
+
 
 @dataclass(frozen=True)
 class Run:
@@ -69,7 +74,17 @@ class Model:
         """The rows in which deviations do not give what the candidate gave."""
         self.elements += exhibit.size
         found, _ = _computed(those, exhibit)
-        return differing_rows((given, ours) for _, given, ours in _fields(found, exhibit))
+        return differing_rows((given, ours) for _, _, given, ours in _fields(found, exhibit))
+
+    def first_left(self, those: Together, exhibit: Exhibit) -> tuple[str, list[int]]:
+        """The field and the place of the first mismatch that deviations do not explain."""
+        self.elements += exhibit.size
+        found, _ = _computed(those, exhibit)
+        for name, expected, given, ours in _fields(found, exhibit):
+            is_left = (given != expected) & (given != ours)
+            if is_left.any():
+                return name, [int(i) for i in np.argwhere(is_left)[0]]
+        raise AssertionError("asked of what explains all")
 
     def _without_one(self, those: Together, exhibit: Exhibit) -> Run | None:
         for deviation in those:
@@ -93,7 +108,7 @@ def steps_of(deviation: Deviation) -> frozenset[Step]:
 
 _STEPS = frozenset(step for deviation in DEVIATIONS.values() for step in steps_of(deviation))
 
-Field = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
+Field = tuple[str, NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
 
 
 def _computed(those: Together, exhibit: Exhibit) -> tuple[Arrays | None, frozenset[Step]]:
@@ -109,18 +124,18 @@ def _computed(those: Together, exhibit: Exhibit) -> tuple[Arrays | None, frozens
 
 
 def _fields(found: Arrays | None, exhibit: Exhibit) -> Iterator[Field]:
-    """Expected, given, and what was found, for each field."""
+    """The name, what is expected, given, and found, of each field."""
     for name, (expected, given) in exhibit.pairs.items():
         field, views = split(name)
         if found is None:
-            yield expected, given, ~given
+            yield name, expected, given, ~given
         elif field in found:
             ours = seen(found[field], views, exhibit.question.parameters)
             is_alike = ours.size == expected.size
-            yield expected, given, ours.reshape(expected.shape) if is_alike else ~given
+            yield name, expected, given, ours.reshape(expected.shape) if is_alike else ~given
 
 
 def _score(field: Field) -> Score:
-    expected, given, ours = field
+    _, expected, given, ours = field
     differs, missed = given != expected, given != ours
     return Score(int((differs & ~missed).sum()), int(differs.sum()), int((missed & ~differs).sum()))
