@@ -54,6 +54,18 @@ def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Ro
     return cast("Rounding", rounding)
 
 
+def takes_random_bits(rounding: Rounding, **given: object) -> bool:
+    """Whether a rounding takes random bits: then all of these are given, and else none."""
+    for argument, value in given.items():
+        if rounding != "sr" and value is not None:
+            raise ValueError(f"{argument} is given, but rounding is {rounding!r}, which takes none")
+        if rounding == "sr" and value is None:
+            raise ValueError(
+                f"rounding is 'sr', which needs {argument}; give {' and '.join(given)}"
+            )
+    return rounding == "sr"
+
+
 def special_cases(overflow: str | None = None, nan: str | None = None) -> SpecialCases:
     """The record of this reference's own rules; None stands for the default."""
     given: dict[str, Any] = {}

@@ -17,7 +17,7 @@ from mor_ref.arrays import (
     unsigned_from,
 )
 from mor_ref.catalogue import as_format, special_cases_for
-from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for
+from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for, takes_random_bits
 from mor_ref.format import Format
 
 if TYPE_CHECKING:
@@ -81,15 +81,7 @@ def decode(codes: "ArrayLike", fmt: str | Format) -> NDArray[np.float32]:
 def _random_words(
     rounding: Rounding, random_bits: object, n_random_bits: object, shape: tuple[int, ...]
 ) -> RandomWords | None:
-    given = {"random_bits": random_bits, "n_random_bits": n_random_bits}
-    for argument, value in given.items():
-        if rounding != "sr" and value is not None:
-            raise ValueError(f"{argument} is given, but rounding is {rounding!r}, which takes none")
-        if rounding == "sr" and value is None:
-            raise ValueError(
-                f"rounding is 'sr', which needs {argument}; give {' and '.join(given)}"
-            )
-    if rounding != "sr":
+    if not takes_random_bits(rounding, random_bits=random_bits, n_random_bits=n_random_bits):
         return None
     n = whole_number("n_random_bits", n_random_bits, 1, 32)
     words = unsigned_from(random_bits, n, _dtype_of_words(random_bits), "random_bits")

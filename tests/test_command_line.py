@@ -195,7 +195,7 @@ def test_numbers_are_parsed_as_written():
         (["explain", "1", "--format", "e8m0", "--rounding", "rne"], "give one of rtp, rtz, rna"),
         (
             ["explain", "1.1", "--format", "e4m3", "--rounding", "sr"],
-            "needs random_word and n_random_bits",
+            "needs random_word; give random_word and n_random_bits",
         ),
         (["explain", "1"], "Missing option '--format'"),
         (
@@ -204,15 +204,15 @@ def test_numbers_are_parsed_as_written():
         ),
         (
             ["explain", "1", "--format", "e4m3", "--random-word", "1"],
-            "random bits are given, but rounding is 'rne'",
+            "random_word is given, but rounding is 'rne'",
         ),
         (
             ["explain", "1", "--format", "e8m0", "--random-word", "1"],
-            "random bits are given, but rounding is 'rtp', which takes none",
+            "random_word is given, but rounding is 'rtp', which takes none",
         ),
         (
             ["explain", "nan", "--format", "e4m3", "--rounding", "sr"],
-            "rounding is 'sr', which needs random_word and n_random_bits",
+            "rounding is 'sr', which needs random_word; give random_word and n_random_bits",
         ),
         (["exhaustive", "e4m3", *SR], "rounding is 'sr', which needs random_word"),
         (

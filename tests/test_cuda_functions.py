@@ -356,7 +356,7 @@ REFUSED = [
     (lambda: mor_ref.cuda.decode(X, "e4m3"), "codes has dtype float32; give uint8"),
     (
         lambda: mor_ref.cuda.encode(X, "e4m3", rounding="sr"),
-        "rounding is 'sr', which needs random_bits and n_random_bits; give both",
+        "rounding is 'sr', which needs random_bits; give random_bits and n_random_bits",
     ),
     (
         lambda: mor_ref.cuda.encode(X, "e4m3", n_random_bits=4),

@@ -17,7 +17,7 @@ from mor_ref.block_recipes import (
     tile_of,
 )
 from mor_ref.catalogue import as_format, special_cases_for
-from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for
+from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for, takes_random_bits
 from mor_ref.cuda import conversions, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
@@ -152,17 +152,8 @@ def encode(
 
 def _random_words(rounding: Rounding, words: Any, count: int | None) -> list[Given]:
     """The argument, or none."""
-    pair = {"random_bits": words, "n_random_bits": count}
-    if rounding != "sr":
-        for argument, value in pair.items():
-            if value is not None:
-                raise ValueError(
-                    f"{argument} is given, but rounding is {rounding!r}, which takes none"
-                )
-        return []
-    if words is None or count is None:
-        raise ValueError(f"rounding is 'sr', which needs {' and '.join(pair)}; give both")
-    return [given(words, "random_bits")]
+    is_taken = takes_random_bits(rounding, random_bits=words, n_random_bits=count)
+    return [given(words, "random_bits")] if is_taken else []
 
 
 def _random_bits(words: Given, count: int | None, x: Given) -> RandomBits:

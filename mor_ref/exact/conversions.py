@@ -4,7 +4,7 @@ import math
 import struct
 from fractions import Fraction
 
-from mor_ref.conventions import Rounding, SpecialCases, rounding_for
+from mor_ref.conventions import Rounding, SpecialCases, rounding_for, takes_random_bits
 from mor_ref.exact.step import step
 from mor_ref.format import Format
 
@@ -29,11 +29,7 @@ def encode(
     ('0x2a', '0xfe')
     """
     mode = rounding_for(fmt, rounding, special)
-    has_bits = random_word is not None, n_random_bits is not None
-    if mode == "sr" and not all(has_bits):
-        raise ValueError("rounding is 'sr', which needs random_word and n_random_bits")
-    if mode != "sr" and any(has_bits):
-        raise ValueError(f"random bits are given, but rounding is {mode!r}, which takes none")
+    takes_random_bits(mode, random_word=random_word, n_random_bits=n_random_bits)
     if fmt.is_power_of_two:
         return _encode_power_of_two(x, fmt, mode, special)
     negative = fmt.sign != "none" and math.copysign(1.0, x) < 0  # ENC-012

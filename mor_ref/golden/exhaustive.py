@@ -35,6 +35,7 @@ from mor_ref.conventions import (
     Overflow,
     Rounding,
     SpecialCases,
+    takes_random_bits,
 )
 from mor_ref.format import Format
 from mor_ref.golden import kept_files
@@ -79,15 +80,7 @@ def random_word_for(
     rounding: Rounding, random_word: int | None, n_random_bits: int | None
 ) -> RandomWord | None:
     """The random bits that a rounding needs, which is none but for sr."""
-    given = {"random_word": random_word, "n_random_bits": n_random_bits}
-    for argument, value in given.items():
-        if rounding != "sr" and value is not None:
-            raise ValueError(f"{argument} is given, but rounding is {rounding!r}, which takes none")
-        if rounding == "sr" and value is None:
-            raise ValueError(
-                f"rounding is 'sr', which needs {argument}; give {' and '.join(given)}"
-            )
-    if rounding != "sr":
+    if not takes_random_bits(rounding, random_word=random_word, n_random_bits=n_random_bits):
         return None
     n = whole_number("n_random_bits", n_random_bits, 1, 32)
     return RandomWord(whole_number("random_word", random_word, 0, (1 << n) - 1), n)
