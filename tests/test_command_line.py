@@ -252,6 +252,14 @@ def test_version_and_help():
     assert "explain" in mor_ref("--help")
 
 
+def test_paragraphs_of_help_are_wrapped_once():
+    lines = [
+        line.strip() for line in mor_ref("golden", "check", "--help", columns="80").splitlines()
+    ]
+    at = lines.index("2 if files cannot be used at all.")
+    assert lines[at - 1].endswith("in which suite, case and field; with")
+
+
 def test_a_wrong_digest_is_traced_to_its_input():
     """The sentence that `mor-ref exhaustive` prints, for a chunk that was tampered with."""
     case = exhaustive.Case(formats["e2m1"], "rne", "satfinite")
