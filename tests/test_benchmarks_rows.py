@@ -59,7 +59,7 @@ def test_there_is_no_rate_of_what_makes_its_numbers():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "rounds"), [((0.001, 0.002), 7), ((0.03, 0.05), 3), ((0.001, 3.0), 1)]
+    ("seconds", "rounds"), [((0.001, 0.002), 7), ((0.03, 0.05), 3), ((0.001, 3.0), 2)]
 )
 def test_all_contenders_have_the_same_number_of_rounds(seconds, rounds):
     assert course.rounds_in_a_turn(seconds) == rounds
