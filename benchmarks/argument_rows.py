@@ -32,10 +32,10 @@ def of_encoding():
         yield Row(f"encode f32 to {fmt}, other arguments", inputs.normal(USUAL), contenders)
 
 
-def quantizing(**arguments):
+def quantizing(fmt="e4m3", **arguments):
     """Ours."""
     chosen = {"block": (128, 128), "threads": 1} | arguments
-    return Contender(lambda x: lambda: mor_ref.quantize(x, "e4m3", **chosen), lambda q: (q.codes,))
+    return Contender(lambda x: lambda: mor_ref.quantize(x, fmt, **chosen), lambda q: (q.codes,))
 
 
 def of_quantizing():
@@ -51,13 +51,8 @@ def of_quantizing():
         }
         yield Row(f"quantize bf16 to e4m3, {scaling} scales", x, contenders)
     others = {f"block {block}": argument(quantizing(block=block)) for block in BLOCKS}
-    others |= {f"to {fmt}": argument(quantizing_to(fmt)) for fmt in ("e5m2", "e2m1", "e3m4")}
+    others |= {f"to {fmt}": argument(quantizing(fmt)) for fmt in ("e5m2", "e2m1", "e3m4")}
     yield Row("quantize bf16 to e4m3, other arguments", x, {OURS: quantizing()} | others)
-
-
-def quantizing_to(fmt):
-    """Ours, to another format."""
-    return Contender(lambda x: lambda: mor_ref.quantize(x, fmt, block=(128, 128), threads=1))
 
 
 def mixing(policy):

@@ -79,7 +79,7 @@ def _held_to_right(
     case: exhaustive.Case, chunks: Iterable[exhaustive.Buffer]
 ) -> tuple[exhaustive.Digest, int | None, str]:
     """The digest, the first chunk that is wrong, and what is to be said if there is none."""
-    if case.random is not None and case.fmt.bits <= exhaustive.MOST_BITS:
+    if case.is_made_when_asked:
         compared = BesideExact(case, chunks)
         digest = _digest(case, compared)
         return digest, compared.first_wrong, "equals the digest of the exact model"

@@ -37,7 +37,6 @@ def encode_into(
     """Write the code of each number."""
     source = BINARY64 if numbers.dtype == np.float64 else BINARY32
     loop = _loop_for(fmt, rounding, special, random_words, source)
-
     bits = as_binary16(numbers.bits) if numbers.dtype == np.float16 else numbers.bits
 
     def encode_part(part: slice) -> None:
