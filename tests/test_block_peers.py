@@ -51,9 +51,12 @@ def by_rule(x, fmt, rule):
     return Stored(found.codes, found.scale, None, found.dequantize())
 
 
+NEEDED = {"verifloat": "VeriFloat is not installed; it needs Python 3.12"}
+
+
 def library(name):
     """A module of a library; importorskip silences what it warns of as it starts."""
-    return pytest.importorskip(name, exc_type=ImportError)
+    return pytest.importorskip(name, reason=NEEDED.get(name), exc_type=ImportError)
 
 
 def as_torch(x):
