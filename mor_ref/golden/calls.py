@@ -13,7 +13,7 @@ from mor_ref.golden.views import SEPARATOR
 from mor_ref.recipes import POLICIES, SCALINGS, FitsRange, Rung, name_of, scaled_format
 
 RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that it stands for
-LARGEST_TENSOR = 1 << 22  # elements of a generated one
+LARGEST_TENSOR = 1 << 25  # elements of a generated one
 _LARGEST_SIDE = 1 << 20  # of blocks, tiles and groups
 _CUTS = ("tensor", "row", "column")
 

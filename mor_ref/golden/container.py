@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 SEPARATOR = "/"
-_MOST_GENERATED = 1 << 24  # elements of all tensors of a suite
+_MOST_GENERATED = 1 << 26  # elements of all tensors of a suite
 
 
 def suite_bytes(cases: list[Case]) -> bytes:

@@ -25,12 +25,12 @@ SPECIALS = (
 )  # fmt: skip
 
 
-def random_words(count: int, seed: int, stream: int) -> NDArray[np.uint64]:
-    """SplitMix64 of a counter: word i depends on seed, stream and i alone.
+def random_words(count: int, seed: int, stream: int, first: int = 0) -> NDArray[np.uint64]:
+    """SplitMix64 of a counter, from word `first` on: word i depends on seed, stream and i alone.
 
     z = (i + 1 + 2^32 * stream + 2^48 * seed) * 0x9E3779B97F4A7C15, then xor-shifts and products.
     """
-    start = 1 + (stream << 32) + (seed << 48)
+    start = 1 + first + (stream << 32) + (seed << 48)
     return _split_mix(np.arange(start, start + count, dtype=np.uint64))
 
 
@@ -55,10 +55,17 @@ def bell(count: int, seed: int, stream: int) -> Bits:
 
     All are binary32 numbers, and no rounding is needed to make them.
     """
-    words = random_words(2 * count, seed, stream).reshape(2, count)
+    return bell_between(0, count, count, seed, stream)
+
+
+def bell_between(first: int, last: int, count: int, seed: int, stream: int) -> Bits:
+    """Some of the numbers of `bell`, so that many need not be made at once."""
+    words = [random_words(last - first, seed, stream, start + first) for start in (0, count)]
     mask = np.uint64((1 << 22) - 1)
-    parts = [word >> np.uint64(shift) & mask for word in words for shift in (0, 32)]
-    total = np.stack(parts).astype(np.int64).sum(axis=0) - (1 << 23)
+    total = np.full(last - first, -(1 << 23), np.int64)
+    for word in words:
+        total += (word & mask).astype(np.int64)
+        total += (word >> np.uint64(32) & mask).astype(np.int64)
     numbers: NDArray[np.float32] = total.astype(np.float32) * np.float32(2.0**-22)
     return numbers.view(np.uint32)
 

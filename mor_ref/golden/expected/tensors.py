@@ -22,6 +22,7 @@ from mor_ref.recipes import as_policy
 
 Grid = tuple[int, int]
 E2M1 = formats["e2m1"]
+_MANY = 1 << 22
 
 
 def rows_of(arrays: Arrays, source: str) -> Rows:
@@ -94,8 +95,15 @@ def quantize(parameters: Parameters, arrays: Arrays) -> Arrays:
     }
 
 
+def is_of_many(arrays: Arrays) -> bool:
+    """Whether a tensor has so many numbers that it is made from those that differ."""
+    return arrays["x"].size > _MANY
+
+
 def mor(parameters: Parameters, arrays: Arrays) -> Arrays:
     """A tensor under a policy."""
+    if is_of_many(arrays):
+        return _one_unit_of_many(parameters, arrays["x"])
     policy, own = as_policy(parameters["policy"]), arrays["x"].tolist()
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
     x = rows_of(arrays, parameters["source"])
@@ -115,6 +123,47 @@ def mor(parameters: Parameters, arrays: Arrays) -> Arrays:
         "choice": np.array([d.choice for d in decisions], np.uint8).reshape(grid),
         "output": np.array(found.output, np.uint16).reshape(arrays["x"].shape),
     }
+
+
+def _one_unit_of_many(parameters: Parameters, x: Unsigned) -> Arrays:
+    """A tensor that is one block and one unit: the same number becomes the same everywhere."""
+    policy = as_policy(parameters["policy"])
+    if policy.unit != "tensor" or parameters["block"] != "tensor":
+        raise ValueError(f"more than {_MANY} numbers are one block and one unit")
+    distinct, places, counts = np.unique(x, return_inverse=True, return_counts=True)
+    numbers = rows_of({"x": distinct.reshape(1, -1)}, parameters["source"])
+    parts = partition((1, distinct.size), "tensor")
+    found = policies.mix(numbers, policy, parameters["scaling"], parts)
+    errors = {
+        name: _counted(zip(numbers[0], elements[0], counts.tolist(), strict=True))
+        for name, elements in found.tried.items()
+    }
+    extremes = found.decisions[0, 0]
+    decision = policies.decide(policy, errors, extremes.amax, extremes.amin)
+    taken = found.tried.get(policy.names[decision.choice])
+    if taken is None:
+        raise ValueError("a unit of so many numbers is one that a representation is accepted for")
+    output = np.array([quantization.to_bf16(element.y) for element in taken[0]], np.uint16)
+    return {
+        "amax": f32_array([decision.amax]).reshape(1, 1),
+        "amin": f32_array([decision.amin]).reshape(1, 1),
+        **{
+            f"{name}.{field}": array
+            for name, error in errors.items()
+            for field, array in sums([error], (1, 1)).items()
+        },
+        "choice": np.array([[decision.choice]], np.uint8),
+        "output": output[places].reshape(x.shape),
+    }
+
+
+def _counted(found: Iterable[tuple[float, Element, int]]) -> ErrorSum:
+    """The error sum of numbers that come so many times each."""
+    total = ErrorSum()
+    for number, element, count in found:
+        one = quantization.error_sum([(number, element.y)])
+        total += ErrorSum(one.sum * count, one.nonzero * count, one.nonfinite * count)
+    return total
 
 
 def nvfp4(parameters: Parameters, arrays: Arrays) -> Arrays:

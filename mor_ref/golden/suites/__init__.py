@@ -4,11 +4,12 @@ from mor_ref.golden.suite import Suite
 from mor_ref.golden.suites import (
     blocks,
     conversions,
+    decisions,
     large,
     policies,
+    quantization,
     scaling,
     single_blocks,
-    tensors,
 )
 
 SUITES: dict[str, Suite] = {
@@ -16,8 +17,9 @@ SUITES: dict[str, Suite] = {
     for suite in (
         *conversions.SUITES,
         *scaling.SUITES,
+        *decisions.SUITES,
         *single_blocks.SUITES,
-        *tensors.SUITES,
+        *quantization.SUITES,
         *policies.SUITES,
         *blocks.SUITES,
         *large.SUITES,

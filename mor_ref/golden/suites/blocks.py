@@ -23,7 +23,9 @@ from mor_ref.golden.inputs import (
     values_of,
 )
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.found_tiles import found_tensors
 from mor_ref.golden.suites.tensors import Tensor, tensors
+from mor_ref.golden.suites.thresholds import SOME_BINADES, around, turn_of_mx
 
 ELEMENTS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
 
@@ -38,7 +40,7 @@ def _ladder(size: Size) -> Iterator[Tensor]:
         bits[:, 5] = chosen
         bits[0, 0] = top
         yield Tensor(f"ladder_{name}.f32", "f32", bits.astype(np.uint32))
-    data = bell(32 * 64, size.seed, 91).reshape(32, 64)
+    data = bell(16 * 64, size.seed, 91).reshape(16, 64)
     yield Tensor("bell.bf16", "bf16", to_bf16(data))
     yield Tensor("bell.f32", "f32", data)
 
@@ -150,6 +152,8 @@ def _nvfp4_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
             continue  # these profiles are of tensors without NaN
         for tile in profile.tiles:
             yield _in_nvfp4(tensor, profile, tile)
+    for tensor in found_tensors(profile.name):
+        yield _in_nvfp4(tensor, profile, (1, 16))
     if SCALE_RULES_OF[profile.rule] == "NVF-006":
         for tile in profile.tiles:
             yield _in_nvfp4(_tied(profile, tile), profile, tile)
@@ -169,11 +173,29 @@ def _mx_cases(size: Size) -> Iterator[Case]:
             for n, rule in enumerate(SCALE_RULES):
                 if tensor.name.startswith("ladder") or (k + n) % 2 == 0:
                     yield _in_mx(tensor, name, rule, 32)
+    for name in ELEMENTS:
+        for rule in SCALE_RULES:
+            yield _in_mx(_turning(as_format(name), rule), name, rule, 32)
     yield _in_mx(next(_ladder(size)), "e4m3", "rceil", 16)
+    ragged = next(tensor for tensor in tensors(size) if tensor.name == "5x37.f32")
+    for name, rule, block in (
+        ("e4m3", "floor", 16), ("e5m2", "even", 8), ("e2m1", "ceil", 64), ("e3m2", "rceil", 5),
+    ):  # fmt: skip
+        yield _in_mx(ragged, name, rule, block)
     for name in ELEMENTS:
         blocks = underflowing(as_format(name))
         if blocks.size:
             yield _in_mx(Tensor("underflowing.f32", "f32", blocks), name, "rceil", 32)
+
+
+def _turning(fmt: Format, rule: ScaleRule) -> Tensor:
+    """Blocks whose amaxes are next to where their scale turns, and one of zeros (MXS-002)."""
+    amaxes_of_blocks = [0, *around(turn_of_mx(fmt, rule), SOME_BINADES, (-1, 0, 1))]
+    if rule == "even":  # half of a step is added to a number, and not to the bits of a subnormal
+        amaxes_of_blocks += [0x007F0000, 0x007F7FFF, 0x007F8000]
+    tops = np.array(amaxes_of_blocks, np.uint32)[:, np.newaxis]
+    x = tops - tops // 64 * (np.arange(32, dtype=np.uint32) % 5)
+    return Tensor("turning.f32", "f32", x | (np.arange(32, dtype=np.uint32) % 2 << 31))
 
 
 def _in_mx(tensor: Tensor, name: str, rule: ScaleRule, block: int) -> Case:

@@ -1,6 +1,7 @@
 """Encoding and decoding: every format, every rounding, at the inputs where encoders part."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from mor_ref.conventions import (
     Overflow,
     Rounding,
 )
+from mor_ref.exact.arithmetic import rn32
 from mor_ref.format import Format
-from mor_ref.golden.bits import codes_array, numbers_of
+from mor_ref.golden.bits import codes_array, f32_bits, numbers_of
 from mor_ref.golden.inputs import (
     Bits,
     amaxes,
@@ -28,6 +30,7 @@ from mor_ref.golden.inputs import (
 )
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
 
+WHOLE = ("e4m3", "e5m2")  # that all patterns of 16 bits are encoded to
 CORE = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0", "int8_mx")
 # Binary64 numbers above the largest of binary32, and next to one of its numbers.
 _BEYOND_BINARY32 = np.array(
@@ -58,18 +61,29 @@ def _inputs(fmt: Format, size: Size) -> Bits:
     return np.concatenate([np.array(sorted(both), np.uint32), single_bits_of(fmt), random])
 
 
+def _beyond(fmt: Format, x: Bits) -> Bits:
+    """The inputs from half of the largest number on, and some of the others, where nothing differs.
+
+    Overflow is judged after rounding: below, it changes no code (ENC-006).
+    """
+    is_beyond = (x & np.uint32(0x7FFFFFFF)) >= f32_bits(rn32(Fraction(fmt.largest) / 2))
+    is_beyond[::EVERY] = True
+    return x[is_beyond]
+
+
 def _encode_cases(size: Size) -> Iterator[Case]:
     for fmt in formats.values():
         x = _inputs(fmt, size)
         for rounding in POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS:
             for overflow in OVERFLOWS:
-                yield _encoded(fmt, "f32", x, rounding, overflow)
+                own = x if overflow == "satfinite" else _beyond(fmt, x)
+                yield _encoded(fmt, "f32", own, rounding, overflow)
         yield _encoded(fmt, "f32", x, None, "satfinite", "signed")
     for name in CORE:
         fmt = formats[name]
-        stride = EVERY if fmt.is_power_of_two else 1  # exponents alone matter to those
-        yield _encoded(fmt, "bf16", np.arange(1 << 16, dtype=np.uint16))
-        yield _encoded(fmt, "f16", np.arange(0, 1 << 16, stride, dtype=np.uint16))
+        patterns = np.arange(0, 1 << 16, 1 if name in WHOLE else EVERY, dtype=np.uint16)
+        yield _encoded(fmt, "bf16", patterns)
+        yield _encoded(fmt, "f16", patterns)
         yield _encoded(fmt, "f64", _next_to(edges_of(fmt)))
     for name in ("bf16", "f16", "f32"):
         yield _encoded(formats[name], "f64", _next_to(_inputs(formats[name], Size())), None, "ieee")
@@ -127,7 +141,7 @@ def _stochastic_cases(size: Size) -> Iterator[Case]:
         edges = edges_of(fmt) if fmt.bits <= 8 else amaxes()
         x = np.concatenate([edges[:: max(1, edges.size // 300)], wide(100, size.seed, 2)])
         for n in (1, 2, 3, 8, 16, 23, 24, 31, 32):
-            yield _stochastic(fmt, x, n, size)
+            yield _stochastic(fmt, np.append(x, _below_a_word(fmt, n)), n, size)
         yield _stochastic(fmt, x[::3], 8, size, "ieee")
     for name in ("e2m3", "e3m2", "int8_mx", "e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e4m3_ieee"):
         edges = edges_of(formats[name])
@@ -148,6 +162,16 @@ def _stochastic(fmt: Format, x: Bits, n: int, size: Size, overflow: Overflow = "
         {"format": fmt.name, "source": "f32", "n_random_bits": n, "overflow": overflow},
         {"x": np.array(inputs, np.uint32), "random_word": np.array(words, np.uint32)},
     )
+
+
+def _below_a_word(fmt: Format, n: int) -> Bits:
+    """Numbers at and one step below the smallest that a word of n bits moves, where there is one.
+
+    The one below takes more bits to add to the largest word than a binary64 number has.
+    """
+    smallest = Fraction(2) ** (fmt.smallest_exponent - fmt.mantissa_bits - n)
+    at = f32_bits(rn32(smallest)) if smallest > Fraction(2) ** -126 else 0
+    return np.array([at, at - 1] if at else [], np.uint32)
 
 
 def _decisive(value: float, fmt: Format, n: int) -> set[int]:

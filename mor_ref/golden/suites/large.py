@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from mor_ref.golden.calls import LARGEST_TENSOR
 from mor_ref.golden.generated import LONGEST, generated
 from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.views import DIGEST
@@ -23,6 +24,10 @@ class _Large(NamedTuple):
     parameters: Mapping[str, Any]
 
 
+# Beyond the rows, columns, threads and 16-bit counts that a launch can have. The largest number is
+# behind the first 1,024 rows or columns.
+_WIDE, _TALL = (2, 65600), (65600, 2)
+_MANY = (4100, 4100)  # binary32 counts no further than 2^24
 _GAM = {"scaling": "gam"}
 _QUANTIZE = (
     _Large("e4m3.128x128", "bf16", (260, 330), 4481,
@@ -33,6 +38,14 @@ _QUANTIZE = (
            {"format": "e4m3", **_GAM, "block": "tensor", "group": "tensor"}),
     _Large("e4m3.32x32", "bf16", (150, 170), 1302,
            {"format": "e4m3", **_GAM, "block": [32, 32], "group": "tensor"}),
+    _Large("wide.row", "bf16", _WIDE, 3,
+           {"format": "e4m3", **_GAM, "block": "row", "group": "tensor"}),
+    _Large("wide.groups", "bf16", _WIDE, 4,
+           {"format": "e5m2", **_GAM, "block": [1, 1025], "group": [2, 16400]}),
+    _Large("tall.column", "bf16", _TALL, 5,
+           {"format": "e5m2", **_GAM, "block": "column", "group": "tensor"}),
+    _Large("tall.tensor", "bf16", _TALL, 6,
+           {"format": "e4m3", **_GAM, "block": "tensor", "group": "tensor"}),
 )  # fmt: skip
 _MOR = (
     _Large("three_way.bf16", "bf16", (260, 330), 4481,
@@ -41,23 +54,36 @@ _MOR = (
     _Large("two_way", "bf16", (150, 170), 1002, {"policy": "two_way", **_GAM, "block": [32, 32]}),
     _Large("three_way.f32", "f32", (130, 140), 1112,
            {"policy": "three_way", **_GAM, "block": [32, 32]}),
+    _Large("nvfp4", "bf16", (260, 330), 5559, {"policy": "nvfp4", **_GAM, "block": [64, 64]}),
+    _Large("wide.tensor", "bf16", _WIDE, 7,
+           {"policy": "tensor", "scaling": "fp32", "block": "tensor"}),
+    _Large("tall.three_way", "bf16", _TALL, 8,
+           {"policy": "three_way", "scaling": "e8m0", "block": "column"}),
+    _Large("many.tensor", "bf16", _MANY, 13, {"policy": "tensor", **_GAM, "block": "tensor"}),
 )  # fmt: skip
 _NVFP4 = (
     _Large("te.1x16", "bf16", (150, 170), 246, {"profile": "te", "tile": [1, 16]}),
     _Large("te_4over6_mse.16x16", "f32", (130, 140), 225,
            {"profile": "te_4over6_mse", "tile": [16, 16]}),
+    _Large("wide.te.1x16", "bf16", _WIDE, 9, {"profile": "te", "tile": [1, 16]}),
+    _Large("tall.te.16x16", "bf16", _TALL, 10, {"profile": "te", "tile": [16, 16]}),
 )  # fmt: skip
 _MX = (
     _Large("e4m3.floor", "bf16", (260, 330), 230,
            {"format": "e4m3", "scale_rule": "floor", "block": 32}),
     _Large("e2m1.rceil", "f32", (130, 140), 231,
            {"format": "e2m1", "scale_rule": "rceil", "block": 32}),
+    _Large("wide.e5m2.ceil", "bf16", _WIDE, 11,
+           {"format": "e5m2", "scale_rule": "ceil", "block": 32}),
+    _Large("tall.e2m1.even", "bf16", _TALL, 12,
+           {"format": "e2m1", "scale_rule": "even", "block": 32}),
 )  # fmt: skip
 
 
 def _cases(rows: tuple[_Large, ...], size: Size) -> Iterator[Case]:
     for row in rows:
-        shape = [min(row.shape[0] * size.factor, LONGEST), row.shape[1]]
+        longest = min(LONGEST, LARGEST_TENSOR // row.shape[1])
+        shape = [min(row.shape[0] * size.factor, longest), row.shape[1]]
         recipe = {"shape": shape, "seed": size.seed, "stream": row.stream}
         parameters = {**row.parameters, "source": row.source, "recipe": recipe}
         yield Case(row.name, parameters, {"x": generated(recipe, row.source)})

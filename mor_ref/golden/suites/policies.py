@@ -1,5 +1,6 @@
 """Whole tensors under the policies."""
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -7,6 +8,13 @@ import numpy as np
 from mor_ref.golden.inputs import bell, to_bf16
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.blocks import boundaries, infinite_amax
+from mor_ref.golden.suites.extremes import (
+    largest_at_the_end,
+    many_lost,
+    nearly_tied,
+    signalling,
+    tops,
+)
 from mor_ref.golden.suites.tensors import Tensor, joined, listed, sum_fields, tensors
 from mor_ref.golden.suites.turning_points import turning_points
 from mor_ref.partition import Cut
@@ -29,6 +37,23 @@ def _policy_cases(size: Size) -> Iterator[Case]:
     yield _mixed(_of_many_elements(size), "tensor", (128, 128), "gam")
     for tensor in (*boundaries(size), infinite_amax(size), _tie_of_a_tile()):
         yield _mixed(tensor, "nvfp4", (8, 16), "gam")
+    yield from _at_extremes(size)
+
+
+def _at_extremes(size: Size) -> Iterator[Case]:
+    for tensor in tops():
+        for policy in ("tensor", "two_way"):
+            yield _mixed(tensor, policy, (8, 16), "gam")
+    for tensor in nearly_tied():
+        for policy in ("two_way", "three_way"):
+            yield _mixed(tensor, policy, (8, 16), "gam")
+    for tensor, policy in itertools.product((many_lost(), signalling()), ("tensor", "two_way")):
+        yield _mixed(tensor, policy, (128, 128), "gam")
+    yield _mixed(largest_at_the_end(size), "tensor", "tensor", "gam")
+    for tensor in tensors(size):  # tiles of NVFP4 go on from one unit to the next
+        if tensor.name in ("5x37.f32", "24x48.f32", "zeros.f32"):
+            yield _mixed(tensor, "nvfp4", (8, 24), "gam")
+            yield _mixed(tensor, "nvfp4", (4, 10), "gam")
 
 
 def _beyond_bf16(size: Size) -> Tensor:

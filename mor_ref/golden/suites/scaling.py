@@ -1,8 +1,8 @@
-"""Single steps: scales, quantization, errors and decisions, each on its own."""
+"""Single steps: scales, quantization and errors, each on its own."""
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +11,26 @@ from mor_ref.catalogue import formats
 from mor_ref.exact import arithmetic
 from mor_ref.format import Format
 from mor_ref.golden.bits import f32_bits, numbers_of
-from mor_ref.golden.inputs import SPECIALS, Bits, amaxes, bell, edges_of, values_of, wide
+from mor_ref.golden.inputs import (
+    SIGNIFICANDS,
+    SPECIALS,
+    Bits,
+    amaxes,
+    bell,
+    edges_of,
+    random_words,
+    values_of,
+    wide,
+)
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
-from mor_ref.recipes import SCALINGS, MeanRelativeError, Scaling
+from mor_ref.golden.suites.thresholds import (
+    BINADES,
+    LOGARITHMS,
+    around,
+    hard_amaxes,
+    pairs_of_gam,
+)
+from mor_ref.recipes import SCALINGS, Scaling
 
 SCALED = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")
 
@@ -41,12 +58,25 @@ def pairs(kind: Scaling) -> tuple[Bits, Bits]:
 def _scale_cases(_: Size) -> Iterator[Case]:
     for name in SCALED:
         for kind in SCALINGS:
-            groups, blocks = pairs(kind)
+            groups, blocks = (
+                np.concatenate(sides)
+                for sides in zip(pairs(kind), _near_turns(formats[name], kind), strict=True)
+            )
             yield Case(
                 f"{name}.{kind}",
                 {"format": name, "scaling": kind},
                 {"group_amax": groups, "block_amax": blocks},
             )
+
+
+def _near_turns(fmt: Format, kind: Scaling) -> tuple[Bits, Bits]:
+    """Amaxes of groups and blocks, next to which scales turn or are hard to round."""
+    exponents = around(Fraction(fmt.largest), (*BINADES, *LOGARITHMS))
+    turns = np.array([*exponents, *hard_amaxes(fmt)], np.uint32)
+    if kind != "gam":
+        return turns, turns
+    groups, blocks = pairs_of_gam(fmt)
+    return np.append(groups, turns), np.append(blocks, turns)
 
 
 def _quantize_cases(size: Size) -> Iterator[Case]:
@@ -76,7 +106,24 @@ def _scaled_inputs(fmt: Format, size: Size) -> tuple[Bits, Bits]:
             found += [f32_bits(scale)] * 2
         xs += [*SPECIALS, *bell(32, size.seed, 40).tolist()]
         found += [f32_bits(scale)] * (len(SPECIALS) + 32)
+    for bits, scale in _with_extreme_scales(fmt):
+        xs.append(bits)
+        found.append(f32_bits(scale))
     return np.array(xs, np.uint32), np.array(found, np.uint32)
+
+
+def _with_extreme_scales(fmt: Format) -> Iterator[tuple[int, float]]:
+    """Quotients of values and scales, which or whose reciprocals are subnormal or nearly so."""
+    values = [float(v) for v in values_of(fmt)[1:]]
+    exponents = (*range(100, 128, 2), 127, -126, -124, -118, -110)
+    for n, exponent in enumerate(exponents):
+        for k in range(3):
+            significand = SIGNIFICANDS[(5 * n + 7 * k + 4) % len(SIGNIFICANDS)]
+            scale = arithmetic.rn32(Fraction(significand) * Fraction(2) ** (exponent - 23))
+            for value in values[(n + k) % 7 :: max(1, len(values) // 14)]:
+                x = arithmetic.quotient(value, scale)
+                if math.isfinite(x):
+                    yield f32_bits(x), scale
 
 
 def _rounding_to_ties(fmt: Format, scale: float) -> list[int]:
@@ -110,58 +157,22 @@ def _error_inputs(size: Size) -> list[tuple[int, int]]:
     one = 0x3F800000
     for k in range(64):  # d at and next to half a step of 2^-23
         pairs += [(one, one + k), (one, one - k), (one | 1, one - 2 * k), (0x40400000, one + k)]
+    pairs += _far_apart(size)
     pairs += [(1, 0), (1, 2), (3, 2), (one, 0x80000000 | one), (0x7F7FFFFF, 0x7F800000), (1, one)]
     return [(a, b) for a, b in pairs if a & 0x7FFFFFFF and a & 0x7F800000 != 0x7F800000 and b >= 0]
 
 
-def _decision_cases(_: Size) -> Iterator[Case]:
-    yield _mean_case()
-    yield _tie_case()
-    for name in ("e5m2", "e4m3", "bf16"):
-        yield _range_case(name)
-
-
-def _mean_case() -> Case:
-    rows = []
-    for written in ("0.045", "0.05", "0.2", "1", "0.00000012"):
-        limit = MeanRelativeError(written).limit
-        for nonzero in (0, 1, 2, 255, 1 << 14, (1 << 32) + 1, 1 << 40):
-            at = limit * nonzero
-            for total in sorted({0, max(at - 1, 0), at, at + 1, nonzero << 23}):
-                rows += [(total, nonzero, lost, limit, 0, 0, 0) for lost in (0, 1)]
-    return _decisions("mean_relative_error", {"metric": "mean_relative_error"}, rows)
-
-
-def _tie_case() -> Case:
-    rows = []
-    for yardstick in (0, 1, 1 << 23, (1 << 32) + 5, (1 << 63) - 1):
-        for total in sorted({0, max(yardstick - 1, 0), yardstick, yardstick + 1}):
-            rows += [(total, 1, lost, 0, yardstick, 0, 0) for lost in (0, 1)]
-    return _decisions("not_worse_than", {"metric": "not_worse_than"}, rows)
-
-
-def _range_case(name: str) -> Case:
-    fmt = formats[name]
-    ratio = Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1)
-    rows = [(0, 0, 0, 0, 0, 0, 0)]
-    for low in amaxes().tolist():
-        amin = numbers_of(np.array([low], np.uint32), "f32")[0]
-        at = f32_bits(arithmetic.rn32(Fraction(amin) * ratio))
-        for high in sorted({low, max(low, at - 1), max(low, at), max(low, at + 1)}):
-            if low and high < 0x7F800000:
-                rows += [(0, 2, lost, 0, 0, high, low) for lost in (0, 1)]
-    return _decisions(f"fits_range.{name}", {"metric": "fits_range", "format": name}, rows)
-
-
-def _decisions(name: str, parameters: dict[str, str], rows: Sequence[tuple[int, ...]]) -> Case:
-    columns = list(zip(*rows, strict=True))
-    names = ("sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin")
-    kinds = ("u8", "u8", "u8", "u4", "u8", "u4", "u4")
-    arrays = {
-        field: np.array(column, kind)
-        for field, column, kind in zip(names, columns, kinds, strict=True)
-    }
-    return Case(name, parameters, arrays)
+def _far_apart(size: Size) -> Iterator[tuple[int, int]]:
+    """Pairs whose distance takes more than 24 bits: y is less than half of x, or of other sign."""
+    for k, word in enumerate(random_words(480, size.seed, 52).tolist()):
+        field = 127 + (-90, 0, 100)[k % 3]
+        below = field - 1 - (word >> 46) % 30
+        signs = (0, 0), (1 << 31, 1 << 31), (0, 1 << 31)
+        x_sign, y_sign = signs[(word >> 56) % 3]
+        yield (
+            field << 23 | word & 0x7FFFFF | x_sign,
+            below << 23 | word >> 23 & 0x7FFFFF | y_sign,
+        )
 
 
 _GAM = tuple(f"GAM-{k:03}" for k in range(2, 6))
@@ -214,27 +225,5 @@ SUITES = (
             expected("u", "u32", "r * 2^23 as an integer", "ERR-001"),
         ),
         _error_cases,
-    ),
-    Suite(
-        "decisions",
-        "Acceptance from the sums of a unit",
-        "decide",
-        ("ERR-005",),
-        (
-            given("sum", "u64", "the error sum"),
-            given("nonzero", "u64", "how many elements count"),
-            given("nonfinite", "u64", "how many elements are lost"),
-            given("limit", "u32", "T of mean_relative_error"),
-            given("yardstick_sum", "u64", "the error sum under the yardstick"),
-            given("amax", "f32", "the largest magnitude"),
-            given("amin", "f32", "the smallest magnitude but zero"),
-            expected(
-                "accepted",
-                "u8",
-                "1 if the metric of the parameters accepts",
-                *(f"MOR-{k:03}" for k in range(1, 5)),
-            ),
-        ),
-        _decision_cases,
     ),
 )

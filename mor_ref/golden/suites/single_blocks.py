@@ -16,21 +16,32 @@ from mor_ref.golden.bits import f32_bits, numbers_of
 from mor_ref.golden.inputs import Bits, amaxes, bell, edges_of, random_words, values_of
 from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.suites.blocks import ELEMENTS, SCALE_RULES_OF, boundaries, underflowing
+from mor_ref.golden.suites.extremes import TOPS
+from mor_ref.golden.suites.found_tiles import found_tiles
 from mor_ref.golden.suites.scaling import pairs
 from mor_ref.golden.suites.tensors import ELEMENT_FIELDS, SCALE_FIELDS, sum_fields
-from mor_ref.recipes import SCALINGS
+from mor_ref.golden.suites.thresholds import (
+    BINADES,
+    LOGARITHMS,
+    SOME_BINADES,
+    SOME_STEPS,
+    around,
+    hard_amaxes,
+    pairs_of_gam,
+    pairs_of_tiles,
+    turn_of_mx,
+)
+from mor_ref.recipes import SCALINGS, Scaling
 
 TILE = 16
+_WIDER = 40  # than a warp
 _HUGE = np.array([0x7F7FFFFF, *[0x7F000000] * (TILE - 1)], np.uint32)  # some y are infinite
 _ONE_AND_A_HALF = 0x3FC00000
 _LAST = (0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x7F800000, 0xFF800000, 0x7FC00000)
 
 
 def _filled(fmt: Format, amaxes_of_blocks: Bits, width: int, size: Size, stream: int) -> Bits:
-    """Blocks of these amaxes, whose other numbers fall on and next to the edges of a format.
-
-    Every eighth block ends with a number that is none, or with a zero or the smallest number.
-    """
+    """Blocks of these amaxes, whose other numbers fall on and next to the edges of a format."""
     edges = [bits for bits in edges_of(fmt).tolist() if 0 < bits < f32_bits(fmt.largest)]
     points = numbers_of(np.array(edges, np.uint32), "f32")
     picks = random_words(amaxes_of_blocks.size * width, size.seed, stream).tolist()
@@ -44,10 +55,15 @@ def _filled(fmt: Format, amaxes_of_blocks: Bits, width: int, size: Size, stream:
             bits = min(max(bits + (pick >> 20) % 3 - 1, 0), int(amaxes_of_blocks[n]))
             row.append(bits | (pick >> 30 & 1) << 31)
         row[n % width] = int(amaxes_of_blocks[n]) | (n & 1) << 31
-        if n % 8 == 7:
-            row[(n + 5) % width] = _LAST[n // 8 % len(_LAST)]
         blocks.append(row)
     return np.array(blocks, np.uint32)
+
+
+def _with_specials(blocks: Bits) -> Bits:
+    """Blocks of which every eighth has a number that is none, a zero or the smallest number."""
+    for n in range(7, len(blocks), 8):
+        blocks[n, (n + 5) % blocks.shape[1]] = _LAST[n // 8 % len(_LAST)]
+    return blocks
 
 
 def _pairs_of_amaxes(count: int) -> tuple[Bits, Bits]:
@@ -63,20 +79,60 @@ def _quantize_cases(size: Size) -> Iterator[Case]:
             np.append(amaxes, np.uint32(_ONE_AND_A_HALF))
             for amaxes in _pairs_of_amaxes(64 * size.factor)
         )
-        x = _filled(formats[name], blocks, TILE, size, 120 + k)
-        x, groups = np.concatenate([x, [_HUGE]]), np.append(groups, _HUGE[:1])
+        x = _with_specials(_filled(formats[name], blocks, TILE, size, 120 + k))
+        extremes, of_groups = _extremes(x[20])
+        x = np.concatenate([x, [_HUGE], extremes])
+        groups = np.concatenate([groups, _HUGE[:1], of_groups])
         for kind in SCALINGS:
+            whole, near = _near_turns(formats[name], kind)
+            turning = _filled(formats[name], near, TILE, size, 150 + k)
             yield Case(
                 f"{name}.{kind}",
                 {"format": name, "scaling": kind, "source": "f32"},
-                {"x": x, "group_amax": groups},
+                {"x": np.concatenate([x, turning]), "group_amax": np.append(groups, whole)},
             )
+            wide = _filled(formats[name], blocks[5::11], _WIDER, size, 190 + k)
+            yield Case(
+                f"{name}.{kind}.{_WIDER}",
+                {"format": name, "scaling": kind, "source": "f32"},
+                {"x": wide, "group_amax": groups[: blocks.size][5::11]},
+            )
+
+
+def _extremes(usual: Bits) -> tuple[Bits, Bits]:
+    """Blocks with a NaN or infinity at their ends, next to the largest numbers, and tiny ones."""
+    blocks = []
+    for place, bits in ((0, 0x7FC00000), (0, 0xFFFFFFFF), (0, 0x7F800000), (15, 0x7FC00000),
+                        (1, 0x7FC00000)):  # fmt: skip
+        blocks.append(usual.copy())
+        blocks[-1][place] = bits
+    for top in (*TOPS, 0xFF7F8000):
+        blocks.append(_HUGE - np.uint32(1 << 24))
+        blocks[-1][3] = top
+    for tiny in (0x005A827A, 0x00100001, 0x00000003):
+        blocks.append(np.arange(TILE, dtype=np.uint32) * np.uint32(tiny // TILE))
+        blocks[-1][9] = tiny
+    x = np.array(blocks, np.uint32)
+    magnitudes = x & np.uint32(0x7FFFFFFF)
+    return x, np.where(magnitudes < 0x7F800000, magnitudes, 0).max(axis=1).astype(np.uint32)
+
+
+def _near_turns(fmt: Format, kind: Scaling) -> tuple[Bits, Bits]:
+    """Amaxes of groups and blocks, next to which scales of that kind turn."""
+    largest = Fraction(fmt.largest)
+    if kind == "gam":
+        groups, blocks = pairs_of_gam(fmt)
+        turns = np.array(around(largest, SOME_BINADES, SOME_STEPS), np.uint32)
+        return np.append(groups[::9], turns), np.append(blocks[::9], turns)
+    exponents = around(largest, (*BINADES, *LOGARITHMS))
+    blocks = np.array(exponents if kind == "e8m0" else hard_amaxes(fmt), np.uint32)
+    return blocks, blocks
 
 
 def _nvfp4_cases(size: Size) -> Iterator[Case]:
     count = 64 * size.factor
     groups, blocks = _pairs_of_amaxes(count)
-    x = _filled(formats["e2m1"], blocks, TILE, size, 130)
+    x = _with_specials(_filled(formats["e2m1"], blocks, TILE, size, 130))
     usual = bell(count * TILE, size.seed, 131).reshape(-1, TILE)
     # 1.5 times the scale of this one rounds to 480, above the largest.
     high = np.minimum(bell(TILE, size.seed, 172) & np.uint32(0x7FFFFFFF), np.uint32(0x3F000000))
@@ -90,7 +146,17 @@ def _nvfp4_cases(size: Size) -> Iterator[Case]:
     amax = np.where(is_infinite, np.uint32(0x7F800000), largest)
     for name, profile in PROFILES.items():
         usable = ~is_nan if SCALE_RULES_OF[profile.rule] > "NVF-006" else np.full(len(x), True)
-        yield Case(name, {"profile": name, "source": "f32"}, {"x": x[usable], "amax": amax[usable]})
+        whole, near = pairs_of_tiles(Fraction(profile.range) / 6)
+        turning = _filled(formats["e2m1"], near, TILE, size, 160)
+        found_in, found = found_tiles(name, "blocks")
+        yield Case(
+            name,
+            {"profile": name, "source": "f32"},
+            {
+                "x": np.concatenate([x[usable], turning, found]),
+                "amax": np.concatenate([amax[usable], whole, found_in]),
+            },
+        )
 
 
 def _mx_cases(size: Size) -> Iterator[Case]:
@@ -100,8 +166,11 @@ def _mx_cases(size: Size) -> Iterator[Case]:
     blocks = np.concatenate([blocks, np.array(halves, np.uint32) + np.uint32(60 << 23)])
     for k, name in enumerate(ELEMENTS):
         fmt = formats[name]
-        x = np.concatenate([_filled(fmt, blocks, 32, size, 140 + k), _turning_blocks(fmt)])
-        for rule in SCALE_RULES:
+        usual = _with_specials(_filled(fmt, blocks, 32, size, 140 + k))
+        for n, rule in enumerate(SCALE_RULES):
+            near = np.array(around(turn_of_mx(fmt, rule)), np.uint32)
+            turning = _filled(fmt, near, 32, size, 180 + 4 * k + n)
+            x = np.concatenate([usual, _turning_blocks(fmt), turning])
             yield Case(
                 f"{name}.{rule}",
                 {"format": name, "scale_rule": rule, "source": "f32"},
@@ -119,6 +188,9 @@ def _turning_blocks(fmt: Format) -> Bits:
         f32_bits(arithmetic.rn32(largest * Fraction(3, 2) / 2**127)),
         0x007FFFFF,
         0x00400000,
+        0x007F0000,
+        0x007F7FFF,
+        0x007F8000,
         0x3FFE8000,
     )
     values = values_of(fmt)

@@ -1,4 +1,4 @@
-"""Whole tensors: quantization with error sums for every partition."""
+"""Tensors of odd shapes, with numbers of all kinds, and the fields of what is quantized."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -17,10 +17,8 @@ from mor_ref.golden.inputs import (
     to_f16,
     wide,
 )
-from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
-from mor_ref.golden.suites.scaling import SCALED
+from mor_ref.golden.suite import Field, Size, expected
 from mor_ref.partition import Cut
-from mor_ref.recipes import SCALINGS, Scaling
 
 Grid = tuple[int, int]
 _OTHERS = 25  # tensors of a suite of the usual size
@@ -99,42 +97,6 @@ def _more(size: Size) -> Iterator[Tensor]:
         yield Tensor(f"random_{n}.{source}", source, narrowed(bits, source))
 
 
-# Tensors that are cut in more ways, and quantized to more formats.
-_IN_OTHER_CUTS = ("5x37.f32", "5x37.f16", "zeros.f32", "tiny.f32")
-
-
-def _quantize_cases(size: Size) -> Iterator[Case]:
-    blocks: list[tuple[Cut, Cut]] = [
-        ("tensor", "tensor"), ("row", "tensor"), ("column", "tensor"), ((4, 8), "tensor"),
-        ((128, 128), "tensor"), ((4, 8), (8, 16)), ("row", "row"),
-    ]  # fmt: skip
-    for k, tensor in enumerate(tensors(size)):
-        for n, (block, group) in enumerate(blocks):
-            for scaling in SCALINGS if group == "tensor" else ("gam",):
-                fmt = ("e4m3", "e5m2", "e2m1")[(k + n) % 3]
-                yield _quantized(tensor, fmt, scaling, block, group)
-    some = [tensor for tensor in tensors(Size(seed=size.seed)) if tensor.name in _IN_OTHER_CUTS]
-    cuts: list[tuple[Cut, Cut]] = [
-        ("column", "column"), ((4, 1), "column"), ((1, 8), "row"), ("row", (2, 64)),
-        ((2, 4), (4, 8)),
-    ]  # fmt: skip
-    for k, tensor in enumerate(some):
-        for n, (block, group) in enumerate(cuts):
-            yield _quantized(tensor, SCALED[(k + n) % 5], "gam", block, group)
-        for fmt in ("e2m3", "e3m2"):
-            for scaling in SCALINGS:
-                yield _quantized(tensor, fmt, scaling, (4, 8), "tensor")
-
-
-def _quantized(tensor: Tensor, fmt: str, scaling: Scaling, block: Cut, group: Cut) -> Case:
-    parameters = {
-        "format": fmt, "scaling": scaling, "block": listed(block), "group": listed(group),
-        "source": tensor.source,
-    }  # fmt: skip
-    name = f"{tensor.name}.{fmt}.{scaling}.{joined(block)}.{joined(group)}"
-    return Case(name, parameters, {"x": tensor.x})
-
-
 def listed(cut: Cut) -> str | list[int]:
     """A cut as parameters have it."""
     return cut if isinstance(cut, str) else list(cut)
@@ -177,19 +139,4 @@ ELEMENT_FIELDS = (
     expected("d", "f32", "the distance of x and y; 0 where x does not count", "ERR-001"),
     expected("r", "f32", "d / |x|, at most 1", "ERR-001"),
     expected("u", "u32", "r * 2^23 as an integer", "ERR-001"),
-)
-SUITES = (
-    Suite(
-        "quantize",
-        "Tensors quantized with scales of every kind and partition",
-        "quantize",
-        tuple(f"BLK-{k:03}" for k in range(1, 5)),
-        (
-            given("x", "source", "the tensor"),
-            *SCALE_FIELDS,
-            *ELEMENT_FIELDS,
-            *sum_fields(),
-        ),
-        _quantize_cases,
-    ),
 )
