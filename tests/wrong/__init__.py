@@ -4,7 +4,21 @@ from importlib import import_module
 
 from wrong.kernel import Kernel
 
-_MODULES: tuple[str, ...] = ()
+_MODULES: tuple[str, ...] = (
+    "mx_right",
+    "mor_right",
+    "mx_scales",
+    "mx_rounded",
+    "mx_elements",
+    "mx_integers",
+    "mx_launches",
+    "decisions",
+    "mor_means",
+    "mor_counts",
+    "mor_errors",
+    "mor_outputs",
+    "mor_launches",
+)
 REGISTERED: list[Kernel] = [
     kernel for name in _MODULES for kernel in import_module(f"wrong.{name}").KERNELS
 ]

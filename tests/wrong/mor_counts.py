@@ -1,0 +1,186 @@
+"""MoR with a mistake in what a unit counts and sums, and in its range."""
+
+import numpy as np
+
+from wrong.microscaling import Register, f32, magnitude_bits
+from wrong.mor_means import MEANS, clean
+from wrong.mor_right import (
+    LADDERS,
+    LIMITS,
+    ORDINARY,
+    RANGE,
+    SMALL,
+    acceptance,
+    errors,
+    extremes,
+    fields,
+    read,
+    tiled,
+    written,
+)
+
+KERNELS = Register()
+mor = KERNELS.mor
+
+
+def _counted(change):
+    """All fields, with a change to sums before anything is asked of them."""
+
+    def mixed(bits_in, parameters):
+        x, unit, ys = read(bits_in, parameters)
+        found = fields(x, unit, ys)
+        for name in ys:
+            found |= change(name, x, ys[name], unit)
+        return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+    return mixed
+
+
+def _of_width(what, dtype):
+    def narrow(name, x, y, unit):
+        u, counts, gone = errors(x, y)
+        part = {"sum": u, "nonzero": counts, "nonfinite": gone}[what]
+        return {f"{name}.{what}": tiled(part, unit, dtype=dtype).astype(np.uint64)}
+
+    return _counted(narrow)
+
+
+mor("nonzero_of_16_bits", "nonzero is counted in 16 bits.", unseen=SMALL)(
+    _of_width("nonzero", np.uint16)
+)
+mor("nonzero_of_8_bits", "nonzero is counted in a byte.")(_of_width("nonzero", np.uint8))
+mor("nonfinite_of_8_bits", "nonfinite is counted in a byte.", unseen=ORDINARY)(
+    _of_width("nonfinite", np.uint8)
+)
+mor("nonfinite_of_16_bits", "nonfinite is counted in 16 bits.", unseen=ORDINARY)(
+    _of_width("nonfinite", np.uint16)
+)
+mor("nonfinite_is_a_flag", "nonfinite is 1 for any number of them.", unseen=ORDINARY)(
+    _counted(lambda name, x, y, unit: {f"{name}.nonfinite": (~clean(x, y, unit)).astype(np.uint64)})
+)
+mor("sum_of_32_bits", "The sum of u is kept in 32 bits.")(_of_width("sum", np.uint32))
+mor("sum_as_a_float", "The sum of u is an atomic float.")(_of_width("sum", np.float32))
+
+
+@mor(
+    "nonzero_in_binary32",
+    "nonzero is counted in a binary32 number, which ends at 2^24.",
+    unseen=SMALL,
+)
+def _nonzero_in_binary32(bits_in, parameters):
+    x, unit, ys = read(bits_in, parameters)
+    found = fields(x, unit, ys)
+    for name in ys:
+        found[f"{name}.nonzero"] = np.minimum(found[f"{name}.nonzero"], np.uint64(1 << 24))
+    return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+
+@mor("limit_times_count_of_32_bits", "T * nonzero is a product of 32 bits.", MEANS)
+def _limit_times_count_of_32_bits(bits_in, parameters):
+    x, unit, ys = read(bits_in, parameters)
+    found = fields(x, unit, ys)
+    accepted = []
+    for rung in LADDERS[parameters["policy"]]:
+        count = found[f"{rung}.nonzero"]
+        good = found[f"{rung}.sum"] < (np.uint32(LIMITS[rung]) * count.astype(np.uint32))
+        accepted.append((good | (count == 0)) & (found[f"{rung}.nonfinite"] == 0))
+    return found | written(bits_in, parameters, accepted, ys)
+
+
+@mor("lost_ones_kept", "A unit with infinities or NaN is accepted as any other.", unseen=ORDINARY)
+def _lost_ones_kept(bits_in, parameters):
+    x, unit, ys = read(bits_in, parameters)
+    found = fields(x, unit, ys)
+    none = {name: np.zeros_like(a) for name, a in found.items() if name.endswith("nonfinite")}
+    return found | written(bits_in, parameters, acceptance(parameters, found | none), ys)
+
+
+def _ranged(change):
+    """All fields, with other magnitudes, and the decision from these."""
+
+    def mixed(bits_in, parameters):
+        x, unit, ys = read(bits_in, parameters)
+        amax, amin = extremes(x, unit)
+        found = fields(x, unit, ys) | change(x, unit, amax, amin)
+        return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+    return mixed
+
+
+mor("amin_of_zeros", "amin is the smallest magnitude, zeros included.")(
+    _ranged(lambda x, unit, _amax, _amin: {"amin": tiled(magnitude_bits(x), unit, np.minimum)})
+)
+mor("amin_flushed", "amin leaves subnormal numbers out.", unseen=ORDINARY)(
+    _ranged(
+        lambda x, unit, _amax, _amin: {
+            "amin": extremes(np.where(np.abs(x) < f32(2.0**-126), f32(0), x), unit)[1]
+        }
+    )
+)
+mor("amax_of_infinities", "amax counts infinities.", unseen=ORDINARY)(
+    _ranged(
+        lambda x, unit, _amax, _amin: {
+            "amax": tiled(np.where(np.isnan(x), np.uint32(0), magnitude_bits(x)), unit, np.maximum)
+        }
+    )
+)
+
+
+def _fitting(fits):
+    """three_way with its own question about the range of a unit."""
+
+    def mixed(bits_in, parameters):
+        x, unit, ys = read(bits_in, parameters)
+        found = fields(x, unit, ys)
+        high, low = (found[n].view(np.float32) for n in ("amax", "amin"))
+        good = fits(high, low) | (found["e5m2.nonzero"] == 0)
+        first = acceptance(parameters, found)[0]
+        second = good & (found["e5m2.nonfinite"] == 0)
+        return found | written(bits_in, parameters, [first, second], ys)
+
+    return mixed
+
+
+def _range(name, mistake, fits):
+    mor(name, mistake, ("three_way",), unseen=ORDINARY)(_fitting(fits))
+
+
+_range(
+    "fits_the_tensor",
+    "The range asked for is that of the tensor, and not of the unit.",
+    lambda high, low: np.full(
+        high.shape, high.max() <= np.where(low == 0, np.inf, low).min() * RANGE["e5m2"]
+    ),
+)
+_range(
+    "fits_in_binary32",
+    "The quotient of amax and amin is taken in binary32.",
+    lambda high, low: high / low <= f32(RANGE["e5m2"]),
+)
+_range(
+    "fits_by_logarithms",
+    "Logarithms in binary32 are subtracted.",
+    lambda high, low: np.log2(high) - np.log2(low) <= np.log2(f32(RANGE["e5m2"])),
+)
+_range(
+    "fits_by_exponents",
+    "Only the exponents are compared.",
+    lambda high, low: np.frexp(high)[1] - np.frexp(low)[1] <= 29,
+)
+_range(
+    "fits_with_subnormals",
+    "The range reaches down to the subnormal numbers of e5m2.",
+    lambda high, low: high.astype(float) <= low.astype(float) * 57344 * 2.0**16,
+)
+_range(
+    "fits_strictly",
+    "A unit that fits exactly does not fit.",
+    lambda high, low: high.astype(float) < low.astype(float) * RANGE["e5m2"],
+)
+_range(
+    "fits_by_flushed_products",
+    "The smallest magnitude is flushed if it is subnormal.",
+    lambda high, low: (
+        high.astype(float) <= np.where(low < 2.0**-126, 0, low.astype(float)) * RANGE["e5m2"]
+    ),
+)
