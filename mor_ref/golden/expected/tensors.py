@@ -22,7 +22,7 @@ from mor_ref.recipes import as_policy
 
 Grid = tuple[int, int]
 E2M1 = formats["e2m1"]
-_MANY = 1 << 22
+MANY = 1 << 22  # elements of a tensor that is made from the numbers that differ
 
 
 def rows_of(arrays: Arrays, source: str) -> Rows:
@@ -95,14 +95,9 @@ def quantize(parameters: Parameters, arrays: Arrays) -> Arrays:
     }
 
 
-def is_of_many(arrays: Arrays) -> bool:
-    """Whether a tensor has so many numbers that it is made from those that differ."""
-    return arrays["x"].size > _MANY
-
-
 def mor(parameters: Parameters, arrays: Arrays) -> Arrays:
     """A tensor under a policy."""
-    if is_of_many(arrays):
+    if arrays["x"].size >= MANY:
         return _one_unit_of_many(parameters, arrays["x"])
     policy, own = as_policy(parameters["policy"]), arrays["x"].tolist()
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
@@ -129,7 +124,7 @@ def _one_unit_of_many(parameters: Parameters, x: Unsigned) -> Arrays:
     """A tensor that is one block and one unit: the same number becomes the same everywhere."""
     policy = as_policy(parameters["policy"])
     if policy.unit != "tensor" or parameters["block"] != "tensor":
-        raise ValueError(f"more than {_MANY} numbers are one block and one unit")
+        raise ValueError(f"{MANY} or more numbers are one block and one unit")
     distinct, places, counts = np.unique(x, return_inverse=True, return_counts=True)
     numbers = rows_of({"x": distinct.reshape(1, -1)}, parameters["source"])
     parts = partition((1, distinct.size), "tensor")

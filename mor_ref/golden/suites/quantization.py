@@ -43,8 +43,9 @@ def _quantize_cases(size: Size) -> Iterator[Case]:
     for fmt, scaling in itertools.product(SCALED[:3], SCALINGS):
         for tensor in _turning(formats[fmt], scaling):
             yield _quantized(tensor, fmt, scaling, "row", "tensor")
-    for fmt, scaling, tensor in itertools.product(SCALED[:3], ("gam", "fp32"), tops()):
-        yield _quantized(tensor, fmt, scaling, "tensor", "tensor")
+    for fmt, tensor in itertools.product(SCALED[:3], tops()):
+        yield _quantized(tensor, fmt, "gam", "tensor", "tensor")
+        yield _quantized(tensor, fmt, "fp32", "tensor", "tensor")
     for scaling in SCALINGS:
         yield _quantized(largest_at_the_end(size), "e4m3", scaling, "tensor", "tensor")
 
