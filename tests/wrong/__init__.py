@@ -4,7 +4,17 @@ from importlib import import_module
 
 from wrong.kernel import Kernel
 
-_MODULES: tuple[str, ...] = ("scaling", "powers", "ratios", "mantissas")
+_MODULES: tuple[str, ...] = (
+    "scaling",
+    "powers",
+    "ratios",
+    "mantissas",
+    "conversions",
+    "encoders",
+    "stochastic",
+    "decoders",
+    "elements",
+)
 REGISTERED: list[Kernel] = [
     kernel for name in _MODULES for kernel in import_module(f"wrong.{name}").KERNELS
 ]
