@@ -14,6 +14,7 @@ _MODULES: tuple[str, ...] = (
     "stochastic",
     "decoders",
     "elements",
+    "terms",
 )
 REGISTERED: list[Kernel] = [
     kernel for name in _MODULES for kernel in import_module(f"wrong.{name}").KERNELS

@@ -99,7 +99,8 @@ def rcp_with_residual(x, scale, name):
     v, inverse = from_code(code, name), ONE / scale
     y = v * inverse
     residual = (v.astype(F64) - y.astype(F64) * scale).astype(F32)
-    return code, (y.astype(F64) + residual.astype(F64) * inverse).astype(F32)
+    done = (v == 0) | ~np.isfinite(y)
+    return code, np.where(done, y, (y.astype(F64) + residual * inverse).astype(F32))
 
 
 def significand_first(x, scale, name):
@@ -144,7 +145,7 @@ def added_zero(x, scale, name):
 
 
 def clamped_first(x, scale, name):
-    """Clamp x to what the scale allows, in place of xs."""
+    """Clamp x to what the scale allows, in place of xs, which is as good."""
     limit = F32(LARGEST[name]) / scale
     code = to_code(np.clip(x, -limit, limit) * scale, name)
     return code, from_code(code, name) / scale
@@ -180,6 +181,7 @@ KERNELS = [
     Kernel("wide_division", element(wide_division)),
     Kernel("wide_reciprocal", element(wide_reciprocal)),
     Kernel("power_first", element(power_first)),
+    Kernel("clamped_first", element(clamped_first)),
     Kernel("fused", element(fused), "the product is not rounded before it is encoded"),
     Kernel("reciprocal", element(reciprocal), "y is v * RN32(1 / scale)"),
     Kernel("divided", element(divided), "xs is x / RN32(1 / scale)"),
@@ -190,7 +192,6 @@ KERNELS = [
     Kernel("flushed_y", element(flushed), "a subnormal y is flushed"),
     Kernel("flushed_x", element(flushed_input), "a subnormal x is flushed"),
     Kernel("added_zero", element(added_zero), "-0 becomes 0"),
-    Kernel("clamped_first", element(clamped_first), "clamped to RN32(largest / scale) in x"),
     Kernel("cast_alone", element(cast_alone), "the cast does not saturate"),
     Kernel("zero_from_sign", element(zero_from_sign), "-0 becomes 0, and y is encoded again"),
     Kernel("scale_in_tf32", element(bfloat16_scale), "the scale has 11 significant bits"),

@@ -72,7 +72,9 @@ class Grid:
         return cls(*starts, shape)
 
     def reduce(self, ufunc, array):
-        return ufunc.reduceat(ufunc.reduceat(array, self.rows, axis=0), self.columns, axis=1)
+        """Reduce each tile, in the type of the array."""
+        rows = ufunc.reduceat(array, self.rows, axis=0, dtype=array.dtype)
+        return ufunc.reduceat(rows, self.columns, axis=1, dtype=array.dtype)
 
     def spread(self, tiles):
         """An entry for each element, or for each smaller tile that begins in a tile."""
