@@ -15,6 +15,8 @@ _MODULES: tuple[str, ...] = (
     "decoders",
     "elements",
     "terms",
+    "launches",
+    "fusions",
 )
 REGISTERED: list[Kernel] = [
     kernel for name in _MODULES for kernel in import_module(f"wrong.{name}").KERNELS
