@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+
 from wrong.kernel import Kernel
 from wrong.porting import dispatch, pattern
 

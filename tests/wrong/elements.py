@@ -1,11 +1,14 @@
 """Single numbers quantized and restored, and their errors, as kernels fuse and shorten them."""
 
 import numpy as np
+
 from wrong.kernel import Kernel
 from wrong.porting import (
     CASTS,
     LARGEST,
+    ORDINARY,
     Task,
+    by_format,
     dispatch,
     errors,
     floats,
@@ -182,17 +185,42 @@ KERNELS = [
     Kernel("wide_reciprocal", element(wide_reciprocal)),
     Kernel("power_first", element(power_first)),
     Kernel("clamped_first", element(clamped_first)),
-    Kernel("fused", element(fused), "the product is not rounded before it is encoded"),
+    *by_format(Kernel("fused", element(fused), "the product is not rounded before it is encoded")),
     Kernel("reciprocal", element(reciprocal), "y is v * RN32(1 / scale)"),
     Kernel("divided", element(divided), "xs is x / RN32(1 / scale)"),
-    Kernel("rcp_with_residual", element(rcp_with_residual), "wrong where 1 / scale is subnormal"),
-    Kernel("significand_first", element(significand_first), "x * (1 + m / 2^23) overflows"),
-    Kernel("quotient_then_power", element(quotient_then_power), "a subnormal y is rounded twice"),
-    Kernel("power_then_quotient", element(power_then_quotient), "v / 2^e overflows"),
-    Kernel("flushed_y", element(flushed), "a subnormal y is flushed"),
-    Kernel("flushed_x", element(flushed_input), "a subnormal x is flushed"),
-    Kernel("added_zero", element(added_zero), "-0 becomes 0"),
-    Kernel("cast_alone", element(cast_alone), "the cast does not saturate"),
-    Kernel("zero_from_sign", element(zero_from_sign), "-0 becomes 0, and y is encoded again"),
+    *by_format(
+        Kernel(
+            "rcp_with_residual",
+            element(rcp_with_residual),
+            "wrong where 1 / scale is subnormal",
+            ORDINARY,
+        )
+    ),
+    *by_format(
+        Kernel(
+            "significand_first",
+            element(significand_first),
+            "x * (1 + m / 2^23) overflows",
+            ORDINARY,
+        )
+    ),
+    *by_format(
+        Kernel(
+            "quotient_then_power",
+            element(quotient_then_power),
+            "a subnormal y is rounded twice",
+            ORDINARY,
+        )
+    ),
+    *by_format(
+        Kernel("power_then_quotient", element(power_then_quotient), "v / 2^e overflows", ORDINARY)
+    ),
+    Kernel("flushed_y", element(flushed), "a subnormal y is flushed", ORDINARY),
+    Kernel("flushed_x", element(flushed_input), "a subnormal x is flushed", ORDINARY),
+    Kernel("added_zero", element(added_zero), "-0 becomes 0", ORDINARY),
+    Kernel("cast_alone", element(cast_alone), "the cast does not saturate", ORDINARY),
+    Kernel(
+        "zero_from_sign", element(zero_from_sign), "-0 becomes 0, and y is encoded again", ORDINARY
+    ),
     Kernel("scale_in_tf32", element(bfloat16_scale), "the scale has 11 significant bits"),
 ]

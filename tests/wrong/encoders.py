@@ -2,6 +2,7 @@
 
 import ml_dtypes
 import numpy as np
+
 from wrong.conversions import Layout
 from wrong.kernel import Kernel
 from wrong.porting import CASTS, LARGEST, dispatch, floats, to_code

@@ -1,8 +1,10 @@
 """Whole tensors, as kernels walk over them: what a launch, a warp or a loop leaves out."""
 
 import numpy as np
+
 from wrong.kernel import Kernel
 from wrong.porting import (
+    ORDINARY,
     Grid,
     Task,
     dispatch,
@@ -261,28 +263,46 @@ def turned_blocks(task):
     return finished(task, scale, amax=amax, exponent=exponent)
 
 
+_SIXTEEN = {"quantize_blocks": "its blocks are one row of 16 numbers"}
+_SMALL = _SIXTEEN | {"quantize": "its tensors are small"}
+_ONE_GROUP = {"quantize_large": "its tensors are one group each"}
 KERNELS = [
     Kernel("amax_of_integers", launch(integers)),
     Kernel("without_abs", launch(without_abs), "the amax is that of the positive numbers"),
     Kernel("larger_of_the_ends", launch(larger_of_the_ends), "negative numbers only alone"),
-    Kernel("with_infinities", launch(with_infinities), "an infinity is an amax"),
-    Kernel("with_nan", launch(with_nan), "a NaN is an amax"),
-    Kernel("infinity_as_flt_max", launch(clamped), "an infinity counts as FLT_MAX"),
-    Kernel("none_if_infinite", launch(none_if_any_is_infinite), "an infinity hides all others"),
-    Kernel("begun_with_the_first", launch(begun_with_the_first), "a NaN in front is the amax"),
+    Kernel("with_infinities", launch(with_infinities), "an infinity is an amax", ORDINARY),
+    Kernel("with_nan", launch(with_nan), "a NaN is an amax", ORDINARY),
+    Kernel("infinity_as_flt_max", launch(clamped), "an infinity counts as FLT_MAX", ORDINARY),
+    Kernel(
+        "none_if_infinite",
+        launch(none_if_any_is_infinite),
+        "an infinity hides all others",
+        ORDINARY,
+    ),
+    Kernel(
+        "begun_with_the_first", launch(begun_with_the_first), "a NaN in front is the amax", ORDINARY
+    ),
     Kernel("amax_in_half", launch(in_half), "the amax is cut to bfloat16"),
-    Kernel("one_warp", launch(one_warp), "an amax of the first 32 columns of a block"),
-    Kernel("half_a_warp", launch(half_a_warp), "an amax of the first 16 columns of a block"),
-    Kernel("launch_of_512", launch(launch_of_512), "an amax of the first 512 columns"),
-    Kernel("rows_of_1024", launch(rows_of_1024), "an amax of the first 1,024 rows"),
-    Kernel("rows_of_16", launch(rows_of_16), "an amax of the first 16 rows of a block"),
-    Kernel("threads_of_1024", launch(threads_of_1024), "an amax of 1,024 numbers of a block"),
-    Kernel("grid_of_65535", launch(grid_of_65535), "an amax of the first 65,535 rows of blocks"),
-    Kernel("vectors_of_four", launch(vectors_of_four), "the last columns have no amax"),
+    Kernel("one_warp", launch(one_warp), "an amax of the first 32 columns of a block", _SIXTEEN),
+    Kernel(
+        "half_a_warp", launch(half_a_warp), "an amax of the first 16 columns of a block", _SIXTEEN
+    ),
+    Kernel("launch_of_512", launch(launch_of_512), "an amax of the first 512 columns", _SMALL),
+    Kernel("rows_of_1024", launch(rows_of_1024), "an amax of the first 1,024 rows", _SMALL),
+    Kernel("rows_of_16", launch(rows_of_16), "an amax of the first 16 rows of a block", _SIXTEEN),
+    Kernel(
+        "threads_of_1024", launch(threads_of_1024), "an amax of 1,024 numbers of a block", _SIXTEEN
+    ),
+    Kernel(
+        "grid_of_65535", launch(grid_of_65535), "an amax of the first 65,535 rows of blocks", _SMALL
+    ),
+    Kernel("vectors_of_four", launch(vectors_of_four), "the last columns have no amax", _SIXTEEN),
     Kernel("edges_of_the_last", whole(edges_of_the_last), "edges are padded with numbers"),
     Kernel("dropped_edges", whole(dropped_edges), "blocks at the edges have no amax"),
-    Kernel("one_group", whole(one_group), "one mantissa, whatever the groups"),
-    Kernel("turned_groups", whole(turned_groups), "groups are indexed by column and row"),
+    Kernel("one_group", whole(one_group), "one mantissa, whatever the groups", _ONE_GROUP),
+    Kernel(
+        "turned_groups", whole(turned_groups), "groups are indexed by column and row", _ONE_GROUP
+    ),
     Kernel("group_of_the_first", whole(group_of_the_first), "a group's first row of blocks"),
     Kernel("turned_blocks", whole(turned_blocks), "the sides of blocks are exchanged"),
 ]

@@ -1,8 +1,9 @@
 """Group Amax Mantissa as somebody would write it from the paper, and wrong in a comparison."""
 
 import numpy as np
+
 from wrong.kernel import Kernel
-from wrong.porting import two_to
+from wrong.porting import ORDINARY, by_format, two_to
 from wrong.scaling import port
 
 F32 = np.float32
@@ -173,17 +174,53 @@ def mantissa_of_the_epsilon(scaling, largest, group_amax, block_amax):
 
 KERNELS = [
     Kernel("gam_through_binary64", port(through_binary64)),
-    Kernel("equal_too", port(equal_too), "equal mantissas decrement"),
-    Kernel("capped_before", port(capped_before), "e is capped before the decrement"),
-    Kernel("gam_in_binary32", port(in_binary32), "a tiny amax has the mantissa of FLT_MAX"),
-    Kernel("by_trial", port(by_trial), "decrements where RN32(amax * scale) is above largest"),
-    Kernel("by_ratio", port(by_ratio), "mantissas are compared by a rounded quotient"),
+    *by_format(Kernel("equal_too", port(equal_too), "equal mantissas decrement")),
+    *by_format(
+        Kernel("capped_before", port(capped_before), "e is capped before the decrement", ORDINARY)
+    ),
+    Kernel(
+        "gam_in_binary32", port(in_binary32), "a tiny amax has the mantissa of FLT_MAX", ORDINARY
+    ),
+    *by_format(
+        Kernel(
+            "by_trial",
+            port(by_trial),
+            "decrements where RN32(amax * scale) is above largest",
+            ORDINARY,
+        )
+    ),
+    *by_format(
+        Kernel("by_ratio", port(by_ratio), "mantissas are compared by a rounded quotient", ORDINARY)
+    ),
     Kernel("by_amaxes", port(signed_difference), "significands of amax are compared, not scales"),
-    Kernel("gam_log2f", port(log2f_exponents), "the exponent is floor(log2f(largest / amax))"),
+    *by_format(
+        Kernel(
+            "gam_log2f",
+            port(log2f_exponents),
+            "the exponent is floor(log2f(largest / amax))",
+            ORDINARY,
+        )
+    ),
     Kernel("gam_truncated", port(truncated), "the shared mantissa is cut, not rounded"),
     Kernel("smaller_of_two", port(smaller_of_two), "a block keeps its own mantissa if smaller"),
-    Kernel("zeros_of_the_group", port(exponent_of_the_group), "zeros have their group's exponent"),
-    Kernel("zeros_have_one", port(zeros_without_mantissa), "a block of zeros has the scale 1"),
-    Kernel("e_of_the_rounded", port(e_of_the_rounded), "e is that of RN32(amax / largest)"),
-    Kernel("epsilon", port(mantissa_of_the_epsilon), "an amax below 2^-126 counts as 2^-126"),
+    Kernel(
+        "zeros_of_the_group",
+        port(exponent_of_the_group),
+        "zeros have their group's exponent",
+        ORDINARY,
+    ),
+    Kernel(
+        "zeros_have_one", port(zeros_without_mantissa), "a block of zeros has the scale 1", ORDINARY
+    ),
+    *by_format(
+        Kernel(
+            "e_of_the_rounded",
+            port(e_of_the_rounded),
+            "e is that of RN32(amax / largest)",
+            ORDINARY,
+        )
+    ),
+    Kernel(
+        "epsilon", port(mantissa_of_the_epsilon), "an amax below 2^-126 counts as 2^-126", ORDINARY
+    ),
 ]

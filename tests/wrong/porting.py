@@ -1,6 +1,6 @@
 """The small right things that a code base of kernels shares: views of bits, tables, tiles."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import ml_dtypes
 import numpy as np
@@ -15,6 +15,10 @@ CASTS = {
     "e3m2": ml_dtypes.float6_e3m2fn,
 }
 _NAN_CODE = {"e4m3": 0x7F, "e5m2": 0x7F, "e2m1": 0x7, "e2m3": 0x1F, "e3m2": 0x1F}
+
+ORDINARY = {
+    "quantize_large": "its generated numbers are finite, of ordinary magnitude, and at no threshold"
+}
 
 
 def dispatch(**operations):
@@ -54,6 +58,24 @@ def to_code(xs, name):
 def from_code(codes, name):
     """The binary32 numbers that codes stand for."""
     return codes.view(CASTS[name]).astype(np.float32)
+
+
+def by_format(kernel):
+    """The same as a kernel for each format alone: turning points differ between them."""
+
+    def only(name):
+        def run(operation, parameters, inputs):
+            return (
+                kernel.run(operation, parameters, inputs) if parameters["format"] == name else None
+            )
+
+        large = name in {"e4m3", "e5m2"}  # that quantize_large has
+        unseen = {
+            suite: why for suite, why in kernel.unseen.items() if large or suite != "quantize_large"
+        }
+        return replace(kernel, name=f"{kernel.name}_{name}", run=run, unseen=unseen)
+
+    return [only(name) for name in CASTS]
 
 
 @dataclass(frozen=True)

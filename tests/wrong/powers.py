@@ -1,8 +1,9 @@
 """Scales that are powers of two, as libraries write them, and wrong at a turning point each."""
 
 import numpy as np
+
 from wrong.kernel import Kernel
-from wrong.porting import two_to
+from wrong.porting import by_format, two_to
 from wrong.scaling import port
 
 F32 = np.float32
@@ -83,10 +84,19 @@ def nearest_power(scaling, largest, _, amax):
     return stored(np.minimum(e, 127))
 
 
+def significands_of_bfloat16(scaling, largest, _, amax):
+    """Reduce the upper halves of the numbers, as integers."""
+    if scaling != "e8m0":
+        return None
+    bits, top = amax.view(np.uint32) >> 16, int(largest.view(np.uint32)) >> 16
+    e = (top >> 7) - (bits >> 7).astype(np.int32) - ((bits & 0x7F) > (top & 0x7F))
+    return stored(np.where(amax > 0, np.minimum(e, 127), 0))
+
+
 def uncapped(scaling, largest, _, amax):
     if scaling != "e8m0":
         return None
-    low, power = np.frexp(largest.astype(np.float64) / np.where(amax > 0, amax, largest))
+    _, power = np.frexp(largest.astype(np.float64) / np.where(amax > 0, amax, largest))
     return np.zeros_like(power), power + 126, two_to(power - 1)
 
 
@@ -98,15 +108,36 @@ def floor_log_base_e(scaling, largest, _, amax):
 
 
 KERNELS = [
-    Kernel("floor_log2f", port(floor_log2f), "e is floor(log2f(largest / amax)), rounded upward"),
-    Kernel("ceil_log2f", port(ceil_log2f), "e is -ceil(log2f(amax / largest)), as in torchao"),
+    *by_format(
+        Kernel(
+            "floor_log2f", port(floor_log2f), "e is floor(log2f(largest / amax)), rounded upward"
+        )
+    ),
+    *by_format(
+        Kernel("ceil_log2f", port(ceil_log2f), "e is -ceil(log2f(amax / largest)), as in torchao")
+    ),
     Kernel("biased_exponents", port(biased_exponents), "e ignores the significands, as OCP's MX"),
-    Kernel("at_or_above", port(significands_at_or_above), "equal significands take one off e"),
+    *by_format(
+        Kernel("at_or_above", port(significands_at_or_above), "equal significands take one off e")
+    ),
     # The exponent of a subnormal amax is not in its field, but any that is so small is capped.
     Kernel("fields_of_bits", port(fields_of_bits)),
-    Kernel("ceil_of_decode_scale", port(ceil_of_decode_scale), "amax / largest may be subnormal"),
-    Kernel("ceil_of_product", port(ceil_of_product), "amax * RN32(1 / largest) is rounded twice"),
+    *by_format(
+        Kernel(
+            "ceil_of_decode_scale", port(ceil_of_decode_scale), "amax / largest may be subnormal"
+        )
+    ),
+    *by_format(
+        Kernel(
+            "ceil_of_product", port(ceil_of_product), "amax * RN32(1 / largest) is rounded twice"
+        )
+    ),
     Kernel("nearest_power", port(nearest_power), "the scale is rounded to the nearest power"),
+    *by_format(Kernel("upper_halves", port(significands_of_bfloat16), "amax is cut to bfloat16")),
     Kernel("uncapped", port(uncapped), "e above 127 is stored, in 8 bits"),
-    Kernel("floor_log_base_e", port(floor_log_base_e), "log(q) / log(2) is below k where q is 2^k"),
+    *by_format(
+        Kernel(
+            "floor_log_base_e", port(floor_log_base_e), "log(q) / log(2) is below k where q is 2^k"
+        )
+    ),
 ]

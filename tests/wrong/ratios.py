@@ -1,6 +1,7 @@
 """Binary32 scales, as libraries write them, and wrong in a rounding or at an end of the range."""
 
 import numpy as np
+
 from wrong.kernel import Kernel
 from wrong.scaling import port
 

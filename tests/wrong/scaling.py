@@ -1,6 +1,7 @@
 """Scales of blocks and of groups, as ports of GPU kernels compute them."""
 
 import numpy as np
+
 from wrong.kernel import Kernel
 from wrong.porting import LARGEST, Task, dispatch, finished, floats, pattern, two_to
 

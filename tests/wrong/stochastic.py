@@ -1,6 +1,7 @@
 """Stochastic rounding of binary32, as kernels add random bits, each with its mistake."""
 
 import numpy as np
+
 from wrong.conversions import Layout
 from wrong.kernel import Kernel
 from wrong.porting import dispatch

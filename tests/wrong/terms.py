@@ -1,8 +1,9 @@
 """Errors of elements and their sums, as kernels shorten them, each with its mistake."""
 
 import numpy as np
+
 from wrong.kernel import Kernel
-from wrong.porting import Task, dispatch, floats, from_code, to_code
+from wrong.porting import ORDINARY, Task, dispatch, floats, from_code, to_code
 from wrong.scaling import right
 
 F32, F64, U32 = np.float32, np.float64, np.uint32
@@ -83,6 +84,18 @@ def exact_distance(x, y):
 
 def reciprocal(x, y):
     r = np.abs(x - y) * (ONE / np.abs(x))
+    return np.rint(np.where(np.isfinite(y), np.fmin(r, ONE), ONE) * TOP)
+
+
+def residual(x, y):
+    """Divide by a reciprocal and a residual, added in binary64 where a processor fuses."""
+    d, a = np.abs(x - y), np.abs(x)
+    up = np.where(a < 2.0**-60, F32(2.0**90), ONE)
+    d, a = d * up, a * up
+    inverse = ONE / a
+    r = d * inverse
+    rest = (d.astype(F64) - r.astype(F64) * a).astype(F32)
+    r = np.where(rest == 0, r, (r.astype(F64) + rest * inverse.astype(F64)).astype(F32))
     return np.rint(np.where(np.isfinite(y), np.fmin(r, ONE), ONE) * TOP)
 
 
@@ -190,6 +203,9 @@ def codes_that_are_not_zero(x, y, blocks):
     return blocks.reduce(np.add, u), blocks.reduce(np.add, counts.astype(np.uint64))
 
 
+_SIXTEEN = {"quantize_blocks": "a sum of 16 numbers is 2^27 at most"}
+_EXACT = "y is 0, infinite or at most twice and at least half of x, so that d is exact"
+_NEAR = dict.fromkeys(("quantize", "quantize_blocks", "quantize_large"), _EXACT)
 KERNELS = [
     Kernel("u_rounded", term(rounded)),
     Kernel("u_in_binary64", term(added_in_binary64)),
@@ -197,21 +213,26 @@ KERNELS = [
     Kernel("u_half_up", term(half_up), "ties go up"),
     Kernel("u_half_added", term(half_added_in_binary32), "floor(r * 2^23 + 0.5) in binary32"),
     Kernel("u_of_binary64", term(binary64), "r is not rounded to binary32"),
-    Kernel("exact_distance", term(exact_distance), "d is not rounded to binary32"),
+    Kernel("exact_distance", term(exact_distance), "d is not rounded to binary32", _NEAR),
     Kernel("r_by_reciprocal", term(reciprocal), "r is d * RN32(1 / |x|)"),
+    Kernel("r_with_residual", term(residual), "the residual is added in binary64", ORDINARY),
     Kernel("one_less_quotient", term(one_less_quotient), "r is |1 - y / x|"),
     Kernel("guarded", term(guarded), "r is d / (|x| + 1e-12)"),
-    Kernel("guarded_by_maximum", term(guarded_by_maximum), "a subnormal |x| counts as 2^-126"),
-    Kernel("flushed_distance", term(flushed_distance), "a subnormal d is flushed"),
-    Kernel("not_clipped", term(not_clipped), "r may be above 1"),
-    Kernel("zero_for_infinite", term(not_a_number), "an infinite y has no error"),
+    Kernel(
+        "guarded_by_maximum", term(guarded_by_maximum), "a subnormal |x| counts as 2^-126", ORDINARY
+    ),
+    Kernel("flushed_distance", term(flushed_distance), "a subnormal d is flushed", ORDINARY),
+    Kernel("not_clipped", term(not_clipped), "r may be above 1", ORDINARY),
+    Kernel("zero_for_infinite", term(not_a_number), "an infinite y has no error", ORDINARY),
     Kernel("of_the_squares", term(of_the_squares), "the root of a quotient of squares"),
     Kernel("sum_in_binary32", dispatch(**summed(in_binary32)), "u is summed in binary32"),
     Kernel("sum_of_ratios", dispatch(**summed(ratios_in_binary64)), "r is summed, then rounded"),
-    Kernel("low_words", dispatch(**summed(low_words)), "sums of 32 bits"),
-    Kernel("signed_words", dispatch(**summed(signed_words)), "sums of 31 bits"),
-    Kernel("narrow_counts", dispatch(**summed(narrow_counts)), "counts of 16 bits"),
+    Kernel("low_words", dispatch(**summed(low_words)), "sums of 32 bits", _SIXTEEN),
+    Kernel("signed_words", dispatch(**summed(signed_words)), "sums of 31 bits", _SIXTEEN),
+    Kernel("narrow_counts", dispatch(**summed(narrow_counts)), "counts of 16 bits", _SIXTEEN),
     Kernel("bfloat16_output", dispatch(**summed(bfloat16_output)), "y is rounded to bfloat16"),
-    Kernel("all_nonzero", dispatch(**summed(all_that_are_not_zero)), "infinities count"),
-    Kernel("nonzero_codes", dispatch(**summed(codes_that_are_not_zero)), "what is lost to 0 is not"),
+    Kernel("all_nonzero", dispatch(**summed(all_that_are_not_zero)), "infinities count", ORDINARY),
+    Kernel(
+        "nonzero_codes", dispatch(**summed(codes_that_are_not_zero)), "what is lost to 0 is not"
+    ),
 ]
