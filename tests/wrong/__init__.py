@@ -16,6 +16,7 @@ _MODULES: tuple[str, ...] = (
     "elements",
     "terms",
     "launches",
+    "tilings",
     "fusions",
 )
 REGISTERED: list[Kernel] = [

@@ -180,12 +180,14 @@ def bfloat16_scale(x, scale, name):
     return code, from_code(code, name) / tf32
 
 
+_FUSED = "the product is not rounded before it is encoded"
 KERNELS = [
     Kernel("wide_division", element(wide_division)),
     Kernel("wide_reciprocal", element(wide_reciprocal)),
     Kernel("power_first", element(power_first)),
     Kernel("clamped_first", element(clamped_first)),
-    *by_format(Kernel("fused", element(fused), "the product is not rounded before it is encoded")),
+    Kernel("fused", element(fused), _FUSED),
+    *by_format(Kernel("fused", element(fused), _FUSED), ("e2m1", "e2m3", "e3m2")),
     Kernel("reciprocal", element(reciprocal), "y is v * RN32(1 / scale)"),
     Kernel("divided", element(divided), "xs is x / RN32(1 / scale)"),
     *by_format(

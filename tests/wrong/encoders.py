@@ -155,6 +155,20 @@ def flushed_rtp(x, name):
     return to_code(np.ldexp(np.ceil(np.ldexp(kept, -unit)), unit), name)
 
 
+def flushed_half(x, name):
+    """Widen binary16 by the bits of normal numbers alone."""
+    x = x.view(np.float16).astype(F32)
+    x = np.where(np.abs(x) < F32(2.0**-14), np.copysign(F32(0), x), x)
+    return steps(x, name)
+
+
+def converted_first(x, _):
+    """Convert to a 32-bit integer, as x86 does, and clamp it then."""
+    wide = np.rint(x * F32(64)).astype(np.float64)
+    whole = np.where(np.abs(wide) < 2.0**31, wide, -(2.0**31))
+    return np.where(np.isnan(x), 0, np.clip(whole, -127, 127).astype(np.int8).view(np.uint8))
+
+
 def byte_integers(x, _):
     """INT8 elements as NumPy has them: -128 is a code, and NaN 0."""
     steps = np.rint(np.nan_to_num(x, nan=0.0) * F32(64))
@@ -206,6 +220,10 @@ KERNELS = [
     Kernel("early_zero", encoder(early_zero, _EIGHT), "below the smallest number all is zero"),
     Kernel("flushed_normal", encoder(flushed_normal, _EIGHT), "subnormal results are flushed"),
     Kernel("flushed_rtp", encoder(flushed_rtp, _ALL, rounding="rtp"), "subnormal x is flushed"),
+    Kernel("converted_first", encoder(converted_first, ("int8_mx",)), "2^25 and above is -127"),
+    Kernel(
+        "encode_flushed_half", encoder(flushed_half, ("e5m2",), source="f16"), "subnormal x is 0"
+    ),
     Kernel("byte_integers", encoder(byte_integers, ("int8_mx",)), "-2 saturates at -128"),
     Kernel(
         "rounded_logarithm",

@@ -60,14 +60,14 @@ def from_code(codes, name):
     return codes.view(CASTS[name]).astype(np.float32)
 
 
-def by_format(kernel):
+def by_format(kernel, formats=tuple(CASTS)):
     """The same as a kernel for each format alone: turning points differ between them."""
 
     def only(name):
         def run(operation, parameters, inputs):
-            return (
-                kernel.run(operation, parameters, inputs) if parameters["format"] == name else None
-            )
+            if parameters.get("format") != name:
+                return None
+            return kernel.run(operation, parameters, inputs)
 
         large = name in {"e4m3", "e5m2"}  # that quantize_large has
         unseen = {
@@ -75,7 +75,7 @@ def by_format(kernel):
         }
         return replace(kernel, name=f"{kernel.name}_{name}", run=run, unseen=unseen)
 
-    return [only(name) for name in CASTS]
+    return [only(name) for name in formats]
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,7 @@ class Task:
     blocks: Grid
     groups: Grid | None
     group_amax: np.ndarray | None
+    source: str
 
     @classmethod
     def of(cls, parameters, inputs):
@@ -121,9 +122,9 @@ class Task:
         what = x, parameters["format"], parameters["scaling"]
         if "block" not in parameters:
             given = floats(inputs["group_amax"])[:, None]
-            return cls(*what, Grid.of(x.shape, "row"), None, given)
+            return cls(*what, Grid.of(x.shape, "row"), None, given, parameters["source"])
         cuts = (Grid.of(x.shape, parameters[cut]) for cut in ("block", "group"))
-        return cls(*what, *cuts, None)
+        return cls(*what, *cuts, None, parameters["source"])
 
     @property
     def largest(self):

@@ -9,18 +9,20 @@ from wrong.porting import dispatch
 F32, U32, U64, I64 = np.float32, np.uint32, np.uint64, np.int64
 
 
-def rounder(function, formats=("e4m3", "e5m2", "e2m1", "bf16")):
+def rounder(function, formats=("e4m3", "e5m2", "e2m1", "bf16"), overflow="satfinite"):
     """The entry of a kernel that has the code of a magnitude from bits, words and their number."""
 
     def encode(parameters, inputs):
         name = parameters["format"]
-        if name not in formats or parameters["overflow"] != "satfinite":
+        if name not in formats or parameters["overflow"] != overflow:
             return None
         layout, x = Layout.table[name], inputs["x"]
         magnitude = (x & U32(0x7FFFFFFF)).astype(I64)
         word = inputs["random_word"].astype(I64)
         code = function(layout, magnitude, word, parameters["n_random_bits"])
-        code = np.minimum(code, layout.largest) | np.where(x >> 31, layout.top, 0)
+        if overflow == "satfinite":
+            code = np.minimum(code, layout.largest)
+        code = code | np.where(x >> 31, layout.top, 0)
         nan = layout.nan if layout.kind != "none" else layout.largest
         return {"code": np.where(magnitude > 0x7F800000, nan, code).astype(layout.dtype)}
 
@@ -138,7 +140,22 @@ def complement(layout, magnitude, word, n):
     return code + (fraction(rest, drop, n) >= (1 << n) - 1 - word)
 
 
+def above_the_largest(layout, magnitude, word, n):
+    """Judge overflow before rounding: what is rounded up from the largest number stays it."""
+    top = (layout.largest >> layout.m) - layout.bias + 127 << 23
+    top |= (layout.largest & (1 << layout.m) - 1) << 23 - layout.m
+    code = np.minimum(right(layout, magnitude, word, n), layout.largest)
+    return np.where(magnitude >= top + (1 << 23 - layout.m), layout.infinity, code)
+
+
+def overflowing(layout, magnitude, word, n):
+    return np.minimum(right(layout, magnitude, word, n), layout.infinity)
+
+
+_IEEE = ("e4m3", "e5m2", "bf16", "f16")
 KERNELS = [
+    Kernel("stochastic_overflow", rounder(overflowing, _IEEE, "ieee")),
+    Kernel("above_the_largest", rounder(above_the_largest, _IEEE, "ieee"), "judged too early"),
     Kernel("stochastic_in_64_bits", rounder(right)),
     # One more random half moves nothing: both sides of the comparison are even without it.
     Kernel("half_for_few", rounder(half_for_few)),
