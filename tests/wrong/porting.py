@@ -60,22 +60,29 @@ def from_code(codes, name):
     return codes.view(CASTS[name]).astype(np.float32)
 
 
-def by_format(kernel, formats=tuple(CASTS)):
-    """The same as a kernel for each format alone: turning points differ between them."""
+def by(parameter, values, kernel):
+    """The same as a kernel for each value alone, as kernels are compiled for one."""
 
-    def only(name):
+    def only(value):
         def run(operation, parameters, inputs):
-            if parameters.get("format") != name:
+            if parameters.get(parameter) != value:
                 return None
             return kernel.run(operation, parameters, inputs)
 
-        large = name in {"e4m3", "e5m2"}  # that quantize_large has
-        unseen = {
-            suite: why for suite, why in kernel.unseen.items() if large or suite != "quantize_large"
-        }
-        return replace(kernel, name=f"{kernel.name}_{name}", run=run, unseen=unseen)
+        return replace(kernel, name=f"{kernel.name}_{value}", run=run)
 
-    return [only(name) for name in formats]
+    return [only(value) for value in values]
+
+
+def by_format(kernel, formats=tuple(CASTS)):
+    """The same for each element format alone: turning points differ between them."""
+
+    def seen(one):
+        large = one.name.endswith(("_e4m3", "_e5m2"))  # that quantize_large has
+        unseen = one.unseen.items()
+        return replace(one, unseen={k: v for k, v in unseen if large or k != "quantize_large"})
+
+    return [seen(one) for one in by("format", formats, kernel)]
 
 
 @dataclass(frozen=True)

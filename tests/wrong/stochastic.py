@@ -4,7 +4,7 @@ import numpy as np
 
 from wrong.conversions import Layout
 from wrong.kernel import Kernel
-from wrong.porting import dispatch
+from wrong.porting import by, dispatch
 
 F32, U32, U64, I64 = np.float32, np.uint32, np.uint64, np.int64
 
@@ -152,23 +152,52 @@ def overflowing(layout, magnitude, word, n):
     return np.minimum(right(layout, magnitude, word, n), layout.infinity)
 
 
+_FORMATS = ("e4m3", "e5m2", "e2m1", "bf16")
+_SMALL = _FORMATS[:3]
+_BITS = (1, 2, 3, 8, 16, 23, 24, 31, 32)
 _IEEE = ("e4m3", "e5m2", "bf16", "f16")
 KERNELS = [
     Kernel("stochastic_overflow", rounder(overflowing, _IEEE, "ieee")),
-    Kernel("above_the_largest", rounder(above_the_largest, _IEEE, "ieee"), "judged too early"),
+    *by(
+        "format",
+        _IEEE,
+        Kernel("above_the_largest", rounder(above_the_largest, _IEEE, "ieee"), "judged too early"),
+    ),
     Kernel("stochastic_in_64_bits", rounder(right)),
     # One more random half moves nothing: both sides of the comparison are even without it.
     Kernel("half_for_few", rounder(half_for_few)),
-    Kernel("strictly", rounder(strictly), "F + r has to be above 2^n"),
+    *by("format", _FORMATS, Kernel("strictly", rounder(strictly), "F + r has to be above 2^n")),
     Kernel("less_than", rounder(less_than_the_fraction), "goes up if r < F"),
     Kernel("rounded_fraction", rounder(rounded_fraction), "F is rounded to nearest"),
     Kernel("in_32_bits", rounder(in_32_bits), "with n = 32, F + r overflows"),
-    Kernel("normal_alignment", rounder(normal_alignment), "as if all results were normal"),
-    Kernel("register_shift", rounder(register_shift), "shifts by the distance modulo 32"),
-    Kernel("limited_shift", rounder(limited_shift), "shifts by at most 31"),
-    Kernel("unshifted", rounder(unshifted), "fewer dropped than random bits are not aligned"),
+    *by(
+        "format",
+        _SMALL,
+        Kernel("normal_alignment", rounder(normal_alignment), "as if all results were normal"),
+    ),
+    *by(
+        "n_random_bits",
+        _BITS,
+        Kernel(
+            "register_shift", rounder(register_shift, _SMALL), "shifts by the distance modulo 32"
+        ),
+    ),
+    Kernel("limited_shift", rounder(limited_shift, _SMALL), "shifts by at most 31"),
+    *by(
+        "format",
+        _FORMATS,
+        Kernel("unshifted", rounder(unshifted), "fewer dropped than random bits are not aligned"),
+    ),
     Kernel("high_bits", rounder(high_bits), "the word's upper bits are used"),
-    Kernel("in_floating_point", rounder(in_floating_point), "f + r / 2^n is rounded to binary32"),
+    *by(
+        "n_random_bits",
+        _BITS,
+        Kernel(
+            "in_floating_point",
+            rounder(in_floating_point, _SMALL),
+            "f + r / 2^n is rounded to binary32",
+        ),
+    ),
     Kernel("in_binary64", rounder(in_binary64), "f + r / 2^n is rounded to binary64"),
     Kernel("complement", rounder(complement), "one word too many goes up"),
 ]
