@@ -1,0 +1,203 @@
+"""Whole tensors, as kernels walk over them: what a launch, a warp or a loop leaves out."""
+
+import numpy as np
+
+from wrong.kernel import Kernel
+from wrong.porting import (
+    ORDINARY,
+    Task,
+    dispatch,
+    finished,
+)
+from wrong.scaling import right
+
+F32, U32 = np.float32, np.uint32
+
+
+def launch(amaxes):
+    """The entry of a kernel whose function has the amax of blocks, or None for what it lacks."""
+
+    def quantize(parameters, inputs):
+        task = Task.of(parameters, inputs)
+        amax = amaxes(task)
+        if amax is None:
+            return None
+        groups = task.amax_of_groups(amax)
+        mantissa, _, _ = right(task.scaling, task.largest, groups, groups)
+        of_blocks = task.of_blocks(groups)
+        _, exponent, scale = right(task.scaling, task.largest, of_blocks, amax)
+        return finished(task, scale, amax=amax, mantissa=mantissa, exponent=exponent)
+
+    return dispatch(quantize=quantize, quantize_block=quantize)
+
+
+def _finite(x):
+    magnitudes = np.abs(x)
+    return np.where(magnitudes < np.inf, magnitudes, F32(0))
+
+
+def integers(task):
+    """The largest bit pattern without its sign, of the finite ones: the right one."""
+    bits = np.ascontiguousarray(task.x).view(U32) & U32(0x7FFFFFFF)
+    bits = np.where(bits < 0x7F800000, bits, U32(0))
+    return task.blocks.reduce(np.maximum, bits).view(F32)
+
+
+def without_abs(task):
+    """The largest number, not magnitude."""
+    x = np.where(np.isfinite(task.x), task.x, F32(0))
+    return np.maximum(task.blocks.reduce(np.maximum, x), F32(0))
+
+
+def flushed_half(task):
+    """Widen binary16 by the bits of normal numbers alone."""
+    if task.source != "f16":
+        return None
+    x = np.where(np.abs(task.x) < F32(2.0**-14), F32(0), _finite(task.x))
+    return task.blocks.reduce(np.maximum, x)
+
+
+def larger_of_the_ends(task):
+    """The largest number, and the negated smallest if the block has none that is positive."""
+    x = np.where(np.isfinite(task.x), task.x, F32(0))
+    top = task.blocks.reduce(np.maximum, x)
+    return np.where(top > 0, top, -task.blocks.reduce(np.minimum, x))
+
+
+def with_infinities(task):
+    """fmaxf, which skips NaN but no infinity."""
+    return task.blocks.reduce(np.fmax, np.abs(task.x))
+
+
+def with_nan(task):
+    """The maximum of torch, which NaN wins."""
+    x = np.where(np.isinf(task.x), F32(0), np.abs(task.x))
+    return task.blocks.reduce(np.maximum, x)
+
+
+def clamped(task):
+    """Take FLT_MAX for an infinity."""
+    return np.fmin(task.blocks.reduce(np.fmax, np.abs(task.x)), np.finfo(F32).max)
+
+
+def none_if_any_is_infinite(task):
+    """An amax that is not finite counts as 0."""
+    amax = task.blocks.reduce(np.maximum, np.abs(task.x))
+    return np.where(np.isfinite(amax), amax, F32(0))
+
+
+def begun_with_the_first(task):
+    """Begin with the first element, and compare: a NaN there stays."""
+    x = np.where(np.isinf(task.x), F32(0), np.abs(task.x))
+    first = x[np.ix_(task.blocks.rows, task.blocks.columns)]
+    return np.where(np.isnan(first), first, task.blocks.reduce(np.fmax, x))
+
+
+def in_half(task):
+    """Reduce bfloat16, for speed."""
+    bits = np.ascontiguousarray(_finite(task.x)).view(U32) & U32(0xFFFF0000)
+    return task.blocks.reduce(np.maximum, bits.view(F32))
+
+
+def _inside(task):
+    """The row and the column of each element inside of its block."""
+    return (
+        np.arange(n) - starts[np.searchsorted(starts, np.arange(n), side="right") - 1]
+        for n, starts in zip(task.x.shape, (task.blocks.rows, task.blocks.columns), strict=True)
+    )
+
+
+def _widths(task):
+    widths = np.diff([*task.blocks.columns, task.x.shape[1]])
+    return np.broadcast_to(widths, (task.blocks.rows.size, widths.size))
+
+
+def _limited(task, rows, columns):
+    """The amax of what lies in the first rows and columns of each block."""
+    down, across = _inside(task)
+    inside = (down < rows)[:, None] & (across < columns)
+    return task.blocks.reduce(np.maximum, np.where(inside, _finite(task.x), F32(0)))
+
+
+def one_warp(task):
+    """A lane for each column of a block, of which a warp has 32."""
+    return _limited(task, 1 << 30, 32)
+
+
+def half_a_warp(task):
+    return _limited(task, 1 << 30, 16)
+
+
+def launch_of_512(task):
+    return _limited(task, 1 << 30, 512)
+
+
+def rows_of_1024(task):
+    return _limited(task, 1024, 1 << 30)
+
+
+def rows_of_16(task):
+    """Sixteen rows of threads, without a loop."""
+    return _limited(task, 16, 1 << 30)
+
+
+def threads_of_1024(task):
+    """A thread for each element of a block, of which there are 1,024 at most."""
+    rows, columns = _inside(task)
+    spread = task.of_elements(_widths(task))
+    inside = rows[:, None] * spread + columns < 1024
+    return task.blocks.reduce(np.maximum, np.where(inside, _finite(task.x), F32(0)))
+
+
+def grid_of_65535(task):
+    """A block of threads for each row of blocks, in the dimension that has 16 bits."""
+    amax = task.amax()
+    amax[65535:] = 0
+    return amax
+
+
+def vectors_of_four(task):
+    """Loads of four columns; those beyond the last whole four are not read."""
+    columns = task.x.shape[1] // 4 * 4
+    if columns == 0:
+        return None
+    x = _finite(task.x)
+    x[:, columns:] = 0
+    return task.blocks.reduce(np.maximum, x)
+
+
+_SIXTEEN = {"quantize_blocks": "its blocks are one row of 16 numbers"}
+_SMALL = _SIXTEEN | {"quantize": "its tensors are small"}
+KERNELS = [
+    Kernel("flushed_half", launch(flushed_half), "subnormal binary16 counts as 0"),
+    Kernel("amax_of_integers", launch(integers)),
+    Kernel("without_abs", launch(without_abs), "the amax is that of the positive numbers"),
+    Kernel("larger_of_the_ends", launch(larger_of_the_ends), "negative numbers only alone"),
+    Kernel("with_infinities", launch(with_infinities), "an infinity is an amax", ORDINARY),
+    Kernel("with_nan", launch(with_nan), "a NaN is an amax", ORDINARY),
+    Kernel("infinity_as_flt_max", launch(clamped), "an infinity counts as FLT_MAX", ORDINARY),
+    Kernel(
+        "none_if_infinite",
+        launch(none_if_any_is_infinite),
+        "an infinity hides all others",
+        ORDINARY,
+    ),
+    Kernel(
+        "begun_with_the_first", launch(begun_with_the_first), "a NaN in front is the amax", ORDINARY
+    ),
+    Kernel("amax_in_half", launch(in_half), "the amax is cut to bfloat16"),
+    Kernel("one_warp", launch(one_warp), "an amax of the first 32 columns of a block", _SIXTEEN),
+    Kernel(
+        "half_a_warp", launch(half_a_warp), "an amax of the first 16 columns of a block", _SIXTEEN
+    ),
+    Kernel("launch_of_512", launch(launch_of_512), "an amax of the first 512 columns", _SMALL),
+    Kernel("rows_of_1024", launch(rows_of_1024), "an amax of the first 1,024 rows", _SMALL),
+    Kernel("rows_of_16", launch(rows_of_16), "an amax of the first 16 rows of a block", _SIXTEEN),
+    Kernel(
+        "threads_of_1024", launch(threads_of_1024), "an amax of 1,024 numbers of a block", _SIXTEEN
+    ),
+    Kernel(
+        "grid_of_65535", launch(grid_of_65535), "an amax of the first 65,535 rows of blocks", _SMALL
+    ),
+    Kernel("vectors_of_four", launch(vectors_of_four), "the last columns have no amax", _SIXTEEN),
+]
