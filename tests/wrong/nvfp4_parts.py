@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from wrong.kernel import Arrays, Run
+from wrong.kernel import Arrays, Kernel, Run
 
 F32 = np.float32
 FLT_MAX = F32(np.finfo(F32).max)
@@ -17,6 +17,7 @@ PER_TENSOR = ("global_encode_scale", "global_decode_scale")
 OF_ELEMENTS = ("xs", "code", "y", "six.code", "four.code")
 TE = ("te", "te_2_13", "te_row")
 FOUR_OVER_SIX = tuple(f"te_4over6_{m}{q}" for m in ("mae", "mse") for q in ("", "_448"))
+LARGE = ("te", "te_4over6_mse")  # of nvfp4_large
 ALL = (*TE, *FOUR_OVER_SIX, "torchao", "modelopt", "compressed_tensors")
 
 Program = Callable[[str, np.ndarray, np.ndarray], Mapping[str, np.ndarray]]
@@ -77,6 +78,60 @@ def pack(code: np.ndarray) -> np.ndarray:
     return even[:, ::2] | even[:, 1::2] << 4
 
 
+def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Return a * b + c, rounded once: the sum in binary64 is rounded to odd before."""
+    product = np.asarray(a, np.float64) * np.asarray(b, np.float64)
+    product, c = np.broadcast_arrays(product, np.asarray(c, np.float64))
+    total = product + c
+    back = total - product
+    rest = (product - (total - back)) + (c - back)
+    odd = np.nextafter(total, np.where(rest > 0, np.inf, -np.inf))
+    even = (total.view(np.int64) & 1) == 0
+    inexact = np.isfinite(total) & np.isfinite(rest) & (rest != 0)
+    return np.where(even & inexact, odd, total).astype(F32)
+
+
+def record(
+    b: np.ndarray,
+    s_enc: np.ndarray,
+    s_dec: np.ndarray,
+    s: np.ndarray,
+    decode: np.ndarray,
+    xs: np.ndarray,
+    code: np.ndarray,
+    y: np.ndarray,
+    encode: np.ndarray | None = None,
+) -> dict[str, np.ndarray]:
+    """Return the fields under the names that the suites have for them."""
+    fields = {"block_amax": b, "global_encode_scale": s_enc, "global_decode_scale": s_dec}
+    fields |= {"block_scale": s, "decode_scale": decode, "xs": xs, "code": code, "y": y}
+    return fields if encode is None else fields | {"encode_scale": encode}
+
+
+def registrar(kernels: list[Kernel]) -> Callable[..., Callable[[Program], Program]]:
+    """Return a decorator that adds a program to a list, once for each profile.
+
+    `large` and `blocks` say why those suites cannot show the mistake; the first has two profiles.
+    """
+
+    def wrong(
+        mistake: str, *profiles: str, large: str | Mapping[str, str] = "", blocks: str = ""
+    ) -> Callable[[Program], Program]:
+        reasons = dict.fromkeys(LARGE, large) if isinstance(large, str) else large
+
+        def register(program: Program) -> Program:
+            for profile in profiles:
+                of = {"nvfp4_large": reasons.get(profile), "nvfp4_blocks": blocks}
+                unseen = {suite: reason for suite, reason in of.items() if reason}
+                name = f"nvfp4.{program.__name__}.{profile}"
+                kernels.append(Kernel(name, launch(program, profile), mistake, unseen))
+            return program
+
+        return register
+
+    return wrong
+
+
 def launch(program: Program, *profiles: str) -> Run:
     """Return the implementation that runs a program on all tiles at once.
 
@@ -112,7 +167,9 @@ def single(found: Mapping[str, np.ndarray]) -> Arrays:
     }
 
 
-def whole(found: Mapping[str, np.ndarray], shape: tuple[int, ...], across: int, profile: str) -> Arrays:
+def whole(
+    found: Mapping[str, np.ndarray], shape: tuple[int, ...], across: int, profile: str
+) -> Arrays:
     """Return the fields of a tensor."""
     of_rows = slice(None, None, across) if profile == "te_row" else slice(1)
     fields = {name: bits(found[name]).ravel()[of_rows] for name in PER_TENSOR if name in found}

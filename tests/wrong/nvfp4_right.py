@@ -5,7 +5,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from wrong.kernel import Kernel
-from wrong.nvfp4_parts import ALL, E2M1, E4M3, F32, FLT_MAX, FOUR_OVER_SIX, e2m1, e4m3, largest, launch
+from wrong.nvfp4_parts import (
+    ALL,
+    E2M1,
+    E4M3,
+    F32,
+    FLT_MAX,
+    FOUR_OVER_SIX,
+    e2m1,
+    e4m3,
+    largest,
+    launch,
+)
 
 Fields = Mapping[str, np.ndarray]
 
