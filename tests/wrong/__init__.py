@@ -4,7 +4,18 @@ from importlib import import_module
 
 from wrong.kernel import Kernel
 
-_MODULES: tuple[str, ...] = ()
+_MODULES: tuple[str, ...] = (
+    "nvfp4_right",
+    "nvfp4_scales",
+    "nvfp4_global",
+    "nvfp4_elements",
+    "nvfp4_differences",
+    "nvfp4_sums",
+    "nvfp4_four_over_six",
+    "nvfp4_others",
+    "nvfp4_compressed",
+    "nvfp4_launches",
+)
 REGISTERED: list[Kernel] = [
     kernel for name in _MODULES for kernel in import_module(f"wrong.{name}").KERNELS
 ]

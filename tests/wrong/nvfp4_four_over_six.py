@@ -20,7 +20,8 @@ from wrong.nvfp4_parts import E4M3, F32, FLT_MAX, FOUR_OVER_SIX, e4m3, largest, 
 
 KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)
-NO_CLAMP = {"te_4over6_mse": "1.5 * base is at most 384 under Q = 1536"}
+FEW = {"te_4over6_mse": "few of its tiles take four, and none is such"}
+NO_CLAMP = {"te_4over6_mse": "no tile that takes four has so large a scale"}
 
 
 def error(profile, x, of, amax, q):
@@ -35,7 +36,7 @@ def both(profile, x, amax, q, b, s_enc, s_dec, base, raised):
     return chosen(six, four, error(profile, x, six, amax, q), error(profile, x, four, amax, q))
 
 
-@wrong("s4 is the code of 1.5 times the number of s6", *FOUR_OVER_SIX)
+@wrong("s4 is the code of 1.5 times the number of s6", *FOUR_OVER_SIX, large=FEW)
 def four_from_stored_six(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -101,7 +102,7 @@ def base_over_decode_scale(profile, x, amax):
     return both(profile, x, amax, q, b, s_enc, s_dec, base, THREE_HALVES * base)
 
 
-@wrong("1.5 * base is clamped to 256", *FOUR_OVER_SIX)
+@wrong("1.5 * base is clamped to 256", *FOUR_OVER_SIX, large=NO_CLAMP)
 def four_clamped_to_256(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -109,7 +110,7 @@ def four_clamped_to_256(profile, x, amax):
     return both(profile, x, amax, q, b, s_enc, s_dec, base, raised)
 
 
-@wrong("a tie of the errors takes four", *FOUR_OVER_SIX)
+@wrong("a tie of the errors takes four", *FOUR_OVER_SIX, large=NOT_CLOSE)
 def tie_takes_four(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
@@ -161,7 +162,7 @@ def ranges_swapped(profile, x, amax):
 
 @wrong("the error divides by 2688 in each profile", "te_4over6_mae", "te_4over6_mse")
 def error_over_2688(profile, x, amax):
-    q, b, s_enc, s_dec = scales(profile, x, amax)
+    _, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc
     return both(profile, x, amax, F32(2688), b, s_enc, s_dec, base, THREE_HALVES * base)
 
