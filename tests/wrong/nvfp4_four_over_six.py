@@ -178,7 +178,7 @@ def scale_of_six_is_stored(profile, x, amax):
 @wrong(
     "each row of a tile chooses for itself, and the first row's scale is stored",
     *FOUR_OVER_SIX,
-    blocks="its tiles have one row",
+    square=True,
 )
 def rows_choose(profile, x, amax):
     q, _, s_enc, s_dec = scales(profile, x, amax)

@@ -11,7 +11,9 @@ from wrong.nvfp4_parts import (
     E4M3,
     F32,
     FLT_MAX,
+    LARGE,
     SOURCES,
+    SQUARE,
     bits,
     e2m1,
     e4m3,
@@ -24,9 +26,7 @@ from wrong.nvfp4_parts import (
 from wrong.nvfp4_right import program
 
 KERNELS: list[Kernel] = []
-SQUARE = tuple(name for name in ALL if name.startswith("te") and name != "te_row")
 SMALL = "its tensors are smaller"
-LARGE = ("te", "te_4over6_mse")  # of nvfp4_large
 
 Tensor = Callable[[str, np.ndarray, list[int]], Arrays]
 

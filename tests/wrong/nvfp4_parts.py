@@ -1,6 +1,7 @@
 """What implementations of NVFP4 have in common: bits, casts, tiles and packing."""
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import ml_dtypes
@@ -17,8 +18,11 @@ PER_TENSOR = ("global_encode_scale", "global_decode_scale")
 OF_ELEMENTS = ("xs", "code", "y", "six.code", "four.code")
 TE = ("te", "te_2_13", "te_row")
 FOUR_OVER_SIX = tuple(f"te_4over6_{m}{q}" for m in ("mae", "mse") for q in ("", "_448"))
-LARGE = ("te", "te_4over6_mse")  # of nvfp4_large
 ALL = (*TE, *FOUR_OVER_SIX, "torchao", "modelopt", "compressed_tensors")
+
+SQUARE = ("te", "te_2_13", *FOUR_OVER_SIX)  # have tiles of sixteen rows as well
+TILES = ((1, 16), (16, 16))
+LARGE = {"te": (1, 16), "te_4over6_mse": (16, 16)}  # what nvfp4_large has
 
 Program = Callable[[str, np.ndarray, np.ndarray], Mapping[str, np.ndarray]]
 
@@ -109,22 +113,26 @@ def record(
 
 
 def registrar(kernels: list[Kernel]) -> Callable[..., Callable[[Program], Program]]:
-    """Return a decorator that adds a program to a list, once for each profile.
+    """Return a decorator that adds a program to a list, once for each profile and tile.
 
-    `large` and `blocks` say why those suites cannot show the mistake; the first has two profiles.
+    The two tiles are apart because libraries have a kernel for each. `large` says why `nvfp4_large`
+    cannot show the mistake, and `square` that only tiles of sixteen rows can.
     """
 
     def wrong(
-        mistake: str, *profiles: str, large: str | Mapping[str, str] = "", blocks: str = ""
+        mistake: str, *profiles: str, large: str | Mapping[str, str] = "", square: bool = False
     ) -> Callable[[Program], Program]:
         reasons = dict.fromkeys(LARGE, large) if isinstance(large, str) else large
 
         def register(program: Program) -> Program:
-            for profile in profiles:
-                of = {"nvfp4_large": reasons.get(profile), "nvfp4_blocks": blocks}
-                unseen = {suite: reason for suite, reason in of.items() if reason}
-                name = f"nvfp4.{program.__name__}.{profile}"
-                kernels.append(Kernel(name, launch(program, profile), mistake, unseen))
+            for profile, tile in itertools.product(profiles, TILES):
+                if (tile == (16, 16) and profile not in SQUARE) or (tile == (1, 16) and square):
+                    continue
+                reason = reasons.get(profile) if LARGE.get(profile) == tile else None
+                unseen = {"nvfp4_large": reason} if reason else {}
+                name = f"nvfp4.{program.__name__}.{profile}.{tile[0]}x{tile[1]}"
+                run = launch(program, profile, tiles=(tile,))
+                kernels.append(Kernel(name, run, mistake, unseen))
             return program
 
         return register
@@ -132,8 +140,8 @@ def registrar(kernels: list[Kernel]) -> Callable[..., Callable[[Program], Progra
     return wrong
 
 
-def launch(program: Program, *profiles: str) -> Run:
-    """Return the implementation that runs a program on all tiles at once.
+def launch(program: Program, *profiles: str, tiles: Collection[tuple[int, int]] = TILES) -> Run:
+    """Return the implementation that runs a program on all tiles of some shapes at once.
 
     The program is given the profile, tiles (tiles, rows, columns) and the amax of the tensor of
     each (tiles, 1, 1), and returns fields of these shapes.
@@ -143,17 +151,20 @@ def launch(program: Program, *profiles: str) -> Run:
         profile = parameters.get("profile", "")
         if operation not in {"nvfp4", "nvfp4_block"} or profile not in profiles:
             return None
+        rows, columns = parameters.get("tile", (1, 16))
+        if (rows, columns) not in tiles:
+            return None
         x = load(inputs["x"], parameters["source"])
         with np.errstate(all="ignore"):
             if operation == "nvfp4_block":
                 amax = inputs["amax"].view(F32)
                 found = program(profile, x[:, None, :], amax[:, None, None])
                 return single(found)
-            tiles = to_tiles(x, *parameters["tile"])
-            across = -(-x.shape[1] // parameters["tile"][1])
+            parts = to_tiles(x, rows, columns)
+            across = -(-x.shape[1] // columns)
             of_rows = np.repeat(largest(x, 1).ravel(), across) if profile == "te_row" else None
-            amax = np.broadcast_to(largest(x), (len(tiles), 1, 1)) if of_rows is None else of_rows
-            found = program(profile, tiles, amax.reshape(-1, 1, 1))
+            amax = np.broadcast_to(largest(x), (len(parts), 1, 1)) if of_rows is None else of_rows
+            found = program(profile, parts, amax.reshape(-1, 1, 1))
         return whole(found, x.shape, across, profile)
 
     return run

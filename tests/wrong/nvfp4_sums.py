@@ -19,7 +19,6 @@ from wrong.nvfp4_parts import F32, FOUR_OVER_SIX, registrar
 
 KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)
-ONE_ROW = "its tiles have one row"
 
 
 def threads(terms, of_each, tree):
@@ -176,7 +175,7 @@ def summed_with_compensation(profile, x, amax):
     "one thread adds the tile from its first element to its last",
     *FOUR_OVER_SIX,
     large=NOT_CLOSE,
-    blocks=ONE_ROW,
+    square=True,
 )
 def summed_by_one_thread(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
@@ -196,7 +195,7 @@ def summed_by_one_thread(profile, x, amax):
     "the sums of rows are added one after the other",
     *FOUR_OVER_SIX,
     large=NOT_CLOSE,
-    blocks=ONE_ROW,
+    square=True,
 )
 def rows_in_turn(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
@@ -216,7 +215,7 @@ def rows_in_turn(profile, x, amax):
     "the sums of rows are added to those of neighbours, not in halves",
     *FOUR_OVER_SIX,
     large=NOT_CLOSE,
-    blocks=ONE_ROW,
+    square=True,
 )
 def rows_by_neighbours(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
