@@ -3,18 +3,7 @@
 import numpy as np
 
 from wrong.kernel import Kernel
-from wrong.nvfp4_parts import (
-    E2M1,
-    E4M3,
-    F32,
-    FLT_MAX,
-    TE,
-    e2m1,
-    e4m3,
-    largest,
-    record,
-    registrar,
-)
+from wrong.nvfp4_parts import E2M1, E4M3, F32, FLT_MAX, TE, e2m1, e4m3, largest, record, registrar
 
 KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)

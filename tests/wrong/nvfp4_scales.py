@@ -22,6 +22,7 @@ wrong = registrar(KERNELS)
 NEW = ("te", "te_row")
 SIX, SIXTH, Q, ONE = F32(6), F32(1 / 6), F32(2688), F32(1)
 NO_MIDPOINT = "no tile of its random numbers has a scale within an ulp of a midpoint"
+ORDINARY = "its amax is ordinary, and so are those of its tiles"
 
 
 @wrong("the scale is (bamax * S_enc) * RN(1/6)", *NEW, large=NO_MIDPOINT)
@@ -195,6 +196,38 @@ def scale_ties_away(profile, x, amax):
     values = E4M3[:0x7F].astype(np.float64)
     s = np.searchsorted((values[1:] + values[:-1]) / 2, t, side="right").astype(np.uint8)
     s_dec = ONE / s_enc
+    decode = E4M3[s] * s_dec
+    encode = np.minimum(ONE / decode, FLT_MAX)
+    xs = x * encode
+    code = e2m1(xs)
+    return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
+
+
+@wrong(
+    "decode is kept above 2^-126, where encode should be kept below FLT_MAX", *TE, large=ORDINARY
+)
+def clamp_on_decode(profile, x, amax):
+    s_enc = np.where(amax == 0, ONE, np.minimum(Q / amax, FLT_MAX))
+    s_enc = np.where(s_enc == 0, ONE, s_enc)
+    s_dec = ONE / s_enc
+    b = largest(x, (1, 2))
+    s = e4m3(b / SIX * s_enc if profile == "te_2_13" else b * (s_enc * SIXTH))
+    decode = np.maximum(E4M3[s] * s_dec, F32(2**-126))
+    encode = ONE / decode
+    xs = x * encode
+    code = e2m1(xs)
+    return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
+
+
+@wrong("scales are computed in bfloat16, the type of the input", *TE)
+def scale_in_bfloat16(_, x, amax):
+    narrow = ml_dtypes.bfloat16
+    s_enc = np.where(amax == 0, ONE, np.minimum(Q / amax, FLT_MAX))
+    s_enc = np.where(s_enc == 0, ONE, s_enc)
+    s_dec = ONE / s_enc
+    b = largest(x, (1, 2))
+    t = b.astype(narrow) / narrow(6) * s_enc.astype(narrow)
+    s = e4m3(t.astype(F32))
     decode = E4M3[s] * s_dec
     encode = np.minimum(ONE / decode, FLT_MAX)
     xs = x * encode
