@@ -1,0 +1,258 @@
+"""NVFP4 with right numbers and wrong launches: shapes, edges, packing, and what counts in amax."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from wrong.kernel import Arrays, Kernel
+from wrong.nvfp4_parts import (
+    ALL,
+    E2M1,
+    E4M3,
+    F32,
+    FLT_MAX,
+    LARGE,
+    SOURCES,
+    SQUARE,
+    bits,
+    e2m1,
+    e4m3,
+    from_tiles,
+    largest,
+    load,
+    pack,
+    to_tiles,
+)
+from wrong.nvfp4_right import program
+
+KERNELS: list[Kernel] = []
+SMALL = "its tensors are smaller"
+
+Tensor = Callable[[str, np.ndarray, list[int]], Arrays]
+
+
+def in_large(why: str, *profiles: str) -> dict[str, dict[str, str]]:
+    """Return, for each profile of nvfp4_large, that it cannot show a mistake."""
+    return {profile: {"nvfp4_large": why} for profile in profiles or LARGE}
+
+
+def wrong(mistake, *profiles, unseen=None):
+    """Return a decorator that adds a function of (profile, x, tile), once for each profile."""
+
+    def register(tensor: Tensor) -> Tensor:
+        for profile in profiles:
+            name, why = f"nvfp4.{tensor.__name__}.{profile}", (unseen or {}).get(profile, {})
+            KERNELS.append(Kernel(name, called(tensor, profile), mistake, why))
+        return tensor
+
+    return register
+
+
+def called(tensor, profile):
+    """Return the implementation of tensors of a profile."""
+
+    def run(operation, parameters, inputs):
+        if operation != "nvfp4" or parameters["profile"] != profile:
+            return None
+        with np.errstate(all="ignore"):
+            x = load(inputs["x"], parameters["source"])
+            return tensor(profile, x, parameters["tile"])
+
+    return run
+
+
+def quantized(profile, x, tile, amax=None, tiles=None):
+    """Return the fields of a tensor, for an amax and tiles of the caller's."""
+    tiles = to_tiles(x, *tile) if tiles is None else tiles
+    across = -(-x.shape[1] // tile[1])
+    if amax is None:
+        amax = np.repeat(largest(x, 1), across) if profile == "te_row" else largest(x)
+    amax = np.broadcast_to(np.ravel(amax), len(tiles)).reshape(-1, 1, 1)
+    found = program(profile, tiles, amax)
+    rows = slice(None, None, across) if profile == "te_row" else slice(1)
+    fields = {
+        name: bits(found[name]).ravel()[rows]
+        for name in ("global_encode_scale", "global_decode_scale")
+    }
+    fields["block_scale"] = bits(found["block_scale"]).reshape(-1, across)
+    fields |= {name: from_tiles(bits(found[name]), x.shape) for name in ("xs", "code", "y")}
+    return fields | {"packed": pack(fields["code"])}
+
+
+@wrong("the even element is in the high nibble", *ALL)
+def nibbles_swapped(profile, x, tile):
+    fields = quantized(profile, x, tile)
+    packed = fields["packed"]
+    return fields | {"packed": packed << 4 | packed >> 4}
+
+
+@wrong(
+    "the last nibble of an odd row is that of the next row's first element",
+    *ALL,
+    unseen=in_large("its rows are even"),
+)
+def odd_rows_run_over(profile, x, tile):
+    fields = quantized(profile, x, tile)
+    packed, code = fields["packed"].copy(), fields["code"]
+    if code.shape[1] % 2:
+        packed[:-1, -1] |= code[1:, 0] << 4
+    return fields | {"packed": packed}
+
+
+@wrong(
+    "nibbles run on over rows, so that an odd row starts in a high nibble",
+    *ALL,
+    unseen=in_large("its rows are even"),
+)
+def packed_over_rows(profile, x, tile):
+    fields = quantized(profile, x, tile)
+    flat = np.zeros(2 * fields["packed"].size, np.uint8)
+    flat[: x.size] = fields["code"].ravel()
+    return fields | {"packed": pack(flat[None]).reshape(fields["packed"].shape)}
+
+
+def cut(fields, tile, rows, columns):
+    """Return the fields with zeros where a launch writes nothing."""
+    kept = {name: a.copy() for name, a in fields.items()}
+    for name in ("xs", "code", "y"):
+        kept[name][rows:], kept[name][:, columns:] = 0, 0
+    kept["block_scale"][-(-rows // tile[0]) :] = 0
+    kept["block_scale"][:, -(-columns // tile[1]) :] = 0
+    return kept | {"packed": pack(kept["code"])}
+
+
+WIDE = {profile: {f"nvfp4_{profile}": SMALL} for profile in LARGE}
+
+
+@wrong("512 threads encode a row, without a loop", *LARGE, unseen=WIDE)
+def first_512_columns(profile, x, tile):
+    return cut(quantized(profile, x, tile), tile, x.shape[0], 512)
+
+
+@wrong("a grid has 65,535 blocks at most, and each has a row", *LARGE, unseen=WIDE)
+def first_65535_rows(profile, x, tile):
+    return cut(quantized(profile, x, tile), tile, 65535, x.shape[1])
+
+
+@wrong("1,024 threads take the amax of a row each, without a loop", *LARGE, unseen=WIDE)
+def amax_of_1024_rows(profile, x, tile):
+    return quantized(profile, x, tile, largest(x[:1024]))
+
+
+@wrong(
+    "rows in excess of whole tiles are left out",
+    *SQUARE,
+    unseen=in_large("its tiles have one row", "te"),
+)
+def whole_tiles_of_rows(profile, x, tile):
+    return cut(quantized(profile, x, tile), tile, x.shape[0] // tile[0] * tile[0], x.shape[1])
+
+
+@wrong("columns in excess of whole tiles are left out", *ALL)
+def whole_tiles_of_columns(profile, x, tile):
+    return cut(quantized(profile, x, tile), tile, x.shape[0], x.shape[1] // tile[1] * tile[1])
+
+
+@wrong("a short tile is filled with the numbers that follow in memory", *ALL)
+def short_tiles_read_on(profile, x, tile):
+    across = -(-x.shape[1] // 16) * 16
+    flat = np.concatenate([x.ravel(), np.zeros(across, F32)])
+    rows = [flat[start : start + across] for start in range(0, x.size, x.shape[1])]
+    return quantized(profile, x, tile, tiles=to_tiles(np.stack(rows), *tile))
+
+
+@wrong("short tiles repeat their last row and column, which count as errors", *SQUARE[2:])
+def short_tiles_repeat(profile, x, tile):
+    down, right = (-side % step for side, step in zip(x.shape, tile, strict=True))
+    padded = np.pad(x, ((0, down), (0, right)), mode="edge")
+    return quantized(profile, x, tile, tiles=to_tiles(padded, *tile))
+
+
+@wrong(
+    "the amax of a tile of sixteen rows is that of its first row",
+    "te",
+    "te_2_13",
+    unseen=in_large("its tiles have one row"),
+)
+def tile_amax_of_first_row(profile, x, tile):
+    amax = largest(x)
+    s_enc = np.minimum(F32(2688) / amax, FLT_MAX)
+    s_enc = np.where((amax == 0) | (s_enc == 0), F32(1), s_enc)
+    tiles = to_tiles(x, *tile)
+    b = largest(tiles[:, :1], (1, 2))
+    s = e4m3(b / F32(6) * s_enc if profile == "te_2_13" else b * (s_enc * F32(1 / 6)))
+    decode = E4M3[s] * (F32(1) / s_enc)
+    xs = tiles * np.minimum(F32(1) / decode, FLT_MAX)
+    code = e2m1(xs)
+    fields = {"xs": xs, "code": code, "y": E2M1[code] * decode}
+    fields = {name: from_tiles(bits(a), x.shape) for name, a in fields.items()}
+    fields["block_scale"] = s.reshape(-1, -(-x.shape[1] // tile[1]))
+    return fields | {"packed": pack(fields["code"])}
+
+
+@wrong(
+    "a NaN makes the amax NaN, as np.max and torch.amax do",
+    *ALL,
+    unseen=in_large("it has no NaN"),
+)
+def amax_of_nan_is_nan(profile, x, tile):
+    axis = 1 if profile == "te_row" else None
+    amax = np.abs(x).max(axis=axis)
+    return quantized(profile, x, tile, np.repeat(amax, -(-x.shape[1] // 16)) if axis else amax)
+
+
+@wrong(
+    "infinities do not count in the amax of the tensor",
+    *ALL,
+    unseen=in_large("it has no infinity"),
+)
+def amax_of_finite_numbers(profile, x, tile):
+    finite = np.where(np.isfinite(x), x, F32(0))
+    if profile != "te_row":
+        return quantized(profile, x, tile, largest(finite))
+    return quantized(profile, x, tile, np.repeat(largest(finite, 1), -(-x.shape[1] // 16)))
+
+
+@wrong("the amax of the tensor is its largest number, without its sign", *ALL)
+def amax_without_abs(profile, x, tile):
+    positive = np.where(x > 0, x, F32(0))
+    if profile != "te_row":
+        return quantized(profile, x, tile, largest(positive))
+    return quantized(profile, x, tile, np.repeat(largest(positive, 1), -(-x.shape[1] // 16)))
+
+
+@wrong("the amax of a row is that of the tensor", "te_row")
+def rows_share_an_amax(profile, x, tile):
+    return quantized(profile, x, tile, np.repeat(largest(x), x.shape[0] * -(-x.shape[1] // 16)))
+
+
+@wrong(
+    "the amax of the tensor is reduced by whole warps of 32 columns",
+    *ALL,
+    unseen=in_large("its largest number is not in the last columns"),
+)
+def amax_of_whole_warps(profile, x, tile):
+    seen = x[:, : max(32, x.shape[1] // 32 * 32)]
+    if profile != "te_row":
+        return quantized(profile, x, tile, largest(seen))
+    return quantized(profile, x, tile, np.repeat(largest(seen, 1), -(-x.shape[1] // 16)))
+
+
+@wrong(
+    "the amax of the tensor is kept in bfloat16",
+    *ALL,
+    unseen=in_large("its numbers are bfloat16", "te"),
+)
+def amax_in_bfloat16(profile, x, tile):
+    amax = largest(x, 1) if profile == "te_row" else largest(x)
+    amax = amax.astype(SOURCES["bf16"]).astype(F32)
+    return quantized(
+        profile, x, tile, np.repeat(amax, -(-x.shape[1] // 16)) if profile == "te_row" else amax
+    )
+
+
+@wrong("scales of tiles are written column by column", *ALL)
+def scales_in_columns(profile, x, tile):
+    fields = quantized(profile, x, tile)
+    s = fields["block_scale"]
+    return fields | {"block_scale": s.T.reshape(s.shape)}
