@@ -23,7 +23,7 @@ from mor_ref.golden.inputs import (
     values_of,
 )
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.found_tiles import found_tensors
+from mor_ref.golden.suites.found_tiles import found_squares, found_tensors
 from mor_ref.golden.suites.tensors import Tensor, tensors
 from mor_ref.golden.suites.thresholds import SOME_BINADES, around, turn_of_mx
 
@@ -34,7 +34,7 @@ def _ladder(size: Size) -> Iterator[Tensor]:
     """Blocks whose largest numbers are edges, in tensors whose largest is larger or huge."""
     edges = amaxes()
     for name, top in (("near", 0x3F9E3779), ("far", 0x7F7FFFFF)):
-        chosen = edges[edges <= top][::5]
+        chosen = edges[edges <= top][::7]
         bits = bell(chosen.size * 16, size.seed, 90).reshape(-1, 16).copy()
         bits = np.where(bits & 0x7FFFFFFF > chosen[:, None], chosen[:, None] >> 1, bits)
         bits[:, 5] = chosen
@@ -154,6 +154,8 @@ def _nvfp4_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
             yield _in_nvfp4(tensor, profile, tile)
     for tensor in found_tensors(profile.name):
         yield _in_nvfp4(tensor, profile, (1, 16))
+    for tensor in found_squares(profile.name):
+        yield _in_nvfp4(tensor, profile, (16, 16))
     if SCALE_RULES_OF[profile.rule] == "NVF-006":
         for tile in profile.tiles:
             yield _in_nvfp4(_tied(profile, tile), profile, tile)

@@ -20,11 +20,21 @@ from mor_ref.golden.suites.tensors import (
     sum_fields,
     tensors,
 )
-from mor_ref.golden.suites.thresholds import SOME_BINADES, SOME_STEPS, around, pairs_of_gam
+from mor_ref.golden.suites.thresholds import (
+    SOME_BINADES,
+    SOME_STEPS,
+    around,
+    found_pairs_of_gam,
+    pairs_of_gam,
+)
 from mor_ref.partition import Cut
 from mor_ref.recipes import SCALINGS, Scaling
 
 # Tensors that are cut in more ways, and quantized to more formats.
+_IN_SIX_BITS = (
+    "subnormal.f32", "huge.f32", "nan.f32", "infinity.bf16", "nearly_infinite.bf16",
+    "extremes.f16", "nan.f16", "infinity.f16",
+)  # fmt: skip
 _IN_OTHER_CUTS = ("5x37.f32", "5x37.f16", "zeros.f32", "tiny.f32")
 
 
@@ -36,16 +46,19 @@ def _quantize_cases(size: Size) -> Iterator[Case]:
     for k, tensor in enumerate(tensors(size)):
         for n, (block, group) in enumerate(blocks):
             fmt = ("e4m3", "e5m2", "e2m1")[(k + n) % 3]
-            other = ("e8m0", "fp32")[(k // 3 + n) % 2]
-            for scaling in ("gam", other) if group == "tensor" else ("gam",):
-                yield _quantized(tensor, fmt, scaling, block, group)
+            other: Scaling = "e8m0" if (k // 3 + n) % 2 == 0 else "fp32"
+            yield _quantized(tensor, fmt, "gam", block, group)
+            if group == "tensor":
+                yield _quantized(tensor, fmt, other, block, group)
     yield from _cut_otherwise(size)
-    for fmt, scaling in itertools.product(SCALED[:3], SCALINGS):
+    for fmt, scaling in itertools.product(SCALED, SCALINGS):
         for tensor in _turning(formats[fmt], scaling):
             yield _quantized(tensor, fmt, scaling, "row", "tensor")
-    for fmt, tensor in itertools.product(SCALED[:3], tops()):
+    for fmt, tensor in itertools.product(SCALED, tops()):
         yield _quantized(tensor, fmt, "gam", "tensor", "tensor")
         yield _quantized(tensor, fmt, "fp32", "tensor", "tensor")
+    for fmt in SCALED:
+        yield _quantized(_nearly_equal_mantissas(), fmt, "gam", "row", (2, 2))
     for scaling in SCALINGS:
         yield _quantized(largest_at_the_end(size), "e4m3", scaling, "tensor", "tensor")
 
@@ -63,6 +76,17 @@ def _cut_otherwise(size: Size) -> Iterator[Case]:
         for fmt in ("e2m3", "e3m2"):
             for scaling in SCALINGS:
                 yield _quantized(tensor, fmt, scaling, (4, 8), "tensor")
+    others = [tensor for tensor in tensors(Size(seed=size.seed)) if tensor.name in _IN_SIX_BITS]
+    for k, tensor in enumerate(others):
+        for n, fmt in enumerate(("e2m3", "e3m2")):
+            yield _quantized(tensor, fmt, SCALINGS[(k + n) % 3], (4, 8), "tensor")
+            yield _quantized(tensor, fmt, SCALINGS[(k + n + 1) % 3], "tensor", "tensor")
+
+
+def _nearly_equal_mantissas() -> Tensor:
+    """Pairs of rows: the first has the amax of their group, the second that of a block in it."""
+    amaxes = np.stack(found_pairs_of_gam(), axis=1).reshape(-1, 1)
+    return Tensor("mantissas.f32", "f32", np.concatenate([amaxes, amaxes - amaxes // 64], axis=1))
 
 
 def _turning(fmt: Format, scaling: Scaling) -> Iterator[Tensor]:

@@ -27,12 +27,16 @@ from mor_ref.golden.suites.thresholds import (
     BINADES,
     LOGARITHMS,
     around,
+    found_pairs_of_gam,
     hard_amaxes,
     pairs_of_gam,
 )
 from mor_ref.recipes import SCALINGS, Scaling
 
 SCALED = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")
+
+
+_TOPS = (0x7F333333, 0x7F4CCCCD, 0xFF7FFFFF)
 
 
 def pairs(kind: Scaling) -> tuple[Bits, Bits]:
@@ -75,8 +79,9 @@ def _near_turns(fmt: Format, kind: Scaling) -> tuple[Bits, Bits]:
     turns = np.array([*exponents, *hard_amaxes(fmt)], np.uint32)
     if kind != "gam":
         return turns, turns
-    groups, blocks = pairs_of_gam(fmt)
-    return np.append(groups, turns), np.append(blocks, turns)
+    pairs_near = (pairs_of_gam(fmt), found_pairs_of_gam(), (turns, turns))
+    groups, blocks = (np.concatenate(side) for side in zip(*pairs_near, strict=True))
+    return groups, blocks
 
 
 def _quantize_cases(size: Size) -> Iterator[Case]:
@@ -124,6 +129,8 @@ def _with_extreme_scales(fmt: Format) -> Iterator[tuple[int, float]]:
                 x = arithmetic.quotient(value, scale)
                 if math.isfinite(x):
                     yield f32_bits(x), scale
+            for bits in _TOPS if exponent < 0 else ():
+                yield bits, scale
 
 
 def _rounding_to_ties(fmt: Format, scale: float) -> list[int]:
@@ -158,6 +165,7 @@ def _error_inputs(size: Size) -> list[tuple[int, int]]:
     for k in range(64):  # d at and next to half a step of 2^-23
         pairs += [(one, one + k), (one, one - k), (one | 1, one - 2 * k), (0x40400000, one + k)]
     pairs += _far_apart(size)
+    pairs += [(b, b + 1) for b in (0x3AFFFFFF, 0x3B7FFFFF, 0x10FFFFFF, 0x607FFFFF)]
     pairs += [(1, 0), (1, 2), (3, 2), (one, 0x80000000 | one), (0x7F7FFFFF, 0x7F800000), (1, one)]
     return [(a, b) for a, b in pairs if a & 0x7FFFFFFF and a & 0x7F800000 != 0x7F800000 and b >= 0]
 

@@ -26,6 +26,7 @@ from mor_ref.golden.suites.thresholds import (
     SOME_BINADES,
     SOME_STEPS,
     around,
+    found_pairs_of_gam,
     hard_amaxes,
     pairs_of_gam,
     pairs_of_tiles,
@@ -123,7 +124,9 @@ def _near_turns(fmt: Format, kind: Scaling) -> tuple[Bits, Bits]:
     if kind == "gam":
         groups, blocks = pairs_of_gam(fmt)
         turns = np.array(around(largest, SOME_BINADES, SOME_STEPS), np.uint32)
-        return np.append(groups[::9], turns), np.append(blocks[::9], turns)
+        found_in, found = found_pairs_of_gam()
+        groups = np.concatenate([groups[::9], turns, found_in])
+        return groups, np.concatenate([blocks[::9], turns, found])
     exponents = around(largest, (*BINADES, *LOGARITHMS))
     blocks = np.array(exponents if kind == "e8m0" else hard_amaxes(fmt), np.uint32)
     return blocks, blocks

@@ -27,6 +27,19 @@ SOME_STEPS = (-1, 0, 1, 2)
 _EXPONENTS_OF_ENDS = (127, -126, -130)
 _LARGEST = 0x7F7FFFFF
 _HARD = 8  # divisors to each side of a tie
+# Amaxes of groups and of blocks, as a search has found them: equal mantissas whose rebuilt scale
+# times the amax rounds above the largest number, and mantissas that differ by a step or two, which
+# the quotient of the scales does not tell.
+_FOUND = (
+    (0x44C1F630, 0x3FC1F630), (0x4487C862, 0x3F87C862), (0x44C1F62F, 0x3FC1F630),
+    (0x44F3A645, 0x3FF3A646), (0x44D2BC35, 0x3FD2BC35), (0x44D2BC34, 0x3FD2BC35),
+    (0x44A65EB7, 0x3FA65EB7), (0x44A65EB6, 0x3FA65EB7), (0x44E98DF4, 0x3FE98DF4),
+    (0x44E98DF3, 0x3FE98DF4), (0x44D52161, 0x3FD52161), (0x44D52160, 0x3FD52161),
+    (0x44FD6106, 0x3FFD6108), (0x44E70A54, 0x3FE70A55), (0x44F0FCC6, 0x3FF0FCC8),
+    (0x44E6627E, 0x3FE6627F), (0x44FC0A40, 0x3FFC0A42), (0x44C3DC10, 0x3FC3DC11),
+    (0x44FBEAB4, 0x3FFBEAB6), (0x44974FE3, 0x3F974FE4), (0x44FDE4DE, 0x3FFDE4E0),
+    (0x448EF19A, 0x3F8EF19B),
+)  # fmt: skip
 
 
 def around(
@@ -89,6 +102,12 @@ def pairs_of_gam(fmt: Format) -> tuple[Bits, Bits]:
         pairs += [(group, block) for block in near if block <= group]
     groups, blocks = zip(*pairs, strict=True)
     return np.array(groups, np.uint32), np.array(blocks, np.uint32)
+
+
+def found_pairs_of_gam() -> tuple[Bits, Bits]:
+    """Amaxes of groups and of blocks in them, at which GAM-003 is easily decided wrongly."""
+    groups, blocks = np.array(_FOUND, np.uint32).T
+    return groups, blocks
 
 
 def pairs_of_tiles(reach: Fraction) -> tuple[Bits, Bits]:
