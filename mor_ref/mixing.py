@@ -187,9 +187,9 @@ class _Mixing:
     def _try(self, representation: str | Format) -> "tuple[Representation, TileScales]":
         """The tensor under a representation, and its scales for the engine.
 
-        What the first gives is written as output at once.
+        What the first rung gives is written as output at once.
         """
-        is_first = representation == self._policy.tried[0]
+        is_first = name_of(representation) == self._policy.names[0]
         out = self._output if is_first else None
         if representation == NVFP4:
             return nvfp4_with(self._numbers, PROFILES["te"], (1, 16), self._cut, out, self._threads)
