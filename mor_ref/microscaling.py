@@ -123,9 +123,6 @@ def quantize_nvfp4(
     rules = profile_named(profile)
     sides = tile_of(rules, tile)
     numbers = numbers_from(x, "x")
-    from mor_ref.engine.processor import check_processor  # imports Numba
-
-    check_processor()
     whole = partition(numbers.shape, "tensor")
     found, _ = nvfp4_with(numbers, rules, sides, whole, None, threads)
     return found
@@ -198,10 +195,8 @@ def quantize_mx(
     side = whole_number("block", block, 1, 1 << 62)
     numbers = numbers_from(x, "x")
     from mor_ref.engine.mx import mx_scales  # imports Numba
-    from mor_ref.engine.processor import check_processor
     from mor_ref.engine.quantization import quantize
 
-    check_processor()
     whole = partition(numbers.shape, "tensor")
     found = mx_scales(numbers, element, scale_rule, partition(numbers.shape, (1, side)), threads)
     codes, errors = quantize(numbers, element, found.blocks, whole, None, threads)

@@ -122,9 +122,6 @@ def mor(
     check_group(cut, rules.group, scaling)
     units = cut.regrouped("tensor" if rules.unit == "tensor" else cut.block)
     check_unit("unit", units.group)
-    from mor_ref.engine.processor import check_processor  # imports Numba
-
-    check_processor()
     return _Mixing(numbers, rules, scaling, cut, units, threads).result()
 
 

@@ -87,9 +87,7 @@ def dequantized(
 ) -> NDArray[Any]:
     """What codes stand for with their scales, for a tensor of so many rows and columns."""
     from mor_ref.engine.dequantization import dequantize
-    from mor_ref.engine.processor import check_processor
 
-    check_processor()
     y = dequantize(codes.reshape(-1), fmt, scales, sides, threads)
     return as_dtype(y.reshape(codes.shape), dtype)
 
@@ -163,10 +161,8 @@ def quantize(
     numbers = numbers_from(x, "x")
     cut = partition(numbers.shape, block, group)
     check_group(cut, group, scaling)
-    from mor_ref.engine.processor import check_processor
     from mor_ref.engine.scaling import extremes  # imports Numba
 
-    check_processor()
     amax = extremes(numbers, cut, threads).amax
     found, _ = quantized_with(numbers, target, scaling, cut, amax, None, threads)
     return found
