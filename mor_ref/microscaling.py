@@ -20,6 +20,7 @@ from mor_ref.catalogue import formats
 from mor_ref.format import Format
 from mor_ref.partition import Partition, partition
 from mor_ref.scaled import ErrorSums, dequantized, describe, error_sums, percent
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -40,6 +41,7 @@ class _InTiles:
     _scales: "TileScales"  # as the engine takes them
     _sides: tuple[int, int]
 
+    @untraced
     def dequantize(
         self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
     ) -> NDArray[Any]:
@@ -100,6 +102,7 @@ class Mx(_InTiles):
         )
 
 
+@untraced
 def quantize_nvfp4(
     x: "ArrayLike",
     *,
@@ -170,6 +173,7 @@ def nvfp4_with(
     return record, found.tiles
 
 
+@untraced
 def quantize_mx(
     x: "ArrayLike",
     fmt: str | Format,

@@ -37,6 +37,7 @@ from mor_ref.scaled import (
     percent,
     quantized_with,
 )
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -91,6 +92,7 @@ class MorResult:
         )
 
 
+@untraced
 def mor(
     x: "ArrayLike",
     policy: str | Policy = "tensor",

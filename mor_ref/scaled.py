@@ -12,6 +12,7 @@ from mor_ref.arrays import BF16, Numbers, dequantized_dtype, numbers_from
 from mor_ref.format import Format
 from mor_ref.partition import Cut, Partition, partition
 from mor_ref.recipes import SCALINGS, Scaling, check_group, scaled_format
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -113,6 +114,7 @@ class Quantized:
     source: str
     _scales: "TileScales"  # as the engine takes them
 
+    @untraced
     def dequantize(
         self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
     ) -> NDArray[Any]:
@@ -133,6 +135,7 @@ def _sides(sides: tuple[int, int]) -> str:
     return f"{sides[0]}x{sides[1]}"
 
 
+@untraced
 def quantize(
     x: "ArrayLike",
     fmt: str | Format,
