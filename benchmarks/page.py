@@ -17,7 +17,6 @@ FULL = 0.5  # the share of the work on numbers that is in the widest vectors of 
 QUIET = 0.5  # the load above the number of cores of a machine that does nothing but measure
 _ONCE_FOR_A_BLOCK = {
     "compressed_tensors_scales",
-    "count_deviations",
     "ideal_mantissas",
     "modelopt_scales",
     "own_scales",

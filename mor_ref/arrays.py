@@ -163,8 +163,21 @@ def _from_torch(x: Any, argument: str, taken: str) -> NDArray[Any]:
         else:
             array = plain.numpy()
     except (TypeError, RuntimeError) as error:
+        if _has_dtype_of_numpy(x):
+            raise TypeError(
+                f"{argument} is a {type(x).__name__} without numbers, as torch.export, vmap and "
+                "other tracing of torch have them; call mor_ref outside of what is traced"
+            ) from error
         raise TypeError(f"{argument} is a torch tensor of {x.dtype}; give {taken}") from error
     return array
+
+
+def _has_dtype_of_numpy(x: Any) -> bool:
+    try:
+        sys.modules["torch"].empty(0, dtype=x.dtype).numpy()
+    except (TypeError, RuntimeError):
+        return False
+    return True
 
 
 def dequantized_dtype(dtype: object) -> np.dtype[Any]:

@@ -20,6 +20,7 @@ from mor_ref.catalogue import formats
 from mor_ref.format import Format
 from mor_ref.partition import Partition, partition
 from mor_ref.scaled import ErrorSums, dequantized, describe, error_sums, percent
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -40,6 +41,7 @@ class _InTiles:
     _scales: "TileScales"  # as the engine takes them
     _sides: tuple[int, int]
 
+    @untraced
     def dequantize(
         self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
     ) -> NDArray[Any]:
@@ -100,6 +102,7 @@ class Mx(_InTiles):
         )
 
 
+@untraced
 def quantize_nvfp4(
     x: "ArrayLike",
     *,
@@ -123,9 +126,6 @@ def quantize_nvfp4(
     rules = profile_named(profile)
     sides = tile_of(rules, tile)
     numbers = numbers_from(x, "x")
-    from mor_ref.engine.processor import check_processor  # imports Numba
-
-    check_processor()
     whole = partition(numbers.shape, "tensor")
     found, _ = nvfp4_with(numbers, rules, sides, whole, None, threads)
     return found
@@ -173,6 +173,7 @@ def nvfp4_with(
     return record, found.tiles
 
 
+@untraced
 def quantize_mx(
     x: "ArrayLike",
     fmt: str | Format,
@@ -198,10 +199,8 @@ def quantize_mx(
     side = whole_number("block", block, 1, 1 << 62)
     numbers = numbers_from(x, "x")
     from mor_ref.engine.mx import mx_scales  # imports Numba
-    from mor_ref.engine.processor import check_processor
     from mor_ref.engine.quantization import quantize
 
-    check_processor()
     whole = partition(numbers.shape, "tensor")
     found = mx_scales(numbers, element, scale_rule, partition(numbers.shape, (1, side)), threads)
     codes, errors = quantize(numbers, element, found.blocks, whole, None, threads)

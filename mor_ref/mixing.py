@@ -37,6 +37,7 @@ from mor_ref.scaled import (
     percent,
     quantized_with,
 )
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -91,6 +92,7 @@ class MorResult:
         )
 
 
+@untraced
 def mor(
     x: "ArrayLike",
     policy: str | Policy = "tensor",
@@ -122,9 +124,6 @@ def mor(
     check_group(cut, rules.group, scaling)
     units = cut.regrouped("tensor" if rules.unit == "tensor" else cut.block)
     check_unit("unit", units.group)
-    from mor_ref.engine.processor import check_processor  # imports Numba
-
-    check_processor()
     return _Mixing(numbers, rules, scaling, cut, units, threads).result()
 
 
@@ -187,9 +186,9 @@ class _Mixing:
     def _try(self, representation: str | Format) -> "tuple[Representation, TileScales]":
         """The tensor under a representation, and its scales for the engine.
 
-        What the first gives is written as output at once.
+        What the first rung gives is written as output at once.
         """
-        is_first = representation == self._policy.tried[0]
+        is_first = name_of(representation) == self._policy.names[0]
         out = self._output if is_first else None
         if representation == NVFP4:
             return nvfp4_with(self._numbers, PROFILES["te"], (1, 16), self._cut, out, self._threads)

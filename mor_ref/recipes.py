@@ -183,8 +183,8 @@ class Policy:
 
     @property
     def tried(self) -> tuple[str | Format, ...]:
-        """Every representation that is needed for the decisions, each once."""
-        return tuple({name_of(one): one for one in reversed(self.mentioned)}.values())[::-1]
+        """Every representation that the decisions need, each once, in the order of the rungs."""
+        return tuple({name_of(one): one for one in self.mentioned}.values())
 
     def with_threshold(self, threshold: float | str | Decimal | Fraction) -> "Policy":
         """The same with another threshold of the e4m3 rung (MOR-005)."""

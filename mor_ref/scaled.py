@@ -12,6 +12,7 @@ from mor_ref.arrays import BF16, Numbers, dequantized_dtype, numbers_from
 from mor_ref.format import Format
 from mor_ref.partition import Cut, Partition, partition
 from mor_ref.recipes import SCALINGS, Scaling, check_group, scaled_format
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -87,9 +88,7 @@ def dequantized(
 ) -> NDArray[Any]:
     """What codes stand for with their scales, for a tensor of so many rows and columns."""
     from mor_ref.engine.dequantization import dequantize
-    from mor_ref.engine.processor import check_processor
 
-    check_processor()
     y = dequantize(codes.reshape(-1), fmt, scales, sides, threads)
     return as_dtype(y.reshape(codes.shape), dtype)
 
@@ -115,6 +114,7 @@ class Quantized:
     source: str
     _scales: "TileScales"  # as the engine takes them
 
+    @untraced
     def dequantize(
         self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
     ) -> NDArray[Any]:
@@ -135,6 +135,7 @@ def _sides(sides: tuple[int, int]) -> str:
     return f"{sides[0]}x{sides[1]}"
 
 
+@untraced
 def quantize(
     x: "ArrayLike",
     fmt: str | Format,
@@ -163,10 +164,8 @@ def quantize(
     numbers = numbers_from(x, "x")
     cut = partition(numbers.shape, block, group)
     check_group(cut, group, scaling)
-    from mor_ref.engine.processor import check_processor
     from mor_ref.engine.scaling import extremes  # imports Numba
 
-    check_processor()
     amax = extremes(numbers, cut, threads).amax
     found, _ = quantized_with(numbers, target, scaling, cut, amax, None, threads)
     return found

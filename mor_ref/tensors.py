@@ -19,11 +19,13 @@ from mor_ref.arrays import (
 from mor_ref.catalogue import as_format, special_cases_for
 from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for, takes_random_bits
 from mor_ref.format import Format
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+@untraced
 def encode(
     x: "ArrayLike",
     fmt: str | Format,
@@ -64,6 +66,7 @@ def encode(
     return store(codes)
 
 
+@untraced
 def decode(codes: "ArrayLike", fmt: str | Format) -> NDArray[np.float32]:
     """The numbers that `codes` stand for, as float32; every NaN is 0x7FFFFFFF.
 

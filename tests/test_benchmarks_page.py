@@ -30,11 +30,11 @@ def test_what_is_said_of_narrow_loops_follows_from_them():
         loop("encode_array"),
         loop("shared_codes", 256),
         loop("te_scales"),
-        loop("count_deviations", share=0.4),
+        loop("ideal_mantissas", share=0.4),
         loop("look_up", 0),
     ]
     assert page.narrow_kernels({"loops": loops}) == (
-        "`count_deviations`,\n`shared_codes` (once for a block or a group), and\n"
+        "`ideal_mantissas`,\n`shared_codes` (once for a block or a group), and\n"
         "`look_up` (for each number)"
     )
     assert page.narrow_kernels({"loops": loops[:1]}) == "none"

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mor_ref.cuda import source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.errors import CudaError
+from mor_ref.processor import check_processor
 
 # Kernels load 16 bytes at once, of numbers of any type.
 _FLAGS = (
@@ -147,6 +148,7 @@ class Host:
         self, program: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]
     ) -> None:
         """Run a kernel: arrays go in by their address, and rows and NumPy's numbers by value."""
+        check_processor()
         launch = _Launch(order=self.order, filling=self.filling, workers=self.workers)
         launch.grid[:], launch.block[:] = (blocks, 1, 1), (threads, 1, 1)
         values = [_value(argument) for argument in arguments]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.engine.intrinsics import bits_of, shift_left, shift_right, use_full_vectors
-from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.kernel import integer_kernel, step
 from mor_ref.format import Format
 
 _U = np.uint32
@@ -74,7 +74,7 @@ def decoded(code, layout):
     return _U(0x7FFFFFFF) if is_nan else bits
 
 
-@kernel
+@integer_kernel
 def decode_array(codes, out, layout):
     """The binary32 bits of each code."""
     use_full_vectors()
@@ -82,7 +82,7 @@ def decode_array(codes, out, layout):
         out[i] = decoded(_U(codes[i]), layout)
 
 
-@kernel
+@integer_kernel
 def look_up(codes, out, table):
     """table[code] of each code."""
     for i in range(codes.size):

@@ -15,7 +15,7 @@ from mor_ref.engine.intrinsics import (
     sign_mask,
     use_full_vectors,
 )
-from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.kernel import integer_kernel, kernel, step
 from mor_ref.engine.nearest import nearest, with_sign
 from mor_ref.engine.widening import widen
 
@@ -134,7 +134,7 @@ def encoded_as_power_of_two(bits, target, word):
 # ---------------------------------------------------------------------- loops
 
 
-@kernel
+@integer_kernel
 def encode_array(numbers, out, target, word):
     """One code for each number."""
     use_full_vectors()
@@ -162,7 +162,7 @@ def encode_array_to_nearest(numbers, out, grid):
         out[i] = encoded_to_nearest(widen(numbers[i], _U), grid)
 
 
-@kernel
+@integer_kernel
 def encode_array_at_random(numbers, random_words, n_random_bits, out, target, word):
     """One code for each number and its random word."""
     use_full_vectors()
@@ -180,7 +180,7 @@ def encode_array_at_random(numbers, random_words, n_random_bits, out, target, wo
         to_twos_complement(out, target, word)
 
 
-@kernel
+@integer_kernel
 def encode_array_as_powers_of_two(numbers, out, target, word):
     """One code of a power of two for each number."""
     use_full_vectors()

@@ -1,4 +1,4 @@
-"""`step` and `kernel`: how the engine's functions are compiled, and where they are kept.
+"""`step`, `kernel` and `integer_kernel`: how functions are compiled, and where they are kept.
 
 Numba keeps a compiled function on disk for as long as the file of that function does not change.
 That is not enough: a kernel is also made of the steps that it calls, of constants, and of the order
@@ -23,6 +23,9 @@ import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
+from numba.core.registry import CPUDispatcher
+
+from mor_ref.processor import check_processor
 
 _DIGESTS_KEPT = 16
 _ENGINE = __name__.rpartition(".")[0]
@@ -170,13 +173,34 @@ step = numba.njit(error_model="numpy")
 """A scalar step of a rule; it is compiled into the kernels that call it."""
 
 
+class _CheckedKernel(CPUDispatcher):
+    """A kernel that refuses to run in a thread whose modes would change its results."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        check_processor()
+        return super().__call__(*arguments)
+
+
 def kernel(function: Callable[..., Any]) -> Any:
-    """A loop over arrays: compiled when first called, kept on disk, and free of the GIL."""
+    """A loop over arrays: compiled when first called, kept on disk, and free of the GIL.
+
+    Each call checks the modes of its own thread: other threads may have others.
+    """
+    return _compiled(function, _CheckedKernel)
+
+
+def integer_kernel(function: Callable[..., Any]) -> Any:
+    """A kernel whose results no mode of the processor can change: it need not check them."""
+    return _compiled(function, CPUDispatcher)
+
+
+def _compiled(function: Callable[..., Any], dispatcher_class: type[CPUDispatcher]) -> Any:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # made when Numba is imported
         raise RuntimeError(
             "NUMBA_DISABLE_JIT is set, but the engine's kernels only run compiled; unset it, or "
             "use mor_ref.exact, which is plain Python"
         )
-    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    options = {"nopython": True, "nogil": True, "error_model": "numpy"}
+    dispatcher: Any = dispatcher_class(function, targetoptions=options)
     dispatcher._cache = _KernelCache(function)
     return dispatcher

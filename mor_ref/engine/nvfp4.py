@@ -16,15 +16,15 @@ from mor_ref.engine.scaling import extremes
 from mor_ref.engine.strips import STRIP, TileScales, segment
 from mor_ref.engine.widening import widen
 from mor_ref.partition import Partition
+from mor_ref.processor import check_processor
 
 _U = np.uint32
 _F = np.float32
 _E4M3 = formats["e4m3"]
 _E2M1 = formats["e2m1"]
 _FLT_MAX = np.finfo(np.float32).max
-_ONE = _F(1)
-_SIX = _F(6)
-_SIXTH = _F(1) / _F(6)
+_ONE, _SIX = _F(1), _F(6)
+_SIXTH = _U(0x3E2AAAAB).view(_F)  # no division: it would have the modes of the import
 _LEAST_TORCHAO = _F(2.0**-6)
 _LEAST_MODELOPT = _F(2.0**-9)
 _LARGEST_SCALE = _F(448)
@@ -226,6 +226,7 @@ _LOOPS = {
 
 def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalScales:
     """NVF-003, and NVF-007 to NVF-009 for the profiles of other libraries."""
+    check_processor()  # this is no kernel
     aim = _F(profile.range)
     with np.errstate(all="ignore"):
         if profile.rule in ("torchao", "modelopt"):

@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 
 from mor_ref.arrays import Bits
 from mor_ref.engine.intrinsics import bits_of, use_full_vectors
-from mor_ref.engine.kernel import kernel
+from mor_ref.engine.kernel import integer_kernel
 
 _U = np.uint32
 _BIAS_DIFFERENCE = _U((127 - 15) << 23)
@@ -63,7 +63,7 @@ def binary32_by_integers(bits):
     return _U((subnormal if magnitude < _U(0x0400) else normal) | sign)
 
 
-@kernel
+@integer_kernel
 def widen_array(numbers, out):
     """The binary32 bits of each binary16."""
     use_full_vectors()

@@ -76,10 +76,12 @@ def mix(
         }
         found = decide(policy, errors, amax(numbers), amin(numbers))
         decisions[unit] = found
-        name = policy.names[found.choice]
+        chosen = None  # the fallback, whose name a yardstick may have
+        if found.choice < len(policy.ladder):
+            chosen = tried[policy.names[found.choice]]
         for i, j in places:
             own = fallback(i, j) if fallback else None
-            output[i][j] = to_bf16(tried[name][i][j].y) if name in tried else kept(x[i][j], own)
+            output[i][j] = kept(x[i][j], own) if chosen is None else to_bf16(chosen[i][j].y)
     return Mixed(tried, decisions, output)
 
 

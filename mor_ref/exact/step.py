@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar, cast
 
+from mor_ref.processor import check_processor
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 Replacement = tuple[Callable[..., Any], Callable[..., Any]]
@@ -21,10 +23,15 @@ _replaced: ContextVar[MappingProxyType[Callable[..., Any], Callable[..., Any]]] 
 
 
 def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make a function one that `replaced` can replace."""
+    """Make a function one that `replaced` can replace.
+
+    Each call checks the modes of its thread: where subnormal numbers are flushed, Python's floats
+    lose some.
+    """
 
     @functools.wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        check_processor()
         chosen = _replaced.get().get(run)
         return cast("_R", (function if chosen is None else chosen)(*args, **kwargs))
 

@@ -1,0 +1,42 @@
+"""Whether the processor computes as IEEE 754 has it, which other libraries can change.
+
+A library may tell a thread to round in another direction, or to flush subnormal numbers. The modes
+are those of binary32 and binary64 alike, so Python's own floats show them, in a tenth of a
+microsecond.
+"""
+
+import struct
+
+
+def _float_of(bits: int) -> float:
+    """The binary64 number of these bits, which no mode changes on its way here."""
+    return float(struct.unpack("<d", bits.to_bytes(8, "little"))[0])
+
+
+_ZERO, _HALF, _ONE = 0.0, 0.5, 1.0
+_NEXT_TO_ONE = _float_of(0x3FF0000000000001)
+_ABOVE_HALF_A_UNIT = _float_of(0x3CA0000000000001)
+_BELOW_HALF_A_UNIT = _float_of(0x3C9FFFFFFFFFFFFF)
+_SUBNORMAL = _float_of(0x0000000000000001)
+_SMALLEST_NORMAL = _float_of(0x0010000000000000)
+_LARGE = _float_of(0x7FE0000000000000)
+
+
+def follows_ieee_754() -> bool:
+    """Whether this thread rounds to nearest, and takes and gives subnormal numbers."""
+    return (
+        _ONE + _ABOVE_HALF_A_UNIT == _NEXT_TO_ONE  # neither down nor toward zero
+        and _ONE + _BELOW_HALF_A_UNIT == _ONE  # not up
+        and _SUBNORMAL * _LARGE > _ZERO
+        and _SMALLEST_NORMAL * _HALF > _ZERO
+    )
+
+
+def check_processor() -> None:
+    """Refuse to compute in a thread whose arithmetic is not that of IEEE 754."""
+    if not follows_ieee_754():
+        raise RuntimeError(
+            "this thread flushes subnormal numbers or rounds in another direction, as some library "
+            "in this process has told the processor to; undo that "
+            "(torch.set_flush_denormal(False)) or call from another process"
+        )

@@ -1,0 +1,27 @@
+"""Keeping torch.compile out of what NumPy and Numba compute."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def untraced(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make a function one that torch.compile calls as it is, between two graphs.
+
+    Traced, its NumPy arrays would become tensors, which no kernel takes. torch is not imported for
+    this: what is not imported traces nothing.
+    """
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        tracer = sys.modules.get("torch._dynamo")
+        if tracer is None:
+            return function(*args, **kwargs)
+        plain: Callable[_P, _R] = tracer.disable(function)
+        return plain(*args, **kwargs)
+
+    return call
