@@ -403,6 +403,22 @@ def test_the_example_of_mx_is_what_the_engine_gives():
     assert [int(code, 16) for code in cells(shown, 2)] == found.codes.ravel().tolist()
 
 
+def test_the_example_of_subnormal_amaxes_is_what_the_engine_gives():
+    """MXS-005: the addition to bits that are not normalised would leave the binade too early."""
+    element, *words = computed("mx", "four_bits.even_of_subnormals")
+    shown = four_bits.even_of_subnormals(element, *words)
+    bits = np.array([int(word, 16) for word in words], np.uint32)
+    assert bits.max() < 0x00800000
+    found = mor_ref.quantize_mx(bits.view(np.float32)[:, None], element, scale_rule="even")
+    assert [int(code, 16) for code in cells(shown, 2)] == found.scale.ravel().tolist()
+    counterexample = words.index("007F0000")
+    assert [cells(shown, column)[counterexample] for column in (1, 2, 3)] == [
+        "\N{MINUS SIGN}127",
+        "0x00",
+        "0x01",
+    ]
+
+
 def test_the_scales_of_the_example_are_what_the_engine_gives():
     """One group of blocks of one number each."""
     shown = scaling.blocks("e4m3", "7.5", "3.3", "1.9", "0.011", "0")
