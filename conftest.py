@@ -3,11 +3,14 @@
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("thorough", max_examples=2000, deadline=None)
+# A machine may be as slow or as busy as it is: no test has a deadline.
+settings.register_profile("own", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("own")
+settings.register_profile("thorough", max_examples=2000)
 # The same examples in every run of CI; new ones at a desk.
-settings.register_profile("usual", max_examples=200, deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("usual", max_examples=200, derandomize="CI" in os.environ)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 TIERS = ("exhaustive", "gpu")
