@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from extras import imported, reason
 
 ROOT = Path(__file__).resolve().parent.parent
 EXPLORER = ROOT / "docs" / "explorer"
@@ -21,10 +22,10 @@ ADAPTER = Path(__file__).with_name("explorer_adapter.js")
 @contextmanager
 def chromium():
     """A browser without a window."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    api = imported("playwright.sync_api")
     program = shutil.which("chromium")
     if program is None:
-        pytest.skip("chromium is not installed")
+        pytest.skip(reason("chromium"))
     with api.sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=program, args=["--no-sandbox"], timeout=NO_LIMIT

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -12,6 +11,7 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
+from extras import imported, skip_without
 from mor_docs.shown import (
     command_line,
     conversions,
@@ -35,8 +35,8 @@ from mor_ref.cli import app
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden.suites import SUITES
 
-pytest.importorskip("sphinx_needs")
-pytest.importorskip("furo")
+imported("sphinx_needs")
+imported("furo")
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = rules_of(ROOT / "spec")
@@ -510,8 +510,7 @@ def computed(chapter, name):
 
 def test_the_program_of_the_protocol_answers_as_its_chapter_shows(tmp_path):
     """PRO-001 to PRO-006."""
-    if not shutil.which("gcc"):
-        pytest.skip("gcc is not installed")
+    skip_without("gcc")
     shown = golden.exchange(*computed("protocol", "golden.exchange"))
     asked, answered = (part.split("\n```")[0] for part in shown.split("```text\n")[1:])
     source, program = ROOT / "examples" / "protocol" / "e4m3.c", tmp_path / "program"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from extras import imported
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mor_ref"
@@ -215,7 +216,7 @@ def test_the_exact_model_needs_no_array_library(path):
 @pytest.mark.parametrize("command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]])
 def test_style_and_types(command):
     tool, *arguments = command
-    pytest.importorskip(tool)
+    imported(tool)
     where = [] if tool == "mypy" else ["."]
     done = subprocess.run(
         [sys.executable, "-m", tool, *arguments, *where],

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from extras import reason
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -338,7 +339,7 @@ def example(tmp_path_factory):
     """Makes the C example, with a piece of it replaced."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
-        pytest.skip("there is no C compiler")
+        pytest.skip(reason("gcc"))
     folder = tmp_path_factory.mktemp("example")
 
     def make(name, old="", new=""):

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from extras import imported, reason, skip_without
 
 from mor_ref import encode, formats, shards, workers
 from mor_ref.analysis import settings_for
@@ -679,7 +680,7 @@ class Cluster(NamedTuple):
 @pytest.fixture(scope="module")
 def cluster():
     """A scheduler and two workers, each a process of its own."""
-    distributed = pytest.importorskip("distributed")
+    distributed = imported("distributed")
     with (
         pytest.MonkeyPatch.context() as patch,
         importlib.import_module("dask").config.set(NO_LIMITS),
@@ -784,9 +785,10 @@ def test_commands_on_a_cluster(cluster, tmp_path):
 
 def test_commands_under_mpi(tmp_path):
     """The same output, once; and the ranks that only worked end well."""
+    skip_without("mpi4py")
     mpiexec = Path(sys.executable).with_name("mpiexec")
-    if not (mpiexec.exists() and importlib.util.find_spec("mpi4py")):
-        pytest.skip("mpi4py and mpich are not installed")
+    if not mpiexec.exists():
+        pytest.skip(reason("mpiexec"))
     np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((64, 64)))
     for command in (
         ("analyze", "x.npy", "--json"),
@@ -812,7 +814,7 @@ def test_commands_under_mpi(tmp_path):
 
 
 def test_no_scheduler_is_a_sentence(monkeypatch):
-    pytest.importorskip("distributed")
+    imported("distributed")
     monkeypatch.setattr(workers, "_PATIENCE", 0.5)
     with (
         pytest.raises(WorkersError, match=r"no Dask scheduler at 127.0.0.1:1 \("),
@@ -823,7 +825,7 @@ def test_no_scheduler_is_a_sentence(monkeypatch):
 
 def test_who_is_no_scheduler_is_not_waited_for():
     """In a process of its own, whose end is not waited for either."""
-    pytest.importorskip("distributed")
+    imported("distributed")
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -840,7 +842,7 @@ with workers.workers_named("dask://127.0.0.1:{server.server_port}"):
 
 
 def test_a_scheduler_without_workers(monkeypatch):
-    distributed = pytest.importorskip("distributed")
+    distributed = imported("distributed")
     monkeypatch.setattr(workers, "_PATIENCE", 1e6)
     monkeypatch.setattr(workers, "_PATIENCE_FOR_WORKERS", 0.5)
     with distributed.LocalCluster(n_workers=0, dashboard_address=":0", processes=True) as empty:
