@@ -11,7 +11,7 @@ golden: .venv/installed
 	$(BIN)/mor-ref golden check build/golden --same-as golden/v1
 
 test: .venv/installed
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 exhaustive: .venv/installed
 	$(BIN)/python -m pytest --tier=exhaustive
@@ -53,7 +53,7 @@ wheel: .venv/installed
 test-wheel: wheel
 	rm -rf build/wheel
 	$(BIN)/python -m pip install --quiet --no-deps --target build/wheel dist/mor_ref-*.whl
-	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto tests
+	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests
 
 digests: .venv/installed
 	$(BIN)/python -m mor_ref.golden.exhaustive golden/v1/exhaustive.json

@@ -1,16 +1,23 @@
 """Options and settings that all tests share."""
 
 import os
+from collections import Counter
+from typing import Any
 
+import extras
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("thorough", max_examples=2000, deadline=None)
+# A machine may be as slow or as busy as it is: no test has a deadline.
+settings.register_profile("own", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("own")
+settings.register_profile("thorough", max_examples=2000)
 # The same examples in every run of CI; new ones at a desk.
-settings.register_profile("usual", max_examples=200, deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("usual", max_examples=200, derandomize="CI" in os.environ)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 TIERS = ("exhaustive", "gpu")
+LEFT_OUT = pytest.StashKey[Counter[tuple[str, str]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,6 +36,36 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         marker = item.get_closest_marker("tier")
         return marker.args[0] if marker else None
 
-    others = [item for item in items if tier_of(item) != wanted]
-    items[:] = [item for item in items if tier_of(item) == wanted]
+    left_out = config.stash.setdefault(LEFT_OUT, Counter())
+    kept, others = [], []
+    for item in items:
+        modules = [name for marker in item.iter_markers("needs") for name in marker.args]
+        missing = extras.missing(modules)
+        is_wanted = tier_of(item) == wanted
+        (kept if is_wanted and not missing else others).append(item)
+        if is_wanted and missing:
+            left_out[missing, extras.HOW[missing]] += 1
+    items[:] = kept
     config.hook.pytest_deselected(items=others)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of xdist says what it left out, as each one leaves out the same."""
+    if hasattr(session.config, "workeroutput"):
+        left_out = session.config.stash.get(LEFT_OUT, Counter())
+        session.config.workeroutput["left_out"] = [[*key, n] for key, n in left_out.items()]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    found = getattr(node, "workeroutput", {}).get("left_out", [])
+    node.config.stash[LEFT_OUT] = Counter({(name, how): n for name, how, n in found})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end which missing extra would bring how many tests."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    counts = extras.counted(report.longrepr[2] for report in skipped)
+    counts += terminalreporter.config.stash.get(LEFT_OUT, Counter())
+    for line in extras.summary(counts):
+        terminalreporter.write_line(line, yellow=True)

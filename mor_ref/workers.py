@@ -22,7 +22,8 @@ from mor_ref.sources import digest_of_sources
 Result = TypeVar("Result")
 
 _DASK = "dask://"
-_PATIENCE = 10.0  # seconds for a scheduler to answer, and for the first worker to come
+_PATIENCE = 10.0  # seconds for a scheduler to answer
+_PATIENCE_FOR_WORKERS = 10.0  # and for the first worker to come
 _DIGEST = "__import__('mor_ref.sources', fromlist=['sources']).digest_of_sources()"
 _MOST = 1 << 20  # workers
 _FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
@@ -177,7 +178,7 @@ def _client_of(address: str, client: Callable[..., Any]) -> Any:
 
 def _check_workers(client: Any, address: str) -> None:
     try:
-        client.wait_for_workers(1, timeout=_PATIENCE)
+        client.wait_for_workers(1, timeout=_PATIENCE_FOR_WORKERS)
     except TimeoutError as error:
         raise WorkersError(
             f"the scheduler at {address} has no workers; start one with dask worker tcp://{address}"

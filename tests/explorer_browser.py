@@ -3,28 +3,72 @@
 import base64
 import shutil
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from extras import imported, reason
 
 ROOT = Path(__file__).resolve().parent.parent
 EXPLORER = ROOT / "docs" / "explorer"
 ADDRESS = (EXPLORER / "index.html").as_uri()
+NO_LIMIT = 0  # of playwright: a machine may be as busy as it is
+ONLY_A_FAULT = 600_000  # milliseconds; an element that never comes would be waited for for ever
 ADAPTER = Path(__file__).with_name("explorer_adapter.js")
 
 
 @contextmanager
 def chromium():
     """A browser without a window."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    api = imported("playwright.sync_api")
     program = shutil.which("chromium")
     if program is None:
-        pytest.skip("chromium is not installed")
+        pytest.skip(reason("chromium"))
     with api.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=program, args=["--no-sandbox"], timeout=NO_LIMIT
+        )
         yield browser
         browser.close()
+
+
+def context_of(browser, **options):
+    """A machine of its own in the browser, however busy the one that it runs on."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(ONLY_A_FAULT)
+    context.set_default_navigation_timeout(NO_LIMIT)
+    return context
+
+
+def fulfilled(body, route):
+    route.fulfill(body=body)
+
+
+@contextmanager
+def opened(browser, width=1280, routes=None, **state):
+    """The page in that state, on a machine of its own: it asks for its own files and no others."""
+    context = context_of(browser, viewport={"width": width, "height": 800})
+    page = context.new_page()
+    wrong = []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    for path, body in (routes or {}).items():
+        page.route(path, partial(fulfilled, body))
+    page.goto(f"{ADDRESS}#{urlencode(state)}")
+    yield page
+    context.close()
+    own = {path.as_uri() for path in EXPLORER.iterdir()} | {"data:,"}
+    assert {url.partition("#")[0] for url in asked} <= own
+    assert wrong == []
+
+
+def written(code, fmt):
+    """A code as the page writes it."""
+    return f"0x{code:0{-(-fmt.bits // 4)}X}"
 
 
 def packed(array):

@@ -70,7 +70,7 @@ class Shell:
         package = os.pathsep.join(filter(None, [str(folder), *sys.path]))
         self.environment = {**os.environ, "PATH": path, "PYTHONPATH": package, "COLUMNS": "80"}
 
-    def run(self, script, timeout=300):
+    def run(self, script):
         """What a script of bash prints, and how it ends."""
         return subprocess.run(
             ["bash", "-c", script],
@@ -79,7 +79,6 @@ class Shell:
             capture_output=True,
             text=True,
             check=False,
-            timeout=timeout,
         )
 
     def start(self, script):

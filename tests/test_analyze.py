@@ -14,6 +14,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from extras import imported
 from safetensors.numpy import save_file
 
 import mor_ref
@@ -520,7 +521,7 @@ def sentence(text):
 )
 def test_mistakes_are_a_sentence_and_status_2(run, tmp_path, arguments, said):
     if "--plot" in arguments:
-        pytest.importorskip("matplotlib")
+        imported("matplotlib")
     np.save("x.npy", np.ones(3, np.float32))
     np.savez("none.npz")
     for name in ("folder", "folder.npz", "folder.png"):
@@ -691,7 +692,7 @@ def test_the_json_is_one_document_that_says_everything(run):
 @pytest.fixture
 def drawn(run, monkeypatch):
     """The figure that the command draws, besides writing it."""
-    figure = pytest.importorskip("matplotlib.figure")
+    figure = imported("matplotlib.figure")
     figures = []
     save = figure.Figure.savefig
     monkeypatch.setattr(
@@ -774,7 +775,7 @@ def test_the_picture_of_one_tensor_of_any_shape(drawn, policy, shape):
 
 
 def test_a_picture_that_cannot_be_written_in_the_end(run, monkeypatch):
-    figure = pytest.importorskip("matplotlib.figure")
+    figure = imported("matplotlib.figure")
     np.save("x.npy", np.ones(3, np.float32))
 
     def full(*_arguments, **_options):
@@ -802,11 +803,11 @@ def test_only_what_is_needed_is_imported(tmp_path):
         "except SystemExit: pass\n"
         "print([name for name in ('numpy', 'safetensors', 'matplotlib') if name in sys.modules])"
     )
-    for arguments, imported in (
+    for arguments, loaded in (
         (["analyze", "--help"], "[]"),
         (["analyze", str(path)], "['numpy', 'safetensors']"),
     ):
         done = subprocess.run(
             [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
         )
-        assert done.stdout.splitlines()[-1] == imported
+        assert done.stdout.splitlines()[-1] == loaded

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from extras import imported, needs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,9 +68,10 @@ def test_a_rational_number_is_rounded_once():
     assert arithmetic.rn32(Fraction(3, 2**151)) == 2.0**-149
 
 
+@needs("torch")
 def test_a_processor_that_flushes_is_refused():
     """ART-002."""
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor cannot flush")
     try:

@@ -5,6 +5,7 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
+from extras import imported, needs
 
 import mor_ref
 from mor_ref.engine.parallel import available_threads, for_each_slice
@@ -61,8 +62,9 @@ def test_input_is_left_as_it_was():
     assert np.array_equal(x, X)
 
 
+@needs("torch")
 def test_torch_tensors():
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     x = torch.from_numpy(X.copy())
     for tensor in (x, x.to(torch.float64), x.clone().requires_grad_()):
         assert np.array_equal(mor_ref.encode(tensor, "e4m3"), CODES)
@@ -77,8 +79,9 @@ def test_torch_tensors():
     assert np.array_equal(sr, mor_ref.encode(X, "e4m3", rounding="rtz"))
 
 
+@needs("torch")
 def test_torch_tensors_that_are_refused():
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     for tensor, message in (
         (torch.zeros(2, dtype=torch.int32), "x has dtype int32"),
         (torch.zeros(2, device="meta"), "on meta; give a dense one on the CPU"),

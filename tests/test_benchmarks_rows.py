@@ -105,7 +105,7 @@ def test_every_library_is_asked_for_and_listed():
     extras = extras["optional-dependencies"]
     asked_for = {
         re.match(r"[\w-]+", text)[0].lower().replace("_", "-")
-        for text in extras["bench"] + extras["peers"]
+        for text in extras["bench"] + extras["peers"] + extras["test"]
     }
     listed = {name.lower().replace("_", "-") for name in VERSIONS}
     needed = {c.needs for row in ROWS for c in row.contenders.values() if c.needs}

@@ -5,11 +5,13 @@ a scale is dropped: only a NaN has one, by accident of the processor.
 """
 
 import fnmatch
+from itertools import starmap
 from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
 import pytest
+from extras import imported, needs
 from find_witnesses import KINDS, MX_FORMATS, tensors
 from numpy import inf, nan
 from records import canonical
@@ -51,22 +53,14 @@ def by_rule(x, fmt, rule):
     return Stored(found.codes, found.scale, None, found.dequantize())
 
 
-NEEDED = {"verifloat": "VeriFloat is not installed; it needs Python 3.12"}
-
-
-def library(name):
-    """A module of a library; importorskip silences what it warns of as it starts."""
-    return pytest.importorskip(name, reason=NEEDED.get(name), exc_type=ImportError)
-
-
 def as_torch(x):
-    torch = library("torch")
+    torch = imported("torch")
     bits = torch.from_numpy(x.view(f"i{x.itemsize}"))
     return bits.view(torch.bfloat16 if x.dtype == ml_dtypes.bfloat16 else torch.float32)
 
 
 def bytes_of(found):
-    return found.view(library("torch").uint8).numpy()
+    return found.view(imported("torch").uint8).numpy()
 
 
 def unpacked(packed):
@@ -77,18 +71,18 @@ def unpacked(packed):
 
 
 def torchao(x):
-    ao = library("torchao.prototype.mx_formats.nvfp4_tensor")
+    ao = imported("torchao.prototype.mx_formats.nvfp4_tensor")
     t = as_torch(x)
     g = ao.per_tensor_amax_to_scale(t.abs().max())
     scale, packed = ao.nvfp4_quantize(t, 16, g)
-    y = ao.NVFP4Tensor(packed, scale, 16, library("torch").float32, g).dequantize()
+    y = ao.NVFP4Tensor(packed, scale, 16, imported("torch").float32, g).dequantize()
     return Stored(unpacked(bytes_of(packed)), bytes_of(scale) & 0x7F, g.numpy(), y.numpy())
 
 
 def modelopt(x):
     """Code 8, which it decodes as +0, is made -0 here: and +0, if it decodes it as -0 one day."""
-    tensor = library("modelopt.torch.quantization.qtensor.nvfp4_tensor").NVFP4QTensor
-    f32 = library("torch").float32
+    tensor = imported("modelopt.torch.quantization.qtensor.nvfp4_tensor").NVFP4QTensor
+    f32 = imported("torch").float32
     found, scale, g = tensor.quantize(as_torch(x).clone(), 16)
     y = found.dequantize(f32, scale=scale, double_scale=g, block_sizes={-1: 16}).numpy()
     codes = unpacked(bytes_of(found._quantized_data))
@@ -97,9 +91,9 @@ def modelopt(x):
 
 def with_scale(t, preset, side, g=None):
     """The scheme of compressed-tensors by that name, and its scales of a tensor."""
-    library("loguru").logger.disable("compressed_tensors")
-    scheme = library("compressed_tensors.quantization").preset_name_to_scheme(preset, ["Linear"])
-    utils = library("compressed_tensors.quantization.utils")
+    imported("loguru").logger.disable("compressed_tensors")
+    scheme = imported("compressed_tensors.quantization").preset_name_to_scheme(preset, ["Linear"])
+    utils = imported("compressed_tensors.quantization.utils")
     ends = t.unflatten(-1, (-1, side)).aminmax(dim=-1)
     return scheme, utils.calculate_qparams(*ends, scheme.weights, global_scale=g)[0]
 
@@ -107,9 +101,9 @@ def with_scale(t, preset, side, g=None):
 def compressed_tensors(x, dtype=np.float32):
     """In float32: given bfloat16, it rounds its statistics to bfloat16."""
     t = as_torch(x.astype(dtype))
-    forward = library("compressed_tensors.quantization.lifecycle.forward")
-    compressor = library("compressed_tensors.compressors").NVFP4PackedCompressor
-    g = library("compressed_tensors.quantization.utils").generate_gparam(*t.aminmax())
+    forward = imported("compressed_tensors.quantization.lifecycle.forward")
+    compressor = imported("compressed_tensors.compressors").NVFP4PackedCompressor
+    g = imported("compressed_tensors.quantization.utils").generate_gparam(*t.aminmax())
     scheme, scale = with_scale(t, "NVFP4A16", 16, g)
     given = {"weight": t, "weight_scale": scale, "weight_global_scale": g}
     found = compressor.compress(given, scheme)
@@ -120,12 +114,19 @@ def compressed_tensors(x, dtype=np.float32):
 
 def verifloat(x, own_format=None):
     """It takes no infinity, and here no tensor whose global scale underflows."""
-    v = library("verifloat")
+    v = imported("verifloat")
     if not np.isfinite(x).all() or not (own_format or np.abs(x).max() > 2e-42):
         return None
     found = v.BlockTensor.quantize(x.astype(float).tolist(), own_format or v.NVFP4_MODELOPT)
     codes, scale = (np.vectorize(int, otypes="B")(a) for a in (found.elem_raw, found.scale_raw))
     return Stored(codes, scale, None if own_format else np.float32(found.tensor_scale), None)
+
+
+def needing(peer, *others):
+    """A case that needs the library of its quantizer."""
+    library = peer.__name__.removeprefix("mx_")
+    torch = ("torch",) if library in ("torchao", "modelopt", "compressed_tensors") else ()
+    return pytest.param(peer, *others, marks=needs(*torch, library))
 
 
 PROFILES = {peer: peer.__name__ for peer in (torchao, modelopt, compressed_tensors)}
@@ -143,7 +144,7 @@ def left_out_of_nvfp4(peer, x, theirs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("peer", PROFILES, **by_name)
+@pytest.mark.parametrize("peer", [*map(needing, PROFILES)], **by_name)
 def test_nvfp4(peer, kind):
     """NVF-007, NVF-008, NVF-009, NVF-010: codes, scales, the global scale and y."""
     for x in tensors(kind):
@@ -157,8 +158,8 @@ def test_nvfp4(peer, kind):
 
 
 def mx_torchao(x, fmt, rule):
-    torch, mx = library("torch"), library("torchao.prototype.mx_formats.mx_tensor")
-    mode = library("torchao.prototype.mx_formats.config").ScaleCalculationMode(rule)
+    torch, mx = imported("torch"), imported("torchao.prototype.mx_formats.mx_tensor")
+    mode = imported("torchao.prototype.mx_formats.config").ScaleCalculationMode(rule)
     dtypes = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e2m1": "float4_e2m1fn_x2"}
     dtype = getattr(torch, dtypes[fmt]) if fmt in dtypes else f"fp6_{fmt}"
     scale, found = mx.to_mx(as_torch(x), dtype, 32, mode)
@@ -168,24 +169,24 @@ def mx_torchao(x, fmt, rule):
 
 
 def mx_modelopt(x, _fmt, _rule):
-    tensor = library("modelopt.torch.quantization.qtensor.mxfp8_tensor").MXFP8QTensor
+    tensor = imported("modelopt.torch.quantization.qtensor.mxfp8_tensor").MXFP8QTensor
     found, scale = tensor.quantize(as_torch(x))
-    y = found.dequantize(library("torch").float32, scale=scale).numpy()
+    y = found.dequantize(imported("torch").float32, scale=scale).numpy()
     return Stored(bytes_of(found._quantized_data), scale.numpy(), None, y)
 
 
 def mx_compressed_tensors(x, fmt, _rule):
     t = as_torch(x.astype(np.float32))
     scheme, scale = with_scale(t, {"e2m1": "MXFP4A16", "e2m3": "MXFP6A16"}[fmt], 32)
-    forward = library("compressed_tensors.quantization.lifecycle.forward")
-    utils = library("compressed_tensors.compressors.mx_utils")
+    forward = imported("compressed_tensors.quantization.lifecycle.forward")
+    utils = imported("compressed_tensors.compressors.mx_utils")
     y = forward.fake_quantize(t, scale, None, scheme.weights).numpy()
-    return Stored(None, utils.compress_mx_scale(scale, library("torch").uint8).numpy(), None, y)
+    return Stored(None, utils.compress_mx_scale(scale, imported("torch").uint8).numpy(), None, y)
 
 
 def mx_gfloat(x, fmt, _rule):
     """In binary64; it takes no infinity."""
-    gfloat, names = library("gfloat.block"), library("gfloat.formats")
+    gfloat, names = imported("gfloat.block"), imported("gfloat.formats")
     own = "mxint8" if fmt == "int8_mx" else f"mxfp{formats[fmt].bits}_{fmt}"
     info = getattr(names, f"format_info_{own}")
     if not np.isfinite(x).all():
@@ -196,7 +197,7 @@ def mx_gfloat(x, fmt, _rule):
 
 
 def mx_verifloat(x, fmt, _rule):
-    v = library("verifloat")
+    v = imported("verifloat")
     element = v.IntFormat(8, frac_bits=6) if fmt == "int8_mx" else getattr(v, fmt.upper())
     return verifloat(x, v.BlockFormat(element, 32, v.E8M0))
 
@@ -227,7 +228,7 @@ def left_out_of_mx(peer, fmt, rule, x, ours, theirs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("peer", "fmt", "rule"), RULES, **by_name)
+@pytest.mark.parametrize(("peer", "fmt", "rule"), [*starmap(needing, RULES)], **by_name)
 def test_mx(peer, fmt, rule, kind):
     """MXS-003, MXS-004, MXS-005, MXS-006, MXS-007, MXS-008: codes, scales and y."""
     for whole in tensors(kind):
@@ -238,6 +239,7 @@ def test_mx(peer, fmt, rule, kind):
             assert differing(ours, theirs, left_out_of_mx(peer, fmt, rule, x, ours, theirs)) == {}
 
 
+@needs("torch", "compressed_tensors")
 def test_compressed_tensors_rounds_the_statistics_of_bfloat16():
     """NVF-009: which we do not."""
     x = next(x for x in tensors("ordinary") if x.dtype == ml_dtypes.bfloat16)
@@ -246,9 +248,10 @@ def test_compressed_tensors_rounds_the_statistics_of_bfloat16():
     assert differing(by_profile(x, "compressed_tensors"), theirs, {}).keys() > {"scale", "codes"}
 
 
+@needs("verifloat")
 def test_what_verifloat_refuses():
     """NVF-008: and for a tensor of zeros it stores numbers, not NaN."""
-    v = library("verifloat")
+    v = imported("verifloat")
     for refused in (inf, nan, 1e-42):
         with pytest.raises(ValueError, match="."):
             v.BlockTensor.quantize([[refused] * 16], v.NVFP4_MODELOPT)
@@ -291,7 +294,9 @@ def first(stored):
     return " ".join(forms[type(value)].format(value) for value in values)
 
 
-@pytest.mark.parametrize(("peer", "recipe", "numbers", "theirs", "ours"), KNOWN, **by_name)
+@pytest.mark.parametrize(
+    ("peer", "recipe", "numbers", "theirs", "ours"), [*starmap(needing, KNOWN)], **by_name
+)
 def test_known_difference(peer, recipe, numbers, theirs, ours):
     """NVF-007, NVF-008, NVF-009, NVF-010, MXS-002, MXS-006, MXS-008."""
     x = np.array([numbers + [0] * (32 - len(numbers))], np.float32)

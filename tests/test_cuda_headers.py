@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from extras import reason
 from inputs import ALL_BF16, ALL_F16, as_float64, differences, edges
 from kernels import tensors
 from kernels.suites import Schedule
@@ -46,7 +47,7 @@ def headers(tmp_path_factory):
     includes = [found.parent for place in places for found in place.rglob("cuda_fp4.h")]
     compiler = shutil.which("g++") or shutil.which("c++")
     if not includes or not compiler:
-        pytest.skip("needs a C++ compiler and the wheels of the peers extra")
+        pytest.skip(reason("g++" if includes else "nvidia"))
     library = tmp_path_factory.mktemp("cuda_headers") / "conversions.so"
     subprocess.run(
         [compiler, "-O2", "-shared", "-fPIC", "-I", includes[0], SOURCE, "-o", library], check=True

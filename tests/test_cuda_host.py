@@ -3,12 +3,11 @@
 import ctypes
 import os
 import platform
-import shutil
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from extras import skip_without
 from inputs import differences, edges, exact_codes, roundings_of
 from kernels import needed, suites
 from kernels.sources import exported, with_wrong_ones
@@ -354,8 +353,7 @@ COMPILERS = {
 @pytest.mark.parametrize("name", COMPILERS)
 def test_other_compilers(name, monkeypatch):
     """They make the same bits of the kernels; ziglang is for where no other is installed."""
-    if not (shutil.which(name) or find_spec(name)):
-        pytest.skip(f"{name} is not installed")
+    skip_without(name)
     x = bits(numbers("f32"))
     expected = [*converted(Host(), x), *stepped(Host())]
     monkeypatch.setattr(host, "compiler", lambda: COMPILERS[name])

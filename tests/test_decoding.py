@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from extras import imported, needs
 from hypothesis import given
 from hypothesis import strategies as st
 from inputs import ALL, UP_TO_16, any_format, by_name, differences
@@ -100,9 +101,10 @@ def test_a_small_float_dtype_is_not_mistaken_for_codes():
         mor_ref.decode(np.zeros(2, ml_dtypes.float8_e4m3fn), "e4m3")
 
 
+@needs("torch")
 def test_flush_to_zero_in_the_processor_changes_nothing():
     """DEC-001: another library may have set it."""
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     codes = np.arange(1, 1 << 7)
     subnormals = (codes.astype(np.uint32) << 12).view(np.float32)
     encoded = mor_ref.encode(subnormals, "bf16")

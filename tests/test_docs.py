@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -12,6 +11,7 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
+from extras import imported, skip_without
 from mor_docs.shown import (
     command_line,
     conversions,
@@ -35,8 +35,8 @@ from mor_ref.cli import app
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden.suites import SUITES
 
-pytest.importorskip("sphinx_needs")
-pytest.importorskip("furo")
+imported("sphinx_needs")
+imported("furo")
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = rules_of(ROOT / "spec")
@@ -403,6 +403,22 @@ def test_the_example_of_mx_is_what_the_engine_gives():
     assert [int(code, 16) for code in cells(shown, 2)] == found.codes.ravel().tolist()
 
 
+def test_the_example_of_subnormal_amaxes_is_what_the_engine_gives():
+    """MXS-005: the addition to bits that are not normalised would leave the binade too early."""
+    element, *words = computed("mx", "four_bits.even_of_subnormals")
+    shown = four_bits.even_of_subnormals(element, *words)
+    bits = np.array([int(word, 16) for word in words], np.uint32)
+    assert bits.max() < 0x00800000
+    found = mor_ref.quantize_mx(bits.view(np.float32)[:, None], element, scale_rule="even")
+    assert [int(code, 16) for code in cells(shown, 2)] == found.scale.ravel().tolist()
+    counterexample = words.index("007F0000")
+    assert [cells(shown, column)[counterexample] for column in (1, 2, 3)] == [
+        "\N{MINUS SIGN}127",
+        "0x00",
+        "0x01",
+    ]
+
+
 def test_the_scales_of_the_example_are_what_the_engine_gives():
     """One group of blocks of one number each."""
     shown = scaling.blocks("e4m3", "7.5", "3.3", "1.9", "0.011", "0")
@@ -494,8 +510,7 @@ def computed(chapter, name):
 
 def test_the_program_of_the_protocol_answers_as_its_chapter_shows(tmp_path):
     """PRO-001 to PRO-006."""
-    if not shutil.which("gcc"):
-        pytest.skip("gcc is not installed")
+    skip_without("gcc")
     shown = golden.exchange(*computed("protocol", "golden.exchange"))
     asked, answered = (part.split("\n```")[0] for part in shown.split("```text\n")[1:])
     source, program = ROOT / "examples" / "protocol" / "e4m3.c", tmp_path / "program"

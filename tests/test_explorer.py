@@ -3,14 +3,13 @@
 import importlib.util
 import json
 import re
-from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from itertools import cycle
 from urllib.parse import urlencode
 
 import pytest
-from explorer_browser import ADDRESS, EXPLORER, ROOT, chromium
+from explorer_browser import ADDRESS, EXPLORER, ROOT, chromium, context_of, opened, written
 from mor_docs.trace import rules_of
 
 from mor_ref import exact, formats
@@ -52,30 +51,6 @@ def browser():
         yield found
 
 
-def fulfilled(body, route):
-    route.fulfill(body=body)
-
-
-@contextmanager
-def opened(browser, width=1280, routes=None, **state):
-    """The page in that state, on a machine of its own: it asks for its own files and no others."""
-    context = browser.new_context(viewport={"width": width, "height": 800})
-    page = context.new_page()
-    wrong = []
-    page.on("console", lambda message: wrong.append(message.text))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    for path, body in (routes or {}).items():
-        page.route(path, partial(fulfilled, body))
-    page.goto(f"{ADDRESS}#{urlencode(state)}")
-    yield page
-    context.close()
-    own = {path.as_uri() for path in EXPLORER.iterdir()} | {"data:,"}
-    assert {url.partition("#")[0] for url in asked} <= own
-    assert wrong == []
-
-
 @pytest.fixture
 def page(browser):
     with opened(browser) as found:
@@ -89,10 +64,6 @@ def table(page, holder):
     )
     heads, *rows = cells
     return {row[0]: dict(zip(heads[1:], row[1:], strict=True)) for row in rows}
-
-
-def written(code, fmt):
-    return f"0x{code:0{-(-fmt.bits // 4)}X}"
 
 
 def expected_code(x, fmt, rounding, special):
@@ -225,7 +196,7 @@ def test_bits_are_clicked(page):
     page.locator("#pick-int8_mx").click()
     number.fill("0")
     page.locator("#code-7").click()
-    assert (number.input_value(), code.text_content()) == ("-2", "0x81")
+    assert (number.input_value(), code.text_content()) == ("-2", "0x80")
     assert (
         page.locator("#code-note").text_content()
         == "0x80 is \N{MINUS SIGN}2, which is encoded as 0x81."
@@ -484,7 +455,7 @@ def test_a_new_format_needs_no_new_script(browser):
 def test_the_theme_of_the_site_is_followed(browser):
     ground = "getComputedStyle(document.body).backgroundColor"
     for scheme, color in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(19, 20, 22)")):
-        context = browser.new_context(color_scheme=scheme)
+        context = context_of(browser, color_scheme=scheme)
         page = context.new_page()
         page.goto(ADDRESS)
         assert page.evaluate(ground) == color

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorer_browser import ADAPTER, EXPLORER, answer, chromium
+from explorer_browser import ADAPTER, EXPLORER, answer, chromium, context_of
 from mor_docs.naming import ids_in
 from test_trace import TRACE
 
@@ -22,7 +22,7 @@ SCRIPTS = ("catalogue", "exact", "formats", "scaling", "nvfp4", "mx", "mor")
 @pytest.fixture(scope="module")
 def page():
     with chromium() as browser:
-        page = browser.new_page()
+        page = context_of(browser).new_page()
         page.set_content("<title>arithmetic</title>")
         for name in SCRIPTS:
             page.add_script_tag(path=EXPLORER / f"{name}.js")

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from extras import reason
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
@@ -77,7 +78,7 @@ int main(void) {
 
 
 def test_a_header_for_c(tmp_path):
-    compiler = shutil.which("cc") or shutil.which("gcc") or pytest.skip("there is no C compiler")
+    compiler = shutil.which("cc") or shutil.which("gcc") or pytest.skip(reason("gcc"))
     folder = exported(tmp_path, "c", STEPS, "decisions")
     (folder / "main.c").write_text(PROGRAM)
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-const-variable"]

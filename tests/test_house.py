@@ -1,12 +1,12 @@
 """The house rules: which way imports point, style, types, and what starting costs."""
 
 import ast
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from extras import imported
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mor_ref"
@@ -232,7 +232,7 @@ def test_the_exact_model_needs_no_array_library(path):
 @pytest.mark.parametrize("command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]])
 def test_style_and_types(command):
     tool, *arguments = command
-    pytest.importorskip(tool)
+    imported(tool)
     where = [] if tool == "mypy" else ["."]
     done = subprocess.run(
         [sys.executable, "-m", tool, *arguments, *where],
@@ -262,24 +262,39 @@ def test_parts_are_there_after_an_import_of_the_package(name):
     assert done.returncode == 0, done.stderr
 
 
-def seconds(*program):
-    """The best of a few runs, in processor time, which a busy machine stretches less."""
-    best = float("inf")
-    for _ in range(5):
-        before = os.times()
-        subprocess.run(program, check=True, stdout=subprocess.DEVNULL)
-        after = os.times()
-        spent = (after.children_user - before.children_user) + (
-            after.children_system - before.children_system
-        )
-        best = min(best, spent)
-    return best
+# What takes long to load; time itself depends on the machine.
+SLOW = {"asyncio", "distributed", "llvmlite", "matplotlib", "ml_dtypes", "multiprocessing", "numba",
+        "numpy", "safetensors", "torch"}  # fmt: skip
+
+
+def loaded_by(statement):
+    """The packages and the modules of this one that a statement loads."""
+    script = f"""
+import sys
+try:
+    {statement}
+except SystemExit:
+    pass
+print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    modules = done.stderr.split()
+    ours = {name for name in modules if name.startswith("mor_ref.")}
+    return {name.partition(".")[0] for name in modules}, ours
 
 
 def test_starting_is_quick():
-    main = "import sys; sys.argv[:] = ['mor-ref', '--help']; from mor_ref.cli import main; main()"
-    assert seconds(sys.executable, "-c", "import mor_ref") < 0.3
-    assert seconds(sys.executable, "-c", main) < 0.5
+    packages, ours = loaded_by("import mor_ref")
+    assert not packages & (SLOW | {"rich", "typer"})
+    assert ours == {
+        f"mor_ref.{name}" for name in ("arguments", "catalogue", "conventions", "format")
+    }
+    help_of = "sys.argv[:] = ['mor-ref', '--help']; from mor_ref.cli import main; main()"
+    packages, more = loaded_by(help_of)
+    assert not packages & SLOW
+    assert {name for name in more - ours if not name.startswith("mor_ref.cli")} == set()
 
 
 def test_files_and_functions_are_short():

@@ -48,7 +48,7 @@ make(sys.argv[4:], Path(folder), Size())
 
 def python(script, *arguments):
     command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def seen_in(folder):
@@ -186,21 +186,35 @@ def test_a_record_that_is_no_file_of_the_folder(tmp_path, put, reason):
     assert [path.name for path in folder.iterdir()] == [RECORD]
 
 
-def test_an_interrupted_run_waits_for_no_shard():
-    """Whether the signal goes to the one that started the processes alone, or to them as well."""
+def test_an_interrupted_run_waits_for_no_shard(tmp_path):
+    """Whether the signal goes to the one that started the processes alone, or to them as well.
+
+    It comes when both processes have a shard. No shard ends: to wait for one has no end.
+    """
     script = """
-import os, signal, sys, threading, time
-from mor_ref.workers import processes
-threading.Timer(2, os.kill, (int(sys.argv[1]) * os.getpid(), signal.SIGINT)).start()
-list(processes().in_order(time.sleep, [(60,)] * 8))
+import os, signal, sys, threading
+from pathlib import Path
+from mor_ref import workers
+workers.available_threads = lambda: 2
+pipes = [Path(sys.argv[2], str(number)) for number in range(8)]
+for pipe in pipes:
+    os.mkfifo(pipe)
+
+def interrupt():
+    held = [os.open(pipe, os.O_WRONLY) for pipe in pipes[:2]]
+    os.kill(int(sys.argv[1]) * os.getpid(), signal.SIGINT)
+    threading.Event().wait(None if held else 0)
+
+threading.Thread(target=interrupt, daemon=True).start()
+list(workers.processes().in_order(Path.read_bytes, [(pipe,) for pipe in pipes]))
 """
     for group in ("1", "-1"):
+        (tmp_path / group).mkdir()
         done = subprocess.run(
-            [sys.executable, "-c", script, group],
+            [sys.executable, "-c", script, group, str(tmp_path / group)],
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
             start_new_session=True,
         )
         assert done.returncode == -signal.SIGINT
@@ -217,5 +231,5 @@ with _processes() as pool:
     os.kill(os.getpid(), signal.SIGKILL)
 """
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == -9, done.stderr

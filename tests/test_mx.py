@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from records import SOURCES, adversarial, differing, engine_mx, exact_mx, shapes
 
 import mor_ref
-from mor_ref import Format
+from mor_ref import Format, formats
 from mor_ref.block_recipes import SCALE_RULES
+from mor_ref.exact.mx import scale_code, shared_exponent
 
 SHAPES = [(5, 37), (1, 70), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17)]
 ELEMENTS = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx"]
@@ -115,6 +116,42 @@ def test_even_has_six_bits_for_integers():
     assert scale_of(127 / 64, "int8_mx", "even") == 127
     assert scale_of(255 / 128, "int8_mx", "even") == 128
     assert scale_of(np.nextafter(np.float32(255 / 128), np.float32(0)), "int8_mx", "even") == 127
+
+
+def bits_of_amax(bits):
+    return np.array([bits], np.uint32).view(np.float32)[0]
+
+
+def added_to_the_bits(bits, fmt):
+    """As the note has it for a normal amax; wrong for a subnormal one."""
+    width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
+    return ((bits + (1 << (22 - width))) >> 23) - 127
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_even_is_an_addition_to_the_bits_of_a_normal_amax(name):
+    """MXS-005: as its note says, around every point where half a unit reaches the next binade."""
+    fmt = formats[name]
+    width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
+    turn = (1 << 23) - (1 << (22 - width))
+    for field in (1, 2, 100, 127, 200, 254):
+        for below in (0, 1, turn - 1, turn, turn + 1, (1 << 23) - 1):
+            bits = field << 23 | below
+            p = shared_exponent(float(bits_of_amax(bits)), fmt, "even")
+            assert added_to_the_bits(bits, fmt) == p, hex(bits)
+
+
+def test_even_normalises_a_subnormal_amax():
+    """MXS-005: 127 * 2^-133 has seven bits, to which nothing is rounded."""
+    int8 = formats["int8_mx"]
+    for bits, p, code in ((0x007F0000, -127, 0), (0x007F7FFF, -127, 0), (0x007F8000, -126, 1)):
+        amax = bits_of_amax(bits)
+        assert shared_exponent(float(amax), int8, "even") == p
+        assert scale_code([float(amax)], int8, "even") == code
+        assert scale_of(amax, "int8_mx", "even") == code
+        assert added_to_the_bits(bits, int8) == -126
+    for name in ELEMENTS[:-1]:
+        assert scale_of(bits_of_amax(0x007FFFFF), name, "even") == 0
 
 
 def test_rceil_divides():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from extras import reason, skip_without
 from pages import PATH, Shell, blocks_of, commands_of
 from safetensors.numpy import save_file
 
@@ -66,7 +67,7 @@ def test_blocks_are_of_kinds_that_run(page):
 def skip_without_what_it_needs(page):
     for name in NEEDS.get(page.name, ()):
         if not (shutil.which(name, path=PATH) or importlib.util.find_spec(name)):
-            pytest.skip(f"{name} is not installed")
+            pytest.skip(reason(name))
 
 
 @pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.name)
@@ -145,8 +146,7 @@ for line in sys.stdin:
 @pytest.fixture
 def reader(tmp_path):
     """A folder with what README takes for granted: a kernel, a device, results, a model."""
-    if not shutil.which("gcc"):
-        pytest.skip("gcc is not installed")
+    skip_without("gcc")
     shell = Shell(tmp_path)
     (tmp_path / "mykernel.py").write_text(kernel_of_readme())
     (tmp_path / "device").write_text(DEVICE)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from extras import imported, needs
 from inputs import ALL_BF16, ALL_F16, as_float64, differences, edges
 from test_format import ML_DTYPES
 
@@ -76,10 +77,11 @@ TORCH = {
 }
 
 
+@needs("torch")
 @pytest.mark.parametrize("name", presets["torch"])
 def test_torch(name):
     """ENC-016: from the sources that torch rounds once; a float64 it rounds to float32 first."""
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     fmt, dtype = formats[name], getattr(torch, TORCH[name])
     bf16 = torch.from_numpy(ALL_BF16.view(np.int16)).view(torch.bfloat16)
     for x in (bf16, torch.from_numpy(ALL_F16), torch.from_numpy(edges(fmt, np.float32))):
@@ -88,19 +90,21 @@ def test_torch(name):
         assert differences(x, ours, theirs.tolist()) == [], x.dtype
 
 
+@needs("torch")
 @pytest.mark.parametrize("name", presets["torch"])
 def test_decoding_as_torch(name):
     """DEC-001."""
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     codes = np.arange(256, dtype=np.uint8)
     theirs = torch.from_numpy(codes).view(getattr(torch, TORCH[name])).to(torch.float32).numpy()
     expected = np.where(np.isnan(theirs), 0x7FFFFFFF, bits_of(theirs))
     assert differences(codes, bits_of(mor_ref.decode(codes, name)), expected.tolist()) == []
 
 
+@needs("torch")
 def test_bfloat16_as_torch_but_for_nan():
     """ENC-007: which NaN torch stores depends on the place of the element, so it has no preset."""
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     x = edges(formats["bf16"], np.float32)
     x = x[~np.isnan(x)]
     theirs = torch.from_numpy(x).to(torch.bfloat16).view(torch.int16).numpy().view(np.uint16)
@@ -135,8 +139,7 @@ GFLOAT_ROUNDINGS = {
 @pytest.mark.parametrize("name", GFLOAT)
 def test_gfloat(name, rounding):
     """ENC-003, ENC-006, ENC-007: values, as gfloat has no codes for arrays; NaN aside."""
-    gfloat = pytest.importorskip("gfloat")
-    infos = pytest.importorskip("gfloat.formats")
+    gfloat, infos = imported("gfloat"), imported("gfloat.formats")
     fmt, info = formats[name], getattr(infos, GFLOAT[name])
     mode = getattr(gfloat.RoundMode, GFLOAT_ROUNDINGS[rounding])
     # It raises on an overflow of a format without infinity and NaN, if that is not to saturate.

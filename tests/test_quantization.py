@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from extras import imported, needs
 from hypothesis import given
 from hypothesis import strategies as st
 from records import (
@@ -265,8 +266,9 @@ def test_what_a_record_says():
         found.codes = None
 
 
+@needs("torch")
 def test_torch_tensors_are_taken():
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     x = torch.linspace(-3, 3, 60).reshape(5, 12).to(torch.bfloat16)
     found = mor_ref.quantize(x, "e4m3", block=(2, 5))
     same = mor_ref.quantize(x.float().numpy(), "e4m3", block=(2, 5))

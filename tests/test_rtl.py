@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from extras import reason
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
@@ -22,7 +23,7 @@ BENCH = EXAMPLE / "e4m3_bench.sv"
 CASE = "e4m3.f32.rne.satfinite.canonical"
 
 pytestmark = pytest.mark.skipif(
-    not (shutil.which("iverilog") and shutil.which("vvp")), reason="needs Icarus Verilog"
+    not (shutil.which("iverilog") and shutil.which("vvp")), reason=reason("iverilog")
 )
 
 MUTANTS = {

@@ -6,7 +6,7 @@ from string import Formatter
 from xml.etree import ElementTree as ET
 
 import pytest
-from explorer_browser import ROOT, chromium
+from explorer_browser import ROOT, chromium, context_of
 
 chart = pytest.importorskip("benchmarks.chart")
 page = pytest.importorskip("benchmarks.page")
@@ -119,7 +119,7 @@ PAGE = """<style>{style}</style><body data-theme="{theme}"><p class="of-picture"
 def test_the_site_shows_the_picture_as_its_reader_chose_and_does_not_widen_it(system, theme, kind):
     style = (ROOT / "docs" / "_static" / "site.css").read_text()
     with chromium() as browser:
-        shown_in = browser.new_page(color_scheme=system)
+        shown_in = context_of(browser, color_scheme=system).new_page()
         shown_in.set_content(PAGE.format(style=style, theme=theme))
         shown = shown_in.evaluate("getComputedStyle(document.querySelector('img')).colorScheme")
         assert shown == kind

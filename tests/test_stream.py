@@ -739,7 +739,7 @@ def test_a_reader_that_has_seen_enough():
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(60) == 0
+    assert process.wait() == 0
 
 
 def test_a_pipe_that_takes_a_few_bytes_at_once(monkeypatch):

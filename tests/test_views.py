@@ -1,11 +1,11 @@
 """Views: the layouts that kernels write, against other people's code and by hand."""
 
 import hashlib
-import importlib.util
 import struct
 
 import numpy as np
 import pytest
+from extras import needs
 
 from mor_ref import golden
 from mor_ref.golden import inputs, kept_files
@@ -115,7 +115,7 @@ def test_padding_is_compared():
     assert "has shape" in difference.problem
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torchao") is None, reason="torchao is not installed")
+@needs("torch", "torchao")
 @pytest.mark.parametrize("shape", [(128, 4), (200, 12), (33, 7)])
 def test_swizzled_as_torchao_has_it(shape):
     """VEC-008: an independent implementation."""

@@ -6,7 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-import pytest
+from extras import imported
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,7 +18,7 @@ print(mor_ref.__file__, len(kept_digests()), *mor_ref.encode([1.0, -2.0], "e4m3"
 
 
 def test_a_wheel_works_away_from_its_source(tmp_path):
-    pytest.importorskip("build")
+    imported("build")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", tmp_path, ROOT],
         check=True,

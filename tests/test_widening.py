@@ -9,6 +9,7 @@ import llvmlite.binding
 import numba
 import numpy as np
 import pytest
+from extras import imported, needs
 from inputs import ALL_F16
 
 import mor_ref
@@ -43,7 +44,7 @@ WAYS = pytest.mark.parametrize(
 
 @contextlib.contextmanager
 def flushing():
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor cannot flush subnormals")
     try:
@@ -73,6 +74,7 @@ def test_every_binary16(way):
     assert is_right(widened(way))
 
 
+@needs("torch")
 @WAYS
 def test_flush_to_zero_in_the_processor_changes_no_binary16(way):
     """ENC-001: subnormal numbers of binary16 are there whatever another library has set."""

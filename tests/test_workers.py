@@ -1,6 +1,7 @@
 """Work in shards: the same bytes for all workers, also where some are killed on the way."""
 
 import contextlib
+import importlib
 import importlib.util
 import os
 import pickle
@@ -15,9 +16,11 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, Thre
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from extras import imported, reason, skip_without
 
 from mor_ref import encode, formats, shards, workers
 from mor_ref.analysis import settings_for
@@ -51,18 +54,33 @@ def threads(count=2):
     return Workers(lambda: ThreadPoolExecutor(count), count)
 
 
-def slow_first(number):
-    time.sleep(0.3 if number == 0 else 0)
-    return number * number
+@pytest.fixture(autouse=True)
+def _two_processes(monkeypatch):
+    """More show nothing more, on a machine of any size."""
+    monkeypatch.setattr(workers, "available_threads", lambda: 2)
 
 
-def test_results_come_in_the_order_of_the_shards():
-    asked = [(n,) for n in range(8)]
-    found = list(threads().as_done(slow_first, asked))
-    assert found[0][0] != 0
-    assert sorted(found) == [(n, n * n) for n in range(8)]
-    assert list(threads().in_order(slow_first, asked)) == [n * n for n in range(8)]
-    assert list(threads().in_order(slow_first, [])) == []
+@pytest.mark.parametrize("releases", ["the first result", "the last shard"])
+def test_results_come_in_the_order_of_the_shards(releases):
+    """The first shard is not done before another is."""
+    asked, released = [(n,) for n in range(8)], threading.Event()
+
+    def square(number):
+        if number == 0:
+            released.wait()
+        elif number == 7 and releases == "the last shard":
+            released.set()
+        return number * number
+
+    if releases == "the first result":
+        found = threads().as_done(square, asked)
+        first = next(found)
+        assert first[0] != 0
+        released.set()
+        assert sorted([first, *found]) == [(n, n * n) for n in range(8)]
+    else:
+        assert list(threads().in_order(square, asked)) == [n * n for n in range(8)]
+    assert list(threads().in_order(square, [])) == []
 
 
 def dying_once(path, number):
@@ -183,7 +201,7 @@ def test_losses_that_an_executor_tells_of_are_made_good():
 def test_another_program_is_refused(monkeypatch):
     monkeypatch.setattr(shards, "digest_of_sources", iter(["ours", "theirs"]).__next__)
     with pytest.raises(WorkersError, match="another version of mor_ref"):
-        list(threads(1).in_order(slow_first, [(1,)]))
+        list(threads(1).in_order(pow, [(1, 2)]))
 
 
 class Breaking(ThreadPoolExecutor):
@@ -231,16 +249,19 @@ def test_an_executor_stays_open():
 
 def test_what_nobody_waits_for_any_more_is_not_begun():
     """Whose executor goes on for others."""
-    begun = []
+    begun, released = [], threading.Event()
 
     def failing(number):
         begun.append(number)
-        time.sleep(0.1)
+        if number > 0:
+            released.wait()
         raise ValueError
 
-    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError):  # noqa: PT011
-        next(Workers.of(executor, 2).in_order(failing, [(n,) for n in range(8)]))
-    assert len(begun) < 4
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(ValueError):  # noqa: PT011
+            next(Workers.of(executor, 2).in_order(failing, [(n,) for n in range(8)]))
+        released.set()
+    assert begun in ([0], [0, 1])
 
 
 class Failing(ThreadPoolExecutor):
@@ -300,7 +321,9 @@ def test_few_results_are_kept(monkeypatch, slow):
     for number, found in enumerate(threads(count).in_order(large, asked)):
         assert found == number
         if number in (0, 20):
-            time.sleep(0.2)
+            while len(ALIVE) < 4:
+                time.sleep(0.01)
+            time.sleep(0.2)  # in which there must not be too many
         most = max(most, len(ALIVE))
     assert number == 59
     assert 4 <= most <= 4 * count + 2, "as many as are submitted, and two that are at hand"
@@ -627,39 +650,67 @@ def test_workers_read_what_is_in_a_file_now(tmp_path):
 # ---------------------------------------------------------------------- clusters
 
 
+LONG = "1000 hours"
+NO_LIMITS = {
+    "distributed.comm.timeouts.connect": LONG,
+    "distributed.comm.timeouts.tcp": LONG,
+    "distributed.deploy.lost-worker-timeout": LONG,
+    "distributed.scheduler.worker-ttl": None,
+}
+# All of a group are run by the same process, so that there is one cluster and not many.
+one_cluster = pytest.mark.xdist_group("cluster")
+
+
+class Cluster(NamedTuple):
+    address: str
+    client: Any
+    found: Any
+
+    def pids(self):
+        return list(self.client.run(os.getpid).values())
+
+    def wait_for_both(self):
+        """However long a worker takes to come, unless the nanny that starts it gave up."""
+        while len(self.found.scheduler.workers) < 2:
+            states = {nanny.status.name for nanny in self.found.workers.values()}
+            assert states <= {"init", "starting", "running", "undefined"}, states
+            time.sleep(0.05)
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """A scheduler and two workers, each a process of its own."""
-    distributed = pytest.importorskip("distributed")
+    distributed = imported("distributed")
     with (
+        pytest.MonkeyPatch.context() as patch,
+        importlib.import_module("dask").config.set(NO_LIMITS),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as found,
-        distributed.Client(found) as client,
+        distributed.Client(found, timeout=LONG) as client,
     ):
-        yield found.scheduler_address.removeprefix("tcp://"), client
-
-
-def pids_of(client):
-    return list(client.run(os.getpid).values())
+        patch.setattr(workers, "_PATIENCE", 1e6)
+        patch.setattr(workers, "_PATIENCE_FOR_WORKERS", 1e6)
+        yield Cluster(found.scheduler_address.removeprefix("tcp://"), client, found)
 
 
 def dying_at_work(path, number):
-    """Long enough that both workers have some, and the second shard kills its worker."""
+    """So long that both workers have some mostly, and the third shard kills its worker."""
     time.sleep(0.05)
     return dying_once(path, number)
 
 
+@one_cluster
 def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
-    address, client = cluster
-    before = set(pids_of(client))
+    cluster.wait_for_both()
+    before = set(cluster.pids())
     assert len(before) == 2
-    with workers_named(f"dask://{address}") as found:
+    with workers_named(f"dask://{cluster.address}") as found:
         asked = [(tmp_path / "killed", n) for n in range(12)]
         assert list(found.in_order(dying_at_work, asked)) == list(range(12))
     assert (tmp_path / "killed").exists()
-    client.wait_for_workers(2, timeout=60)
-    assert set(pids_of(client)) != before
+    cluster.wait_for_both()
+    assert set(cluster.pids()) != before
 
 
 def dying_often(folder, number):
@@ -670,10 +721,10 @@ def dying_often(folder, number):
     return number
 
 
+@one_cluster
 def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
-    address, client = cluster
-    client.wait_for_workers(2, timeout=60)
-    with workers_named(f"dask://{address}") as found:
+    cluster.wait_for_both()
+    with workers_named(f"dask://{cluster.address}") as found:
         assert list(found.in_order(dying_often, [(tmp_path, n) for n in range(6)])) == list(
             range(6)
         )
@@ -687,37 +738,45 @@ def kill_at_the_next_suite():
     module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 
 
+@one_cluster
 def test_a_cluster_makes_the_same_bytes_while_a_worker_is_killed(cluster, tmp_path):
-    address, client = cluster
-    client.wait_for_workers(2, timeout=60)
-    doomed, pid = next(iter(client.run(os.getpid).items()))
-    client.run(kill_at_the_next_suite, workers=[doomed])
-    with workers_named(f"dask://{address}") as found:
+    cluster.wait_for_both()
+    doomed, pid = next(iter(cluster.client.run(os.getpid).items()))
+    cluster.client.run(kill_at_the_next_suite, workers=[doomed])
+    with workers_named(f"dask://{cluster.address}") as found:
         make(SMALL, tmp_path / "made", Size(), workers=found)
-    client.wait_for_workers(2, timeout=60)
-    assert pid not in pids_of(client), "it was killed in the middle of a suite"
+    cluster.wait_for_both()
+    assert pid not in cluster.pids(), "it was killed in the middle of a suite"
     for name in SMALL:
         assert (tmp_path / "made" / f"{name}.safetensors").read_bytes() == (
             kept_files() / f"{name}.safetensors"
         ).read_bytes()
 
 
+MAIN = """
+from mor_ref import workers
+from mor_ref.cli import main
+workers._PATIENCE = workers._PATIENCE_FOR_WORKERS = 1e6
+main()
+"""
+
+
 def run(*arguments, cwd, before=()):
-    command = [*before, sys.executable, "-c", "from mor_ref.cli import main; main()", *arguments]
+    command = [*before, sys.executable, "-c", MAIN, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
+@one_cluster
 def test_commands_on_a_cluster(cluster, tmp_path):
     """The same output, word for word."""
-    address, client = cluster
-    client.wait_for_workers(2, timeout=60)
+    cluster.wait_for_both()
     np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((64, 64)))
     for command in (
         ("analyze", "x.npy", "--json"),
         ("verify", "numba", "--suite", "error_steps", "--suite", "decisions"),
         ("exhaustive", "e2m1", "--candidate", "numba", "--chunks", "0x3f:0x41"),
     ):
-        there = run(*command, "--executor", f"dask://{address}", cwd=tmp_path)
+        there = run(*command, "--executor", f"dask://{cluster.address}", cwd=tmp_path)
         here = run(*command, cwd=tmp_path)
         assert (
             (there.returncode, there.stdout) == (here.returncode, here.stdout) == (0, here.stdout)
@@ -726,9 +785,10 @@ def test_commands_on_a_cluster(cluster, tmp_path):
 
 def test_commands_under_mpi(tmp_path):
     """The same output, once; and the ranks that only worked end well."""
+    skip_without("mpi4py")
     mpiexec = Path(sys.executable).with_name("mpiexec")
-    if not (mpiexec.exists() and importlib.util.find_spec("mpi4py")):
-        pytest.skip("mpi4py and mpich are not installed")
+    if not mpiexec.exists():
+        pytest.skip(reason("mpiexec"))
     np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((64, 64)))
     for command in (
         ("analyze", "x.npy", "--json"),
@@ -754,7 +814,7 @@ def test_commands_under_mpi(tmp_path):
 
 
 def test_no_scheduler_is_a_sentence(monkeypatch):
-    pytest.importorskip("distributed")
+    imported("distributed")
     monkeypatch.setattr(workers, "_PATIENCE", 0.5)
     with (
         pytest.raises(WorkersError, match=r"no Dask scheduler at 127.0.0.1:1 \("),
@@ -765,7 +825,7 @@ def test_no_scheduler_is_a_sentence(monkeypatch):
 
 def test_who_is_no_scheduler_is_not_waited_for():
     """In a process of its own, whose end is not waited for either."""
-    pytest.importorskip("distributed")
+    imported("distributed")
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -776,14 +836,15 @@ with workers.workers_named("dask://127.0.0.1:{server.server_port}"):
     pass
 """
         command = [sys.executable, "-c", script]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         server.shutdown()
     assert "there is no Dask scheduler at 127.0.0.1" in done.stderr
 
 
 def test_a_scheduler_without_workers(monkeypatch):
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(workers, "_PATIENCE", 0.5)
+    distributed = imported("distributed")
+    monkeypatch.setattr(workers, "_PATIENCE", 1e6)
+    monkeypatch.setattr(workers, "_PATIENCE_FOR_WORKERS", 0.5)
     with distributed.LocalCluster(n_workers=0, dashboard_address=":0", processes=True) as empty:
         address = empty.scheduler_address.removeprefix("tcp://")
         with (
@@ -793,15 +854,15 @@ def test_a_scheduler_without_workers(monkeypatch):
             pass
 
 
+@one_cluster
 def test_a_worker_without_this_program_is_refused(cluster, monkeypatch):
     """Before it gets a shard, which would end it."""
-    address, client = cluster
-    client.wait_for_workers(2, timeout=60)
+    cluster.wait_for_both()
     for digest in ("__import__('mor_ref_of_another_time')", "'another'"):
         monkeypatch.setattr(workers, "_DIGEST", digest)
         with (
             pytest.raises(WorkersError, match=r"on the workers tcp://\S*, tcp://\S*; install"),
-            workers_named(f"dask://{address}"),
+            workers_named(f"dask://{cluster.address}"),
         ):
             pass
 

@@ -81,36 +81,42 @@ Explorer.number = (() => {
       found.relativeError ? fact("relative error", numerals.approximate(found.relativeError)) : []);
   }
 
-  function renderAnswer(x, fmt, rounding, special, random, change) {
+  function renderAnswer(x, state, fmt, rounding, special, random, change) {
     const holder = byId("answer");
     if (encoded(x, fmt, rounding, special, random) === null) {
       fill(holder, el("p", { class: "note" }, whyNot(fmt, rounding, special), " ", rule(special ? "ENC-013" : "ENC-016")));
       return fill(byId("number-summary"));
     }
     const found = explain.explain(x, fmt, rounding, special, random);
+    const clicked = clickedCode(state, fmt);
+    const isAnother = clicked !== null && clicked !== found.code;
+    const shown = isAnother ? { code: clicked, value: formats.value(fmt, clicked), fmt } : found;
     fill(holder,
-      el("p", { class: "result" }, el("strong", {}, codeOf(found.code, fmt)),
-        el("span", {}, "= ", numerals.shown(found.value))),
-      bitButtons("code", `Bits of the ${fmt.name} code`, found.code, fmt,
-        (changed) => {
-          change({ x: numerals.typed(formats.value(fmt, changed)) });
-          noteOn(changed, fmt);
-        }),
-      el("p", { class: "note", id: "code-note", role: "status" }),
-      found.place ? numberLine(found) : null,
+      el("p", { class: "result" }, el("strong", {}, codeOf(shown.code, fmt)),
+        el("span", {}, "= ", numerals.shown(shown.value))),
+      bitButtons("code", `Bits of the ${fmt.name} code`, shown.code, fmt,
+        (changed) => change({ x: numberOfCode(changed, fmt), code: numerals.hex(changed, fmt.bits) })),
+      isAnother ? el("p", { class: "note", id: "code-note" }, whatBecomesOf(clicked, found)) : null,
+      shown.place ? numberLine(shown) : null,
       el("p", { class: "because" }, `${found.outcome} `, rule(found.rule)),
-      factsOf(found));
-    return fill(byId("number-summary"),
-      `${numerals.shown(x)} in ${fmt.name} under ${rounding} is ${numerals.hex(found.code, fmt.bits)}, `
-      + `${numerals.shown(found.value)}: ${found.outcome}.`);
+      factsOf(shown));
+    const becomes = `${numerals.shown(x)} in ${fmt.name} under ${rounding} is ${numerals.hex(found.code, fmt.bits)}, `
+      + `${numerals.shown(found.value)}`;
+    return fill(byId("number-summary"), `${isAnother ? whatBecomesOf(clicked, found) : `${becomes}:`} ${found.outcome}.`);
   }
 
-  // What to say where a code was clicked that its own number does not become.
-  function noteOn(clicked, fmt) {
-    const value = numerals.shown(formats.value(fmt, clicked));
-    const shown = document.querySelector("#answer strong").textContent;
-    const hex = numerals.hex(clicked, fmt.bits);
-    byId("code-note").textContent = hex === shown ? "" : `${hex} is ${value}, which is encoded as ${shown}.`;
+  const numberOfCode = (code, fmt) => numerals.typed(formats.value(fmt, code));
+
+  // The code whose bits were clicked, while x is its number; x alone may be the number of several.
+  function clickedCode(state, fmt) {
+    const clicked = /^0x[0-9A-F]+$/.test(state.code) ? Number(state.code) : fmt.codeCount;
+    return clicked < fmt.codeCount && numberOfCode(clicked, fmt) === state.x ? clicked : null;
+  }
+
+  // What to say of a clicked code that its own number does not become.
+  function whatBecomesOf(clicked, { fmt, code: other }) {
+    const [hex, hexOfOther] = [clicked, other].map((each) => numerals.hex(each, fmt.bits));
+    return `${hex} is ${numerals.shown(formats.value(fmt, clicked))}, which is encoded as ${hexOfOther}.`;
   }
 
   function whyNot(fmt, rounding, special) {
@@ -190,7 +196,7 @@ Explorer.number = (() => {
     const special = specialFor(state, fmt);
     const rounding = special ? formats.roundingFor(fmt, state.rounding, special) : state.rounding;
     renderSource(x, change);
-    renderAnswer(x, fmt, rounding, special, random, change);
+    renderAnswer(x, state, fmt, rounding, special, random, change);
     renderFormats(x, state, random, change);
     renderConventions(x, fmt, random);
   }

@@ -29,10 +29,12 @@ Explorer.page = (() => {
   };
   const DEFAULTS = {
     view: "number", x: "0.3", format: "e4m3", rounding: "", preset: "", overflow: "satfinite",
-    nan: "canonical", bits: "8", word: "128", row: recipes.EXAMPLES["a decrement"], recipe: "scaled",
+    nan: "canonical", bits: "8", word: "128", code: "", row: recipes.EXAMPLES["a decrement"], recipe: "scaled",
     element: "e4m3", scaling: policyRule, length: "8", group: "", profile: "te", amax: "", mxelement: "e4m3",
     rule: "floor", policyscaling: policyRule, threshold: "",
   };
+  // Who asks for another conversion sees its code, and no longer one that was clicked.
+  const QUESTION = ["x", "format", "rounding", "preset", "overflow", "nan", "bits", "word"];
   let state = { ...DEFAULTS };
 
   const valueOf = (choice) => (Array.isArray(choice) ? choice[0] : choice);
@@ -56,7 +58,8 @@ Explorer.page = (() => {
   }
 
   function change(changes) {
-    state = { ...state, ...changes };
+    const code = QUESTION.some((name) => Object.hasOwn(changes, name)) ? "" : state.code;
+    state = { ...state, code, ...changes };
     toAddress();
     show();
   }

@@ -26,6 +26,7 @@ from mor_ref.verify.protocol import (
 
 _CHUNK = 1 << 16  # bytes read or written at once
 _PATIENCE = 5.0  # seconds for a program to end, once its input has
+_PATIENCE_FOR_STATUS = 1.0  # and for its status, once its output has ended
 
 
 class Program:
@@ -198,7 +199,7 @@ class _Process:
 
     def _ended(self, received: Received | None) -> CandidateError:
         try:
-            status = self._popen.wait(1)
+            status = self._popen.wait(_PATIENCE_FOR_STATUS)
         except subprocess.TimeoutExpired:
             how = "closed its standard output"
         else:

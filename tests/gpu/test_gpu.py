@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from extras import imported
 from gpu import programs
 from kernels import suites, tensors
 from test_cuda_functions import EVERY_CALL, SHAPES, STRIDES, same, same_of_any_shape
@@ -134,7 +135,7 @@ def test_what_is_no_array(x):
 
 
 def torch_with_cuda():
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     if not torch.cuda.is_available():
         pytest.skip("this torch has no CUDA")
     return torch

@@ -1,5 +1,6 @@
 """What tests of kernels need; where it is missing they are skipped with the reason."""
 
+import extras
 import pytest
 
 from mor_ref.cuda import host, nvrtc
@@ -8,16 +9,16 @@ from mor_ref.cuda.errors import CudaError
 
 def compiler():
     """The command of a C++ compiler."""
-    return _or_skip(host.compiler)
+    return _or_skip(host.compiler, "a C++ compiler")
 
 
 def library():
     """NVRTC."""
-    return _or_skip(nvrtc.library)
+    return _or_skip(nvrtc.library, "NVRTC")
 
 
-def _or_skip(find):
+def _or_skip(find, name):
     try:
         return find()
-    except CudaError as error:
-        pytest.skip(str(error))
+    except CudaError:
+        pytest.skip(extras.reason(name))

@@ -1,6 +1,7 @@
 """NVFP4 and MX: worked tiles, and where profiles part."""
 
 import json
+import struct
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 from mor_docs.shown.markup import binary32, code_hex, f32_hex, number, table
 from mor_ref import formats
 from mor_ref.block_recipes import PROFILES, SCALE_RULES, ScaleRule
-from mor_ref.exact.mx import quantize_element, scale_code
+from mor_ref.exact.conversions import floor_log2
+from mor_ref.exact.mx import quantize_element, scale_code, shared_exponent
 from mor_ref.exact.nvfp4 import nvfp4, packed
 
 _E4M3, _E2M1 = formats["e4m3"], formats["e2m1"]
@@ -95,6 +97,21 @@ def mx_scales(element: str, *amaxes: str) -> str:
         for amax in binary32(amaxes)
     ]
     return table([f"amax of a block of {element}", *SCALE_RULES], rows)
+
+
+def even_of_subnormals(element: str, *words: str) -> str:
+    """The scale codes of subnormal amaxes under even, and without normalising them (MXS-005)."""
+    fmt = formats[element]
+    half = 1 << (22 - fmt.mantissa_bits + (fmt.sign == "twos-complement"))
+    rows = []
+    for word in words:
+        bits = int(word, 16)
+        (amax,) = struct.unpack("<f", bits.to_bytes(4, "little"))
+        added = max(((bits + half) >> 23) - floor_log2(fmt.largest), 0)
+        p = f"{shared_exponent(amax, fmt, 'even')}".replace("-", "−")
+        codes = [scale_code([amax], fmt, "even"), added]
+        rows.append([f32_hex(amax), p, *(f"`0x{code:02X}`" for code in codes)])
+    return table([f"amax of a block of {element}", "p", "c", "c if not normalised"], rows)
 
 
 def mx_block(element: str, rule: ScaleRule, *given: str) -> str:

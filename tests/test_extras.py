@@ -1,0 +1,96 @@
+"""What a run says of tests that it left out or skipped, as something is not installed."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import extras
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+# Tests of a machine without torch, and with a library that is broken.
+SAMPLE = """
+import pytest
+from extras import imported, needs, reason, skip_without
+
+@needs("torch", "torchao")
+@pytest.mark.parametrize("n", range(3))
+def test_with_torch(n):
+    raise AssertionError
+
+@pytest.mark.parametrize("x", [pytest.param(1, marks=needs("torchao")), 2])
+def test_of_two_cases(x):
+    assert x == 2
+
+def test_of_a_program():
+    skip_without("iverilog")
+
+@pytest.mark.parametrize("n", range(2))
+def test_of_a_module(n):
+    imported("gfloat.nowhere")
+
+def test_of_something_else():
+    pytest.skip("this processor cannot flush")
+"""
+ABSENT = """
+import extras
+extras.is_there = lambda name: False
+"""
+
+
+def run(folder, *arguments):
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two processes"])
+def test_a_run_ends_with_what_would_bring_more_tests(tmp_path, processes):
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text() + ABSENT)
+    (tmp_path / "test_sample.py").write_text(SAMPLE)
+    markers = "".join(f"    {name}(): as in the project\n" for name in ("needs", "tier"))
+    paths = f"    {ROOT}\n    {ROOT / 'tests'}\n"
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\npythonpath =\n{paths}addopts = --strict-markers\nmarkers =\n{markers}"
+    )
+    lines = run(tmp_path, *processes)
+    said = [line for line in lines if re.match(r"\d+ tests? needs? ", line)]
+    assert said == [
+        "4 tests need torch, torchao: pip install -e '.[peers]'",
+        "2 tests need gfloat: pip install -e '.[test]'",
+        "1 test needs iverilog: apt-get install iverilog",
+    ]
+    assert "1 passed, 4 skipped" in lines[-1]
+
+
+def test_nothing_is_said_where_nothing_is_missing():
+    assert list(extras.summary(extras.counted(["this processor cannot flush"]))) == []
+    counts = Counter({("a", "x"): 2, ("b", "x"): 1, ("c", "y"): 9})
+    assert list(extras.summary(counts)) == ["9 tests need c: y", "3 tests need a, b: x"]
+
+
+def test_every_extra_that_is_named_is_one():
+    """And make test has those of dev, so that only what is large, or no wheel, is missing there."""
+    named = {name for how in extras.HOW.values() for name in re.findall(r"\.\[(\w+)\]", how)}
+    assert named <= set(EXTRAS)
+    assert "mor-ref[docs,plot,test]" in EXTRAS["dev"]
+    assert "mor-ref[test]" in EXTRAS["peers"]
+
+
+def modules_asked_for(path):
+    """The names in calls of importorskip of a file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "importorskip":
+            yield node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+
+
+def test_tests_skip_by_the_one_way_that_is_counted():
+    """But for benchmarks, which a source distribution has not."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        others = [name for name in modules_asked_for(path) if not name.startswith("benchmarks.")]
+        assert others == [], path
