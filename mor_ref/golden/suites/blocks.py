@@ -40,7 +40,7 @@ def _ladder(size: Size) -> Iterator[Tensor]:
         bits[:, 5] = chosen
         bits[0, 0] = top
         yield Tensor(f"ladder_{name}.f32", "f32", bits.astype(np.uint32))
-    data = bell(16 * 64, size.seed, 91).reshape(16, 64)
+    data = bell(8 * 64, size.seed, 91).reshape(8, 64)
     yield Tensor("bell.bf16", "bf16", to_bf16(data))
     yield Tensor("bell.f32", "f32", data)
 

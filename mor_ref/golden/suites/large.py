@@ -44,8 +44,8 @@ _QUANTIZE = (
            {"format": "e5m2", **_GAM, "block": [1, 1025], "group": [2, 16400]}),
     _Large("tall.column", "bf16", _TALL, 5,
            {"format": "e5m2", **_GAM, "block": "column", "group": "tensor"}),
-    _Large("tall.tensor", "bf16", _TALL, 6,
-           {"format": "e4m3", **_GAM, "block": "tensor", "group": "tensor"}),
+    _Large("tall.row", "bf16", _TALL, 6,
+           {"format": "e4m3", **_GAM, "block": "row", "group": "tensor"}),
 )  # fmt: skip
 _MOR = (
     _Large("three_way.bf16", "bf16", (260, 330), 4481,
@@ -54,7 +54,7 @@ _MOR = (
     _Large("two_way", "bf16", (150, 170), 1002, {"policy": "two_way", **_GAM, "block": [32, 32]}),
     _Large("three_way.f32", "f32", (130, 140), 1112,
            {"policy": "three_way", **_GAM, "block": [32, 32]}),
-    _Large("nvfp4", "bf16", (260, 330), 5559, {"policy": "nvfp4", **_GAM, "block": [64, 64]}),
+    _Large("nvfp4", "bf16", (260, 330), 5559, {"policy": "nvfp4", **_GAM, "block": [64, 72]}),
     _Large("wide.tensor", "bf16", _WIDE, 7,
            {"policy": "tensor", "scaling": "fp32", "block": "tensor"}),
     _Large("tall.three_way", "bf16", _TALL, 8,
@@ -66,7 +66,11 @@ _NVFP4 = (
     _Large("te_4over6_mse.16x16", "f32", (130, 140), 225,
            {"profile": "te_4over6_mse", "tile": [16, 16]}),
     _Large("wide.te.1x16", "bf16", _WIDE, 9, {"profile": "te", "tile": [1, 16]}),
-    _Large("tall.te.16x16", "bf16", _TALL, 10, {"profile": "te", "tile": [16, 16]}),
+    _Large("tall.te.1x16", "bf16", _TALL, 10, {"profile": "te", "tile": [1, 16]}),
+    _Large("wide.te_4over6_mse.16x16", "bf16", (2, 2100), 14,
+           {"profile": "te_4over6_mse", "tile": [16, 16]}),
+    _Large("tall.te_4over6_mse.16x16", "bf16", (2100, 2), 15,
+           {"profile": "te_4over6_mse", "tile": [16, 16]}),
 )  # fmt: skip
 _MX = (
     _Large("e4m3.floor", "bf16", (260, 330), 230,
@@ -74,7 +78,7 @@ _MX = (
     _Large("e2m1.rceil", "f32", (130, 140), 231,
            {"format": "e2m1", "scale_rule": "rceil", "block": 32}),
     _Large("wide.e5m2.ceil", "bf16", _WIDE, 11,
-           {"format": "e5m2", "scale_rule": "ceil", "block": 32}),
+           {"format": "e5m2", "scale_rule": "ceil", "block": 16}),
     _Large("tall.e2m1.even", "bf16", _TALL, 12,
            {"format": "e2m1", "scale_rule": "even", "block": 32}),
 )  # fmt: skip

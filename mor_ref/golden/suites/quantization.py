@@ -21,6 +21,7 @@ from mor_ref.golden.suites.tensors import (
     tensors,
 )
 from mor_ref.golden.suites.thresholds import (
+    LOGARITHMS,
     SOME_BINADES,
     SOME_STEPS,
     around,
@@ -91,7 +92,8 @@ def _nearly_equal_mantissas() -> Tensor:
 
 def _turning(fmt: Format, scaling: Scaling) -> Iterator[Tensor]:
     """Tensors whose rows have amaxes next to which scales turn, the first that of the tensor."""
-    turns = around(Fraction(fmt.largest), SOME_BINADES, SOME_STEPS)
+    largest = Fraction(fmt.largest)
+    turns = [*around(largest, SOME_BINADES, SOME_STEPS), *around(largest, LOGARITHMS, (0,))]
     amaxes = {"largest": np.array([max(turns), *turns], np.uint32)}
     if scaling == "gam":
         groups, blocks = pairs_of_gam(fmt)
