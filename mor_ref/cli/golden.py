@@ -87,8 +87,12 @@ def run_make(names: list[str], out: str, size: int, seed: int, executor: str) ->
 
 def run_export(folder: str | None, kind: str, out: str, names: list[str], views: list[str]) -> None:
     """Write suites in another form."""
-    count = export(Path(folder) if folder else kept_files(), kind, _folder_named(out), names, views)
-    print(f"{_are(count, 'file')} in {out}")
+    source = Path(folder) if folder else kept_files()
+    found = export(source, kind, _folder_named(out), names, views)
+    print(f"{_are(found.files, 'file')} in {out}")
+    if found.left_out:
+        count = counted(len(found.left_out), "suite")
+        print(f"left out, as {kind} holds no tensors: {count}, {', '.join(found.left_out)}")
 
 
 def _folder_named(out: str) -> Path:
