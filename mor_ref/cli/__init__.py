@@ -129,7 +129,12 @@ def run_exhaustive(
     if candidate is None and chunks is None:
         done = command.run(asked, threads, executor, brief=brief, as_json=json)
     else:
-        name = candidate or "numba"
+        name = "numba" if candidate is None else candidate
+        if threads is not None:
+            raise ValueError(
+                f"threads is {threads}, which is of a run on all inputs; leave it away where "
+                "candidate or chunks is given"
+            )
         done = command.run_candidate(name, asked, chunks, timeout, executor, as_json=json)
     raise typer.Exit(done)
 
