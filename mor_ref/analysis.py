@@ -1,20 +1,24 @@
-"""What MoR makes of one tensor, as a few numbers, and what it makes of many in total."""
+"""What MoR makes of one tensor, as a few numbers."""
 
+import itertools
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arguments import known_name
-from mor_ref.catalogue import formats
+from mor_ref.arrays import numbers_from
 from mor_ref.mixing import MorResult, mor
 from mor_ref.partition import Cut, partition
-from mor_ref.recipes import SCALINGS, MeanRelativeError, Policy, Scaling, as_policy, name_of
+from mor_ref.recipes import SCALINGS, MeanRelativeError, Policy, Scaling, Thresholds, as_policy
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Name = TypeVar("Name")
 _AT_ONCE = 1 << 20  # elements
 _ONE = 2**23  # what limits are counted in
 
@@ -46,7 +50,7 @@ class Settings:
     def thresholds(self) -> dict[str, float]:
         """The threshold of each rung that has one, as it was written."""
         return {
-            name_of(rung.representation): rung.metric.value
+            rung.name: rung.metric.value
             for rung in self.policy.ladder
             if isinstance(rung.metric, MeanRelativeError)
         }
@@ -56,7 +60,7 @@ def settings_for(
     policy: str | Policy = "tensor",
     *,
     block: str | None = None,
-    threshold: float | str | None = None,
+    threshold: Thresholds | None = None,
     scaling: str = "gam",
     threads: int | None = None,
 ) -> Settings:
@@ -104,6 +108,7 @@ class TensorReport:
     dtype: str
     decision: str | None
     units: dict[str, int]
+    taken: dict[str, int]
     error: float
     distance: float | None
     zeros: int
@@ -119,8 +124,13 @@ class TensorReport:
 
     @property
     def shares(self) -> dict[str, float]:
+        """The share of numbers that took each representation; 0 for all if there are none."""
+        return shares_of(self.taken)
+
+    @property
+    def unit_shares(self) -> dict[str, float]:
         """The share of units that took each representation; 0 for all if there are none."""
-        return _shares(self.units)
+        return shares_of(self.units)
 
     @property
     def minority(self) -> int:
@@ -160,25 +170,27 @@ class Analysis:
 
 
 def analyze(
-    x: NDArray[Any], settings: Settings, *, file: str = "", name: str = "", dtype: str = ""
+    x: "ArrayLike", settings: Settings, *, file: str = "", name: str = "", dtype: str = ""
 ) -> Analysis:
-    """Let MoR decide about a tensor, and keep what there is to say of it.
+    """Let MoR decide about a tensor, which is all that `mor` takes, and report what it decides.
 
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
     >>> report = analyze(x, settings_for("tensor")).report
     >>> report.decision, report.zeros, round(report.log2_dynamic_range, 2)
     ('e4m3', 0, 5.98)
     """
+    numbers = numbers_from(x, "x")
+    array = numbers.bits.view(numbers.dtype).reshape(numbers.shape)
     result = mor(
-        x,
+        array,
         settings.policy,
         block=settings.block,
         scaling=settings.scaling,
         threads=settings.threads,
     )
-    report = _report(x, settings, result, file, name, dtype or str(x.dtype))
+    report = _report(array, settings, result, file, name, dtype or str(array.dtype))
     is_by_block = settings.policy.unit == "block"
-    cut = partition(x.shape, settings.block)
+    cut = partition(array.shape, settings.block)
     block_error = result.quantized[settings.first].error.mean_relative_error
     return Analysis(
         report, BlockMap(block_error, result.choice if is_by_block else None, cut.block)
@@ -190,8 +202,7 @@ def _report(
 ) -> TensorReport:
     sums = result.error[settings.first]
     nonfinite = _count_nonfinite(x)
-    counts = np.bincount(result.choice.ravel(), minlength=len(result.ladder)).tolist()
-    units = dict(zip(result.ladder, counts, strict=True))
+    units, taken = _counts(result)
     is_decided = settings.policy.unit == "tensor" and result.choice.size
     magnitudes = result.amin[result.amin > 0]
     return TensorReport(
@@ -201,6 +212,7 @@ def _report(
         dtype,
         result.ladder[int(result.choice.flat[0])] if is_decided else None,
         units,
+        taken,
         sums.overall,
         None if settings.limit is None or not sums.nonzero.any() else sums.overall - settings.limit,
         x.size - nonfinite - int(sums.nonzero.sum()),
@@ -209,6 +221,24 @@ def _report(
         float(result.amax.max()) if magnitudes.size else None,
         float(magnitudes.min()) if magnitudes.size else None,
     )
+
+
+def _counts(result: MorResult) -> tuple[dict[str, int], dict[str, int]]:
+    """How many units took each representation, and how many numbers these units have."""
+    units = np.zeros(len(result.ladder), np.int64)
+    taken = units.copy()
+    (high, wide), (below, beside) = result.units.block, result.choice.shape
+    sides_of_rows = (slice(-1), high), (slice(-1, None), result.units.rows - high * (below - 1))
+    sides_of_columns = (
+        (slice(-1), wide),
+        (slice(-1, None), result.units.columns - wide * (beside - 1)),
+    )
+    for (rows, height), (columns, width) in itertools.product(sides_of_rows, sides_of_columns):
+        found = np.bincount(result.choice[rows, columns].ravel(), minlength=len(units))
+        units += found
+        taken += found * (height * width)
+    named = (dict(zip(result.ladder, counts.tolist(), strict=True)) for counts in (units, taken))
+    return next(named), next(named)
 
 
 def _count_nonfinite(x: NDArray[Any]) -> int:
@@ -222,45 +252,10 @@ def _count_nonfinite(x: NDArray[Any]) -> int:
     return found
 
 
-@dataclass(frozen=True)
-class Totals:
-    """What there is to say of many tensors; every unit counts once, whatever its size.
-
-    With a tensor policy the units are the tensors. `fp8_share` is the share of the units in a
-    format of 8 bits; it is the figure that the paper reports.
-    """
-
-    tensors: int
-    elements: int
-    units: dict[str, int]
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """The share of units that took each representation; 0 for all if there are none."""
-        return _shares(self.units)
-
-    @property
-    def fp8_share(self) -> float:
-        """The share of units in a format of 8 bits."""
-        return sum(
-            share
-            for name, share in self.shares.items()
-            if name in formats and formats[name].bits == 8
-        )
-
-
-def totals_of(reports: Sequence[TensorReport], settings: Settings) -> Totals:
-    """The totals of tensors that were analyzed with the same settings."""
-    return Totals(
-        len(reports),
-        sum(report.elements for report in reports),
-        {name: sum(r.units[name] for r in reports) for name in settings.policy.names},
-    )
-
-
-def _shares(units: dict[str, int]) -> dict[str, float]:
-    count = max(sum(units.values()), 1)
-    return {name: taken / count for name, taken in units.items()}
+def shares_of(counts: dict[Name, int]) -> dict[Name, float]:
+    """The share of each count; 0 for all if nothing was counted."""
+    count = max(sum(counts.values()), 1)
+    return {name: taken / count for name, taken in counts.items()}
 
 
 def in_percent(share: float) -> str:

@@ -164,7 +164,7 @@ def _draw_shares(axes: "Axes", reports: Sequence[TensorReport], settings: Settin
         axes.bar(places, shares, width, bottom, color=_COLOURS.get(name, _OTHER), label=name)
         bottom += shares
     axes.set_ylim(0, 100)
-    axes.set_ylabel("share of\nblocks (%)")
+    axes.set_ylabel("share of\nelements (%)")
     _put_legend_beside(axes)
 
 
@@ -258,7 +258,7 @@ def _show_choices(
     axes.imshow(choice, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5, **place)
     labels = [f"{name} {in_percent(share)} %" for name, share in report.shares.items()]
     patches = [Patch(color=c, label=text) for c, text in zip(colours, labels, strict=True)]
-    _put_legend_beside(axes, handles=patches)
+    _put_legend_beside(axes, handles=patches, title="share of elements")
 
 
 def _thinned(grid: NDArray[Any]) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 import difflib
 import operator
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 
 class UnknownNameError(KeyError, ValueError):
@@ -26,6 +27,13 @@ def known_name(
     raise UnknownNameError(
         f"{argument} is {given!r}, which is not known; {hint}take one of {', '.join(names)}"
     )
+
+
+def folder_named(argument: str, given: str) -> Path:
+    """A folder by its name, which is not '': that of a variable of a shell that is not set, say."""
+    if not given:
+        raise ValueError(f"{argument} is ''; give a folder, . for the one that you are in")
+    return Path(given)
 
 
 def whole_number(argument: str, given: object, lowest: int, highest: int) -> int:

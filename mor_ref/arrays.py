@@ -19,6 +19,7 @@ _WORDS = {
     np.dtype(np.float16): np.uint16,
     BF16: np.uint16,
 }
+_CODES = "unsigned integers"
 _TAKEN = "float64, float32, float16, bfloat16 or a CPU torch tensor of one of these"
 
 
@@ -64,7 +65,7 @@ def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
 
 def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> Bits:
     """Integers of at most so many bits (DEC-004), as that dtype and in order, shape kept."""
-    array = _array_from(x, argument, np.integer, "unsigned integers")
+    array = _array_from(x, argument, np.integer, _CODES)
     is_empty_list = array.size == 0 and isinstance(x, list | tuple)
     if array.dtype.kind not in "ui" and not is_empty_list:
         view = (
@@ -168,7 +169,9 @@ def _from_torch(x: Any, argument: str, taken: str) -> NDArray[Any]:
                 f"{argument} is a {type(x).__name__} without numbers, as torch.export, vmap and "
                 "other tracing of torch have them; call mor_ref outside of what is traced"
             ) from error
-        raise TypeError(f"{argument} is a torch tensor of {x.dtype}; give {taken}") from error
+        is_of_codes = taken == _CODES and plain.dtype.is_floating_point
+        view = " (.view(torch.uint8) shows the codes of a small float dtype)" if is_of_codes else ""
+        raise TypeError(f"{argument} is a torch tensor of {x.dtype}; give {taken}{view}") from error
     return array
 
 

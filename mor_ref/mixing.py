@@ -1,8 +1,6 @@
 """MoR itself: the public function and its record."""
 
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +22,7 @@ from mor_ref.recipes import (
     Policy,
     Rung,
     Scaling,
+    Thresholds,
     as_policy,
     check_group,
     name_of,
@@ -99,14 +98,15 @@ def mor(
     *,
     block: Cut | None = None,
     scaling: Scaling = "gam",
-    threshold: float | str | Decimal | Fraction | None = None,
+    threshold: Thresholds | None = None,
     threads: int | None = None,
 ) -> MorResult:
     """Choose a representation for each unit of `x`, and fake-quantize it.
 
     `policy` is "tensor", "two_way", "three_way", "nvfp4" or a `Policy` of one's own; `block` and
-    `threshold` (of the mean relative error under e4m3) take the place of the policy's. A unit that
-    no representation is accepted for stays bfloat16.
+    `threshold` (of the mean relative error under e4m3, or a dict of thresholds by the names of
+    rungs: {"nvfp4": 0.18}) take the place of the policy's. A unit that no representation is
+    accepted for stays bfloat16.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)

@@ -66,7 +66,7 @@ def _from_decimal(text: str) -> float:
     """The nearest binary64, if there is one: what is finite and not zero stays so."""
     x = float(text)
     is_a_word = not any(character.isdigit() for character in text)
-    if not is_a_word and (math.isinf(x) or (x == 0 and Fraction(text) != 0)):
+    if not is_a_word and (math.isinf(x) or (x == 0 and _has_digits(re.split("[eE]", text)[0]))):
         raise _not_binary64(text)
     return x
 
@@ -78,6 +78,10 @@ def _from_hexadecimal(text: str) -> float:
     except OverflowError:
         raise _not_binary64(text) from None
     digits, _, exponent = text.strip().lower().partition("p")
+    if x == 0:  # 2 to the exponent could fill the memory
+        if _has_digits(digits.replace("0x", "")):
+            raise _not_binary64(text)
+        return x
     whole, _, fraction = digits.replace("0x", "").partition(".")
     written = Fraction(int(whole + fraction or "0", 16)) * Fraction(2) ** (
         int(exponent or "0") - 4 * len(fraction)
@@ -85,6 +89,11 @@ def _from_hexadecimal(text: str) -> float:
     if Fraction(x) != written:
         raise _not_binary64(text)
     return x
+
+
+def _has_digits(text: str) -> bool:
+    """Whether a digit is not 0."""
+    return any(character.isalnum() and int(character, 16) for character in text)
 
 
 def _from_pattern(digits: str, source: str | None) -> float:

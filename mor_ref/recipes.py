@@ -1,5 +1,6 @@
 """Scalings, metrics and policies as data: what both voices read, and neither computes here."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -11,8 +12,11 @@ from mor_ref.format import Format
 from mor_ref.partition import Cut, Partition, check_cut
 
 Scaling = Literal["gam", "e8m0", "fp32"]
+Threshold = float | str | Decimal | Fraction
+Thresholds = Threshold | Mapping[str, Threshold]  # of the e4m3 rung, or by the names of rungs
 SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
 
+_RUNG_MEANT = "e4m3"  # by a threshold without a name
 _SMALLEST_LARGEST = 4.0
 _WIDEST = 8
 _SMALLEST_THRESHOLD = -30  # as an exponent of ten
@@ -40,7 +44,7 @@ class MeanRelativeError:
     377487
     """
 
-    threshold: float | str | Decimal | Fraction
+    threshold: Threshold
 
     def __post_init__(self) -> None:
         try:
@@ -110,10 +114,14 @@ class Rung:
     metric: Metric
 
     @property
+    def name(self) -> str:
+        """The name of its representation."""
+        return name_of(self.representation)
+
+    @property
     def takes_threshold(self) -> bool:
-        """Whether it is the rung that a threshold is given for."""
-        is_e4m3 = name_of(self.representation) == "e4m3"
-        return is_e4m3 and isinstance(self.metric, MeanRelativeError)
+        """Whether it is the rung that a threshold without a name is given for."""
+        return self.name == _RUNG_MEANT and isinstance(self.metric, MeanRelativeError)
 
     def __post_init__(self) -> None:
         check_representation(self.representation)
@@ -186,21 +194,34 @@ class Policy:
         """Every representation that the decisions need, each once, in the order of the rungs."""
         return tuple({name_of(one): one for one in self.mentioned}.values())
 
-    def with_threshold(self, threshold: float | str | Decimal | Fraction) -> "Policy":
-        """The same with another threshold of the e4m3 rung (MOR-005)."""
-        metric = MeanRelativeError(threshold)
-        if not any(rung.takes_threshold for rung in self.ladder):
-            raise ValueError(
-                f"threshold is given, but policy {self.name!r} has no mean relative error of e4m3; "
-                "leave it away, or give the policy tensor or nvfp4"
-            )
+    def with_threshold(self, threshold: Thresholds) -> "Policy":
+        """The same with other thresholds: of the e4m3 rung, or of rungs by name (MOR-005).
+
+        >>> POLICIES["nvfp4"].with_threshold({"nvfp4": 0.18}).ladder[0].metric
+        MeanRelativeError(threshold=0.18)
+        """
+        given = threshold if isinstance(threshold, Mapping) else {_RUNG_MEANT: threshold}
+        metrics = {name: MeanRelativeError(each) for name, each in given.items()}
+        known = [rung.name for rung in self.ladder if isinstance(rung.metric, MeanRelativeError)]
+        for name in metrics:
+            if name not in known:
+                raise ValueError(
+                    f"threshold is given, but policy {self.name!r} has no mean relative error of "
+                    f"{name!r}; {_advice(known)}"
+                )
         return replace(
             self,
             ladder=tuple(
-                replace(rung, metric=metric) if rung.takes_threshold else rung
-                for rung in self.ladder
+                replace(rung, metric=metrics.get(rung.name, rung.metric)) for rung in self.ladder
             ),
         )
+
+
+def _advice(known: list[str]) -> str:
+    """Which thresholds a policy takes."""
+    if not known:
+        return "leave it away, or give the policy tensor or nvfp4"
+    return f"give one for {' or '.join(known)}"
 
 
 _MEAN = Rung("e4m3", MeanRelativeError(0.045))

@@ -92,6 +92,8 @@ def tensors_in(file: str) -> Iterator[StoredTensor | SkippedTensor]:
     path = Path(file)
     lister = _LISTERS.get(path.suffix.lower())
     known = ", ".join(_LISTERS)
+    if not file:
+        raise ValueError(f"FILE is ''; give a file that ends in one of {known}")
     if path.is_dir():
         raise IsADirectoryError(f"{file} is a folder; name the files in it")
     if lister is None:

@@ -18,8 +18,9 @@ from extras import imported
 from safetensors.numpy import save_file
 
 import mor_ref
-from mor_ref import cli
-from mor_ref.analysis import analyze, settings_for, totals_of, worth_a_map
+from mor_ref import MeanRelativeError, Policy, Rung, cli
+from mor_ref.analysis import analyze, settings_for, worth_a_map
+from mor_ref.analysis_totals import totals_of
 from mor_ref.tensor_files import SkippedTensor, StoredTensor, tensors_in
 
 BF16 = ml_dtypes.bfloat16
@@ -84,6 +85,14 @@ def write(path, tensors):
     return path
 
 
+def taken(x, found):
+    """How many numbers took each representation: each block as high and wide as it is there."""
+    rows, columns = (x.size // x.shape[-1] if x.size else 0, x.shape[-1]) if x.shape else (1, 1)
+    height, width = found.units.block
+    of_each = np.repeat(np.repeat(found.choice, height, axis=0), width, axis=1)[:rows, :columns]
+    return {name: int((of_each == rung).sum()) for rung, name in enumerate(found.ladder)}
+
+
 def expected(x, policy, **arguments):
     """What there is to say of a tensor, from mor itself and from NumPy."""
     result = mor_ref.mor(x, policy, **arguments)
@@ -95,7 +104,9 @@ def expected(x, policy, **arguments):
     return {
         "shape": list(x.shape),
         "decision": result.ladder[int(result.choice[0, 0])] if has_one else None,
-        "shares": result.shares,
+        "taken": taken(x, result),
+        "shares": {name: n / max(x.size, 1) for name, n in taken(x, result).items()},
+        "unit_shares": result.shares,
         "error": result.error[first].overall,
         "zeros": int((wide == 0).sum()),
         "nonfinite": int((~np.isfinite(wide)).sum()),
@@ -174,6 +185,37 @@ def test_a_binary64_counts_as_the_binary32_that_mor_takes_it_for():
     assert report.amin == float(np.float32(0.1))
 
 
+def test_everything_that_mor_takes_can_be_analyzed():
+    x = heavy((24, 40), 1)
+    settings = settings_for("nvfp4", block="8x16")
+    for given in (x, x.tolist(), memoryview(x), x.astype(">f8"), x[::-1], 0.375, [], x[:0]):
+        array = np.asarray(given, np.float64)
+        report = analyze(given, settings).report
+        assert report == analyze(array.copy(), settings).report
+        assert (report.dtype, report.shape) == ("float64", array.shape)
+    for refused in (np.ones(3, np.int32), np.ma.masked_array([1.0]), "1", [1, 2]):
+        with pytest.raises(TypeError, match=r"^x (has|is|holds) "):
+            analyze(refused, settings)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_tensors_of_torch(dtype, policy):
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_numpy(with_specials(heavy((24, 40), 1))).to(getattr(torch, dtype))
+    array = tensor.to(torch.float64).numpy().astype(BF16 if dtype == "bfloat16" else dtype)
+    for ours, theirs in (
+        (array, tensor),
+        (array.T, tensor.T),
+        (array[0, 0], tensor[0, 0].requires_grad_()),
+        (array[:0], torch.nn.Parameter(tensor[:0])),
+    ):
+        mine, other = (analyze(x, settings_for(policy, block="8x16")) for x in (ours, theirs))
+        assert mine.report == other.report
+        assert np.array_equal(mine.blocks.error, other.blocks.error)
+    assert mine.report.dtype == dtype
+
+
 def test_finite_numbers_that_would_become_infinite_are_counted_apart(run):
     x = np.array([3.4e38, np.inf, 1.0, 1.0, 1.0], np.float32)
     report = analyze(x, settings_for()).report
@@ -246,6 +288,26 @@ def test_distances_are_given_where_the_first_rung_has_a_threshold(run):
         assert found[policy]["error_in"] == ("nvfp4" if policy == "nvfp4" else "e4m3")
     changed = json.loads(run("x.npy", "--json", "--policy", "nvfp4", "--threshold", "0.5"))
     assert changed["thresholds"] == {"nvfp4": 0.2, "e4m3": 0.5}
+    both = ("--threshold", "nvfp4=0.1", "--threshold", "0.05")
+    changed = json.loads(run("x.npy", "--json", "--policy", "nvfp4", *both))
+    assert changed["thresholds"] == {"nvfp4": 0.1, "e4m3": 0.05}
+    (record,) = changed["tensors"]
+    assert record["distance"] == record["error"] - MeanRelativeError("0.1").limit / 2**23
+
+
+def test_the_decisions_are_those_of_the_thresholds_that_are_named(run):
+    x = heavy((64, 96), 0.5).astype(np.float32)
+    np.save("x.npy", x)
+    given = ("--threshold", "nvfp4=0.18", "--threshold", "e4m3=1/40")
+    found = json.loads(run("x.npy", "--json", "--policy", "nvfp4", "--block", "8x16", *given))
+    ladder = (
+        Rung("nvfp4", MeanRelativeError("0.18")),
+        Rung("e4m3", MeanRelativeError(Fraction(1, 40))),
+    )
+    wanted = mor_ref.mor(x, Policy("ours", ladder, unit="block", block=(8, 16)))
+    counts = [int((wanted.choice == rung).sum()) for rung in range(3)]
+    assert list(found["totals"]["units"].values()) == counts
+    assert min(counts[:2]) >= 5
 
 
 # ---------------------------------------------------------------------- totals
@@ -265,13 +327,18 @@ def test_the_totals_of_a_tensor_policy_count_tensors(run):
         "tensors": 5,
         "elements": 60010,
         "units": {"e4m3": 3, "bf16": 1},
-        "shares": {"e4m3": 0.75, "bf16": 0.25},
-        "fp8_share": 0.75,
+        "taken": {"e4m3": 60008, "bf16": 2},
+        "bits": {"e4m3": 8, "bf16": 16},
+        "shares": {"e4m3": 60008 / 60010, "bf16": 2 / 60010},
+        "unit_shares": {"e4m3": 0.75, "bf16": 0.25},
+        "width_shares": {"8": 60008 / 60010, "16": 2 / 60010},
+        "unit_width_shares": {"8": 0.75, "16": 0.25},
     }
     text = run("x.npz")
     assert "5 tensors, 60,010 elements\n" in text
     assert "share of tensors: e4m3 75.0 % (3), bf16 25.0 % (1)\n" in text
-    assert "share of tensors in FP8: 75.0 %\n" in text
+    assert "share of elements: e4m3 >99.9 %, bf16 <0.1 %\n" in text
+    assert "in FP8: 75.0 % of tensors, >99.9 % of elements\n" in text
 
 
 def three_kinds_of_blocks():
@@ -294,21 +361,60 @@ def test_the_totals_of_other_policies_count_blocks(run):
         "tensors": 2,
         "elements": 144,
         "units": {"e4m3": 14, "e5m2": 1, "bf16": 3},
-        "shares": {"e4m3": 14 / 18, "e5m2": 1 / 18, "bf16": 3 / 18},
-        "fp8_share": pytest.approx(15 / 18),
+        "taken": {"e4m3": 112, "e5m2": 8, "bf16": 24},
+        "bits": {"e4m3": 8, "e5m2": 8, "bf16": 16},
+        "shares": {"e4m3": 112 / 144, "e5m2": 8 / 144, "bf16": 24 / 144},
+        "unit_shares": {"e4m3": 14 / 18, "e5m2": 1 / 18, "bf16": 3 / 18},
+        "width_shares": {"8": 120 / 144, "16": 24 / 144},
+        "unit_width_shares": {"8": 15 / 18, "16": 3 / 18},
     }
-    assert "share of blocks in FP8: 83.3 %" in run(
-        "x.npz", "--policy", "three_way", "--block", "2x4"
-    )
+    text = run("x.npz", "--policy", "three_way", "--block", "2x4")
+    assert "share of blocks: e4m3 77.8 % (14), e5m2 5.6 % (1), bf16 16.7 % (3)\n" in text
+    assert "share of elements: e4m3 77.8 %, e5m2 5.6 %, bf16 16.7 %\n" in text
+    assert "in FP8: 83.3 % of blocks, 83.3 % of elements\n" in text
 
 
-def test_nvfp4_is_no_fp8():
+def test_blocks_count_as_large_as_they_are(run):
+    """A LayerNorm has eight small blocks, and a matrix sixteen large ones."""
+    norm = np.full(1000, np.nan, np.float32)
+    norm[:128] = 1.5
+    np.savez("x.npz", weight=np.ones((512, 512), np.float32), norm=norm)
+    found = json.loads(run("x.npz", "--json", "--policy", "nvfp4"))
+    elements = 512 * 512 + 1000
+    assert found["totals"]["units"] == {"nvfp4": 17, "e4m3": 0, "bf16": 7}
+    assert found["totals"]["taken"] == {"nvfp4": 512 * 512 + 128, "e4m3": 0, "bf16": 872}
+    assert found["totals"]["shares"]["bf16"] == 872 / elements
+    assert found["tensors"][1]["shares"] == {"nvfp4": 0.128, "e4m3": 0.0, "bf16": 0.872}
+    text = run("x.npz", "--policy", "nvfp4")
+    assert text.splitlines()[-6:] == [
+        "nvfp4 %, e4m3 %, bf16 %: shares of the elements",
+        "2 tensors, 263,144 elements, 24 blocks",
+        "share of blocks: nvfp4 70.8 % (17), e4m3 0.0 % (0), bf16 29.2 % (7)",
+        "share of elements: nvfp4 99.7 %, e4m3 0.0 %, bf16 0.3 %",
+        "in FP4: 70.8 % of blocks, 99.7 % of elements",
+        "in FP8: 0.0 % of blocks, 0.0 % of elements",
+    ]
+
+
+@pytest.mark.parametrize("block", ["7x5", "64x1", "1x1", "200x300", "row", "column", "tensor"])
+def test_every_number_is_counted_once(block):
+    for shape in ((64, 23), (3, 9, 7), (50,), (), (0, 3)):
+        x = heavy(shape or (1,), 3).astype(np.float32).reshape(shape)
+        report = analyze(x, settings_for("three_way", block=block)).report
+        cut = tuple(map(int, block.split("x"))) if "x" in block else block
+        assert report.taken == taken(x, mor_ref.mor(x, "three_way", block=cut))
+        assert sum(report.taken.values()) == x.size
+
+
+def test_nvfp4_has_four_bits():
     settings = settings_for("nvfp4", block="1x16")
     x = np.ones((2, 16), np.float32)
     x[1, 3] = np.nan
     totals = totals_of([analyze(x, settings).report], settings)
     assert totals.units == {"nvfp4": 1, "e4m3": 0, "bf16": 1}
-    assert totals.fp8_share == 0.0
+    assert totals.width_shares == {4: 0.5, 8: 0.0, 16: 0.5}
+    own = Policy("own", (Rung("e2m3", MeanRelativeError(1)), Rung("e5m2", MeanRelativeError(1))))
+    assert totals_of([], settings_for(own)).bits == {"e2m3": 6, "e5m2": 8, "bf16": 16}
     assert totals_of([], settings).shares == {"nvfp4": 0.0, "e4m3": 0.0, "bf16": 0.0}
 
 
@@ -377,7 +483,7 @@ def test_files_without_tensors_are_said_to_be_so(run, tmp_path):
     )
     found = json.loads(run("none.npz", "none.safetensors", "--json"))
     assert found["files_without_tensors"] == ["none.npz", "none.safetensors"]
-    assert (found["tensors"], found["totals"]["fp8_share"]) == ([], 0)
+    assert (found["tensors"], found["totals"]["width_shares"]) == ([], {"8": 0, "16": 0})
 
 
 def test_the_layers_of_a_safetensors_file_are_in_the_order_of_their_numbers(tmp_path):
@@ -508,7 +614,16 @@ def sentence(text):
         (["x.npy", "--threshold", "a"], "threshold is 'a'; give a number above 0 and up to 1"),
         (
             ["x.npy", "--threshold", "0.1", "--policy", "two_way"],
-            "threshold is given, but policy 'two_way' has no mean relative error of e4m3",
+            "threshold is given, but policy 'two_way' has no mean relative error of 'e4m3'",
+        ),
+        (
+            ["x.npy", "--threshold", "nvfp4=0.1"],
+            "threshold is given, but policy 'tensor' has no mean relative error of 'nvfp4'; give",
+        ),
+        (["x.npy", "--threshold", "e4m3="], "threshold is ''; give a number above 0 and up to 1"),
+        (
+            ["x.npy", "--threshold", "0.1", "--threshold", "e4m3=0.1"],
+            "threshold is given twice for e4m3; give it once",
         ),
         (["x.npy", "--scaling", "fp8"], "scaling is 'fp8', which is not known"),
         (["x.npy", "--threads", "0"], "threads is 0; give an int from 1 to"),

@@ -175,6 +175,11 @@ def test_numbers_are_parsed_as_written():
     for text in ("1e400", "-1e400", "1e-400", "0x1p2000", "0x1p-1080", "0x1.00000000000001p0"):
         with pytest.raises(ValueError, match="which binary64 does not have"):
             parse_number(text)
+    for text in ("1e-999999999", "-0.001e-999999999999", "0x1p-99999999999", "-0x.8p-999999999999"):
+        with pytest.raises(ValueError, match="which binary64 does not have"):
+            parse_number(text)
+    for text in ("0e-999999999", "-0.00E99999999", "0x0p-99999999999", "-0x.0p999999999999"):
+        assert parse_number(text) == 0
     with pytest.raises(ValueError, match=r"value is '0\.3', which is no f32 number"):
         parse_number("0.3", "f32")
     assert parse_number("0.25", "f32") == 0.25
@@ -238,6 +243,22 @@ def test_numbers_are_parsed_as_written():
         ),
         (["exhaustive", "e4m3", "--overflow", "no"], "overflow is 'no'"),
         (["exhaustive", "e4m3", "--threads", "0"], "threads is 0"),
+        (
+            ["exhaustive", "e4m3", "--threads", "1", "--chunks", "0x3f"],
+            "threads is 1, which is of a run on all inputs; leave it away where candidate or chun",
+        ),
+        # What a variable of a shell that is not set leaves is not the default.
+        (["exhaustive", "e4m3", "--candidate", ""], "candidate is '', which is not known"),
+        (["formats", ""], "format is '', which is not known"),
+        (["formats", "", "--json"], "format is '', which is not known"),
+        (["analyze", ""], "FILE is ''; give a file that ends in one of .npy, .npz, .safetensors"),
+        (["golden", "check", ""], "DIR is ''; give a folder, . for the one that you are in"),
+        (["golden", "check", "--same-as", ""], "same_as is ''; give a folder"),
+        (["golden", "export", "", "--to", "c", "--out", "x"], "DIR is ''; give a folder"),
+        (["golden", "export", "--to", "c", "--out", ""], "out is ''; give a folder"),
+        (["golden", "make", "--out", ""], "out is ''; give a folder"),
+        (["verify", "numba", "--vectors", ""], "vectors is ''; give a folder"),
+        (["verify", "numba", "--report", ""], "report is ''; give a file that ends in .json"),
         (["nonsense"], "No such command 'nonsense'"),
     ],
 )

@@ -107,6 +107,7 @@ CALLS = {
         *((name, {"block": (16, 32)}) for name in POLICIES),
         ("three_way", {"scaling": "e8m0"}),
         ("tensor", {"threshold": "0.5"}),
+        ("nvfp4", {"block": (16, 32), "threshold": {"nvfp4": 0.14, "e4m3": 0.03}}),
     ],
 }
 EVERY_CALL = [(name, *call) for name, calls in CALLS.items() for call in calls]

@@ -10,16 +10,21 @@ import pytest
 from extras import reason
 
 from mor_ref import golden
+from mor_ref.cli.golden import run_export
+from mor_ref.golden import export as export_module
 from mor_ref.golden import kept_files
+from mor_ref.golden.container import read_manifest
 from mor_ref.golden.export import EXPORTS, export
 
+ENTRIES = read_manifest(kept_files())["suites"]
 STEPS = "quantize_steps"
 
 
 def exported(tmp_path, kind, *names):
-    count = export(kept_files(), kind, tmp_path, list(names))
+    found = export(kept_files(), kind, tmp_path, list(names))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) == count > 0
+    assert len(files) == found.files > 0
+    assert found.left_out == ()
     return tmp_path
 
 
@@ -35,14 +40,13 @@ def test_json_lines(tmp_path):
 
 
 def test_text_of_testfloat(tmp_path):
-    folder = exported(tmp_path, "testfloat", STEPS, "quantize") / STEPS
+    folder = exported(tmp_path, "testfloat", STEPS) / STEPS
     for case in golden.load(STEPS):
         lines = (folder / f"{case.name}.txt").read_text().splitlines()
         rows = [line.split() for line in lines if not line.startswith("#")]
         for column, array in enumerate(case.arrays.values()):
             assert [int(row[column], 16) for row in rows] == array.tolist()
         assert "# x (input, f32, shape" in "\n".join(lines)
-    assert not (tmp_path / "quantize").exists(), "its cases have no columns"
 
 
 def test_memory_files(tmp_path):
@@ -164,3 +168,57 @@ def test_views_are_written_as_well(tmp_path):
     assert formats == {"e2m1"}
     with pytest.raises(ValueError, match="view is 'xs@packed', which these suites do not have"):
         export(kept_files(), "npz", tmp_path, ["nvfp4_te"], ["xs@packed"])
+    with pytest.raises(ValueError, match="give each view of code once"):
+        export(kept_files(), "npz", tmp_path, ["nvfp4_te"], ["code@packed@packed"])
+
+
+def test_a_view_that_suits_no_case_is_refused():
+    """The suite has it, but its only case has codes of 8 bits."""
+    entry = ENTRIES["mx"]
+    cases = {n: p for n, p in entry["cases"].items() if p["format"] == "e4m3"}
+    export_module._check_views(["code@packed"], [entry])
+    with pytest.raises(ValueError, match="view is 'code@packed', which no case of these suites"):
+        export_module._check_views(["code@packed"], [entry | {"cases": cases}])
+
+
+@pytest.mark.parametrize("kind", ["testfloat", "readmemh"])
+@pytest.mark.parametrize("suite", [s for s in ENTRIES if s != "encode"])  # it takes seconds
+def test_rows_of_every_suite_are_written_or_refused(tmp_path, kind, suite):
+    """Nothing is written without a word."""
+    if ENTRIES[suite]["operation"] not in ("quantize", "mor", "nvfp4", "mx"):
+        exported(tmp_path, kind, suite)
+        return
+    with pytest.raises(ValueError, match=f"suite is '{suite}', whose cases are tensors") as refused:
+        export(kept_files(), kind, tmp_path, [suite])
+    assert f"and {kind} is of rows of numbers; give suites of decisions" in str(refused.value)
+    assert "or export to one of jsonl, c, npz" in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "c", "npz"])
+@pytest.mark.parametrize("suite", [s for s, entry in ENTRIES.items() if entry["elements"] < 17_000])
+def test_every_suite_can_be_a_file(tmp_path, kind, suite):
+    """That goes for all; the larger take more time."""
+    exported(tmp_path, kind, suite)
+
+
+def test_what_is_left_out_of_all_suites_is_named(tmp_path, capsys):
+    """A tensor among named suites is refused; without names it is left out, and that is said."""
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.mkdir()
+    for name in ("decisions", "mx"):
+        shutil.copy(kept_files() / f"{name}.safetensors", source)
+    manifest = read_manifest(kept_files())
+    few = {name: ENTRIES[name] for name in ("decisions", "mx")}
+    (source / "MANIFEST.json").write_text(json.dumps({**manifest, "suites": few}))
+    with pytest.raises(ValueError, match="suite is 'mx', whose cases are tensors"):
+        export(source, "readmemh", out, ["decisions", "mx"])
+    assert not out.exists()
+    run_export(str(source), "readmemh", str(out), [], [])
+    assert capsys.readouterr().out.splitlines() == [
+        f"10 files are in {out}",
+        "left out, as readmemh holds no tensors: 1 suite, mx",
+    ]
+    (source / "MANIFEST.json").write_text(json.dumps({**manifest, "suites": {"mx": few["mx"]}}))
+    with pytest.raises(ValueError, match=r"give suites of \(none is in this folder\), or export"):
+        export(source, "readmemh", out, [])

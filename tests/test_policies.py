@@ -1,5 +1,6 @@
 """mor: decisions at their edges, the policies, and what is written for each unit."""
 
+import re
 import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
@@ -256,8 +257,42 @@ def test_a_threshold_sets_the_rung_of_e4m3():
     assert mor_ref.mor(x, threshold=0.001).choice.tolist() == [[1]]
     nvfp4 = POLICIES["nvfp4"].with_threshold(0.01)
     assert [rung.metric.limit for rung in nvfp4.ladder] == [1677722, 83886]
-    with pytest.raises(ValueError, match="policy 'two_way' has no mean relative error of e4m3"):
+    with pytest.raises(ValueError, match="policy 'two_way' has no mean relative error of 'e4m3'"):
         mor_ref.mor(x, "two_way", threshold=0.05)
+
+
+@pytest.mark.parametrize("unit", ["tensor", "block"])
+def test_thresholds_are_of_the_rungs_that_are_named(unit):
+    """MOR-005: against the exact model, whose ladder is written out."""
+    x = np.random.default_rng(3).standard_normal((8, 64)).astype(np.float32)
+    x *= 2.0 ** np.random.default_rng(4).integers(-6, 6, (8, 64))
+    own = {"nvfp4": "0.2", "e4m3": "0.025", "e5m2": "0.04"}
+
+    def policy(thresholds):
+        ladder = (Rung(name, MeanRelativeError(t)) for name, t in thresholds.items())
+        return Policy("ours", tuple(ladder), unit=unit, block=(2, 16))
+
+    for changed in (
+        {},
+        {"nvfp4": "0.15"},
+        {"e5m2": Fraction(1, 20), "e4m3": 0.024},
+        {"nvfp4": 0.24, "e4m3": "0.022", "e5m2": 1},
+    ):
+        found = engine_mor(x, policy(own), threshold=changed)
+        assert differing(found, exact_mor(x, policy(own | changed))) == {}
+    assert policy(own).with_threshold(0.1) == policy(own | {"e4m3": 0.1})
+
+
+def test_thresholds_of_rungs_that_there_are_not():
+    for policy, threshold, message in (
+        ("nvfp4", {"e5m2": 0.1}, "no mean relative error of 'e5m2'; give one for nvfp4 or e4m3"),
+        ("tensor", {"e4m3": 0.1, "nvfp4": 0.1}, "of 'nvfp4'; give one for e4m3"),
+        ("three_way", {"e5m2": 0.1}, "of 'e5m2'; leave it away, or give the policy tensor or nv"),
+        ("nvfp4", {"": 0.1}, "no mean relative error of ''; give one for nvfp4 or e4m3"),
+        ("nvfp4", {"nvfp4": 0}, "threshold is 0; give a number above 0 and up to 1"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            mor_ref.mor([1.0], policy, threshold=threshold)
 
 
 @pytest.mark.parametrize("policy", WITHOUT_NEGATIVE_ZERO, ids=lambda policy: policy.name)

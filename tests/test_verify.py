@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+import mor_ref
 from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import expected, kept_files
@@ -18,7 +19,7 @@ from mor_ref.golden.container import read_manifest
 from mor_ref.golden.views import seen
 from mor_ref.verify import assert_bit_exact, files, report
 from mor_ref.verify.candidates import Engine, PythonFunction, candidate_named
-from mor_ref.verify.engine import OPERATIONS
+from mor_ref.verify.engine import OPERATIONS, bits32
 from mor_ref.verify.run import verify
 
 MODULE = """
@@ -141,6 +142,48 @@ def test_what_cannot_be_compared_is_a_mismatch(change, message):
     assert message in str(found.results[0].differences[0])
     assert found.diagnosis.suites == ()
     assert "explained" not in "\n".join(report.lines(found))
+
+
+def whole_scales(wrong):
+    """The global scales as `quantize_nvfp4` returns them: of shape ()."""
+
+    def function(_, parameters, inputs):
+        if parameters["source"] != "f32":
+            return None
+        x = inputs["x"].view(np.float32)
+        found = mor_ref.quantize_nvfp4(x, profile="torchao", tile=tuple(parameters["tile"]))
+        assert found.global_encode_scale.shape == ()
+        given = bits32(found.global_encode_scale)
+        return {
+            "global_encode_scale": given.reshape(()) ^ np.uint32(wrong),
+            "global_decode_scale": found.global_decode_scale.view(np.uint32)[()],
+        }
+
+    return PythonFunction("whole_scales", function)
+
+
+def test_a_number_without_a_shape_is_one_entry(tmp_path):
+    found = verify(whole_scales(0), kept_files(), ["nvfp4_torchao"])
+    assert found.verdict == "match"
+    assert [(f.name, f.compared > 5) for f in found.results[0].fields] == [
+        ("global_encode_scale", True),
+        ("global_decode_scale", True),
+    ]
+    found = verify(whole_scales(1), kept_files(), ["nvfp4_torchao"])
+    difference = found.results[0].differences[0]
+    assert (difference.problem, difference.entries[0].index) == (None, (0,))
+    assert difference.entries[0].actual == difference.entries[0].expected ^ 1
+    case = next(c for c in golden.load("quantize") if c.arrays["scale"].shape == (1, 1))
+    results = {f"{case.name}/scale": case.arrays["scale"].reshape(())}
+    results |= {f"{case.name}/scale@reciprocal": seen(results.popitem()[1], ["reciprocal"], {})}
+    save_file(results, tmp_path / "quantize.safetensors")
+    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["quantize"])
+    assert (found.verdict, found.results[0].compared) == ("match", 1)
+
+
+def test_a_number_without_a_shape_is_not_many_entries():
+    found = on(lambda found: {"accepted": found["accepted"][0]})
+    assert "has shape (), and (" in str(found.results[0].differences[0])
 
 
 def test_an_operation_without_an_answer_is_not_run():

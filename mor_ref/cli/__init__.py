@@ -129,7 +129,12 @@ def run_exhaustive(
     if candidate is None and chunks is None:
         done = command.run(asked, threads, executor, brief=brief, as_json=json)
     else:
-        name = candidate or "numba"
+        name = "numba" if candidate is None else candidate
+        if threads is not None:
+            raise ValueError(
+                f"threads is {threads}, which is of a run on all inputs; leave it away where "
+                "candidate or chunks is given"
+            )
         done = command.run_candidate(name, asked, chunks, timeout, executor, as_json=json)
     raise typer.Exit(done)
 
@@ -143,7 +148,12 @@ def analyze_files(
         typer.Option(help="The scaling block: tensor, row, column or RxC; default: 128x128."),
     ] = None,
     threshold: Annotated[
-        str | None, typer.Option(help="Of the mean relative error in e4m3; default: 0.045.")
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]NUMBER",
+            help="Of the mean relative error, of e4m3 unless another is named: nvfp4=0.18; may be "
+            "repeated. Default: 0.045, and 0.20 for nvfp4.",
+        ),
     ] = None,
     scaling: Annotated[str, typer.Option(help="gam, e8m0 or fp32.")] = "gam",
     threads: Annotated[
@@ -162,7 +172,7 @@ def analyze_files(
         files,
         policy=policy,
         block=block,
-        threshold=threshold,
+        thresholds=threshold or [],
         scaling=scaling,
         threads=threads,
         executor=executor,

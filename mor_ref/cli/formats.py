@@ -18,9 +18,10 @@ def run(name: str | None, *, as_json: bool) -> None:
     """Print the catalogue or one format."""
     console = console_of_some_width()
     if as_json:
-        rows: Any = record(formats[name]) if name else [record(fmt) for fmt in formats.values()]
+        every = [record(fmt) for fmt in formats.values()]
+        rows: Any = every if name is None else record(formats[name])
         print(json.dumps(rows, indent=1))
-    elif name:
+    elif name is not None:
         _print_format(formats[name], console)
     else:
         console.print(_catalogue())

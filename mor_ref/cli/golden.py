@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from mor_ref.arguments import known_name, whole_number
+from mor_ref.arguments import folder_named, known_name, whole_number
 from mor_ref.cli.show import bar, console_of_some_width
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import described, read_manifest
@@ -77,24 +77,27 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
 def run_make(names: list[str], out: str, size: int, seed: int, executor: str) -> None:
     """Make suites in a folder."""
     with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+        target = folder_named("out", out)
         factor = whole_number("size", size, 1, 1 << 20)
         made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
         suites = chosen(SUITES, names)
         with bar("making suites", "made", len(suites)) as on_suite:
-            make(suites, _folder_named(out), made_with, on_suite, workers)
+            make(suites, target, made_with, on_suite, workers)
     print(f"{_are(len(suites), 'suite')} in {out}")
 
 
 def run_export(folder: str | None, kind: str, out: str, names: list[str], views: list[str]) -> None:
     """Write suites in another form."""
-    count = export(Path(folder) if folder else kept_files(), kind, _folder_named(out), names, views)
-    print(f"{_are(count, 'file')} in {out}")
+    found = export(_source(folder), kind, folder_named("out", out), names, views)
+    print(f"{_are(found.files, 'file')} in {out}")
+    if found.left_out:
+        count = counted(len(found.left_out), "suite")
+        print(f"left out, as {kind} holds no tensors: {count}, {', '.join(found.left_out)}")
 
 
-def _folder_named(out: str) -> Path:
-    if not out:  # a variable of a shell that is not set, say
-        raise ValueError("out is ''; give a folder, . for the one that you are in")
-    return Path(out)
+def _source(folder: str | None) -> Path:
+    """The folder that is read: the kept suites, unless one is named."""
+    return kept_files() if folder is None else folder_named("DIR", folder)
 
 
 def _are(count: int, noun: str) -> str:
@@ -106,11 +109,12 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
 
     It is 2 if files of a suite cannot be used at all, as for other bad input.
     """
-    path = Path(folder) if folder else kept_files()
+    path = _source(folder)
+    other = None if same_as is None else folder_named("same_as", same_as)
     wanted = chosen(read_manifest(path)["suites"], names)
     with bar("checking suites", "checked", len(wanted)) as on_suite:
         found = check(path, names, on_suite)
-    others = compare_manifests(path, Path(same_as)) if same_as else []
+    others = compare_manifests(path, other) if other else []
     if as_json:
         record = asdict(found) | {"verdict": found.verdict, "manifests": others}
         print(json.dumps(record, indent=1))

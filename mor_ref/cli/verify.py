@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mor_ref.arguments import folder_named
 from mor_ref.cli.show import Bars
 from mor_ref.golden import kept_files
 from mor_ref.golden.container import read_manifest
@@ -47,9 +48,11 @@ def _run(
     *,
     must_be_complete: bool,
 ) -> int:
+    if report == "":  # else it would be the folder that one is in
+        raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
     if report is not None:
         prepare_report(Path(report))
-    folder = Path(vectors) if vectors else kept_files()
+    folder = kept_files() if vectors is None else folder_named("vectors", vectors)
     wanted = chosen(read_manifest(folder)["suites"], suites)
     try:
         with opened(name, timeout) as candidate, _Shown(len(wanted)) as shown:

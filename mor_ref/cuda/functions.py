@@ -1,8 +1,6 @@
 """The public functions on a GPU: they check what they are given, and run the kernels."""
 
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -35,7 +33,15 @@ from mor_ref.cuda.launching import Array, ErrorSums
 from mor_ref.cuda.streams import Moment, now
 from mor_ref.format import Format
 from mor_ref.partition import Cut, Partition, check_unit, partition
-from mor_ref.recipes import SCALINGS, Policy, Scaling, as_policy, check_group, scaled_format
+from mor_ref.recipes import (
+    SCALINGS,
+    Policy,
+    Scaling,
+    Thresholds,
+    as_policy,
+    check_group,
+    scaled_format,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +262,7 @@ def mor(
     *,
     block: Cut | None = None,
     scaling: Scaling = "gam",
-    threshold: float | str | Decimal | Fraction | None = None,
+    threshold: Thresholds | None = None,
 ) -> MorResult:
     """Choose a representation for each unit of `x`, and fake-quantize it, as `mor_ref.mor` does.
 

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from mor_ref.golden.container import GoldenError, read_manifest, read_suite
 from mor_ref.golden.entries import format_meant
 from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.files import write_inside
-from mor_ref.golden.suite import Case, chosen
+from mor_ref.golden.suite import Case, Parameters, chosen
 from mor_ref.golden.views import SEPARATOR, VIEWS, seen, split, unsuited
 
 Entry = Mapping[str, Any]
@@ -85,7 +85,7 @@ def to_jsonl(name: str, entry: Entry, cases: list[Case]) -> Files:
 
 def to_testfloat(name: str, entry: Entry, cases: list[Case]) -> Files:
     """A file for each case of rows, and a line for each row: the fields in hexadecimal."""
-    for case in cases if _is_of_rows(entry) else ():
+    for case in cases:
         heading = [f"# {line}" for line in _about(entry, case)]
         lines = [*heading, *_rows(case, between=" ")]
         yield f"{name}/{case.name}.txt", ("\n".join(lines) + "\n").encode("ascii")
@@ -93,7 +93,7 @@ def to_testfloat(name: str, entry: Entry, cases: list[Case]) -> Files:
 
 def to_readmemh(name: str, entry: Entry, cases: list[Case]) -> Files:
     """A memory file for each case of rows, a word of all fields a line, and a packed struct."""
-    for case in cases if _is_of_rows(entry) else ():
+    for case in cases:
         heading = [f"// {line}" for line in _about(entry, case)]
         memory = "\n".join([*heading, *_rows(case, between="")]) + "\n"
         yield f"{name}/{case.name}.mem", memory.encode("ascii")
@@ -190,16 +190,30 @@ EXPORTS: dict[str, Callable[[str, Entry, list[Case]], Files]] = {
     "c": to_c,
     "npz": to_npz,
 }
+_OF_ROWS = ("testfloat", "readmemh")
 
 
-def export(folder: Path, kind: str, out: Path, names: list[str], views: Sequence[str] = ()) -> int:
-    """Write suites of a folder in another form; how many files were written.
+class Exported(NamedTuple):
+    """How many files were written, and the suites that such files cannot hold."""
+
+    files: int
+    left_out: tuple[str, ...]
+
+
+def export(
+    folder: Path, kind: str, out: Path, names: list[str], views: Sequence[str] = ()
+) -> Exported:
+    """Write suites of a folder in another form; without names, all that the form can hold.
 
     `views` are fields in other layouts (FIELD@VIEW) to be written as well, where a suite has them.
     """
     write = EXPORTS[known_name("to", kind, EXPORTS)]
     there = read_manifest(folder)["suites"]
-    suites = chosen(there, names)
+    wanted = chosen(there, names)
+    suites = [name for name in wanted if kind not in _OF_ROWS or _is_of_rows(there[name])]
+    left_out = tuple(name for name in wanted if name not in suites)
+    if left_out and (names or not suites):
+        _refuse(kind, left_out, there)
     _check_views(views, [there[name] for name in suites])
     count = 0
     for name in suites:
@@ -209,11 +223,22 @@ def export(folder: Path, kind: str, out: Path, names: list[str], views: Sequence
         for path, content in write(name, there[name], cases):
             write_inside(out, path, content)
             count += 1
-    return count
+    return Exported(count, left_out)
+
+
+def _refuse(kind: str, left_out: Sequence[str], there: Mapping[str, Entry]) -> NoReturn:
+    """Say which suites can be exported as rows, and how the others can be."""
+    of_rows = ", ".join(name for name, entry in there.items() if _is_of_rows(entry))
+    others = ", ".join(other for other in EXPORTS if other not in _OF_ROWS)
+    wrong = ", ".join(map(repr, left_out))
+    raise ValueError(
+        f"suite is {wrong}, whose cases are tensors, and {kind} is of rows of numbers; give "
+        f"suites of {of_rows or '(none is in this folder)'}, or export to one of {others}"
+    )
 
 
 def _check_views(views: Sequence[str], entries: list[Entry]) -> None:
-    """Refuse a view that none of the suites has."""
+    """Refuse a view that no case of the suites has."""
     known = sorted({view for entry in entries for view in _views_of(entry)})
     for name in views:
         field, *others = name.split(SEPARATOR)
@@ -222,6 +247,25 @@ def _check_views(views: Sequence[str], entries: list[Entry]) -> None:
                 f"view is {name!r}, which these suites do not have; they have "
                 f"{', '.join(known) or 'none'}"
             )
+        if len(set(others)) < len(others):
+            raise ValueError(f"view is {name!r}; give each view of {field} once")
+        if not any(
+            _has(entry, name, parameters)
+            for entry in entries
+            for parameters in entry["cases"].values()
+        ):
+            raise ValueError(
+                f"view is {name!r}, which no case of these suites has; give a suite whose formats "
+                "suit it"
+            )
+
+
+def _has(entry: Entry, name: str, parameters: Parameters) -> bool:
+    """Whether a case of a suite with these parameters has a view."""
+    field, chain = split(name)
+    known = _views_of(entry)
+    is_known = all(f"{field}{SEPARATOR}{view}" in known for view in chain)
+    return is_known and unsuited(chain, parameters) is None
 
 
 def _views_of(entry: Entry) -> list[str]:
@@ -230,11 +274,9 @@ def _views_of(entry: Entry) -> list[str]:
 
 def _with_views(case: Case, views: Sequence[str], entry: Entry) -> Case:
     """A case with its fields in these layouts as well, of those that its suite has."""
-    known = _views_of(entry)
     arrays = dict(case.arrays)
     for name in views:
         field, chain = split(name)
-        is_known = all(f"{field}{SEPARATOR}{view}" in known for view in chain)
-        if field in arrays and is_known and unsuited(chain, case.parameters) is None:
+        if field in arrays and _has(entry, name, case.parameters):
             arrays[name] = seen(arrays[field], chain, case.parameters)
     return Case(case.name, case.parameters, arrays)

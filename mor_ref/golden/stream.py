@@ -60,8 +60,8 @@ def stream_named(text: str) -> Stream:
     if entry["operation"] not in OPERATIONS:
         streamed = [name for name, other in suites.items() if other["operation"] in OPERATIONS]
         raise ValueError(
-            f"suite is {suite!r}, whose cases are tensors, which are not streamed; take one of "
-            f"{', '.join(streamed)}, or use mor-ref verify"
+            f"suite is {suite!r}, whose cases are blocks or tensors, and streams are of single "
+            f"numbers; take one of {', '.join(streamed)}, or use mor-ref verify"
         )
     name = _case_named(suite, case, list(entry["cases"]))
     columns: dict[str, list[Column]] = {"input": [], "expected": []}

@@ -124,15 +124,22 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
     """A field of a case as it is expected and as it was given by a name, in the same view."""
     expected = case.arrays[field]
     if name == field:
-        return expected, actual
+        return expected, _of_shape(expected, actual)
     views = split(name)[1]
     if views:
-        return seen(expected, views, case.parameters), actual
+        viewed = seen(expected, views, case.parameters)
+        return viewed, _of_shape(viewed, actual)
     array = np.asarray(actual)
     # An array without entries could have rows without end, each with its digests.
     if array.dtype.kind in "ui" and digests_shape(array.shape) == expected.shape:
         return expected, seen(array, split(field)[1], case.parameters)
     return expected, actual
+
+
+def _of_shape(expected: Unsigned, actual: Any) -> Any:
+    """A single number as the array of one entry that is expected: a scale for a whole tensor."""
+    is_single = expected.size == 1 and actual is not None and np.ndim(actual) == 0
+    return np.reshape(actual, expected.shape) if is_single else actual
 
 
 def differences(

@@ -165,7 +165,8 @@ def nan_is_zero(profile, x, amax):
     return finished(profile, x, amax, lambda xs: PLAIN(np.nan_to_num(xs, posinf=6, neginf=-6)))
 
 
-@wrong("the code of a NaN keeps its sign", *ALL, large=NO_NAN)
+# No input of compressed_tensors makes a NaN: its suites are of tensors without (NVF-002).
+@wrong("the code of a NaN keeps its sign", *ALL[:-1], large=NO_NAN)
 def nan_keeps_its_sign(profile, x, amax):
     return finished(
         profile, x, amax, lambda xs: PLAIN(np.abs(xs)) | (np.signbit(xs) << 3).astype(np.uint8)

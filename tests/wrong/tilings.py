@@ -115,7 +115,7 @@ KERNELS = [
     Kernel("smallest_scale", whole(smallest_scale), "a block of zeros has the scale 1", ORDINARY),
     Kernel("edges_of_the_last", whole(edges_of_the_last), "edges are padded with numbers"),
     Kernel("dropped_edges", whole(dropped_edges), "blocks at the edges have no amax"),
-    Kernel("one_group", whole(one_group), "one mantissa, whatever the groups", _ONE_GROUP),
+    Kernel("one_group", whole(one_group), "one mantissa, whatever the groups"),
     Kernel(
         "turned_groups", whole(turned_groups), "groups are indexed by column and row", _ONE_GROUP
     ),

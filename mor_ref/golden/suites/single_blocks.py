@@ -92,7 +92,7 @@ def _quantize_cases(size: Size) -> Iterator[Case]:
                 {"format": name, "scaling": kind, "source": "f32"},
                 {"x": np.concatenate([x, turning]), "group_amax": np.append(groups, whole)},
             )
-            wide = _filled(formats[name], blocks[5::11], _WIDER, size, 190 + k)
+            wide = np.roll(_filled(formats[name], blocks[5::11], _WIDER, size, 190 + k), 33, axis=1)
             yield Case(
                 f"{name}.{kind}.{_WIDER}",
                 {"format": name, "scaling": kind, "source": "f32"},

@@ -1,0 +1,171 @@
+"""What `mor-ref analyze` prints for people."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mor_ref.analysis import Settings, TensorReport, in_percent
+from mor_ref.analysis_totals import Totals
+from mor_ref.cli.show import console_of_some_width
+from mor_ref.tensor_files import SkippedTensor, StoredTensor
+
+_BF16 = 16  # bits
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What was found in the files."""
+
+    stored: list[tuple[str, StoredTensor]]
+    skipped: list[tuple[str, SkippedTensor]]
+    without: list[str]  # the files that hold nothing at all
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table: its heading and a cell for each tensor."""
+
+    heading: str
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        """How wide the longest of them is."""
+        return max(len(text) for text in (self.heading, *self.cells))
+
+
+def print_analysis(
+    reports: list[TensorReport], listed: Listed, totals: Totals, settings: Settings
+) -> None:
+    """Print a table of the tensors, what was skipped, and the totals."""
+    console = console_of_some_width()
+    for line in (
+        *(_table(reports, settings, console.width) if reports else ()),
+        *_overflow_lines(reports, settings),
+        *_skipped_lines(listed),
+        *_total_lines(totals, settings),
+    ):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(reports: list[TensorReport], settings: Settings, width: int) -> Iterator[str]:
+    """Lines of at most so many letters: a name that is too long for its column has its own."""
+    names = [shown(report.name) for report in reports]
+    longest = max(map(len, ("tensor", *names)))
+    columns = _columns(reports, settings)
+    wider = columns + _columns_if_there_is_room(reports)
+    columns = wider if longest + _width_of(wider) <= width else columns
+    room = min(longest, max(width - _width_of(columns), len("tensor")))
+    yield _line("tensor", room, [column.heading for column in columns], columns)
+    file = None
+    for row, (name, report) in enumerate(zip(names, reports, strict=True)):
+        if report.file not in (file, report.name):
+            yield f"{shown(report.file)}:"
+        file = report.file
+        if len(name) > room:
+            yield name
+        cells = [column.cells[row] for column in columns]
+        yield _line(name if len(name) <= room else "", room, cells, columns)
+    yield f"error: mean relative error in {settings.first}; range: log2(amax / amin); -: none"
+    if settings.policy.unit == "block":
+        yield f"{', '.join(f'{name} %' for name in settings.policy.names)}: shares of the elements"
+
+
+def _width_of(columns: list[Column]) -> int:
+    return sum(1 + column.width for column in columns)
+
+
+def _line(name: str, room: int, cells: list[str], columns: list[Column]) -> str:
+    parts = [cell.rjust(column.width) for cell, column in zip(cells, columns, strict=True)]
+    return " ".join([name.ljust(room), *parts])
+
+
+def _columns(reports: list[TensorReport], settings: Settings) -> list[Column]:
+    columns = [
+        Column("shape", ["x".join(map(str, r.shape)) or "scalar" for r in reports]),
+        Column("dtype", [r.dtype for r in reports]),
+    ]
+    if settings.policy.unit == "tensor":
+        columns.append(Column("took", [r.decision or "-" for r in reports]))
+    else:
+        for name in settings.policy.names:
+            shares = [in_percent(r.shares[name]) if any(r.units.values()) else "-" for r in reports]
+            columns.append(Column(f"{name} %", shares))
+    columns.append(Column("error %", [f"{100 * r.error:.3g}" for r in reports]))
+    if settings.limit is not None:
+        threshold = 100 * settings.thresholds[settings.first]
+        distances = ["-" if r.distance is None else f"{100 * r.distance:+.3g}" for r in reports]
+        columns.append(Column(f"vs {threshold:.4g} %", distances))
+    return [
+        *columns,
+        Column("zeros", [_count(r.zeros) for r in reports]),
+        Column("NaN,inf", [_count(r.nonfinite) for r in reports]),
+        Column("range", [_number(r.log2_dynamic_range, ".1f") for r in reports]),
+    ]
+
+
+def _columns_if_there_is_room(reports: list[TensorReport]) -> list[Column]:
+    return [
+        Column("amax", [_number(r.amax, ".3g") for r in reports]),
+        Column("amin", [_number(r.amin, ".3g") for r in reports]),
+    ]
+
+
+def _overflow_lines(reports: list[TensorReport], settings: Settings) -> Iterator[str]:
+    """Why a tensor stays in bf16 whose error is small, and which has no infinity itself."""
+    for report in reports:
+        if report.overflows:
+            count = _of(report.overflows, "finite number")
+            yield f"{shown(report.name)}: {count} would become infinite under {settings.first}"
+
+
+def _skipped_lines(listed: Listed) -> Iterator[str]:
+    for file, tensor in listed.skipped:
+        where = "" if tensor.name == file else f" in {shown(file)}"
+        sides = "x".join(map(str, tensor.shape)) or "scalar"
+        yield f"skipped: {shown(tensor.name)}{where} ({sides} {tensor.dtype}): {tensor.reason}"
+    for file in listed.without:
+        yield f"{shown(file)} holds no tensors"
+
+
+def _total_lines(totals: Totals, settings: Settings) -> Iterator[str]:
+    is_whole = settings.policy.unit == "tensor"
+    units = sum(totals.units.values())
+    counts = [_of(totals.tensors, "tensor"), _of(totals.elements, "element")]
+    yield ", ".join(counts if is_whole else [*counts, _of(units, "block")])
+    if units:
+        what = "tensors" if is_whole else "blocks"
+        counted = {name: f" ({count:,})" for name, count in totals.units.items()}
+        yield f"share of {what}: {_named(totals.unit_shares, counted)}"
+        yield f"share of elements: {_named(totals.shares, {})}"
+        for width, share in totals.width_shares.items():
+            if width < _BF16:
+                of_units = in_percent(totals.unit_width_shares[width])
+                yield f"in FP{width}: {of_units} % of {what}, {in_percent(share)} % of elements"
+
+
+def _named(shares: dict[str, float], more: dict[str, str]) -> str:
+    """Representations with their shares, and what more there is to say of them."""
+    each = (f"{name} {in_percent(share)} %{more.get(name, '')}" for name, share in shares.items())
+    return ", ".join(each)
+
+
+def _of(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def _count(count: int) -> str:
+    """Five digits, or three and a unit; all digits are in the JSON."""
+    if count < 100_000:
+        return str(count)
+    if count < 100_000_000:
+        return f"{count / 1e6:.2f}M"
+    return f"{count / 1e9:.2f}G"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def shown(name: str) -> str:
+    """A name as it is, unless it would steer the terminal or not be seen."""
+    return name if name and name.isprintable() else repr(name)
