@@ -230,7 +230,7 @@ def both_nan(names: _Names, *codes: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
-    """Why what was given cannot be compared with what is expected, if it cannot."""
+    """PRO-007: why what was given cannot be compared with what is expected, if it cannot."""
     if actual is None:
         return "is missing"
     if isinstance(actual, NoArray):
