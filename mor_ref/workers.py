@@ -72,12 +72,19 @@ class Workers:
 
         What one raises is raised in its turn.
         """
+        for outcome in self.outcomes_in_order(function, shards):
+            yield outcome.result()
+
+    def outcomes_in_order(
+        self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
+    ) -> Iterator[Outcome[Result]]:
+        """The outcome of each shard, in the order of the shards: a result, or an error."""
         early: dict[int, Outcome[Result]] = {}
         following = 0
         for number, outcome in outcomes(self._crew, function, shards, early):
             early[number] = outcome
             while following in early:
-                yield early.pop(following).result()
+                yield early.pop(following)
                 following += 1
 
 

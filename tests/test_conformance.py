@@ -9,8 +9,10 @@ from mor_ref.golden.container import read_manifest
 from mor_ref.golden.suite import Case
 from mor_ref.recipes import MeanRelativeError, as_policy, name_of
 from mor_ref.verify.compare import fields_of
+from mor_ref.verify.conformance import Conformance
 from mor_ref.verify.conformance import conformance as conformance_of
 from mor_ref.verify.evidence import Evidence
+from mor_ref.verify.extent import Extent
 
 MANIFEST = read_manifest(kept_files())["suites"]
 
@@ -27,13 +29,47 @@ def conformance(change, *suites):
         }
         answers = {case: answer for case, answer in answers.items() if answer is not None}
         found.append(Evidence(name, MANIFEST[name]["operation"], fields, cases, answers))
-    return conformance_of(found, sum(len(evidence.cases) for evidence in found))
+    return conformance_of(found, {name: MANIFEST[name] for name in suites}, len(MANIFEST))
 
 
 def test_bit_exact():
     found = conformance(lambda found, *_: found, "decisions", "error_steps")
     assert found.level == "bit-exact"
-    assert str(found) == "bit-exact in everything that was given, in all 6 cases"
+    rules = {rule for name in ("decisions", "error_steps") for rule in MANIFEST[name]["rules"]}
+    assert str(found) == (
+        f"bit-exact in all that was asked: 4 fields, 6 cases, {len(rules)} rules, 2 suites "
+        f"({len(MANIFEST)} are there)"
+    )
+
+
+def test_of_all_suites_it_says_no_more_than_that():
+    found = Conformance("bit-exact", *[Extent(2, 4, 6, 7)] * 2, suites=2)
+    assert str(found) == "bit-exact in all that was asked: 4 fields, 6 cases, 7 rules, 2 suites"
+
+
+def test_nobody_is_bit_exact_for_a_part():
+    """CON-002: one field of five of 24 cases."""
+
+    def codes_of_e4m3(found, case):
+        return {"xs": found["xs"]} if case.name.startswith(("e4m3.", "e5m2.floor")) else None
+
+    found = conformance(codes_of_e4m3, "mx_blocks")
+    assert found.level == "partial"
+    rules = len(MANIFEST["mx_blocks"]["rules"])
+    assert str(found) == (
+        f"bit-exact in what was given: 1 of 4 fields, 5 of 24 cases, 1 of {rules} rules, 1 suite "
+        f"({len(MANIFEST)} are there); the rest was not shown"
+    )
+
+
+@pytest.mark.parametrize("change", [
+    lambda found, case: found if case.name != "mean_relative_error" else None,
+    lambda found, _: found if "u" not in found else {"u": found["u"]},
+    lambda found, _: found if "u" not in found else None,
+])  # fmt: skip
+def test_a_part_is_partial(change):
+    """A case, a field or a suite less."""
+    assert conformance(change, "decisions", "error_steps").level == "partial"
 
 
 def test_it_says_how_many_cases_were_answered():
@@ -44,9 +80,10 @@ def test_it_says_how_many_cases_were_answered():
         return first(found, case) and close("mean_relative_error", 1e-5)(found, case)
 
     found = conformance(first, "decisions", "error_steps")
-    assert str(found) == "bit-exact in everything that was given, in 1 of 6 cases"
+    assert str(found).startswith("bit-exact in what was given: 1 of 4 fields, 1 of 6 cases, ")
     found = conformance(close_first, "decisions")
-    assert str(found).startswith("not bit-exact in everything that was given, in 1 of 5 cases, but")
+    assert str(found).startswith("not bit-exact, but every decision is equal whose sum is further")
+    assert "; given were 1 field, 1 of 5 cases, " in str(found)
 
 
 def test_an_answer_of_unknown_fields_answers_nothing():
@@ -54,7 +91,7 @@ def test_an_answer_of_unknown_fields_answers_nothing():
         return found if "u" in found else {"what": found["accepted"]}
 
     found = conformance(strange, "decisions", "error_steps")
-    assert str(found) == "bit-exact in everything that was given, in 1 of 6 cases"
+    assert str(found).startswith("bit-exact in what was given: 3 of 4 fields, 1 of 6 cases, ")
 
 
 def test_nothing_compared():
@@ -221,7 +258,7 @@ def unit_of(policy, choice, given, without=(), **sums):
     evidence = Evidence(
         "policies", "mor", fields_of(MANIFEST["policies"]), [case], {"unit": answer}
     )
-    return conformance_of([evidence], 1)
+    return conformance_of([evidence], {"policies": MANIFEST["policies"]}, len(MANIFEST))
 
 
 SUMS = ("sum", "nonzero", "nonfinite")

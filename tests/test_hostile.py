@@ -20,7 +20,7 @@ from mor_ref.golden.files import write_inside
 from mor_ref.golden.make import make
 from mor_ref.golden.suite import Size
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify import engine
+from mor_ref.verify import engine, report
 from mor_ref.verify.candidates import Engine, PythonFunction, candidate_named
 from mor_ref.verify.compare import fields_of
 from mor_ref.verify.conformance import conformance
@@ -542,7 +542,8 @@ def test_a_view_of_itself_over_and_over_fills_no_memory(tmp_path):
     case = golden.load("nvfp4_te")[1].name
     name = f"{case}/block_scale{'@replicated' * 12}"
     candidate = results(tmp_path / "r", "nvfp4_te", {name: BYTE})
-    assert "give a view of block_scale once" in failure_of(candidate, "nvfp4_te")
+    (result,) = verify(candidate, kept_files(), ["nvfp4_te"]).results
+    assert "give a view of block_scale once" in str(result.differences[0])
 
 
 def test_rows_without_entries_take_no_time(tmp_path):
@@ -595,15 +596,17 @@ class Breaking(dict):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({1: BYTE}, "names a field 1 for case"),
-        ({"a b": BYTE}, "names a field 'a b' for case"),
-        ({"": BYTE}, "names a field '' for case"),
-        ({"accepted": [[1], [1, 2]]}, "returned no array for case"),
-        (Breaking(accepted=BYTE), "returned no array for case"),
+        ({1: BYTE}, "not fields of this suite: 1;"),
+        ({"a b": BYTE}, "not fields of this suite: 'a b';"),
+        ({"": BYTE}, "not fields of this suite: '';"),
+        ({"accepted": [[1], [1, 2]]}, "field accepted: is not an array ("),
+        (Breaking(accepted=BYTE), "returned a mapping without items for case"),
     ],
 )
 def test_strange_answers_of_functions(answer, message):
-    assert message in failure_of(PythonFunction("strange", lambda *_: answer), COLUMNS)
+    found = verify(PythonFunction("strange", lambda *_: answer), kept_files(), [COLUMNS])
+    assert found.verdict != "match"
+    assert message in "\n".join(report.lines(found))
 
 
 def test_a_negative_choice_is_no_rung():
@@ -611,7 +614,7 @@ def test_a_negative_choice_is_no_rung():
     cases = golden.load("policies")
     answers = {c.name: {"choice": c.arrays["choice"].astype(np.int64) - 9} for c in cases}
     evidence = Evidence("policies", entry["operation"], fields_of(entry), cases, answers)
-    assert conformance([evidence], len(cases)).level == "not"
+    assert conformance([evidence], {"policies": entry}, 1).level == "not"
 
 
 @pytest.mark.parametrize(
@@ -635,7 +638,7 @@ def test_suites_without_what_decisions_were_made_from(suite, kept, given):
     cases = [case for case in cases if given in case.arrays]
     answers = {c.name: {given: c.arrays[given] ^ c.arrays[given].dtype.type(1)} for c in cases}
     evidence = Evidence(suite, entry["operation"], fields, cases, answers)
-    assert conformance([evidence], len(cases)).level == "not"
+    assert conformance([evidence], {suite: entry}, 1).level == "not"
 
 
 # ---------------------------------------------------------------------- the command line

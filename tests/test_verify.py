@@ -40,7 +40,7 @@ def failing(operation, parameters, inputs):
     raise ArithmeticError("no units left")
 
 def breaking(operation, parameters, inputs):
-    if parameters["metric"] == "not_worse_than":
+    if parameters.get("metric") == "not_worse_than":
         raise ArithmeticError("no units\\nleft \\udc80" + 400 * "!")
     return OPERATIONS[operation](parameters, inputs)
 
@@ -54,7 +54,9 @@ def listing(operation, parameters, inputs):
 
 number = 3
 """
-MX = len(read_manifest(kept_files())["suites"]["mx"]["cases"])
+MANIFEST = read_manifest(kept_files())["suites"]
+MX = len(MANIFEST["mx"]["cases"])
+DECIDING, QUANTIZING = ({*MANIFEST[name]["rules"]} for name in ("decisions", "mx"))
 
 
 def run(where, *arguments):
@@ -73,7 +75,7 @@ def failure_of(candidate, *names):
     """What is said of a candidate that fails."""
     found = verify(candidate, kept_files(), list(names))
     assert found.verdict == "failed"
-    return found.failure.message
+    return found.failures[0].message
 
 
 def on(change, name="decisions", operation="decide", *, must_be_complete=False):
@@ -383,7 +385,11 @@ def test_complete_on_the_command_line(module):
     assert done.stdout.splitlines() == [
         "decisions: match, 5,121 entries of 5 cases",
         "mx: incomplete, the candidate has no answer",
-        f"conformance: bit-exact in everything that was given, in 5 of {5 + MX} cases",
+        (
+            f"conformance: bit-exact in what was given: 1 of 5 fields, 5 of {5 + MX} cases, "
+            f"{len(DECIDING)} of {len(DECIDING | QUANTIZING)} rules, 1 of 2 suites "
+            f"({len(MANIFEST)} are there); the rest was not shown"
+        ),
         "candidate:right: incomplete (1 match, 0 mismatch, 0 not run, 1 incomplete)",
     ]
     record = json.loads((module / "r.json").read_text())
@@ -434,12 +440,13 @@ def test_how_much_differs_is_said_of_how_much():
     size = golden.load("mx_blocks")[0].arrays["code"].size
     cases = len(golden.load("mx_blocks"))
     assert line == (
-        f"mx_blocks: mismatch, {size:,} of {compared:,} entries differ, in 1 of {cases} cases"
+        f"mx_blocks: mismatch, {size:,} of {compared:,} entries differ, in 1 of 1 case compared; "
+        f"the suite has {cases}"
     )
     line, _ = wrong(lambda code: {"code": code.astype(float)})
     assert line == (
         "mx_blocks: mismatch, 0 entries differ and 1 field of a case cannot be compared, "
-        f"in 1 of {cases} cases"
+        f"in 1 of 1 case compared; the suite has {cases}"
     )
 
 
@@ -510,12 +517,15 @@ def test_one_of_a_thing_is_one():
     found = on(lambda f: {"u": f["u"] ^ (np.arange(len(f["u"])) == 3)}, "error_steps", "error_term")
     root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
     assert root.find("testcase/failure").get("message") == "1 entry differs"
-    assert next(report.lines(found)).endswith(" 1 of 1,862 entries differs, in 1 case")
+    assert next(report.lines(found)).endswith(" 1 of 1,862 entries differs, in 1 of 1 case")
 
 
-def test_what_was_compared_before_a_failure_is_reported(module):
-    """PRO-010, for functions as well: in all reports, and never as a match."""
-    suites = ("--suite", "decisions", "--suite", "mx")
+def test_what_was_compared_beside_a_failure_is_reported(module):
+    """PRO-010, for functions as well: in all reports, and never as a match.
+
+    A case that raises ends no other case and no other suite.
+    """
+    suites = ("--suite", "decisions", "--suite", "error_steps")
     for kind in ("json", "xml", "html"):
         done = run(module, "candidate:breaking", *suites, "--report", f"r.{kind}")
         assert done.returncode == 3
@@ -525,28 +535,68 @@ def test_what_was_compared_before_a_failure_is_reported(module):
     )
     assert done.stderr.splitlines()[-1].startswith(f"mor-ref: {said}")
     assert len(done.stderr.splitlines()[-1]) < 500
-    lines, size = done.stdout.splitlines(), golden.load("decisions")[0].arrays["accepted"].size
-    assert lines[0] == f"decisions: failed, {size:,} entries of 1 of 5 cases"
+    others = [case for case in golden.load("decisions") if case.name != "not_worse_than"]
+    lines, size = done.stdout.splitlines(), sum(case.arrays["accepted"].size for case in others)
+    assert lines[0] == f"decisions: failed, {size:,} entries of 4 of 5 cases"
     assert lines[1].startswith(f"  it failed: {said}")
-    cases = len(golden.load("mx"))
     assert lines[2:] == [
-        "not asked after that: mx",
-        f"conformance: bit-exact in everything that was given, in 1 of {5 + cases} cases",
-        "candidate:breaking: failed (0 match, 0 mismatch, 1 not run, 1 failed)",
+        "error_steps: match, 5,586 entries of 1 case",
+        (
+            "conformance: bit-exact in what was given: 4 fields, 5 of 6 cases, "
+            f"{len(DECIDING) + 1} rules, 2 suites ({len(MANIFEST)} are there); "
+            "the rest was not shown"
+        ),
+        "candidate:breaking: failed (1 match, 0 mismatch, 0 not run, 1 failed)",
     ]
     record = json.loads((module / "r.json").read_text())
-    assert (record["verdict"], record["not_asked"]) == ("failed", ["mx"])
-    assert record["results"][0]["verdict"] == "failed"
-    assert record["results"][0]["failure"]["case"] == "not_worse_than"
-    assert record["results"][0]["failure"]["message"].startswith(said)
+    assert (record["verdict"], record["not_asked"]) == ("failed", [])
+    assert [result["verdict"] for result in record["results"]] == ["failed", "match"]
+    (failure,) = record["results"][0]["failures"]
+    assert failure["case"] == "not_worse_than"
+    assert failure["message"].startswith(said)
     root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
     counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "2", "failures": "0", "errors": "1", "skipped": "1"}
+    assert counts == {"tests": "2", "failures": "0", "errors": "1", "skipped": "0"}
     assert root.find("testcase/error").get("message").startswith(said)
     page = (module / "r.html").read_text(encoding="utf-8")
     assert "✗ failed" in page
-    assert "✓" not in page
     assert "no units left" in page
+
+
+def test_all_cases_that_failed_are_named():
+    """The first with what was said, and the others by name."""
+
+    def raising(operation, parameters, inputs):
+        if operation == "decide":
+            raise ArithmeticError
+        return OPERATIONS[operation](parameters, inputs)
+
+    found = verify(PythonFunction("raising", raising), kept_files(), ["decisions", "error_steps"])
+    first, *others = (case.name for case in golden.load("decisions"))
+    lines = list(report.lines(found))
+    assert lines[0] == "decisions: failed, 0 entries of 0 of 5 cases"
+    assert f"raising raised ArithmeticError on case '{first}' of suite 'decisions'" in lines[1]
+    assert lines[2] == f"  and in 4 other cases: {', '.join(others)}"
+    assert [result.verdict for result in found.results] == ["failed", "match"]
+    assert [failure.case for failure in found.failures] == [first, *others]
+
+
+def test_every_status_has_a_test_that_does_not_pass(tmp_path):
+    """In JUnit: also where no suite says why the status is not 0."""
+
+    def counts(found):
+        root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+        return {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+
+    nothing = verify(PythonFunction("nothing", lambda *_: None), kept_files(), ["decisions"])
+    assert nothing.verdict == "not run"
+    assert counts(nothing) == {"tests": "2", "failures": "0", "errors": "1", "skipped": "1"}
+    for name in ("decisions", "decision"):
+        shutil.copy(kept_files() / "decisions.safetensors", tmp_path / f"{name}.safetensors")
+    folder = candidate_named(f"dir:{tmp_path}")
+    strange = verify(folder, kept_files(), ["decisions"], must_be_complete=True)
+    assert strange.verdict == "incomplete"
+    assert counts(strange) == {"tests": "2", "failures": "1", "errors": "0", "skipped": "0"}
 
 
 def test_a_mismatch_before_a_failure_is_one(module):
@@ -554,13 +604,19 @@ def test_a_mismatch_before_a_failure_is_one(module):
     done = run(module, "candidate:breaking_wrong", "--suite", "decisions", "--report", "r.xml")
     assert done.returncode == 3
     first = done.stdout.splitlines()[0]
-    assert re.fullmatch(r"decisions: mismatch, (\d+) of \1 entries differ, in 1 of 5 cases", first)
+    assert re.fullmatch(
+        r"decisions: mismatch, ([\d,]+) of \1 entries differ, in 4 of 4 cases compared; the suite "
+        r"has 5",
+        first,
+    )
     assert "  it failed: candidate:breaking_wrong raised ArithmeticError" in done.stdout
     assert "the two part at accepted" in done.stdout
     assert "explains" in done.stdout
     assert "candidate:breaking_wrong: failed (0 match, 1 mismatch, 0 not run)" in done.stdout
     root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
     assert "it failed" in root.find("testcase/failure").text
+    counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "2", "failures": "1", "errors": "1", "skipped": "0"}
 
 
 def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
@@ -721,13 +777,50 @@ def test_a_candidate_may_give_views():
 
     found = on(wrong, "nvfp4_te_row", "nvfp4")
     assert {d.field for d in found.results[0].differences} == {"code@transposed"}
-    found = on(lambda f: f | {"xs@packed": f["code"]}, "nvfp4_te_row", "nvfp4")
-    assert "'xs@packed', but xs has no view 'packed'; it has none" in found.failure.message
 
 
-def test_a_field_is_given_once():
-    found = on(lambda f: f | {"code@transposed": f["code"].T}, "nvfp4_te_row", "nvfp4")
-    assert "gives 'code' as 'code' and as 'code@transposed'" in found.failure.message
+@pytest.mark.parametrize(
+    ("change", "field", "message"),
+    [
+        (
+            lambda f: {"y@packed": f.pop("y")},
+            "y@packed",
+            "is given, but y has no view 'packed'; it has ",
+        ),
+        (
+            lambda f: {"code@transposed": f["code"].T},
+            "code",
+            "is given as 'code' and as 'code@transposed'; give it once",
+        ),
+        (lambda _: {"code": [[1, 2], [3]]}, "code", "is not an array ("),
+        (lambda f: {"code": f["code"].astype(object)}, "code", "has dtype object; give bit patt"),
+    ],
+)
+def test_a_field_that_cannot_be_compared_ends_nothing_else(change, field, message):
+    """The other fields, cases and suites are compared."""
+
+    def function(operation, parameters, inputs):
+        found = dict(OPERATIONS[operation](parameters, inputs))
+        return found | change(found) if operation == "nvfp4" else found
+
+    names = ["nvfp4_te_row", "decisions"]
+    found = verify(PythonFunction("one field", function), kept_files(), names)
+    assert [result.verdict for result in found.results] == ["mismatch", "match"]
+    assert found.failures == ()
+    result = found.results[0]
+    assert {difference.field for difference in result.differences} == {field}
+    assert all(d.problem.startswith(message) for d in result.differences)
+    assert {f.name for f in result.fields if not f.differing} >= {"block_scale", "packed"}
+    root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+    assert (root.get("failures"), root.get("errors")) == ("1", "0")
+
+
+def test_a_name_that_is_none_is_named():
+    """As one that nobody knows, beside the fields that are compared."""
+    for name, shown in (("caf\xe9", "'caf\\xe9'"), (7, "7"), ("a b", "'a b'")):
+        found = on(lambda f, name=name: f | {name: f["accepted"]})
+        assert found.verdict == "match"
+        assert found.results[0].unknown.names == (shown,)
 
 
 def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():

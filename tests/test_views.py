@@ -57,8 +57,8 @@ def test_what_is_not_of_four_bits_is_not_packed():
         )
 
     found = verify(PythonFunction("packs", function), kept_files(), ["mx"])
-    assert found.verdict == "failed"
-    assert "packed is of codes of 4 bits, and e4m3 has 8" in str(found.failure)
+    assert found.verdict == "mismatch"
+    assert "packed is of codes of 4 bits, and e4m3 has 8" in str(found.results[0].differences[0])
 
 
 def test_reciprocal():

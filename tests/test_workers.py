@@ -543,8 +543,9 @@ def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_
             candidate, kept_files(), ["decisions", "error_steps"], ask=asked_by(processes(), 60.0)
         )
         assert found.verdict == "failed"
-        assert said in found.failure.message
-        assert len(found.results) == (2 if function == "crashing" else 1)
+        assert said in found.failures[0].message
+        assert len(found.results) == 2
+        assert len(found.failures) == (1 if function == "crashing" else 2)
 
 
 CRASHING = """
@@ -595,7 +596,7 @@ def test_a_folder_that_a_worker_has_not(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "cwd", lambda: tmp_path / "gone")
     ask = asked_by(threads(), 60.0)
     found = verify(PythonFunction("a:b", lambda *_: None), kept_files(), ["decisions"], ask=ask)
-    assert "gone is not there (No such file or directory)" in found.failure.message
+    assert "gone is not there (No such file or directory)" in found.failures[0].message
 
 
 def test_chunks_of_a_candidate_by_workers():

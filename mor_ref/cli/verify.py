@@ -14,6 +14,7 @@ from mor_ref.verify.candidates import CandidateError, opened
 from mor_ref.verify.files import prepare_report, write_report
 from mor_ref.verify.report import lines
 from mor_ref.verify.run import not_opened, verify
+from mor_ref.verify.wording import counted
 from mor_ref.workers import workers_named
 
 if TYPE_CHECKING:
@@ -72,8 +73,10 @@ def _run(
         print(line)
     if report is not None:
         write_report(found, Path(report))
-    if found.failure:
-        print(f"mor-ref: {found.failure.message}", file=sys.stderr)
+    for failure in found.failures[:1]:
+        others = len(found.failures) - 1
+        more = f" (and {counted(others, 'other case')} failed)" if others else ""
+        print(f"mor-ref: {failure.message}{more}", file=sys.stderr)
     return _STATUS[found.verdict]
 
 

@@ -10,10 +10,13 @@ from mor_ref.deviations import (
     decoding,
     encoding,
     errors,
+    nans,
     overflow,
+    presets,
     rounding,
     scaling,
     sums,
+    torchao,
 )
 from mor_ref.deviations.deviation import Deviation, applied
 
@@ -23,12 +26,15 @@ DEVIATIONS: dict[str, Deviation] = {
         *rounding.DEVIATIONS,
         *overflow.DEVIATIONS,
         *encoding.DEVIATIONS,
+        *presets.DEVIATIONS,
+        *nans.DEVIATIONS,
         *decoding.DEVIATIONS,
         *amax.DEVIATIONS,
         *cuts.DEVIATIONS,
         *scaling.DEVIATIONS,
         *errors.DEVIATIONS,
         *blocks.DEVIATIONS,
+        *torchao.DEVIATIONS,
         *sums.DEVIATIONS,
     )
 }

@@ -254,13 +254,15 @@ def _by_floor(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
 )
 def mx_log2_in_floating_point(reference: Reference, amax: float, *rest: Any) -> int:
     """The exponent is floor(log2(amax)) in binary32: too large just below powers of two."""
-    return math.floor(rn32(_log2(amax))) if math.isfinite(amax) else int(reference(amax, *rest))
+    return (
+        math.floor(log2_in_binary32(amax)) if math.isfinite(amax) else int(reference(amax, *rest))
+    )
 
 
-def _log2(x: float) -> Fraction:
-    """The logarithm in binary64, which is more than its rounding to binary32 needs here."""
+def log2_in_binary32(x: float) -> float:
+    """The logarithm of a positive number; binary64 has more bits than the rounding needs here."""
     mantissa, exponent = math.frexp(x)
-    return Fraction(math.log2(mantissa)) + exponent
+    return rn32(Fraction(math.log2(mantissa)) + exponent)
 
 
 @deviation(mx.shared_exponent, rules=("MXS-002",), domain=IN_MX)
@@ -272,9 +274,11 @@ def mx_element_exponent_left_out(
 
 
 @deviation(mx.quantize_element, rules=("MXS-008",), domain=IN_MX, unseen=for_generated(IN_MX))
-def mx_scale_by_a_shift(reference: Reference, x: float, code: int, fmt: Format) -> Element:
+def mx_scale_by_a_shift(
+    reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
+) -> Element:
     """Y has the scale of the bits code << 23: code 0 is 0, and code 255 infinity."""
-    found: Element = reference(x, code, fmt)
+    found: Element = reference(x, code, fmt, rule)
     if code not in (0, 0xFF):
         return found
     scale = math.inf if code else 0.0

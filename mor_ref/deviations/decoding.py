@@ -50,13 +50,6 @@ def nan_codes_decode_as_numbers(reference: Reference, code: int, fmt: Format) ->
     return int(reference(code, fmt))
 
 
-@deviation(decode, rules=("DEC-002",), domain=DECODED)
-def decoded_nan_is_7fc00000(reference: Reference, code: int, fmt: Format) -> int:
-    """A NaN decodes to 0x7FC00000."""
-    bits = int(reference(code, fmt))
-    return 0x7FC00000 if bits == 0x7FFFFFFF else bits
-
-
 @deviation(decode, rules=("DEC-003",), domain=DECODED)
 def e8m0_decoded_by_a_shift(reference: Reference, code: int, fmt: Format) -> int:
     """e8m0 is decoded as code << 23: 0 becomes 0.0, and 255 infinity."""

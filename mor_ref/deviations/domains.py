@@ -44,6 +44,8 @@ OVERFLOWS = (
     *NVFP4_TE,  # scales of tiles, where amax is infinite
     *IN_MX,
 )
+# Those with a field in binary32 that can be NaN: xs, y, d, a scale, or the value of a code.
+NANS_IN_BINARY32 = ("decode", *COMPUTED_NANS)
 STORED = ("encode", "encode_presets", *POLICIES)
 STOCHASTIC = ("encode_stochastic",)
 DECODED = ("decode",)

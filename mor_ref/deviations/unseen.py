@@ -2,6 +2,7 @@
 
 from mor_ref.deviations.domains import (
     COMPUTED_NANS,
+    IN_NVFP4,
     LARGE,
     MX,
     NVFP4_4OVER6,
@@ -30,6 +31,17 @@ WITHOUT_NAN = {
     **for_generated(("quantize_large", "policies_large", "nvfp4_large")),
     **dict.fromkeys(NVFP4_FOREIGN, "These profiles are of tensors without NaN (NVF-002)."),
 }
+NO_NAN_IN_POLICIES = {"policies": "Policies give no field in binary32 that can be NaN."}
+AS_TORCH = {
+    **dict.fromkeys(
+        (name for name in IN_NVFP4 if name not in POLICIES),
+        "In e4m3 torch differs in the sign of NaN alone; what is encoded is computed: such a NaN "
+        "has no sign.",
+    ),
+    **for_generated(("quantize_large", "policies_large")),
+    "policies": "In e5m2 an infinity alone overflows under a scale, and its unit falls back.",
+}
+AS_ML_DTYPES = for_generated(("quantize_large", "policies_large", "nvfp4_large"))
 ZEROS = {
     **for_generated(LARGE[:2]),
     "policies": "Zeros are zeros under any finite scale, and policies give no scales.",
@@ -63,6 +75,9 @@ DIVIDED_FOR_ENCODING = dict.fromkeys(
 )
 SHORT_NUMBERS = {
     "mx_large": "Under floor are bfloat16 numbers alone, none so near below a power of two."
+}
+AMAX_OFF_POWERS_OF_TWO = {
+    "mx_large": "No amax (VEC-009) is so near above a power of two times the largest number."
 }
 
 # ---------------------------------------------------------------------- sums and decisions

@@ -33,16 +33,23 @@ def units_next_to(magnitude: Fraction, unit: int) -> int:
     return below + goes_up("rne", rest, whole, odd=below % 2 == 1, negative=False)
 
 
-def _special(result: float) -> float:
-    """What infinities, NaN or zeros give, which needs no rounding; a NaN has no sign."""
-    return math.nan if math.isnan(result) else result
+def _special(result: float, a: float, b: float) -> float:
+    """What infinities, NaN or zeros give, which needs no rounding."""
+    return nan_of(a, b) if math.isnan(result) else result
+
+
+@step
+def nan_of(a: float, b: float) -> float:
+    """The NaN that an operation on a and b gives: without a sign and a payload (ART-003)."""
+    del a, b
+    return math.nan
 
 
 @step
 def product(a: float, b: float) -> float:
     """RN32(a * b)."""
     if not (math.isfinite(a) and math.isfinite(b)):
-        return _special(a * b)
+        return _special(a * b, a, b)
     result = rn32(Fraction(a) * Fraction(b))
     return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
 
@@ -52,10 +59,10 @@ def quotient(a: float, b: float) -> float:
     """RN32(a / b)."""
     if b == 0:
         if a == 0 or math.isnan(a):
-            return math.nan
+            return nan_of(a, b)
         return math.copysign(math.inf, math.copysign(1, a) * math.copysign(1, b))
     if not (math.isfinite(a) and math.isfinite(b)):
-        return _special(a / b)
+        return _special(a / b, a, b)
     result = rn32(Fraction(a) / Fraction(b))
     return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
 
@@ -63,7 +70,7 @@ def quotient(a: float, b: float) -> float:
 def total(a: float, b: float) -> float:
     """RN32(a + b); the sum of opposite numbers is +0, that of two zeros -0 if both are."""
     if not (math.isfinite(a) and math.isfinite(b)) or (a == 0 and b == 0):
-        return _special(a + b)
+        return _special(a + b, a, b)
     return rn32(Fraction(a) + Fraction(b))
 
 

@@ -9,7 +9,6 @@ from mor_ref.exact.step import step
 from mor_ref.format import Format
 
 _OURS = SpecialCases()
-_CANONICAL_NAN = 0x7FFFFFFF  # of binary32
 
 
 @step
@@ -59,8 +58,15 @@ def decode(code: int, fmt: Format) -> int:
     """
     value = fmt.value(code)
     if math.isnan(value):
-        return _CANONICAL_NAN
+        return nan_bits(value)
     return int.from_bytes(struct.pack(">f", value))
+
+
+@step
+def nan_bits(x: float) -> int:
+    """The binary32 bits of a NaN (ART-003, DEC-002): the same for every sign and payload."""
+    del x
+    return 0x7FFFFFFF
 
 
 def floor_log2(magnitude: float | Fraction) -> int:

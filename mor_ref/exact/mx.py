@@ -34,7 +34,7 @@ def mx(x: Rows, fmt: Format, rule: ScaleRule, block: int) -> Mx:
     for place, members in cells(rows, columns, (1, block)).items():
         scale[place] = scale_code([x[i][j] for i, j in members], fmt, rule)
         for i, j in members:
-            elements[i][j] = quantize_element(x[i][j], scale[place], fmt)
+            elements[i][j] = quantize_element(x[i][j], scale[place], fmt, rule)
     return Mx(elements, scale)
 
 
@@ -76,8 +76,12 @@ def shared_exponent(amax: float, fmt: Format, rule: ScaleRule) -> int:
 
 
 @step
-def quantize_element(x: float, code: int, fmt: Format) -> Element:
-    """The element of a number under the scale of that code (MXS-007, MXS-008)."""
+def quantize_element(x: float, code: int, fmt: Format, rule: ScaleRule) -> Element:
+    """The element of a number under the scale of that code (MXS-007, MXS-008).
+
+    It is the same under every scale rule.
+    """
+    del rule
     if code == _NAN_CODE:
         return Element(math.nan, encode(math.nan, fmt, "rne"), math.nan)
     xs = product(x, math.ldexp(1.0, _E8M0.bias - code))

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import code_dtype
+from mor_ref.exact.conversions import nan_bits
 from mor_ref.format import Format
 
 Unsigned = NDArray[np.unsignedinteger[Any]]
 _LETTERS = {"f64": ("Q", "d"), "f32": ("I", "f"), "f16": ("H", "e")}
 _MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10}
-_CANONICAL_NAN = 0x7FFFFFFF
 
 
 def numbers_of(bits: Unsigned, source: str) -> list[float]:
@@ -42,7 +42,7 @@ def _nan(sign: int, payload: int) -> float:
 def f32_bits(number: float) -> int:
     """The bits of a binary32 number; every NaN is the canonical one (ART-003)."""
     if math.isnan(number):
-        return _CANONICAL_NAN
+        return nan_bits(number)
     return int.from_bytes(struct.pack("<f", number), "little")
 
 

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mor_ref.golden.container import read_suite
-from mor_ref.golden.suite import Case, Field, question
+from mor_ref.golden.suite import Case, question
 from mor_ref.golden.views import split
 from mor_ref.shards import WorkersError
 from mor_ref.verify.afresh import called_afresh
-from mor_ref.verify.candidates import Answer, Candidate, CandidateError, Folder, opened
-from mor_ref.verify.compare import AnswerError, check_views, fields_of, given_as, problem_of
+from mor_ref.verify.candidates import Answer, Candidate, CandidateError, Ends, Folder, opened
+from mor_ref.verify.compare import fields_of, problem_of
 from mor_ref.verify.evidence import Evidence, Failure
 from mor_ref.workers import Workers
 
@@ -35,17 +35,16 @@ def asked_by(workers: Workers, seconds: float) -> Asking:
     def ask(candidate: Candidate, folder: Path, entries: Entries) -> Iterator[Evidence]:
         whole, here = folder.resolve(), Path.cwd()
         shards = [(candidate.name, seconds, here, whole, *suite) for suite in entries.items()]
-        found = workers.in_order(_asked_by_name, shards)
+        found = workers.outcomes_in_order(_asked_by_name, shards)
         for name, entry in entries.items():
             cases = read_suite(folder, name, entry)
             try:
-                yield replace(next(found), cases=cases)
+                yield replace(next(found).result(), cases=cases, is_over=False)
             except WorkersError as error:
                 failure = Failure(None, f"{candidate.name}, suite {name}: {error}")
                 yield Evidence(
-                    name, entry["operation"], fields_of(entry), cases, {}, failure=failure
+                    name, entry["operation"], fields_of(entry), cases, {}, failures=(failure,)
                 )
-                return
 
     return ask
 
@@ -58,7 +57,7 @@ def _asked_by_name(
         found = with_opened(here, candidate, seconds, _asked_to_send, folder, name, entry)
     except CandidateError as error:  # it was opened by the one who asks, and cannot be here
         failure = Failure(None, f"on the worker {platform.node()}: {error}")
-        return Evidence(name, entry["operation"], fields_of(entry), [], {}, failure=failure)
+        return Evidence(name, entry["operation"], fields_of(entry), [], {}, failures=(failure,))
     return found
 
 
@@ -90,40 +89,50 @@ def _asked_to_send(
 def _sendable(answer: Answer) -> Answer:
     """Arrays of somebody's objects may not be sent, and are compared with nothing anyway."""
     return {
-        name: np.full(array.shape, None) if array is not None and array.dtype.hasobject else array
+        name: np.full(array.shape, None)
+        if isinstance(array, np.ndarray) and array.dtype.hasobject
+        else array
         for name, array in answer.items()
     }
 
 
 def _asked(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any]) -> Evidence:
-    """What a candidate answers to the cases of a suite, up to one at which it fails."""
+    """What a candidate answers to the cases of a suite, up to a failure that ends the suite."""
     fields, operation = fields_of(entry), entry["operation"]
     cases = read_suite(folder, name, entry)
     answers: dict[str, Answer] = {}
+    failures: list[Failure] = []
+    ends: Ends = "case"
     for case in cases:
         try:
             answer = candidate.answer(name, operation, question(fields, case))
-            _check(answer or {}, fields, case, f"{candidate.name}, case {case.name!r} of {name}")
+            whose = f"{candidate.name}, case {case.name!r} of {name}"
+            _check_inputs(answer or {}, question(fields, case), whose)
         except CandidateError as error:
-            failure = Failure(case.name, str(error))
-            return Evidence(name, operation, fields, cases, answers, failure=failure)
-        if answer is not None:
-            answers[case.name] = answer
-    others = tuple(candidate.cases(name)) if isinstance(candidate, Folder) else ()
+            ends = error.ends
+            failures.append(Failure(None if ends == "suite" else case.name, str(error)))
+            if ends != "case":
+                break
+        else:
+            if answer is not None:
+                answers[case.name] = answer
+    is_readable = not failures  # a file of a folder
+    others = tuple(candidate.cases(name)) if isinstance(candidate, Folder) and is_readable else ()
     witnesses = {name: (at["case"], at["field"]) for name, at in entry["kills"].items()}
-    return Evidence(name, operation, fields, cases, answers, others, witnesses=witnesses)
+    return Evidence(
+        name,
+        operation,
+        fields,
+        cases,
+        answers,
+        others,
+        tuple(failures),
+        witnesses,
+        is_over=ends == "run",
+    )
 
 
-def _check(answer: Answer, fields: list[Field], case: Case, whose: str) -> None:
-    """Refuse an answer that cannot be compared with anything, or that is one to other inputs."""
-    try:
-        check_views(given_as(fields, answer), case.parameters)
-        _check_inputs(answer, question(fields, case))
-    except AnswerError as error:
-        raise CandidateError(f"{whose}: the answer {error}") from error
-
-
-def _check_inputs(answer: Answer, asked: Case) -> None:
+def _check_inputs(answer: Answer, asked: Case, whose: str) -> None:
     """Who repeats an input has to repeat its bits: other bits may have led to other results."""
     for name, given in answer.items():
         base = split(name)[0]
@@ -131,7 +140,7 @@ def _check_inputs(answer: Answer, asked: Case) -> None:
             continue
         right = asked.arrays.get(name)
         if right is None or problem_of(given, right) or not np.array_equal(given, right):
-            raise AnswerError(
-                f"gives {name!r}, which goes in, otherwise than it was asked; answer to the inputs "
-                "of the suite, and give them as they are or not at all"
+            raise CandidateError(
+                f"{whose}: the answer gives {name!r}, which goes in, otherwise than it was asked; "
+                "answer to the inputs of the suite, and give them as they are or not at all"
             )

@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from mor_ref.golden.container import SEPARATOR, GoldenError
 from mor_ref.golden.files import load_arrays, read_inside
 from mor_ref.golden.suite import Arrays, Case, Parameters
+from mor_ref.verify.compare import NoArray
 
 Answer = Mapping[str, Any]
 Operation = Callable[[Parameters, Arrays], Answer]
@@ -28,8 +29,15 @@ _SUFFIX = ".safetensors"
 _NAME = re.compile(r"[!-~]{1,255}")
 
 
+Ends = Literal["case", "suite", "run"]
+
+
 class CandidateError(RuntimeError):
-    """A candidate that cannot be run."""
+    """A candidate that has no answer, and what ends with that: the case, the suite or the run."""
+
+    def __init__(self, message: str, ends: Ends = "case") -> None:
+        super().__init__(message)
+        self.ends = ends
 
 
 def is_name(name: object) -> bool:
@@ -96,21 +104,25 @@ class PythonFunction:
         return None if found is None else self._arrays(where, found)
 
     def _arrays(self, where: str, found: Mapping[Any, Any]) -> Answer:
-        """The fields as arrays, None where there is none."""
+        """The fields as arrays, None where there is none; a name that is none in quotes."""
         try:
-            arrays = {name: None if a is None else np.asarray(a) for name, a in found.items()}
-        except Exception as error:  # somebody's array or mapping can raise anything
+            items = list(found.items())
+        except Exception as error:  # somebody's mapping can raise anything
             raise CandidateError(
-                f"{self.name} returned no array for {where} ({_in_a_line(error)}); give NumPy "
-                "arrays"
+                f"{self.name} returned a mapping without items for {where} ({_in_a_line(error)}); "
+                "return a dict of arrays"
             ) from error
-        strange = [name for name in arrays if not is_name(name)]
-        if strange:
-            raise CandidateError(
-                f"{self.name} names a field {ascii(strange[0])[:_SHOWN]} for {where}; "
-                "name fields as the suite does"
-            )
-        return arrays
+        return {
+            name if is_name(name) else ascii(name)[:_SHOWN]: _array(given) for name, given in items
+        }
+
+
+def _array(given: Any) -> Any:
+    """What a function gave for a field, as an array."""
+    try:
+        return None if given is None else np.asarray(given)
+    except Exception as error:  # noqa: BLE001 (somebody's array can raise anything)
+        return NoArray(_in_a_line(error))
 
 
 def _in_a_line(error: BaseException) -> str:
@@ -172,18 +184,21 @@ class Folder:
             return {}
         except OSError as error:
             raise CandidateError(
-                f"{path} cannot be read ({error.strerror}); give a file of results, or none"
+                f"{path} cannot be read ({error.strerror}); give a file of results, or none",
+                ends="suite",
             ) from error
         except ValueError as error:
             raise CandidateError(
-                f"{path} is no safetensors file of unsigned integers ({error}); save bit patterns"
+                f"{path} is no safetensors file of unsigned integers ({error}); save bit patterns",
+                ends="suite",
             ) from error
         found: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
         for key, array in arrays.items():
             case, _, field = key.partition(SEPARATOR)
             if not is_name(case) or not is_name(field):
                 raise CandidateError(
-                    f"{path} has an array {ascii(key)[:_SHOWN]}; name arrays CASE/FIELD"
+                    f"{path} has an array {ascii(key)[:_SHOWN]}; name arrays CASE/FIELD",
+                    ends="suite",
                 )
             found.setdefault(case, {})[field] = array
         return found

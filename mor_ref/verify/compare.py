@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.catalogue import formats
 from mor_ref.golden.bits import Unsigned
 from mor_ref.golden.entries import format_meant
 from mor_ref.golden.geometry import digests_shape
 from mor_ref.golden.suite import Case, Field, Parameters
-from mor_ref.golden.views import SEPARATOR, seen, split, unsuited
+from mor_ref.golden.views import DIGEST, SEPARATOR, seen, split, unsuited
 from mor_ref.verify.distance import distance, shown
 from mor_ref.verify.origins import Index, Input, origins
 
@@ -20,8 +21,11 @@ _NAME_SHOWN = 100  # characters of a name
 _PICTURE = (24, 64)  # rows and columns that a picture of mismatches has at most
 
 
-class AnswerError(ValueError):
-    """An answer that cannot be compared with anything."""
+@dataclass(frozen=True)
+class NoArray:
+    """What a candidate gave in the place of an array, and why it cannot be one."""
+
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Difference:
     `field` is what the answer calls it, and `kept` what the suite does.
 
     `problem` says why nothing could be compared, and is None where it could. `picture` counts the
-    entries that differ in each of the cells that the field is divided into.
+    entries that differ in each of the cells that the field is divided into. `nans` is how many of
+    those that differ are a NaN where a NaN is expected: other bits, and the same meaning.
     """
 
     case: str
@@ -54,6 +59,7 @@ class Difference:
     entries: tuple[Entry, ...] = ()
     picture: tuple[tuple[int, ...], ...] = ()
     problem: str | None = None
+    nans: int = 0
 
     def __str__(self) -> str:
         where = f"case {self.case}, field {self.field}"
@@ -85,39 +91,54 @@ def fields_of(entry: Mapping[str, Any]) -> list[Field]:
 def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
     """Which entry of an answer is compared with which field: names of fields to names given.
 
-    An answer may give a view of a field (VEC-003), and leave fields away.
+    An answer may give a view of a field (VEC-003), and leave fields away. If it gives one twice,
+    the first is named.
     """
-    by_name = {split(field.name)[0]: field for field in fields}
     chosen: dict[str, str] = {}
-    for name in answer:
-        base, *views = name.split(SEPARATOR)
-        field = by_name.get(base)
-        if field is None or field.role == "input":
-            continue
-        unknown = [view for view in views if view not in field.views and name != field.name]
-        if unknown:
-            raise AnswerError(
-                f"gives {name[:_NAME_SHOWN]!r}, but {base} has no view "
-                f"{unknown[0][:_NAME_SHOWN]!r}; it has "
-                f"{', '.join(field.views) or 'none'}"
-            )
-        if len(set(views)) < len(views):  # replicated so often, it would fill the memory
-            raise AnswerError(f"gives {name[:_NAME_SHOWN]!r}; give a view of {base} once")
-        if field.name in chosen:
-            raise AnswerError(
-                f"gives {base[:_NAME_SHOWN]!r} as {chosen[field.name][:_NAME_SHOWN]!r} and as "
-                f"{name[:_NAME_SHOWN]!r}; give it once"
-            )
-        chosen[field.name] = name
+    for field, name in _given(fields, answer):
+        chosen.setdefault(field.name, name)
     return chosen
 
 
-def check_views(chosen: Mapping[str, str], parameters: Parameters) -> None:
-    """Refuse views that fields have in other cases, and not under these parameters."""
-    for field, name in chosen.items():
-        reason = None if name == field else unsuited(split(name)[1], parameters)
+def _given(fields: list[Field], answer: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
+    """The expected fields that an answer has, each with the name by which it has it."""
+    by_name = {split(field.name)[0]: field for field in fields}
+    for name in answer:
+        field = by_name.get(name.split(SEPARATOR)[0])
+        if field is not None and field.role == "expected":
+            yield field, name
+
+
+def misnamed(
+    fields: list[Field], answer: Mapping[str, Any], parameters: Parameters
+) -> dict[str, str]:
+    """The expected fields that cannot be compared as an answer names them, and why."""
+    found: dict[str, str] = {}
+    first: dict[str, str] = {}
+    for field, name in _given(fields, answer):
+        reason = _reason_against(field, name, parameters)
+        if field.name in first:
+            one = first[field.name][:_NAME_SHOWN]
+            reason = f"is given as {one!r} and as {name[:_NAME_SHOWN]!r}; give it once"
         if reason is not None:
-            raise AnswerError(f"gives {name[:_NAME_SHOWN]!r}, but {reason}")
+            found.setdefault(field.name, reason)
+        first.setdefault(field.name, name)
+    return found
+
+
+def _reason_against(field: Field, name: str, parameters: Parameters) -> str | None:
+    """Why a field cannot be given by a name, if it cannot."""
+    if name == field.name:
+        return None
+    base, *views = name.split(SEPARATOR)
+    unknown = [view for view in views if view not in field.views]
+    if unknown:
+        known = ", ".join(field.views) or "none"
+        return f"is given, but {base} has no view {unknown[0][:_NAME_SHOWN]!r}; it has {known}"
+    if len(set(views)) < len(views):  # replicated so often, it would fill the memory
+        return f"is a view of a view of the same name; give a view of {base} once"
+    reason = unsuited(views, parameters)
+    return None if reason is None else f"is given, but {reason}"
 
 
 def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, Any]:
@@ -154,10 +175,15 @@ def differences(
 
     `asked` is the case as it was asked, without what is expected.
     """
+    problems = misnamed(fields, answer, case.parameters)
     for field in fields:
         if field.name in case.arrays:
             name = chosen.get(field.name, field.name)
             names = _Names(case.name, name, field.name, format_meant(field.format, case.parameters))
+            if field.name in problems:
+                expected = case.arrays[field.name]
+                yield _not_comparable(names, expected, problems[field.name])
+                continue
             expected, actual = paired(case, field.name, name, answer.get(name))
             yield from _compared(names, expected, actual, operation, asked)
 
@@ -176,7 +202,7 @@ def _compared(
     size, shape = expected.size, expected.shape
     problem = problem_of(actual, expected)
     if problem is not None:
-        yield Difference(*names, size, size, shape, problem=problem)
+        yield _not_comparable(names, expected, problem)
         return
     bits = np.asarray(actual)
     wrong = bits != expected
@@ -185,13 +211,37 @@ def _compared(
         inputs_of = origins(operation, asked, names.kept, names.field)
         places = (tuple(map(int, place)) for place in np.argwhere(wrong)[:_SHOWN])
         entries = tuple(Entry(i, int(expected[i]), int(bits[i]), inputs_of(i)) for i in places)
-        yield Difference(*names, count, size, shape, entries, _picture(wrong))
+        nans = int((wrong & both_nan(names, bits, expected)).sum())
+        yield Difference(*names, count, size, shape, entries, _picture(wrong), nans=nans)
+
+
+def _not_comparable(names: _Names, expected: Unsigned, problem: str) -> Difference:
+    """A field of which nothing could be compared."""
+    return Difference(*names, expected.size, expected.size, expected.shape, problem=problem)
+
+
+def both_nan(names: _Names, *codes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where all of some arrays of a field have a NaN; nowhere if their entries are not codes."""
+    is_of_codes = names.format in formats and not {"packed", DIGEST} & {
+        view for name in (names.field, names.kept) for view in split(name)[1]
+    }
+    ranges = formats[names.format].nan_codes if is_of_codes else ()
+    nowhere = np.zeros(codes[0].shape, np.bool_)
+    found: NDArray[np.bool_] = np.logical_and.reduce(
+        [
+            np.logical_or.reduce([nowhere, *((a >= r.start) & (a < r.stop) for r in ranges)])
+            for a in codes
+        ]
+    )
+    return found
 
 
 def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
-    """Why what was given cannot be compared with what is expected, if it cannot."""
+    """PRO-007: why what was given cannot be compared with what is expected, if it cannot."""
     if actual is None:
         return "is missing"
+    if isinstance(actual, NoArray):
+        return f"is not an array ({actual.reason}); give NumPy arrays"
     array = np.asarray(actual)
     if array.dtype.kind not in "ui":
         return f"has dtype {array.dtype}; give bit patterns as unsigned integers"

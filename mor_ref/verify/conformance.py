@@ -1,4 +1,7 @@
-"""How far a candidate conforms: to the bit (CON-002), or in all decisions that are not close."""
+"""How far a candidate conforms: to the bit (CON-002), or in all decisions that are not close.
+
+And of how much: nobody is called bit-exact for a part.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,8 +27,9 @@ from mor_ref.recipes import (
     name_of,
 )
 from mor_ref.verify.evidence import Evidence
+from mor_ref.verify.extent import Entry, Extent, asked_of, given_of
 
-Level = Literal["bit-exact", "decisions", "not", "not run"]
+Level = Literal["bit-exact", "partial", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)
 _SUMS = ("sum", "nonzero", "nonfinite")
 # Of a mean of 2^23 to the one; a decision turns on no smaller one.
@@ -39,41 +43,51 @@ _LEAST_LIMIT = min(
 
 @dataclass(frozen=True)
 class Conformance:
-    """bit-exact; or equal in decisions whose sum is further than `margin` from the threshold.
+    """bit-exact in all that was asked, or in a part of it; or equal in decisions; or not.
 
-    The margin is the largest relative distance from the threshold at which a decision differs, or
-    would if it were made from the sums that were given: for kernels that sum in floating point. All
-    that is of the cases that were answered, and `cases` is how many there are.
+    Equal are decisions whose sum is further than `margin` from the threshold. The margin is the
+    largest relative distance from the threshold at which a decision differs, or would if it were
+    made from the sums that were given: for kernels that sum in floating point. `given` is how much
+    was given of what was `asked`, and `suites` how many suites there are.
     """
 
     level: Level
-    answered: int
-    cases: int
+    given: Extent
+    asked: Extent
+    suites: int
     margin: float = 0.0
 
     def __str__(self) -> str:
-        some = "all" if self.answered == self.cases else f"{self.answered:,} of"
-        given = f"everything that was given, in {some} {self.cases:,} cases"
         match self.level:
             case "bit-exact":
-                return f"bit-exact in {given}"
+                return f"bit-exact in all that was asked: {self._extent}"
+            case "partial":
+                return f"bit-exact in what was given: {self._extent}; the rest was not shown"
             case "decisions":
                 return (
-                    f"not bit-exact in {given}, but every decision is equal whose sum is further "
-                    f"than {self.margin:.2g} of the threshold from it; only sums, and what follows "
-                    "from decisions, differ"
+                    "not bit-exact, but every decision is equal whose sum is further than "
+                    f"{self.margin:.2g} of the threshold from it; only sums, and what follows "
+                    f"from decisions, differ; given were {self._extent}"
                 )
             case "not":
                 return "not conformant"
             case "not run":
                 return "nothing was compared"
 
+    @property
+    def _extent(self) -> str:
+        """How much was given of how much, and how many suites there are."""
+        there = "" if self.asked.suites == self.suites else f" ({self.suites:,} are there)"
+        return f"{self.given.of(self.asked)}{there}"
 
-def conformance(found: list[Evidence], cases: int) -> Conformance:
-    """How far the answers conform, of so many cases that there are."""
-    answered = sum(evidence.answered for evidence in found)
-    level, margin = _level(found) if answered else ("not run", Fraction(0))
-    return Conformance(level, answered, cases, float(margin))
+
+def conformance(found: list[Evidence], entries: Mapping[str, Entry], suites: int) -> Conformance:
+    """How far the answers conform, to suites that have these entries, of so many that there are."""
+    given, asked = given_of(found, entries), asked_of(entries)
+    level, margin = _level(found) if given.cases else ("not run", Fraction(0))
+    if level == "bit-exact" and given != asked:
+        level = "partial"
+    return Conformance(level, given, asked, suites, float(margin))
 
 
 def _level(found: list[Evidence]) -> tuple[Level, Fraction]:

@@ -37,7 +37,7 @@ class Explanation:
     """Deviations that together explain mismatches of a suite: `explained` of `of`.
 
     They are the whole explanation if, in every case that differs, they give what the candidate
-    gave. If not, they are those that explain the most; `of` may then be those of a sample.
+    gave. If not, they are a guess, those that explain the most; `of` may then be those of a sample.
     `spared` are cases that match although they would change them, as far as was looked; and `more`
     is how many entries they would change, of those that match, where they are not the whole. `left`
     is then where the first mismatch is that they do not explain.
@@ -127,9 +127,11 @@ class _Search:
         """The deviations that explain all: one alone if there is one, else two together.
 
         Of several, those that change nothing in the cases that match, if there are such; what is
-        known from other suites comes before the rest only if it does not.
+        known from other suites comes before the rest only if it does not, and so does each of two
+        that explain one together.
         """
-        singles = [those for those in known if len(those) == 1]
+        of_known = [(one,) for those in known for one in those]
+        singles = list(dict.fromkeys(sorted(of_known, key=lambda one: one not in known)))
         found = self._surviving(singles, self._turns)
         if not self._is_large and all(self._spared(those) for those in found):
             found = self._surviving(_ALONE, self._turns)

@@ -11,14 +11,21 @@ from numpy.typing import NDArray
 
 from mor_ref.golden.suite import Case, Field, question
 from mor_ref.golden.views import SEPARATOR, split
-from mor_ref.verify.compare import Difference, differences, given_as, paired, problem_of
+from mor_ref.verify.compare import (
+    Difference,
+    differences,
+    given_as,
+    misnamed,
+    paired,
+    problem_of,
+)
 
 Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a candidate could not be run any further, and the case at which, None before all."""
+    """Why a candidate has no answer to a case, or to any if `case` is None."""
 
     case: str | None
     message: str
@@ -26,10 +33,12 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The cases of a suite, and the answers to them by their names, up to a failure.
+    """The cases of a suite, and the answers to them by their names.
 
-    `other_cases` are cases that somebody has answers to and the suite does not have, and
-    `witnesses` the case and the field at which the suite tells each deviation.
+    `failures` are the cases in which the candidate failed. If it `is_over`, nothing more can be
+    asked of it: of this suite or of another. `other_cases` are cases that somebody has answers to
+    and the suite does not have, and `witnesses` the case and the field at which the suite tells
+    each deviation.
     """
 
     suite: str
@@ -38,8 +47,9 @@ class Evidence:
     cases: list[Case]
     answers: Mapping[str, Answer]
     other_cases: Collection[str] = ()
-    failure: Failure | None = None
+    failures: tuple[Failure, ...] = ()
     witnesses: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    is_over: bool = False
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:
@@ -100,8 +110,9 @@ class Evidence:
         Both are in the view that the name says.
         """
         answer = self.answers[case.name]
+        problems = misnamed(self.fields, answer, case.parameters)
         for field, name in self.chosen[case.name].items():
-            if field in case.arrays:
+            if field in case.arrays and field not in problems:
                 expected, actual = paired(case, field, name, answer[name])
                 if problem_of(actual, expected) is None:
                     yield name if SEPARATOR in name else field, expected, np.asarray(actual)

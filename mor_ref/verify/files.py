@@ -13,7 +13,7 @@ from mor_ref.golden.container import write_whole
 from mor_ref.verify.compare import Difference
 from mor_ref.verify.distance import distance, shown
 from mor_ref.verify.page import as_html
-from mor_ref.verify.report import suite_lines
+from mor_ref.verify.report import failing, suite_lines
 from mor_ref.verify.run import SuiteResult, Verification
 from mor_ref.verify.wording import counted
 
@@ -56,16 +56,21 @@ def as_junit(verification: Verification) -> str:
         "testsuite",
         name=f"mor-ref verify {verification.candidate}",
     )
+    _property(root, "conformance", str(verification.conformance))
     if verification.not_opened:
         _test(root, verification.candidate, "error", verification.not_opened.message)
     for result in verification.results:
         text = "\n".join(suite_lines(result, diagnoses.get(result.suite)))
         _test(root, result.suite, *_outcome(result), text)
+        if result.verdict == "mismatch" and result.failures:
+            failed = "\n".join(failing(result))
+            _test(root, f"{result.suite}, cases that failed", "error", *_failed(result), failed)
     for suite in verification.not_asked:
         _test(root, suite, "skipped", "the candidate had failed before")
+    _verdict_beside_suites(root, verification)
     for count, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         root.set(count, str(len(root.findall(f"testcase/{kind}"))))
-    root.set("tests", str(len(root)))
+    root.set("tests", str(len(root.findall("testcase"))))
     ET.indent(root)
     return _NOT_OF_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
 
@@ -79,11 +84,30 @@ def _outcome(result: SuiteResult) -> tuple[str, str | None]:
         case "incomplete":
             return "failure", "the answers are incomplete"
         case "failed":
-            return "error", result.failure.message if result.failure else None
+            return "error", *_failed(result)
         case "not run":
             return "skipped", "the candidate has no answer"
         case "match":
             return "system-out", None
+
+
+def _failed(result: SuiteResult) -> tuple[str]:
+    """Why the candidate failed at the first of the cases at which it did."""
+    return (result.failures[0].message,)
+
+
+def _verdict_beside_suites(root: ET.Element, verification: Verification) -> None:
+    """What no suite says: so a status that is not 0 has a test that does not pass."""
+    strange = verification.unknown.names
+    if verification.verdict == "incomplete" and strange:
+        _test(root, verification.candidate, "failure", f"not suites: {', '.join(strange)}")
+    if verification.verdict == "not run":
+        _test(root, verification.candidate, "error", str(verification.conformance))
+
+
+def _property(root: ET.Element, name: str, value: str) -> None:
+    found = ET.SubElement(root, "properties")
+    ET.SubElement(found, "property", name=name, value=value)
 
 
 def _test(root: ET.Element, name: str, kind: str, message: str | None, text: str = "") -> None:

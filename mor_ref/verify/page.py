@@ -6,6 +6,7 @@ from mor_ref import __version__
 from mor_ref.verify.diagnosis import SuiteDiagnosis
 from mor_ref.verify.markup import DASH, Html, code, element, items, joined
 from mor_ref.verify.page_suite import (
+    bar,
     best_of,
     by,
     compared,
@@ -15,17 +16,26 @@ from mor_ref.verify.page_suite import (
     others,
     problems,
     section,
-    share,
     unknown_list,
     unknown_names,
     wrong,
 )
-from mor_ref.verify.report import all_explained, all_that_explain_all, spared_by, verdicts
+from mor_ref.verify.report import (
+    after_that,
+    all_explained,
+    all_that_explain_all,
+    cases_of,
+    percent,
+    spared_by,
+    verdicts,
+)
 from mor_ref.verify.run import SuiteResult, Verification
+from mor_ref.verify.wording import counted
 
 _OPEN = 3  # sections that are open where there are no more
 _PICTURES, _OF_SUITE = 20, 3
 _ROOM = 800_000  # characters of sections
+_FAILURES = 8
 _SUITES = 200  # rows of a table, and items of a list
 _MARKS = {"match": "✓", "mismatch": "✗", "incomplete": "✗", "not run": "○", "failed": "✗"}
 # The page may load nothing, whatever it says.
@@ -75,7 +85,9 @@ def _headline(verification: Verification) -> Html:
     if unlike:
         facts["not comparable"] = f"{unlike:,} field{'s' * (unlike > 1)} of cases"
     reached = verification.conformance
-    facts["cases answered"] = f"{reached.answered:,} of {reached.cases:,}"
+    for noun in ("fields", "cases", "rules"):
+        share = f"{getattr(reached.given, noun):,} of {getattr(reached.asked, noun):,}"
+        facts[f"{noun} given"] = share
     for kind, count in verdicts(verification).items():
         facts[f"suites: {kind}"] = f"{count:,}"
     pairs = [
@@ -94,16 +106,18 @@ def _kind(verdict: str) -> str:
 
 
 def _failure(verification: Verification) -> Html:
-    """Why the candidate was not run to the end, and what was left."""
-    if not verification.failure:
+    """Where the candidate failed, why, and what was not asked after that."""
+    found = verification.failures
+    if not found:
         return Html("")
     names = map(code, verification.not_asked)
-    after = "" if verification.not_opened else " after that"
-    left = [element("p", f"Not asked{after}: ", joined(*names, between=", "))]
+    left = [element("p", f"Not asked{after_that(verification)}: ", joined(*names, between=", "))]
+    more = f"and {counted(len(found) - _FAILURES, 'more case')}"
     return element(
         "section",
         element("h2", "Where it failed"),
-        element("p", verification.failure.message, class_="lead"),
+        *(element("p", failure.message, class_="lead") for failure in found[:_FAILURES]),
+        element("p", more) if len(found) > _FAILURES else "",
         *(left if verification.not_asked else ()),
     )
 
@@ -115,7 +129,10 @@ def _explained(verification: Verification) -> Html:
     if not suites and not unlike:
         return Html("")
     common = all_that_explain_all(verification)
-    pieces = [element("h2", "What explains the mismatches")]
+    is_known = any(suite.is_explained for suite in suites)
+    known = "What explains the mismatches"
+    known += "" if is_known else " is not known"
+    pieces = [element("h2", known)]
     if common:
         total = sum(suite.mismatches for suite in suites)
         lead = all_explained(total, comparable=not unlike).capitalize()
@@ -145,7 +162,8 @@ def _in_part(verification: Verification) -> Html:
     total = sum(suite.mismatches for suite in suites)
     full = sum(suite.mismatches for suite in suites if suite.is_explained)
     some = "" if all(comparable.values()) else " that can be compared"
-    lead = [f"{full:,} of {total:,} mismatches{some} are explained in full ", share(full, total)]
+    said = f"{full:,} of {total:,} mismatches{some} are explained ({percent(full, total)})"
+    lead = element("p", bar(full, total, said), class_="lead") if full else ""
     pieces = []
     for alike in _with_one_cause(suites):
         best = alike[0].explanations[0]
@@ -159,7 +177,7 @@ def _in_part(verification: Verification) -> Html:
         if not suite.is_explained:
             found = best_of(suite, comparable=comparable[suite.suite])
             pieces.append(joined(code(suite.suite), ": ", found))
-    return joined(element("p", *lead, class_="lead"), items(pieces, _SUITES, class_="causes"))
+    return joined(lead, items(pieces, _SUITES, class_="causes"))
 
 
 def _with_one_cause(suites: tuple[SuiteDiagnosis, ...]) -> list[list[SuiteDiagnosis]]:
@@ -203,7 +221,6 @@ def _cell(name: str, content: Html) -> Html:
 
 def _row(k: int, result: SuiteResult, has_section: bool) -> list[Html]:
     name, stage = code(result.suite), result.stage
-    some = "" if result.answered == result.cases else f" of {result.cases:,}"
     badge = element(
         "span",
         f"{_MARKS[result.verdict]} {result.verdict}",
@@ -218,7 +235,7 @@ def _row(k: int, result: SuiteResult, has_section: bool) -> list[Html]:
         badge,
         joined(
             f"{compared(result):,}",
-            element("div", f"{result.answered:,}{some} cases", class_="muted"),
+            element("div", cases_of(result), class_="muted"),
         ),
         joined(counts(result)),
         code(stage.name) if stage else DASH,

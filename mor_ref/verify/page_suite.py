@@ -9,7 +9,16 @@ from mor_ref.verify.diagnosis import Explanation, SuiteDiagnosis
 from mor_ref.verify.distance import distance, shown
 from mor_ref.verify.markup import DASH, Html, code, element, items, joined, markup, rule_list
 from mor_ref.verify.picture import figure
-from mor_ref.verify.report import explaining, leaving, pairs_tried, percent, sparing
+from mor_ref.verify.report import (
+    cases_differing,
+    explaining,
+    failing,
+    leaving,
+    of_nans,
+    pairs_tried,
+    share,
+    sparing,
+)
 from mor_ref.verify.run import SuiteResult, Unknown
 
 _ROWS = 16  # of the table of mismatches
@@ -64,6 +73,7 @@ def section(
         element("p", result.title, class_="title"),
         element("p", *_about(result), class_="muted"),
         _flow(result),
+        *_paragraphs(failing(result)),
         *unknown_names(result),
         explained(diagnosis, comparable=result.is_comparable) if diagnosis else "",
         _problems(result),
@@ -75,10 +85,9 @@ def section(
 
 
 def _about(result: SuiteResult) -> list[str]:
-    some = "" if result.answered == result.cases else f" of {result.cases:,}"
     foreign = "" if result.normative else ", not normative"
-    text = f"{compared(result):,} entries of {result.answered:,}{some} cases{foreign}. Rules: "
-    return [text, rule_list(result.rules)]
+    text = f"{compared(result):,} entries compared{foreign}; they differ in "
+    return [f"{text}{cases_differing(result)}. Rules: ", rule_list(result.rules)]
 
 
 def _flow(result: SuiteResult) -> Html:
@@ -111,7 +120,8 @@ def _differing(result: SuiteResult, name: str, compared: int) -> str:
     mine = [d for d in result.differences if d.kept == name]
     count = sum(d.count for d in mine if not d.problem)
     unlike = sum(d.problem is not None for d in mine)
-    parts = [f"{count:,} of {compared:,} differ"] if count else []
+    nans = of_nans(sum(d.nans for d in mine), count)
+    parts = [f"{count:,} of {compared:,} differ{nans}"] if count else []
     if unlike:
         parts.append(f"not comparable in {unlike:,} case{'s' * (unlike > 1)}")
     return "; ".join(parts)
@@ -159,10 +169,10 @@ def others(explanations: list[Explanation], cannot: str) -> Html:
     return joined(element("p", cannot), items(found, _OTHERS))
 
 
-def share(explained_: int, of: int) -> Html:
-    """A bar, and the share in numbers."""
-    bar = element("progress", max=of, value=explained_, aria_label="share explained")
-    return joined(bar, f" {percent(explained_, of)}")
+def bar(explained_: int, of: int, said: str) -> Html:
+    """A bar, and what it shows in words."""
+    shown_ = element("progress", max=of, value=explained_, aria_label="share explained")
+    return joined(shown_, f" {said}")
 
 
 def best_of(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
@@ -171,7 +181,7 @@ def best_of(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
     if not diagnosis.explanations:
         return sentence
     best = diagnosis.explanations[0]
-    filled = sentence.format(by=by(best), share=share(best.explained, best.of))
+    filled = sentence.format(by=by(best), share=bar(best.explained, best.of, share(best)))
     left = _paragraphs(leaving(best))
     return joined(Html(filled), meanings(best), only_there(best.spared), *left)
 
@@ -189,7 +199,7 @@ def explained(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
     """What explains the mismatches of a suite, and what it cannot tell from that."""
     whole = [e for e in diagnosis.explanations if e.is_whole]
     return joined(
-        element("h4", "What explains them"),
+        element("h4", "What explains them" if whole else "What explains them is not known"),
         element("div", best_of(diagnosis, comparable=comparable)),
         others(whole[1:], "What was given cannot tell it from these:"),
         *_paragraphs(pairs_tried(diagnosis)),

@@ -8,11 +8,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import IO, Self
 
-from mor_ref.golden.entries import bits_of, format_meant
 from mor_ref.golden.suite import Case
 from mor_ref.verify.candidates import Answer, CandidateError
 from mor_ref.verify.protocol import (
@@ -27,10 +26,11 @@ from mor_ref.verify.protocol import (
 _CHUNK = 1 << 16  # bytes read or written at once
 _PATIENCE = 5.0  # seconds for a program to end, once its input has
 _PATIENCE_FOR_STATUS = 1.0  # and for its status, once its output has ended
+_LATE = 3  # times the seconds for a case, lost on cases that fail, before nothing more is asked
 
 
 class Program:
-    """A program that speaks the protocol; it runs from the first case to the end or an error.
+    """A program that speaks the protocol; after a case at which it fails it is started again.
 
     Its standard error is left alone: what it writes there is seen as it comes.
     """
@@ -40,6 +40,7 @@ class Program:
         self._words = _split(command)
         self._seconds = seconds
         self._process: _Process | None = None
+        self._lost = 0.0  # seconds
 
     def __enter__(self) -> Self:
         return self
@@ -51,6 +52,7 @@ class Program:
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """What the program says to the case; whatever goes wrong is its failure, and ends it."""
+        begin = time.monotonic()
         try:
             question = question_text(suite, operation, case)
             if self._process is None:
@@ -60,10 +62,13 @@ class Program:
             else:
                 self._process.expect_silence()
             text = self._process.ask(question, answer_limit(case.arrays), self._seconds)
-            return parse_answer(text, _widths(suite, operation, case))
+            return parse_answer(text)
         except CandidateError as error:
             self._end(0)
-            raise CandidateError(f"{self.name}, case {case.name!r} of {suite}: {error}") from error
+            self._lost += time.monotonic() - begin
+            said = f"{self.name}, case {case.name!r} of {suite}: {error}"
+            is_over = error.ends == "run" or self._lost >= _LATE * self._seconds
+            raise CandidateError(said, "run" if is_over else "case") from error
         except BaseException:
             self._end(0)
             raise
@@ -82,19 +87,6 @@ def _split(command: str) -> list[str]:
     if not words:
         raise ValueError("candidate is 'exec:' without a program; give one, as exec:./program")
     return words
-
-
-def _widths(suite: str, operation: str, case: Case) -> Mapping[str, int] | None:
-    """PRO-007: the bits of the expected fields, of a suite that this package knows."""
-    from mor_ref.golden.suites import SUITES
-
-    if suite not in SUITES or SUITES[suite].operation != operation:
-        return None
-    return {
-        field.name: bits_of(format_meant(field.format, case.parameters))
-        for field in SUITES[suite].fields
-        if field.role == "expected"
-    }
 
 
 @contextlib.contextmanager
@@ -134,7 +126,8 @@ class _Process:
             reason = error.strerror if isinstance(error, OSError) else error
             raise CandidateError(
                 f"it cannot be started ({reason}); give a program that can be run, as "
-                "exec:./program"
+                "exec:./program",
+                ends="run",
             ) from error
         for pipe in (self._input, self._output):
             os.set_blocking(pipe.fileno(), False)

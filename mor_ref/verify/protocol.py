@@ -6,14 +6,13 @@ Nothing here starts or waits for anything: questions become text, and text becom
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.golden.suite import Arrays, Case
-from mor_ref.golden.views import SEPARATOR
 from mor_ref.verify.candidates import CandidateError
 
 Fields = dict[str, NDArray[np.uint64]]
@@ -108,12 +107,8 @@ def shown(text: bytes | bytearray) -> str:
     return repr(bytes(text[:_SHOWN]))[1:] + (".." if len(text) > _SHOWN else "")
 
 
-def parse_answer(text: bytes, widths: Mapping[str, int] | None = None) -> Fields | None:
-    """PRO-006 and PRO-007: the fields of an answer, or None for `skip`.
-
-    `widths` has the bits of every field that there is; without it any name goes, and 64 bits.
-    A view of a field may have any bits.
-    """
+def parse_answer(text: bytes) -> Fields | None:
+    """PRO-006: the fields of an answer, or None for `skip`."""
     words = text.split()
     if words == [b"skip"]:
         return None
@@ -133,9 +128,8 @@ def parse_answer(text: bytes, widths: Mapping[str, int] | None = None) -> Fields
                 "the answer ends amid a field; give out NAME SHAPE and its numbers"
             )
         next_one = _next_field(words, at + 3, last)
-        name = _field_name(words[at + 1], fields, widths)
-        bits = 64 if widths is None else widths.get(name, 64)
-        fields[name] = _array(name, words[at + 2], words[at + 3 : next_one], bits)
+        name = _field_name(words[at + 1], fields)
+        fields[name] = _array(name, words[at + 2], words[at + 3 : next_one])
         at = next_one
     return fields
 
@@ -145,19 +139,16 @@ def _next_field(words: Sequence[bytes], start: int, last: int) -> int:
     return next((at for at in range(start, last) if words[at] == b"out"), last)
 
 
-def _field_name(word: bytes, already: Fields, widths: Mapping[str, int] | None) -> str:
+def _field_name(word: bytes, already: Fields) -> str:
     if not _NAME.fullmatch(word):
         raise CandidateError(f"{shown(word)} is no name of a field; take one of the suite's")
     name = word.decode("ascii")
     if name in already:
         raise CandidateError(f"field {name} is there twice; give it once")
-    bases = [field.split(SEPARATOR)[0] for field in widths or ()]
-    if widths is not None and name.split(SEPARATOR)[0] not in bases:
-        raise CandidateError(f"field {name} is not known; take one of {', '.join(widths)}")
     return name
 
 
-def _array(name: str, shape: bytes, words: Sequence[bytes], bits: int) -> NDArray[np.uint64]:
+def _array(name: str, shape: bytes, words: Sequence[bytes]) -> NDArray[np.uint64]:
     if not _SHAPE.fullmatch(shape):
         raise CandidateError(
             f"field {name} has the shape {shown(shape)}; give one to four sizes, as 12 or 3x4"
@@ -179,10 +170,4 @@ def _array(name: str, shape: bytes, words: Sequence[bytes], bits: int) -> NDArra
             f"{shape.decode('ascii')}"
         )
     numbers = [int(word, 16) for word in words]
-    if max(numbers, default=0) >> bits:
-        at = next(at for at, number in enumerate(numbers) if number >> bits)
-        raise CandidateError(
-            f"field {name} holds {words[at].decode('ascii')} as number {at}; give at most {bits} "
-            "bits"
-        )
     return np.array(numbers, np.uint64).reshape(sides)

@@ -17,8 +17,7 @@ def lines(verification: Verification) -> Iterator[str]:
     for result in verification.results:
         yield from suite_lines(result, diagnoses.get(result.suite))
     if verification.not_asked:
-        after = "" if verification.not_opened else " after that"
-        yield f"not asked{after}: {listed(verification.not_asked)}"
+        yield f"not asked{after_that(verification)}: {listed(verification.not_asked)}"
     if verification.unknown.names:
         yield f"not suites: {_unknown(verification.unknown)}"
     yield from summary(verification)
@@ -78,14 +77,18 @@ def leaving(explanation: Explanation) -> Iterator[str]:
         yield f"the first that it leaves: {explanation.left}"
 
 
+def after_that(verification: Verification) -> str:
+    """When suites were not asked: after a candidate failed, unless it could not be opened."""
+    return "" if verification.not_opened else " after that"
+
+
 def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterator[str]:
     """A suite: the verdict, the fields, the first mismatches, the stage, and what explains them."""
     if not result.compared and result.verdict in ("not run", "incomplete"):
         yield f"{result.suite}: {result.verdict}, the candidate has no answer"
     else:
         yield f"{result.suite}: {result.verdict}, {_extent(result)}"
-    if result.failure:
-        yield f"  it failed: {result.failure.message}"
+    yield from (f"  {line}" for line in failing(result))
     if result.must_be_complete and result.compared and result.not_answered:
         yield f"  not answered: {listed(result.not_answered)}"
     if result.compared and result.not_given:
@@ -101,20 +104,45 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
         yield from (f"  {line}" for line in of_it)
 
 
+def failing(result: SuiteResult) -> Iterator[str]:
+    """At which cases the candidate failed, and why at the first."""
+    first, *others = result.failures or (None,)
+    if first is not None:
+        yield f"it failed: {first.message}"
+    if others:
+        names = listed([failure.case or "all" for failure in others])
+        yield f"and in {counted(len(others), 'other case')}: {names}"
+
+
 def _extent(result: SuiteResult) -> str:
     """How many entries were compared, or how many of them differ, and in how many cases."""
-    some = "" if result.answered == result.cases else f"{result.answered:,} of "
     foreign = "" if result.normative else ", not normative"
-    cases = f"{some}{counted(result.cases, 'case')}{foreign}"
     if not result.differences:
-        return f"{counted(result.compared, 'entry')} of {cases}"
+        return f"{counted(result.compared, 'entry')} of {cases_of(result)}{foreign}"
     unlike = [difference.count for difference in result.differences if difference.problem]
     count = result.differing - sum(unlike)
     verb = "differs" if count == 1 else "differ"
+    end = f"in {cases_differing(result)}{foreign}"
     if not unlike:
-        return f"{count:,} of {counted(result.compared, 'entry')} {verb}, in {cases}"
+        return f"{count:,} of {counted(result.compared, 'entry')} {verb}, {end}"
     fields = counted(len(unlike), "field of a case")
-    return f"{counted(count, 'entry')} {verb} and {fields} cannot be compared, in {cases}"
+    return f"{counted(count, 'entry')} {verb} and {fields} cannot be compared, {end}"
+
+
+def cases_of(result: SuiteResult) -> str:
+    """How many cases were answered, of how many."""
+    some = "" if result.answered == result.cases else f"{result.answered:,} of "
+    return f"{some}{counted(result.cases, 'case')}"
+
+
+def cases_differing(result: SuiteResult) -> str:
+    """In how many cases entries differ, of how many that were compared, of how many there are."""
+    if result.answered == result.cases:
+        return f"{result.cases_differing:,} of {counted(result.cases, 'case')}"
+    return (
+        f"{result.cases_differing:,} of {counted(result.answered, 'case')} compared; the suite has "
+        f"{result.cases:,}"
+    )
 
 
 def listed(names: Sequence[str]) -> str:
@@ -133,7 +161,7 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         verdict = (
             f"{field.differing:,} of {field.compared:,} differ" if field.differing else "match"
         )
-        yield f"  {field.name}: {verdict}"
+        yield f"  {field.name}: {verdict}{of_nans(field.nans, field.differing)}"
     for difference in result.differences[:_SHOWN]:
         yield f"  {difference}"
         yield from (f"    at {difference.shown(e)}" for e in difference.entries[1:_ENTRIES])
@@ -144,12 +172,21 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         yield f"  the two part at {stage.name} (rules {', '.join(stage.rules or result.rules)})"
 
 
+def of_nans(nans: int, differing: int) -> str:
+    """How many of some that differ are a NaN where a NaN is expected, if any."""
+    if not nans:
+        return ""
+    if nans == differing:
+        return "; equal but for the bits of NaN"
+    return f"; {nans:,} of these only in the bits of a NaN"
+
+
 def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[str]:
     """What explains the mismatches of a suite, of which all or some could be compared."""
     explanations = diagnosis.explanations
     sentence = explaining(diagnosis, comparable=comparable)
     for best in explanations[:1]:
-        sentence = sentence.format(by=_by(best), share=percent(best.explained, best.of))
+        sentence = sentence.format(by=_by(best), share=share(best))
     yield sentence
     for best in explanations[:1]:
         yield from (f"  {line}" for line in _meanings(best))
@@ -158,10 +195,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     whole = [e for e in explanations if e.is_whole]
     yield from (f"  or by {_by(e)}, which what was given cannot tell from it" for e in whole[1:])
     if not whole:
-        yield from (
-            f"  {_by(e)} explains {percent(e.explained, e.of)} of them as well"
-            for e in explanations[1:]
-        )
+        yield from (f"  a guess as good: {_by(e)} explains {share(e)}" for e in explanations[1:])
     yield from pairs_tried(diagnosis)
 
 
@@ -178,11 +212,12 @@ def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
+    others = ", but would make others as well" if best.more else ""
     if best.is_of_sample or best.explained < best.of:
-        what = f"a sample of {best.of:,} of them" if best.is_of_sample else "them"
-        others = ", but would make others as well" if best.more else ""
-        return f"no deviation explains all {of}; {{by}} explains {{share}} of {what}{others}"
-    return f"{{by}} explains the {of}, but would make others as well"
+        none = f"no deviation that is known explains the {of}"
+    else:
+        none = f"no deviation that is known explains the {of} and makes no others"
+    return f"{none}; a guess: {{by}} explains {{share}}{others}"
 
 
 def all_explained(count: int, *, comparable: bool) -> str:
@@ -200,6 +235,13 @@ def _mismatches(count: int, *, comparable: bool) -> str:
 def percent(explained: int, of: int) -> str:
     """A share; 100.0 % only if it is all."""
     return f"{1000 * explained // of / 10:.1f} %"
+
+
+def share(explanation: Explanation) -> str:
+    """How much an explanation explains, as a share and in numbers."""
+    of = "a sample of them" if explanation.is_of_sample else "them"
+    counts = f"{explanation.explained:,} of {explanation.of:,}"
+    return f"{percent(explanation.explained, explanation.of)} of {of} ({counts})"
 
 
 def pairs_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:

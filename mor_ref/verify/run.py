@@ -10,9 +10,7 @@ from mor_ref.golden.container import read_manifest
 from mor_ref.golden.suite import chosen
 from mor_ref.verify.asking import Asking, asked_here
 from mor_ref.verify.candidates import Candidate, Folder
-from mor_ref.verify.compare import (
-    Difference,
-)
+from mor_ref.verify.compare import Difference
 from mor_ref.verify.conformance import Conformance, conformance
 from mor_ref.verify.diagnosis import Diagnosis, diagnose
 from mor_ref.verify.evidence import Evidence, Failure
@@ -30,12 +28,16 @@ class Unknown:
 
 @dataclass(frozen=True)
 class FieldResult:
-    """A field of a suite: how many of its entries were compared, and how many differ."""
+    """A field of a suite: how many of its entries were compared, and how many differ.
+
+    `nans` is how many of those that differ are a NaN where a NaN is expected.
+    """
 
     name: str
     rules: tuple[str, ...]
     compared: int
     differing: int
+    nans: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class SuiteResult:
 
     The fields are in the order in which one follows from another; `not_given` are those that no
     answer had, `unknown` what answers had that the suite has not, and `unknown_cases` the cases
-    that a folder has and the suite has not; `not_answered` are cases that nothing was given for.
+    that a folder has and the suite has not; `not_answered` are cases that nothing was given for,
+    and `failures` those at which the candidate failed.
     `expected` holds what all that are expected mean, in the same order. If it `must_be_complete`,
     one that is not is no match.
     """
@@ -61,7 +64,7 @@ class SuiteResult:
     unknown_cases: Unknown
     expected: Mapping[str, str]
     differences: tuple[Difference, ...]
-    failure: Failure | None = None
+    failures: tuple[Failure, ...] = ()
     must_be_complete: bool = False
     not_answered: tuple[str, ...] = ()
 
@@ -69,11 +72,11 @@ class SuiteResult:
     def verdict(self) -> Verdict:
         """Whether all that was answered matches; a suite without an answer was not run.
 
-        One in which the candidate failed is no match, whatever was compared before (PRO-010).
+        One in which the candidate failed is no match, whatever else was compared (PRO-010).
         """
         if self.differences:
             return "mismatch"
-        if self.failure:
+        if self.failures:
             return "failed"
         if self.must_be_complete and not self.is_complete:
             return "incomplete"
@@ -82,7 +85,7 @@ class SuiteResult:
     @property
     def is_complete(self) -> bool:
         """Whether each field of each case was given and could be compared, and nothing else was."""
-        is_all = self.answered == self.cases and not self.not_given and not self.failure
+        is_all = self.answered == self.cases and not self.not_given and not self.failures
         is_more = self.unknown.names or self.unknown_cases.names
         return is_all and self.is_comparable and not is_more
 
@@ -97,22 +100,38 @@ class SuiteResult:
         return sum(difference.count for difference in self.differences)
 
     @property
+    def cases_differing(self) -> int:
+        """In how many cases something differs, or cannot be compared."""
+        return len({difference.case for difference in self.differences})
+
+    @property
+    def nans(self) -> int:
+        """How many entries that differ are a NaN where a NaN is expected."""
+        return sum(difference.nans for difference in self.differences)
+
+    @property
     def is_comparable(self) -> bool:
         """Whether all that was given has bits that could be compared."""
         return not any(difference.problem for difference in self.differences)
 
     @property
     def stage(self) -> FieldResult | None:
-        """The first field at which the candidate and the reference part."""
-        return next((field for field in self.fields if field.differing), None)
+        """The first field at which the candidate and the reference part.
+
+        One that is equal but for the bits of NaN is it only if there is no other.
+        """
+        differing = [field for field in self.fields if field.differing]
+        beyond_nan = [field for field in differing if field.differing > field.nans]
+        return next(iter(beyond_nan or differing), None)
 
 
 @dataclass(frozen=True)
 class Verification:
     """A candidate on suites, with what explains its mismatches.
 
-    `not_asked` are the suites after the one in which the candidate failed, and `unknown` those that
-    a folder has results of and nobody knows. `not_opened` says why no suite could be asked at all.
+    `not_asked` are the suites after the one at which nothing more could be asked, and `unknown`
+    those that a folder has results of and nobody knows. `not_opened` says why no suite could be
+    asked at all.
     """
 
     candidate: str
@@ -130,7 +149,7 @@ class Verification:
 
         What must be complete is none beside results of suites that nobody knows.
         """
-        if self.failure:
+        if self.failures:
             return "failed"
         verdicts = {result.verdict for result in self.results}
         if self.unknown.names and any(result.must_be_complete for result in self.results):
@@ -145,10 +164,11 @@ class Verification:
         return not is_more and all(result.is_complete for result in self.results)
 
     @property
-    def failure(self) -> Failure | None:
-        """Why the candidate could not be run to the end, if it could not."""
-        ended = (result.failure for result in self.results if result.failure)
-        return self.not_opened or next(ended, None)
+    def failures(self) -> tuple[Failure, ...]:
+        """Where the candidate failed, and why."""
+        if self.not_opened:
+            return (self.not_opened,)
+        return tuple(failure for result in self.results for failure in result.failures)
 
 
 def verify(
@@ -161,12 +181,12 @@ def verify(
     must_be_complete: bool = False,
     ask: Asking = asked_here,
 ) -> Verification:
-    """Run a candidate on the suites of a folder, all of them if none is named, until it fails.
+    """Run a candidate on the suites of a folder, all of them if none is named.
 
-    If they `must_be_complete`, a suite that was answered in part is no match. `ask` gives what the
-    candidate answers, suite by suite.
-    `on_suite` is called with the name of each suite that was run, and `on_diagnosis` with the name
-    of each whose mismatches are about to be diagnosed, and how many such suites there are.
+    A case at which it fails ends no other. If they `must_be_complete`, a suite that was answered in
+    part is no match. `ask` gives what the candidate answers, suite by suite. `on_suite` is called
+    with the name of each suite that was run, and `on_diagnosis` with the name of each whose
+    mismatches are about to be diagnosed, and how many such suites there are.
     """
     there = read_manifest(folder)["suites"]
     entries = {name: there[name] for name in chosen(there, names)}
@@ -176,7 +196,7 @@ def verify(
         results.append(_result(evidence, entry, must_be_complete=must_be_complete))
         found.append(evidence)
         on_suite(evidence.suite)
-        if evidence.failure:
+        if evidence.is_over:
             break
     wrong = [e for e, r in zip(found, results, strict=True) if r.differences]
     right = [e for e, r in zip(found, results, strict=True) if r.verdict == "match"]
@@ -187,7 +207,7 @@ def verify(
         tuple(entries)[len(found) :],
         _unknown(candidate.suites if isinstance(candidate, Folder) else (), there),
         diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
-        conformance(found, sum(len(entry["cases"]) for entry in entries.values())),
+        conformance(found, entries, len(there)),
     )
 
 
@@ -195,7 +215,7 @@ def not_opened(name: str, folder: Path, names: list[str], reason: str) -> Verifi
     """What there is to report of a candidate that could not be opened: no suite was asked."""
     there = read_manifest(folder)["suites"]
     wanted = tuple(chosen(there, names))
-    nothing = conformance([], sum(len(there[suite]["cases"]) for suite in wanted))
+    nothing = conformance([], {suite: there[suite] for suite in wanted}, len(there))
     failure = Failure(None, reason)
     return Verification(name, str(folder), (), wanted, Unknown(), Diagnosis(), nothing, failure)
 
@@ -216,6 +236,7 @@ def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool
             field.rules,
             sum(case.arrays[field.name].size for case in evidence.answered_with(field.name)),
             sum(d.count for d in differences if d.kept == field.name),
+            sum(d.nans for d in differences if d.kept == field.name),
         )
         for field in evidence.fields
         if field.name in given
@@ -234,7 +255,7 @@ def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool
         _unknown(evidence.other_cases, [case.name for case in evidence.cases]),
         expected,
         differences,
-        evidence.failure,
+        evidence.failures,
         must_be_complete,
         tuple(case.name for case in evidence.cases if case.name not in evidence.answers),
     )

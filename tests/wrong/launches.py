@@ -186,10 +186,8 @@ KERNELS = [
         "begun_with_the_first", launch(begun_with_the_first), "a NaN in front is the amax", ORDINARY
     ),
     Kernel("amax_in_half", launch(in_half), "the amax is cut to bfloat16"),
-    Kernel("one_warp", launch(one_warp), "an amax of the first 32 columns of a block", _SIXTEEN),
-    Kernel(
-        "half_a_warp", launch(half_a_warp), "an amax of the first 16 columns of a block", _SIXTEEN
-    ),
+    Kernel("one_warp", launch(one_warp), "an amax of the first 32 columns of a block"),
+    Kernel("half_a_warp", launch(half_a_warp), "an amax of the first 16 columns of a block"),
     Kernel("launch_of_512", launch(launch_of_512), "an amax of the first 512 columns", _SMALL),
     Kernel("rows_of_1024", launch(rows_of_1024), "an amax of the first 1,024 rows", _SMALL),
     Kernel("rows_of_16", launch(rows_of_16), "an amax of the first 16 rows of a block", _SIXTEEN),

@@ -52,7 +52,7 @@ mor("nonzero_of_8_bits", "nonzero is counted in a byte.")(_of_width("nonzero", n
 mor("nonfinite_of_8_bits", "nonfinite is counted in a byte.", unseen=ORDINARY)(
     _of_width("nonfinite", np.uint8)
 )
-mor("nonfinite_of_16_bits", "nonfinite is counted in 16 bits.", unseen=ORDINARY)(
+mor("nonfinite_of_16_bits", "nonfinite is counted in 16 bits.", unseen=ORDINARY | SMALL)(
     _of_width("nonfinite", np.uint16)
 )
 mor("nonfinite_is_a_flag", "nonfinite is 1 for any number of them.", unseen=ORDINARY)(

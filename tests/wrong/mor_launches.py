@@ -176,7 +176,7 @@ def _always_128(bits_in, parameters):
     return found | written(bits_in, parameters, acceptance(parameters, found), ys)
 
 
-@mor("always_gam", "Scales are gam, whatever is asked for.", unseen=ORDINARY)
+@mor("always_gam", "Scales are gam, whatever is asked for.")
 def _always_gam(bits_in, parameters):
     return mixed(bits_in, {**parameters, "scaling": "gam"})
 

@@ -139,7 +139,7 @@ def _mean_of_sums(bits_in, parameters):
     return found | written(bits_in, parameters, accepted, ys)
 
 
-@mor("limits_cut", "T is t * 2^23 cut to an integer.", ("nvfp4",))
+@mor("limits_cut", "T is t * 2^23 cut to an integer.", ("nvfp4",), unseen=ORDINARY)
 def _limits_cut(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)

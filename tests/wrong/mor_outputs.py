@@ -231,9 +231,9 @@ def of_tensor(known, _unit):
     return known.max()
 
 
-def fours(name, mistake, *how, **more):
+def fours(name, mistake, *how, unseen=None, **more):
     """Register a mistake of NVFP4 under its policy."""
-    mor(name, mistake, ("nvfp4",))(_in_nvfp4(*how, **more))
+    mor(name, mistake, ("nvfp4",), unseen=unseen)(_in_nvfp4(*how, **more))
 
 
 fours(
@@ -254,18 +254,21 @@ fours(
     of_tensor,
     sixth,
     finite=True,
+    unseen=ORDINARY,
 )
 fours(
     "four_bits_divided",
     "The scale of a tile is (bamax / 6) * S_enc.",
     of_tensor,
     lambda wide, encode: wide / f32(6) * encode,
+    unseen=ORDINARY,
 )
 fours(
     "four_bits_in_another_order",
     "The scale of a tile is (bamax * S_enc) * (1 / 6).",
     of_tensor,
     lambda wide, encode: wide * encode * (f32(1) / f32(6)),
+    unseen=ORDINARY,
 )
 fours(
     "four_bits_in_squares",

@@ -36,7 +36,7 @@ def both(profile, x, amax, q, b, s_enc, s_dec, base, raised):
     return chosen(six, four, error(profile, x, six, amax, q), error(profile, x, four, amax, q))
 
 
-@wrong("s4 is the code of 1.5 times the number of s6", *FOUR_OVER_SIX, large=FEW)
+@wrong("s4 is the code of 1.5 times the number of s6", *FOUR_OVER_SIX)
 def four_from_stored_six(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)
     base = b / SIX * s_enc

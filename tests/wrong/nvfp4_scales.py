@@ -187,7 +187,7 @@ def scale_by_way_of_float16(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("ties of scales go away from zero", *TE, large=NO_MIDPOINT)
+@wrong("ties of scales go away from zero", *TE)
 def scale_ties_away(profile, x, amax):
     s_enc = np.minimum(Q / amax, FLT_MAX)
     s_enc = np.where((amax == 0) | (s_enc == 0), ONE, s_enc)

@@ -120,7 +120,7 @@ def mx_block(element: str, rule: ScaleRule, *given: str) -> str:
     c = scale_code(row, fmt, rule)
     rows = []
     for x in row:
-        found = quantize_element(x, c, fmt)
+        found = quantize_element(x, c, fmt, rule)
         rows.append([number(x), number(found.xs), code_hex(found.code, fmt), number(found.y)])
     said = f"Under {rule}, c = `0x{c:02X}`, a decode scale of 2^{c - 127}.\n\n".replace("-", "−")
     return said + table([f"x, as {element}", "RN32(x · 2^(127 − c))", "code", "y"], rows)

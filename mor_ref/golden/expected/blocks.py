@@ -113,9 +113,10 @@ def mx_block(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Blocks that share a power of two."""
     fmt = as_format(parameters["format"])
     x = _blocks_of(arrays)
-    codes = [mx.scale_code(row, fmt, parameters["scale_rule"]) for row in x]
+    rule = parameters["scale_rule"]
+    codes = [mx.scale_code(row, fmt, rule) for row in x]
     elements = [
-        [mx.quantize_element(number, code, fmt) for number in row]
+        [mx.quantize_element(number, code, fmt, rule) for number in row]
         for row, code in zip(x, codes, strict=True)
     ]
     return {

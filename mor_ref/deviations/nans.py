@@ -1,0 +1,62 @@
+"""Other bits of NaN in binary32: those of processors and of libraries."""
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import NANS_IN_BINARY32
+from mor_ref.deviations.unseen import NO_NAN_IN_POLICIES
+from mor_ref.exact.arithmetic import nan_of
+from mor_ref.exact.conversions import nan_bits
+
+Reference = Callable[..., Any]
+_QUIET, _SIGN = 0x7FC00000, 0x80000000
+_PAYLOAD = 0x3FFFFF  # of a quiet NaN
+_RULES = ("ART-003", "DEC-002")
+
+
+@deviation(nan_bits, rules=_RULES, domain=NANS_IN_BINARY32)
+def nan_is_7fc00000(*_: Any) -> int:
+    """Every NaN in binary32 is 0x7FC00000: the quiet NaN of a constant, and of Arm."""
+    return _QUIET
+
+
+@deviation(nan_bits, rules=_RULES, domain=NANS_IN_BINARY32)
+def nan_is_ffc00000(*_: Any) -> int:
+    """Every NaN in binary32 is 0xFFC00000: the one that x86 makes."""
+    return _SIGN | _QUIET
+
+
+def _bits(_: Reference, x: float) -> int:
+    """The sign and the payload of a NaN of binary64, as a quiet NaN of binary32."""
+    (word,) = struct.unpack(">Q", struct.pack(">d", x))
+    return int(word >> 32 & _SIGN | _QUIET | word >> 29 & _PAYLOAD)
+
+
+def _operand_kept(name: str, made: float, where: str) -> Deviation:
+    """A NaN that is an operand is the result; what numbers give is the NaN of a processor."""
+
+    def kept(_: Reference, a: float, b: float) -> float:
+        return next((x for x in (a, b) if math.isnan(x)), made)
+
+    return Deviation(
+        name,
+        f"A NaN keeps the sign and payload of the operand that it comes from; {where}.",
+        _RULES,
+        (*NANS_IN_BINARY32, "policies"),
+        (Change(nan_of, kept), Change(nan_bits, _bits)),
+        NO_NAN_IN_POLICIES,
+    )
+
+
+DEVIATIONS = (
+    *(value for value in tuple(globals().values()) if isinstance(value, Deviation)),
+    _operand_kept("nan_payload_kept", math.nan, "one of numbers is 0x7FC00000, as on Arm"),
+    _operand_kept(
+        "nan_payload_kept_on_x86",
+        math.copysign(math.nan, -1),
+        "one of numbers is 0xFFC00000, as on x86",
+    ),
+)

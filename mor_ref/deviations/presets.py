@@ -1,0 +1,56 @@
+"""Codes as other libraries have them, whatever is asked for (ENC-016)."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mor_ref.catalogue import presets
+from mor_ref.conventions import Rounding, SpecialCases, rounding_for
+from mor_ref.deviations.deviation import Change, Deviation
+from mor_ref.deviations.domains import ROUNDED
+from mor_ref.deviations.unseen import AS_ML_DTYPES, AS_TORCH
+from mor_ref.exact.arithmetic import rn32_of_binary64
+from mor_ref.exact.conversions import encode
+from mor_ref.format import Format
+
+Reference = Callable[..., Any]
+_DEFAULT = SpecialCases()
+_THROUGH_BINARY32 = ("ml_dtypes", "torch")  # what they do with a binary64 number
+_ASKED = ("encode", "encode_presets")
+_UNSEEN = {"ml_dtypes": AS_ML_DTYPES, "torch": AS_TORCH}
+
+
+def _encode_as(library: str, rows: Mapping[str, SpecialCases]) -> Deviation:
+    """The rounding and the special cases of a library in the place of those asked for."""
+
+    def is_another(
+        _x: float,
+        fmt: Format,
+        rounding: Rounding | None = None,
+        special: SpecialCases = _DEFAULT,
+        random_word: int | None = None,
+        **_: Any,
+    ) -> bool:
+        row = rows.get(fmt.name)
+        if row is None or random_word is not None:
+            return False
+        return special != row or rounding_for(fmt, rounding, special) != rounding_for(
+            fmt, None, row
+        )
+
+    def swapped(reference: Reference, x: float, fmt: Format, *_: Any, **__: Any) -> int:
+        if library in _THROUGH_BINARY32 and not math.isnan(x):
+            x = rn32_of_binary64(x)
+        return int(reference(x, fmt, None, rows[fmt.name]))
+
+    return Deviation(
+        f"encode_as_{library}",
+        f"Codes are those of the preset {library}: its overflow, its NaN, its rounding to nearest.",
+        ("ENC-003", "ENC-006", "ENC-016"),
+        ROUNDED if library in _UNSEEN else _ASKED,
+        (Change(encode, swapped, is_another),),
+        _UNSEEN.get(library, {}),
+    )
+
+
+DEVIATIONS = tuple(_encode_as(library, rows) for library, rows in presets.items())

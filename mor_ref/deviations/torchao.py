@@ -1,0 +1,122 @@
+"""MX as torchao 0.18 has it on a CPU: each of its ways alone, and all together."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from mor_ref.block_recipes import ScaleRule
+from mor_ref.deviations.blocks import log2_in_binary32
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import IN_MX
+from mor_ref.deviations.unseen import AMAX_OFF_POWERS_OF_TWO, for_generated
+from mor_ref.exact import mx
+from mor_ref.exact.arithmetic import product, quotient
+from mor_ref.exact.conversions import encode
+from mor_ref.exact.quantization import Element
+from mor_ref.format import Format
+
+Reference = Callable[..., Any]
+_NAN_CODE, _BIAS = 0xFF, 127
+_MADE_BY_SHIFTS = {"e2m1": 0x3, "e2m3": 0x0C, "e3m2": 0x0E}  # of a NaN, in formats without one
+
+
+def _by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+    return rule == "rceil"
+
+
+def _under_rceil(_x: float, _code: int, _fmt: Format, rule: ScaleRule) -> bool:
+    return rule == "rceil"
+
+
+def _under_another_rule(_x: float, _code: int, _fmt: Format, rule: ScaleRule) -> bool:
+    return rule != "rceil"
+
+
+def _times(x: float, factor: float, code: int, fmt: Format) -> Element:
+    """The element of a number that is multiplied by another factor than its scale asks for."""
+    xs = product(x, factor)
+    found = encode(xs, fmt, "rne")
+    return Element(xs, found, product(fmt.value(found), math.ldexp(1.0, code - _BIAS)))
+
+
+@deviation(
+    mx.quantize_element,
+    where=_under_another_rule,
+    rules=("MXS-007",),
+    domain=IN_MX,
+    unseen=for_generated(IN_MX),
+)
+def mx_divisor_at_least_smallest_normal(
+    reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
+) -> Element:
+    """Under floor, ceil and even, numbers are divided by at least 2^-126: by twice 2^-127."""
+    return reference(x, code, fmt, rule) if code else _times(x, 2.0 ** (_BIAS - 1), code, fmt)
+
+
+@deviation(
+    mx.quantize_element,
+    where=_under_rceil,
+    rules=("MXS-007",),
+    domain=IN_MX,
+    unseen=for_generated(IN_MX),
+)
+def mx_rceil_leaves_code_0_unscaled(
+    reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
+) -> Element:
+    """Under rceil, numbers with the scale code 0 are multiplied by 1, not by 2^127."""
+    return reference(x, code, fmt, rule) if code else _times(x, 1.0, code, fmt)
+
+
+@deviation(
+    mx.scale_code,
+    where=_by_rceil,
+    rules=("MXS-006",),
+    domain=IN_MX,
+    unseen=AMAX_OFF_POWERS_OF_TWO,
+)
+def mx_rceil_by_log2(
+    reference: Reference, numbers: list[float], fmt: Format, rule: ScaleRule
+) -> int:
+    """Under rceil, the exponent is ceil(log2(amax / largest)) in binary32: at times one too low."""
+    if any(map(math.isnan, numbers)):
+        return int(reference(numbers, fmt, rule))
+    scale = quotient(mx.amax_of(numbers), fmt.largest)
+    if scale == 0 or math.isinf(scale):
+        return int(reference(numbers, fmt, rule))
+    return min(max(math.ceil(log2_in_binary32(scale)), -_BIAS), _BIAS) + _BIAS
+
+
+def _element(reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule) -> Element:
+    """An element of torchao's, in a block with a NaN too."""
+    if code == _NAN_CODE:
+        xs = math.nan if rule == "rceil" or math.isnan(x) else math.copysign(0.0, x)
+        return Element(xs, _code(xs, x, fmt), math.nan)
+    if code == 0:
+        return _times(x, 1.0 if rule == "rceil" else 2.0 ** (_BIAS - 1), code, fmt)
+    found: Element = reference(x, code, fmt, rule)
+    return found
+
+
+def _code(xs: float, x: float, fmt: Format) -> int:
+    """The code of a NaN or a zero; a NaN that goes in keeps its sign."""
+    if not math.isnan(xs):
+        return encode(xs, fmt, "rne")
+    is_negative = math.isnan(x) and math.copysign(1.0, x) < 0
+    code = _MADE_BY_SHIFTS.get(fmt.name)
+    code = encode(math.nan, fmt, "rne") if code is None else code
+    return code | (fmt.sign_bit if is_negative else 0)
+
+
+mx_as_torchao = Deviation(
+    "mx_as_torchao",
+    "MX is computed as torchao 0.18 does on a CPU: code 0 is not applied in full, rceil takes a "
+    "logarithm in binary32, and numbers beside a NaN are divided by infinity.",
+    ("MXS-006", "MXS-007"),
+    IN_MX,
+    (
+        Change(mx.scale_code, mx_rceil_by_log2.changes[0].function, _by_rceil),
+        Change(mx.quantize_element, _element),
+    ),
+    AMAX_OFF_POWERS_OF_TWO,
+)
+DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))
