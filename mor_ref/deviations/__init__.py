@@ -5,12 +5,13 @@ They show that suites can tell them from the reference, and name the mistake of 
 
 from mor_ref.deviations import (
     amax,
-    blocks,
     cuts,
     decoding,
     encoding,
     errors,
+    mx,
     nans,
+    nvfp4,
     overflow,
     presets,
     rounding,
@@ -33,7 +34,8 @@ DEVIATIONS: dict[str, Deviation] = {
         *cuts.DEVIATIONS,
         *scaling.DEVIATIONS,
         *errors.DEVIATIONS,
-        *blocks.DEVIATIONS,
+        *nvfp4.DEVIATIONS,
+        *mx.DEVIATIONS,
         *torchao.DEVIATIONS,
         *sums.DEVIATIONS,
     )

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from mor_ref.block_recipes import ScaleRule
-from mor_ref.deviations.blocks import log2_in_binary32
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
+from mor_ref.deviations.mx import log2_in_binary32
 from mor_ref.deviations.unseen import AMAX_OFF_POWERS_OF_TWO, for_generated
 from mor_ref.exact import mx
 from mor_ref.exact.arithmetic import product, quotient

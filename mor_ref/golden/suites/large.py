@@ -106,7 +106,7 @@ def _digests(*fields: tuple[str, str, tuple[str, ...]]) -> tuple[Field, ...]:
 _ABOUT = ("VEC-009",)
 _SUMS = tuple(
     (f"{name}.{field}", "the error sums", (rule,))
-    for name in ("e4m3", "e5m2")
+    for name in ("e4m3", "e5m2", "nvfp4")
     for field, rule in (("sum", "ERR-002"), ("nonzero", "ERR-002"), ("nonfinite", "ERR-003"))
 )
 SUITES = (

@@ -1,0 +1,150 @@
+"""MX otherwise: other rules, other guards, other exponents."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from mor_ref.block_recipes import SCALE_RULES, ScaleRule
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import IN_MX
+from mor_ref.deviations.unseen import SHORT_NUMBERS, for_generated
+from mor_ref.exact import mx
+from mor_ref.exact.arithmetic import bits_of, product, quotient, rn32
+from mor_ref.exact.conversions import floor_log2
+from mor_ref.exact.quantization import Element
+from mor_ref.format import Format
+
+Reference = Callable[..., Any]
+_BIAS = 127
+
+
+def _mx_as(other: ScaleRule) -> Deviation:
+    """A scale rule in the place of every other."""
+
+    def is_another(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+        return rule != other
+
+    def swapped(reference: Reference, numbers: list[float], fmt: Format, _: ScaleRule) -> Any:
+        return reference(numbers, fmt, other)
+
+    return Deviation(
+        f"mx_as_{other}",
+        f"The scales of MX follow {other} whatever is asked for.",
+        ("MXS-003", "MXS-004", "MXS-005", "MXS-006"),
+        IN_MX,
+        (Change(mx.scale_code, swapped, is_another),),
+    )
+
+
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, unseen=for_generated(IN_MX))
+def mx_zero_block_is_127(reference: Reference, numbers: list[float], *rest: Any) -> int:
+    """A block of zeros has the scale 1, the code 127."""
+    return int(reference(numbers, *rest)) if any(numbers) else 127
+
+
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, unseen=for_generated(IN_MX))
+def mx_ignores_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
+    """The scale of a block with a NaN is that of its other elements."""
+    return int(reference([x for x in numbers if not math.isnan(x)], *rest))
+
+
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, unseen=for_generated(IN_MX))
+def mx_infinity_is_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
+    """A block with an infinity has the scale NaN."""
+    return 0xFF if any(math.isinf(x) for x in numbers) else int(reference(numbers, *rest))
+
+
+def _by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+    return rule == "rceil"
+
+
+@deviation(
+    mx.scale_code,
+    where=_by_rceil,
+    rules=("MXS-006",),
+    domain=IN_MX,
+    unseen=for_generated(IN_MX),
+)
+def mx_underflow_is_one(
+    reference: Reference, numbers: list[float], fmt: Format, rule: ScaleRule
+) -> int:
+    """A quotient amax / largest that underflows to 0 is stored as the scale 1, the code 127."""
+    amax = mx.amax_of(numbers)
+    underflows = amax > 0 and quotient(amax, fmt.largest) == 0
+    return 127 if underflows else int(reference(numbers, fmt, rule))
+
+
+@deviation(mx.scale_code, rules=("MXS-001", "MXS-008"), domain=IN_MX)
+def mx_stores_the_inverse(reference: Reference, *arguments: Any) -> int:
+    """254 - code is stored, the scale that numbers are multiplied by."""
+    code = int(reference(*arguments))
+    return code if code == 0xFF else 254 - code
+
+
+def _by_floor(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
+    return rule == "floor"
+
+
+@deviation(
+    mx.shared_exponent, where=_by_floor, rules=("MXS-003",), domain=IN_MX, unseen=SHORT_NUMBERS
+)
+def mx_log2_in_floating_point(reference: Reference, amax: float, *rest: Any) -> int:
+    """The exponent is floor(log2(amax)) in binary32: too large just below powers of two."""
+    return (
+        math.floor(log2_in_binary32(amax)) if math.isfinite(amax) else int(reference(amax, *rest))
+    )
+
+
+def log2_in_binary32(x: float) -> float:
+    """The logarithm of a positive number; binary64 has more bits than the rounding needs here."""
+    mantissa, exponent = math.frexp(x)
+    return rn32(Fraction(math.log2(mantissa)) + exponent)
+
+
+@deviation(mx.shared_exponent, rules=("MXS-002",), domain=IN_MX)
+def mx_element_exponent_left_out(
+    reference: Reference, amax: float, fmt: Format, rule: ScaleRule
+) -> int:
+    """The code is that of amax alone: the exponent of the largest number is not subtracted."""
+    return int(reference(amax, fmt, rule)) + floor_log2(fmt.largest)
+
+
+@deviation(mx.quantize_element, rules=("MXS-008",), domain=IN_MX, unseen=for_generated(IN_MX))
+def mx_scale_by_a_shift(
+    reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
+) -> Element:
+    """Y has the scale of the bits code << 23: code 0 is 0, and code 255 infinity."""
+    found: Element = reference(x, code, fmt, rule)
+    if code not in (0, 0xFF):
+        return found
+    scale = math.inf if code else 0.0
+    return replace(found, y=product(fmt.value(found.code), scale))
+
+
+def _by_even(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
+    return rule == "even"
+
+
+@deviation(
+    mx.shared_exponent,
+    where=_by_even,
+    rules=("MXS-005",),
+    domain=IN_MX,
+    unseen=for_generated(IN_MX),
+)
+def mx_even_adds_to_subnormal_bits(
+    reference: Reference, amax: float, fmt: Format, rule: ScaleRule
+) -> int:
+    """Under even, half of a step is added to the bits of amax, also of a subnormal one."""
+    if math.isinf(amax):
+        return int(reference(amax, fmt, rule))
+    width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
+    return (bits_of(amax) + (1 << 22 - width) >> 23) - _BIAS
+
+
+DEVIATIONS = (
+    *(_mx_as(rule) for rule in SCALE_RULES),
+    *(value for value in tuple(globals().values()) if isinstance(value, Deviation)),
+)
