@@ -624,7 +624,7 @@ def test_a_count_ends_the_check():
         ("encode", "canonical; mor-ref golden list encode --cases prints all"),
         ("encod/e4m3", "suite is 'encod', which is not known; did you mean 'encode'? take one of"),
         ("mx", "suite is 'mx', whose cases are blocks or tensors, and streams are of single"),
-        ("nvfp4_te/bell.f32", "or use mor-ref verify"),
+        ("nvfp4_te/bell.bf16", "or use mor-ref verify"),
     ],
 )  # fmt: skip
 def test_names_that_are_not_known(suite, message):

@@ -42,7 +42,6 @@ def _ladder(size: Size) -> Iterator[Tensor]:
         yield Tensor(f"ladder_{name}.f32", "f32", bits.astype(np.uint32))
     data = bell(8 * 64, size.seed, 91).reshape(8, 64)
     yield Tensor("bell.bf16", "bf16", to_bf16(data))
-    yield Tensor("bell.f32", "f32", data)
 
 
 def _exact(size: Size) -> Iterator[Tensor]:
@@ -83,6 +82,14 @@ def infinite_amax(size: Size) -> Tensor:
     for column, bits in ((3, 0x7F800000), (20, 0x45340000), (40, 0x7149F2CA)):
         rows[0, column] = bits
     return Tensor("infinite_amax.f32", "f32", rows)
+
+
+def _of_far_corners(size: Size) -> Tensor:
+    """Tiles whose largest numbers are at their corners, and inside."""
+    x = bell(16 * 64, size.seed, 176).reshape(16, 64) & np.uint32(0xBFFFFFFF)
+    for tile, (row, column) in enumerate(((15, 15), (0, 15), (15, 0), (7, 8))):
+        x[row, 16 * tile + column] = 0x40200000 + (tile << 21)
+    return Tensor("corners.bf16", "bf16", to_bf16(x))
 
 
 def _subnormal_row() -> Tensor:
@@ -152,6 +159,8 @@ def _nvfp4_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
             continue  # these profiles are of tensors without NaN
         for tile in profile.tiles:
             yield _in_nvfp4(tensor, profile, tile)
+    if (16, 16) in profile.tiles:
+        yield _in_nvfp4(_of_far_corners(size), profile, (16, 16))
     for tensor in found_tensors(profile.name):
         yield _in_nvfp4(tensor, profile, (1, 16))
     for tensor in found_squares(profile.name):
@@ -192,11 +201,15 @@ def _mx_cases(size: Size) -> Iterator[Case]:
 
 def _turning(fmt: Format, rule: ScaleRule) -> Tensor:
     """Blocks whose amaxes are next to where their scale turns, and one of zeros (MXS-002)."""
-    amaxes_of_blocks = [0, *around(turn_of_mx(fmt, rule), SOME_BINADES, (-1, 0, 1))]
+    amaxes_of_blocks = [0, *around(turn_of_mx(fmt, rule), SOME_BINADES, (-1, 0, 1)), 0x7F800000]
+    if rule == "rceil":  # a quotient that is subnormal
+        amaxes_of_blocks.append(f32_bits(rn32(Fraction(fmt.largest) * 3 / 2**128)))
     if rule == "even":  # half of a step is added to a number, and not to the bits of a subnormal
         amaxes_of_blocks += [0x007F0000, 0x007F7FFF, 0x007F8000]
     tops = np.array(amaxes_of_blocks, np.uint32)[:, np.newaxis]
-    x = tops - tops // 64 * (np.arange(32, dtype=np.uint32) % 5)
+    x = tops - tops // 64 * (1 + np.arange(32, dtype=np.uint32) % 5)
+    rows = np.arange(len(x))
+    x[rows, (20 + 11 * rows) % 32] = tops[:, 0]  # in another lane of each
     return Tensor("turning.f32", "f32", x | (np.arange(32, dtype=np.uint32) % 2 << 31))
 
 

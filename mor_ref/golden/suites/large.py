@@ -1,13 +1,18 @@
 """Large tensors: generated, with a digest for each tile of what comes out."""
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from mor_ref.block_recipes import PROFILES, SCALE_RULES
 from mor_ref.golden.calls import LARGEST_TENSOR
 from mor_ref.golden.generated import LONGEST, generated
 from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
+from mor_ref.golden.suites.blocks import ELEMENTS
+from mor_ref.golden.suites.scaling import SCALED
 from mor_ref.golden.views import DIGEST
+from mor_ref.recipes import POLICIES, SCALINGS
 
 
 class _Large(NamedTuple):
@@ -26,7 +31,7 @@ class _Large(NamedTuple):
 
 # Beyond the rows, columns, threads and 16-bit counts that a launch can have. The largest number is
 # behind the first 1,024 rows or columns.
-_WIDE, _TALL = (2, 65600), (65600, 2)
+_WIDER, _TALLER = (2, 65600), (65600, 2)
 _MANY = (4100, 4100)  # binary32 counts no further than 2^24
 _GAM = {"scaling": "gam"}
 _QUANTIZE = (
@@ -38,13 +43,13 @@ _QUANTIZE = (
            {"format": "e4m3", **_GAM, "block": "tensor", "group": "tensor"}),
     _Large("e4m3.32x32", "bf16", (150, 170), 1302,
            {"format": "e4m3", **_GAM, "block": [32, 32], "group": "tensor"}),
-    _Large("wide.row", "bf16", _WIDE, 3,
+    _Large("wider.row", "bf16", _WIDER, 3,
            {"format": "e4m3", **_GAM, "block": "row", "group": "tensor"}),
-    _Large("wide.groups", "bf16", _WIDE, 4,
+    _Large("wider.groups", "bf16", _WIDER, 4,
            {"format": "e5m2", **_GAM, "block": [1, 1025], "group": [2, 16400]}),
-    _Large("tall.column", "bf16", _TALL, 5,
+    _Large("taller.column", "bf16", _TALLER, 5,
            {"format": "e5m2", **_GAM, "block": "column", "group": "tensor"}),
-    _Large("tall.row", "bf16", _TALL, 6,
+    _Large("taller.row", "bf16", _TALLER, 6,
            {"format": "e4m3", **_GAM, "block": "row", "group": "tensor"}),
 )  # fmt: skip
 _MOR = (
@@ -55,9 +60,9 @@ _MOR = (
     _Large("three_way.f32", "f32", (130, 140), 1112,
            {"policy": "three_way", **_GAM, "block": [32, 32]}),
     _Large("nvfp4", "bf16", (260, 330), 5559, {"policy": "nvfp4", **_GAM, "block": [64, 72]}),
-    _Large("wide.tensor", "bf16", _WIDE, 7,
+    _Large("wider.tensor", "bf16", _WIDER, 7,
            {"policy": "tensor", "scaling": "fp32", "block": "tensor"}),
-    _Large("tall.three_way", "bf16", _TALL, 8,
+    _Large("taller.three_way", "bf16", _TALLER, 8,
            {"policy": "three_way", "scaling": "e8m0", "block": "column"}),
     _Large("many.tensor", "bf16", _MANY, 13, {"policy": "tensor", **_GAM, "block": "tensor"}),
 )  # fmt: skip
@@ -65,23 +70,60 @@ _NVFP4 = (
     _Large("te.1x16", "bf16", (150, 170), 246, {"profile": "te", "tile": [1, 16]}),
     _Large("te_4over6_mse.16x16", "f32", (130, 140), 225,
            {"profile": "te_4over6_mse", "tile": [16, 16]}),
-    _Large("wide.te.1x16", "bf16", _WIDE, 9, {"profile": "te", "tile": [1, 16]}),
-    _Large("tall.te.1x16", "bf16", _TALL, 10, {"profile": "te", "tile": [1, 16]}),
-    _Large("wide.te_4over6_mse.16x16", "bf16", (2, 2100), 14,
-           {"profile": "te_4over6_mse", "tile": [16, 16]}),
-    _Large("tall.te_4over6_mse.16x16", "bf16", (2100, 2), 15,
-           {"profile": "te_4over6_mse", "tile": [16, 16]}),
+    _Large("wider.te.1x16", "bf16", _WIDER, 9, {"profile": "te", "tile": [1, 16]}),
+    _Large("taller.te.1x16", "bf16", _TALLER, 10, {"profile": "te", "tile": [1, 16]}),
 )  # fmt: skip
 _MX = (
     _Large("e4m3.floor", "bf16", (260, 330), 230,
            {"format": "e4m3", "scale_rule": "floor", "block": 32}),
     _Large("e2m1.rceil", "f32", (130, 140), 231,
            {"format": "e2m1", "scale_rule": "rceil", "block": 32}),
-    _Large("wide.e5m2.ceil", "bf16", _WIDE, 11,
+    _Large("wider.e5m2.ceil", "bf16", _WIDER, 11,
            {"format": "e5m2", "scale_rule": "ceil", "block": 16}),
-    _Large("tall.e2m1.even", "bf16", _TALL, 12,
+    _Large("taller.e2m1.even", "bf16", _TALLER, 12,
            {"format": "e2m1", "scale_rule": "even", "block": 32}),
 )  # fmt: skip
+
+
+# Beyond 2,048 threads, and 2^16 numbers.
+_SIDES = {"wide": (34, 2100), "tall": (2100, 2)}
+
+
+def _every_quantize() -> Iterator[_Large]:
+    """Each format and kind of scale, as one block."""
+    for n, (fmt, scaling) in enumerate(itertools.product(SCALED, SCALINGS)):
+        for word, shape in _SIDES.items():
+            parameters = {"format": fmt, "scaling": scaling, "block": "tensor", "group": "tensor"}
+            yield _Large(f"{word}.{fmt}.{scaling}", "bf16", shape, 20 + n, parameters)
+
+
+def _every_policy() -> Iterator[_Large]:
+    """Each policy and kind of scale, as one unit."""
+    for n, (policy, scaling) in enumerate(itertools.product(POLICIES, SCALINGS)):
+        for word, shape in _SIDES.items():
+            parameters = {"policy": policy, "scaling": scaling, "block": "tensor"}
+            yield _Large(f"{word}.{policy}.{scaling}", "bf16", shape, 40 + n, parameters)
+
+
+def _every_profile() -> Iterator[_Large]:
+    """Each profile and tile."""
+    for n, profile in enumerate(PROFILES.values()):
+        for rows, columns in profile.tiles:
+            parameters = {"profile": profile.name, "tile": [rows, columns]}
+            for word, shape in (("wide", (rows + 1, 2100)), ("tall", (2100, 2))):
+                name = f"{word}.{profile.name}.{rows}x{columns}"
+                yield _Large(name, "bf16", shape, 60 + n, parameters)
+
+
+def _every_rule() -> Iterator[_Large]:
+    """Each element format and rule, and blocks beyond a warp and beyond a thread block."""
+    for n, (fmt, rule) in enumerate(itertools.product(ELEMENTS, SCALE_RULES)):
+        for word, shape in (("wide", (2, 2100)), ("tall", (2100, 2))):
+            parameters = {"format": fmt, "scale_rule": rule, "block": 32}
+            yield _Large(f"{word}.{fmt}.{rule}", "bf16", shape, 80 + n, parameters)
+        for block in (100, 1100):
+            parameters = {"format": fmt, "scale_rule": rule, "block": block}
+            yield _Large(f"{fmt}.{rule}.{block}", "bf16", (5, 2100), 110 + n, parameters)
 
 
 def _cases(rows: tuple[_Large, ...], size: Size) -> Iterator[Case]:
@@ -126,7 +168,7 @@ SUITES = (
             ("nonzero", "how many elements of blocks count", ("ERR-002",)),
             ("nonfinite", "how many elements of blocks are lost", ("ERR-003",)),
         ),
-        functools.partial(_cases, _QUANTIZE),
+        functools.partial(_cases, (*_QUANTIZE, *_every_quantize())),
     ),
     Suite(
         "policies_large",
@@ -140,7 +182,7 @@ SUITES = (
             ("choice", "the choices", ("MOR-001",)),
             ("output", "the output", ("MOR-006",)),
         ),
-        functools.partial(_cases, _MOR),
+        functools.partial(_cases, (*_MOR, *_every_policy())),
     ),
     Suite(
         "nvfp4_large",
@@ -157,7 +199,7 @@ SUITES = (
             expected("global_encode_scale", "f32", "of the tensor", "NVF-003"),
             expected("global_decode_scale", "f32", "of the tensor", "NVF-003"),
         ),
-        functools.partial(_cases, _NVFP4),
+        functools.partial(_cases, (*_NVFP4, *_every_profile())),
     ),
     Suite(
         "mx_large",
@@ -169,6 +211,6 @@ SUITES = (
             ("code", "the codes", ("MXS-007",)),
             ("y", "what they stand for", ("MXS-008",)),
         ),
-        functools.partial(_cases, _MX),
+        functools.partial(_cases, (*_MX, *_every_rule())),
     ),
 )

@@ -151,7 +151,10 @@ def _nvfp4_cases(size: Size) -> Iterator[Case]:
         usable = ~is_nan if SCALE_RULES_OF[profile.rule] > "NVF-006" else np.full(len(x), True)
         whole, near = pairs_of_tiles(Fraction(profile.range) / 6)
         turning = _filled(formats["e2m1"], near, TILE, size, 160)
-        found_in, found = found_tiles(name, "blocks")
+        found_in, found = (
+            np.concatenate(side)
+            for side in zip(found_tiles(name, "blocks"), found_tiles(name, "tensors"), strict=True)
+        )
         yield Case(
             name,
             {"profile": name, "source": "f32"},
