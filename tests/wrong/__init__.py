@@ -16,6 +16,7 @@ _MODULES: tuple[str, ...] = (
     "elements",
     "terms",
     "launches",
+    "reaches",
     "tilings",
     "fusions",
     "nvfp4_right",

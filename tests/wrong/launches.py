@@ -14,8 +14,11 @@ from wrong.scaling import right
 F32, U32 = np.float32, np.uint32
 
 
-def launch(amaxes):
-    """The entry of a kernel whose function has the amax of blocks, or None for what it lacks."""
+def launch(amaxes, written=lambda task: task):
+    """The entry of a kernel whose function has the amax of blocks, or None for what it lacks.
+
+    `written` has the task of what is written, of the task that is asked for.
+    """
 
     def quantize(parameters, inputs):
         task = Task.of(parameters, inputs)
@@ -26,7 +29,7 @@ def launch(amaxes):
         mantissa, _, _ = right(task.scaling, task.largest, groups, groups)
         of_blocks = task.of_blocks(groups)
         _, exponent, scale = right(task.scaling, task.largest, of_blocks, amax)
-        return finished(task, scale, amax=amax, mantissa=mantissa, exponent=exponent)
+        return finished(written(task), scale, amax=amax, mantissa=mantissa, exponent=exponent)
 
     return dispatch(quantize=quantize, quantize_block=quantize)
 
@@ -129,10 +132,12 @@ def half_a_warp(task):
 
 
 def launch_of_512(task):
+    """An amax of the first 512 columns of a block."""
     return _limited(task, 1 << 30, 512)
 
 
 def rows_of_1024(task):
+    """An amax of the first 1,024 rows of a block."""
     return _limited(task, 1024, 1 << 30)
 
 
@@ -188,8 +193,6 @@ KERNELS = [
     Kernel("amax_in_half", launch(in_half), "the amax is cut to bfloat16"),
     Kernel("one_warp", launch(one_warp), "an amax of the first 32 columns of a block"),
     Kernel("half_a_warp", launch(half_a_warp), "an amax of the first 16 columns of a block"),
-    Kernel("launch_of_512", launch(launch_of_512), "an amax of the first 512 columns", _SMALL),
-    Kernel("rows_of_1024", launch(rows_of_1024), "an amax of the first 1,024 rows", _SMALL),
     Kernel("rows_of_16", launch(rows_of_16), "an amax of the first 16 rows of a block", _SIXTEEN),
     Kernel(
         "threads_of_1024", launch(threads_of_1024), "an amax of 1,024 numbers of a block", _SIXTEEN

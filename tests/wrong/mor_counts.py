@@ -36,7 +36,9 @@ def _counted(change):
     return mixed
 
 
-def _of_width(what, dtype):
+def of_width(what, dtype):
+    """All fields, with a sum of so many bits."""
+
     def narrow(name, x, y, unit):
         u, counts, gone = errors(x, y)
         part = {"sum": u, "nonzero": counts, "nonfinite": gone}[what]
@@ -45,21 +47,17 @@ def _of_width(what, dtype):
     return _counted(narrow)
 
 
-mor("nonzero_of_16_bits", "nonzero is counted in 16 bits.", unseen=SMALL)(
-    _of_width("nonzero", np.uint16)
-)
-mor("nonzero_of_8_bits", "nonzero is counted in a byte.")(_of_width("nonzero", np.uint8))
+mor("nonzero_of_8_bits", "nonzero is counted in a byte.")(of_width("nonzero", np.uint8))
 mor("nonfinite_of_8_bits", "nonfinite is counted in a byte.", unseen=ORDINARY)(
-    _of_width("nonfinite", np.uint8)
+    of_width("nonfinite", np.uint8)
 )
 mor("nonfinite_of_16_bits", "nonfinite is counted in 16 bits.", unseen=ORDINARY | SMALL)(
-    _of_width("nonfinite", np.uint16)
+    of_width("nonfinite", np.uint16)
 )
 mor("nonfinite_is_a_flag", "nonfinite is 1 for any number of them.", unseen=ORDINARY)(
     _counted(lambda name, x, y, unit: {f"{name}.nonfinite": (~clean(x, y, unit)).astype(np.uint64)})
 )
-mor("sum_of_32_bits", "The sum of u is kept in 32 bits.")(_of_width("sum", np.uint32))
-mor("sum_as_a_float", "The sum of u is an atomic float.")(_of_width("sum", np.float32))
+mor("sum_as_a_float", "The sum of u is an atomic float.")(of_width("sum", np.float32))
 
 
 @mor(

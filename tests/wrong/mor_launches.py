@@ -30,7 +30,7 @@ mor = KERNELS.mor
 GAM = ("two_way", "three_way")
 
 
-def _seeing(part_of):
+def seeing(part_of):
     """All fields, from sums and magnitudes over those numbers of a unit that a launch reaches."""
 
     def run(bits_in, parameters):
@@ -46,52 +46,34 @@ def _seeing(part_of):
     return run
 
 
-def _places(x, unit):
+def places(x, unit):
     """The row and the column of each number within its unit."""
     return np.arange(x.shape[0])[:, None] % unit[0], np.arange(x.shape[1]) % unit[1]
 
 
 def reaches(name, mistake, part_of, **more):
     """Register a launch that sees a part of each unit."""
-    mor(name, mistake, **more)(_seeing(part_of))
+    mor(name, mistake, **more)(seeing(part_of))
 
 
 def _index(x, unit):
     """The index of each number within its unit."""
-    rows, columns = _places(x, unit)
+    rows, columns = places(x, unit)
     last = x.shape[1] // unit[1] * unit[1]
     width = np.where(np.arange(x.shape[1]) >= last, x.shape[1] - last, unit[1])
     return rows * np.maximum(width, 1) + columns
 
 
 reaches(
-    "first_512_columns",
-    "A thread has a column, of 512.",
-    lambda x, unit: np.broadcast_to(_places(x, unit)[1] < 512, x.shape),
-    unseen=SMALL,
-)
-reaches(
     "first_1024_columns",
     "A thread has a column, of 1,024.",
-    lambda x, unit: np.broadcast_to(_places(x, unit)[1] < 1024, x.shape),
-    unseen=SMALL,
-)
-reaches(
-    "first_1024_rows",
-    "amax and sums are of the first 1,024 rows.",
-    lambda x, unit: np.broadcast_to(_places(x, unit)[0] < 1024, x.shape),
-    unseen=SMALL,
-)
-reaches(
-    "first_2048_columns",
-    "A row is kept in shared memory, 2,048 numbers of it.",
-    lambda x, unit: np.broadcast_to(_places(x, unit)[1] < 2048, x.shape),
+    lambda x, unit: np.broadcast_to(places(x, unit)[1] < 1024, x.shape),
     unseen=SMALL,
 )
 reaches(
     "first_65535_rows",
     "The rows are a grid's second axis.",
-    lambda x, unit: np.broadcast_to(_places(x, unit)[0] < 65535, x.shape),
+    lambda x, unit: np.broadcast_to(places(x, unit)[0] < 65535, x.shape),
     unseen=SMALL,
 )
 reaches(
@@ -108,7 +90,7 @@ reaches(
 reaches(
     "a_warp_a_unit",
     "A unit has the 32 lanes of a warp, and each looks at one column.",
-    lambda x, unit: np.broadcast_to(_places(x, unit)[1] < 32, x.shape),
+    lambda x, unit: np.broadcast_to(places(x, unit)[1] < 32, x.shape),
 )
 reaches(
     "whole_strides",
@@ -119,7 +101,7 @@ reaches(
 reaches(
     "tiles_of_128",
     "A thread block has 128 x 128 numbers, and what a unit has beyond is not seen.",
-    lambda x, unit: (_places(x, unit)[0] < 128) & (_places(x, unit)[1] < 128),
+    lambda x, unit: (places(x, unit)[0] < 128) & (places(x, unit)[1] < 128),
     unseen=SMALL,
 )
 

@@ -22,34 +22,9 @@ def up_to(x, fmt, rule, k, rows, columns):
     return scale, xs, code, y
 
 
-@mx(
-    "a_thread_a_column",
-    "A thread block of 512 threads has a row, and ends after 512 columns.",
-    unseen=SMALL,
-)
-def _a_thread_a_column(x, fmt, rule, k):
-    return up_to(x, fmt, rule, k, len(x), 512)
-
-
-@mx(
-    "a_thread_a_row", "One thread block of 1,024 threads has the rows, a thread each.", unseen=SMALL
-)
-def _a_thread_a_row(x, fmt, rule, k):
-    return up_to(x, fmt, rule, k, 1024, x.shape[1])
-
-
 @mx("grid_of_16_bits", "The rows are a grid's second axis, which ends at 65,535.", unseen=SMALL)
 def _grid_of_16_bits(x, fmt, rule, k):
     return up_to(x, fmt, rule, k, 65535, x.shape[1])
-
-
-@mx(
-    "a_row_in_shared_memory",
-    "A row is kept in 8 KiB of shared memory: 2,048 numbers.",
-    unseen=SMALL,
-)
-def _a_row_in_shared_memory(x, fmt, rule, k):
-    return up_to(x, fmt, rule, k, len(x), 2048)
 
 
 @mx(

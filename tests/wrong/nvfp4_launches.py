@@ -7,18 +7,13 @@ import numpy as np
 from wrong.kernel import Arrays, Kernel
 from wrong.nvfp4_parts import (
     ALL,
-    E2M1,
-    E4M3,
     F32,
-    FLT_MAX,
     FOUR_OVER_SIX,
     LARGE,
     SOURCES,
     SQUARE,
     TE,
     bits,
-    e2m1,
-    e4m3,
     from_tiles,
     largest,
     load,
@@ -28,7 +23,6 @@ from wrong.nvfp4_parts import (
 from wrong.nvfp4_right import program
 
 KERNELS: list[Kernel] = []
-SMALL = "its tensors are smaller"
 
 Tensor = Callable[[str, np.ndarray, list[int]], Arrays]
 
@@ -123,27 +117,13 @@ def cut(fields, tile, rows, columns):
     return kept | {"packed": pack(kept["code"])}
 
 
-WIDE = {profile: {f"nvfp4_{profile}": SMALL} for profile in LARGE}
-
-
-@wrong("512 threads encode a row, without a loop", *LARGE, unseen=WIDE)
-def first_512_columns(profile, x, tile):
-    return cut(quantized(profile, x, tile), tile, x.shape[0], 512)
-
-
 @wrong(
     "a grid has 65,535 blocks at most, and each has a row",
-    *LARGE,
-    unseen=WIDE
-    | {"te_4over6_mse": WIDE["te_4over6_mse"] | {"nvfp4_large": "2,100 rows are its most"}},
+    "te",
+    unseen={"te": {"nvfp4_te": "its tensors are smaller"}},
 )
 def first_65535_rows(profile, x, tile):
     return cut(quantized(profile, x, tile), tile, 65535, x.shape[1])
-
-
-@wrong("1,024 threads take the amax of a row each, without a loop", *LARGE, unseen=WIDE)
-def amax_of_1024_rows(profile, x, tile):
-    return quantized(profile, x, tile, largest(x[:1024]))
 
 
 @wrong(
@@ -173,28 +153,6 @@ def short_tiles_repeat(profile, x, tile):
     down, right = (-side % step for side, step in zip(x.shape, tile, strict=True))
     padded = np.pad(x, ((0, down), (0, right)), mode="edge")
     return quantized(profile, x, tile, tiles=to_tiles(padded, *tile))
-
-
-@wrong(
-    "the amax of a tile of sixteen rows is that of its first row",
-    "te",
-    "te_2_13",
-    unseen=in_large("its tiles have one row", "te"),
-)
-def tile_amax_of_first_row(profile, x, tile):
-    amax = largest(x)
-    s_enc = np.minimum(F32(2688) / amax, FLT_MAX)
-    s_enc = np.where((amax == 0) | (s_enc == 0), F32(1), s_enc)
-    tiles = to_tiles(x, *tile)
-    b = largest(tiles[:, :1], (1, 2))
-    s = e4m3(b / F32(6) * s_enc if profile == "te_2_13" else b * (s_enc * F32(1 / 6)))
-    decode = E4M3[s] * (F32(1) / s_enc)
-    xs = tiles * np.minimum(F32(1) / decode, FLT_MAX)
-    code = e2m1(xs)
-    fields = {"xs": xs, "code": code, "y": E2M1[code] * decode}
-    fields = {name: from_tiles(bits(a), x.shape) for name, a in fields.items()}
-    fields["block_scale"] = s.reshape(-1, -(-x.shape[1] // tile[1]))
-    return fields | {"packed": pack(fields["code"])}
 
 
 @wrong(

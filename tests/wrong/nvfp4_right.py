@@ -21,13 +21,15 @@ from wrong.nvfp4_parts import (
 Fields = Mapping[str, np.ndarray]
 
 
-def transformer_engine(profile: str, x: np.ndarray, amax: np.ndarray) -> Fields:
-    """Return the fields of the first seven profiles."""
+def transformer_engine(
+    profile: str, x: np.ndarray, amax: np.ndarray, block_amax: np.ndarray | None = None
+) -> Fields:
+    """Return the fields of the first seven profiles, for amaxes of tiles of the caller's."""
     q = F32(1536 if profile in {"te_4over6_mae", "te_4over6_mse"} else 2688)
     s_enc = np.minimum(q / amax, FLT_MAX)
     s_enc = np.where((amax == 0) | (s_enc == 0), F32(1), s_enc)
     s_dec = F32(1) / s_enc
-    block_amax = largest(x, (1, 2))
+    block_amax = largest(x, (1, 2)) if block_amax is None else block_amax
     fields = {
         "block_amax": block_amax,
         "global_encode_scale": s_enc,

@@ -227,14 +227,7 @@ KERNELS = [
     Kernel("of_the_squares", term(of_the_squares), "the root of a quotient of squares"),
     Kernel("sum_in_binary32", dispatch(**summed(in_binary32)), "u is summed in binary32"),
     Kernel("sum_of_ratios", dispatch(**summed(ratios_in_binary64)), "r is summed, then rounded"),
-    Kernel("low_words", dispatch(**summed(low_words)), "sums of 32 bits", _SIXTEEN),
     Kernel("signed_words", dispatch(**summed(signed_words)), "sums of 31 bits", _SIXTEEN),
-    Kernel(
-        "narrow_counts",
-        dispatch(**summed(narrow_counts)),
-        "counts of 16 bits",
-        _SIXTEEN | {"quantize": "no block of it has 2^16 numbers"},
-    ),
     Kernel("bfloat16_output", dispatch(**summed(bfloat16_output)), "y is rounded to bfloat16"),
     Kernel("all_nonzero", dispatch(**summed(all_that_are_not_zero)), "infinities count", ORDINARY),
     Kernel(

@@ -1,0 +1,223 @@
+"""What launches reach, once for each kernel: a library compiles one for each set of parameters.
+
+One kernel with the mistake would hide behind the others, if they had it together.
+"""
+
+import functools
+import itertools
+from dataclasses import replace
+
+import numpy as np
+
+from wrong import launches, terms
+from wrong.kernel import Kernel
+from wrong.microscaling import LARGEST, Register, decoded, encoded, in_blocks, magnitude_bits
+from wrong.mor_counts import of_width
+from wrong.mor_launches import places, seeing
+from wrong.mor_right import (
+    LADDERS,
+    acceptance,
+    back,
+    extremes,
+    fields,
+    read,
+    scales,
+    sides,
+    written,
+)
+from wrong.mx_launches import up_to
+from wrong.mx_right import scale_codes
+from wrong.mx_scales import finished
+from wrong.nvfp4_launches import called, cut, quantized
+from wrong.nvfp4_parts import ALL, SQUARE, TILES, largest, registrar
+from wrong.nvfp4_right import transformer_engine
+from wrong.porting import CASTS, Task, by, dispatch
+
+KERNELS = Register()
+ALL_OF_THEM = 1 << 30
+CUTS = {
+    "first_512_columns": ("512 threads have a column each, without a loop", ALL_OF_THEM, 512),
+    "first_1024_rows": ("1,024 threads have a row each, without a loop", 1024, ALL_OF_THEM),
+    "first_2048_columns": ("8 KiB of shared memory have 2,048 of a row", ALL_OF_THEM, 2048),
+    "first_2048_rows": ("8 KiB of shared memory have 2,048 of a column", 2048, ALL_OF_THEM),
+}
+SMALLER, FEWER = "its tensors are smaller", "no unit of it is so large"
+SCALINGS = ("gam", "fp32", "e8m0")
+
+
+# NVFP4, for each profile and tile
+
+
+def nvfp4(name, mistake, tensor):
+    """Register a function of (profile, x, tile)."""
+    for profile, tile in itertools.product(ALL, TILES):
+        if tile == (1, 16) or profile in SQUARE:
+            (one,) = by("tile", [list(tile)], Kernel("", called(tensor, profile), mistake))
+            of = f"{profile}.{tile[0]}x{tile[1]}"
+            unseen = {f"nvfp4_{profile}": SMALLER}
+            KERNELS.append(replace(one, name=f"nvfp4.{name}.{of}", unseen=unseen))
+
+
+def cut_to(rows, columns):
+    """The function of a launch that writes so many rows and columns."""
+    return lambda profile, x, tile: cut(quantized(profile, x, tile), tile, rows, columns)
+
+
+def amax_of_1024_rows(profile, x, tile):
+    """The amax of rows behind the 1,024th is 0."""
+    seen = np.where(np.arange(len(x))[:, None] < 1024, x, np.float32(0))
+    if profile != "te_row":
+        return quantized(profile, x, tile, largest(seen))
+    return quantized(profile, x, tile, np.repeat(largest(seen, 1), -(-x.shape[1] // tile[1])))
+
+
+for name, (mistake, *sizes) in CUTS.items():
+    nvfp4(name, mistake, cut_to(*sizes))
+nvfp4("amax_of_1024_rows", "1,024 threads take the amax of a row each", amax_of_1024_rows)
+
+
+def tile_amax(name, mistake, part):
+    """Register tiles of 16 x 16 whose amax is that of a part."""
+
+    def program(profile, x, amax):
+        return transformer_engine(profile, x, amax, largest(part(x), (1, 2)))
+
+    program.__name__ = name
+    registrar(KERNELS)(mistake, *SQUARE, square=True)(program)
+
+
+def without(row, column):
+    """The function that leaves an element of each tile out."""
+    kept = np.ones((16, 16), bool)
+    kept[row, column] = False
+    return lambda x: np.where(kept, x, np.float32(0))
+
+
+tile_amax("tile_amax_of_first_row", "an amax of the first row of a tile", lambda x: x[:, :1])
+for place in ((15, 15), (0, 15), (15, 0), (7, 8)):
+    tile_amax("tile_amax_without_{}_{}".format(*place), f"no {place} in an amax", without(*place))
+
+
+# MX, for each format and rule
+
+
+def mx(name, mistake, function):
+    """Register a function of (x, format, rule, k) that quantizes tensors."""
+    for fmt, rule in itertools.product(LARGEST, ("floor", "ceil", "even", "rceil")):
+        one = KERNELS.mx(
+            f"{name}.{fmt}.{rule}",
+            mistake,
+            (rule,),
+            (fmt,),
+            operations=("mx",),
+            unseen={"mx": SMALLER},
+        )
+        one(function)
+
+
+def amax_without(part):
+    """The function whose amaxes leave a part of blocks out."""
+
+    def quantize(x, fmt, rule, k):
+        held = magnitude_bits(in_blocks(x, k))
+        held[:, :, part] = 0
+        return finished(x, scale_codes(held.max(axis=2), fmt, rule), fmt, k)
+
+    return quantize
+
+
+for name, (mistake, rows, columns) in CUTS.items():
+    mx(name, mistake, functools.partial(up_to, rows=rows, columns=columns))
+mx("amax_of_64", "a warp of 32 lanes takes two numbers each", amax_without(slice(64, None)))
+for lane in (19, 25, 28, 31):
+    KERNELS.mx(f"no_lane_{lane}", f"lane {lane} is not in an amax")(
+        amax_without(slice(lane, None, 32))
+    )
+
+
+# MoR, for each policy and scaling
+
+OF_ROWS = (("two_way", "e8m0"), ("three_way", "fp32"))
+"""The policies and scalings of which the suite of small tensors has only units of a row."""
+IN_POLICIES = (*((policy, "gam") for policy in LADDERS), *OF_ROWS)
+"""All that it has."""
+
+
+def mor(name, mistake, function, unseen=IN_POLICIES):
+    """Register a function of (bit patterns, parameters); no small unit shows those in `unseen`."""
+    for policy, scaling in itertools.product(LADDERS, SCALINGS):
+        reasons = {"policies": FEWER} if (policy, scaling) in unseen else {}
+        one = Register()
+        one.mor(name, mistake, (policy,), reasons)(function)
+        (one,) = by("scaling", (scaling,), one[0])
+        KERNELS.append(replace(one, name=f"mor.{name}.{policy}.{scaling}"))
+
+
+def seeing_first(rows, columns):
+    """The function of a launch that sees so many rows and columns of a unit."""
+
+    def part(x, unit):
+        down, across = places(x, unit)
+        return (down < rows) & (across < columns)
+
+    return seeing(part)
+
+
+def amax_of_rows(bits_in, parameters):
+    """The scales of e4m3 and e5m2 and the amaxes of units are of the first 1,024 rows."""
+    x, unit, ys = read(bits_in, parameters)
+    block = sides(parameters["block"], x.shape)
+    seen = np.where(np.arange(len(x))[:, None] < 1024, x, np.float32(0))
+    amax, _ = extremes(seen, block)
+    for fmt in ys.keys() - {"nvfp4"}:
+        scale = back(scales(amax, amax.max(), fmt, parameters["scaling"]), block, x.shape)
+        ys[fmt] = decoded(encoded(x * scale, fmt), fmt) / scale
+    found = fields(x, unit, ys) | {"amax": extremes(seen, unit)[0]}
+    return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+
+for name, (mistake, *sizes) in CUTS.items():
+    mor(name, mistake, seeing_first(*sizes))
+mor("amax_of_1024_rows", "1,024 threads take the amax of a row each", amax_of_rows)
+mor("nonzero_of_16_bits", "nonzero is counted in 16 bits", of_width("nonzero", np.uint16))
+mor("sum_of_32_bits", "the sum of u is kept in 32 bits", of_width("sum", np.uint32), OF_ROWS)
+
+
+# Quantizing, for each format and scaling
+
+
+def quantize(name, mistake, run, why=SMALLER, shown=()):
+    """Register a kernel of tensors; small ones show those formats and scalings in `shown`."""
+    for fmt, scaling in itertools.product(CASTS, SCALINGS):
+        unseen = {} if (fmt, scaling) in shown else {"quantize": why}
+        (one,) = by("format", (fmt,), Kernel(name, run, mistake, unseen))
+        KERNELS.extend(by("scaling", (scaling,), one))
+
+
+def writing(rows, columns):
+    """The entry of a launch that writes so many rows and columns, and sums these."""
+
+    def written(task):
+        inside = np.zeros(task.x.shape, bool)
+        inside[:rows, :columns] = True
+        return replace(task, x=np.where(inside, task.x, np.float32(0)))
+
+    return of_tensors(launches.launch(Task.amax, written))
+
+
+def of_tensors(run):
+    """The same for tensors, and not for blocks."""
+    return dispatch(quantize=lambda *asked: run("quantize", *asked))
+
+
+for name, (mistake, *sizes) in CUTS.items():
+    quantize(name, mistake, writing(*sizes))
+for amax in (launches.launch_of_512, launches.rows_of_1024):
+    quantize(amax.__name__, amax.__doc__, of_tensors(launches.launch(amax)))
+# Small tensors whose other numbers become 0 by an outlier: u is 2^23 for each.
+lost = set(itertools.product(("e4m3", "e5m2", "e2m1"), ("gam", "e8m0")))
+for sums, why, shown in (
+    (terms.low_words, "its sums are below 2^32", lost),
+    (terms.narrow_counts, FEWER, ()),
+):
+    quantize(sums.__name__, sums.__doc__, of_tensors(dispatch(**terms.summed(sums))), why, shown)
