@@ -86,7 +86,7 @@ KILL = next(iter(KEPT["suites"][NAME]["kills"]))
         (put("title", "Another"), f"suite {NAME}: the manifest says title 'Another', and '"),
         (put("rules", []), f"suite {NAME}: the manifest says rules [], and ['"),
         (put("normative", False), "the manifest says normative False, and True is right"),
-        (put("elements", 1), "the manifest says it has 1 elements, and it has 5,121"),
+        (put("elements", 1), "the manifest says it has 1 elements, and it has 5,344"),
         (
             put("fields", -1, "meaning", "it is"),
             f"suite {NAME}, field {FIELD}: the manifest says meaning 'it is', and '",
@@ -130,7 +130,7 @@ def test_an_intermediate_result_that_the_engine_does_not_give(copied):
     case = next(iter(entry["cases"]))
     entry["sha256"] = rewritten(folder / "mx_blocks.safetensors", one_off(f"{case}/xs", 40))
     (finding,) = found_in(folder, entry, "mx_blocks")
-    assert finding.startswith(f"suite mx_blocks, case {case}, field xs: 1 of 2,272 entries are not")
+    assert finding.startswith(f"suite mx_blocks, case {case}, field xs: 1 of 7,168 entries are not")
     assert "those of the exact model, the first at [1, 8]: 0x" in finding
 
 
@@ -139,8 +139,8 @@ def test_a_value_that_both_voices_give(copied):
     entry["sha256"] = rewritten(folder / f"{NAME}.safetensors", one_off(f"{CASE}/{FIELD}", 2))
     exact, engine, negative = found_in(folder, entry)
     place = f"suite {NAME}, case {CASE}, field {FIELD}: "
-    assert exact.startswith(f"{place}1 of 34 entries are not those of the exact model, the first")
-    assert engine.startswith(f"{place}1 of 34 entries are not those of the engine, the first at")
+    assert exact.startswith(f"{place}1 of 105 entries are not those of the exact model, the first")
+    assert engine.startswith(f"{place}1 of 105 entries are not those of the engine, the first at")
     assert negative.startswith(f"{place}negative/{NAME}.safetensors is wrong otherwise")
 
 
@@ -193,7 +193,7 @@ def test_a_file_of_wrong_results_that_was_changed(copied):
     ):
         spoil()
         found = check_suite(folder, NAME, entry_of(), Size())
-        assert (found.verdict, found.by_exact_model) == ("unusable", 5121)
+        assert (found.verdict, found.by_exact_model) == ("unusable", 5344)
         assert f"suite {NAME}: negative/{NAME}.safetensors cannot be read ({reason}" in (
             str(*found.findings)
         )
@@ -309,8 +309,8 @@ def test_a_folder(copied):
     assert "the manifest says of the views packed what is not right" in text
     assert "'scale_steps.safetensors' is there, and the manifest does not list it" in text
     assert text[0] == (
-        f"{NAME}: match, 5,121 entries of 5 cases held to the exact model, "
-        "5,121 of them to the engine"
+        f"{NAME}: match, 5,344 entries of 5 cases held to the exact model, "
+        "5,344 of them to the engine"
     )
     assert text[-1] == f"{folder}: mismatch (2 suites, 2 findings)"
     assert check(folder, [NAME]).verdict == "match"

@@ -155,7 +155,7 @@ def float_sums(found, *_):
 def test_sums_in_floating_point():
     found = conformance(float_sums, "policies")
     assert found.level == "decisions"
-    assert 0 < found.margin < 1e-6
+    assert 0 < found.margin < 1e-5
 
 
 def test_sums_of_blocks_in_floating_point():
@@ -172,7 +172,7 @@ def test_sums_of_blocks_in_floating_point():
 
     found = conformance(binary32, "quantize_blocks")
     assert found.level == "decisions"
-    assert 0 < found.margin < 1e-6
+    assert 0 < found.margin < 1e-5
 
 
 def nearest_unit():

@@ -228,7 +228,7 @@ CHANGES = [
     (tensor("tile", [1 << 40, 16]), "has another parameter tile than a list of two sides"),
     (tensor("tile", [2, 8]), "parameters that do not go together (the profile te takes the tiles"),
     (tensor("recipe", []), "has another parameter recipe than a shape of"),
-    (tensor("recipe", "shape", [1 << 12, 1 << 12]), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "shape", [1 << 13, 1 << 13]), "has another parameter recipe than a shape of"),
     (tensor("recipe", "shape", [1 << 20, 1]), "has another parameter recipe than a shape of"),
     (tensor("recipe", "shape", [0, 1]), "has another parameter recipe than a shape of"),
     (tensor("recipe", "seed", "0"), "has another parameter recipe than a shape of"),
@@ -275,10 +275,10 @@ def test_a_group_that_cuts_blocks():
 def test_recipes_fill_no_memory(tmp_path):
     changed = a_manifest()
     cases = changed["suites"][TENSORS]["cases"]
-    cases["te.1x16"]["recipe"]["shape"] = [1 << 11, 1 << 11]
+    cases["te.1x16"]["recipe"]["shape"] = [1 << 12, 1 << 12]
     for k in range(5):
         cases[f"more{k}"] = cases["te.1x16"]
-    assert "generates more than 16777216 numbers" in refused(folder_of(tmp_path / "a", changed))
+    assert "generates more than 67108864 numbers" in refused(folder_of(tmp_path / "a", changed))
 
 
 @pytest.mark.parametrize(

@@ -383,7 +383,7 @@ def test_complete_on_the_command_line(module):
         done = run(module, "candidate:right", *suites, "--complete", "--report", f"r.{kind}")
         assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        "decisions: match, 5,121 entries of 5 cases",
+        "decisions: match, 5,344 entries of 5 cases",
         "mx: incomplete, the candidate has no answer",
         (
             f"conformance: bit-exact in what was given: 1 of 5 fields, 5 of {5 + MX} cases, "
@@ -517,7 +517,7 @@ def test_one_of_a_thing_is_one():
     found = on(lambda f: {"u": f["u"] ^ (np.arange(len(f["u"])) == 3)}, "error_steps", "error_term")
     root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
     assert root.find("testcase/failure").get("message") == "1 entry differs"
-    assert next(report.lines(found)).endswith(" 1 of 1,862 entries differs, in 1 of 1 case")
+    assert next(report.lines(found)).endswith(" 1 of 2,346 entries differs, in 1 of 1 case")
 
 
 def test_what_was_compared_beside_a_failure_is_reported(module):
@@ -540,7 +540,7 @@ def test_what_was_compared_beside_a_failure_is_reported(module):
     assert lines[0] == f"decisions: failed, {size:,} entries of 4 of 5 cases"
     assert lines[1].startswith(f"  it failed: {said}")
     assert lines[2:] == [
-        "error_steps: match, 5,586 entries of 1 case",
+        "error_steps: match, 7,038 entries of 1 case",
         (
             "conformance: bit-exact in what was given: 4 fields, 5 of 6 cases, "
             f"{len(DECIDING) + 1} rules, 2 suites ({len(MANIFEST)} are there); "

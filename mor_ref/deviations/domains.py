@@ -19,7 +19,7 @@ NVFP4_4OVER6 = (
 NVFP4_TE = ("nvfp4_te", "nvfp4_te_2_13", "nvfp4_te_row", *NVFP4_4OVER6)
 NVFP4_FOREIGN = ("nvfp4_torchao", "nvfp4_modelopt", "nvfp4_compressed_tensors")
 NVFP4 = (*NVFP4_TE, *NVFP4_FOREIGN, "nvfp4_large")
-IN_NVFP4 = ("nvfp4_blocks", *NVFP4, "policies")
+IN_NVFP4 = ("nvfp4_blocks", *NVFP4, *POLICIES)
 MX = ("mx", "mx_large")
 IN_MX = ("mx_blocks", *MX)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mor_ref.block_recipes import PROFILES, Nvfp4Profile
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import IN_NVFP4, NVFP4, NVFP4_FOREIGN
+from mor_ref.deviations.domains import IN_NVFP4, NVFP4, NVFP4_FOREIGN, POLICIES
 from mor_ref.deviations.unseen import (
     DIVIDED_FOR_DECODING,
     DIVIDED_FOR_ENCODING,
@@ -28,7 +28,7 @@ _BY_ENCODE_SCALE = tuple(name for name in IN_NVFP4 if name not in NVFP4_FOREIGN)
 
 def _beside(profile: str) -> tuple[str, ...]:
     """The suites of other profiles; policies take te."""
-    own = (f"nvfp4_{profile}", "policies" if profile == "te" else "")
+    own = (f"nvfp4_{profile}", *(POLICIES if profile == "te" else ()))
     return tuple(name for name in IN_NVFP4 if name not in own)
 
 

@@ -87,32 +87,37 @@ _MX = (
 
 # Beyond 2,048 threads, and 2^16 numbers.
 _SIDES = {"wide": (34, 2100), "tall": (2100, 2)}
+_LARGEST_LATE = 20  # a stream whose largest number is behind 1,100 rows or columns, in both
 
 
 def _every_quantize() -> Iterator[_Large]:
     """Each format and kind of scale, as one block."""
-    for n, (fmt, scaling) in enumerate(itertools.product(SCALED, SCALINGS)):
-        for word, shape in _SIDES.items():
-            parameters = {"format": fmt, "scaling": scaling, "block": "tensor", "group": "tensor"}
-            yield _Large(f"{word}.{fmt}.{scaling}", "bf16", shape, 20 + n, parameters)
+    for (fmt, scaling), (word, shape) in itertools.product(
+        itertools.product(SCALED, SCALINGS), _SIDES.items()
+    ):
+        parameters = {"format": fmt, "scaling": scaling, "block": "tensor", "group": "tensor"}
+        yield _Large(f"{word}.{fmt}.{scaling}", "bf16", shape, _LARGEST_LATE, parameters)
 
 
 def _every_policy() -> Iterator[_Large]:
     """Each policy and kind of scale, as one unit."""
-    for n, (policy, scaling) in enumerate(itertools.product(POLICIES, SCALINGS)):
-        for word, shape in _SIDES.items():
-            parameters = {"policy": policy, "scaling": scaling, "block": "tensor"}
-            yield _Large(f"{word}.{policy}.{scaling}", "bf16", shape, 40 + n, parameters)
+    for (policy, scaling), (word, shape) in itertools.product(
+        itertools.product(POLICIES, SCALINGS), _SIDES.items()
+    ):
+        parameters = {"policy": policy, "scaling": scaling, "block": "tensor"}
+        yield _Large(f"{word}.{policy}.{scaling}", "bf16", shape, _LARGEST_LATE, parameters)
 
 
 def _every_profile() -> Iterator[_Large]:
-    """Each profile and tile."""
-    for n, profile in enumerate(PROFILES.values()):
+    """Each profile and tile; one of the tall tiles has its largest number in the last corner."""
+    for profile in PROFILES.values():
         for rows, columns in profile.tiles:
-            parameters = {"profile": profile.name, "tile": [rows, columns]}
-            for word, shape in (("wide", (rows + 1, 2100)), ("tall", (2100, 2))):
+            tall = ((2100, 17), 228) if rows > 1 else ((2100, 2), _LARGEST_LATE)
+            sides = {"wide": ((rows + 1, 2100), _LARGEST_LATE), "tall": tall}
+            for word, (shape, stream) in sides.items():
                 name = f"{word}.{profile.name}.{rows}x{columns}"
-                yield _Large(name, "bf16", shape, 60 + n, parameters)
+                parameters = {"profile": profile.name, "tile": [rows, columns]}
+                yield _Large(name, "bf16", shape, stream, parameters)
 
 
 def _every_rule() -> Iterator[_Large]:

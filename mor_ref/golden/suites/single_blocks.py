@@ -60,6 +60,11 @@ def _filled(fmt: Format, amaxes_of_blocks: Bits, width: int, size: Size, stream:
     return np.array(blocks, np.uint32)
 
 
+def _more(size: Size) -> int:
+    """How many times the spread blocks are made, so that they outnumber those at thresholds."""
+    return 5 * size.factor - 4
+
+
 def _with_specials(blocks: Bits) -> Bits:
     """Blocks of which every eighth has a number that is none, a zero or the smallest number."""
     for n in range(7, len(blocks), 8):
@@ -78,7 +83,7 @@ def _quantize_cases(size: Size) -> Iterator[Case]:
     for k, name in enumerate(("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")):
         groups, blocks = (
             np.append(amaxes, np.uint32(_ONE_AND_A_HALF))
-            for amaxes in _pairs_of_amaxes(64 * size.factor)
+            for amaxes in _pairs_of_amaxes(64 * _more(size))
         )
         x = _with_specials(_filled(formats[name], blocks, TILE, size, 120 + k))
         extremes, of_groups = _extremes(x[20])
@@ -133,7 +138,7 @@ def _near_turns(fmt: Format, kind: Scaling) -> tuple[Bits, Bits]:
 
 
 def _nvfp4_cases(size: Size) -> Iterator[Case]:
-    count = 64 * size.factor
+    count = 64 * _more(size)
     groups, blocks = _pairs_of_amaxes(count)
     x = _with_specials(_filled(formats["e2m1"], blocks, TILE, size, 130))
     usual = bell(count * TILE, size.seed, 131).reshape(-1, TILE)
@@ -167,7 +172,7 @@ def _nvfp4_cases(size: Size) -> Iterator[Case]:
 
 def _mx_cases(size: Size) -> Iterator[Case]:
     edges = amaxes()
-    blocks = edges[np.linspace(0, edges.size - 1, 40 * size.factor).astype(int)]
+    blocks = edges[np.linspace(0, edges.size - 1, 40 * _more(size)).astype(int)]
     halves = [f32_bits(arithmetic.rn32(v)) for v in values_of(formats["e2m3"])[1:24]]
     blocks = np.concatenate([blocks, np.array(halves, np.uint32) + np.uint32(60 << 23)])
     for k, name in enumerate(ELEMENTS):
