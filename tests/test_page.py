@@ -237,6 +237,7 @@ def test_a_failure():
     assert "✓ match" in second
     assert "suites: failed1" in page.texts("dl", "facts")[0]
     assert "cases given5 of " in page.texts("dl", "facts")[0]
+    assert "rules given in full1 of 10" in page.texts("dl", "facts")[0]
 
 
 def test_names_that_nobody_knows():

@@ -387,7 +387,7 @@ def test_complete_on_the_command_line(module):
         "mx: incomplete, the candidate has no answer",
         (
             f"conformance: bit-exact in what was given: 1 of 5 fields, 5 of {5 + MX} cases, "
-            f"{len(DECIDING)} of {len(DECIDING | QUANTIZING)} rules, 1 of 2 suites "
+            f"{len(DECIDING)} of {len(DECIDING | QUANTIZING)} rules in full, 1 of 2 suites "
             f"({len(MANIFEST)} are there); the rest was not shown"
         ),
         "candidate:right: incomplete (1 match, 0 mismatch, 0 not run, 1 incomplete)",
@@ -543,7 +543,7 @@ def test_what_was_compared_beside_a_failure_is_reported(module):
         "error_steps: match, 5,586 entries of 1 case",
         (
             "conformance: bit-exact in what was given: 4 fields, 5 of 6 cases, "
-            f"{len(DECIDING) + 1} rules, 2 suites ({len(MANIFEST)} are there); "
+            f"1 of {len(DECIDING) + 1} rules in full, 2 suites ({len(MANIFEST)} are there); "
             "the rest was not shown"
         ),
         "candidate:breaking: failed (1 match, 0 mismatch, 0 not run, 1 failed)",

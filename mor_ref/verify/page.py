@@ -84,10 +84,10 @@ def _headline(verification: Verification) -> Html:
     }
     if unlike:
         facts["not comparable"] = f"{unlike:,} field{'s' * (unlike > 1)} of cases"
-    reached = verification.conformance
-    for noun in ("fields", "cases", "rules"):
-        share = f"{getattr(reached.given, noun):,} of {getattr(reached.asked, noun):,}"
-        facts[f"{noun} given"] = share
+    given, asked = verification.conformance.given, verification.conformance.asked
+    facts["fields given"] = f"{given.fields:,} of {asked.fields:,}"
+    facts["cases given"] = f"{given.cases:,} of {asked.cases:,}"
+    facts["rules given in full"] = f"{given.rules:,} of {asked.rules:,}"
     for kind, count in verdicts(verification).items():
         facts[f"suites: {kind}"] = f"{count:,}"
     pairs = [
