@@ -44,9 +44,10 @@ class Difference:
 
     `field` is what the answer calls it, and `kept` what the suite does.
 
-    `problem` says why nothing could be compared, and is None where it could. `picture` counts the
-    entries that differ in each of the cells that the field is divided into. `nans` is how many of
-    those that differ are a NaN where a NaN is expected: other bits, and the same meaning.
+    `problem` says why nothing could be compared, and is None where it could; if it does, `count`
+    is 0. `picture` counts the entries that differ in each of the cells that the field is divided
+    into. `nans` is how many of those that differ are a NaN where a NaN is expected: other bits, and
+    the same meaning.
     """
 
     case: str
@@ -217,7 +218,7 @@ def _compared(
 
 def _not_comparable(names: _Names, expected: Unsigned, problem: str) -> Difference:
     """A field of which nothing could be compared."""
-    return Difference(*names, expected.size, expected.size, expected.shape, problem=problem)
+    return Difference(*names, 0, expected.size, expected.shape, problem=problem)
 
 
 def both_nan(names: _Names, *codes: NDArray[Any]) -> NDArray[np.bool_]:
