@@ -14,6 +14,7 @@ from mor_ref.arrays import numbers_from
 from mor_ref.mixing import MorResult, mor
 from mor_ref.partition import Cut, partition
 from mor_ref.recipes import SCALINGS, MeanRelativeError, Policy, Scaling, Thresholds, as_policy
+from mor_ref.tracing import untraced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -169,6 +170,7 @@ class Analysis:
     blocks: BlockMap
 
 
+@untraced
 def analyze(
     x: "ArrayLike", settings: Settings, *, file: str = "", name: str = "", dtype: str = ""
 ) -> Analysis:

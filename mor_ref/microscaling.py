@@ -69,6 +69,7 @@ class Nvfp4(_InTiles):
     profile: Nvfp4Profile
 
     @property
+    @untraced
     def packed(self) -> NDArray[np.uint8]:
         """Two codes in a byte: the even element of a row in the low nibble (NVF-011)."""
         codes = np.atleast_1d(self.codes)
@@ -77,6 +78,7 @@ class Nvfp4(_InTiles):
         packed[..., : high.shape[-1]] |= high << np.uint8(4)
         return packed
 
+    @untraced
     def __repr__(self) -> str:
         rows, columns = self._scales.tile
         return self._describe(
@@ -95,6 +97,7 @@ class Mx(_InTiles):
     scale: NDArray[np.uint8]
     scale_rule: ScaleRule
 
+    @untraced
     def __repr__(self) -> str:
         block = self._scales.tile.columns
         return self._describe(

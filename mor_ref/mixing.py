@@ -70,6 +70,7 @@ class MorResult:
     source: str
 
     @property
+    @untraced
     def shares(self) -> dict[str, float]:
         """The share of units that took each representation; 0 for all if there are none."""
         count = max(self.choice.size, 1)
@@ -78,6 +79,7 @@ class MorResult:
             for rung, name in enumerate(self.ladder)
         }
 
+    @untraced
     def __repr__(self) -> str:
         rows, columns = self.units.block
         units = f"{self.choice.size} x {rows}x{columns}"

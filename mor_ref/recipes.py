@@ -203,6 +203,8 @@ class Policy:
         given = threshold if isinstance(threshold, Mapping) else {_RUNG_MEANT: threshold}
         metrics = {name: MeanRelativeError(each) for name, each in given.items()}
         known = [rung.name for rung in self.ladder if isinstance(rung.metric, MeanRelativeError)]
+        if not metrics:
+            raise ValueError(f"threshold is {threshold!r}, which names no rung; {_advice(known)}")
         for name in metrics:
             if name not in known:
                 raise ValueError(

@@ -35,16 +35,19 @@ class ErrorSums:
     nonfinite: NDArray[np.uint64]
 
     @property
+    @untraced
     def mean_relative_error(self) -> NDArray[np.float64]:
         """The mean of each unit, a float, 0 where nothing counts; decisions use the integers."""
         return self.sum / np.maximum(self.nonzero, 1) * _ULP_OF_ONE
 
     @property
+    @untraced
     def overall(self) -> float:
         """The mean relative error over all units."""
         counted = int(self.nonzero.sum())
         return int(self.sum.sum()) / counted * _ULP_OF_ONE if counted else 0.0
 
+    @untraced
     def __repr__(self) -> str:
         units = "x".join(map(str, self.sum.shape))
         lost = int(self.nonfinite.sum())
@@ -122,6 +125,7 @@ class Quantized:
         sides = self.partition.rows, self.partition.columns
         return dequantized(self.codes, self.fmt, self._scales, sides, dtype, threads)
 
+    @untraced
     def __repr__(self) -> str:
         blocks = f"{math.prod(self.partition.grid)} blocks of {_sides(self.partition.block)}"
         lost = int(self.error.nonfinite.sum())

@@ -57,9 +57,57 @@ def test_nobody_is_bit_exact_for_a_part():
     assert found.level == "partial"
     rules = len(MANIFEST["mx_blocks"]["rules"])
     assert str(found) == (
-        f"bit-exact in what was given: 1 of 4 fields, 5 of 24 cases, 1 of {rules} rules, 1 suite "
-        f"({len(MANIFEST)} are there); the rest was not shown"
+        f"bit-exact in what was given: 1 of 4 fields, 5 of 24 cases, 0 of {rules} rules in full, "
+        f"1 suite ({len(MANIFEST)} are there); the rest was not shown"
     )
+
+
+def test_a_rule_is_given_by_every_field_about_it_in_every_case():
+    """CON-002: of all suites that were asked."""
+
+    def rules(change, *suites):
+        found = conformance(change, *suites)
+        return found.given.rules, found.asked.rules
+
+    def but(name, field):
+        return lambda found, case: {
+            n: array for n, array in found.items() if (case.name, n) != (name, field)
+        }
+
+    def one_case(found, case):
+        return found if case.name == first else None
+
+    def one_field(*names):
+        return lambda found, _: {name: found[name] for name in names if name in found}
+
+    first = golden.load("encode")[0].name
+    assert rules(one_case, "encode") == (0, 15)
+    assert rules(lambda found, case: None if case.name == first else found, "encode") == (0, 15)
+    # Of xs, code and y: QNT-001; QNT-001, ENC-003 and ENC-007; QNT-002.
+    assert rules(one_field("y"), "quantize_steps") == (1, 4)
+    assert rules(one_field("code"), "quantize_steps") == (2, 4)
+    assert rules(one_field("xs", "code"), "quantize_steps") == (3, 4)
+    # ENC-003 and ENC-007 are of encode too, and MXS-001 of no field of mx_blocks.
+    assert rules(one_field("xs", "code"), "quantize_steps", "encode") == (1 + 15, 2 + 15)
+    assert rules(lambda found, _: found if "xs" in found else None, "quantize_steps", "encode") == (
+        2,
+        17,
+    )
+    case = golden.load("mx_blocks")[-1].name
+    assert rules(but(case, "y"), "mx_blocks") == (6, 8)
+    assert rules(but(case, "xs"), "mx_blocks") == (6, 8)
+    assert rules(but(case, "scale"), "mx_blocks") == (2, 8)
+    assert rules(but("no case", "y"), "mx_blocks") == (8, 8)
+
+
+def test_rules_of_a_suite_that_was_not_asked_any_more_are_not_given():
+    entries = {name: MANIFEST[name] for name in ("error_steps", "quantize_steps")}
+    fields, cases = fields_of(MANIFEST["error_steps"]), golden.load("error_steps")
+    answers = {case.name: case.arrays for case in cases}
+    found = conformance_of(
+        [Evidence("error_steps", "error_term", fields, cases, answers)], entries, 2
+    )
+    assert (found.given.rules, found.asked.rules) == (1, 5)
 
 
 @pytest.mark.parametrize("change", [

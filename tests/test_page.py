@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_verify import module, run
 
+from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import kept_files
 from mor_ref.golden.expected import OPERATIONS
@@ -162,7 +163,10 @@ def test_mismatches():
     words = ("xs○ not given", f"code✗ {code.differing:,} of {code.compared:,}", "y✗ ")
     order = [flow.index(word) for word in words]
     assert order == sorted(order)
-    assert "rules QNT-001, ENC-003, ENC-007" in page.texts("li", "stage")[0]
+    assert (
+        "first mismatching field; rules QNT-001, ENC-003, ENC-007" in page.texts("li", "stage")[0]
+    )
+    assert "first mismatching field" in page.texts("th")
     assert {"ENC-003", "QNT-001"} <= set(page.texts("span", "rule"))
     first = page.texts("table")[1]
     entry = found.results[0].differences[0].entries[0]
@@ -199,6 +203,10 @@ def test_what_can_be_compared_in_part():
         return found | {"code": found["code"] ^ (np.arange(len(found["code"])) % 7 == 3)}
 
     page = page_of(on(partly, "quantize_steps"))
+    there = [case for case in golden.load("quantize_steps") if case.parameters["format"] != "e5m2"]
+    compared = sum(case.arrays["y"].size for case in there)
+    y = page.texts("ol", "flow")[0].partition("y✗ ")[2]
+    assert re.match(rf"[\d,]+ of {compared:,} differ; not comparable in \d case", y)
     (lead,) = page.texts("p", "lead")
     assert re.fullmatch(
         r"All [\d,]+ mismatches that can be compared are explained by ties_away .*", lead
@@ -237,6 +245,7 @@ def test_a_failure():
     assert "✓ match" in second
     assert "suites: failed1" in page.texts("dl", "facts")[0]
     assert "cases given5 of " in page.texts("dl", "facts")[0]
+    assert "rules given in full1 of 10" in page.texts("dl", "facts")[0]
 
 
 def test_names_that_nobody_knows():

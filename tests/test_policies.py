@@ -278,7 +278,7 @@ def test_thresholds_are_of_the_rungs_that_are_named(unit):
         {"e5m2": Fraction(1, 20), "e4m3": 0.024},
         {"nvfp4": 0.24, "e4m3": "0.022", "e5m2": 1},
     ):
-        found = engine_mor(x, policy(own), threshold=changed)
+        found = engine_mor(x, policy(own), threshold=changed or None)
         assert differing(found, exact_mor(x, policy(own | changed))) == {}
     assert policy(own).with_threshold(0.1) == policy(own | {"e4m3": 0.1})
 
@@ -289,6 +289,8 @@ def test_thresholds_of_rungs_that_there_are_not():
         ("tensor", {"e4m3": 0.1, "nvfp4": 0.1}, "of 'nvfp4'; give one for e4m3"),
         ("three_way", {"e5m2": 0.1}, "of 'e5m2'; leave it away, or give the policy tensor or nv"),
         ("nvfp4", {"": 0.1}, "no mean relative error of ''; give one for nvfp4 or e4m3"),
+        ("nvfp4", {}, "threshold is {}, which names no rung; give one for nvfp4 or e4m3"),
+        ("three_way", {}, "threshold is {}, which names no rung; leave it away, or give the poli"),
         ("nvfp4", {"nvfp4": 0}, "threshold is 0; give a number above 0 and up to 1"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 import mor_ref
+from mor_ref.analysis import analyze, settings_for
 
 torch = pytest.importorskip("torch")
 
 X = torch.linspace(-3, 3, 64).reshape(4, 16)
+SETTINGS = settings_for("two_way", block="2x8")
 CALLS = {
     "encode": lambda x: mor_ref.encode(x, "e4m3"),
     "decode": lambda x: mor_ref.decode(x.to(torch.uint8), "e4m3"),
@@ -20,6 +22,21 @@ CALLS = {
     "mor": lambda x: mor_ref.mor(x, "three_way", block=(2, 8)).output,
     "mor of bfloat16": lambda x: mor_ref.mor(x.to(torch.bfloat16), "nvfp4").output,
     "what mor tried": lambda x: mor_ref.mor(x).quantized["e4m3"].dequantize(),
+}
+
+
+READ = {
+    "mean of each unit": lambda x: mor_ref.mor(x).error["e4m3"].mean_relative_error,
+    "overall": lambda x: mor_ref.mor(x).error["e4m3"].overall,
+    "shares": lambda x: mor_ref.mor(x, "three_way", block=(2, 8)).shares,
+    "packed": lambda x: mor_ref.quantize_nvfp4(x).packed,
+    "mor in words": lambda x: repr(mor_ref.mor(x)),
+    "error sums in words": lambda x: repr(mor_ref.mor(x).error["e4m3"]),
+    "quantize in words": lambda x: repr(mor_ref.quantize(x, "e4m3")),
+    "nvfp4 in words": lambda x: repr(mor_ref.quantize_nvfp4(x)),
+    "mx in words": lambda x: repr(mor_ref.quantize_mx(x, "e2m1")),
+    "analysis": lambda x: repr(analyze(x, SETTINGS).report),
+    "map": lambda x: analyze(x, SETTINGS).blocks.error,
 }
 
 
@@ -51,6 +68,28 @@ def test_torch_compile_calls_it_as_it_is(name):
     assert found.tobytes() == expected.tobytes()
     assert torch.equal(after, X.abs() * 2 + 1)
     assert graphs, "torch compiled nothing"
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("name", READ)
+def test_torch_compile_reads_records_as_they_are(name):
+    """And traces nothing of them: the graphs have the operations of the program alone."""
+    read, operations = READ[name], []
+
+    def backend(graph, _):
+        nodes = (node for node in graph.graph.nodes if node.op.startswith("call"))
+        operations.extend(node.name for node in nodes)
+        return graph.forward
+
+    def program(x):
+        y = x.abs()
+        return read(y), y + 1
+
+    found, _ = torch.compile(program, backend=backend)(X)
+    expected = read(X.abs())
+    assert type(found) is type(expected)
+    assert np.array_equal(found, expected)
+    assert len(operations) == 2, operations
 
 
 @pytest.mark.usefixtures("forgetful")

@@ -36,7 +36,7 @@ def run(
         settings = settings_for(
             policy,
             block=block,
-            threshold=_thresholds(thresholds),
+            threshold=_thresholds(thresholds) or None,
             scaling=scaling,
             threads=threads,
         )

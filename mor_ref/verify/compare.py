@@ -44,9 +44,10 @@ class Difference:
 
     `field` is what the answer calls it, and `kept` what the suite does.
 
-    `problem` says why nothing could be compared, and is None where it could. `picture` counts the
-    entries that differ in each of the cells that the field is divided into. `nans` is how many of
-    those that differ are a NaN where a NaN is expected: other bits, and the same meaning.
+    `problem` says why nothing could be compared, and is None where it could; if it does, `count`
+    is 0. `picture` counts the entries that differ in each of the cells that the field is divided
+    into. `nans` is how many of those that differ are a NaN where a NaN is expected: other bits, and
+    the same meaning.
     """
 
     case: str
@@ -159,7 +160,8 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
 
 def _of_shape(expected: Unsigned, actual: Any) -> Any:
     """A single number as the array of one entry that is expected: a scale for a whole tensor."""
-    is_single = expected.size == 1 and actual is not None and np.ndim(actual) == 0
+    is_array = actual is not None and not isinstance(actual, NoArray)
+    is_single = expected.size == 1 and is_array and np.ndim(actual) == 0
     return np.reshape(actual, expected.shape) if is_single else actual
 
 
@@ -217,7 +219,7 @@ def _compared(
 
 def _not_comparable(names: _Names, expected: Unsigned, problem: str) -> Difference:
     """A field of which nothing could be compared."""
-    return Difference(*names, expected.size, expected.size, expected.shape, problem=problem)
+    return Difference(*names, 0, expected.size, expected.shape, problem=problem)
 
 
 def both_nan(names: _Names, *codes: NDArray[Any]) -> NDArray[np.bool_]:

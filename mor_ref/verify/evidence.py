@@ -95,6 +95,10 @@ class Evidence:
             if field in case.arrays and field in self.chosen.get(case.name, ())
         ]
 
+    def has_all_of(self, field: str) -> bool:
+        """Whether every case that has a field was answered with it."""
+        return len(self.answered_with(field)) == sum(field in case.arrays for case in self.cases)
+
     def differences(self) -> Iterator[Difference]:
         """Every field of every case that differs."""
         given = [field for field in self.fields if field.name in self.given]

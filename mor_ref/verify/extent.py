@@ -12,7 +12,10 @@ Entry = Mapping[str, Any]  # of a manifest, on a suite
 
 @dataclass(frozen=True)
 class Extent:
-    """So many suites, fields of them, cases and rules. A field of two suites counts twice."""
+    """So many suites, fields of them, cases and rules. A field of two suites counts twice.
+
+    A field or a case counts as given if something of it was, a rule only if all was (CON-002).
+    """
 
     suites: int
     fields: int
@@ -21,14 +24,18 @@ class Extent:
 
     def of(self, asked: "Extent") -> str:
         """How much this is of what was asked, in words."""
-        nouns = ("field", "case", "rule", "suite")
         return ", ".join(
-            _share(getattr(self, f"{noun}s"), getattr(asked, f"{noun}s"), noun) for noun in nouns
+            (
+                _share(self.fields, asked.fields, "field"),
+                _share(self.cases, asked.cases, "case"),
+                _share(self.rules, asked.rules, "rule", " in full"),
+                _share(self.suites, asked.suites, "suite"),
+            )
         )
 
 
-def _share(given: int, of: int, noun: str) -> str:
-    return counted(of, noun) if given == of else f"{given:,} of {counted(of, noun)}"
+def _share(given: int, of: int, noun: str, how: str = "") -> str:
+    return counted(of, noun) if given == of else f"{given:,} of {counted(of, noun)}{how}"
 
 
 def asked_of(entries: Mapping[str, Entry]) -> Extent:
@@ -37,25 +44,40 @@ def asked_of(entries: Mapping[str, Entry]) -> Extent:
         len(entries),
         sum(len(_expected(entry)) for entry in entries.values()),
         sum(len(entry["cases"]) for entry in entries.values()),
-        len({rule for entry in entries.values() for rule in entry["rules"]}),
+        len(_rules_of(entries)),
     )
 
 
 def given_of(found: list[Evidence], entries: Mapping[str, Entry]) -> Extent:
-    """What was given, of a suite in which something was; rules are those of the fields."""
-    answered = [evidence for evidence in found if evidence.answered]
-    rules: set[str] = set()
-    for evidence in answered:
-        entry = entries[evidence.suite]
-        fields = [field for field in _expected(entry) if field["name"] in evidence.given]
-        is_whole = len(fields) == len(_expected(entry))
-        rules |= {*entry["rules"]} if is_whole else {r for field in fields for r in field["rules"]}
+    """What was given, of a suite in which something was."""
+    answered = {evidence.suite: evidence for evidence in found if evidence.answered}
+    left_out: set[str] = set()
+    for suite, entry in entries.items():
+        left_out |= _left_out(answered.get(suite), entry)
     return Extent(
         len(answered),
-        sum(len(evidence.given) for evidence in answered),
-        sum(evidence.answered for evidence in answered),
-        len(rules),
+        sum(len(evidence.given) for evidence in answered.values()),
+        sum(evidence.answered for evidence in answered.values()),
+        len(_rules_of(entries) - left_out),
     )
+
+
+def _rules_of(entries: Mapping[str, Entry]) -> set[str]:
+    return {rule for entry in entries.values() for rule in entry["rules"]}
+
+
+def _left_out(evidence: Evidence | None, entry: Entry) -> set[str]:
+    """The rules of a suite with a field that some case has and the answer to it has not.
+
+    A rule that no field names is about all of them.
+    """
+    if evidence is None:
+        return {*entry["rules"]}
+    fields = _expected(entry)
+    absent = [field for field in fields if not evidence.has_all_of(field["name"])]
+    named = {rule for field in fields for rule in field["rules"]}
+    of_all = {*entry["rules"]} - named if absent else set()
+    return of_all | {rule for field in absent for rule in field["rules"]}
 
 
 def _expected(entry: Entry) -> list[Mapping[str, Any]]:

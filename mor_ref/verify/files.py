@@ -13,9 +13,8 @@ from mor_ref.golden.container import write_whole
 from mor_ref.verify.compare import Difference
 from mor_ref.verify.distance import distance, shown
 from mor_ref.verify.page import as_html
-from mor_ref.verify.report import failing, suite_lines
+from mor_ref.verify.report import differing, failing, suite_lines
 from mor_ref.verify.run import SuiteResult, Verification
-from mor_ref.verify.wording import counted
 
 
 def as_json(verification: Verification) -> str:
@@ -79,8 +78,7 @@ def _outcome(result: SuiteResult) -> tuple[str, str | None]:
     """What kind of a test a suite is, and the message of it."""
     match result.verdict:
         case "mismatch":
-            verb = "differs" if result.differing == 1 else "differ"
-            return "failure", f"{counted(result.differing, 'entry')} {verb}"
+            return "failure", differing(result)
         case "incomplete":
             return "failure", "the answers are incomplete"
         case "failed":

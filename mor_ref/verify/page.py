@@ -9,16 +9,13 @@ from mor_ref.verify.page_suite import (
     bar,
     best_of,
     by,
-    compared,
     counts,
     meanings,
     only_there,
     others,
-    problems,
     section,
     unknown_list,
     unknown_names,
-    wrong,
 )
 from mor_ref.verify.report import (
     after_that,
@@ -76,18 +73,18 @@ def _headline(verification: Verification) -> Html:
     """The verdict, how far the candidate conforms, and the numbers behind it."""
     verdict, results = verification.verdict, verification.results
     badge = element("span", f"{_MARKS[verdict]} {verdict}", class_=f"badge {_kind(verdict)}")
-    differing = sum(map(wrong, results))
-    unlike = sum(len(problems(result)) for result in results)
+    differing = sum(result.differing for result in results)
+    unlike = sum(result.not_comparable for result in results)
     facts = {
-        "entries compared": f"{sum(map(compared, results)):,}",
+        "entries compared": f"{sum(result.compared for result in results):,}",
         "differ": f"{differing:,}",
     }
     if unlike:
         facts["not comparable"] = f"{unlike:,} field{'s' * (unlike > 1)} of cases"
-    reached = verification.conformance
-    for noun in ("fields", "cases", "rules"):
-        share = f"{getattr(reached.given, noun):,} of {getattr(reached.asked, noun):,}"
-        facts[f"{noun} given"] = share
+    given, asked = verification.conformance.given, verification.conformance.asked
+    facts["fields given"] = f"{given.fields:,} of {asked.fields:,}"
+    facts["cases given"] = f"{given.cases:,} of {asked.cases:,}"
+    facts["rules given in full"] = f"{given.rules:,} of {asked.rules:,}"
     for kind, count in verdicts(verification).items():
         facts[f"suites: {kind}"] = f"{count:,}"
     pairs = [
@@ -125,7 +122,7 @@ def _failure(verification: Verification) -> Html:
 def _explained(verification: Verification) -> Html:
     """What explains the mismatches, of all suites together if there is such a thing."""
     suites = verification.diagnosis.suites
-    unlike = any(map(problems, verification.results))
+    unlike = not all(result.is_comparable for result in verification.results)
     if not suites and not unlike:
         return Html("")
     common = all_that_explain_all(verification)
@@ -191,7 +188,15 @@ def _with_one_cause(suites: tuple[SuiteDiagnosis, ...]) -> list[list[SuiteDiagno
 
 def _table(verification: Verification, sections: int) -> Html:
     """The suites that were run, those with mismatches first; so many of these have a section."""
-    names = ("suite", "verdict", "compared", "differ", "the two part at", "not given", "normative")
+    names = (
+        "suite",
+        "verdict",
+        "compared",
+        "differ",
+        "first mismatching field",
+        "not given",
+        "normative",
+    )
     ran = [
         result
         for verdict in ("mismatch", "failed", "incomplete", "match")
@@ -234,7 +239,7 @@ def _row(k: int, result: SuiteResult, has_section: bool) -> list[Html]:
         ),
         badge,
         joined(
-            f"{compared(result):,}",
+            f"{result.compared:,}",
             element("div", cases_of(result), class_="muted"),
         ),
         joined(counts(result)),

@@ -19,23 +19,13 @@ from mor_ref.verify.report import (
     share,
     sparing,
 )
-from mor_ref.verify.run import SuiteResult, Unknown
+from mor_ref.verify.run import FieldResult, SuiteResult, Unknown
 
 _ROWS = 16  # of the table of mismatches
 _OF_ONE = 4  # rows for a field of a case
 _PROBLEMS = 8
 _NAMES = 20
 _OTHERS = 6  # explanations
-
-
-def wrong(result: SuiteResult) -> int:
-    """How many entries could be compared, and differ."""
-    return sum(d.count for d in result.differences if not d.problem)
-
-
-def compared(result: SuiteResult) -> int:
-    """How many entries could be compared."""
-    return result.compared - sum(d.count for d in problems(result))
 
 
 def problems(result: SuiteResult) -> list[Difference]:
@@ -45,7 +35,7 @@ def problems(result: SuiteResult) -> list[Difference]:
 
 def counts(result: SuiteResult) -> str:
     """How many entries differ, and how many fields of cases could not be compared."""
-    differing, unlike = wrong(result), len(problems(result))
+    differing, unlike = result.differing, result.not_comparable
     parts = [f"{differing:,}"] if differing or not unlike else []
     if unlike:
         parts.append(f"{unlike:,} field{'s' * (unlike > 1)} of cases not comparable")
@@ -86,7 +76,7 @@ def section(
 
 def _about(result: SuiteResult) -> list[str]:
     foreign = "" if result.normative else ", not normative"
-    text = f"{compared(result):,} entries compared{foreign}; they differ in "
+    text = f"{result.compared:,} entries compared{foreign}; they differ in "
     return [f"{text}{cases_differing(result)}. Rules: ", rule_list(result.rules)]
 
 
@@ -100,13 +90,15 @@ def _flow(result: SuiteResult) -> Html:
         kind, words = ("absent", "○ not given")
         if field is not None:
             kind, words = ("match", f"✓ {field.compared:,} match")
-            if field.differing:
-                kind, words = ("mismatch", f"✗ {_differing(result, name, field.compared)}")
+            if not field.matches:
+                kind, words = ("mismatch", f"✗ {_differing(field)}")
         pieces = [element("strong", name), element("span", words, class_="state")]
         if field is not None and field is stage:
             kind = "mismatch stage"
             rules = rule_list(field.rules or result.rules)
-            pieces.append(element("span", "▲ the two part here: rules ", rules, class_="here"))
+            pieces.append(
+                element("span", "▲ first mismatching field; rules ", rules, class_="here")
+            )
         pieces.append(element("span", meaning, class_="muted"))
         boxes.append(element("li", *pieces, class_=kind))
     return joined(element("h4", "Fields, in the order of the data flow"), _boxes(boxes))
@@ -116,12 +108,10 @@ def _boxes(boxes: list[Html]) -> Html:
     return element("ol", *boxes, class_="flow")
 
 
-def _differing(result: SuiteResult, name: str, compared: int) -> str:
-    mine = [d for d in result.differences if d.kept == name]
-    count = sum(d.count for d in mine if not d.problem)
-    unlike = sum(d.problem is not None for d in mine)
-    nans = of_nans(sum(d.nans for d in mine), count)
-    parts = [f"{count:,} of {compared:,} differ{nans}"] if count else []
+def _differing(field: FieldResult) -> str:
+    count, unlike = field.differing, field.not_comparable
+    nans = of_nans(field.nans, count)
+    parts = [f"{count:,} of {field.compared:,} differ{nans}"] if count else []
     if unlike:
         parts.append(f"not comparable in {unlike:,} case{'s' * (unlike > 1)}")
     return "; ".join(parts)
@@ -217,7 +207,7 @@ def _problems(result: SuiteResult) -> Html:
 
 
 def _chosen(result: SuiteResult) -> list[tuple[Difference, Entry]]:
-    """A few entries of each field of a case, of the stage at which the two part first."""
+    """A few entries of each field of a case, the first mismatching field first."""
     stage = result.stage
     ordered = sorted(result.differences, key=lambda d: stage is not None and d.kept != stage.name)
     found = [(d, entry) for d in ordered for entry in d.entries[:_OF_ONE]]
@@ -233,7 +223,7 @@ def _mismatches(result: SuiteResult) -> Html:
     body = [
         element("tr", *map(_cell, names, _row(difference, entry))) for difference, entry in rows
     ]
-    total = wrong(result)
+    total = result.differing
     note = f"{len(rows):,} of {total:,} mismatches" if len(rows) < total else f"all {total:,}"
     if len(rows) < total:
         note += f": up to {_OF_ONE} of a field of a case, those of the stage first"
@@ -272,7 +262,7 @@ def _bits(bits: int, fmt: str) -> Html:
 
 
 def _pictures(result: SuiteResult, most: int) -> Html:
-    """The largest tensors that differ, of the stage at which the two part first."""
+    """The largest tensors that differ, the first mismatching field first."""
     stage = result.stage
     found = [d for d in result.differences if d.picture and d.of > 1]
     found.sort(key=lambda d: (stage is not None and d.kept != stage.name, -d.of))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.diagnosis import PAIRS_END, Explanation, SuiteDiagnosis
-from mor_ref.verify.run import SuiteResult, Unknown, Verdict, Verification
+from mor_ref.verify.run import FieldResult, SuiteResult, Unknown, Verdict, Verification
 from mor_ref.verify.wording import counted
 
 _SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
@@ -89,9 +89,9 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     else:
         yield f"{result.suite}: {result.verdict}, {_extent(result)}"
     yield from (f"  {line}" for line in failing(result))
-    if result.must_be_complete and result.compared and result.not_answered:
+    if result.must_be_complete and result.has_answers and result.not_answered:
         yield f"  not answered: {listed(result.not_answered)}"
-    if result.compared and result.not_given:
+    if result.has_answers and result.not_given:
         yield f"  not given: {', '.join(result.not_given)}"
     if result.unknown.names:
         yield f"  not fields of this suite: {_unknown(result.unknown)}"
@@ -119,14 +119,21 @@ def _extent(result: SuiteResult) -> str:
     foreign = "" if result.normative else ", not normative"
     if not result.differences:
         return f"{counted(result.compared, 'entry')} of {cases_of(result)}{foreign}"
-    unlike = [difference.count for difference in result.differences if difference.problem]
-    count = result.differing - sum(unlike)
-    verb = "differs" if count == 1 else "differ"
-    end = f"in {cases_differing(result)}{foreign}"
-    if not unlike:
-        return f"{count:,} of {counted(result.compared, 'entry')} {verb}, {end}"
-    fields = counted(len(unlike), "field of a case")
-    return f"{counted(count, 'entry')} {verb} and {fields} cannot be compared, {end}"
+    of = f"{result.differing:,} of {counted(result.compared, 'entry')} {_verb(result)}"
+    found = of if result.is_comparable else differing(result)
+    return f"{found}, in {cases_differing(result)}{foreign}"
+
+
+def differing(result: SuiteResult) -> str:
+    """How many entries differ, and how many fields of cases could not be compared."""
+    found = f"{counted(result.differing, 'entry')} {_verb(result)}"
+    if result.is_comparable:
+        return found
+    return f"{found} and {counted(result.not_comparable, 'field of a case')} cannot be compared"
+
+
+def _verb(result: SuiteResult) -> str:
+    return "differs" if result.differing == 1 else "differ"
 
 
 def cases_of(result: SuiteResult) -> str:
@@ -158,10 +165,7 @@ def _unknown(unknown: Unknown) -> str:
 
 def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
     for field in result.fields:
-        verdict = (
-            f"{field.differing:,} of {field.compared:,} differ" if field.differing else "match"
-        )
-        yield f"  {field.name}: {verdict}{of_nans(field.nans, field.differing)}"
+        yield f"  {field.name}: {_of_field(field)}"
     for difference in result.differences[:_SHOWN]:
         yield f"  {difference}"
         yield from (f"    at {difference.shown(e)}" for e in difference.entries[1:_ENTRIES])
@@ -169,7 +173,19 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         yield f"  and {len(result.differences) - _SHOWN} more fields of cases"
     stage = result.stage
     if stage is not None:
-        yield f"  the two part at {stage.name} (rules {', '.join(stage.rules or result.rules)})"
+        rules = ", ".join(stage.rules or result.rules)
+        yield f"  first mismatching field: {stage.name} (rules {rules})"
+
+
+def _of_field(field: FieldResult) -> str:
+    """How many of its entries differ, and in how many cases it could not be compared."""
+    if field.matches:
+        return "match"
+    count = f"{field.differing:,} of {field.compared:,} differ"
+    parts = [f"{count}{of_nans(field.nans, field.differing)}"] if field.compared else []
+    if field.not_comparable:
+        parts.append(f"cannot be compared in {counted(field.not_comparable, 'case')}")
+    return "; ".join(parts)
 
 
 def of_nans(nans: int, differing: int) -> str:

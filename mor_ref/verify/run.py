@@ -1,13 +1,13 @@
 """Running a candidate on suites, and what came of it."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from mor_ref.golden.container import read_manifest
-from mor_ref.golden.suite import chosen
+from mor_ref.golden.suite import Field, chosen
 from mor_ref.verify.asking import Asking, asked_here
 from mor_ref.verify.candidates import Candidate, Folder
 from mor_ref.verify.compare import Difference
@@ -30,7 +30,8 @@ class Unknown:
 class FieldResult:
     """A field of a suite: how many of its entries were compared, and how many differ.
 
-    `nans` is how many of those that differ are a NaN where a NaN is expected.
+    `nans` is how many of those that differ are a NaN where a NaN is expected. In so many cases as
+    are `not_comparable`, nothing was compared.
     """
 
     name: str
@@ -38,6 +39,12 @@ class FieldResult:
     compared: int
     differing: int
     nans: int = 0
+    not_comparable: int = 0
+
+    @property
+    def matches(self) -> bool:
+        """Whether all of it could be compared, and nothing differs."""
+        return not self.differing and not self.not_comparable
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ class SuiteResult:
 
     @property
     def differing(self) -> int:
-        """How many entries differ."""
+        """How many of the entries that were compared differ."""
         return sum(difference.count for difference in self.differences)
 
     @property
@@ -112,16 +119,26 @@ class SuiteResult:
     @property
     def is_comparable(self) -> bool:
         """Whether all that was given has bits that could be compared."""
-        return not any(difference.problem for difference in self.differences)
+        return not self.not_comparable
+
+    @property
+    def not_comparable(self) -> int:
+        """How many fields of cases could not be compared."""
+        return sum(difference.problem is not None for difference in self.differences)
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether anything was given that is expected, be it comparable or not."""
+        return bool(self.compared or self.differences)
 
     @property
     def stage(self) -> FieldResult | None:
-        """The first field at which the candidate and the reference part.
+        """The first mismatching field, or one that could not be compared.
 
         One that is equal but for the bits of NaN is it only if there is no other.
         """
-        differing = [field for field in self.fields if field.differing]
-        beyond_nan = [field for field in differing if field.differing > field.nans]
+        differing = [field for field in self.fields if not field.matches]
+        beyond_nan = [f for f in differing if f.differing > f.nans or f.not_comparable]
         return next(iter(beyond_nan or differing), None)
 
 
@@ -231,13 +248,7 @@ def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool
     given, differences = evidence.given, tuple(evidence.differences())
     there = {*given, *evidence.not_given}
     fields = [
-        FieldResult(
-            field.name,
-            field.rules,
-            sum(case.arrays[field.name].size for case in evidence.answered_with(field.name)),
-            sum(d.count for d in differences if d.kept == field.name),
-            sum(d.nans for d in differences if d.kept == field.name),
-        )
+        _field_result(evidence, field, [d for d in differences if d.kept == field.name])
         for field in evidence.fields
         if field.name in given
     ]
@@ -258,4 +269,19 @@ def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool
         evidence.failures,
         must_be_complete,
         tuple(case.name for case in evidence.cases if case.name not in evidence.answers),
+    )
+
+
+def _field_result(
+    evidence: Evidence, field: Field, differences: Sequence[Difference]
+) -> FieldResult:
+    unlike = {d.case for d in differences if d.problem is not None}
+    compared = (c for c in evidence.answered_with(field.name) if c.name not in unlike)
+    return FieldResult(
+        field.name,
+        field.rules,
+        sum(case.arrays[field.name].size for case in compared),
+        sum(d.count for d in differences),
+        sum(d.nans for d in differences),
+        len(unlike),
     )
