@@ -57,7 +57,13 @@ AMAX_ALONE = {
 NOT_STORED = dict.fromkeys(POLICIES, "Policies give no stored exponents.")
 NORMAL_SCALES = {
     "nvfp4_torchao": "The scale is at least 2^-6 anyway (NVF-007).",
-    "nvfp4_large": "Of sixteen generated numbers (VEC-009) one is above 0.01, and none above 256.",
+    **dict.fromkeys(
+        ("nvfp4_large", "policies_large"),
+        "Of sixteen generated numbers (VEC-009) one is above 0.01, and none above 256.",
+    ),
+}
+NO_TIES_OF_SCALES = {
+    "policies_large": "None of its tiles has a scale so near to a tie of e4m3 (VEC-009)."
 }
 SCALES_ABOVE_ZERO = {
     **NORMAL_SCALES,

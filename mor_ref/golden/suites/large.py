@@ -43,12 +43,8 @@ _QUANTIZE = (
            {"format": "e4m3", **_GAM, "block": "tensor", "group": "tensor"}),
     _Large("e4m3.32x32", "bf16", (150, 170), 1302,
            {"format": "e4m3", **_GAM, "block": [32, 32], "group": "tensor"}),
-    _Large("wider.row", "bf16", _WIDER, 3,
-           {"format": "e4m3", **_GAM, "block": "row", "group": "tensor"}),
     _Large("wider.groups", "bf16", _WIDER, 4,
            {"format": "e5m2", **_GAM, "block": [1, 1025], "group": [2, 16400]}),
-    _Large("taller.column", "bf16", _TALLER, 5,
-           {"format": "e5m2", **_GAM, "block": "column", "group": "tensor"}),
     _Large("taller.row", "bf16", _TALLER, 6,
            {"format": "e4m3", **_GAM, "block": "row", "group": "tensor"}),
 )  # fmt: skip
