@@ -3,10 +3,11 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from extras import imported
 
 import mor_ref
 
-torch = pytest.importorskip("torch")
+torch = imported("torch")
 
 X = torch.linspace(-3, 3, 64).reshape(4, 16)
 CALLS = {
