@@ -201,7 +201,7 @@ def test_everything_that_mor_takes_can_be_analyzed():
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_tensors_of_torch(dtype, policy):
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     tensor = torch.from_numpy(with_specials(heavy((24, 40), 1))).to(getattr(torch, dtype))
     array = tensor.to(torch.float64).numpy().astype(BF16 if dtype == "bfloat16" else dtype)
     for ours, theirs in (

@@ -94,7 +94,7 @@ def test_torch_tensors_that_are_refused():
 
 
 def test_codes_in_a_float_dtype_of_torch_are_refused_with_the_way_to_give_them():
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     codes = torch.from_numpy(CODES)
     for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
         small = codes.view(dtype)

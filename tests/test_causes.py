@@ -10,6 +10,7 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 import pytest
+from extras import imported
 
 from mor_ref import golden
 from mor_ref.catalogue import formats, presets
@@ -128,10 +129,9 @@ def test_the_nan_of_this_processor_is_named():
 
 @cache
 def torchao():
-    reason = "torchao is not installed"
-    mx = pytest.importorskip("torchao.prototype.mx_formats.mx_tensor", reason=reason)
-    config = pytest.importorskip("torchao.prototype.mx_formats.config", reason=reason)
-    return pytest.importorskip("torch"), mx, config.ScaleCalculationMode
+    mx = imported("torchao.prototype.mx_formats.mx_tensor")
+    config = imported("torchao.prototype.mx_formats.config")
+    return imported("torch"), mx, config.ScaleCalculationMode
 
 
 def mx_by_torchao(operation, parameters, inputs):
@@ -265,7 +265,7 @@ def test_codes_are_those_of_the_preset(library):
 
 
 def test_torch_rounds_binary64_through_binary32():
-    torch = pytest.importorskip("torch")
+    torch = imported("torch")
     x = np.array([0.3, 1.0625 + 2.0**-40, 1.0625 - 2.0**-40, 1.1875 - 2.0**-40, -1.0625 - 2.0**-40])
     theirs = torch.from_numpy(x).to(torch.float8_e4m3fn).view(torch.uint8).numpy()
     parameters = {"format": "e4m3", "source": "f64", "rounding": "rne"}

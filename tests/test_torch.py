@@ -3,11 +3,12 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from extras import imported
 
 import mor_ref
 from mor_ref.analysis import analyze, settings_for
 
-torch = pytest.importorskip("torch")
+torch = imported("torch")
 
 X = torch.linspace(-3, 3, 64).reshape(4, 16)
 SETTINGS = settings_for("two_way", block="2x8")

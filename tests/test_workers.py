@@ -494,7 +494,7 @@ def candidate(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("function", ["wrong", "failing"])
 def test_what_workers_find_is_what_is_found_here(candidate, function):
-    """Up to the suite in which a candidate fails."""
+    """Also if a candidate fails in some cases."""
     found = [
         verify(candidate(function), kept_files(), list(SMALL), ask=ask)
         for ask in (asked_here, asked_by(threads(), 60.0))

@@ -160,8 +160,9 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
 
 def _of_shape(expected: Unsigned, actual: Any) -> Any:
     """A single number as the array of one entry that is expected: a scale for a whole tensor."""
-    is_array = actual is not None and not isinstance(actual, NoArray)
-    is_single = expected.size == 1 and is_array and np.ndim(actual) == 0
+    if actual is None or isinstance(actual, NoArray):
+        return actual
+    is_single = expected.size == 1 and np.ndim(actual) == 0
     return np.reshape(actual, expected.shape) if is_single else actual
 
 
