@@ -51,9 +51,6 @@ mor("nonzero_of_8_bits", "nonzero is counted in a byte.")(of_width("nonzero", np
 mor("nonfinite_of_8_bits", "nonfinite is counted in a byte.", unseen=ORDINARY)(
     of_width("nonfinite", np.uint8)
 )
-mor("nonfinite_of_16_bits", "nonfinite is counted in 16 bits.", unseen=ORDINARY | SMALL)(
-    of_width("nonfinite", np.uint16)
-)
 mor("nonfinite_is_a_flag", "nonfinite is 1 for any number of them.", unseen=ORDINARY)(
     _counted(lambda name, x, y, unit: {f"{name}.nonfinite": (~clean(x, y, unit)).astype(np.uint64)})
 )
