@@ -93,7 +93,7 @@ MAY_IMPORT = {
     "explain": {"conventions", "exact", "format"},
     "numerals": {"arguments", "catalogue", "exact", "format"},
     "tensor_files": set(),
-    "analysis": {"arguments", "arrays", "mixing", "partition", "recipes"},
+    "analysis": {"arguments", "arrays", "mixing", "partition", "recipes", "tracing"},
     "analysis_of_files": {"analysis", "shards", "tensor_files", "workers"},
     "analysis_plot": {"analysis"},
     "analysis_totals": {"analysis", "catalogue", "format", "recipes"},

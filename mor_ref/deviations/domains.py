@@ -6,7 +6,6 @@ LARGE = ("quantize_large", "policies_large", "nvfp4_large", "mx_large")
 POLICIES = ("policies", "policies_large")
 IN_SCALES = ("quantize_blocks", "quantize", "quantize_large", *POLICIES)
 SCALES = ("scale_steps", *IN_SCALES)
-SCALES_OF_ALL_KINDS = ("scale_steps", "quantize_blocks", "quantize", "policies")
 SCALED = ("quantize_steps", *IN_SCALES)
 ERRORS = ("error_steps", *IN_SCALES)
 
@@ -26,7 +25,7 @@ IN_MX = ("mx_blocks", *MX)
 TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
 BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *TENSORS)
 # A group of (8, 16) is such a run in a tensor of one row.
-RUNS = ("quantize", "policies", *NVFP4, *MX)
+RUNS = ("quantize", *POLICIES, *NVFP4, *MX)
 
 ROUNDED = ("encode", "encode_presets", "quantize_steps", *BLOCKS)
 ENCODED = ("encode_stochastic", *ROUNDED)
@@ -42,6 +41,7 @@ OVERFLOWS = (
     "policies",
     "nvfp4_blocks",
     *NVFP4_TE,  # scales of tiles, where amax is infinite
+    "nvfp4_large",
     *IN_MX,
 )
 # Those with a field in binary32 that can be NaN: xs, y, d, a scale, or the value of a code.

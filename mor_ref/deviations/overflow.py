@@ -6,7 +6,7 @@ from typing import Any
 
 from mor_ref.conventions import Overflow, Rounding, SpecialCases
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import OVERFLOWS, STOCHASTIC, STORED, is_narrow
+from mor_ref.deviations.domains import IN_MX, OVERFLOWS, STOCHASTIC, STORED, is_narrow
 from mor_ref.deviations.unseen import for_generated
 from mor_ref.exact.conversions import encode, overflow_code
 from mor_ref.format import Format
@@ -87,7 +87,7 @@ def infinity_stops_at_the_largest(
     overflow_code,
     where=_beyond_int8,
     rules=("ENC-015",),
-    domain=("encode", "encode_stochastic", "mx_blocks", "mx"),
+    domain=("encode", "encode_stochastic", *IN_MX),
 )
 def int8_reaches_128(
     reference: Reference, code: int, negative: bool, fmt: Format, *rest: Any

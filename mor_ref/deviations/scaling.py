@@ -8,7 +8,7 @@ from typing import Any
 
 from mor_ref.catalogue import formats
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import ERRORS, IN_MX, IN_NVFP4, SCALED, SCALES, SCALES_OF_ALL_KINDS
+from mor_ref.deviations.domains import ERRORS, IN_MX, IN_NVFP4, SCALED, SCALES
 from mor_ref.deviations.unseen import NOT_STORED, ZEROS, for_generated
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
 from mor_ref.exact.conversions import floor_log2
@@ -92,7 +92,7 @@ def _cut(value: Fraction) -> Fraction:
     return int(value / unit) * unit
 
 
-@deviation(fp32_scale, rules=("SCL-004",), domain=SCALES_OF_ALL_KINDS)
+@deviation(fp32_scale, rules=("SCL-004",), domain=SCALES, unseen=for_generated(SCALES))
 def scale_overflows_to_infinity(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A scale above the largest binary32 number is infinite."""
     if ideal is not None and ideal.value > Fraction(FLT_MAX):
@@ -101,7 +101,7 @@ def scale_overflows_to_infinity(reference: Reference, ideal: IdealScale | None) 
     return found
 
 
-@deviation(e8m0_scale, rules=("SCL-005",), domain=SCALES_OF_ALL_KINDS)
+@deviation(e8m0_scale, rules=("SCL-005",), domain=SCALES)
 def e8m0_scale_rounded_up(reference: Reference, ideal: IdealScale | None) -> Scale:
     """The exponent of an e8m0 scale is rounded up, so that the largest number saturates."""
     if ideal is not None and ideal.mantissa:
@@ -110,7 +110,7 @@ def e8m0_scale_rounded_up(reference: Reference, ideal: IdealScale | None) -> Sca
     return found
 
 
-@deviation(e8m0_scale, rules=("SCL-005",), domain=SCALES_OF_ALL_KINDS)
+@deviation(e8m0_scale, rules=("SCL-005",), domain=SCALES)
 def e8m0_scale_rounded_to_nearest(reference: Reference, ideal: IdealScale | None) -> Scale:
     """The exponent of an e8m0 scale is that of the nearest power of two."""
     if ideal is not None and ideal.mantissa >= 1 << 22:
@@ -119,7 +119,13 @@ def e8m0_scale_rounded_to_nearest(reference: Reference, ideal: IdealScale | None
     return found
 
 
-@deviation(fp32_scale, e8m0_scale, rules=("SCL-004", "SCL-005"), domain=SCALES_OF_ALL_KINDS)
+@deviation(
+    fp32_scale,
+    e8m0_scale,
+    rules=("SCL-004", "SCL-005"),
+    domain=SCALES,
+    unseen=for_generated(SCALES),
+)
 def zero_block_has_scale_zero(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A block of zeros has the smallest scale that can be stored, not 1."""
     found: Scale = reference(ideal)
