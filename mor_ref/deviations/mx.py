@@ -56,13 +56,14 @@ def mx_infinity_is_nan(reference: Reference, numbers: list[float], *rest: Any) -
     return 0xFF if any(math.isinf(x) for x in numbers) else int(reference(numbers, *rest))
 
 
-def _by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+def by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+    """Whether a scale is one under rceil."""
     return rule == "rceil"
 
 
 @deviation(
     mx.scale_code,
-    where=_by_rceil,
+    where=by_rceil,
     rules=("MXS-006",),
     domain=IN_MX,
     unseen=for_generated(IN_MX),

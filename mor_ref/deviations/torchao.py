@@ -7,7 +7,7 @@ from typing import Any
 from mor_ref.block_recipes import ScaleRule
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
-from mor_ref.deviations.mx import log2_in_binary32
+from mor_ref.deviations.mx import by_rceil, log2_in_binary32
 from mor_ref.deviations.unseen import AMAX_OFF_POWERS_OF_TWO, for_generated
 from mor_ref.exact import mx
 from mor_ref.exact.arithmetic import product, quotient
@@ -18,10 +18,6 @@ from mor_ref.format import Format
 Reference = Callable[..., Any]
 _NAN_CODE, _BIAS = 0xFF, 127
 _MADE_BY_SHIFTS = {"e2m1": 0x3, "e2m3": 0x0C, "e3m2": 0x0E}  # of a NaN, in formats without one
-
-
-def _by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
-    return rule == "rceil"
 
 
 def _under_rceil(_x: float, _code: int, _fmt: Format, rule: ScaleRule) -> bool:
@@ -69,7 +65,7 @@ def mx_rceil_leaves_code_0_unscaled(
 
 @deviation(
     mx.scale_code,
-    where=_by_rceil,
+    where=by_rceil,
     rules=("MXS-006",),
     domain=IN_MX,
     unseen=AMAX_OFF_POWERS_OF_TWO,
@@ -114,7 +110,7 @@ mx_as_torchao = Deviation(
     ("MXS-006", "MXS-007"),
     IN_MX,
     (
-        Change(mx.scale_code, mx_rceil_by_log2.changes[0].function, _by_rceil),
+        Change(mx.scale_code, mx_rceil_by_log2.changes[0].function, by_rceil),
         Change(mx.quantize_element, _element),
     ),
     AMAX_OFF_POWERS_OF_TWO,

@@ -12,6 +12,7 @@ from mor_ref.catalogue import as_format, formats
 from mor_ref.exact import mx as exact_mx
 from mor_ref.exact import nvfp4 as exact_nvfp4
 from mor_ref.exact import policies, quantization
+from mor_ref.exact.policies import Decision
 from mor_ref.exact.quantization import Element, ErrorSum, Rows, in_rows
 from mor_ref.format import Format
 from mor_ref.golden.bits import Unsigned, codes_array, f32_array, numbers_of
@@ -106,9 +107,15 @@ def mor(parameters: Parameters, arrays: Arrays) -> Arrays:
     found = policies.mix(x, policy, parameters["scaling"], cut, kept)
     grid = cut.grid if policy.unit == "block" else cut.group_grid
     decisions = listed(found.decisions, grid)
+    output = np.array(found.output, np.uint16).reshape(arrays["x"].shape)
+    return {**_decided(found.tried, decisions, grid), "output": output}
+
+
+def _decided(tried: Iterable[str], decisions: list[Decision], grid: Grid) -> dict[str, Unsigned]:
+    """What was decided for each unit, and from what."""
     errors = {
         f"{name}.{field}": array
-        for name in found.tried
+        for name in tried
         for field, array in sums((d.errors[name] for d in decisions), grid).items()
     }
     return {
@@ -116,7 +123,6 @@ def mor(parameters: Parameters, arrays: Arrays) -> Arrays:
         "amin": f32_array(d.amin for d in decisions).reshape(grid),
         **errors,
         "choice": np.array([d.choice for d in decisions], np.uint8).reshape(grid),
-        "output": np.array(found.output, np.uint16).reshape(arrays["x"].shape),
     }
 
 
@@ -139,17 +145,7 @@ def _one_unit_of_many(parameters: Parameters, x: Unsigned) -> Arrays:
     if taken is None:
         raise ValueError("a unit of so many numbers is one that a representation is accepted for")
     output = np.array([quantization.to_bf16(element.y) for element in taken[0]], np.uint16)
-    return {
-        "amax": f32_array([decision.amax]).reshape(1, 1),
-        "amin": f32_array([decision.amin]).reshape(1, 1),
-        **{
-            f"{name}.{field}": array
-            for name, error in errors.items()
-            for field, array in sums([error], (1, 1)).items()
-        },
-        "choice": np.array([[decision.choice]], np.uint8),
-        "output": output[places].reshape(x.shape),
-    }
+    return {**_decided(errors, [decision], (1, 1)), "output": output[places].reshape(x.shape)}
 
 
 def _counted(found: Iterable[tuple[float, Element, int]]) -> ErrorSum:
