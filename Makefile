@@ -56,7 +56,7 @@ test-wheel: wheel
 	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests
 
 digests: .venv/installed
-	$(BIN)/python -m mor_ref.golden.exhaustive golden/v1/exhaustive.json
+	$(BIN)/python -m mor_ref.golden.all_inputs.digests golden/v1/exhaustive.json
 
 vectors: .venv/installed
 	rm -rf golden/v1/MANIFEST.json golden/v1/*.safetensors golden/v1/negative

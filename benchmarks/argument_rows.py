@@ -9,8 +9,8 @@ from benchmarks import eager, inputs, peers
 from benchmarks.conversion_rows import argument, encoding
 from benchmarks.quantizing_rows import in_torch, mx, nvfp4, untiled
 from benchmarks.rows import OURS, Contender, Row
-from mor_ref.block_recipes import PROFILES, SCALE_RULES
-from mor_ref.catalogue import presets
+from mor_ref.definitions.formats import presets
+from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
 
 USUAL, SMALL = 22, 20
 BLOCKS = ("tensor", "row", "column", (1, 128))

@@ -9,7 +9,7 @@ from benchmarks import inputs, peers
 from benchmarks.rows import COPY, OURS, Contender, Difference, Ratio, Row
 from mor_ref import formats
 from mor_ref.arrays import code_dtype
-from mor_ref.conventions import DETERMINISTIC_ROUNDINGS, POWER_OF_TWO_ROUNDINGS
+from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, POWER_OF_TWO_ROUNDINGS
 from mor_ref.engine.parallel import available_threads
 
 LARGE, USUAL, SMALL, FEW = 26, 24, 20, 18

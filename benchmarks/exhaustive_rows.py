@@ -3,8 +3,15 @@
 import numpy as np
 
 from benchmarks.rows import OURS, Contender, Row, Whole
-from mor_ref.golden.engine_codes import engine_codes
-from mor_ref.golden.exhaustive import CHUNK, Case, digest_of, inputs_of, kept_cases, kept_digests
+from mor_ref.golden.all_inputs.digests import (
+    CHUNK,
+    Case,
+    digest_of,
+    inputs_of,
+    kept_cases,
+    kept_digests,
+)
+from mor_ref.verify.all_inputs.engine_codes import engine_codes
 
 CHUNKS = range(0x3E, 0x42)  # from 0.125 up to 32
 OPERATION = "exhaustive, 2^26 of 2^32, all threads"

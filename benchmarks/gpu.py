@@ -18,10 +18,11 @@ import mor_ref.cuda
 from benchmarks import gpu_rates
 from benchmarks.eager import torch_mor, torch_nvfp4, torch_quantize
 from benchmarks.gpu_page import Speed, gpu_name, page, test_results
-from mor_ref.cuda import quantization, rows, scales
+from mor_ref.cuda import quantization, scales
+from mor_ref.cuda import structures as rows
 from mor_ref.cuda.device import Gpu, cupy
 from mor_ref.cuda.launching import Bits, no_errors, run_team
-from mor_ref.partition import partition
+from mor_ref.definitions.blocks import partition
 
 BLOCK = (128, 128)
 ROUNDS = 10

@@ -11,7 +11,7 @@ from benchmarks.exhaustive_rows import OPERATION as EXHAUSTIVE
 from benchmarks.gpu_rates import GpuRates
 from benchmarks.rows import OURS
 from benchmarks.table import Line, Results
-from mor_ref.workers import processes
+from mor_ref.workers.pools import processes
 
 CORES = 1000
 # One H200, as data sheets have it: its memory, and PCIe 5.0 from the machine that it is in.

@@ -10,9 +10,7 @@ from typing import Any
 from mor_docs.trace import rules_of
 
 from mor_ref import formats
-from mor_ref.block_recipes import PROFILES, SCALE_RULES, mx_element
-from mor_ref.catalogue import presets
-from mor_ref.conventions import (
+from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
     NANS,
     OVERFLOWS,
@@ -20,8 +18,10 @@ from mor_ref.conventions import (
     ROUNDINGS,
     SpecialCases,
 )
-from mor_ref.format import Format
-from mor_ref.recipes import (
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import presets
+from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES, mx_element
+from mor_ref.definitions.policies import (
     POLICIES,
     SCALINGS,
     FitsRange,

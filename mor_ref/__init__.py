@@ -8,22 +8,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mor_ref.arguments import UnknownNameError
-from mor_ref.catalogue import formats
-from mor_ref.format import Format, FormatError
+from mor_ref.definitions.format import Format, FormatError
+from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
-    from mor_ref.microscaling import Mx, Nvfp4, quantize_mx, quantize_nvfp4
-    from mor_ref.mixing import MorResult, mor
-    from mor_ref.recipes import FitsRange, MeanRelativeError, NotWorseThan, Policy, Rung
-    from mor_ref.scaled import ErrorSums, Quantized, quantize
-    from mor_ref.tensors import decode, encode
+    from mor_ref.api.encoding import decode, encode
+    from mor_ref.api.nvfp4 import Mx, Nvfp4, quantize_mx, quantize_nvfp4
+    from mor_ref.api.policies import MorResult, mor
+    from mor_ref.api.quantization import ErrorSums, Quantized, quantize
+    from mor_ref.definitions.policies import (
+        FitsRange,
+        MeanRelativeError,
+        NotWorseThan,
+        Policy,
+        Rung,
+    )
 
 _IMPORTED_WHEN_ASKED_FOR = {
-    "microscaling": ("Mx", "Nvfp4", "quantize_mx", "quantize_nvfp4"),
-    "mixing": ("MorResult", "mor"),
-    "recipes": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
-    "scaled": ("ErrorSums", "Quantized", "quantize"),
-    "tensors": ("decode", "encode"),
+    "api.nvfp4": ("Mx", "Nvfp4", "quantize_mx", "quantize_nvfp4"),
+    "api.policies": ("MorResult", "mor"),
+    "definitions.policies": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
+    "api.quantization": ("ErrorSums", "Quantized", "quantize"),
+    "api.encoding": ("decode", "encode"),
 }
 _SUBMODULES = ("cuda", "deviations", "exact", "golden", "verify")
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}

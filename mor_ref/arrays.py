@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.format import Format
+from mor_ref.definitions.format import Format
 
 Bits = NDArray[np.unsignedinteger[Any]]
 

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mor_ref import Format, FormatError, exact, formats
-from mor_ref.conventions import (
+from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
     POWER_OF_TWO_ROUNDINGS,
     SpecialCases,

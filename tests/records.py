@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import mor_ref
 from mor_ref import exact, formats
-from mor_ref.block_recipes import profile_named
-from mor_ref.conventions import SpecialCases
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.nvfp4 import profile_named
+from mor_ref.definitions.policies import as_policy
 from mor_ref.exact import arithmetic, mx, nvfp4, policies, quantization
-from mor_ref.partition import partition
-from mor_ref.recipes import as_policy
 
 SOURCES = [np.float32, ml_dtypes.bfloat16, np.float16, np.float64]
 SCALED = ["e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e4m3fnuz", "e4m3_ieee", "e3m4"]
@@ -84,7 +84,7 @@ def engine_quantize(x, fmt, **arguments):
 def exact_quantize(x, fmt, scaling="gam", block="tensor", group="tensor"):
     """The same from the exact model."""
     cut = partition(x.shape, block, group)
-    target = mor_ref.catalogue.as_format(fmt)
+    target = mor_ref.definitions.formats.as_format(fmt)
     found = quantization.quantize(rows_of(x), target, scaling, cut)
     codes, y = codes_and_y(found.elements)
     stored = (
@@ -147,7 +147,7 @@ def engine_mx(x, fmt, **arguments):
 
 def exact_mx(x, fmt, scale_rule="floor", block=32):
     cut = partition(x.shape, (1, block))
-    found = mx.mx(rows_of(x), mor_ref.catalogue.as_format(fmt), scale_rule, block)
+    found = mx.mx(rows_of(x), mor_ref.definitions.formats.as_format(fmt), scale_rule, block)
     codes, y = codes_and_y(found.elements)
     return {
         "codes": codes,

@@ -19,9 +19,9 @@ from safetensors.numpy import save_file
 
 import mor_ref
 from mor_ref import MeanRelativeError, Policy, Rung, cli
-from mor_ref.analysis import analyze, settings_for, worth_a_map
-from mor_ref.analysis_totals import totals_of
-from mor_ref.tensor_files import SkippedTensor, StoredTensor, tensors_in
+from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor, tensors_in
+from mor_ref.analysis.tensors import analyze, settings_for, worth_a_map
+from mor_ref.analysis.totals import totals_of
 
 BF16 = ml_dtypes.bfloat16
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": BF16}
@@ -583,7 +583,7 @@ def test_what_does_not_fit_is_said(run, monkeypatch):
     def full(*_arguments, **_options):
         raise MemoryError("Unable to allocate 9 TiB")
 
-    monkeypatch.setattr("mor_ref.analysis.mor", full)
+    monkeypatch.setattr("mor_ref.analysis.tensors.mor", full)
     assert "x.npy does not fit into memory (Unable to allocate 9 TiB)" in run("x.npy", status=2)
 
 

@@ -13,13 +13,14 @@ import pytest
 from extras import imported
 
 from mor_ref import golden
-from mor_ref.catalogue import formats, presets
+from mor_ref.definitions.formats import formats, presets
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import kept_files
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.verify import files, report
-from mor_ref.verify.candidates import PythonFunction
-from mor_ref.verify.run import verify
+from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import text as report
+from mor_ref.verify.running.run import verify
 
 CANONICAL, QUIET, OF_X86 = 0x7FFFFFFF, 0x7FC00000, 0xFFC00000
 

@@ -9,12 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from safetensors.numpy import load, save
 
-from mor_ref.golden import container, exhaustive, kept_files
-from mor_ref.golden.exhaustive import DIGESTS
-from mor_ref.golden.suite import Size
-from mor_ref.verify import findings
-from mor_ref.verify.check import check, check_suite, lines
-from mor_ref.workers import Workers
+from mor_ref.golden import kept_files
+from mor_ref.golden.all_inputs import digests as exhaustive
+from mor_ref.golden.all_inputs.digests import DIGESTS
+from mor_ref.golden.model.suite import Size
+from mor_ref.golden.store import container
+from mor_ref.verify.checking import findings
+from mor_ref.verify.checking.check import check, check_suite, lines
+from mor_ref.workers.pools import Workers
 
 NAME = "decisions"
 KEPT = container.read_manifest(kept_files())

@@ -9,9 +9,10 @@ import pytest
 from inputs import ALL, UP_TO_16
 
 from mor_ref import exact, formats
-from mor_ref.explain import explain
-from mor_ref.golden import engine_codes, exhaustive
-from mor_ref.numerals import parse_number
+from mor_ref.explain.encoding import explain
+from mor_ref.explain.numerals import parse_number
+from mor_ref.golden.all_inputs import digests as exhaustive
+from mor_ref.verify.all_inputs import engine_codes
 
 SR = ["--rounding", "sr"]
 MOR_REF = [

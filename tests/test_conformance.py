@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from mor_ref import golden
+from mor_ref.definitions.policies import MeanRelativeError, as_policy, name_of
 from mor_ref.golden import kept_files
-from mor_ref.golden.container import read_manifest
-from mor_ref.golden.suite import Case
-from mor_ref.recipes import MeanRelativeError, as_policy, name_of
-from mor_ref.verify.compare import fields_of
-from mor_ref.verify.conformance import Conformance
-from mor_ref.verify.conformance import conformance as conformance_of
-from mor_ref.verify.evidence import Evidence
-from mor_ref.verify.extent import Extent
+from mor_ref.golden.model.suite import Case
+from mor_ref.golden.store.container import read_manifest
+from mor_ref.verify.comparing.compare import fields_of
+from mor_ref.verify.comparing.conformance import Conformance
+from mor_ref.verify.comparing.conformance import conformance as conformance_of
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.extent import Extent
 
 MANIFEST = read_manifest(kept_files())["suites"]
 

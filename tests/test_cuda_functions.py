@@ -31,15 +31,15 @@ from kernels.tensors import DTYPES, numbers
 
 import mor_ref
 import mor_ref.cuda
-from mor_ref.block_recipes import PROFILES, SCALE_RULES
 from mor_ref.cuda import device, nvrtc, ptx, source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.device import GpuError
 from mor_ref.cuda.errors import CudaError
 from mor_ref.cuda.nvrtc import NvrtcError
-from mor_ref.recipes import POLICIES, SCALINGS
-from mor_ref.verify.candidates import CandidateError
-from mor_ref.verify.kernels import kernels_named
+from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
+from mor_ref.definitions.policies import POLICIES, SCALINGS
+from mor_ref.verify.candidates.candidate import CandidateError
+from mor_ref.verify.candidates.kernels import kernels_named
 
 
 @pytest.fixture

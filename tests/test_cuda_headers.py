@@ -17,9 +17,9 @@ from kernels.suites import Schedule
 
 import mor_ref
 from mor_ref import formats
-from mor_ref.catalogue import presets
-from mor_ref.conventions import SpecialCases
-from mor_ref.golden.exhaustive import CHUNK, CHUNKS
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import presets
+from mor_ref.golden.all_inputs.digests import CHUNK, CHUNKS
 
 SOURCE = Path(__file__).with_name("cuda_headers.cpp")
 CASES = [

@@ -26,11 +26,12 @@ from kernels.tensors import (
 from test_encoding import decisive_words, stochastic
 
 from mor_ref import Format, exact, formats
-from mor_ref.conventions import OVERFLOWS, SpecialCases
-from mor_ref.cuda import conversions, host, mx, quantization, source
+from mor_ref.cuda import encoding as conversions
+from mor_ref.cuda import host, mx, quantization, source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.host import Host, HostError
-from mor_ref.partition import partition
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.encoding import OVERFLOWS, SpecialCases
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,10 +11,11 @@ from kernels.suites import Schedule
 from kernels.tensors import Bits, bits, encoded
 
 from mor_ref import Format, formats
-from mor_ref.cuda import conversions, quantization
+from mor_ref.cuda import encoding as conversions
+from mor_ref.cuda import quantization
 from mor_ref.cuda.host import Host
-from mor_ref.golden.exhaustive import CHUNK, CHUNKS
-from mor_ref.partition import partition
+from mor_ref.definitions.blocks import partition
+from mor_ref.golden.all_inputs.digests import CHUNK, CHUNKS
 
 EXTREME = [
     Format("highest", exponent_bits=4, mantissa_bits=3, bias=-112, specials="none"),

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from kernels import needed
 
-from mor_ref.catalogue import formats
-from mor_ref.cuda import host, nvrtc, rows, source
+from mor_ref.cuda import host, nvrtc, source
+from mor_ref.cuda import structures as rows
 from mor_ref.cuda.nvrtc import NvrtcError
+from mor_ref.definitions.formats import formats
 
 STRUCTURES = {name: dtype for name, dtype in vars(rows).items() if isinstance(dtype, np.dtype)}
 TYPES = {"i4": "i32", "u4": "u32", "f4": "float"}  # what has 8 bytes is a number or a pointer

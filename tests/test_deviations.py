@@ -8,12 +8,13 @@ from test_trace import TRACE
 
 from mor_ref import exact, formats, golden
 from mor_ref.deviations import DEVIATIONS, applied
-from mor_ref.exact import scaling
+from mor_ref.exact import scales as scaling
 from mor_ref.exact.step import replaced
-from mor_ref.golden import container, kept_files
+from mor_ref.golden import kept_files
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.kills import completed, deviated, witness
-from mor_ref.golden.suite import Case, Size, question
+from mor_ref.golden.making.witnesses import completed, deviated, witness
+from mor_ref.golden.model.suite import Case, Size, question
+from mor_ref.golden.store import container
 from mor_ref.golden.suites import SUITES
 
 MANIFEST = container.read_manifest(kept_files())["suites"]

@@ -11,23 +11,24 @@ import pytest
 from mor_ref import exact, formats, golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.deviations.domains import LARGE
-from mor_ref.deviations.tracing import taken
+from mor_ref.deviations.steps_taken import taken
 from mor_ref.exact import quantization as exact_quantization
 from mor_ref.exact.step import replaced
 from mor_ref.golden import kept_files
-from mor_ref.golden.container import read_manifest
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.kills import completed
-from mor_ref.golden.suite import question
+from mor_ref.golden.making.witnesses import completed
+from mor_ref.golden.model.suite import question
+from mor_ref.golden.store.container import read_manifest
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify import files, report
-from mor_ref.verify.candidates import PythonFunction
-from mor_ref.verify.compare import fields_of
-from mor_ref.verify.diagnosis import diagnose
-from mor_ref.verify.evidence import Evidence
-from mor_ref.verify.exhibit import differing_rows, exhibits_of
-from mor_ref.verify.run import verify
-from mor_ref.verify.scoring import Model, steps_of
+from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.comparing.compare import fields_of
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.diagnosis import diagnose
+from mor_ref.verify.diagnosing.sample import differing_rows, exhibits_of
+from mor_ref.verify.diagnosing.scoring import Model, steps_of
+from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import text as report
+from mor_ref.verify.running.run import verify
 
 # What no suite of the domain can tell apart: the same function of every input that there is.
 INDISTINGUISHABLE: tuple[frozenset[str], ...] = ()
@@ -139,8 +140,8 @@ def test_the_best_is_found_by_all_mismatches(monkeypatch):
             if is_shown.any():
                 yield exhibit.rows(is_shown)
 
-    monkeypatch.setattr("mor_ref.verify.diagnosis.sample", flattering)
-    monkeypatch.setattr("mor_ref.verify.diagnosis.PAIRS_END", 0)
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.sample", flattering)
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
     found = verify(PythonFunction("mine", function), kept_files(), ["scale_steps"])
     (diagnosis,) = found.diagnosis.suites
     assert [e.deviations for e in diagnosis.explanations] == [(one.name,)]
@@ -232,9 +233,9 @@ def test_what_explains_small_cases_alone_is_not_claimed():
 def test_a_share_of_many_mismatches_is_of_a_sample(monkeypatch):
     """Of cases of all sizes, and the report says so."""
     found = with_another_mistake_in_a_large_case()
-    monkeypatch.setattr("mor_ref.verify.diagnosis.PAIRS_END", 0)
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
     (whole,) = diagnose([found]).suites[0].explanations
-    monkeypatch.setattr("mor_ref.verify.diagnosis._SHARE_OF_TENSORS", 1000)
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis._SHARE_OF_TENSORS", 1000)
     (diagnosis,) = diagnose([found]).suites
     (best,) = diagnosis.explanations
     assert best.is_of_sample
@@ -271,7 +272,7 @@ def test_what_would_make_other_mismatches_is_not_claimed():
 def test_the_search_for_pairs_ends_after_so_many_elements(monkeypatch):
     """At the same pair in each run; the report says that some were not tried."""
     found = with_another_mistake_in_a_large_case()
-    monkeypatch.setattr("mor_ref.verify.diagnosis.PAIRS_END", 1 << 40)
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 1 << 40)
     assert diagnose([found]).suites[0].untried == 0
     for module in ("diagnosis", "report"):
         monkeypatch.setattr(f"mor_ref.verify.{module}.PAIRS_END", 20_000)

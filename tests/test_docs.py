@@ -30,8 +30,8 @@ from mor_docs.trace import rules_of, trace
 from typer.testing import CliRunner
 
 import mor_ref
-from mor_ref.block_recipes import PROFILES
 from mor_ref.cli import app
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden.suites import SUITES
 

@@ -20,8 +20,8 @@ from inputs import (
 
 import mor_ref
 from mor_ref import exact, formats
-from mor_ref.catalogue import presets
-from mor_ref.conventions import NANS, OVERFLOWS, ROUNDINGS, SpecialCases
+from mor_ref.definitions.encoding import NANS, OVERFLOWS, ROUNDINGS, SpecialCases
+from mor_ref.definitions.formats import presets
 
 
 @pytest.mark.parametrize("overflow", OVERFLOWS)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from inputs import SMALL, any_format, by_name, edges, roundings_of, values_of
 
 from mor_ref import exact, formats
-from mor_ref.catalogue import presets
-from mor_ref.conventions import OVERFLOWS, SpecialCases
+from mor_ref.definitions.encoding import OVERFLOWS, SpecialCases
+from mor_ref.definitions.formats import presets
 
 IEEE = SpecialCases(overflow="ieee")
 

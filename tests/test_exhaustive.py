@@ -12,11 +12,13 @@ from inputs import SMALL, by_name
 
 from mor_ref import encode, exact, formats
 from mor_ref.cli import exhaustive as command
-from mor_ref.conventions import OVERFLOWS, SpecialCases
-from mor_ref.golden import engine_codes, exhaustive, suite
-from mor_ref.golden.exhaustive import CHUNK, Case, RandomWord
-from mor_ref.verify.candidates import CandidateError, Engine, PythonFunction
-from mor_ref.verify.exhaustive import chunks_named, verify_chunks
+from mor_ref.definitions.encoding import OVERFLOWS, SpecialCases
+from mor_ref.golden.all_inputs import digests as exhaustive
+from mor_ref.golden.all_inputs.digests import CHUNK, Case, RandomWord
+from mor_ref.golden.model import suite
+from mor_ref.verify.all_inputs import engine_codes
+from mor_ref.verify.all_inputs.verify import chunks_named, verify_chunks
+from mor_ref.verify.candidates.candidate import CandidateError, Engine, PythonFunction
 
 IEEE = SpecialCases(overflow="ieee")
 SMALL_CASES = [

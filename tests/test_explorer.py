@@ -13,9 +13,8 @@ from explorer_browser import ADDRESS, EXPLORER, ROOT, chromium, context_of, open
 from mor_docs.trace import rules_of
 
 from mor_ref import exact, formats
-from mor_ref.block_recipes import PROFILES, SCALE_RULES
-from mor_ref.catalogue import presets
-from mor_ref.conventions import (
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
     NANS,
     OVERFLOWS,
@@ -23,15 +22,16 @@ from mor_ref.conventions import (
     ROUNDINGS,
     SpecialCases,
 )
+from mor_ref.definitions.formats import presets
+from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
+from mor_ref.definitions.policies import SCALINGS
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.mx import mx as exact_mx
 from mor_ref.exact.nvfp4 import nvfp4 as exact_nvfp4
 from mor_ref.exact.quantization import quantize
-from mor_ref.explain import explain
-from mor_ref.golden.bits import f32_bits
-from mor_ref.numerals import parse_number
-from mor_ref.partition import partition
-from mor_ref.recipes import SCALINGS
+from mor_ref.explain.encoding import explain
+from mor_ref.explain.numerals import parse_number
+from mor_ref.golden.model.bits import f32_bits
 
 NUMBERS = ("0.3", "464", "-1e-5", "70000", "-0", "inf", "-nan", "0x1.8p-9", "0x00000001", "1e300")
 CHAPTERS = {rule.id: rule.chapter for rule in rules_of(ROOT / "spec")}

@@ -7,9 +7,9 @@ import pytest
 from explorer_browser import chromium, opened, written
 
 from mor_ref import exact, formats
-from mor_ref.catalogue import presets
-from mor_ref.conventions import NANS, OVERFLOWS
-from mor_ref.numerals import parse_number
+from mor_ref.definitions.encoding import NANS, OVERFLOWS
+from mor_ref.definitions.formats import presets
+from mor_ref.explain.numerals import parse_number
 
 
 @pytest.fixture(scope="module")

@@ -12,21 +12,23 @@ from safetensors.numpy import load, save, save_file
 from test_verify import failure_of
 
 from mor_ref import golden
-from mor_ref.golden import checks, container, files, kept_files, manifest
-from mor_ref.golden.calls import CALLS
+from mor_ref.golden import kept_files
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.export import EXPORTS, export
-from mor_ref.golden.files import write_inside
-from mor_ref.golden.make import make
-from mor_ref.golden.suite import Size
+from mor_ref.golden.export.export import EXPORTS, export
+from mor_ref.golden.making.make import make
+from mor_ref.golden.model import checks
+from mor_ref.golden.model.calls import CALLS
+from mor_ref.golden.model.suite import Size
+from mor_ref.golden.store import container, files, manifest
+from mor_ref.golden.store.files import write_inside
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify import engine, report
-from mor_ref.verify.candidates import Engine, PythonFunction, candidate_named
-from mor_ref.verify.compare import fields_of
-from mor_ref.verify.conformance import conformance
-from mor_ref.verify.evidence import Evidence
-from mor_ref.verify.manifests import compare_manifests
-from mor_ref.verify.run import verify
+from mor_ref.verify.candidates.candidate import Engine, PythonFunction, candidate_named, engine
+from mor_ref.verify.checking.manifests import compare_manifests
+from mor_ref.verify.comparing.compare import fields_of
+from mor_ref.verify.comparing.conformance import conformance
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.reporting import text as report
+from mor_ref.verify.running.run import verify
 
 COLUMNS, TENSORS = "decisions", "nvfp4_large"
 KEPT = container.read_manifest(kept_files())

@@ -168,7 +168,7 @@ def test_another_order_of_fields_is_other_code(copy):
     where, _ = copy
     assert run(ENCODE, *copy) == ["56", "0"]
     edit(
-        where / "mor_ref/engine/targets.py",
+        where / "mor_ref/engine/formats.py",
         "    infinity_bits: Any  # of the source, as are the next four\n    hidden_bit: Any\n",
         "    hidden_bit: Any\n    infinity_bits: Any  # of the source, as are the next four\n",
     )

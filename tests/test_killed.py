@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mor_ref import sources
-from mor_ref.golden import container, making
-from mor_ref.golden.files import remove_unfinished, write_whole
-from mor_ref.golden.make import make
-from mor_ref.golden.making import RECORD, held
-from mor_ref.golden.suite import Size
+from mor_ref.golden.making.directory import RECORD, held
+from mor_ref.golden.making.directory import directory as making
+from mor_ref.golden.making.make import make
+from mor_ref.golden.model.suite import Size
+from mor_ref.golden.store import container
+from mor_ref.golden.store.files import remove_unfinished, write_whole
+from mor_ref.workers.pools import sources
 
 SUITES = ("decisions", "error_steps")
 
@@ -39,8 +40,8 @@ def watch(name, given):
             os.kill(own, signal.SIGKILL)
 
 from pathlib import Path
-from mor_ref.golden.make import make
-from mor_ref.golden.suite import Size
+from mor_ref.golden.making.make import make
+from mor_ref.golden.model.suite import Size
 sys.addaudithook(watch)
 make(sys.argv[4:], Path(folder), Size())
 """
@@ -148,7 +149,7 @@ def test_two_runs_in_a_folder(tmp_path):
     script = """
 import sys
 from pathlib import Path
-from mor_ref.golden.making import held
+from mor_ref.golden.making.directory import held
 with held(Path(sys.argv[1]), ()):
     print("held", flush=True)
     sys.stdin.read()
@@ -225,7 +226,7 @@ def test_processes_end_with_the_one_that_started_them():
     """They hold the standard output: its end is waited for."""
     script = """
 import os, signal
-from mor_ref.workers import _processes
+from mor_ref.workers.pools import _processes
 with _processes() as pool:
     assert pool.submit(os.getpid).result() != os.getpid()
     os.kill(os.getpid(), signal.SIGKILL)

@@ -16,8 +16,8 @@ import mor_ref
 from mor_ref import FitsRange, Format, MeanRelativeError, NotWorseThan, Policy, Rung, formats
 from mor_ref.cuda import policies
 from mor_ref.cuda.host import Host
-from mor_ref.partition import partition
-from mor_ref.recipes import NVFP4, SCALINGS, name_of
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.policies import NVFP4, SCALINGS, name_of
 
 # Names that mean something elsewhere: "bf16" is what a unit without a rung is called.
 OWN = [

@@ -17,16 +17,17 @@ from modes import MODES, has_modes, modes, set_modes
 
 import mor_ref
 from mor_ref import Format, exact, formats
-from mor_ref.cuda import conversions
+from mor_ref.cuda import encoding as conversions
 from mor_ref.cuda.host import Host
-from mor_ref.engine import acceptance, nvfp4, parallel, steps
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.policies import POLICIES
+from mor_ref.engine import nvfp4, parallel, steps
+from mor_ref.engine import policies as acceptance
 from mor_ref.engine.nearest import grid_of
-from mor_ref.engine.scaling import Extremes
+from mor_ref.engine.scales import Extremes
 from mor_ref.exact.policies import mix
-from mor_ref.explain import explain
-from mor_ref.partition import partition
+from mor_ref.explain.encoding import explain
 from mor_ref.processor import follows_ieee_754
-from mor_ref.recipes import POLICIES
 
 pytestmark = has_modes
 IN_EACH_MODE = pytest.mark.parametrize("mode", MODES)
@@ -176,7 +177,9 @@ REFUSING = {
     "mor in two threads": lambda: mor_ref.mor(X, "nvfp4", threads=2),
     "a step of quantization": scaled_step,
     "a step of errors": lambda: steps.errors_of_elements(BITS, BITS, *(BITS + k for k in range(3))),
-    "the global scale": lambda: nvfp4.global_scales(mor_ref.block_recipes.PROFILES["te"], X[:, 0]),
+    "the global scale": lambda: nvfp4.global_scales(
+        mor_ref.definitions.nvfp4.PROFILES["te"], X[:, 0]
+    ),
     "the range": lambda: acceptance.fits_range(SUMS, EXTREMES, formats["f32"]),
     "exact encode": lambda: exact.encode(0.3, formats["e4m3"]),
     "exact decode": lambda: exact.decode(1, formats["bf16"]),
@@ -200,7 +203,7 @@ def test_the_kernels_on_the_cpu_refuse(mode):
     needed.compiler()
     with modes(MODES[mode]), pytest.raises(RuntimeError, match=REFUSAL):
         conversions.encode(
-            Host(), bits(X), formats["e4m3"], "rne", mor_ref.conventions.SpecialCases()
+            Host(), bits(X), formats["e4m3"], "rne", mor_ref.definitions.encoding.SpecialCases()
         )
 
 

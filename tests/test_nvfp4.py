@@ -8,7 +8,7 @@ from records import SOURCES, adversarial, differing, engine_nvfp4, exact_nvfp4, 
 from test_trace import ROOT, table_after
 
 import mor_ref
-from mor_ref.block_recipes import PROFILES, TILES
+from mor_ref.definitions.nvfp4 import PROFILES, TILES
 from mor_ref.exact import arithmetic, nvfp4
 
 PAIRS = [(name, tile) for name, profile in PROFILES.items() for tile in profile.tiles]

@@ -12,17 +12,17 @@ from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import kept_files
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.verify.candidates import PythonFunction
-from mor_ref.verify.compare import Difference, Entry
-from mor_ref.verify.conformance import Conformance
-from mor_ref.verify.diagnosis import Diagnosis, Explanation, SuiteDiagnosis
-from mor_ref.verify.evidence import Failure
-from mor_ref.verify.extent import Extent
-from mor_ref.verify.markup import element
-from mor_ref.verify.origins import Input
-from mor_ref.verify.page import as_html
-from mor_ref.verify.picture import figure, levels_of
-from mor_ref.verify.run import FieldResult, SuiteResult, Unknown, Verification, verify
+from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.comparing.compare import Difference, Entry
+from mor_ref.verify.comparing.conformance import Conformance
+from mor_ref.verify.comparing.evidence import Failure
+from mor_ref.verify.comparing.extent import Extent
+from mor_ref.verify.comparing.origins import Input
+from mor_ref.verify.diagnosing.diagnosis import Diagnosis, Explanation, SuiteDiagnosis
+from mor_ref.verify.reporting.markup import element
+from mor_ref.verify.reporting.page import as_html
+from mor_ref.verify.reporting.picture import figure, levels_of
+from mor_ref.verify.running.run import FieldResult, SuiteResult, Unknown, Verification, verify
 
 __all__ = ["module"]  # a fixture
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mor_ref.partition import Partition, partition, rows_and_columns
+from mor_ref.definitions.blocks import Partition, partition, rows_and_columns
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from test_format import ML_DTYPES
 
 import mor_ref
 from mor_ref import formats
-from mor_ref.catalogue import presets
+from mor_ref.definitions.formats import presets
 
 
 def bits_of(array):

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
-from mor_ref.golden.container import read_manifest
-from mor_ref.golden.suite import Case
-from mor_ref.golden.views import seen, split
-from mor_ref.verify import program as program_module
-from mor_ref.verify.candidates import CandidateError, candidate_named, opened
-from mor_ref.verify.program import Program
-from mor_ref.verify.protocol import Received, answer_limit, parse_answer, question_text
-from mor_ref.verify.run import verify
+from mor_ref.golden.model.suite import Case
+from mor_ref.golden.model.views import seen, split
+from mor_ref.golden.store.container import read_manifest
+from mor_ref.verify.candidates.candidate import CandidateError, candidate_named, opened
+from mor_ref.verify.candidates.candidate import program as program_module
+from mor_ref.verify.candidates.program import Program
+from mor_ref.verify.candidates.protocol import Received, answer_limit, parse_answer, question_text
+from mor_ref.verify.running.run import verify
 
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
@@ -38,7 +38,7 @@ SMALL = Case("e4m3.f32.rne", {"format": "e4m3"}, {"x": np.array([0x3E99999A, 1],
 ENGINE = """
 import re, sys
 import numpy as np
-from mor_ref.verify.engine import OPERATIONS
+from mor_ref.verify.candidates.engine import OPERATIONS
 
 def value(text):
     sides = text.split("x")

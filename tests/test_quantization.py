@@ -20,8 +20,8 @@ from records import (
 
 import mor_ref
 from mor_ref import Format
+from mor_ref.definitions.policies import SCALINGS
 from mor_ref.exact import quantization
-from mor_ref.recipes import SCALINGS
 
 BLOCKS = ["tensor", "row", "column", (4, 8), (2, 5), (1, 1), (3, 64)]
 SHAPES = [(5, 37), (1, 50), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17), (40,)]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import mor_ref
 from mor_ref import Format, formats
+from mor_ref.definitions.policies import SCALINGS, scaled_format
 from mor_ref.exact import arithmetic, encode, floor_log2
-from mor_ref.exact.scaling import amax, group_mantissa, ideal_scale, scale_of_block
-from mor_ref.recipes import SCALINGS, scaled_format
+from mor_ref.exact.scales import amax, group_mantissa, ideal_scale, scale_of_block
 
 SCALED = [fmt for fmt in formats.values() if fmt.bits <= 8 and fmt.sign != "none"]
 SCALED = [fmt for fmt in SCALED if fmt.largest >= 4]

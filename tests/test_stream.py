@@ -16,16 +16,19 @@ import numpy as np
 import pytest
 
 from mor_ref import exact, formats, golden
-from mor_ref.catalogue import presets
 from mor_ref.cli import stream as command
-from mor_ref.conventions import SpecialCases
-from mor_ref.exact import arithmetic, policies, quantization, scaling
-from mor_ref.golden import container, inputs, kept_files
-from mor_ref.golden.random_inputs import OPERATIONS
-from mor_ref.golden.random_numbers import Draws
-from mor_ref.golden.stream import inputs_of, random_inputs, stream_named
-from mor_ref.recipes import FitsRange, MeanRelativeError, NotWorseThan
-from mor_ref.verify.stream import LineError, Sent, checked, whole_lines
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import presets
+from mor_ref.definitions.policies import FitsRange, MeanRelativeError, NotWorseThan
+from mor_ref.exact import arithmetic, policies, quantization
+from mor_ref.exact import scales as scaling
+from mor_ref.golden import kept_files
+from mor_ref.golden.inputs.edges import edges as inputs
+from mor_ref.golden.inputs.random_inputs import OPERATIONS
+from mor_ref.golden.inputs.random_numbers import Draws
+from mor_ref.golden.store import container
+from mor_ref.golden.streams.stream import inputs_of, random_inputs, stream_named
+from mor_ref.verify.running.stream import LineError, Sent, checked, whole_lines
 
 E4M3 = "encode/e4m3.f32.rne.satfinite.canonical"
 ENTRIES = container.read_manifest(kept_files())["suites"]

@@ -6,13 +6,13 @@ import pytest
 from mor_ref import formats
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.arithmetic import quotient
-from mor_ref.golden.bits import numbers_of
-from mor_ref.golden.enlarged import questions
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.suite import Size
+from mor_ref.golden.inputs.enlarged import questions
+from mor_ref.golden.inputs.turning_points import turning_points
+from mor_ref.golden.model.bits import numbers_of
+from mor_ref.golden.model.suite import Size
 from mor_ref.golden.suites import SUITES
-from mor_ref.golden.suites.blocks import ELEMENTS, underflowing
-from mor_ref.golden.suites.turning_points import turning_points
+from mor_ref.golden.suites.nvfp4 import ELEMENTS, underflowing
 
 
 def numbers(suite, size):

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from mor_ref import formats
-from mor_ref.block_recipes import PROFILES, SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
 from mor_ref.exact import mx, nvfp4
-from mor_ref.exact.scaling import ideal_scale
+from mor_ref.exact.scales import ideal_scale
 from mor_ref.golden import load
-from mor_ref.golden.bits import numbers_of
-from mor_ref.golden.suites.blocks import ELEMENTS
-from mor_ref.golden.suites.found_tiles import found_tiles
-from mor_ref.golden.suites.thresholds import (
+from mor_ref.golden.inputs.found_tiles import found_tiles
+from mor_ref.golden.inputs.thresholds import (
     BINADES,
     around,
     hard_divisors,
@@ -21,6 +19,8 @@ from mor_ref.golden.suites.thresholds import (
     pairs_of_tiles,
     turn_of_mx,
 )
+from mor_ref.golden.model.bits import numbers_of
+from mor_ref.golden.suites.nvfp4 import ELEMENTS
 
 
 def number(bits):

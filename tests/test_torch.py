@@ -6,7 +6,7 @@ import pytest
 from extras import imported
 
 import mor_ref
-from mor_ref.analysis import analyze, settings_for
+from mor_ref.analysis.tensors import analyze, settings_for
 
 torch = imported("torch")
 

@@ -9,9 +9,9 @@ from mor_docs.naming import ids_in, named_in
 from mor_docs.trace import rules_of, trace
 
 from mor_ref import Format, formats
-from mor_ref.catalogue import presets
-from mor_ref.conventions import SpecialCases
-from mor_ref.golden.calls import CALLS
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import presets
+from mor_ref.golden.model.calls import CALLS
 
 ROOT = Path(__file__).resolve().parent.parent
 TRACE = trace(ROOT)

@@ -15,16 +15,18 @@ import mor_ref
 from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import expected, kept_files
-from mor_ref.golden.container import read_manifest
-from mor_ref.golden.views import seen
-from mor_ref.verify import assert_bit_exact, files, report
-from mor_ref.verify.candidates import Engine, PythonFunction, candidate_named
-from mor_ref.verify.engine import OPERATIONS, bits32
-from mor_ref.verify.run import verify
+from mor_ref.golden.model.views import seen
+from mor_ref.golden.store.container import read_manifest
+from mor_ref.verify import assert_bit_exact
+from mor_ref.verify.candidates.candidate import Engine, PythonFunction, candidate_named
+from mor_ref.verify.candidates.engine import OPERATIONS, bits32
+from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import text as report
+from mor_ref.verify.running.run import verify
 
 MODULE = """
 import numpy as np
-from mor_ref.verify.engine import OPERATIONS
+from mor_ref.verify.candidates.engine import OPERATIONS
 
 def right(operation, parameters, inputs):
     return OPERATIONS[operation](parameters, inputs) if operation == "decide" else None

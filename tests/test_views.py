@@ -8,14 +8,15 @@ import pytest
 from extras import needs
 
 from mor_ref import golden
-from mor_ref.golden import inputs, kept_files
-from mor_ref.golden.container import read_manifest
-from mor_ref.golden.generated import generated
-from mor_ref.golden.views import VIEWS, seen, split
-from mor_ref.verify.candidates import PythonFunction
-from mor_ref.verify.compare import fields_of
-from mor_ref.verify.evidence import Evidence
-from mor_ref.verify.run import verify
+from mor_ref.golden import kept_files
+from mor_ref.golden.inputs.edges import edges as inputs
+from mor_ref.golden.inputs.generated import generated
+from mor_ref.golden.model.views import VIEWS, seen, split
+from mor_ref.golden.store.container import read_manifest
+from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.comparing.compare import fields_of
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.running.run import verify
 
 RANDOM = np.random.default_rng(0)
 

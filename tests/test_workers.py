@@ -22,24 +22,27 @@ import numpy as np
 import pytest
 from extras import imported, reason, skip_without
 
-from mor_ref import encode, formats, shards, workers
-from mor_ref.analysis import settings_for
-from mor_ref.analysis_of_files import analyses_of
-from mor_ref.engine import conversions, parallel, parts
+from mor_ref import encode, formats
+from mor_ref.analysis.files import analyses_of
+from mor_ref.analysis.tensor_files import tensors_in
+from mor_ref.analysis.tensors import settings_for
+from mor_ref.engine import blocks as parts
+from mor_ref.engine import dispatch as conversions
+from mor_ref.engine import parallel
 from mor_ref.engine.parallel import thread_count
 from mor_ref.golden import kept_files
-from mor_ref.golden.engine_codes import chunks_of_workers, coded, engine_codes
-from mor_ref.golden.exhaustive import CHUNK, Case
-from mor_ref.golden.make import make
-from mor_ref.golden.suite import Size
-from mor_ref.shards import WorkersError
-from mor_ref.tensor_files import tensors_in
-from mor_ref.verify import files
-from mor_ref.verify.asking import asked_by, asked_here
-from mor_ref.verify.candidates import Engine, PythonFunction, opened
-from mor_ref.verify.exhaustive import verify_chunks, verify_chunks_by
-from mor_ref.verify.run import verify
-from mor_ref.workers import Workers, processes, workers_named
+from mor_ref.golden.all_inputs.digests import CHUNK, Case
+from mor_ref.golden.making.make import make
+from mor_ref.golden.model.suite import Size
+from mor_ref.verify.all_inputs.engine_codes import chunks_of_workers, coded, engine_codes
+from mor_ref.verify.all_inputs.verify import verify_chunks, verify_chunks_by
+from mor_ref.verify.candidates.candidate import Engine, PythonFunction, opened
+from mor_ref.verify.reporting import files
+from mor_ref.verify.running.ask import asked_by, asked_here
+from mor_ref.verify.running.run import verify
+from mor_ref.workers.pools import Workers, processes, shards, workers_named
+from mor_ref.workers.pools import pools as workers
+from mor_ref.workers.shards import WorkersError
 
 # Dask leaves sockets to the garbage collector, and remarks on ports that are taken.
 pytestmark = [
@@ -386,7 +389,7 @@ def test_codes_that_changed_on_the_way_are_noticed(monkeypatch):
         found = coded(case, chunk, threads)
         return found._replace(codes=found.codes ^ found.codes.dtype.type(1))
 
-    monkeypatch.setattr("mor_ref.golden.engine_codes.coded", spoiled)
+    monkeypatch.setattr("mor_ref.verify.all_inputs.engine_codes.coded", spoiled)
     with pytest.raises(WorkersError, match="chunk 0 came from its worker in other bytes"):
         next(chunks_of_workers(CASES[0], threads(), None))
 
@@ -451,7 +454,7 @@ def test_the_largest_suites_are_begun_first(tmp_path):
 
 
 def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
-    from mor_ref.golden import make as module
+    from mor_ref.golden.making.directory import make as module
 
     def spoiled(name, size):
         files, entry = module_made(name, size)
@@ -465,7 +468,7 @@ def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
 
 
 CANDIDATE = """
-from mor_ref.verify.engine import OPERATIONS
+from mor_ref.verify.candidates.engine import OPERATIONS
 
 def wrong(operation, parameters, inputs):
     found = dict(OPERATIONS[operation](parameters, inputs))
@@ -550,7 +553,7 @@ def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_
 
 CRASHING = """
 import os, signal
-from mor_ref.verify.engine import OPERATIONS
+from mor_ref.verify.candidates.engine import OPERATIONS
 
 def crashing(operation, parameters, inputs):
     if operation == "error_term":
@@ -561,7 +564,7 @@ def crashing(operation, parameters, inputs):
 
 CORRECTED = """
 import numpy as np
-from mor_ref.verify.engine import OPERATIONS
+from mor_ref.verify.candidates.engine import OPERATIONS
 
 def function(operation, parameters, inputs):
     return dict(OPERATIONS[operation](parameters, inputs)){wrong}
@@ -734,7 +737,7 @@ def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
 
 def kill_at_the_next_suite():
     """The worker that this runs on dies while it makes a suite, as its functions go by name."""
-    from mor_ref.golden import make as module
+    from mor_ref.golden.making.directory import make as module
 
     module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 

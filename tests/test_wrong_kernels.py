@@ -6,9 +6,9 @@ import pytest
 from wrong import REGISTERED
 
 from mor_ref.golden import kept_files
-from mor_ref.golden.container import read_manifest, read_suite
-from mor_ref.golden.suite import question
-from mor_ref.verify.compare import differences, fields_of, given_as
+from mor_ref.golden.model.suite import question
+from mor_ref.golden.store.container import read_manifest, read_suite
+from mor_ref.verify.comparing.compare import differences, fields_of, given_as
 
 SUITES = read_manifest(kept_files())["suites"]
 GENERATED = {name for name in SUITES if name.endswith("_large")}

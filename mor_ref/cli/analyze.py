@@ -8,13 +8,13 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from mor_ref.analysis import BlockMap, Settings, TensorReport, settings_for, worth_a_map
-from mor_ref.analysis_of_files import analyses_of
-from mor_ref.analysis_totals import Totals, totals_of
+from mor_ref.analysis.files import analyses_of
+from mor_ref.analysis.tensor_files import StoredTensor, tensors_in
+from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, settings_for, worth_a_map
+from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.cli.analyze_text import Listed, print_analysis, shown
-from mor_ref.recipes import Threshold
-from mor_ref.tensor_files import StoredTensor, tensors_in
-from mor_ref.workers import Workers, workers_named
+from mor_ref.definitions.policies import Threshold
+from mor_ref.workers.pools import Workers, workers_named
 
 _LONGEST_IN_PROGRESS = 30  # letters of a name
 
@@ -41,7 +41,7 @@ def run(
             threads=threads,
         )
         if plot is not None:
-            from mor_ref.analysis_plot import check_path
+            from mor_ref.analysis.plot import check_path
 
             check_path(plot)  # an analysis may take long: better now than then
         listed = _list(files)
@@ -55,7 +55,7 @@ def run(
     if plot is not None:
         if mapped is None:
             raise ValueError("there is nothing to plot: no tensor was analyzed")
-        from mor_ref.analysis_plot import draw
+        from mor_ref.analysis.plot import draw
 
         draw(plot, reports, mapped, settings)
 

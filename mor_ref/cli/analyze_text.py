@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mor_ref.analysis import Settings, TensorReport, in_percent
-from mor_ref.analysis_totals import Totals
+from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor
+from mor_ref.analysis.tensors import Settings, TensorReport, in_percent
+from mor_ref.analysis.totals import Totals
 from mor_ref.cli.show import console_of_some_width
-from mor_ref.tensor_files import SkippedTensor, StoredTensor
 
 _BF16 = 16  # bits
 

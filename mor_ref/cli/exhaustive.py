@@ -9,24 +9,24 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from mor_ref.catalogue import as_format
 from mor_ref.cli.show import bar
-from mor_ref.conventions import rounding_for, special_cases
-from mor_ref.golden import exhaustive
-from mor_ref.golden.engine_codes import (
+from mor_ref.definitions.encoding import rounding_for, special_cases
+from mor_ref.definitions.formats import as_format
+from mor_ref.golden.all_inputs import digests as exhaustive
+from mor_ref.verify.all_inputs.engine_codes import (
     BesideExact,
     chunks_of_workers,
     describe_difference,
     engine_chunks,
 )
-from mor_ref.verify.candidates import CandidateError, opened
-from mor_ref.verify.exhaustive import (
+from mor_ref.verify.all_inputs.verify import (
     ChunkResult,
     chunks_named,
     verify_chunks,
     verify_chunks_by,
 )
-from mor_ref.workers import workers_named
+from mor_ref.verify.candidates.candidate import CandidateError, opened
+from mor_ref.workers.pools import workers_named
 
 
 class Asked(NamedTuple):

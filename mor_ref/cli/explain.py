@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from mor_ref.catalogue import as_format, special_cases_for
 from mor_ref.cli.show import codes, console_of_some_width, split_fields
-from mor_ref.conventions import Rounding, rounding_for
-from mor_ref.explain import Explanation, Neighbour, explain
-from mor_ref.numerals import binary64_bits, parse_number
+from mor_ref.definitions.encoding import Rounding, rounding_for
+from mor_ref.definitions.formats import as_format, special_cases_for
+from mor_ref.explain.encoding import Explanation, Neighbour, explain
+from mor_ref.explain.numerals import binary64_bits, parse_number
 
 
 def run(

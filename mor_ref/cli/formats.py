@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from mor_ref.catalogue import formats
 from mor_ref.cli.show import codes, console_of_some_width, split_fields
-from mor_ref.format import Format
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
 
 _CODES_SHOWN = 256  # of larger formats, the special codes say enough
 

@@ -9,15 +9,15 @@ from rich.table import Table
 from mor_ref.arguments import folder_named, known_name, whole_number
 from mor_ref.cli.show import bar, console_of_some_width
 from mor_ref.golden import kept_files
-from mor_ref.golden.container import described, read_manifest
-from mor_ref.golden.export import export
-from mor_ref.golden.make import make
-from mor_ref.golden.suite import Size, Suite, chosen
+from mor_ref.golden.export.export import export
+from mor_ref.golden.making.make import make
+from mor_ref.golden.model.suite import Size, Suite, chosen
+from mor_ref.golden.store.container import described, read_manifest
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify.check import check, lines
-from mor_ref.verify.manifests import compare_manifests
-from mor_ref.verify.wording import counted
-from mor_ref.workers import workers_named
+from mor_ref.verify.checking.check import check, lines
+from mor_ref.verify.checking.manifests import compare_manifests
+from mor_ref.verify.reporting.counts import counted
+from mor_ref.workers.pools import workers_named
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:

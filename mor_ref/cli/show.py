@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mor_ref.format import Format
+from mor_ref.definitions.format import Format
 
 _NARROWEST = 80  # columns
 

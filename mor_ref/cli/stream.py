@@ -4,9 +4,9 @@ import os
 import sys
 
 from mor_ref.arguments import known_name, whole_number
-from mor_ref.golden.stream import inputs_of, stream_named
-from mor_ref.verify.stream import LineError, Sent, checked
-from mor_ref.verify.wording import counted
+from mor_ref.golden.streams.stream import inputs_of, stream_named
+from mor_ref.verify.reporting.counts import counted
+from mor_ref.verify.running.stream import LineError, Sent, checked
 
 FORMATS = ("testfloat",)
 _MOST = 1 << 62

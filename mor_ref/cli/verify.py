@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from mor_ref.arguments import folder_named
 from mor_ref.cli.show import Bars
 from mor_ref.golden import kept_files
-from mor_ref.golden.container import read_manifest
-from mor_ref.golden.suite import chosen
-from mor_ref.verify.asking import Asking, asked_by, asked_here
-from mor_ref.verify.candidates import CandidateError, opened
-from mor_ref.verify.files import prepare_report, write_report
-from mor_ref.verify.report import lines
-from mor_ref.verify.run import not_opened, verify
-from mor_ref.verify.wording import counted
-from mor_ref.workers import workers_named
+from mor_ref.golden.model.suite import chosen
+from mor_ref.golden.store.container import read_manifest
+from mor_ref.verify.candidates.candidate import CandidateError, opened
+from mor_ref.verify.reporting.counts import counted
+from mor_ref.verify.reporting.files import prepare_report, write_report
+from mor_ref.verify.reporting.text import lines
+from mor_ref.verify.running.ask import Asking, asked_by, asked_here
+from mor_ref.verify.running.run import not_opened, verify
+from mor_ref.workers.pools import workers_named
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

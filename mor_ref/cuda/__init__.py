@@ -14,8 +14,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mor_ref.arguments import UnknownNameError
-from mor_ref.catalogue import formats
-from mor_ref.format import Format, FormatError
+from mor_ref.definitions.format import Format, FormatError
+from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
     from mor_ref.cuda.functions import (
@@ -31,7 +31,13 @@ if TYPE_CHECKING:
         quantize_nvfp4,
     )
     from mor_ref.cuda.launching import ErrorSums
-    from mor_ref.recipes import FitsRange, MeanRelativeError, NotWorseThan, Policy, Rung
+    from mor_ref.definitions.policies import (
+        FitsRange,
+        MeanRelativeError,
+        NotWorseThan,
+        Policy,
+        Rung,
+    )
 
 _IMPORTED_WHEN_ASKED_FOR = {
     "cuda.functions": (
@@ -39,7 +45,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
         "quantize_mx", "quantize_nvfp4",
     ),
     "cuda.launching": ("ErrorSums",),
-    "recipes": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
+    "definitions.policies": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 

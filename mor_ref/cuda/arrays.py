@@ -12,7 +12,7 @@ from mor_ref.cuda.device import USING_MEMORY, Gpu, cupy, errors_of_torch, explai
 from mor_ref.cuda.errors import CudaError
 from mor_ref.cuda.launching import WORDS, Array, Bits, Target
 from mor_ref.cuda.streams import Moment, after, current, now
-from mor_ref.partition import rows_and_columns
+from mor_ref.definitions.blocks import rows_and_columns
 
 _SOURCES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 _TAKEN = (

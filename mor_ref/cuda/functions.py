@@ -6,19 +6,10 @@ from typing import Any
 import numpy as np
 
 from mor_ref.arguments import known_name, whole_number
-from mor_ref.block_recipes import (
-    SCALE_RULES,
-    Nvfp4Profile,
-    ScaleRule,
-    mx_element,
-    profile_named,
-    tile_of,
-)
-from mor_ref.catalogue import as_format, special_cases_for
-from mor_ref.conventions import Nan, Overflow, Rounding, rounding_for, takes_random_bits
-from mor_ref.cuda import conversions, policies, quantization
+from mor_ref.cuda import encoding as conversions
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
+from mor_ref.cuda import policies, quantization
 from mor_ref.cuda.arrays import (
     Given,
     codes_from,
@@ -28,12 +19,22 @@ from mor_ref.cuda.arrays import (
     on_gpu_of,
     target_of,
 )
-from mor_ref.cuda.conversions import RandomBits
+from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.launching import Array, ErrorSums
 from mor_ref.cuda.streams import Moment, now
-from mor_ref.format import Format
-from mor_ref.partition import Cut, Partition, check_unit, partition
-from mor_ref.recipes import (
+from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
+from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format, special_cases_for
+from mor_ref.definitions.nvfp4 import (
+    SCALE_RULES,
+    Nvfp4Profile,
+    ScaleRule,
+    mx_element,
+    profile_named,
+    tile_of,
+)
+from mor_ref.definitions.policies import (
     SCALINGS,
     Policy,
     Scaling,

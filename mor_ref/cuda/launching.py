@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from mor_ref.cuda import rows
-from mor_ref.partition import Partition
+from mor_ref.cuda import structures as rows
+from mor_ref.definitions.blocks import Partition
 
 Array = Any  # of the device
 THREADS = 256

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.block_recipes import ScaleRule
-from mor_ref.cuda import rows
+from mor_ref.cuda import structures as rows
 from mor_ref.cuda.launching import (
     WORDS,
     Array,
@@ -18,8 +17,9 @@ from mor_ref.cuda.launching import (
     run_team,
 )
 from mor_ref.cuda.scales import ALL, extremes
-from mor_ref.format import Format
-from mor_ref.partition import partition
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.nvfp4 import ScaleRule
 
 
 class Mx(NamedTuple):

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.block_recipes import Nvfp4Profile
-from mor_ref.cuda import rows
+from mor_ref.cuda import structures as rows
 from mor_ref.cuda.launching import (
     WORDS,
     Array,
@@ -19,7 +18,8 @@ from mor_ref.cuda.launching import (
     run_team,
 )
 from mor_ref.cuda.scales import NOT_NAN, extremes
-from mor_ref.partition import partition
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.nvfp4 import Nvfp4Profile
 
 
 class GlobalScales(NamedTuple):

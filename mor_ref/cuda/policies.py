@@ -4,15 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mor_ref.block_recipes import PROFILES, TILES
-from mor_ref.catalogue import as_format
-from mor_ref.cuda import rows
+from mor_ref.cuda import structures as rows
 from mor_ref.cuda.launching import Array, Bits, Device, ErrorSums, addresses, launch, run_team
 from mor_ref.cuda.nvfp4 import by_tile, global_scales, tile_scales
 from mor_ref.cuda.scales import Extremes, extremes, scales
-from mor_ref.format import Format
-from mor_ref.partition import Partition, partition
-from mor_ref.recipes import (
+from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.nvfp4 import PROFILES, TILES
+from mor_ref.definitions.policies import (
     NVFP4,
     FitsRange,
     MeanRelativeError,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.cuda import rows
+from mor_ref.cuda import structures as rows
 from mor_ref.cuda.launching import (
     WORDS,
     Array,
@@ -17,9 +17,9 @@ from mor_ref.cuda.launching import (
     run_team,
 )
 from mor_ref.cuda.scales import Scales, extremes, scales
-from mor_ref.format import Format
-from mor_ref.partition import Partition
-from mor_ref.recipes import Scaling
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.policies import Scaling
 
 
 class Quantized(NamedTuple):

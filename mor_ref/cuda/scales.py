@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.cuda import rows
+from mor_ref.cuda import structures as rows
 from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
-from mor_ref.format import Format
-from mor_ref.partition import Partition, partition
-from mor_ref.recipes import Scaling
+from mor_ref.definitions.blocks import Partition, partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.policies import Scaling
 
 _SCALINGS: tuple[Scaling, ...] = ("gam", "e8m0", "fp32")
 # The first magnitudes that do not count.

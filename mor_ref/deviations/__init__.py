@@ -5,7 +5,6 @@ They show that suites can tell them from the reference, and name the mistake of 
 
 from mor_ref.deviations import (
     amax,
-    cuts,
     decoding,
     encoding,
     errors,
@@ -15,10 +14,11 @@ from mor_ref.deviations import (
     overflow,
     presets,
     rounding,
-    scaling,
-    sums,
     torchao,
 )
+from mor_ref.deviations import blocks as cuts
+from mor_ref.deviations import four_over_six as sums
+from mor_ref.deviations import scales as scaling
 from mor_ref.deviations.deviation import Deviation, applied
 
 DEVIATIONS: dict[str, Deviation] = {

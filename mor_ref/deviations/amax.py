@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.catalogue import formats
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.policies import Scaling
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import BLOCKS, IN_MX, IN_NVFP4, IN_SCALES
-from mor_ref.deviations.scaling import rebuilt
-from mor_ref.deviations.unseen import WITHOUT_NAN, for_generated
+from mor_ref.deviations.exemptions import WITHOUT_NAN, for_generated
+from mor_ref.deviations.scales import rebuilt
 from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.quantization import to_bf16
-from mor_ref.exact.scaling import Scale, amax, group_mantissa, scale_of_block
-from mor_ref.recipes import Scaling
+from mor_ref.exact.scales import Scale, amax, group_mantissa, scale_of_block
 
 Reference = Callable[..., Any]
 _EVERY = (amax, nvfp4.amax_of, mx.amax_of)

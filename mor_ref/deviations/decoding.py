@@ -6,10 +6,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DECODED, is_narrow
-from mor_ref.exact.conversions import decode
-from mor_ref.format import Format
+from mor_ref.exact.encoding import decode
 
 Reference = Callable[..., Any]
 

@@ -1,6 +1,6 @@
 """Which suites have to tell a deviation from the reference: those that reach its step."""
 
-from mor_ref.format import Format
+from mor_ref.definitions.format import Format
 
 LARGE = ("quantize_large", "policies_large", "nvfp4_large", "mx_large")
 POLICIES = ("policies", "policies_large")

@@ -5,14 +5,14 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from mor_ref.catalogue import formats
-from mor_ref.conventions import Rounding, SpecialCases, rounding_for
+from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import ENCODED, IN_MX, NANS, POLICIES, STOCHASTIC, STORED, is_narrow
-from mor_ref.deviations.unseen import COMPUTED, FALLS_BACK, for_generated
+from mor_ref.deviations.exemptions import COMPUTED, FALLS_BACK, for_generated
 from mor_ref.exact.arithmetic import rn32_of_binary64
-from mor_ref.exact.conversions import encode, nan_code
-from mor_ref.format import Format
+from mor_ref.exact.encoding import encode, nan_code
 
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()

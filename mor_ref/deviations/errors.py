@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.catalogue import as_format, formats
+from mor_ref.definitions.formats import as_format, formats
+from mor_ref.definitions.policies import FitsRange, MeanRelativeError, Metric, NotWorseThan, name_of
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DECISIONS, ERRORS, IN_SCALES, POLICIES, SCALED
-from mor_ref.deviations.unseen import CLEAR_CHOICES, CLEAR_MEANS, SMALL_SUMS, for_generated
+from mor_ref.deviations.exemptions import CLEAR_CHOICES, CLEAR_MEANS, SMALL_SUMS, for_generated
 from mor_ref.exact.arithmetic import product, quotient, rn32, total
 from mor_ref.exact.policies import accepts, amin, kept, loses_nothing
 from mor_ref.exact.quantization import (
@@ -21,7 +22,6 @@ from mor_ref.exact.quantization import (
     restored,
     to_bf16,
 )
-from mor_ref.recipes import FitsRange, MeanRelativeError, Metric, NotWorseThan, name_of
 
 Reference = Callable[..., Any]
 Pairs = Iterable[tuple[float, float]]

@@ -6,15 +6,15 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.block_recipes import SCALE_RULES, ScaleRule
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.nvfp4 import SCALE_RULES, ScaleRule
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
-from mor_ref.deviations.unseen import SHORT_NUMBERS, for_generated
+from mor_ref.deviations.exemptions import SHORT_NUMBERS, for_generated
 from mor_ref.exact import mx
 from mor_ref.exact.arithmetic import bits_of, product, quotient, rn32
-from mor_ref.exact.conversions import floor_log2
+from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.quantization import Element
-from mor_ref.format import Format
 
 Reference = Callable[..., Any]
 _BIAS = 127

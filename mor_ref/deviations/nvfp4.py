@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mor_ref.block_recipes import PROFILES, Nvfp4Profile
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_NVFP4, NVFP4, NVFP4_FOREIGN, POLICIES
-from mor_ref.deviations.unseen import (
+from mor_ref.deviations.exemptions import (
     DIVIDED_FOR_DECODING,
     DIVIDED_FOR_ENCODING,
     NO_TIES_OF_SCALES,
@@ -18,7 +18,7 @@ from mor_ref.deviations.unseen import (
 )
 from mor_ref.exact import nvfp4
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
-from mor_ref.exact.conversions import encode
+from mor_ref.exact.encoding import encode
 from mor_ref.exact.nvfp4 import SCALE_FORMAT, GlobalScale, TileScale
 
 Reference = Callable[..., Any]

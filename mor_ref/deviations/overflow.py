@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from mor_ref.conventions import Overflow, Rounding, SpecialCases
+from mor_ref.definitions.encoding import Overflow, Rounding, SpecialCases
+from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_MX, OVERFLOWS, STOCHASTIC, STORED, is_narrow
-from mor_ref.deviations.unseen import for_generated
-from mor_ref.exact.conversions import encode, overflow_code
-from mor_ref.format import Format
+from mor_ref.deviations.exemptions import for_generated
+from mor_ref.exact.encoding import encode, overflow_code
 
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()

@@ -4,14 +4,14 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mor_ref.catalogue import presets
-from mor_ref.conventions import Rounding, SpecialCases, rounding_for
+from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import presets
 from mor_ref.deviations.deviation import Change, Deviation
 from mor_ref.deviations.domains import ROUNDED
-from mor_ref.deviations.unseen import AS_ML_DTYPES, AS_TORCH
+from mor_ref.deviations.exemptions import AS_ML_DTYPES, AS_TORCH
 from mor_ref.exact.arithmetic import rn32_of_binary64
-from mor_ref.exact.conversions import encode
-from mor_ref.format import Format
+from mor_ref.exact.encoding import encode
 
 Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from mor_ref.conventions import Rounding
+from mor_ref.definitions.encoding import Rounding
+from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_MX, ROUNDED, STOCHASTIC, STORED, is_narrow
-from mor_ref.exact.conversions import code_goes_up, goes_up_at_random
-from mor_ref.format import Format
+from mor_ref.exact.encoding import code_goes_up, goes_up_at_random
 
 Reference = Callable[..., Any]
 

@@ -4,16 +4,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from mor_ref.block_recipes import ScaleRule
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.nvfp4 import ScaleRule
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
+from mor_ref.deviations.exemptions import AMAX_OFF_POWERS_OF_TWO, for_generated
 from mor_ref.deviations.mx import by_rceil, log2_in_binary32
-from mor_ref.deviations.unseen import AMAX_OFF_POWERS_OF_TWO, for_generated
 from mor_ref.exact import mx
 from mor_ref.exact.arithmetic import product, quotient
-from mor_ref.exact.conversions import encode
+from mor_ref.exact.encoding import encode
 from mor_ref.exact.quantization import Element
-from mor_ref.format import Format
 
 Reference = Callable[..., Any]
 _NAN_CODE, _BIAS = 0xFF, 127

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mor_ref.definitions.format import Format
 from mor_ref.engine.intrinsics import bits_of, shift_left, shift_right, use_full_vectors
 from mor_ref.engine.kernel import integer_kernel, step
-from mor_ref.format import Format
 
 _U = np.uint32
 _I = np.int32

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.definitions.format import Format
+from mor_ref.engine.blocks import Part, for_each_part, row_bounds
 from mor_ref.engine.decoding import decoded, layout_of
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.parts import Part, for_each_part, row_bounds
 from mor_ref.engine.strips import STRIP, TileScales, entry, spread
-from mor_ref.format import Format
 
 _U = np.uint32
 _F = np.float32

@@ -6,18 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import Numbers
-from mor_ref.block_recipes import ScaleRule
-from mor_ref.catalogue import formats
-from mor_ref.conventions import SpecialCases
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import ScaleRule
+from mor_ref.engine.blocks import Sides
 from mor_ref.engine.encoding import encoded_as_power_of_two
+from mor_ref.engine.formats import BINARY32, power_of_two_target_for
 from mor_ref.engine.intrinsics import bits_of, float_of
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.parts import Sides
-from mor_ref.engine.scaling import extremes, normalised
+from mor_ref.engine.scales import extremes, normalised
 from mor_ref.engine.strips import TileScales
-from mor_ref.engine.targets import BINARY32, power_of_two_target_for
-from mor_ref.format import Format
-from mor_ref.partition import Partition
 
 _U = np.uint32
 _I = np.int32

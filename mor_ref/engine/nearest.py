@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mor_ref.definitions.format import Format
 from mor_ref.engine.intrinsics import bits_of, float_of, shift_right, sign_mask
 from mor_ref.engine.kernel import step
-from mor_ref.format import Format
 
 _U = np.uint32
 _F = np.float32

@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import Numbers
-from mor_ref.block_recipes import Nvfp4Profile
-from mor_ref.catalogue import formats
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.engine.blocks import Part, Sides, for_each_part, words_of
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.nearest import Grid, grid_of, nearest
-from mor_ref.engine.parts import Part, Sides, for_each_part, words_of
-from mor_ref.engine.scaling import extremes
+from mor_ref.engine.scales import extremes
 from mor_ref.engine.strips import STRIP, TileScales, segment
 from mor_ref.engine.widening import widen
-from mor_ref.partition import Partition
 from mor_ref.processor import check_processor
 
 _U = np.uint32

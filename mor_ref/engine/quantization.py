@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import Bits, Numbers
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.format import Format
+from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.dequantization import restored
 from mor_ref.engine.errors import add_errors, error_of
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.nearest import grid_of, nearest, with_sign
-from mor_ref.engine.parts import Gathered, Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.strips import STRIP, TileScales, entry, prefetch_row, segment, spread, strip_of
 from mor_ref.engine.widening import widen
-from mor_ref.format import Format
-from mor_ref.partition import Partition
 
 _U = np.uint32
 _F = np.float32

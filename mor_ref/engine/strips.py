@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.engine.blocks import Sides
 from mor_ref.engine.intrinsics import PREFETCHED, float_of, prefetch_block
 from mor_ref.engine.kernel import step
-from mor_ref.engine.parts import Sides
 
 _F = np.float32
 STRIP = 2048  # columns: what is gathered of each stays in the first level cache

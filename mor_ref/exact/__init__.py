@@ -5,7 +5,7 @@ purpose: no NumPy, no tables, no bit tricks. A binary16, bfloat16, binary32 or b
 Python float, which holds each of them without rounding; a tensor is a list of rows.
 """
 
-from mor_ref.exact.conversions import (
+from mor_ref.exact.encoding import (
     decode,
     encode,
     floor_log2,

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from mor_ref.exact.conversions import floor_log2, goes_up, in_units_of
+from mor_ref.exact.encoding import floor_log2, goes_up, in_units_of
 from mor_ref.exact.step import step
 
 FLT_MAX = math.ldexp(2**24 - 1, 104)

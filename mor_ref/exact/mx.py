@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mor_ref.block_recipes import ScaleRule
-from mor_ref.catalogue import formats
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import ScaleRule
 from mor_ref.exact.arithmetic import product, quotient
-from mor_ref.exact.conversions import encode, floor_log2, in_units_of
+from mor_ref.exact.encoding import encode, floor_log2, in_units_of
 from mor_ref.exact.quantization import Element, Rows, cells
 from mor_ref.exact.step import step
-from mor_ref.format import Format
 
 _E8M0 = formats["e8m0"]
 _NAN_CODE = 0xFF

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mor_ref.block_recipes import Nvfp4Profile
-from mor_ref.catalogue import formats
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
-from mor_ref.exact.conversions import encode
+from mor_ref.exact.encoding import encode
 from mor_ref.exact.quantization import Element, Rows, cells
 from mor_ref.exact.step import step
 

@@ -5,23 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mor_ref.block_recipes import PROFILES
-from mor_ref.catalogue import as_format
-from mor_ref.exact.nvfp4 import nvfp4
-from mor_ref.exact.quantization import (
-    Element,
-    ErrorSum,
-    Rows,
-    cells,
-    error_sum,
-    quantize,
-    to_bf16,
-)
-from mor_ref.exact.scaling import amax
-from mor_ref.exact.step import step
-from mor_ref.format import Format
-from mor_ref.partition import Partition
-from mor_ref.recipes import (
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.policies import (
     NVFP4,
     FitsRange,
     MeanRelativeError,
@@ -32,6 +20,18 @@ from mor_ref.recipes import (
     name_of,
     scaled_format,
 )
+from mor_ref.exact.nvfp4 import nvfp4
+from mor_ref.exact.quantization import (
+    Element,
+    ErrorSum,
+    Rows,
+    cells,
+    error_sum,
+    quantize,
+    to_bf16,
+)
+from mor_ref.exact.scales import amax
+from mor_ref.exact.step import step
 
 Unit = tuple[int, int]
 Bf16Of = Callable[[int, int], int]

@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mor_ref.catalogue import formats
-from mor_ref.conventions import SpecialCases
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.policies import Scaling
 from mor_ref.exact.arithmetic import bits_of, difference, product, quotient, total
-from mor_ref.exact.conversions import encode
-from mor_ref.exact.scaling import Scale, amax, group_mantissa, scale_of_block
+from mor_ref.exact.encoding import encode
+from mor_ref.exact.scales import Scale, amax, group_mantissa, scale_of_block
 from mor_ref.exact.step import step
-from mor_ref.format import Format
-from mor_ref.partition import Partition
-from mor_ref.recipes import Scaling
 
 Rows = list[list[float]]
 

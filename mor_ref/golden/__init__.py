@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mor_ref.golden.suite import Case
+    from mor_ref.golden.model.suite import Case
 
 
 def kept_files() -> Path:
@@ -23,7 +23,7 @@ def load(name: str, folder: Path | None = None) -> "list[Case]":
     ('e4m3', {'format': 'e4m3'}, '0x3f800000')
     """
     from mor_ref.arguments import known_name
-    from mor_ref.golden.container import read_manifest, read_suite
+    from mor_ref.golden.store.container import read_manifest, read_suite
 
     where = folder or kept_files()
     suites = read_manifest(where)["suites"]

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mor_ref.arrays import code_dtype, unsigned_from
-from mor_ref.catalogue import as_format
-from mor_ref.format import Format
-from mor_ref.verify.distance import code_distance, code_shown
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format
+from mor_ref.verify.comparing.distance import code_distance, code_shown
 
 _SHOWN = 8  # entries
 

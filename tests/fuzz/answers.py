@@ -11,8 +11,8 @@ SEEDS = [
 
 
 def one_input(data):
-    from mor_ref.verify.candidates import CandidateError
-    from mor_ref.verify.protocol import Received
+    from mor_ref.verify.candidates.candidate import CandidateError
+    from mor_ref.verify.candidates.protocol import Received
 
     received = Received(4096)
     try:
@@ -28,8 +28,8 @@ def one_input(data):
 
 
 def check(text):
-    from mor_ref.verify.candidates import CandidateError
-    from mor_ref.verify.protocol import parse_answer
+    from mor_ref.verify.candidates.candidate import CandidateError
+    from mor_ref.verify.candidates.protocol import parse_answer
 
     sentence, found = "", None
     try:
@@ -43,4 +43,4 @@ def check(text):
 
 
 if __name__ == "__main__":
-    run(one_input, "mor_ref.verify.protocol")
+    run(one_input, "mor_ref.verify.candidates.protocol")

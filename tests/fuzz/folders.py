@@ -37,7 +37,12 @@ SEEDS = [
 def answers():
     """The small suites are made, and what is right in them."""
     from mor_ref.golden import kept_files
-    from mor_ref.golden.container import read_manifest, read_suite, suite_bytes, write_manifest
+    from mor_ref.golden.store.container import (
+        read_manifest,
+        read_suite,
+        suite_bytes,
+        write_manifest,
+    )
 
     manifest, entries, found = read_manifest(kept_files()), {}, {}
     for suite, names in KEPT.items():
@@ -93,11 +98,11 @@ def spoilt(right, data):
 
 
 def one_input(data):
-    from mor_ref.verify import run as running
-    from mor_ref.verify.candidates import CandidateError, Folder
-    from mor_ref.verify.diagnosis import Diagnosis, diagnose
-    from mor_ref.verify.files import as_json, as_junit
-    from mor_ref.verify.report import lines
+    from mor_ref.verify.candidates.candidate import CandidateError, Folder
+    from mor_ref.verify.diagnosing.diagnosis import Diagnosis, diagnose
+    from mor_ref.verify.reporting.files import as_json, as_junit
+    from mor_ref.verify.reporting.text import lines
+    from mor_ref.verify.running import run as running
 
     first, rest = (data[0] if data else 0), data[1:]
     names = list(answers())
@@ -127,9 +132,9 @@ def one_input(data):
 if __name__ == "__main__":
     run(
         one_input,
-        "mor_ref.verify.candidates",
-        "mor_ref.verify.compare",
-        "mor_ref.verify.conformance",
-        "mor_ref.verify.evidence",
-        "mor_ref.verify.run",
+        "mor_ref.verify.candidates.candidate",
+        "mor_ref.verify.comparing.compare",
+        "mor_ref.verify.comparing.conformance",
+        "mor_ref.verify.comparing.evidence",
+        "mor_ref.verify.running.run",
     )

@@ -24,14 +24,14 @@ SEEDS = [
 
 @cache
 def stream(name):
-    from mor_ref.golden.stream import stream_named
+    from mor_ref.golden.streams.stream import stream_named
 
     return stream_named(name)
 
 
 def outcome(name, data, size, count):
     """How many lines were checked, what is said of the wrong ones, and what of the end."""
-    from mor_ref.verify.stream import LineError, checked
+    from mor_ref.verify.running.stream import LineError, checked
 
     pieces = iter([data[at : at + size] for at in range(0, len(data), size)])
     done, said = 0, []
@@ -61,4 +61,9 @@ def one_input(data):
 
 
 if __name__ == "__main__":
-    run(one_input, "mor_ref.golden.lines", "mor_ref.verify.stream", "mor_ref.golden.random_inputs")
+    run(
+        one_input,
+        "mor_ref.golden.streams.lines",
+        "mor_ref.verify.running.stream",
+        "mor_ref.golden.inputs.random_inputs",
+    )

@@ -34,9 +34,9 @@ PLACE = Path(tempfile.mkdtemp(prefix="fuzzing-"))
 
 
 def one_input(data):
-    from mor_ref.golden.container import MANIFEST as NAME
-    from mor_ref.golden.container import GoldenError, read_manifest
-    from mor_ref.verify.compare import fields_of
+    from mor_ref.golden.store.container import MANIFEST as NAME
+    from mor_ref.golden.store.container import GoldenError, read_manifest
+    from mor_ref.verify.comparing.compare import fields_of
 
     is_raw, rest = bool(data) and data[0] % 2 == 0, data[1:]
     (PLACE / NAME).write_bytes(rest if is_raw else json.dumps(changed(MANIFEST, rest)).encode())
@@ -56,7 +56,7 @@ def one_input(data):
 if __name__ == "__main__":
     run(
         one_input,
-        "mor_ref.golden.calls",
-        "mor_ref.golden.checks",
-        "mor_ref.golden.manifest",
+        "mor_ref.golden.model.calls",
+        "mor_ref.golden.model.checks",
+        "mor_ref.golden.store.manifest",
     )

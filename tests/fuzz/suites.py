@@ -115,7 +115,7 @@ SEEDS = [
 
 
 def one_input(data):
-    from mor_ref.golden.container import GoldenError, _cases
+    from mor_ref.golden.store.container import GoldenError, _cases
 
     kind, rest = (data[0] if data else 0) % 4, data[1:]
     entry, header, size = RIGHT[kind % 2]
@@ -131,7 +131,7 @@ def one_input(data):
 if __name__ == "__main__":
     run(
         one_input,
-        "mor_ref.golden.checks",
-        "mor_ref.golden.container",
-        "mor_ref.golden.files",
+        "mor_ref.golden.model.checks",
+        "mor_ref.golden.store.container",
+        "mor_ref.golden.store.files",
     )

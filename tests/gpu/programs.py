@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mor_ref.catalogue import formats
-from mor_ref.conventions import SpecialCases
-from mor_ref.cuda import nvrtc, rows, source
+from mor_ref.cuda import nvrtc, source
+from mor_ref.cuda import structures as rows
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import formats
 
 HERE = Path(__file__).parent
 _NARROW = (100, 103, 110, 120, 121)  # families that convert to 4 and 6 bits, and to e8m0

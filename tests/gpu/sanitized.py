@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from kernels import tensors
 
-from mor_ref.cuda import conversions
+from mor_ref.cuda import encoding as conversions
 from mor_ref.cuda.device import Gpu, cupy
 from mor_ref.cuda.launching import Bits
 

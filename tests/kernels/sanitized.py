@@ -15,8 +15,8 @@ from kernels.suites import Schedule
 from mor_ref.cuda import mx, policies, scales
 from mor_ref.cuda import quantization as on_device
 from mor_ref.cuda.host import HostError
-from mor_ref.partition import partition
-from mor_ref.recipes import POLICIES
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.policies import POLICIES
 
 _ALWAYS = ("-g1", "-O1", "-Wall", "-Wextra", "-Werror")
 FLAGS = {

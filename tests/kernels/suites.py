@@ -7,10 +7,10 @@ import numpy as np
 
 from mor_ref.cuda.host import Host
 from mor_ref.golden import kept_files
-from mor_ref.golden.container import read_manifest, read_suite
-from mor_ref.golden.suite import question
-from mor_ref.verify.compare import differences, fields_of, given_as
-from mor_ref.verify.kernels import OPERATIONS
+from mor_ref.golden.model.suite import question
+from mor_ref.golden.store.container import read_manifest, read_suite
+from mor_ref.verify.candidates.kernels import OPERATIONS
+from mor_ref.verify.comparing.compare import differences, fields_of, given_as
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,15 @@
 import ml_dtypes
 import numpy as np
 
-from mor_ref.block_recipes import PROFILES
-from mor_ref.catalogue import formats
-from mor_ref.conventions import SpecialCases
-from mor_ref.cuda import conversions, mx, nvfp4, policies, quantization, scales
-from mor_ref.cuda.conversions import RandomBits
+from mor_ref.cuda import encoding as conversions
+from mor_ref.cuda import mx, nvfp4, policies, quantization, scales
+from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.launching import Bits
-from mor_ref.partition import partition
-from mor_ref.recipes import POLICIES
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.policies import POLICIES
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 CODES = ("e4m3", "bf16", "f32")  # of 8, 16 and 32 bits

@@ -12,8 +12,8 @@ from test_encoding import SMALL_NUMBERS, decisive_words, stochastic
 
 import mor_ref
 from mor_ref import Format, exact, formats
-from mor_ref.catalogue import presets
-from mor_ref.conventions import OVERFLOWS, SpecialCases
+from mor_ref.definitions.encoding import OVERFLOWS, SpecialCases
+from mor_ref.definitions.formats import presets
 
 SMALL = [
     *(fmt for fmt in ALL if fmt.bits <= 8),

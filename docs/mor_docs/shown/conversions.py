@@ -5,11 +5,15 @@ from fractions import Fraction
 
 from mor_docs.shown.markup import code_bits, code_hex, equation, number, table
 from mor_ref import exact, formats
-from mor_ref.catalogue import presets
-from mor_ref.conventions import DETERMINISTIC_ROUNDINGS, POWER_OF_TWO_ROUNDINGS, SpecialCases
+from mor_ref.definitions.encoding import (
+    DETERMINISTIC_ROUNDINGS,
+    POWER_OF_TWO_ROUNDINGS,
+    SpecialCases,
+)
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import presets
 from mor_ref.exact import floor_log2, in_units_of
-from mor_ref.explain import explain
-from mor_ref.format import Format
+from mor_ref.explain.encoding import explain
 
 _IEEE = SpecialCases(overflow="ieee")
 

@@ -15,7 +15,7 @@ from mor_docs.shown.markup import (
     text,
 )
 from mor_ref import exact, formats
-from mor_ref.format import Format
+from mor_ref.definitions.format import Format
 
 SMALL = [fmt for fmt in formats.values() if fmt.bits <= 8]
 _KIND = {"S": "sign", "E": "exponent", "M": "mantissa", "I": "mantissa"}

@@ -6,15 +6,15 @@ import numpy as np
 
 from mor_docs.shown.markup import binary32, code_hex, f32_hex, links_to_suites, number, table
 from mor_ref import encode, formats
+from mor_ref.definitions.blocks import partition
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.quantization import quantize
 from mor_ref.golden import load
-from mor_ref.golden.generated import generated
-from mor_ref.golden.suite import question as without_answers
+from mor_ref.golden.inputs.generated import generated
+from mor_ref.golden.model.suite import question as without_answers
+from mor_ref.golden.model.views import swizzled_128x4
 from mor_ref.golden.suites import SUITES
-from mor_ref.golden.views import swizzled_128x4
-from mor_ref.partition import partition
-from mor_ref.verify.protocol import GREETING, question_text
+from mor_ref.verify.candidates.protocol import GREETING, question_text
 
 
 def suites() -> str:

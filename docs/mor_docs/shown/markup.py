@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from html import escape
 
+from mor_ref.definitions.format import Format
 from mor_ref.exact.arithmetic import rn32_of_binary64
-from mor_ref.format import Format
 
 # At the end of a text in a drawing: 2^8.
 _POWER = re.compile(r"\^([-−]?\w+)$")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import mor_ref
 from mor_docs.shown.markup import table
-from mor_ref.block_recipes import PROFILES
+from mor_ref.definitions.nvfp4 import PROFILES
 
 Array = NDArray[Any]
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 from mor_docs.shown.markup import binary32, box, f32_hex, line, number, picture, table, text
 from mor_ref import formats
-from mor_ref.exact.scaling import group_mantissa, ideal_scale, scale_of_block
-from mor_ref.recipes import Scaling
+from mor_ref.definitions.policies import Scaling
+from mor_ref.exact.scales import group_mantissa, ideal_scale, scale_of_block
 
 _KINDS: tuple[Scaling, ...] = ("gam", "e8m0", "fp32")
 

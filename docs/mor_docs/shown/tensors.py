@@ -15,11 +15,8 @@ from mor_docs.shown.markup import (
     text,
 )
 from mor_ref import formats
-from mor_ref.exact.arithmetic import rn32_of_binary64
-from mor_ref.exact.policies import Decision, mix
-from mor_ref.exact.quantization import cells, error_sum, error_term, quantize
-from mor_ref.partition import Cut, partition
-from mor_ref.recipes import (
+from mor_ref.definitions.blocks import Cut, partition
+from mor_ref.definitions.policies import (
     POLICIES,
     FitsRange,
     MeanRelativeError,
@@ -28,6 +25,9 @@ from mor_ref.recipes import (
     Policy,
     name_of,
 )
+from mor_ref.exact.arithmetic import rn32_of_binary64
+from mor_ref.exact.policies import Decision, mix
+from mor_ref.exact.quantization import cells, error_sum, error_term, quantize
 
 
 def cut(rows: str, columns: str, block: str, group: str) -> str:

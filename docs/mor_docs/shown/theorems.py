@@ -2,9 +2,9 @@
 
 from mor_docs.shown.markup import binary32, code_hex, f32_hex, number, table
 from mor_ref import formats
-from mor_ref.exact.conversions import floor_log2
+from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.quantization import quantize_element
-from mor_ref.exact.scaling import group_mantissa, ideal_scale, scale_of_block
+from mor_ref.exact.scales import group_mantissa, ideal_scale, scale_of_block
 
 
 def group(name: str, *amaxes: str) -> str:

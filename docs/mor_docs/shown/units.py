@@ -5,11 +5,9 @@ from fractions import Fraction
 
 from mor_docs.shown.markup import binary32, code_hex, equation, number, table
 from mor_ref import formats
-from mor_ref.catalogue import as_format
-from mor_ref.exact.policies import Decision, mix
-from mor_ref.exact.quantization import error_term
-from mor_ref.partition import partition
-from mor_ref.recipes import (
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.policies import (
     NVFP4,
     POLICIES,
     FitsRange,
@@ -18,6 +16,8 @@ from mor_ref.recipes import (
     Rung,
     name_of,
 )
+from mor_ref.exact.policies import Decision, mix
+from mor_ref.exact.quantization import error_term
 
 
 def unit(name: str, *given: str) -> str:

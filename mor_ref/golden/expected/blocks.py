@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.block_recipes import PROFILES, Nvfp4Profile
-from mor_ref.catalogue import as_format
+from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.exact import mx, nvfp4, quantization
 from mor_ref.exact.nvfp4 import TileScale
 from mor_ref.exact.quantization import Rows
-from mor_ref.exact.scaling import amax, group_mantissa, scale_of_block
-from mor_ref.golden.bits import Unsigned, codes_array, f32_array, numbers_of
+from mor_ref.exact.scales import amax, group_mantissa, scale_of_block
 from mor_ref.golden.expected.operation import Operation
 from mor_ref.golden.expected.tensors import E2M1, element_fields, error_fields, sums
-from mor_ref.golden.suite import Arrays, Parameters
+from mor_ref.golden.model.bits import Unsigned, codes_array, f32_array, numbers_of
+from mor_ref.golden.model.suite import Arrays, Parameters
 
 
 def _blocks_of(arrays: Arrays) -> Rows:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mor_ref.golden.suite import Arrays, Parameters
+from mor_ref.golden.model.suite import Arrays, Parameters
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ from fractions import Fraction
 import numpy as np
 
 from mor_ref import exact
-from mor_ref.catalogue import as_format, presets
-from mor_ref.conventions import SpecialCases
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import as_format, presets
+from mor_ref.definitions.policies import FitsRange, MeanRelativeError, Metric, NotWorseThan
 from mor_ref.exact import policies, quantization
 from mor_ref.exact.quantization import ErrorSum
-from mor_ref.exact.scaling import group_mantissa, scale_of_block
-from mor_ref.golden.bits import codes_array, f32_array, numbers_of
+from mor_ref.exact.scales import group_mantissa, scale_of_block
 from mor_ref.golden.expected.operation import Operation
-from mor_ref.golden.suite import Arrays, Parameters
-from mor_ref.recipes import FitsRange, MeanRelativeError, Metric, NotWorseThan
+from mor_ref.golden.model.bits import codes_array, f32_array, numbers_of
+from mor_ref.golden.model.suite import Arrays, Parameters
 
 
 def encode(parameters: Parameters, arrays: Arrays) -> Arrays:

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.block_recipes import PROFILES
-from mor_ref.catalogue import as_format, formats
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format, formats
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.policies import as_policy
 from mor_ref.exact import mx as exact_mx
 from mor_ref.exact import nvfp4 as exact_nvfp4
 from mor_ref.exact import policies, quantization
 from mor_ref.exact.policies import Decision
 from mor_ref.exact.quantization import Element, ErrorSum, Rows, in_rows
-from mor_ref.format import Format
-from mor_ref.golden.bits import Unsigned, codes_array, f32_array, numbers_of
 from mor_ref.golden.expected.operation import Operation
-from mor_ref.golden.suite import Arrays, Parameters, as_cut
-from mor_ref.partition import partition
-from mor_ref.recipes import as_policy
+from mor_ref.golden.model.bits import Unsigned, codes_array, f32_array, numbers_of
+from mor_ref.golden.model.suite import Arrays, Parameters, as_cut
 
 Grid = tuple[int, int]
 E2M1 = formats["e2m1"]

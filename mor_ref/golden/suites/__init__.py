@@ -1,16 +1,10 @@
 """All suites, in the order of the specification."""
 
-from mor_ref.golden.suite import Suite
-from mor_ref.golden.suites import (
-    blocks,
-    conversions,
-    decisions,
-    large,
-    policies,
-    quantization,
-    scaling,
-    single_blocks,
-)
+from mor_ref.golden.model.suite import Suite
+from mor_ref.golden.suites import decisions, large, policies, quantization, single_blocks
+from mor_ref.golden.suites import encoding as conversions
+from mor_ref.golden.suites import nvfp4 as blocks
+from mor_ref.golden.suites import scales as scaling
 
 SUITES: dict[str, Suite] = {
     suite.name: suite

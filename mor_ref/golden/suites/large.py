@@ -5,14 +5,14 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mor_ref.block_recipes import PROFILES, SCALE_RULES
-from mor_ref.golden.calls import LARGEST_TENSOR
-from mor_ref.golden.generated import LONGEST, generated
-from mor_ref.golden.suite import Case, Field, Size, Suite, expected, given
-from mor_ref.golden.suites.blocks import ELEMENTS
-from mor_ref.golden.suites.scaling import SCALED
-from mor_ref.golden.views import DIGEST
-from mor_ref.recipes import POLICIES, SCALINGS
+from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
+from mor_ref.definitions.policies import POLICIES, SCALINGS
+from mor_ref.golden.inputs.generated import LONGEST, generated
+from mor_ref.golden.model.calls import LARGEST_TENSOR
+from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
+from mor_ref.golden.model.views import DIGEST
+from mor_ref.golden.suites.nvfp4 import ELEMENTS
+from mor_ref.golden.suites.scales import SCALED
 
 
 class _Large(NamedTuple):

@@ -5,20 +5,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mor_ref.golden.inputs import bell, to_bf16
-from mor_ref.golden.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.blocks import boundaries, infinite_amax
-from mor_ref.golden.suites.extremes import (
+from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.policies import POLICIES, SCALINGS, Scaling
+from mor_ref.golden.inputs.edges import bell, to_bf16
+from mor_ref.golden.inputs.extremes import (
     largest_at_the_end,
     many_lost,
     nearly_tied,
     signalling,
     tops,
 )
+from mor_ref.golden.inputs.turning_points import turning_points
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.nvfp4 import boundaries, infinite_amax
 from mor_ref.golden.suites.tensors import Tensor, joined, listed, sum_fields, tensors
-from mor_ref.golden.suites.turning_points import turning_points
-from mor_ref.partition import Cut
-from mor_ref.recipes import POLICIES, SCALINGS, Scaling
 
 
 def _policy_cases(size: Size) -> Iterator[Case]:

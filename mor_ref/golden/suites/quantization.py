@@ -6,11 +6,21 @@ from fractions import Fraction
 
 import numpy as np
 
-from mor_ref.catalogue import formats
-from mor_ref.format import Format
-from mor_ref.golden.suite import Case, Size, Suite, given
-from mor_ref.golden.suites.extremes import largest_at_the_end, tops
-from mor_ref.golden.suites.scaling import SCALED
+from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.policies import SCALINGS, Scaling
+from mor_ref.golden.inputs.extremes import largest_at_the_end, tops
+from mor_ref.golden.inputs.thresholds import (
+    LOGARITHMS,
+    SOME_BINADES,
+    SOME_STEPS,
+    around,
+    found_pairs_of_gam,
+    pairs_of_gam,
+)
+from mor_ref.golden.model.suite import Case, Size, Suite, given
+from mor_ref.golden.suites.scales import SCALED
 from mor_ref.golden.suites.tensors import (
     ELEMENT_FIELDS,
     SCALE_FIELDS,
@@ -20,16 +30,6 @@ from mor_ref.golden.suites.tensors import (
     sum_fields,
     tensors,
 )
-from mor_ref.golden.suites.thresholds import (
-    LOGARITHMS,
-    SOME_BINADES,
-    SOME_STEPS,
-    around,
-    found_pairs_of_gam,
-    pairs_of_gam,
-)
-from mor_ref.partition import Cut
-from mor_ref.recipes import SCALINGS, Scaling
 
 # Tensors that are cut in more ways, and quantized to more formats.
 _IN_SIX_BITS = (

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.catalogue import as_format
-from mor_ref.golden.bits import Unsigned
-from mor_ref.golden.inputs import (
+from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.formats import as_format
+from mor_ref.golden.inputs.edges import (
     Bits,
     bell,
     edges_of,
@@ -17,8 +17,8 @@ from mor_ref.golden.inputs import (
     to_f16,
     wide,
 )
-from mor_ref.golden.suite import Field, Size, expected
-from mor_ref.partition import Cut
+from mor_ref.golden.model.bits import Unsigned
+from mor_ref.golden.model.suite import Field, Size, expected
 
 Grid = tuple[int, int]
 _OTHERS = 25  # tensors of a suite of the usual size

@@ -1,0 +1,290 @@
+"""What MoR makes of one tensor, as a few numbers."""
+
+import itertools
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.policies import MorResult, mor
+from mor_ref.api.tracing import untraced
+from mor_ref.arguments import known_name
+from mor_ref.arrays import numbers_from
+from mor_ref.definitions.blocks import Cut, partition
+from mor_ref.definitions.policies import (
+    SCALINGS,
+    MeanRelativeError,
+    Policy,
+    Scaling,
+    Thresholds,
+    as_policy,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Name = TypeVar("Name")
+_AT_ONCE = 1 << 20  # elements
+_ONE = 2**23  # what limits are counted in
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How tensors are analyzed."""
+
+    policy: Policy
+    block: Cut
+    scaling: Scaling = "gam"
+    threads: int | None = None
+
+    @property
+    def first(self) -> str:
+        """The representation whose error is reported: that of the first rung."""
+        return self.policy.names[0]
+
+    @property
+    def limit(self) -> float | None:
+        """What the mean relative error has to be below for the first rung, if that is its rule.
+
+        It is the threshold in units of 2^-23, which decides.
+        """
+        metric = self.policy.ladder[0].metric
+        return metric.limit / _ONE if isinstance(metric, MeanRelativeError) else None
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The threshold of each rung that has one, as it was written."""
+        return {
+            rung.name: rung.metric.value
+            for rung in self.policy.ladder
+            if isinstance(rung.metric, MeanRelativeError)
+        }
+
+
+def settings_for(
+    policy: str | Policy = "tensor",
+    *,
+    block: str | None = None,
+    threshold: Thresholds | None = None,
+    scaling: str = "gam",
+    threads: int | None = None,
+) -> Settings:
+    """Settings from what people write; None stands for what the policy has.
+
+    >>> settings_for("two_way", block="64x32").block
+    (64, 32)
+    """
+    rules = as_policy(policy)
+    if threshold is not None:
+        rules = rules.with_threshold(threshold)
+    known_name("scaling", scaling, SCALINGS)
+    chosen: Scaling = next(name for name in SCALINGS if name == scaling)
+    cut = rules.block if block is None else _cut(block)
+    partition((1, 1), cut)  # refuses sides of 0
+    return Settings(rules, cut, chosen, threads)
+
+
+def _cut(text: str) -> Cut:
+    if text in ("tensor", "row", "column"):
+        return text  # type: ignore[return-value]  # mypy does not narrow by "in"
+    sides = re.fullmatch(r"([0-9]{1,20})x([0-9]{1,20})", text)
+    if sides is None:
+        raise ValueError(
+            f"block is {text!r}; give tensor, row, column, or rows and columns such as 128x128"
+        )
+    return int(sides[1]), int(sides[2])
+
+
+@dataclass(frozen=True)
+class TensorReport:
+    """What there is to say of one tensor.
+
+    A binary64 counts as the binary32 that MoR takes it for. `decision` is None where each block
+    has its own, or there is nothing to decide; `units` says how many took each representation.
+    `error` is the mean relative error under the first rung, and `distance` how far it is above the
+    limit, None if there is no limit or nothing to compare. `overflows` counts finite numbers that
+    the first rung would make infinite. `amax` and `amin` are the largest and the smallest finite
+    magnitude but zero, None if there is none.
+    """
+
+    file: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    decision: str | None
+    units: dict[str, int]
+    taken: dict[str, int]
+    error: float
+    distance: float | None
+    zeros: int
+    nonfinite: int
+    overflows: int
+    amax: float | None
+    amin: float | None
+
+    @property
+    def elements(self) -> int:
+        """How many numbers it has."""
+        return math.prod(self.shape)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of numbers that took each representation; 0 for all if there are none."""
+        return shares_of(self.taken)
+
+    @property
+    def unit_shares(self) -> dict[str, float]:
+        """The share of units that took each representation; 0 for all if there are none."""
+        return shares_of(self.units)
+
+    @property
+    def minority(self) -> int:
+        """How many units did not take what most of them took."""
+        return sum(self.units.values()) - max(self.units.values())
+
+    @property
+    def dynamic_range(self) -> float | None:
+        """The largest magnitude over the smallest."""
+        return None if self.amax is None or self.amin is None else self.amax / self.amin
+
+    @property
+    def log2_dynamic_range(self) -> float | None:
+        """The same in binades."""
+        return None if self.dynamic_range is None else math.log2(self.dynamic_range)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMap:
+    """What a tensor's scaling blocks look like: a row of the grid for each row of blocks.
+
+    `error` is the mean relative error of each block under the first rung. `choice` has an index
+    into the ladder for each block, or None where one decision is for the whole tensor.
+    """
+
+    error: NDArray[np.float64]
+    choice: NDArray[np.uint8] | None
+    block: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """A report, and the map behind it."""
+
+    report: TensorReport
+    blocks: BlockMap
+
+
+@untraced
+def analyze(
+    x: "ArrayLike", settings: Settings, *, file: str = "", name: str = "", dtype: str = ""
+) -> Analysis:
+    """Let MoR decide about a tensor, which is all that `mor` takes, and report what it decides.
+
+    >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
+    >>> report = analyze(x, settings_for("tensor")).report
+    >>> report.decision, report.zeros, round(report.log2_dynamic_range, 2)
+    ('e4m3', 0, 5.98)
+    """
+    numbers = numbers_from(x, "x")
+    array = numbers.bits.view(numbers.dtype).reshape(numbers.shape)
+    result = mor(
+        array,
+        settings.policy,
+        block=settings.block,
+        scaling=settings.scaling,
+        threads=settings.threads,
+    )
+    report = _report(array, settings, result, file, name, dtype or str(array.dtype))
+    is_by_block = settings.policy.unit == "block"
+    cut = partition(array.shape, settings.block)
+    block_error = result.quantized[settings.first].error.mean_relative_error
+    return Analysis(
+        report, BlockMap(block_error, result.choice if is_by_block else None, cut.block)
+    )
+
+
+def _report(
+    x: NDArray[Any], settings: Settings, result: MorResult, file: str, name: str, dtype: str
+) -> TensorReport:
+    sums = result.error[settings.first]
+    nonfinite = _count_nonfinite(x)
+    units, taken = _counts(result)
+    is_decided = settings.policy.unit == "tensor" and result.choice.size
+    magnitudes = result.amin[result.amin > 0]
+    return TensorReport(
+        file,
+        name,
+        x.shape,
+        dtype,
+        result.ladder[int(result.choice.flat[0])] if is_decided else None,
+        units,
+        taken,
+        sums.overall,
+        None if settings.limit is None or not sums.nonzero.any() else sums.overall - settings.limit,
+        x.size - nonfinite - int(sums.nonzero.sum()),
+        nonfinite,
+        int(sums.nonfinite.sum()) - nonfinite,
+        float(result.amax.max()) if magnitudes.size else None,
+        float(magnitudes.min()) if magnitudes.size else None,
+    )
+
+
+def _counts(result: MorResult) -> tuple[dict[str, int], dict[str, int]]:
+    """How many units took each representation, and how many numbers these units have."""
+    units = np.zeros(len(result.ladder), np.int64)
+    taken = units.copy()
+    (high, wide), (below, beside) = result.units.block, result.choice.shape
+    sides_of_rows = (slice(-1), high), (slice(-1, None), result.units.rows - high * (below - 1))
+    sides_of_columns = (
+        (slice(-1), wide),
+        (slice(-1, None), result.units.columns - wide * (beside - 1)),
+    )
+    for (rows, height), (columns, width) in itertools.product(sides_of_rows, sides_of_columns):
+        found = np.bincount(result.choice[rows, columns].ravel(), minlength=len(units))
+        units += found
+        taken += found * (height * width)
+    named = (dict(zip(result.ladder, counts.tolist(), strict=True)) for counts in (units, taken))
+    return next(named), next(named)
+
+
+def _count_nonfinite(x: NDArray[Any]) -> int:
+    """How many elements are not finite as binary32, piece by piece: x may be larger than memory."""
+    flat = x.reshape(-1)
+    found = 0
+    with np.errstate(all="ignore"):  # neither a signalling NaN nor an overflow is an error here
+        for start in range(0, flat.size, _AT_ONCE):
+            piece = flat[start : start + _AT_ONCE].astype(np.float32, copy=False)
+            found += piece.size - int(np.count_nonzero(np.isfinite(piece)))
+    return found
+
+
+def shares_of(counts: dict[Name, int]) -> dict[Name, float]:
+    """The share of each count; 0 for all if nothing was counted."""
+    count = max(sum(counts.values()), 1)
+    return {name: taken / count for name, taken in counts.items()}
+
+
+def in_percent(share: float) -> str:
+    """A share with one decimal; "0.0" and "100.0" are said of none and of all alone.
+
+    >>> in_percent(1.0), in_percent(0.99999), in_percent(0.123)
+    ('100.0', '>99.9', '12.3')
+    """
+    if 0 < share < 0.001:
+        return "<0.1"
+    if 0.999 < share < 1:
+        return ">99.9"
+    return f"{100 * share:.1f}"
+
+
+def worth_a_map(report: TensorReport) -> tuple[int, float, float]:
+    """A key to find the tensor by whose map shows most: the most divided, or else the worst.
+
+    The worst is the one with the largest share beyond the first rung, and of those the one with
+    the largest error.
+    """
+    _, *beyond = report.shares.values()
+    return report.minority, sum(beyond), report.error

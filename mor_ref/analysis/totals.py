@@ -1,0 +1,72 @@
+"""What MoR makes of many tensors in total."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mor_ref.analysis.tensors import Settings, TensorReport, shares_of
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.policies import NVFP4, name_of
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What there is to say of many tensors: of their units, and of their numbers.
+
+    With a tensor policy the units are the tensors. `bits` is the width of each representation.
+    """
+
+    tensors: int
+    elements: int
+    units: dict[str, int]
+    taken: dict[str, int]
+    bits: dict[str, int]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of numbers that took each representation; 0 for all if there are none."""
+        return shares_of(self.taken)
+
+    @property
+    def unit_shares(self) -> dict[str, float]:
+        """The same of units: every unit counts once, whatever its size."""
+        return shares_of(self.units)
+
+    @property
+    def width_shares(self) -> dict[int, float]:
+        """The share of numbers in representations of 4 bits, of 8, and so on."""
+        return shares_of(_by_width(self.taken, self.bits))
+
+    @property
+    def unit_width_shares(self) -> dict[int, float]:
+        """The share of units in representations of 4 bits, of 8, and so on.
+
+        That in 8 bits is the figure that the paper reports.
+        """
+        return shares_of(_by_width(self.units, self.bits))
+
+
+def totals_of(reports: Sequence[TensorReport], settings: Settings) -> Totals:
+    """The totals of tensors that were analyzed with the same settings."""
+    names = settings.policy.names
+    representations = (*(rung.representation for rung in settings.policy.ladder), "bf16")
+    return Totals(
+        len(reports),
+        sum(report.elements for report in reports),
+        {name: sum(r.units[name] for r in reports) for name in names},
+        {name: sum(r.taken[name] for r in reports) for name in names},
+        {name_of(r): _bits_of(r) for r in representations},
+    )
+
+
+def _bits_of(representation: str | Format) -> int:
+    """How many bits an element has."""
+    return as_format("e2m1" if representation == NVFP4 else representation).bits
+
+
+def _by_width(counts: dict[str, int], bits: dict[str, int]) -> dict[int, int]:
+    widths = sorted({*bits.values()})
+    return {
+        width: sum(count for name, count in counts.items() if bits[name] == width)
+        for width in widths
+    }

@@ -1,0 +1,1 @@
+"""The public functions: they check arguments, make room, and call the engine."""

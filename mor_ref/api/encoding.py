@@ -1,0 +1,119 @@
+"""The public functions: they check what they are given, make room, and call the engine."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.tracing import untraced
+from mor_ref.arguments import whole_number
+from mor_ref.arrays import (
+    Bits,
+    Numbers,
+    RandomWords,
+    check_out,
+    code_dtype,
+    numbers_from,
+    unsigned_from,
+)
+from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format, special_cases_for
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@untraced
+def encode(
+    x: "ArrayLike",
+    fmt: str | Format,
+    *,
+    rounding: Rounding | None = None,
+    overflow: Overflow | None = None,
+    nan: Nan | None = None,
+    preset: str | None = None,
+    random_bits: "ArrayLike | None" = None,
+    n_random_bits: int | None = None,
+    out: Bits | None = None,
+    threads: int | None = None,
+) -> Bits:
+    """The codes of the numbers in `x`, in the smallest unsigned dtype that holds them.
+
+    `x` is float64, float32, float16, bfloat16 (ml_dtypes) or a CPU torch tensor, of any shape; a
+    float64 is rounded once. `rounding` is "rne" (the default), "rtz", "rtp", "rtn", "rna", "rto"
+    or "sr"; e8m0 takes "rtp" (its default), "rtz" and "rna". "sr" needs `random_bits`, a word
+    below 2**n_random_bits for each element. `overflow` is "satfinite" (the default) or "ieee",
+    `nan` is "canonical" (the default) or "signed"; in their place, `preset` names a library to
+    follow: "cuda", "ml_dtypes" or "torch". `threads` is all that can run if it is not given.
+
+    >>> import mor_ref
+    >>> mor_ref.encode([0.3, -500.0, float("nan")], "e4m3")
+    array([ 42, 254, 127], dtype=uint8)
+    >>> mor_ref.encode([0.3, -500.0, float("nan")], "e4m3", preset="ml_dtypes")
+    array([ 42, 255, 127], dtype=uint8)
+    """
+    target = as_format(fmt)
+    special = special_cases_for(target, overflow, nan, preset)
+    mode = rounding_for(target, rounding, special)
+    numbers = numbers_from(x, "x")
+    random_words = _random_words(mode, random_bits, n_random_bits, numbers.shape)
+    codes, store = _room_for_codes(out, numbers, random_words, code_dtype(target))
+    from mor_ref.engine import dispatch as conversions
+
+    conversions.encode_into(codes, numbers, target, mode, special, random_words, threads)
+    return store(codes)
+
+
+@untraced
+def decode(codes: "ArrayLike", fmt: str | Format) -> NDArray[np.float32]:
+    """The numbers that `codes` stand for, as float32; every NaN is 0x7FFFFFFF.
+
+    >>> import mor_ref
+    >>> mor_ref.decode([0x2A, 0xFE, 0x7F], "e4m3")
+    array([ 3.125e-01, -4.480e+02,        nan], dtype=float32)
+    """
+    source = as_format(fmt)
+    words = unsigned_from(codes, source.bits, code_dtype(source), "codes")
+    from mor_ref.engine import dispatch as conversions
+
+    return conversions.decode(words.reshape(-1), source).reshape(words.shape)
+
+
+def _random_words(
+    rounding: Rounding, random_bits: object, n_random_bits: object, shape: tuple[int, ...]
+) -> RandomWords | None:
+    if not takes_random_bits(rounding, random_bits=random_bits, n_random_bits=n_random_bits):
+        return None
+    n = whole_number("n_random_bits", n_random_bits, 1, 32)
+    words = unsigned_from(random_bits, n, _dtype_of_words(random_bits), "random_bits")
+    if words.shape != shape:
+        raise ValueError(
+            f"random_bits has shape {words.shape}, but x has {shape}; give a word for each element"
+        )
+    return RandomWords(words.reshape(-1), n)
+
+
+def _dtype_of_words(random_bits: object) -> np.dtype[Any]:
+    """Narrow words stay as they are: there is less to read."""
+    given = getattr(random_bits, "dtype", None)
+    return next((np.dtype(d) for d in (np.uint8, np.uint16) if given == d), np.dtype(np.uint32))
+
+
+def _room_for_codes(
+    out: Bits | None, numbers: Numbers, random_words: RandomWords | None, dtype: np.dtype[Any]
+) -> tuple[Bits, Callable[[Bits], Bits]]:
+    """Flat room for the codes, and what makes of it the array that is returned."""
+    if out is None:
+        return np.empty(numbers.bits.size, dtype), lambda codes: codes.reshape(numbers.shape)
+    check_out(out, numbers.shape, dtype)
+    inputs = [numbers.bits] if random_words is None else [numbers.bits, random_words.words]
+    if out.flags.c_contiguous and not any(np.may_share_memory(out, bits) for bits in inputs):
+        return out.reshape(-1), lambda _: out
+
+    def copied(codes: Bits) -> Bits:
+        out[...] = codes.reshape(out.shape)
+        return out
+
+    return np.empty(out.size, dtype), copied

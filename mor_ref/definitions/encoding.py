@@ -1,0 +1,76 @@
+"""How an encoder rounds, and what it does where formats and libraries differ.
+
+A rounding is a name. The special cases (overflow, NaN, and what e8m0 makes of zero and of negative
+numbers) are a record, `SpecialCases`: made from the arguments `overflow` and `nan`, or taken from a
+preset, which is another library's record. Both voices read the same record and each finds its own
+codes from it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from mor_ref.arguments import known_name
+from mor_ref.definitions.format import Format
+
+Rounding = Literal["rne", "rtz", "rtp", "rtn", "rna", "rto", "sr"]
+Overflow = Literal["satfinite", "ieee"]
+Nan = Literal["canonical", "signed"]
+
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
+DETERMINISTIC_ROUNDINGS = ROUNDINGS[:-1]
+POWER_OF_TWO_ROUNDINGS: tuple[Rounding, ...] = ("rtp", "rtz", "rna")
+OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
+NANS: tuple[Nan, ...] = get_args(Nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecialCases:
+    """What is stored for an input that is not simply rounded (ENC-008 to ENC-016).
+
+    `nan` is a rule, or a pair of codes: for a NaN without and with the sign bit. The last four
+    fields speak of formats whose values are powers of two: the code of zero and of every
+    negative number where these are not those of 2^-bias and of the magnitude, whether rna takes
+    every number between the two smallest values up, and the rounding if none is asked for.
+    """
+
+    overflow: Overflow = "satfinite"
+    nan: Nan | tuple[int, int] = "canonical"
+    zero_code: int | None = None
+    negative_code: int | None = None
+    above_smallest_goes_up: bool = False
+    power_of_two_rounding: Rounding = "rtp"
+
+
+def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Rounding:
+    """The rounding that is meant by `rounding`, which may be None for the format's own."""
+    if rounding is None:
+        return special.power_of_two_rounding if fmt.is_power_of_two else "rne"
+    known_name("rounding", rounding, ROUNDINGS)
+    if fmt.is_power_of_two and rounding not in POWER_OF_TWO_ROUNDINGS:
+        raise ValueError(
+            f"rounding is {rounding!r}, which {fmt.name} does not admit, as its neighbours are "
+            f"neither even nor odd; give one of {', '.join(POWER_OF_TWO_ROUNDINGS)}"
+        )
+    return cast("Rounding", rounding)
+
+
+def takes_random_bits(rounding: Rounding, **given: object) -> bool:
+    """Whether a rounding takes random bits: then all of these are given, and else none."""
+    for argument, value in given.items():
+        if rounding != "sr" and value is not None:
+            raise ValueError(f"{argument} is given, but rounding is {rounding!r}, which takes none")
+        if rounding == "sr" and value is None:
+            raise ValueError(
+                f"rounding is 'sr', which needs {argument}; give {' and '.join(given)}"
+            )
+    return rounding == "sr"
+
+
+def special_cases(overflow: str | None = None, nan: str | None = None) -> SpecialCases:
+    """The record of this reference's own rules; None stands for the default."""
+    given: dict[str, Any] = {}
+    if overflow is not None:
+        given["overflow"] = known_name("overflow", overflow, OVERFLOWS)
+    if nan is not None:
+        given["nan"] = known_name("nan", nan, NANS)
+    return SpecialCases(**given)

@@ -1,0 +1,151 @@
+"""The rows: every built-in format, and every preset. The only file that holds format numbers."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from mor_ref.arguments import known_name
+from mor_ref.definitions.encoding import SpecialCases, special_cases
+from mor_ref.definitions.format import Format
+
+_FORMATS = (
+    # The formats of MoR, NVFP4 and MX (FMT-009).
+    Format("e4m3", exponent_bits=4, mantissa_bits=3, bias=7, specials="fn"),
+    Format("e5m2", exponent_bits=5, mantissa_bits=2, bias=15),
+    Format("e2m1", exponent_bits=2, mantissa_bits=1, bias=1, specials="none"),
+    Format("e2m3", exponent_bits=2, mantissa_bits=3, bias=1, specials="none"),
+    Format("e3m2", exponent_bits=3, mantissa_bits=2, bias=3, specials="none"),
+    Format("e8m0", exponent_bits=8, mantissa_bits=0, bias=127, specials="fn", sign="none"),
+    Format("bf16", exponent_bits=8, mantissa_bits=7, bias=127),
+    Format("f16", exponent_bits=5, mantissa_bits=10, bias=15),
+    Format("f32", exponent_bits=8, mantissa_bits=23, bias=127),
+    Format(
+        "int8_mx",
+        exponent_bits=0,
+        mantissa_bits=7,
+        bias=0,
+        specials="none",
+        sign="twos-complement",
+    ),
+    # The other small formats in wide use, under the names that ml_dtypes gives them.
+    Format("e4m3fnuz", exponent_bits=4, mantissa_bits=3, bias=8, specials="fnuz"),
+    Format("e5m2fnuz", exponent_bits=5, mantissa_bits=2, bias=16, specials="fnuz"),
+    Format("e4m3b11fnuz", exponent_bits=4, mantissa_bits=3, bias=11, specials="fnuz"),
+    Format("e4m3_ieee", exponent_bits=4, mantissa_bits=3, bias=7),
+    Format("e3m4", exponent_bits=3, mantissa_bits=4, bias=3),
+)
+
+# What others call them: for hints, not for use.
+_OTHER_NAMES = {
+    "e4m3fn": "e4m3",
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
+    "float4_e2m1fn": "e2m1",
+    "float6_e2m3fn": "e2m3",
+    "float6_e3m2fn": "e3m2",
+    "float8_e8m0fnu": "e8m0",
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "float32": "f32",
+}
+
+_IEEE = SpecialCases(overflow="ieee")
+_IEEE_SIGNED = SpecialCases(overflow="ieee", nan="signed")
+_SATFINITE = SpecialCases()
+
+# What other libraries do (ENC-016).
+_PRESETS: dict[str, dict[str, SpecialCases]] = {
+    # The conversions of CUDA's headers, saturating where they offer it.
+    "cuda": {
+        **dict.fromkeys(("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0"), _SATFINITE),
+        **dict.fromkeys(("bf16", "f16", "f32"), _IEEE),
+    },
+    # astype from float32; a float64 it rounds to float32 first. float16 is NumPy's own and keeps
+    # NaN payloads, so it has no row.
+    "ml_dtypes": {
+        "e4m3": _IEEE_SIGNED,
+        "e5m2": SpecialCases(overflow="ieee", nan=(0x7E, 0xFE)),
+        "e2m1": SpecialCases(nan=(0x8, 0x0)),
+        "e2m3": SpecialCases(nan=(0x20, 0x00)),
+        "e3m2": SpecialCases(nan=(0x20, 0x00)),
+        "e8m0": SpecialCases(
+            overflow="ieee",
+            zero_code=0xFF,
+            negative_code=0xFF,
+            above_smallest_goes_up=True,
+            power_of_two_rounding="rna",
+        ),
+        "bf16": SpecialCases(overflow="ieee", nan=(0x7FC0, 0xFFC0)),
+        "e4m3fnuz": _IEEE,
+        "e5m2fnuz": _IEEE,
+        "e4m3b11fnuz": _IEEE,
+        "e4m3_ieee": SpecialCases(overflow="ieee", nan=(0x7C, 0xFC)),
+        "e3m4": SpecialCases(overflow="ieee", nan=(0x78, 0xF8)),
+    },
+    # Tensor.to on a CPU. bfloat16 has no row: which NaN it stores depends on the place of the
+    # element in the tensor. Nor has float16, which keeps NaN payloads.
+    "torch": {
+        "e4m3": SpecialCases(nan="signed"),
+        "e5m2": _IEEE_SIGNED,
+        "e8m0": SpecialCases(
+            overflow="ieee", above_smallest_goes_up=True, power_of_two_rounding="rna"
+        ),
+        "e4m3fnuz": _IEEE,
+        "e5m2fnuz": _IEEE,
+    },
+}
+
+
+class _Catalogue(Mapping[str, Format]):
+    """The built-in formats by name, in the order of the specification."""
+
+    def __init__(self, rows: tuple[Format, ...]) -> None:
+        self._rows = MappingProxyType({row.name: row for row in rows})
+
+    def __getitem__(self, name: str) -> Format:
+        return self._rows[known_name("format", name, self._rows, _OTHER_NAMES)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<formats: {' '.join(self._rows)}>"
+
+
+formats: Mapping[str, Format] = _Catalogue(_FORMATS)
+presets: Mapping[str, Mapping[str, SpecialCases]] = MappingProxyType(
+    {name: MappingProxyType(rows) for name, rows in _PRESETS.items()}
+)
+
+
+def as_format(fmt: str | Format) -> Format:
+    """The format itself, or the built-in one of that name."""
+    return fmt if isinstance(fmt, Format) else formats[fmt]
+
+
+def special_cases_for(
+    fmt: Format, overflow: str | None, nan: str | None, preset: str | None
+) -> SpecialCases:
+    """The record that these arguments ask for: of the preset, or of this reference's own rules."""
+    if preset is None:
+        return special_cases(overflow, nan)
+    if overflow is not None or nan is not None:
+        given = "overflow" if overflow is not None else "nan"
+        raise ValueError(
+            f"preset is {preset!r} and {given} is given too; give one or the other, as a preset "
+            "says what happens on overflow and to NaN"
+        )
+    return _preset_cases(preset, fmt)
+
+
+def _preset_cases(preset: str, fmt: Format) -> SpecialCases:
+    """The special cases of another library, for a built-in format that the library has."""
+    rows = presets[known_name("preset", preset, presets)]
+    if formats.get(fmt.name) != fmt or fmt.name not in rows:
+        raise ValueError(
+            f"preset is {preset!r}, which says nothing of the format {fmt.name!r}; "
+            f"it covers {', '.join(rows)}"
+        )
+    return rows[fmt.name]

@@ -1,0 +1,257 @@
+"""Scalings, metrics and policies as data: what both voices read, and neither computes here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal, get_args
+
+from mor_ref.arguments import known_name
+from mor_ref.definitions.blocks import Cut, Partition, check_cut
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format
+
+Scaling = Literal["gam", "e8m0", "fp32"]
+Threshold = float | str | Decimal | Fraction
+Thresholds = Threshold | Mapping[str, Threshold]  # of the e4m3 rung, or by the names of rungs
+SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
+
+_RUNG_MEANT = "e4m3"  # by a threshold without a name
+_SMALLEST_LARGEST = 4.0
+_WIDEST = 8
+_SMALLEST_THRESHOLD = -30  # as an exponent of ten
+
+
+def scaled_format(fmt: str | Format) -> Format:
+    """A format that numbers can be scaled into, or a reason why it is none (SCL-003)."""
+    found = as_format(fmt)
+    if found.bits > _WIDEST or found.sign == "none" or found.largest < _SMALLEST_LARGEST:
+        raise ValueError(
+            f"format {found.name!r} has {found.bits} bits, largest value {found.largest:g} and "
+            f"sign {found.sign!r}; scaled are signed formats of at most {_WIDEST} bits whose "
+            f"largest value is at least {_SMALLEST_LARGEST:g}, such as e4m3, e5m2 or e2m1"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class MeanRelativeError:
+    """Accepts a unit whose mean relative error is below a threshold, 0 < threshold <= 1.
+
+    The threshold is the decimal that is written: 0.045 is 45/1000, not the float next to it.
+
+    >>> MeanRelativeError(0.045).limit
+    377487
+    """
+
+    threshold: Threshold
+
+    def __post_init__(self) -> None:
+        try:
+            is_threshold = 0 < self._written <= 1
+        except (TypeError, ValueError, ArithmeticError):
+            is_threshold = False
+        if not is_threshold:
+            raise ValueError(
+                f"threshold is {self.threshold!r}; give a number above 0 and up to 1, such as 0.045"
+            )
+
+    @property
+    def _written(self) -> Decimal | Fraction:
+        """The threshold as it was written: a decimal, or a fraction such as "1/22"."""
+        text = str(self.threshold)
+        is_fraction = "/" in text or isinstance(self.threshold, Fraction)
+        return Fraction(text) if is_fraction else Decimal(text)
+
+    @property
+    def value(self) -> float:
+        """The threshold as people read it; decisions use the limit."""
+        return float(self._written)
+
+    @property
+    def limit(self) -> int:
+        """The threshold times 2^23, to the nearest integer, ties to even (MOR-002)."""
+        written = self._written
+        if isinstance(written, Decimal) and written.adjusted() < _SMALLEST_THRESHOLD:
+            return 0  # as it is anyway; but the digits of such a fraction could fill the memory
+        return round(Fraction(written) * 2**23)
+
+
+@dataclass(frozen=True)
+class NotWorseThan:
+    """Accepts a unit whose error sum is at most that under a yardstick (MOR-003)."""
+
+    yardstick: str | Format
+
+
+@dataclass(frozen=True)
+class FitsRange:
+    """Accepts a unit whose magnitudes span no more than a format's normal numbers (MOR-004)."""
+
+    fmt: str | Format
+
+
+Metric = MeanRelativeError | NotWorseThan | FitsRange
+NVFP4 = "nvfp4"
+
+
+def name_of(representation: str | Format) -> str:
+    """What a representation is called in results."""
+    return representation.name if isinstance(representation, Format) else representation
+
+
+def check_representation(representation: str | Format) -> None:
+    """Refuse what is neither a scaled format nor NVFP4."""
+    if representation != NVFP4:
+        scaled_format(representation)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A representation and what has to hold for a unit to take it."""
+
+    representation: str | Format
+    metric: Metric
+
+    @property
+    def name(self) -> str:
+        """The name of its representation."""
+        return name_of(self.representation)
+
+    @property
+    def takes_threshold(self) -> bool:
+        """Whether it is the rung that a threshold without a name is given for."""
+        return self.name == _RUNG_MEANT and isinstance(self.metric, MeanRelativeError)
+
+    def __post_init__(self) -> None:
+        check_representation(self.representation)
+        match self.metric:
+            case NotWorseThan(yardstick):
+                check_representation(yardstick)
+            case FitsRange(fmt):
+                if as_format(fmt).smallest_normal is None:
+                    raise ValueError(f"FitsRange is of {fmt!r}, which has no normal numbers")
+            case MeanRelativeError():
+                pass
+            case _:
+                raise TypeError(
+                    f"metric is {self.metric!r}; give MeanRelativeError, NotWorseThan or FitsRange"
+                )
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A ladder of rungs; a unit takes the first that accepts it, and else stays bfloat16.
+
+    `block` is the scaling block, and `group` what shares a mantissa under gam. `unit` is what one
+    decision is for: "tensor", or "block".
+
+    >>> Policy("mine", (Rung("e5m2", MeanRelativeError("0.1")),), unit="block").names
+    ('e5m2', 'bf16')
+    """
+
+    name: str
+    ladder: tuple[Rung, ...]
+    unit: Literal["tensor", "block"] = "tensor"
+    block: Cut = (128, 128)
+    group: Cut = "tensor"
+
+    def __post_init__(self) -> None:
+        known_name("unit", self.unit, ("tensor", "block"))
+        if not self.ladder or not all(isinstance(rung, Rung) for rung in self.ladder):
+            raise TypeError(f"ladder is {self.ladder!r}; give a tuple of at least one Rung")
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"ladder names {', '.join(self.names)}; give each only once")
+        self._check_yardsticks()
+        for argument, cut in (("block", self.block), ("group", self.group)):
+            check_cut(argument, cut)
+
+    def _check_yardsticks(self) -> None:
+        """Refuse two formats of one name, as results are found by name."""
+        known: dict[str, object] = {}
+        for representation in self.mentioned:
+            name = name_of(representation)
+            meant = NVFP4 if representation == NVFP4 else as_format(representation)
+            if known.setdefault(name, meant) != meant:
+                raise ValueError(
+                    f"ladder has two representations named {name!r}; give one another name"
+                )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The representations in order, the fallback last."""
+        return (*(name_of(rung.representation) for rung in self.ladder), "bf16")
+
+    @property
+    def mentioned(self) -> tuple[str | Format, ...]:
+        """The representations of all rungs, and then the yardsticks."""
+        metrics = [rung.metric for rung in self.ladder]
+        yardsticks = [metric.yardstick for metric in metrics if isinstance(metric, NotWorseThan)]
+        return (*(rung.representation for rung in self.ladder), *yardsticks)
+
+    @property
+    def tried(self) -> tuple[str | Format, ...]:
+        """Every representation that the decisions need, each once, in the order of the rungs."""
+        return tuple({name_of(one): one for one in self.mentioned}.values())
+
+    def with_threshold(self, threshold: Thresholds) -> "Policy":
+        """The same with other thresholds: of the e4m3 rung, or of rungs by name (MOR-005).
+
+        >>> POLICIES["nvfp4"].with_threshold({"nvfp4": 0.18}).ladder[0].metric
+        MeanRelativeError(threshold=0.18)
+        """
+        given = threshold if isinstance(threshold, Mapping) else {_RUNG_MEANT: threshold}
+        metrics = {name: MeanRelativeError(each) for name, each in given.items()}
+        known = [rung.name for rung in self.ladder if isinstance(rung.metric, MeanRelativeError)]
+        if not metrics:
+            raise ValueError(f"threshold is {threshold!r}, which names no rung; {_advice(known)}")
+        for name in metrics:
+            if name not in known:
+                raise ValueError(
+                    f"threshold is given, but policy {self.name!r} has no mean relative error of "
+                    f"{name!r}; {_advice(known)}"
+                )
+        return replace(
+            self,
+            ladder=tuple(
+                replace(rung, metric=metrics.get(rung.name, rung.metric)) for rung in self.ladder
+            ),
+        )
+
+
+def _advice(known: list[str]) -> str:
+    """Which thresholds a policy takes."""
+    if not known:
+        return "leave it away, or give the policy tensor or nvfp4"
+    return f"give one for {' or '.join(known)}"
+
+
+_MEAN = Rung("e4m3", MeanRelativeError(0.045))
+_BETTER_THAN_E5M2 = Rung("e4m3", NotWorseThan("e5m2"))
+
+# From the paper, and with NVFP4 in front (MOR-005).
+POLICIES = {
+    policy.name: policy
+    for policy in (
+        Policy("tensor", (_MEAN,)),
+        Policy("two_way", (_BETTER_THAN_E5M2,), unit="block"),
+        Policy("three_way", (_BETTER_THAN_E5M2, Rung("e5m2", FitsRange("e5m2"))), unit="block"),
+        Policy("nvfp4", (Rung(NVFP4, MeanRelativeError("0.20")), _MEAN), unit="block"),
+    )
+}
+
+
+def as_policy(policy: str | Policy) -> Policy:
+    """The policy itself, or the one of that name."""
+    if isinstance(policy, Policy):
+        return policy
+    return POLICIES[known_name("policy", policy, POLICIES)]
+
+
+def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
+    """Refuse groups where nothing is shared (GAM-006)."""
+    if scaling != "gam" and max(cut.group_grid) > 1:
+        raise ValueError(
+            f"group is {group!r}, but scaling is {scaling!r}, which shares nothing; "
+            "leave the group away, or give scaling 'gam'"
+        )

@@ -1,0 +1,280 @@
+"""Other scales, and what is done with them otherwise."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from mor_ref.definitions.formats import formats
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.domains import ERRORS, IN_MX, IN_NVFP4, SCALED, SCALES
+from mor_ref.deviations.exemptions import NOT_STORED, ZEROS, for_generated
+from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
+from mor_ref.exact.encoding import floor_log2
+from mor_ref.exact.quantization import restored, scaled
+from mor_ref.exact.scales import (
+    IdealScale,
+    Scale,
+    e8m0_scale,
+    fp32_scale,
+    gam_scale,
+    group_mantissa,
+    ideal_scale,
+)
+
+Reference = Callable[..., Any]
+_COMPUTED = tuple(dict.fromkeys((*ERRORS, *SCALED, *IN_NVFP4, *IN_MX)))
+
+
+def _ideal(value: Fraction) -> IdealScale:
+    """A positive number of 24 significant bits as a mantissa and an exponent."""
+    exponent = floor_log2(value)
+    return IdealScale(int((value / Fraction(2) ** exponent - 1) * 2**23), exponent)
+
+
+@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+def scale_by_rounded_reciprocal(_: Reference, largest: float, amax: float) -> IdealScale:
+    """The scale is largest * RN(1 / amax): two roundings."""
+    inverse = 1 / Fraction(amax)
+    once = _rounded(inverse)
+    return _ideal(_rounded(Fraction(largest) * once))
+
+
+@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+def scale_as_inverse_of_a_quotient(_: Reference, largest: float, amax: float) -> IdealScale:
+    """The scale is 1 / RN(amax / largest): two roundings."""
+    return _ideal(_rounded(1 / _rounded(Fraction(amax) / Fraction(largest))))
+
+
+@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+def scale_truncated(_: Reference, largest: float, amax: float) -> IdealScale:
+    """The quotient is cut to 24 bits instead of rounded."""
+    return _ideal(_cut(Fraction(largest) / Fraction(amax)))
+
+
+@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+def scale_by_truncated_reciprocal(_: Reference, largest: float, amax: float) -> IdealScale:
+    """The scale is largest times a reciprocal that is cut, as an approximate division gives it."""
+    return _ideal(_rounded(Fraction(largest) * _cut(1 / Fraction(amax))))
+
+
+def _for_e4m3(largest: float, _amax: float) -> bool:
+    return largest == formats["e4m3"].largest
+
+
+@deviation(ideal_scale, where=_for_e4m3, rules=("SCL-002",), domain=SCALES)
+def scale_aims_at_240(reference: Reference, _largest: float, amax: float) -> IdealScale:
+    """e4m3 is scaled to 240, the largest number of another e4m3."""
+    chosen: IdealScale = reference(240.0, amax)
+    return chosen
+
+
+@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+def scale_aims_at_a_power_of_two(reference: Reference, largest: float, amax: float) -> IdealScale:
+    """The scale is for the exponent of the largest number alone: 256 for 448."""
+    chosen: IdealScale = reference(2.0 ** floor_log2(largest), amax)
+    return chosen
+
+
+def _unit_of(value: Fraction) -> Fraction:
+    return Fraction(2) ** (floor_log2(value) - 23)
+
+
+def _rounded(value: Fraction) -> Fraction:
+    """24 significant bits, to nearest, ties to even, with unbounded exponent."""
+    unit = _unit_of(value)
+    return round(value / unit) * unit
+
+
+def _cut(value: Fraction) -> Fraction:
+    unit = _unit_of(value)
+    return int(value / unit) * unit
+
+
+@deviation(fp32_scale, rules=("SCL-004",), domain=SCALES, unseen=for_generated(SCALES))
+def scale_overflows_to_infinity(reference: Reference, ideal: IdealScale | None) -> Scale:
+    """A scale above the largest binary32 number is infinite."""
+    if ideal is not None and ideal.value > Fraction(FLT_MAX):
+        return Scale(math.inf, None)
+    found: Scale = reference(ideal)
+    return found
+
+
+@deviation(e8m0_scale, rules=("SCL-005",), domain=SCALES)
+def e8m0_scale_rounded_up(reference: Reference, ideal: IdealScale | None) -> Scale:
+    """The exponent of an e8m0 scale is rounded up, so that the largest number saturates."""
+    if ideal is not None and ideal.mantissa:
+        ideal = IdealScale(0, ideal.exponent + 1)
+    found: Scale = reference(ideal)
+    return found
+
+
+@deviation(e8m0_scale, rules=("SCL-005",), domain=SCALES)
+def e8m0_scale_rounded_to_nearest(reference: Reference, ideal: IdealScale | None) -> Scale:
+    """The exponent of an e8m0 scale is that of the nearest power of two."""
+    if ideal is not None and ideal.mantissa >= 1 << 22:
+        ideal = IdealScale(0, ideal.exponent + 1)
+    found: Scale = reference(ideal)
+    return found
+
+
+@deviation(
+    fp32_scale,
+    e8m0_scale,
+    rules=("SCL-004", "SCL-005"),
+    domain=SCALES,
+    unseen=for_generated(SCALES),
+)
+def zero_block_has_scale_zero(reference: Reference, ideal: IdealScale | None) -> Scale:
+    """A block of zeros has the smallest scale that can be stored, not 1."""
+    found: Scale = reference(ideal)
+    if ideal is not None:
+        return found
+    return Scale(0.0, None) if found.exponent_code is None else Scale(2.0**-127, 0)
+
+
+@deviation(gam_scale, rules=("GAM-003",), domain=SCALES)
+def gam_without_decrement(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
+    """The exponent of a block is never lowered: its scale may exceed the ideal one."""
+    exponent = min(ideal.exponent, 127) if ideal else 0
+    return rebuilt(exponent, shared)
+
+
+@deviation(gam_scale, rules=("GAM-003",), domain=SCALES)
+def gam_decrement_at_equality(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
+    """The exponent is lowered where the mantissas are equal as well: >= for >."""
+    exponent = ideal.exponent - (shared >= ideal.mantissa) if ideal else 0
+    return rebuilt(min(exponent, 127), shared)
+
+
+@deviation(gam_scale, rules=("GAM-003",), domain=SCALES)
+def gam_decrement_the_wrong_way(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
+    """The exponent is lowered where the mantissa of the group is the smaller one: < for >."""
+    exponent = ideal.exponent - (shared < ideal.mantissa) if ideal else 0
+    return rebuilt(min(exponent, 127), shared)
+
+
+@deviation(gam_scale, rules=("GAM-004",), domain=SCALES, unseen=for_generated(SCALES))
+def gam_clamped_before_decrement(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
+    """The exponent is limited to 127 first, and lowered then."""
+    exponent = min(ideal.exponent, 127) - (shared > ideal.mantissa) if ideal else 0
+    return rebuilt(exponent, shared)
+
+
+@deviation(group_mantissa, rules=("GAM-001",), domain=SCALES)
+def gam_mantissa_of_7_bits(reference: Reference, *arguments: float) -> int:
+    """The shared mantissa has the 7 bits of bfloat16."""
+    return int(reference(*arguments)) & 0x7F0000
+
+
+@deviation(gam_scale, rules=("GAM-001",), domain=SCALES)
+def gam_with_the_own_mantissa(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
+    """A block is scaled with its own mantissa, not with that of its group."""
+    exponent = min(ideal.exponent, 127) if ideal else 0
+    return rebuilt(exponent, ideal.mantissa if ideal else shared)
+
+
+@deviation(group_mantissa, rules=("GAM-001",), domain=SCALES)
+def gam_mantissa_of_amax(_: Reference, largest: float, amax: float) -> int:
+    """The shared mantissa is that of amax, not that of largest / amax."""
+    del largest
+    return _ideal(Fraction(amax)).mantissa if amax else 0
+
+
+@deviation(gam_scale, rules=("GAM-004",), domain=SCALES, unseen=ZEROS)
+def gam_zero_block_stores_0(reference: Reference, ideal: IdealScale | None, shared: int) -> Scale:
+    """A block of zeros stores the exponent 0 instead of 127."""
+    found: Scale = reference(ideal, shared)
+    return rebuilt(-127, shared) if ideal is None else found
+
+
+@deviation(gam_scale, rules=("GAM-003",), domain=SCALES, unseen=ZEROS)
+def gam_zero_block_is_decremented(
+    reference: Reference, ideal: IdealScale | None, shared: int
+) -> Scale:
+    """A block of zeros counts as one of mantissa 0, and its exponent is lowered."""
+    return reference(ideal, shared) if ideal else rebuilt(-(shared > 0), shared)
+
+
+def rebuilt(exponent: int, mantissa: int) -> Scale:
+    """The scale of an exponent and a mantissa, with the exponent as it is stored."""
+    value = (1 + Fraction(mantissa, 2**23)) * Fraction(2) ** exponent
+    return Scale(float(value), exponent + 127)
+
+
+@deviation(e8m0_scale, gam_scale, rules=("SCL-005", "GAM-005"), domain=SCALES, unseen=NOT_STORED)
+def exponent_of_the_inverse_stored(reference: Reference, *arguments: Any) -> Scale:
+    """254 - code is stored: the exponent of the scale that codes are multiplied by."""
+    found: Scale = reference(*arguments)
+    return replace(found, exponent_code=254 - (found.exponent_code or 0))
+
+
+@deviation(e8m0_scale, gam_scale, rules=("SCL-005", "GAM-005"), domain=SCALES, unseen=NOT_STORED)
+def stored_exponent_has_bias_128(reference: Reference, *arguments: Any) -> Scale:
+    """The stored exponent is e + 128, one more than that of e8m0."""
+    found: Scale = reference(*arguments)
+    return replace(found, exponent_code=(found.exponent_code or 0) + 1)
+
+
+@deviation(scaled, rules=("QNT-001",), domain=SCALED)
+def divided_by_the_scale(_: Reference, x: float, scale: float) -> float:
+    """Numbers are divided by the scale instead of multiplied: it is taken for its inverse."""
+    return quotient(x, scale)
+
+
+@deviation(scaled, rules=("QNT-001",), domain=SCALED)
+def divided_by_a_rounded_inverse(_: Reference, x: float, scale: float) -> float:
+    """Numbers are divided by RN(1 / scale): two roundings more."""
+    return quotient(x, quotient(1.0, scale))
+
+
+@deviation(scaled, rules=("QNT-001",), domain=SCALED)
+def scaled_without_rounding(reference: Reference, x: float, scale: float) -> float:
+    """The product goes into the encoder in full precision: one rounding less."""
+    exact = x * scale  # in binary64, which holds products of binary32 numbers
+    return exact if abs(exact) <= FLT_MAX else float(reference(x, scale))
+
+
+@deviation(restored, rules=("QNT-002",), domain=SCALED)
+def dequantized_by_rounded_reciprocal(_: Reference, value: float, scale: float) -> float:
+    """Codes are multiplied by RN(1 / scale) instead of divided by the scale."""
+    return product(value, quotient(1.0, scale))
+
+
+@deviation(restored, rules=("QNT-002",), domain=SCALED)
+def dequantized_twice(reference: Reference, value: float, scale: float) -> float:
+    """Codes are divided by the scale twice."""
+    return float(reference(reference(value, scale), scale))
+
+
+@deviation(restored, rules=("QNT-002",), domain=SCALED)
+def dequantized_with_the_inverse(_: Reference, value: float, scale: float) -> float:
+    """Codes are multiplied by the scale instead of divided by it."""
+    return product(value, scale)
+
+
+@deviation(restored, rules=("QNT-002",), domain=SCALED)
+def not_dequantized(_: Reference, value: float, scale: float) -> float:
+    """Y is what the code stands for, without the scale."""
+    del scale
+    return value
+
+
+def _flushed(result: float) -> float:
+    return math.copysign(0.0, result) if abs(result) < 2.0**-126 else result
+
+
+@deviation(
+    product,
+    quotient,
+    rules=("QNT-001", "QNT-002"),
+    domain=_COMPUTED,
+    unseen=for_generated(_COMPUTED),
+)
+def arithmetic_flushes_subnormals(reference: Reference, a: float, b: float) -> float:
+    """Products and quotients that are subnormal become zero, and subnormal operands count as it."""
+    return _flushed(float(reference(_flushed(a), _flushed(b))))
+
+
+DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

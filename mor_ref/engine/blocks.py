@@ -1,0 +1,158 @@
+"""Cutting a tensor into parts for the threads, and its numbers as words of binary32 or bfloat16.
+
+What is gathered for blocks (largest magnitudes, integer sums) may be gathered part by part, in any
+order: the bits are the same.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import Bits, Numbers
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import formats
+from mor_ref.engine import encoding
+from mor_ref.engine.formats import BINARY64, target_for
+from mor_ref.engine.parallel import for_each, thread_count
+from mor_ref.engine.widening import as_binary16, widen_array
+
+_PART = 1 << 20  # elements, at most; as binary32 they take four mebibytes
+_WIDEST = 1 << 16  # columns of a part
+_TALLEST = 256  # rows that are summed at once
+
+
+class Part(NamedTuple):
+    """A rectangle of a tensor."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+
+class Place(NamedTuple):
+    """Where in an array the elements of a rectangle lie."""
+
+    top: int
+    left: int
+    stride: int
+
+
+class Sides(NamedTuple):
+    """The sides of a tile."""
+
+    rows: int
+    columns: int
+
+
+class Words(NamedTuple):
+    """The numbers of a part: bfloat16 as 16 bits, all others as binary32."""
+
+    bits: Bits
+    place: Place
+
+
+def parts_of(rows: int, columns: int) -> Iterator[Part]:
+    """Rectangles that cover the tensor, row by row; none cuts a tile of 16 rows or columns."""
+    width = max(1, min(columns, _WIDEST))
+    height = _PART // width // 16 * 16
+    for top in range(0, rows, height):
+        for left in range(0, columns, width):
+            yield Part(top, min(top + height, rows), left, min(left + width, columns))
+
+
+def for_each_part(
+    work: Callable[[Part], None], rows: int, columns: int, threads: int | None
+) -> None:
+    """Call `work` with parts that cover the tensor, in so many threads."""
+    for_each(work, parts_of(rows, columns), thread_count(threads, rows * columns))
+
+
+def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
+    """The numbers of a part as kernels take them; a binary64 is rounded to binary32 (QNT-004)."""
+    if numbers.dtype not in (np.dtype(np.float16), np.dtype(np.float64)):
+        return Words(numbers.bits, Place(0, 0, columns))
+    rows = slice(part.top * columns, part.bottom * columns)
+    piece = numbers.bits[rows].reshape(-1, columns)[:, part.left : part.right]
+    given = np.ascontiguousarray(piece).reshape(-1)
+    wide: Bits = np.empty(given.size, np.uint32)
+    if numbers.dtype == np.float16:
+        widen_array(as_binary16(given), wide)
+    else:
+        encoding.encode_array(given, wide, _to_binary32(), np.uint64)
+    wide.flags.writeable = False
+    return Words(wide, Place(part.top, part.left, part.right - part.left))
+
+
+def _to_binary32() -> Any:
+    return target_for(formats["f32"], "rne", SpecialCases(overflow="ieee"), BINARY64)
+
+
+def row_bounds(part: Part, block_rows: int) -> NDArray[np.int64]:
+    """Where the rows of a part are cut, so that no piece has rows of two blocks or too many.
+
+    A sum of so many error terms fits 32 bits.
+    """
+    cuts = np.arange(part.top - part.top % block_rows, part.bottom, min(block_rows, _TALLEST))
+    if block_rows > _TALLEST:
+        blocks = np.arange(part.top - part.top % block_rows, part.bottom, block_rows)
+        cuts = np.union1d(cuts, blocks)
+    inner = cuts[(cuts > part.top) & (cuts < part.bottom)]
+    return np.concatenate([[part.top], inner, [part.bottom]]).astype(np.int64)
+
+
+class Gathered:
+    """An array with an entry for each block, which parts add to one after the other."""
+
+    def __init__(
+        self, partition: Partition, dtype: Any, initial: int, join: np.ufunc, *entry: int
+    ) -> None:
+        """`entry` is the shape of what each block has, if that is not a single number."""
+        self._entry = entry
+        self.blocks: NDArray[Any] = np.full(partition.grid + entry, initial, dtype)
+        self._sides = partition.block
+        self._initial = initial
+        self._join = join
+        self._lock = threading.Lock()
+
+    def room_for(self, part: Part) -> NDArray[Any]:
+        """Entries of one's own for the blocks that a part touches."""
+        rows, columns = self._touched(part)
+        shape = (rows.stop - rows.start, columns.stop - columns.start, *self._entry)
+        return np.full(shape, self._initial, self.blocks.dtype)
+
+    def add(self, part: Part, found: NDArray[Any]) -> None:
+        """Take over what was found for the blocks of a part."""
+        rows, columns = self._touched(part)
+        with self._lock:
+            room = self.blocks[rows, columns]
+            self._join(room, found, out=room)
+
+    def _touched(self, part: Part) -> tuple[slice, slice]:
+        rows, columns = self._sides
+        return (
+            slice(part.top // rows, (part.bottom - 1) // rows + 1),
+            slice(part.left // columns, (part.right - 1) // columns + 1),
+        )
+
+
+def over_groups(blocks: NDArray[Any], partition: Partition, join: np.ufunc) -> NDArray[Any]:
+    """What blocks have, joined for each group."""
+    for axis in (0, 1):
+        step = -(-partition.group[axis] // partition.block[axis])
+        starts = np.arange(0, blocks.shape[axis], step)
+        blocks = join.reduceat(blocks, starts, axis=axis) if starts.size else blocks
+    return blocks
+
+
+def to_blocks(groups: NDArray[Any], partition: Partition) -> NDArray[Any]:
+    """For each block, what its group has."""
+    for axis in (0, 1):
+        step = -(-partition.group[axis] // partition.block[axis])
+        groups = np.repeat(groups, step, axis=axis)
+    rows, columns = partition.grid
+    return groups[:rows, :columns]

@@ -1,0 +1,176 @@
+"""The chapter on acceptance: decisions from integer sums, and the output that follows from them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import Bits, Numbers
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.engine.blocks import Part, Sides, for_each_part, row_bounds, words_of
+from mor_ref.engine.decoding import decoded, layout_of
+from mor_ref.engine.dequantization import restored
+from mor_ref.engine.encoding import encoded
+from mor_ref.engine.formats import BINARY32, target_for
+from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
+from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.quantization import as_bf16, sign_of_bf16
+from mor_ref.engine.scales import Extremes
+from mor_ref.engine.strips import STRIP, TileScales, segment, spread
+from mor_ref.processor import check_processor
+
+_U = np.uint32
+_W = np.uint64
+_BF16 = formats["bf16"]
+
+Errors = NDArray[np.uint64]  # sum, nonzero and nonfinite along the last axis
+Accepted = NDArray[np.bool_]
+
+
+def is_below(errors: Errors, limit: int | NDArray[np.uint64]) -> Accepted:
+    """MOR-002: sum < T * nonzero, or nothing counts; both sides fit 64 bits (ERR-005)."""
+    total, nonzero = errors[..., 0], errors[..., 1]
+    accepted: Accepted = (total < _W(limit) * nonzero) | (nonzero == 0)
+    return accepted
+
+
+def is_not_worse(errors: Errors, yardstick: Errors) -> Accepted:
+    """MOR-003: a tie accepts."""
+    return errors[..., 0] <= yardstick[..., 0]
+
+
+def fits_range(errors: Errors, extremes: Extremes, fmt: Format) -> Accepted:
+    """MOR-004: amax <= amin * ratio; the product of two binary32 numbers is exact in binary64."""
+    check_processor()  # this is no kernel
+    amax, amin = (bits.view(np.float32).astype(np.float64) for bits in extremes)
+    ratio = fmt.largest / float(fmt.smallest_normal or 1)
+    accepted: Accepted = (amax <= amin * ratio) | (errors[..., 1] == 0)
+    return accepted
+
+
+def first_accepting(accepted: list[Accepted], errors: list[Errors]) -> NDArray[np.uint8]:
+    """MOR-001: the index of the first rung that accepts, the fallback's if none does."""
+    choice = np.full(accepted[0].shape, len(accepted), np.uint8)
+    for rung in reversed(range(len(accepted))):
+        is_taken = accepted[rung] & (errors[rung][..., 2] == 0)
+        choice[is_taken] = rung
+    return choice
+
+
+# ---------------------------------------------------------------------- output
+
+
+@step
+def keep_row(x, target, out):
+    """MOR-006: a bfloat16 is copied, with all its bits; another number is encoded once."""
+    use_full_vectors()
+    for i in range(x.size):
+        out[i] = x[i] if target is None else encoded(_U(x[i]), target, _U)
+
+
+@step
+def render_row(codes, encode, decode, layout, out):
+    """QNT-002 and QNT-003 for one row of a strip that holds no NaN."""
+    use_full_vectors()
+    for i in range(codes.size):
+        value = float_of(decoded(_U(codes[i]), layout))
+        y = bits_of(restored(value, encode, decode, i))
+        out[i] = _U(as_bf16(_U(y & _U(0x7FFFFFFF))) | sign_of_bf16(y))
+
+
+@kernel
+def keep_part(x, place, part, bounds, columns, unit, choice, fallback, target, out):
+    """The units of a part that no rung has accepted."""
+    for left in range(part.left, part.right, STRIP):
+        right = min(left + STRIP, part.right)
+        for piece in range(bounds.size - 1):
+            top = bounds[piece]
+            for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
+                if choice[top // unit.rows, column] == fallback:
+                    first, last = segment(column, unit, left, right)
+                    for row in range(top, bounds[piece + 1]):
+                        start = (row - place.top) * place.stride + left - place.left
+                        at = row * columns + left
+                        keep_row(
+                            x[start + first : start + last], target, out[at + first : at + last]
+                        )
+
+
+@kernel
+def render_part(codes, part, bounds, columns, unit, choice, rung, scales, strip, layout, out):
+    """The units of a part that a rung has accepted.
+
+    The scales of a strip begin where the unit does: as a slice they would have a type that may be
+    None, and no loop over it fills vectors.
+    """
+    for left in range(part.left, part.right, STRIP):
+        right = min(left + STRIP, part.right)
+        for piece in range(bounds.size - 1):
+            top = bounds[piece]
+            for column in range(left // unit.columns, (right - 1) // unit.columns + 1):
+                if choice[top // unit.rows, column] == rung:
+                    first = max(column * unit.columns, left)
+                    last = min((column + 1) * unit.columns, right)
+                    spread(scales.encode, top, first, last, scales.tile, strip.encode)
+                    spread(scales.decode, top, first, last, scales.tile, strip.decode)
+                    for row in range(top, bounds[piece + 1]):
+                        at, end = row * columns + first, row * columns + last
+                        render_row(codes[at:end], strip.encode, strip.decode, layout, out[at:end])
+
+
+def keep(
+    numbers: Numbers,
+    partition: Partition,
+    choice: NDArray[np.uint8],
+    fallback: int,
+    out: Bits,
+    threads: int | None,
+) -> None:
+    """Write the units that stay bfloat16 (MOR-006)."""
+    if not (choice == fallback).any():
+        return
+    unit = Sides(*partition.block)
+    special = SpecialCases(overflow="ieee")
+    target = None if numbers.is_bf16 else target_for(_BF16, "rne", special, BINARY32)
+
+    def keep_one(part: Part) -> None:
+        words = words_of(numbers, partition.columns, part)
+        bounds = row_bounds(part, unit.rows)
+        keep_part(
+            words.bits,
+            words.place,
+            part,
+            bounds,
+            partition.columns,
+            unit,
+            choice,
+            fallback,
+            target,
+            out,
+        )
+
+    for_each_part(keep_one, partition.rows, partition.columns, threads)
+
+
+def render(
+    codes: NDArray[np.uint8],
+    fmt: Format,
+    scales: TileScales,
+    partition: Partition,
+    choice: NDArray[np.uint8],
+    rung: int,
+    out: Bits,
+    threads: int | None,
+) -> None:
+    """Write the units that a rung has accepted, as bfloat16 (QNT-003)."""
+    if not (choice == rung).any():
+        return
+    unit, layout = Sides(*partition.block), layout_of(fmt)
+
+    def render_one(part: Part) -> None:
+        bounds = np.union1d(row_bounds(part, unit.rows), row_bounds(part, scales.tile.rows))
+        strip, columns = scales.room_for_strip(), partition.columns
+        render_part(codes, part, bounds, columns, unit, choice, rung, scales, strip, layout, out)
+
+    for_each_part(render_one, partition.rows, partition.columns, threads)

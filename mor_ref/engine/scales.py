@@ -1,0 +1,250 @@
+"""The chapter on scales: the extremes of blocks, and a scale for each."""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import Numbers
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.policies import Scaling
+from mor_ref.engine.blocks import (
+    Gathered,
+    Part,
+    Sides,
+    for_each_part,
+    over_groups,
+    row_bounds,
+    to_blocks,
+    words_of,
+)
+from mor_ref.engine.intrinsics import shift_left, shift_right, use_full_vectors
+from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.strips import STRIP, prefetch_row, segment
+
+_U = np.uint32
+_I = np.int32
+_W = np.uint64
+_HIDDEN = _U(1 << 23)
+_FRACTION = _U((1 << 23) - 1)
+_FLT_MAX = _U(0x7F7FFFFF)
+_LARGEST_EXPONENT = _I(127)
+_BIAS = _I(127)
+
+
+class Extremes(NamedTuple):
+    """The largest and the smallest magnitude but zero of the finite numbers of each block, as bits.
+
+    Both are 0 in a block that has no such number.
+    """
+
+    amax: NDArray[np.uint32]
+    amin: NDArray[np.uint32]
+
+
+class Scales(NamedTuple):
+    """The scale of each block as binary32 bits, and what is stored of it."""
+
+    scale: NDArray[np.uint32]
+    exponent: NDArray[np.uint8] | None
+    mantissa: NDArray[np.uint32] | None
+
+
+class Pattern(NamedTuple):
+    """Masks in the width of the numbers, and the first magnitude that does not count."""
+
+    magnitude: Any
+    end: Any
+    all: Any
+
+
+Counted = Literal["finite", "not nan", "all"]
+
+
+def _pattern(dtype: np.dtype[Any], counted: Counted) -> Pattern:
+    shift = 32 - 8 * dtype.itemsize
+    magnitude, infinity, all_ones = (b >> shift for b in (0x7FFFFFFF, 0x7F800000, 0xFFFFFFFF))
+    end = {"finite": infinity, "not nan": infinity + 1, "all": magnitude + 1}[counted]
+    return Pattern(*(dtype.type(bits) for bits in (magnitude, end, all_ones)))
+
+
+# ---------------------------------------------------------------------- scalar steps
+
+
+@step
+def normalised(amax):
+    """Mantissa and exponent of the bits of a number above zero, subnormal or not."""
+    field, mantissa = _I(shift_right(amax, _U(23))), _U(amax & _FRACTION)
+    if field == _I(0):
+        field = _I(1)
+        while mantissa < _HIDDEN:
+            mantissa = shift_left(mantissa, _U(1))
+            field = _I(field - _I(1))
+    return _U(mantissa & _FRACTION), _I(field - _BIAS)
+
+
+@step
+def ideal_scale(amax, largest):
+    """SCL-002: the mantissa and the exponent of largest / amax, which are binary32 bits."""
+    (a, amax_exponent), (q, largest_exponent) = normalised(amax), normalised(largest)
+    below_one = a > q  # THM-004
+    exponent = _I(largest_exponent - amax_exponent)
+    exponent = _I(exponent - _I(1)) if below_one else exponent
+    a, q = _U(a | _HIDDEN), _U(q | _HIDDEN)
+    # One bit more than the mantissa has, to round by. It is never a tie, for a quotient that ends
+    # there would need more significant bits than a largest number of 8 bits gives it.
+    doubled = _U(shift_left(_W(q), _W(25) if below_one else _W(24)) // _W(a))
+    return _U(_U(_U(doubled + _U(1)) >> _U(1)) - _HIDDEN), exponent
+
+
+@step
+def shared_exponent(amax, largest, shared_mantissa):
+    """GAM-002 to GAM-004: the exponent of a block's scale; SCL-005, if the mantissa is 0."""
+    if amax == _U(0):
+        return _I(0)
+    mantissa, exponent = ideal_scale(amax, largest)
+    exponent = _I(exponent - _I(1)) if shared_mantissa > mantissa else exponent
+    return min(exponent, _LARGEST_EXPONENT)
+
+
+@step
+def own_scale(amax, largest):
+    """SCL-004: the ideal scale itself, as binary32 bits."""
+    if amax == _U(0):
+        return _U(0x3F800000)
+    mantissa, exponent = ideal_scale(amax, largest)
+    if exponent > _LARGEST_EXPONENT:
+        return _FLT_MAX
+    return _U(_U(_U(exponent + _I(127)) << _U(23)) | mantissa)
+
+
+# ---------------------------------------------------------------------- loops
+
+
+@step
+def extremes_of_row(x, pattern, high, low):
+    """SCL-001: column by column; what does not count is as if it were not there."""
+    use_full_vectors()
+    word = x.dtype.type
+    for i in range(x.size):
+        magnitude = word(x[i] & pattern.magnitude)
+        counts = magnitude < pattern.end
+        high[i] = max(high[i], magnitude if counts else word(0))
+        low[i] = min(low[i], word(magnitude - word(1)) if counts else pattern.all)
+
+
+@kernel
+def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
+    """The largest magnitudes of the blocks that a part touches, and the smallest less one.
+
+    Zero less one is the largest word: it counts as nothing.
+    """
+    use_full_vectors()
+    high, low = np.empty(STRIP, x.dtype), np.empty(STRIP, x.dtype)
+    for left in range(part.left, part.right, STRIP):
+        right = min(left + STRIP, part.right)
+        for piece in range(bounds.size - 1):
+            high[:] = 0
+            low[:] = pattern.all
+            for row in range(bounds[piece], bounds[piece + 1]):
+                start = (row - place.top) * place.stride + left - place.left
+                prefetch_row(x, start + place.stride, right - left)
+                extremes_of_row(x[start : start + right - left], pattern, high, low)
+            i = bounds[piece] // block.rows - part.top // block.rows
+            for column in range(left // block.columns, (right - 1) // block.columns + 1):
+                j = column - part.left // block.columns
+                first, last = segment(column, block, left, right)
+                amax[i, j] = max(amax[i, j], largest_of(high[first:last]))
+                below_amin[i, j] = min(below_amin[i, j], smallest_of(low[first:last]))
+
+
+@step
+def largest_of(words):
+    """The largest of some words."""
+    found = words[0]
+    for k in range(words.size):
+        found = max(found, words[k])
+    return found
+
+
+@step
+def smallest_of(words):
+    """The smallest of some words."""
+    found = words[0]
+    for k in range(words.size):
+        found = min(found, words[k])
+    return found
+
+
+@kernel
+def shared_exponents(amax, largest, shared_mantissas, exponents):
+    """The exponent of each block's scale, as it is stored."""
+    for i in range(amax.size):
+        exponents[i] = np.uint8(shared_exponent(amax[i], largest, shared_mantissas[i]) + _I(127))
+
+
+@kernel
+def own_scales(amax, largest, scales):
+    """The scale of each block."""
+    for i in range(amax.size):
+        scales[i] = own_scale(amax[i], largest)
+
+
+@kernel
+def ideal_mantissas(amax, largest, mantissas):
+    """GAM-001: the mantissa of each group; 0 where the amax is."""
+    for i in range(amax.size):
+        mantissas[i] = ideal_scale(amax[i], largest)[0] if amax[i] != _U(0) else _U(0)
+
+
+# ---------------------------------------------------------------------- whole tensors
+
+
+def extremes(
+    numbers: Numbers, partition: Partition, threads: int | None, counted: Counted = "finite"
+) -> Extremes:
+    """The extremes of each block, among the numbers that count."""
+    dtype = np.dtype(np.uint16 if numbers.is_bf16 else np.uint32)
+    amax = Gathered(partition, dtype, 0, np.maximum)
+    pattern = _pattern(dtype, counted)
+    below_amin = Gathered(partition, dtype, int(pattern.all), np.minimum)
+    block = Sides(*partition.block)
+
+    def find(part: Part) -> None:
+        words = words_of(numbers, partition.columns, part)
+        high, low = amax.room_for(part), below_amin.room_for(part)
+        bounds = row_bounds(part, block.rows)
+        find_extremes(words.bits, words.place, part, bounds, block, pattern, high, low)
+        amax.add(part, high)
+        below_amin.add(part, low)
+
+    for_each_part(find, partition.rows, partition.columns, threads)
+    to_binary32 = _U(32 - 8 * dtype.itemsize)
+    amin = below_amin.blocks + dtype.type(1)
+    return Extremes(amax.blocks.astype(_U) << to_binary32, amin.astype(_U) << to_binary32)
+
+
+def amin_of_groups(amin: NDArray[np.uint32], partition: Partition) -> NDArray[np.uint32]:
+    """The smallest amin of each group's blocks; 0 stands for none."""
+    return over_groups(amin - _U(1), partition, np.minimum) + _U(1)
+
+
+def scales_for(
+    kind: Scaling, amax: NDArray[np.uint32], fmt: Format, partition: Partition
+) -> Scales:
+    """The scale of each block from its amax."""
+    largest = np.float32(fmt.largest).view(np.uint32)
+    if kind == "fp32":
+        scale = np.empty_like(amax)
+        own_scales(amax.reshape(-1), largest, scale.reshape(-1))
+        return Scales(scale, None, None)
+    mantissa = np.zeros(partition.group_grid, np.uint32)
+    if kind == "gam":
+        group_amax = over_groups(amax, partition, np.maximum)
+        ideal_mantissas(group_amax.reshape(-1), largest, mantissa.reshape(-1))
+    shared = np.ascontiguousarray(to_blocks(mantissa, partition))
+    exponent = np.empty(amax.shape, np.uint8)
+    shared_exponents(amax.reshape(-1), largest, shared.reshape(-1), exponent.reshape(-1))
+    scale = exponent.astype(np.uint32) << _U(23) | shared  # GAM-005; it is normal (THM-002)
+    return Scales(scale, exponent, mantissa if kind == "gam" else None)

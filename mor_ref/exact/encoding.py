@@ -1,0 +1,188 @@
+"""Encoding and decoding."""
+
+import math
+import struct
+from fractions import Fraction
+
+from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for, takes_random_bits
+from mor_ref.definitions.format import Format
+from mor_ref.exact.step import step
+
+_OURS = SpecialCases()
+
+
+@step
+def encode(
+    x: float,
+    fmt: Format,
+    rounding: Rounding | None = None,
+    special: SpecialCases = _OURS,
+    *,
+    random_word: int | None = None,
+    n_random_bits: int | None = None,
+) -> int:
+    """The code of `x` in `fmt` (ENC-001).
+
+    >>> from mor_ref.definitions.formats import formats
+    >>> hex(encode(0.3, formats["e4m3"])), hex(encode(-1000.0, formats["e4m3"]))
+    ('0x2a', '0xfe')
+    """
+    mode = rounding_for(fmt, rounding, special)
+    takes_random_bits(mode, random_word=random_word, n_random_bits=n_random_bits)
+    if fmt.is_power_of_two:
+        return _encode_power_of_two(x, fmt, mode, special)
+    negative = fmt.sign != "none" and math.copysign(1.0, x) < 0  # ENC-012
+    if math.isnan(x):
+        return nan_code(x, fmt, special)
+    if math.isinf(x):
+        return _infinite_input(negative, fmt, special)
+    exponent = max(floor_log2(abs(x)) if x else fmt.smallest_exponent, fmt.smallest_exponent)
+    below, rest, whole = in_units_of(exponent - fmt.mantissa_bits, abs(x))  # ENC-002
+    if random_word is not None and n_random_bits is not None:
+        up = goes_up_at_random(rest, whole, random_word, n_random_bits)
+    else:
+        up = code_goes_up(fmt, mode, rest, whole, odd=below % 2 == 1, negative=negative)
+    code = ((exponent - fmt.smallest_exponent) << fmt.mantissa_bits) + below + up  # ENC-004
+    if code > fmt.largest_code:  # ENC-007: judged after rounding
+        return overflow_code(code, negative, fmt, mode, special)
+    return with_sign(code, negative, fmt)
+
+
+@step
+def decode(code: int, fmt: Format) -> int:
+    """The binary32 bit pattern of the number that `code` stands for (DEC-001 to DEC-003).
+
+    >>> from mor_ref.definitions.formats import formats
+    >>> hex(decode(0x38, formats["e4m3"])), hex(decode(0xFF, formats["e4m3"]))
+    ('0x3f800000', '0x7fffffff')
+    """
+    value = fmt.value(code)
+    if math.isnan(value):
+        return nan_bits(value)
+    return int.from_bytes(struct.pack(">f", value))
+
+
+@step
+def nan_bits(x: float) -> int:
+    """The binary32 bits of a NaN (ART-003, DEC-002): the same for every sign and payload."""
+    del x
+    return 0x7FFFFFFF
+
+
+def floor_log2(magnitude: float | Fraction) -> int:
+    """The exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
+    numerator, denominator = magnitude.as_integer_ratio()
+    exponent = numerator.bit_length() - denominator.bit_length()
+    is_reached = numerator << max(-exponent, 0) >= denominator << max(exponent, 0)
+    return exponent if is_reached else exponent - 1
+
+
+def in_units_of(unit: int, magnitude: float | Fraction) -> tuple[int, int, int]:
+    """`magnitude` as below + rest / whole units of 2^unit, with rest < whole."""
+    numerator, denominator = magnitude.as_integer_ratio()
+    whole = denominator << max(unit, 0)
+    below, rest = divmod(numerator << max(-unit, 0), whole)
+    return below, rest, whole
+
+
+def goes_up(mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool) -> bool:
+    """Whether below + rest / whole becomes below + 1 (ENC-003); odd says whether below is."""
+    match mode:
+        case "rne":
+            return 2 * rest > whole or (2 * rest == whole and odd)
+        case "rna":
+            return 2 * rest >= whole
+        case "rtz":
+            return False
+        case "rtp":
+            return rest > 0 and not negative
+        case "rtn":
+            return rest > 0 and negative
+        case "rto":
+            return rest > 0 and not odd
+    raise ValueError(f"mode is {mode!r}, which is not a rounding without random bits")
+
+
+@step
+def code_goes_up(
+    fmt: Format, mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool
+) -> bool:
+    """Whether a number takes the code above (ENC-003), which no format has a say in."""
+    del fmt
+    return goes_up(mode, rest, whole, odd=odd, negative=negative)
+
+
+@step
+def goes_up_at_random(rest: int, whole: int, random_word: int, n_random_bits: int) -> bool:
+    """Stochastic rounding with the caller's bits: F + r >= 2^n (ENC-005)."""
+    if not 1 <= n_random_bits <= 32:
+        raise ValueError(f"n_random_bits is {n_random_bits}; give 1 to 32")
+    if not 0 <= random_word < 1 << n_random_bits:
+        raise ValueError(f"random_word is {random_word}, which is not of {n_random_bits} bits")
+    fraction = (rest << n_random_bits) // whole
+    return fraction + random_word >= 1 << n_random_bits
+
+
+def with_sign(code: int, negative: bool, fmt: Format) -> int:
+    """The code of a magnitude with the sign attached (ENC-011, ENC-015)."""
+    if not negative or (code == 0 and fmt.specials == "fnuz"):
+        return code
+    if fmt.sign == "twos-complement":
+        return -code % fmt.code_count
+    return code | fmt.sign_bit
+
+
+@step
+def overflow_code(
+    code: int, negative: bool, fmt: Format, mode: Rounding, special: SpecialCases
+) -> int:
+    """A finite input whose rounded magnitude is above the largest (ENC-006, ENC-007).
+
+    `code` is what the magnitude would have in a format without an end.
+    """
+    del code
+    toward_zero = mode in ("rtz", "rto") or mode == ("rtp" if negative else "rtn")
+    if toward_zero:
+        return with_sign(fmt.largest_code, negative, fmt)
+    return _infinite_input(negative, fmt, special)
+
+
+def _infinite_input(negative: bool, fmt: Format, special: SpecialCases) -> int:
+    """An infinity, which is no overflow: the rounding has no say (ENC-008)."""
+    code: int | None = None
+    if special.overflow == "ieee":
+        code = fmt.infinity_code if fmt.infinity_code is not None else fmt.canonical_nan_code
+    return with_sign(fmt.largest_code if code is None else code, negative, fmt)
+
+
+@step
+def nan_code(x: float, fmt: Format, special: SpecialCases) -> int:
+    """A NaN (ENC-009, ENC-010)."""
+    negative = fmt.sign != "none" and math.copysign(1.0, x) < 0  # ENC-012
+    if isinstance(special.nan, tuple):
+        return special.nan[negative]
+    if fmt.sign == "twos-complement":
+        return 0
+    code = fmt.largest_code if fmt.canonical_nan_code is None else fmt.canonical_nan_code
+    return with_sign(code, negative and special.nan == "signed", fmt)
+
+
+def _encode_power_of_two(x: float, fmt: Format, mode: Rounding, special: SpecialCases) -> int:
+    """A format that holds powers of two and nothing else (ENC-013, ENC-014)."""
+    if math.isnan(x):
+        return nan_code(x, fmt, special)
+    if x == 0 and special.zero_code is not None:
+        return special.zero_code
+    if x < 0 and special.negative_code is not None:
+        return special.negative_code
+    if math.isinf(x):
+        return _infinite_input(False, fmt, special)
+    if abs(x) <= math.ldexp(1.0, fmt.smallest_exponent):
+        return 0
+    exponent = floor_log2(abs(x))
+    _, rest, whole = in_units_of(exponent, abs(x))
+    if mode == "rna" and exponent == fmt.smallest_exponent and special.above_smallest_goes_up:
+        mode = "rtp"
+    code = exponent - fmt.smallest_exponent
+    code += code_goes_up(fmt, mode, rest, whole, odd=False, negative=False)
+    return code if code <= fmt.largest_code else overflow_code(code, False, fmt, mode, special)

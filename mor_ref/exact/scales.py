@@ -1,0 +1,99 @@
+"""amax, the ideal scale, and the three kinds of scales."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mor_ref.definitions.policies import Scaling
+from mor_ref.exact.arithmetic import FLT_MAX, units_next_to
+from mor_ref.exact.encoding import floor_log2
+from mor_ref.exact.step import step
+
+_LARGEST_EXPONENT = 127
+_BIAS = 127
+
+
+@dataclass(frozen=True)
+class IdealScale:
+    """(1 + mantissa / 2^23) * 2^exponent, whatever the exponent."""
+
+    mantissa: int
+    exponent: int
+
+    @property
+    def value(self) -> Fraction:
+        """The number itself."""
+        return (1 + Fraction(self.mantissa, 2**23)) * Fraction(2) ** self.exponent
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scale of a block; exponent_code is the stored exponent, None for a kind without."""
+
+    value: float
+    exponent_code: int | None
+
+
+@step
+def amax(numbers: Iterable[float]) -> float:
+    """The largest magnitude among the finite numbers, 0 if there is none (SCL-001)."""
+    return max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
+
+
+@step
+def ideal_scale(largest: float, amax: float) -> IdealScale:
+    """Largest / amax, rounded to 24 significant bits, the exponent unbounded (SCL-002)."""
+    ratio = Fraction(largest) / Fraction(amax)
+    exponent = floor_log2(ratio)
+    return IdealScale(units_next_to(ratio, exponent - 23) - 2**23, exponent)
+
+
+@step
+def group_mantissa(largest: float, group_amax: float) -> int:
+    """The mantissa that the blocks of a group share (GAM-001).
+
+    A block of the group's own amax keeps its ideal scale under it (THM-003), and e4m3 and e5m2 have
+    the same one (THM-005).
+    """
+    return ideal_scale(largest, group_amax).mantissa if group_amax else 0
+
+
+@step
+def scale_of_block(kind: Scaling, largest: float, amax: float, shared_mantissa: int) -> Scale:
+    """The scale of a block of that amax; the shared mantissa matters to gam alone."""
+    ideal = ideal_scale(largest, amax) if amax else None
+    match kind:
+        case "fp32":
+            return fp32_scale(ideal)
+        case "e8m0":
+            return e8m0_scale(ideal)
+        case "gam":
+            return gam_scale(ideal, shared_mantissa)
+
+
+@step
+def fp32_scale(ideal: IdealScale | None) -> Scale:
+    """SCL-004."""
+    value = 1.0 if ideal is None else float(min(ideal.value, Fraction(FLT_MAX)))
+    return Scale(value, None)
+
+
+@step
+def e8m0_scale(ideal: IdealScale | None) -> Scale:
+    """SCL-005."""
+    exponent = 0 if ideal is None else min(ideal.exponent, _LARGEST_EXPONENT)
+    return Scale(math.ldexp(1.0, exponent), exponent + _BIAS)
+
+
+@step
+def gam_scale(ideal: IdealScale | None, shared_mantissa: int) -> Scale:
+    """GAM-002 to GAM-005."""
+    exponent = 0
+    if ideal is not None:
+        exponent = ideal.exponent
+        if shared_mantissa > ideal.mantissa:
+            exponent -= 1
+        exponent = min(exponent, _LARGEST_EXPONENT)
+    value = (1 + Fraction(shared_mantissa, 2**23)) * Fraction(2) ** exponent
+    return Scale(float(value), exponent + _BIAS)

@@ -1,0 +1,1 @@
+"""Explanations of one number: its neighbours in a format, and the rule that chooses."""

@@ -1,0 +1,1 @@
+"""Digests of the results for all 2^32 inputs."""

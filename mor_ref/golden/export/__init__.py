@@ -1,0 +1,1 @@
+"""Exports of suites to other languages."""

@@ -1,0 +1,1 @@
+"""Inputs at which implementations differ: edges, thresholds, found by search, and random."""

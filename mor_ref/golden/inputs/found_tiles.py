@@ -1,0 +1,57 @@
+"""Tiles at which wrong ways to NVFP4 show, as a search has found them.
+
+Their scales and errors fall within a step or two of a tie: where another order of the operations, a
+fused multiply-add, an approximate reciprocal or a wider intermediate result gives something else.
+`found_tiles.json` has them for each profile: the amax of a tensor, and the numbers of a tile. Those
+of `blocks` and `tensors` have sixteen numbers, and `squares` are of 16 rows and columns.
+"""
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from mor_ref.golden.inputs.edges import Bits
+from mor_ref.golden.suites.tensors import Tensor
+
+_FILE = Path(__file__).with_name("found_tiles.json")
+_TILE = 16
+Kind = Literal["blocks", "tensors", "squares"]
+
+
+@functools.cache
+def _found() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(_FILE.read_text(encoding="ascii"))
+    return found
+
+
+def found_tiles(profile: str, of: Kind) -> tuple[Bits, Bits]:
+    """The amaxes of tensors, and a tile of each."""
+    rows = [[int(bits, 16) for bits in row.split()] for row in _found()[profile].get(of, ())]
+    if not rows:
+        return np.zeros(0, np.uint32), np.zeros((0, _TILE), np.uint32)
+    amaxes, tiles = np.split(np.array(rows, np.uint32), [1], axis=1)
+    return amaxes.ravel(), tiles
+
+
+def found_tensors(profile: str) -> Iterator[Tensor]:
+    """A tensor for each amax: a row is a tile of the amax and zeros, and then a tile found."""
+    amaxes, tiles = found_tiles(profile, "tensors")
+    for amax in np.unique(amaxes):
+        own = tiles[amaxes == amax]
+        first = np.zeros((len(own), _TILE), np.uint32)
+        first[:, 0] = amax
+        yield Tensor(f"found_{amax:08x}.f32", "f32", np.concatenate([first, own], axis=1))
+
+
+def found_squares(profile: str) -> Iterator[Tensor]:
+    """A tensor for each amax: a tile of the amax and zeros, and then the tiles found."""
+    amaxes, tiles = found_tiles(profile, "squares")
+    for amax in np.unique(amaxes):
+        first = np.zeros((_TILE, _TILE), np.uint32)
+        first[0, 0] = amax
+        own = tiles[amaxes == amax].reshape(-1, _TILE, _TILE)
+        yield Tensor(f"squares_{amax:08x}.f32", "f32", np.concatenate([first, *own], axis=1))

@@ -1,0 +1,136 @@
+"""Random numbers at which encoders part: near the values and midpoints of a format, and beyond.
+
+Each case has random words of its own, by its number alone: the cases are the same in chunks of any
+size. Of 256 numbers, about 128 have an exponent in the range of the format or near it, 85 are a
+value or a midpoint of the format or next to one, and the rest are any pattern or a special one.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.format import Format
+from mor_ref.golden.inputs.edges import endless_words
+
+Words = NDArray[np.uint64]
+Integers = NDArray[np.int64]
+_U = np.uint64
+_BEYOND = 3  # binades to each side of a format's range
+_IN_RANGE, _NEAR, _ANY = 128, 213, 246  # of 256
+
+
+class Layout(NamedTuple):
+    """An IEEE 754 layout: how many bits it has, those of the fraction, and the bias."""
+
+    bits: int
+    fraction_bits: int
+    bias: int
+
+    @property
+    def hidden(self) -> int:
+        """The bit above the fraction."""
+        return 1 << self.fraction_bits
+
+    @property
+    def infinity(self) -> int:
+        """The pattern of infinity."""
+        return (1 << (self.bits - 1)) - self.hidden
+
+
+LAYOUTS = {
+    "f64": Layout(64, 52, 1023),
+    "f32": Layout(32, 23, 127),
+    "f16": Layout(16, 10, 15),
+    "bf16": Layout(16, 7, 127),
+}
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The random words of `count` cases from number `first` on."""
+
+    first: int
+    count: int
+    seed: int
+
+    def words(self, stream: int) -> Words:
+        """A word for each case."""
+        return endless_words(self.first, self.count, self.seed, stream)
+
+
+def share(words: Words, bits: int, limit: int | Words) -> Words:
+    """Integers below `limit`, from words of so many bits."""
+    return words * np.asarray(limit, _U) >> _U(bits)
+
+
+def bits_at(words: Words, place: int, count: int) -> Words:
+    """Some bits of each word."""
+    return words >> _U(place) & _U((1 << count) - 1)
+
+
+def moved(magnitudes: Words, steps: Words, most: int) -> Words:
+    """Magnitudes some steps of -2 to 2 away, `steps` being 0 to 4; from 0 to `most`."""
+    found: Words = np.minimum(np.maximum(magnitudes + steps, _U(2)) - _U(2), _U(most))
+    return found
+
+
+def magnitudes_of(fields: Integers, fractions: Words, layout: Layout) -> Words:
+    """Patterns of these exponent fields; one below 1 makes a subnormal number of that exponent."""
+    normal = np.maximum(fields, 1)
+    significands = (fractions & _U(layout.hidden - 1)) | _U(layout.hidden)
+    shifted: Words = significands >> np.minimum(normal - fields, 63).astype(_U)
+    return (normal - 1).astype(_U) * _U(layout.hidden) + shifted
+
+
+def numbers(draws: Draws, stream: int, target: Format, source: str) -> Words:
+    """Patterns of the source at which encoders to the target part; takes three streams."""
+    layout = LAYOUTS[source]
+    patterns, choices = draws.words(stream), draws.words(stream + 1)
+    fields = _fields(target, layout, choices >> _U(32))
+    in_range = magnitudes_of(fields, patterns, layout)
+    near = _near_a_point(in_range, fields, target, layout, draws.words(stream + 2))
+    kind = bits_at(choices, 0, 8)
+    special = _specials(layout)[share(bits_at(choices, 8, 16), 16, 9)]
+    other = np.where(kind < _ANY, patterns & _U(layout.infinity + layout.hidden - 1), special)
+    magnitudes: Words = np.where(kind < _IN_RANGE, in_range, np.where(kind < _NEAR, near, other))
+    signs = patterns >> _U(63) << _U(layout.bits - 1)
+    return magnitudes | signs
+
+
+def _fields(target: Format, layout: Layout, words: Words) -> Integers:
+    """Exponent fields of the source in the range of the target and a few binades around."""
+    lowest = target.smallest_exponent - target.mantissa_bits - _BEYOND + layout.bias
+    highest = math.frexp(target.largest)[1] - 1 + _BEYOND + layout.bias
+    most = layout.infinity // layout.hidden - 1
+    lowest, highest = max(lowest, -layout.fraction_bits), min(highest, most)
+    return share(words, 32, highest - lowest + 1).astype(np.int64) + np.int64(lowest)
+
+
+def _near_a_point(
+    magnitudes: Words, fields: Integers, target: Format, layout: Layout, words: Words
+) -> Words:
+    """Values and midpoints of the target, two steps around them, or with a few bits set below."""
+    dropped = _dropped_bits(fields, target, layout)
+    points = magnitudes >> dropped << dropped
+    some = [_U(1) << share(bits_at(words, place, 8), 8, dropped) for place in (8, 16)]
+    steps = moved(points, share(bits_at(words, 24, 16), 16, 5), layout.infinity)
+    return np.where(bits_at(words, 0, 2) == 0, points | some[0] | some[1], steps)
+
+
+def _dropped_bits(fields: Integers, target: Format, layout: Layout) -> Words:
+    """How many low bits of a number of the source lie below half a step of the target."""
+    own = np.maximum(fields, 1) - layout.bias
+    step = np.maximum(own, target.smallest_exponent) - target.mantissa_bits
+    dropped: Integers = np.clip(step - 1 - own + layout.fraction_bits, 0, layout.fraction_bits)
+    return dropped.astype(_U)
+
+
+def _specials(layout: Layout) -> Words:
+    """Zero, the ends of the subnormal and of the normal numbers, infinity, and NaNs."""
+    hidden, infinity = layout.hidden, layout.infinity
+    quiet = infinity + hidden // 2
+    ends = [0, 1, hidden - 1, hidden, infinity - 1]
+    return np.array([*ends, infinity, infinity + 1, quiet, infinity + hidden - 1], _U)

@@ -1,0 +1,129 @@
+"""Amaxes next to which scales turn, at many magnitudes.
+
+Approximate logarithms and quotients are right near 1, and wrong a few steps from a threshold that
+is far from it.
+"""
+
+import functools
+import itertools
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.nvfp4 import ScaleRule
+from mor_ref.exact.arithmetic import FLT_MAX, rn32
+from mor_ref.exact.encoding import floor_log2
+from mor_ref.golden.inputs.edges import SIGNIFICANDS, Bits, values_of
+from mor_ref.golden.model.bits import f32_bits
+
+BINADES = (0, 1, -1, 5, -5, 20, -20, 60, -60, 100, -100, -127)
+SOME_BINADES = (0, 5, -20, 60, -100, -127)
+LOGARITHMS = (29, 47)  # where the quotient of two logarithms is below the whole number that it is
+STEPS = (-1, *range(9))
+SOME_STEPS = (-1, 0, 1, 2)
+_EXPONENTS_OF_ENDS = (127, -126, -130)
+_LARGEST = 0x7F7FFFFF
+_HARD = 8  # divisors to each side of a tie
+# Amaxes of groups and of blocks, as a search has found them: equal mantissas whose rebuilt scale
+# times the amax rounds above the largest number, and mantissas that differ by a step or two, which
+# the quotient of the scales does not tell.
+_FOUND = (
+    (0x44C1F630, 0x3FC1F630), (0x4487C862, 0x3F87C862), (0x44C1F62F, 0x3FC1F630),
+    (0x44F3A645, 0x3FF3A646), (0x44D2BC35, 0x3FD2BC35), (0x44D2BC34, 0x3FD2BC35),
+    (0x44A65EB7, 0x3FA65EB7), (0x44A65EB6, 0x3FA65EB7), (0x44E98DF4, 0x3FE98DF4),
+    (0x44E98DF3, 0x3FE98DF4), (0x44D52161, 0x3FD52161), (0x44D52160, 0x3FD52161),
+    (0x44FD6106, 0x3FFD6108), (0x44E70A54, 0x3FE70A55), (0x44F0FCC6, 0x3FF0FCC8),
+    (0x44E6627E, 0x3FE6627F), (0x44FC0A40, 0x3FFC0A42), (0x44C3DC10, 0x3FC3DC11),
+    (0x44FBEAB4, 0x3FFBEAB6), (0x44974FE3, 0x3F974FE4), (0x44FDE4DE, 0x3FFDE4E0),
+    (0x448EF19A, 0x3F8EF19B),
+)  # fmt: skip
+
+
+def around(
+    point: Fraction, binades: Iterable[int] = BINADES, steps: Iterable[int] = STEPS
+) -> list[int]:
+    """Binary32 numbers so many steps from a point times powers of two, and at both ends."""
+    exponent, steps, found = floor_log2(point), tuple(steps), []
+    for binade in (*binades, *(end - exponent for end in _EXPONENTS_OF_ENDS)):
+        at = point * Fraction(2) ** binade
+        if Fraction(2) ** -149 <= at <= FLT_MAX:
+            nearest = f32_bits(rn32(at))
+            found += [nearest + k for k in steps if 0 < nearest + k <= _LARGEST]
+    return list(dict.fromkeys(found))
+
+
+def turn_of_mx(fmt: Format, rule: ScaleRule) -> Fraction:
+    """The amax at which, or above which, the scale of a block becomes larger (MXS-003 to 006)."""
+    match rule:
+        case "rceil":
+            return Fraction(fmt.largest)
+        case "even":
+            width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
+            return 2 - Fraction(1, 2 ** (width + 1))
+        case _:
+            return Fraction(1)
+
+
+@functools.cache
+def hard_divisors(significand: Fraction) -> tuple[int, ...]:
+    """Significands by which the quotient of a number is nearest to a tie, on both sides.
+
+    The number is at least 1 and below 2. Of all 2^23 divisors, an approximate quotient rounds these
+    the wrong way first.
+    """
+    whole = int(significand * (1 << 23))
+    divisors = np.arange(1 << 23, 1 << 24, dtype=np.int64)
+    shift = np.where(divisors > whole, 25, 24)
+    quotient, rest = np.divmod(whole << shift, divisors)
+    above = np.where(quotient % 2 == 1, rest, divisors)
+    below = np.where(quotient % 2 == 0, divisors - rest, divisors)
+    sides = (np.where(side == 0, divisors, side) / divisors for side in (above, below))
+    nearest = (np.argpartition(side, _HARD)[:_HARD] for side in sides)
+    return tuple(sorted(int(divisors[k]) for side in nearest for k in side))
+
+
+def hard_amaxes(fmt: Format) -> list[int]:
+    """Amaxes of ideal scales that are nearly halfway between two numbers (SCL-002)."""
+    largest = Fraction(fmt.largest)
+    points = hard_divisors(largest / Fraction(2) ** floor_log2(largest))
+    return [bits for p in points for bits in around(Fraction(p, 1 << 23), SOME_BINADES, (0,))]
+
+
+def pairs_of_gam(fmt: Format) -> tuple[Bits, Bits]:
+    """Amaxes of groups, and of blocks in them whose mantissas are alike or nearly so (GAM-003)."""
+    pairs = []
+    points = [Fraction(fmt.largest), *(Fraction(s, 1 << 23) for s in SIGNIFICANDS[2::3])]
+    for point, binade in itertools.product(points, (110, 60, 5, -5, -60)):
+        group = f32_bits(rn32(point * Fraction(2) ** binade))
+        near = around(point, (binade - k for k in (0, 1, 5, 20, 60)), (-2, -1, 0, 1, 2, 5))
+        pairs += [(group, block) for block in near if block <= group]
+    groups, blocks = zip(*pairs, strict=True)
+    return np.array(groups, np.uint32), np.array(blocks, np.uint32)
+
+
+def found_pairs_of_gam() -> tuple[Bits, Bits]:
+    """Amaxes of groups and of blocks in them, at which GAM-003 is easily decided wrongly."""
+    groups, blocks = np.array(_FOUND, np.uint32).T
+    return groups, blocks
+
+
+def pairs_of_tiles(reach: Fraction) -> tuple[Bits, Bits]:
+    """Amaxes of tensors and of tiles in them, next to ties of the scales of tiles in e4m3.
+
+    `reach` is the stored scale of a tile whose amax is that of the tensor.
+    """
+    scales = values_of(as_format("e4m3"))
+    ties = [(a + b) / 2 for a, b in itertools.pairwise(scales[8:]) if b <= reach]
+    wholes, tiles = [], []
+    significands = itertools.cycle(SIGNIFICANDS[::-1])
+    for n, binade in enumerate((*BINADES[:11], 127, 110, -112) * 2):
+        whole = Fraction(next(significands), 1 << 23) * Fraction(2) ** binade
+        tie = ties[(n * 37 + 11) % len(ties)]
+        at = f32_bits(rn32(whole * tie / reach))
+        for step in STEPS:
+            wholes.append(f32_bits(rn32(whole)))
+            tiles.append(at + step)
+    return np.array(wholes, np.uint32), np.array(tiles, np.uint32)

@@ -1,0 +1,74 @@
+"""Tensors whose decision turns on one step: of an error sum, or of the range of magnitudes."""
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.policies import MeanRelativeError
+from mor_ref.exact import arithmetic
+from mor_ref.exact.quantization import error_term
+from mor_ref.golden.model.bits import f32_array
+from mor_ref.golden.suites.tensors import Tensor
+
+_SIDES = (8, 16)
+_UNITS = 1 << 23  # of u in a relative error of 1
+_LOST = 2.0**-11  # becomes 0 in e4m3 and in NVFP4 where the scale is 1
+# The threshold, the largest number, which makes scales of 1 or powers of two, how many elements
+# count, and below which u a number still becomes 1.
+_TURNS = {
+    "e4m3": (MeanRelativeError(0.045), 448.0, 96, _UNITS // 17),
+    "nvfp4": (MeanRelativeError("0.20"), 2688.0, 64, _UNITS // 5),
+}
+
+
+def turning_points() -> Iterator[Tensor]:
+    """All of them; under the policies that have such a metric, one step changes the decision."""
+    for name, (metric, largest, nonzero, most) in _TURNS.items():
+        for word, step in (("below", -1), ("at", 0), ("above", 1)):
+            total = metric.limit * nonzero + step
+            x = _with_error_sum(total, largest, nonzero, most)
+            yield Tensor(f"{name}_{word}_its_limit.f32", "f32", x)
+    for word, amax, amin in _ranges():
+        x = np.zeros(_SIDES, np.uint32)
+        x[0, :3] = f32_array((amax, amin, amin))
+        yield Tensor(f"range_{word}.f32", "f32", x)
+
+
+def _with_error_sum(total: int, largest: float, nonzero: int, most: int) -> np.ndarray:
+    """So many numbers whose u sum up to a total; the rows after the first begin with 6."""
+    rows, columns = _SIDES
+    lost, rest = divmod(total, _UNITS)
+    parts = -(-rest // most)
+    errors = [rest * (k + 1) // parts - rest * k // parts for k in range(parts)]
+    numbers = [_LOST] * lost + [_with_error(u) for u in errors]
+    exact = nonzero - rows - len(numbers)
+    numbers += [1.0] * exact + [0.0] * ((rows - 1) * (columns - 1) - exact - len(numbers))
+    x = np.zeros(_SIDES, np.uint32)
+    x[0, 0], *x[1:, 0] = f32_array((largest, *[6.0] * (rows - 1)))
+    x[1:, 1:] = f32_array(numbers).reshape(rows - 1, columns - 1)
+    return x
+
+
+def _with_error(u: int) -> float:
+    """A number next to 1 whose error is u when it becomes 1."""
+    first = u * _UNITS // (_UNITS - u)
+    near = (1 + Fraction(first + k, _UNITS) for k in (-1, 0, 1, 2))
+    return next(x for x in map(float, near) if error_term(x, 1.0).u == u)
+
+
+def _ranges() -> Iterator[tuple[str, float, float]]:
+    """Ranges at that of e5m2, a little beyond it, and beyond it by what rounding takes away."""
+    e5m2 = formats["e5m2"]
+    smallest = e5m2.smallest_normal or 1
+    ratio = Fraction(e5m2.largest) / Fraction(smallest)
+    yield "fits", e5m2.largest, float(smallest)
+    yield "fits_with_subnormals", e5m2.largest, float(smallest) / 2
+    for significand in itertools.count(1 << 23):
+        amin = Fraction(significand) * Fraction(2) ** -37
+        above = arithmetic.rn32(amin * ratio)
+        if amin * ratio < above and arithmetic.quotient(above, float(amin)) == ratio:
+            yield "fits_if_rounded", above, float(amin)
+            return

@@ -1,0 +1,102 @@
+"""A folder while suites are made in it: by one run at a time, and of one program.
+
+The file `.made_by` in the folder is the digest of the sources of the program that made what is in
+it, for two versions may make two suites of one name. It is beside the manifest, and not in it: the
+manifest stays the same where a comment changes.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mor_ref.golden.store.files import remove_unfinished
+from mor_ref.golden.store.manifest import GoldenError
+from mor_ref.workers.sources import digest_of_sources
+
+RECORD = ".made_by"
+_MOST = 1 << 10  # bytes of a record
+
+
+@dataclass(frozen=True)
+class Record:
+    """What made the suites of a folder that is held."""
+
+    handle: int
+
+    @property
+    def is_of_this_program(self) -> bool:
+        """Whether it is this version, to the letter."""
+        return os.pread(self.handle, _MOST, 0) == _this_program()
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it says at all what made them."""
+        return os.fstat(self.handle).st_size > 0
+
+    def sign(self) -> None:
+        """Say that it is this version."""
+        os.ftruncate(self.handle, 0)
+        os.pwrite(self.handle, _this_program(), 0)
+
+
+@contextmanager
+def held(folder: Path, files: Iterable[str]) -> Iterator[Record]:
+    """Hold a folder until the end, and take away what runs that were killed left in it.
+
+    `files` are patterns of the names that such runs write.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GoldenError(
+            f"{folder} cannot be made ({error.strerror}); give a folder, or a name for a new one"
+        ) from error
+    handle = _opened_record(folder / RECORD)
+    try:
+        _lock(handle, folder)
+        for pattern in files:
+            remove_unfinished(folder, pattern)
+        yield Record(handle)
+    finally:
+        os.close(handle)
+
+
+def _opened_record(path: Path) -> int:
+    """A file of the folder's own, made if it is not there: no link, and nothing that waits."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags, 0o644)
+    except OSError as error:
+        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise _unusable(path, reason) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _unusable(path, "it is no regular file")
+    return handle
+
+
+def _unusable(path: Path, reason: str | None) -> GoldenError:
+    return GoldenError(
+        f"{path} cannot be written ({reason}); take it away if it is there, or give a folder that "
+        "can be written to"
+    )
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        # Not flock, which the processes of a run that was killed would keep.
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        raise GoldenError(
+            f"{folder} is being filled by another run of mor-ref golden make; wait for its end, or "
+            "give another folder"
+        ) from None
+
+
+def _this_program() -> bytes:
+    return f"{digest_of_sources()}\n".encode("ascii")

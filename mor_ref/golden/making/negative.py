@@ -1,0 +1,69 @@
+"""Results that are wrong on purpose, so that people can see that what compares them can fail."""
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save
+
+from mor_ref.golden.model.suite import Arrays, Case, Suite
+from mor_ref.golden.store.container import SEPARATOR, file_of
+
+FOLDER = "negative"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A wrong entry: the last of a field that has one value is given another."""
+
+    case: str
+    field: str
+    right: int
+    wrong: int
+    what: str
+
+
+PLANTED: dict[str, tuple[Planted, ...]] = {
+    "decode": (
+        Planted("e4m3", "value", 0x80000000, 0x00000000, "the sign of zero"),
+        Planted("bf16", "value", 0x7FFFFFFF, 0x7FC00000, "another NaN"),
+    ),
+    "decisions": (Planted("not_worse_than", "accepted", 1, 0, "the other decision"),),
+    "scale_steps": (Planted("e4m3.gam", "exponent", 254, 253, "one off"),),
+    "error_steps": (Planted("all", "u", 1 << 23, (1 << 23) - 1, "one unit in the last place"),),
+}
+
+
+def negative_file_of(suite: str) -> str:
+    """The file of a suite's wrong results in its folder."""
+    return f"{FOLDER}/{file_of(suite)}"
+
+
+def results_of(suite: Suite, cases: list[Case]) -> Arrays:
+    """What is expected of a suite, by CASE/FIELD."""
+    names = [field.name for field in suite.fields if field.role == "expected"]
+    return {
+        f"{case.name}{SEPARATOR}{name}": case.arrays[name]
+        for case in cases
+        for name in names
+        if name in case.arrays
+    }
+
+
+def negative(suite: Suite, cases: list[Case]) -> tuple[bytes, dict[str, Any]] | None:
+    """The results of a suite with planted entries, and what the manifest says of them (VEC-011).
+
+    None for a suite in which nothing is planted.
+    """
+    if suite.name not in PLANTED:
+        return None
+    arrays = {key: array.copy() for key, array in results_of(suite, cases).items()}
+    places = []
+    for row in PLANTED[suite.name]:
+        array = arrays[f"{row.case}{SEPARATOR}{row.field}"]
+        index = int(np.flatnonzero(array == row.right)[-1])
+        array[index] = row.wrong
+        places.append({**asdict(row), "index": [index]})
+    content = save(arrays)
+    return content, {"sha256": hashlib.sha256(content).hexdigest(), "planted": places}

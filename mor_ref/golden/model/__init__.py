@@ -1,0 +1,1 @@
+"""The model of golden vectors: suites, cases, fields and views."""

@@ -1,0 +1,56 @@
+"""Between bit patterns in arrays and the Python numbers of the exact model."""
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import code_dtype
+from mor_ref.definitions.format import Format
+from mor_ref.exact.encoding import nan_bits
+
+Unsigned = NDArray[np.unsignedinteger[Any]]
+_LETTERS = {"f64": ("Q", "d"), "f32": ("I", "f"), "f16": ("H", "e")}
+_MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10}
+
+
+def numbers_of(bits: Unsigned, source: str) -> list[float]:
+    """The numbers of these bit patterns; each is a Python float exactly, a NaN with its payload."""
+    words = bits.ravel().tolist()
+    if source == "bf16":
+        words, source = [word << 16 for word in words], "f32"
+    integer, real = _LETTERS[source]
+    count = len(words)
+    found = struct.unpack(f"<{count}{real}", struct.pack(f"<{count}{integer}", *words))
+    width, mantissa_bits = struct.calcsize(integer) * 8, _MANTISSA_BITS[source]
+    return [
+        _nan(word >> width - 1, word << 52 - mantissa_bits) if math.isnan(number) else number
+        for number, word in zip(found, words, strict=True)
+    ]
+
+
+def _nan(sign: int, payload: int) -> float:
+    """A NaN of binary64 with a payload; conversions of the machine's would make it a quiet one."""
+    word = sign << 63 | 0x7FF << 52 | payload & (1 << 52) - 1
+    (number,) = struct.unpack("<d", struct.pack("<Q", word))
+    return float(number)
+
+
+def f32_bits(number: float) -> int:
+    """The bits of a binary32 number; every NaN is the canonical one (ART-003)."""
+    if math.isnan(number):
+        return nan_bits(number)
+    return int.from_bytes(struct.pack("<f", number), "little")
+
+
+def f32_array(numbers: Iterable[float]) -> NDArray[np.uint32]:
+    """The bits of binary32 numbers."""
+    return np.array([f32_bits(number) for number in numbers], np.uint32)
+
+
+def codes_array(codes: Sequence[int], fmt: Format) -> Unsigned:
+    """Codes in the smallest unsigned dtype that holds them."""
+    return np.array(codes, code_dtype(fmt))

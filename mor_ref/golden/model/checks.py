@@ -1,0 +1,143 @@
+"""Holding the fields and cases of a manifest, and the arrays of a file, to their operation.
+
+Nothing that was read reaches the engine, the model or a view before it was held to this.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mor_ref.golden.inputs.random_inputs import OPERATIONS as DOMAINS
+from mor_ref.golden.model.calls import CALLS, RECIPE, Call, axes_of
+from mor_ref.golden.model.entries import bytes_of, format_meant
+from mor_ref.golden.model.shapes import Shape, digests_shape, shapes_of
+from mor_ref.golden.model.suite import Arrays, Parameters
+from mor_ref.golden.model.views import DIGEST, SEPARATOR
+
+_OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pairs")
+_TILE = 16  # numbers of a tile of NVFP4
+
+
+class CallError(ValueError):
+    """What does not suit an operation; the message is the end of a sentence."""
+
+
+def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
+    """Refuse fields that an operation does not have, or not so."""
+    call = CALLS[operation]
+    bases = [field["name"].partition(SEPARATOR)[0] for field in fields]
+    twice = [base for base in bases if bases.count(base) > 1]
+    if twice:
+        raise CallError(f"lists the field {twice[0]} twice")
+    inputs = {field["name"] for field in fields if field["role"] == "input"}
+    if inputs != set(call.inputs):
+        raise CallError(
+            f"has the inputs {_listed(inputs)}; {operation} takes {_listed(call.inputs)}"
+        )
+    for field in fields:
+        _check_field(operation, call, field)
+
+
+def _check_field(operation: str, call: Call, field: Mapping[str, Any]) -> None:
+    base, *own = field["name"].split(SEPARATOR)
+    known = call.inputs if field["role"] == "input" else call.outputs
+    if base not in known or own not in ([], [DIGEST]):
+        raise CallError(f"has the field {field['name']}, which {operation} does not have")
+    fmt, axes = known[base]
+    if own and axes not in _OF_TWO_AXES:
+        raise CallError(f"has the field {field['name']}, but {base} has no rows and columns")
+    if field["format"] != ("u8" if own else fmt):
+        raise CallError(
+            f"gives {field['name']} the format {field['format']}, and it is {'u8' if own else fmt}"
+        )
+    _check_axes(operation, field)
+    can_be = _views_of(call, fmt, axes) if field["role"] == "expected" and not own else ()
+    strange = [view for view in field["views"] if view not in can_be]
+    if strange:
+        raise CallError(f"has a view {strange[0]} of {field['name']}, which cannot be")
+
+
+def _check_axes(operation: str, field: Mapping[str, Any]) -> None:
+    axes = axes_of(operation, field["name"])
+    for key, right in (("shape", list(axes.names)), ("layout", axes.layout)):
+        if field[key] != right:
+            raise CallError(f"gives {field['name']} another {key} than {right}")
+
+
+def _views_of(call: Call, fmt: str, axes: str) -> list[str]:
+    """The layouts that a field can be given in."""
+    is_code = fmt in ("format", "e2m1", "e4m3", "e8m0")
+    can_be = {
+        "transposed": axes in _OF_TWO_AXES,
+        "packed": axes in _OF_TWO_AXES and fmt in ("format", "e2m1"),
+        "reciprocal": fmt == "f32",
+        "replicated": "tile" in call.parameters and axes == "grid",
+        "swizzled_128x4": axes == "grid" and is_code,
+    }
+    return [view for view, can in can_be.items() if can]
+
+
+def check_parameters(operation: str, parameters: Parameters) -> None:
+    """Refuse parameters that an operation does not take."""
+    call = CALLS[operation]
+    missing = [name for name in call.parameters if name not in parameters]
+    if missing:
+        raise CallError(f"has no parameter {missing[0]}, which {operation} takes")
+    for name, value in parameters.items():
+        kind = call.parameters.get(name) or call.optional.get(name)
+        if kind is None:
+            raise CallError(f"has the parameter {name!a:.60}, which {operation} does not take")
+        if not kind.holds(value):
+            raise CallError(f"has another parameter {name} than {kind.wanted}")
+    try:
+        call.admit(parameters)
+    except ValueError as error:
+        raise CallError(f"has parameters that do not go together ({error})") from error
+
+
+def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None:
+    """Refuse arrays of a case that are not of the format, the shape or the range they should be."""
+    call = CALLS[operation]
+    x = arrays[next(iter(call.inputs))]
+    axes = _shapes(call, parameters, x.shape)
+    for name, array in arrays.items():
+        base, *own = name.split(SEPARATOR)
+        fmt, axis = call.inputs[base] if base in call.inputs else call.outputs[base]
+        shape, size = axes[axis], bytes_of(format_meant(fmt, parameters))
+        if own:
+            shape, size = digests_shape(shape), 1
+        if array.shape != shape or array.itemsize != size:
+            raise CallError(
+                f"has {name} of the shape {_sides(array.shape)} and {array.itemsize} bytes an "
+                f"entry, and {_sides(shape)} and {size} are right"
+            )
+    domain = DOMAINS.get(operation)
+    if domain is not None:
+        inside = domain.inside(parameters, arrays)
+        if not inside.all():
+            raise CallError(
+                f"has inputs at {int(inside.argmin())} that are not taken: {domain.takes}"
+            )
+    if RECIPE in parameters and not x.size:
+        raise CallError("has no numbers")
+
+
+def _shapes(call: Call, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
+    """What the axes of fields are, for a first input of this shape."""
+    ((_, first), *_) = call.inputs.values()
+    if len(shape) != (1 if first == "n" else 2) or not all(shape):
+        wanted = "entries in one column" if first == "n" else "rows and columns of entries"
+        raise CallError(f"has a first input of the shape {_sides(shape)}; {wanted} are right")
+    if first == "nk" and "profile" in parameters and shape[1] != _TILE:
+        raise CallError(f"has rows of {shape[1]} numbers; {_TILE} are right")
+    try:
+        return shapes_of(first, parameters, shape)
+    except (ValueError, TypeError) as error:
+        raise CallError(f"cannot be cut into blocks ({error})") from error
+
+
+def _sides(shape: Shape) -> str:
+    return "x".join(map(str, shape)) or "of one entry"
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,54 @@
+"""Which part of the first input an entry of a field is of, and so which shape each field has."""
+
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.policies import as_policy
+from mor_ref.golden.model.suite import Parameters, as_cut
+from mor_ref.golden.model.views import DIGEST_BYTES, DIGEST_TILE
+
+Shape = tuple[int, ...]
+Sides = tuple[int, ...]  # rows and columns of the first input; rows alone if it has no columns
+
+_OF_ONE_SIZE = ("n", "ends")
+
+
+def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Sides]:
+    """For each kind of axes: the sides of the part that an entry is of (VEC-012).
+
+    `first` is the kind of the first input, and `shape` what it has; ValueError or TypeError if it
+    cannot be cut into blocks.
+    """
+    if first == "n":
+        return {"n": (1,)}
+    if first == "nk":
+        return {"n": (1, shape[1]), "nk": (1, 1)}
+    block = parameters.get("tile", parameters.get("block"))
+    cut = partition(
+        shape,
+        (1, block) if isinstance(block, int) else as_cut(block),
+        as_cut(parameters.get("group", "tensor")),
+    )
+    whole = "policy" in parameters and as_policy(parameters["policy"]).unit == "tensor"
+    per_row = "profile" in parameters and PROFILES[parameters["profile"]].per_row
+    return {
+        "rc": (1, 1),
+        "grid": cut.block,
+        "group": cut.group,
+        "unit": cut.group if whole else cut.block,
+        "ends": (1 if per_row else shape[0], shape[1]),
+        "pairs": (1, 2),
+    }
+
+
+def shapes_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
+    """For each kind of axes: the shape of a field, for a first input of this shape."""
+    found = {}
+    for axes, sides in sides_of(first, parameters, shape).items():
+        sizes = tuple(-(-size // side) for size, side in zip(shape, sides, strict=True))
+        found[axes] = sizes[:1] if axes in _OF_ONE_SIZE else sizes
+    return found
+
+
+def digests_shape(shape: Shape) -> Shape:
+    """The shape of the digests of the tiles of an array (VEC-010)."""
+    return (*(-(-side // DIGEST_TILE) for side in shape), DIGEST_BYTES)

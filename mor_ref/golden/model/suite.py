@@ -1,0 +1,97 @@
+"""What a suite of golden vectors is: cases of an operation, the bits that go in and come out."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arguments import known_name
+from mor_ref.definitions.blocks import Cut
+
+Arrays = Mapping[str, NDArray[np.unsignedinteger[Any]]]
+Parameters = Mapping[str, Any]
+Role = Literal["input", "expected"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """An array of a case: what its bits mean, whether they go in or come out, and by which rules.
+
+    The fields of a suite are in the order in which one follows from another. `views` are the other
+    layouts that a kernel may give it in.
+    """
+
+    name: str
+    role: Role
+    format: str
+    meaning: str
+    rules: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Parameters of the operation, and an array of unsigned integers for each field."""
+
+    name: str
+    parameters: Parameters
+    arrays: Arrays
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of the random part of a suite is made, and from which seed."""
+
+    factor: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Suite:
+    """Cases of one operation. `questions` are without what is expected: that comes from the model.
+
+    `about` are the rules of the suite as a whole, beside those of its fields.
+    """
+
+    name: str
+    title: str
+    operation: str
+    about: tuple[str, ...]
+    fields: tuple[Field, ...]
+    questions: Callable[[Size], Iterator[Case]]
+    normative: bool = True
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that the suite is about."""
+        named = [*self.about, *(rule for field in self.fields for rule in field.rules)]
+        return tuple(sorted(set(named)))
+
+
+def expected(name: str, fmt: str, meaning: str, *rules: str, views: tuple[str, ...] = ()) -> Field:
+    """A field that comes out."""
+    return Field(name, "expected", fmt, meaning, rules, views)
+
+
+def given(name: str, fmt: str, meaning: str) -> Field:
+    """A field that goes in."""
+    return Field(name, "input", fmt, meaning)
+
+
+def question(fields: Iterable[Field], case: Case) -> Case:
+    """A case without what is expected."""
+    inputs = {f.name: case.arrays[f.name] for f in fields if f.role == "input"}
+    return Case(case.name, case.parameters, inputs)
+
+
+def as_cut(value: Any) -> Cut:
+    """How a parameter says that a tensor is cut: by a name, or a list of two sides."""
+    cut: Cut = tuple(value) if isinstance(value, list) else value
+    return cut
+
+
+def chosen(suites: Mapping[str, Any], names: list[str]) -> list[str]:
+    """The names of the suites that are asked for, each once; of all if none is."""
+    return list(dict.fromkeys(known_name("suite", name, suites) for name in names or suites))

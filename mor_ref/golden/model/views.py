@@ -1,0 +1,162 @@
+"""Views: the same bits in the other layouts that kernels write, or as digests of tiles.
+
+`FIELD@VIEW` names a view of a field, and `FIELD@VIEW@VIEW` a view of a view (VEC-003).
+"""
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arguments import known_name
+from mor_ref.definitions.formats import formats
+from mor_ref.exact.arithmetic import quotient
+from mor_ref.golden.model.bits import Unsigned, f32_array, numbers_of
+from mor_ref.golden.model.suite import Parameters
+
+SEPARATOR = "@"
+DIGEST_TILE, DIGEST_BYTES = 128, 32
+DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
+
+
+@dataclass(frozen=True)
+class View:
+    """Another layout: how it comes from the plain array, whose case has these parameters.
+
+    `code_bits` is how many bits the codes have that it is a layout of, if not of any. `whence` is
+    given the places of plain entries, and gives those that entries of the view come from: an array
+    for each that goes into one. Without it, the function only moves entries, and so their places.
+    """
+
+    function: Callable[[Unsigned, Parameters], Unsigned]
+    meaning: str
+    code_bits: int | None = None
+    whence: Callable[[Unsigned], tuple[Unsigned, ...]] | None = None
+
+
+def transposed(array: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-004."""
+    return np.ascontiguousarray(array.T)
+
+
+def packed(codes: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-005."""
+    rows = codes.reshape(-1, codes.shape[-1])
+    even = np.zeros((len(rows), -(-rows.shape[1] // 2) * 2), np.uint8)
+    even[:, : rows.shape[1]] = rows
+    pairs: NDArray[np.uint8] = even[:, ::2] | even[:, 1::2] << np.uint8(4)
+    return pairs.reshape(*codes.shape[:-1], -1)
+
+
+def _halves(places: Unsigned) -> tuple[Unsigned, Unsigned]:
+    """The places of the low and of the high nibbles; those of nibbles without a code are 0."""
+    high = np.zeros_like(places[..., ::2])
+    high[..., : places.shape[-1] // 2] = places[..., 1::2]
+    return places[..., ::2], high
+
+
+def reciprocal(scale: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-006."""
+    return f32_array(quotient(1.0, x) for x in numbers_of(scale, "f32")).reshape(scale.shape)
+
+
+def replicated(scale: Unsigned, parameters: Parameters) -> Unsigned:
+    """VEC-007."""
+    return np.repeat(scale, parameters["tile"][0], axis=0)
+
+
+def swizzled_128x4(scale: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-008."""
+    rows, columns = scale.shape
+    whole = np.zeros((-(-rows // 128) * 128, -(-columns // 4) * 4), scale.dtype)
+    whole[:rows, :columns] = scale
+    tiles = whole.reshape(len(whole) // 128, 4, 32, whole.shape[1] // 4, 4)
+    return np.ascontiguousarray(tiles.transpose(0, 3, 2, 1, 4)).reshape(-1)
+
+
+def sha256_128x128(array: Unsigned, _: Parameters) -> Unsigned:
+    """VEC-010."""
+    side = DIGEST_TILE
+    grid = [
+        [_digest(array[i : i + side, j : j + side]) for j in range(0, array.shape[1], side)]
+        for i in range(0, array.shape[0], side)
+    ]
+    return np.array(grid, np.uint8)
+
+
+def _digest(tile: NDArray[Any]) -> list[int]:
+    return list(hashlib.sha256(tile.astype("<u8").tobytes()).digest())
+
+
+VIEWS: dict[str, View] = {
+    "transposed": View(transposed, "columns before rows"),
+    "packed": View(
+        packed,
+        "two codes of 4 bits in a byte, the even one in the low nibble; a row of odd length ends "
+        "with a high nibble of 0",
+        code_bits=4,
+        whence=_halves,
+    ),
+    "reciprocal": View(
+        reciprocal,
+        "RN32(1 / scale), as kernels that divide store it",
+        whence=lambda places: (places,),
+    ),
+    "replicated": View(replicated, "a scale for each row of its tile, rows of padding included"),
+    "swizzled_128x4": View(
+        swizzled_128x4,
+        "flat, in tiles of 128 rows and 4 columns: the entry of row r and column c is at "
+        "((r // 128) * ceil(C / 4) + c // 4) * 512 + (r % 32) * 16 + (r // 32 % 4) * 4 + c % 4; "
+        "padding to whole tiles is 0",
+    ),
+    DIGEST: View(
+        sha256_128x128,
+        "the SHA-256 of each tile of 128 rows and columns, row by row, each entry as eight bytes, "
+        "little-endian",
+        whence=lambda places: (
+            np.repeat(places[::DIGEST_TILE, ::DIGEST_TILE, np.newaxis], DIGEST_BYTES, axis=2),
+        ),
+    ),
+}
+
+
+def split(name: str) -> tuple[str, list[str]]:
+    """A field and the views of it that a name asks for, in turn."""
+    field, *views = name.split(SEPARATOR)
+    return field, [known_name("view", view, VIEWS) for view in views]
+
+
+def unsuited(views: list[str], parameters: Parameters) -> str | None:
+    """Why the codes of a case have no such view, if they have none."""
+    fmt = formats[parameters.get("format", "e2m1")]
+    for view in views:
+        bits = VIEWS[view].code_bits
+        if bits not in (None, fmt.bits):
+            return f"{view} is of codes of {bits} bits, and {fmt.name} has {fmt.bits}"
+    return None
+
+
+def seen(array: Unsigned, views: list[str], parameters: Parameters) -> Unsigned:
+    """An array in other layouts, one after the other."""
+    for view in views:
+        array = VIEWS[view].function(array, parameters)
+    return array
+
+
+def sources(shape: tuple[int, ...], views: list[str], parameters: Parameters) -> list[Unsigned]:
+    """Which entries of a plain array the entries of a view of it come from, the first being 1.
+
+    0 stands for none: that is padding. There is an array for each entry that goes into one.
+    """
+    found: list[Unsigned] = [np.arange(1, math.prod(shape) + 1, dtype=np.uint64).reshape(shape)]
+    for view in views:
+        found = [place for places in found for place in _whence(VIEWS[view], places, parameters)]
+    return found
+
+
+def _whence(view: View, places: Unsigned, parameters: Parameters) -> tuple[Unsigned, ...]:
+    return view.whence(places) if view.whence else (view.function(places, parameters),)

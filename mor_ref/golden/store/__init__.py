@@ -1,0 +1,1 @@
+"""Files of golden vectors: written whole, and checked before they are read."""

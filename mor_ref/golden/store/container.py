@@ -1,0 +1,184 @@
+"""Files of golden vectors: written whole or not at all, and read with suspicion."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save
+
+from mor_ref.golden.all_inputs.digests import DIGESTS
+from mor_ref.golden.inputs.generated import generated
+from mor_ref.golden.model.calls import GENERATED, RECIPE, axes_of
+from mor_ref.golden.model.checks import CallError, check_arrays
+from mor_ref.golden.model.suite import Arrays, Case, Field, Suite
+from mor_ref.golden.model.views import VIEWS
+from mor_ref.golden.store.files import load_arrays, read_inside, write_inside, write_whole
+from mor_ref.golden.store.manifest import AGAIN, MANIFEST, VERSION, GoldenError, read_manifest
+
+__all__ = [
+    "MANIFEST",
+    "SEPARATOR",
+    "GoldenError",
+    "described",
+    "elements_of",
+    "file_of",
+    "manifest_entry",
+    "read_manifest",
+    "read_suite",
+    "suite_bytes",
+    "write_manifest",
+    "write_whole",
+]
+
+SEPARATOR = "/"
+_MOST_GENERATED = 1 << 26  # elements of all tensors of a suite
+
+
+def suite_bytes(cases: list[Case]) -> bytes:
+    """The file of a suite (VEC-001): the same bytes for the same cases, on any machine.
+
+    What a recipe generates is not kept, and nothing stands between entries (VEC-013).
+    """
+    arrays = {
+        f"{case.name}{SEPARATOR}{field}": np.ascontiguousarray(array)
+        for case in cases
+        for field, array in case.arrays.items()
+        if not (field == GENERATED and RECIPE in case.parameters)
+    }
+    return save(arrays)
+
+
+def file_of(suite: str) -> str:
+    """The file of a suite in its folder."""
+    return f"{suite}.safetensors"
+
+
+def elements_of(cases: Iterable[Case]) -> int:
+    """How many elements go in: the entries of the first input of each case."""
+    return sum(next(iter(case.arrays.values())).size for case in cases)
+
+
+def described(suite: Suite) -> dict[str, Any]:
+    """What the manifest says of a suite without its cases, in the lists and records of JSON."""
+    said = {
+        "title": suite.title,
+        "operation": suite.operation,
+        "rules": suite.rules,
+        "normative": suite.normative,
+        "fields": [_described(suite.operation, field) for field in suite.fields],
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(said))
+    return plain
+
+
+def _described(operation: str, field: Field) -> dict[str, Any]:
+    axes = axes_of(operation, field.name)
+    return {**asdict(field), "shape": axes.names, "layout": axes.layout}
+
+
+def manifest_entry(suite: Suite, cases: list[Case], content: bytes) -> dict[str, Any]:
+    """What the manifest says of a suite (VEC-002)."""
+    return {
+        **described(suite),
+        "cases": {case.name: dict(case.parameters) for case in cases},
+        "elements": elements_of(cases),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+
+
+def write_manifest(folder: Path, entries: Mapping[str, Any], made_with: Mapping[str, int]) -> None:
+    """Write the manifest of a folder; it comes last, so that what it lists is there."""
+    manifest = {
+        "version": VERSION,
+        "made_with": dict(made_with),
+        "views": {name: view.meaning for name, view in VIEWS.items()},
+        **_of_all_inputs(folder),
+        "suites": dict(entries),
+    }
+    write_inside(folder, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode("ascii"))
+
+
+def _of_all_inputs(folder: Path) -> dict[str, Any]:
+    """What the manifest says of digests that are beside the suites (VEC-014)."""
+    try:
+        content = read_inside(folder, DIGESTS)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise GoldenError(
+            f"{folder / DIGESTS} cannot be read ({error.strerror}); take it away"
+        ) from error
+    return {"all_inputs": {"sha256": hashlib.sha256(content).hexdigest()}}
+
+
+def read_suite(folder: Path, name: str, entry: Mapping[str, Any]) -> list[Case]:
+    """The cases of a suite, held to the manifest before anything in them is used."""
+    path = folder / file_of(name)
+    try:
+        content = read_inside(folder, file_of(name))
+    except OSError as error:
+        raise GoldenError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != entry["sha256"]:
+        raise GoldenError(
+            f"{path} has the SHA-256 {digest[:16]}.., but the manifest says "
+            f"{entry['sha256'][:16]}..; it was changed or cut: {AGAIN}"
+        )
+    return list(_cases(path, content, entry))
+
+
+def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Case]:
+    try:
+        arrays = load_arrays(content)
+    except ValueError as error:
+        raise GoldenError(f"{path} is no safetensors file ({error}); {AGAIN}") from error
+    by_case: dict[str, dict[str, np.ndarray[Any, Any]]] = {name: {} for name in entry["cases"]}
+    for key, array in arrays.items():
+        case, _, field = key.partition(SEPARATOR)
+        if case not in by_case:
+            raise GoldenError(
+                f"{path} holds {key[:100]!a}, which the manifest does not list; {AGAIN}"
+            )
+        if array.dtype.kind != "u":
+            raise GoldenError(
+                f"{path} holds {key[:100]!a} as {array.dtype}, and unsigned integers are right; "
+                f"{AGAIN}"
+            )
+        by_case[case][field] = array
+    _generate(path, by_case, entry)
+    order = [field["name"] for field in entry["fields"]]
+    inputs = [field["name"] for field in entry["fields"] if field["role"] == "input"]
+    for case, found in by_case.items():
+        missing = [name for name in inputs if name not in found]
+        strange = [name for name in found if name not in order]
+        if missing or strange:
+            raise GoldenError(
+                f"{path} has other fields of case {case!r} than the manifest lists: "
+                f"{', '.join([*missing, *strange])[:100]!a}; {AGAIN}"
+            )
+        ordered: Arrays = {name: found[name] for name in order if name in found}
+        parameters = entry["cases"][case]
+        try:
+            check_arrays(entry["operation"], parameters, ordered)
+        except CallError as error:
+            raise GoldenError(f"{path}: case {case!r} {error}; {AGAIN}") from error
+        yield Case(case, parameters, ordered)
+
+
+def _generate(
+    path: Path, by_case: dict[str, dict[str, np.ndarray[Any, Any]]], entry: Mapping[str, Any]
+) -> None:
+    """Put the tensors in that are not kept; the manifest vouches for their recipes."""
+    recipes = {name: p[RECIPE] for name, p in entry["cases"].items() if RECIPE in p}
+    if sum(rows * columns for rows, columns in (r["shape"] for r in recipes.values())) > (
+        _MOST_GENERATED
+    ):
+        raise GoldenError(
+            f"the manifest beside {path} generates more than {_MOST_GENERATED} numbers; {AGAIN}"
+        )
+    for name, recipe in recipes.items():
+        by_case[name][GENERATED] = generated(recipe, entry["cases"][name]["source"])

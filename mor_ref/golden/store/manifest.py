@@ -1,0 +1,253 @@
+"""Reading a manifest, which is trusted no more than the files that it lists (VEC-002)."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.model.calls import CALLS, Kind, number, one_of
+from mor_ref.golden.model.checks import CallError, check_fields, check_parameters
+from mor_ref.golden.model.entries import INTEGERS
+from mor_ref.golden.model.views import VIEWS
+from mor_ref.golden.store.files import read_inside
+
+VERSION = 1
+MANIFEST = "MANIFEST.json"
+_LARGEST = 1 << 24  # bytes
+_MOST = 1 << 16  # entries of a list or a record
+_WORD = (1 << 64) - 1
+AGAIN = "make it again with mor-ref golden make"
+
+
+class GoldenError(ValueError):
+    """A file of golden vectors, or a manifest, that cannot be used."""
+
+
+class _FaultError(Exception):
+    """Where in a manifest something is wrong, and what."""
+
+    def __init__(self, place: str, what: str) -> None:
+        super().__init__(f"{place} {what}")
+
+
+# A rule takes a place and what is there, and raises a fault or does not.
+Rule = Callable[[str, Any], None]
+
+
+def _value(kind: Kind) -> Rule:
+    def rule(place: str, value: Any) -> None:
+        if not kind.holds(value):
+            raise _FaultError(place, f"is {_shown(value)}, and has to be {kind.wanted}")
+
+    return rule
+
+
+def _matching(pattern: str, wanted: str) -> Kind:
+    compiled = re.compile(pattern)
+    return Kind(
+        lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None, wanted
+    )
+
+
+def _list_of(kind: Kind) -> Rule:
+    def rule(place: str, value: Any) -> None:
+        if not isinstance(value, list) or len(value) > _MOST:
+            raise _FaultError(place, f"is {_shown(value)}, and has to be a list")
+        for at, one in enumerate(value):
+            _value(kind)(f"{place}[{at}]", one)
+
+    return rule
+
+
+def _each(rule: Rule) -> Rule:
+    def rule_of_all(place: str, value: Any) -> None:
+        if not isinstance(value, list) or not 0 < len(value) <= _MOST:
+            raise _FaultError(place, f"is {_shown(value)}, and has to be a list with entries")
+        for at, one in enumerate(value):
+            rule(f"{place}[{at}]", one)
+
+    return rule_of_all
+
+
+def _by_name(name: Kind, rule: Rule) -> Rule:
+    def rule_of_all(place: str, value: Any) -> None:
+        if not isinstance(value, dict) or len(value) > _MOST:
+            raise _FaultError(place, f"is {_shown(value)}, and has to be a record")
+        for key, one in value.items():
+            if not name.holds(key):
+                raise _FaultError(place, f"has the name {_shown(key)}, which is not {name.wanted}")
+            rule(f"{place}.{key}", one)
+
+    return rule_of_all
+
+
+def _record(rules: Mapping[str, Rule], optional: Iterable[str] = ()) -> Rule:
+    def rule(place: str, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise _FaultError(place, f"is {_shown(value)}, and has to be a record")
+        missing = [key for key in rules if key not in value and key not in optional]
+        if missing:
+            raise _FaultError(place, f"has no {missing[0]}")
+        for key, one in value.items():
+            if key not in rules:
+                raise _FaultError(place, f"has {_shown(key)}, which this version does not know")
+            rules[key](f"{place}.{key}".removeprefix("it."), one)
+
+    return rule
+
+
+def _shown(value: Any) -> str:
+    """A value in a few characters of ASCII."""
+    if isinstance(value, dict | list):
+        return f"a {'record' if isinstance(value, dict) else 'list'} of {len(value)}"
+    text = ascii(value[:41] if isinstance(value, str) else value)
+    return text if len(text) <= 60 else text[:60] + ".."
+
+
+def _anything(_: str, value: Any) -> None:
+    """It is held to the operation later."""
+    del value
+
+
+# Names become names of files, of arrays and in other languages: nothing in them leads anywhere.
+NAME = _matching(
+    r"(?=.{1,100}$)[A-Za-z0-9_]([A-Za-z0-9_.+-]*[A-Za-z0-9_+-])?",
+    "a file name of letters, digits and _ . + - of at most 100 characters",
+)
+_FIELD_NAME = _matching(
+    r"(?=.{1,100}$)[a-z][a-z0-9_]*(\.[a-z0-9_]+)?(@[a-z0-9_]+)?",
+    "a name of a field, maybe @ a view",
+)
+# Exports put texts into comments: none can end one.
+_TEXT = _matching(r"(?!.*(\*/|/\*|\\))[ -~]{1,1000}", "a line of ASCII that can be a comment")
+_RULES = _list_of(_matching(r"[A-Z]{3}-[0-9]{3}", "the id of a rule, as ENC-001"))
+_FORMAT = one_of((*formats, *INTEGERS, "source", "format"))
+_BOOL = Kind(lambda value: isinstance(value, bool), "true or false")
+_SHA256 = _matching("[0-9a-f]{64}", "64 hexadecimal digits")
+_AT = {"case": _value(NAME), "field": _value(_FIELD_NAME), "index": _list_of(number(0, _WORD))}
+_ENTRY = {
+    "title": _value(_TEXT),
+    "operation": _value(one_of(CALLS)),
+    "rules": _RULES,
+    "normative": _value(_BOOL),
+    "fields": _each(
+        _record(
+            {
+                "name": _value(_FIELD_NAME),
+                "role": _value(one_of(("input", "expected"))),
+                "format": _value(_FORMAT),
+                "meaning": _value(_TEXT),
+                "rules": _RULES,
+                "views": _list_of(one_of(VIEWS)),
+                "shape": _list_of(_TEXT),
+                "layout": _value(_TEXT),
+            }
+        )
+    ),
+    "cases": _by_name(NAME, _by_name(_matching("[a-z_]{1,40}", "a parameter"), _anything)),
+    "elements": _value(number(0, _WORD)),
+    "sha256": _value(_SHA256),
+    "kills": _by_name(_matching("[a-z0-9_]{1,100}", "a deviation"), _record(_AT)),
+    "negative": _record(
+        {
+            "sha256": _value(_SHA256),
+            "planted": _each(
+                _record(
+                    _AT
+                    | {
+                        "right": _value(number(0, _WORD)),
+                        "wrong": _value(number(0, _WORD)),
+                        "what": _value(_TEXT),
+                    }
+                )
+            ),
+        }
+    ),
+}
+_WHOLE = _record(
+    {
+        "version": _value(number(VERSION, VERSION)),
+        "made_with": _record(
+            {"size": _value(number(1, 1 << 20)), "seed": _value(number(0, 0xFFFF))}
+        ),
+        "views": _by_name(_matching("[a-z0-9_]{1,100}", "a view"), _value(_TEXT)),
+        "all_inputs": _record({"sha256": _value(_SHA256)}),
+        "suites": _by_name(NAME, _record(_ENTRY, optional=("negative",))),
+    },
+    optional=("all_inputs",),
+)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder, if it is one of this version."""
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(
+            read_inside(folder, MANIFEST, _LARGEST).decode("utf-8"),
+            object_pairs_hook=_without_repeats,
+            parse_constant=_no_number,
+        )
+    except FileNotFoundError:
+        raise GoldenError(
+            f"{path} is not there; make the suites with mor-ref golden make"
+        ) from None
+    except OSError as error:
+        raise GoldenError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
+    except (ValueError, RecursionError) as error:
+        reason = "too deep" if isinstance(error, RecursionError) else error
+        raise GoldenError(f"{path} is no manifest ({reason}); {AGAIN}") from error
+    version = manifest.get("version") if isinstance(manifest, dict) else None
+    if type(version) is int and version != VERSION:
+        raise GoldenError(
+            f"{path} is of version {_shown(version)}; this program reads version {VERSION}"
+        )
+    try:
+        _WHOLE("it", manifest)
+        for name, entry in manifest["suites"].items():
+            _check_suite(f"suites.{name}", entry)
+        _check_distinct("suites", manifest["suites"])
+    except _FaultError as fault:
+        raise GoldenError(f"{path} is no manifest: {fault}; {AGAIN}") from fault
+    found: dict[str, Any] = manifest
+    return found
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("it gives a name twice")
+    return found
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"it has the number {text}")
+
+
+def _check_suite(place: str, entry: Mapping[str, Any]) -> None:
+    """What the entry of a suite says has to go with its operation, and with itself."""
+    try:
+        check_fields(entry["operation"], entry["fields"])
+    except CallError as error:
+        raise _FaultError(place, str(error)) from error
+    for case, parameters in entry["cases"].items():
+        try:
+            check_parameters(entry["operation"], parameters)
+        except CallError as error:
+            raise _FaultError(f"{place}.cases.{case}", str(error)) from error
+    _check_distinct(f"{place}.cases", entry["cases"])
+    names = {field["name"] for field in entry["fields"]}
+    planted = entry["negative"]["planted"] if "negative" in entry else ()
+    for at in (*entry["kills"].values(), *planted):
+        if at["case"] not in entry["cases"] or at["field"] not in names:
+            raise _FaultError(place, "tells of a case or a field that it does not list")
+
+
+def _check_distinct(place: str, names: Iterable[str]) -> None:
+    """No two names that are one in a file system without capitals, or in C."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(re.sub(r"\W", "_", name.lower()), name)
+        if other != name:
+            raise _FaultError(place, f"has {other} and {name}, which other languages cannot tell")

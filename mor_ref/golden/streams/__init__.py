@@ -1,0 +1,1 @@
+"""Streams of test cases as lines of text."""

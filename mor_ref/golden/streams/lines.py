@@ -1,0 +1,125 @@
+"""Columns of bit patterns as lines of text, and back: hexadecimal digits with a space between.
+
+A column has two digits for each byte of its dtype, so that all lines of a stream have one length.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.golden.model.entries import bytes_of
+from mor_ref.golden.model.suite import Arrays
+
+NEWLINE = b"\n"
+_SPACE = b" "
+_IS_DIGIT = np.isin(np.arange(256), list(b"0123456789abcdefABCDEF"))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A name, and the format of the bits under it: one of the catalogue, or f64, u8, u32, u64."""
+
+    name: str
+    format: str
+
+    @property
+    def size(self) -> int:
+        """The bytes of an entry."""
+        return bytes_of(self.format)
+
+    @property
+    def digits(self) -> int:
+        """The hexadecimal digits of an entry."""
+        return 2 * self.size
+
+
+@dataclass(frozen=True)
+class Line:
+    """The columns of a line, from left to right."""
+
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def length(self) -> int:
+        """The characters of a line, the newline among them."""
+        return sum(column.digits + 1 for column in self.columns)
+
+    @cached_property
+    def _record(self) -> np.dtype[np.void]:
+        """An entry of each column, highest byte first, as it is written."""
+        return np.dtype([(column.name, f">u{column.size}") for column in self.columns])
+
+    @cached_property
+    def _places(self) -> tuple[slice, ...]:
+        """Where the digits of each column are."""
+        places, start = [], 0
+        for column in self.columns:
+            places.append(slice(start, start + column.digits))
+            start += column.digits + 1
+        return tuple(places)
+
+    def describe(self) -> str:
+        """What a line has to be, for messages."""
+        *most, last = (f"{column.name} of {column.digits}" for column in self.columns)
+        listed = f"{', '.join(most)} and {last}" if most else last
+        return f"{listed} hexadecimal digits, with one space between"
+
+    def written(self, arrays: Arrays) -> bytes:
+        """A line for each entry of the columns."""
+        records = np.empty(arrays[self.columns[0].name].size, self._record)
+        for column in self.columns:
+            records[column.name] = arrays[column.name]
+        digits = np.frombuffer(records.tobytes().hex().encode("ascii"), np.uint8)
+        digits = digits.reshape(records.size, 2 * self._record.itemsize)
+        text = np.full((records.size, self.length), ord(_SPACE), np.uint8)
+        text[:, -1] = ord(NEWLINE)
+        start = 0
+        for place in self._places:
+            text[:, place] = digits[:, start : start + place.stop - place.start]
+            start += place.stop - place.start
+        return text.tobytes()
+
+    def read(self, lines: bytes) -> Mapping[str, NDArray[np.unsignedinteger[Any]]]:
+        """The entries of whole lines, up to the first line that is not as `describe` says."""
+        text = np.frombuffer(lines, np.uint8)
+        ends = np.flatnonzero(text == ord(NEWLINE))
+        rows = _until_first(ends == np.arange(1, ends.size + 1) * self.length - 1, ends)
+        table = text[: rows.size * self.length].reshape(rows.size, self.length)
+        records = self._records(table)
+        if records is None:
+            records = self._records(_until_first(self._are_right(table), table))
+        return {
+            column.name: records[column.name].astype(f"u{column.size}")  # type: ignore[index]
+            for column in self.columns
+        }
+
+    def _records(self, table: NDArray[np.uint8]) -> NDArray[np.void] | None:
+        """The entries of lines of the right length, or None if one of these is not right."""
+        if not all((table[:, place.stop] == ord(_SPACE)).all() for place in self._places[:-1]):
+            return None
+        try:
+            content = bytes.fromhex(table.tobytes().decode("ascii"))
+        except ValueError:
+            return None
+        # fromhex passes over spaces: where one stands for two digits, there are bytes too few.
+        if len(content) != len(table) * self._record.itemsize:
+            return None
+        return np.frombuffer(content, self._record)
+
+    def _are_right(self, table: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which lines of the right length have digits and spaces where they should."""
+        right = np.ones(len(table), np.bool_)
+        for place in self._places:
+            right &= _IS_DIGIT[table[:, place]].all(axis=1)
+        for place in self._places[:-1]:
+            right &= table[:, place.stop] == ord(_SPACE)
+        return right
+
+
+def _until_first(right: NDArray[np.bool_], entries: NDArray[Any]) -> NDArray[Any]:
+    """The entries before the first that is not right."""
+    return entries if right.all() else entries[: int(right.argmin())]

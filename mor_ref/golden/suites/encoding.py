@@ -1,0 +1,266 @@
+"""Encoding and decoding: every format, every rounding, at the inputs where encoders part."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from mor_ref import exact
+from mor_ref.definitions.encoding import (
+    DETERMINISTIC_ROUNDINGS,
+    OVERFLOWS,
+    POWER_OF_TWO_ROUNDINGS,
+    Nan,
+    Overflow,
+    Rounding,
+)
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats, presets
+from mor_ref.exact.arithmetic import rn32
+from mor_ref.exact.encoding import floor_log2
+from mor_ref.golden.inputs.edges import (
+    Bits,
+    amaxes,
+    edges_of,
+    random_words,
+    single_bits_of,
+    to_bf16,
+    to_f16,
+    wide,
+)
+from mor_ref.golden.model.bits import Unsigned, codes_array, f32_bits, numbers_of
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+
+WHOLE = ("e4m3", "e5m2")  # that all patterns of 16 bits are encoded to
+CORE = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0", "int8_mx")
+# Binary64 numbers above the largest of binary32, and next to one of its numbers.
+_BEYOND_BINARY32 = np.array(
+    [
+        0x47F0000000000000, 0xC7F0000000000000, 0x7FEFFFFFFFFFFFFF, 0x7FF0000000000000,
+        0xFFF0000000000000, 0x3FF0000000000001, 0xBFF0000000000001,
+    ],
+    np.uint64,
+)  # fmt: skip
+SMALL = [fmt for fmt in formats.values() if fmt.bits <= 8]
+RANDOM = 512  # inputs of any magnitude in each case
+EVERY = 7  # of the patterns of another format of 16 bits: none of the bits that are cut stays alike
+
+
+def _inputs(fmt: Format, size: Size) -> Bits:
+    """Binary32 inputs for a format: all its edges, or those of its exponents if it is large."""
+    random = wide(RANDOM, size.seed, stream=1)
+    if fmt.bits <= 8:
+        return np.concatenate([edges_of(fmt), single_bits_of(fmt), random])
+    dropped = 23 - fmt.mantissa_bits
+    found = set(amaxes().tolist())
+    for exponent in range(256):
+        for mantissa in (0, 1, (1 << 23) - 1, (1 << 22) + 1):
+            field = exponent << 23 | mantissa
+            half = 1 << dropped >> 1
+            found |= {field, field & ~((1 << dropped) - 1) | half, field ^ half}
+    both = [bits | sign for bits in found for sign in (0, 0x80000000)]
+    return np.concatenate([np.array(sorted(both), np.uint32), single_bits_of(fmt), random])
+
+
+def _beyond(fmt: Format, x: Bits) -> Bits:
+    """The inputs from half of the largest number on, and some of the others, where nothing differs.
+
+    Overflow is judged after rounding: below, it changes no code (ENC-006).
+    """
+    is_beyond = (x & np.uint32(0x7FFFFFFF)) >= f32_bits(rn32(Fraction(fmt.largest) / 2))
+    is_beyond[::EVERY] = True
+    return x[is_beyond]
+
+
+def _encode_cases(size: Size) -> Iterator[Case]:
+    for fmt in formats.values():
+        x = _inputs(fmt, size)
+        for rounding in POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS:
+            for overflow in OVERFLOWS:
+                own = x if overflow == "satfinite" else _beyond(fmt, x)
+                yield _encoded(fmt, "f32", own, rounding, overflow)
+        yield _encoded(fmt, "f32", x, None, "satfinite", "signed")
+    for name in CORE:
+        fmt = formats[name]
+        patterns = np.arange(0, 1 << 16, 1 if name in WHOLE else EVERY, dtype=np.uint16)
+        yield _encoded(fmt, "bf16", patterns)
+        yield _encoded(fmt, "f16", patterns)
+        yield _encoded(fmt, "f64", _next_to(edges_of(fmt)))
+    for name in ("bf16", "f16", "f32"):
+        yield _encoded(
+            formats[name], "f64", _next_to(_inputs(formats[name], Size())[::2]), None, "ieee"
+        )
+    for fmt in SMALL:
+        if fmt.name not in CORE:
+            edges = edges_of(fmt)
+            yield _encoded(fmt, "bf16", np.unique(to_bf16(edges)))
+            yield _encoded(fmt, "f16", np.unique(to_f16(edges)))
+            yield _encoded(fmt, "f64", _next_to(edges))
+    for name, rounding in (("bf16", "rtz"), ("f32", "rtz"), ("e8m0", "rtz"), ("f32", "rtp")):
+        yield _encoded(formats[name], "f64", _BEYOND_BINARY32, rounding, "ieee")
+    patterns = np.arange(0, 1 << 16, EVERY, dtype=np.uint16)
+    yield _encoded(formats["bf16"], "f16", patterns)
+    yield _encoded(formats["f16"], "bf16", patterns)
+
+
+def _next_to(edges: Bits) -> np.ndarray:
+    """Binary64 numbers at the edges and a step to each side, where rounding twice goes wrong."""
+    with np.errstate(invalid="ignore"):  # widening a signalling NaN is no error here
+        at = edges.view(np.float32).astype(np.float64)
+    finite = at[np.isfinite(at)]
+    near = [np.nextafter(finite, -np.inf), at, np.nextafter(finite, np.inf)]
+    return np.concatenate(near).view(np.uint64)
+
+
+def _encoded(
+    fmt: Format,
+    source: str,
+    x: np.ndarray,
+    rounding: Rounding | None = None,
+    overflow: Overflow = "satfinite",
+    nan: Nan = "canonical",
+) -> Case:
+    mode: Rounding = rounding or ("rtp" if fmt.is_power_of_two else "rne")
+    return Case(
+        f"{fmt.name}.{source}.{mode}.{overflow}.{nan}",
+        {"format": fmt.name, "source": source, "rounding": mode, "overflow": overflow, "nan": nan},
+        {"x": x},
+    )
+
+
+def _preset_cases(size: Size) -> Iterator[Case]:
+    for preset, rows in presets.items():
+        for name in rows:
+            yield Case(
+                f"{preset}.{name}",
+                {"format": name, "source": "f32", "preset": preset},
+                {"x": _inputs(formats[name], size)},
+            )
+
+
+def _stochastic_cases(size: Size) -> Iterator[Case]:
+    for name in ("e4m3", "e5m2", "e2m1", "bf16", "f16"):
+        fmt = formats[name]
+        edges = edges_of(fmt) if fmt.bits <= 8 else amaxes()
+        x = np.concatenate([edges[:: max(1, edges.size // 300)], wide(100, size.seed, 2)])
+        for n in (1, 2, 3, 8, 16, 23, 24, 31, 32):
+            yield _stochastic(fmt, np.append(x, _below_a_word(fmt, n)), n, size)
+        yield _stochastic(fmt, np.append(x[::3], _above_the_largest(fmt)), 8, size, "ieee")
+    for name in ("e2m3", "e3m2", "int8_mx", "e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e4m3_ieee"):
+        edges = edges_of(formats[name])
+        for n in (1, 8, 24):
+            yield _stochastic(formats[name], edges[:: max(1, edges.size // 100)], n, size)
+
+
+def _stochastic(fmt: Format, x: Bits, n: int, size: Size, overflow: Overflow = "satfinite") -> Case:
+    """Each input with the last word that leaves it, the first that moves it, and a random one."""
+    random = (random_words(x.size, size.seed, 3 + n) >> np.uint64(64 - n)).tolist()
+    inputs, words = [], []
+    for bits, value, word in zip(x.tolist(), numbers_of(x, "f32"), random, strict=True):
+        for candidate in sorted({word, *_decisive(value, fmt, n)}):
+            inputs.append(bits)
+            words.append(candidate)
+    return Case(
+        f"{fmt.name}.{n}" if overflow == "satfinite" else f"{fmt.name}.{n}.{overflow}",
+        {"format": fmt.name, "source": "f32", "n_random_bits": n, "overflow": overflow},
+        {"x": np.array(inputs, np.uint32), "random_word": np.array(words, np.uint32)},
+    )
+
+
+def _below_a_word(fmt: Format, n: int) -> Bits:
+    """Numbers at and one step below the smallest that a word of n bits moves, where there is one.
+
+    The one below takes more bits to add to the largest word than a binary64 number has.
+    """
+    smallest = Fraction(2) ** (fmt.smallest_exponent - fmt.mantissa_bits - n)
+    at = f32_bits(rn32(smallest)) if smallest > Fraction(2) ** -126 else 0
+    return np.array([at, at - 1] if at else [], np.uint32)
+
+
+def _above_the_largest(fmt: Format) -> Bits:
+    """Numbers between the largest and what would be the next, where a word decides the overflow."""
+    largest = Fraction(fmt.largest)
+    unit = Fraction(2) ** (floor_log2(largest) - fmt.mantissa_bits)
+    points = [f32_bits(rn32(largest + unit * Fraction(k, 8))) for k in range(9)]
+    near = [points[0] + 1, *points[1:-1], points[-1] - 1]
+    return np.array([bits | sign for bits in near for sign in (0, 0x80000000)], np.uint32)
+
+
+def _decisive(value: float, fmt: Format, n: int) -> set[int]:
+    if value == 0 or value - value != 0:  # zeros, infinities and NaN are not rounded
+        return {0}
+    exponent = max(exact.floor_log2(abs(value)), fmt.smallest_exponent)
+    _, rest, whole = exact.in_units_of(exponent - fmt.mantissa_bits, abs(value))
+    first = (1 << n) - (rest << n) // whole
+    return {word for word in (first - 1, first) if 0 <= word < 1 << n}
+
+
+def _decode_cases(_: Size) -> Iterator[Case]:
+    for fmt in formats.values():
+        codes = _codes(fmt).tolist()
+        yield Case(fmt.name, {"format": fmt.name}, {"code": codes_array(codes, fmt)})
+
+
+def _codes(fmt: Format) -> Unsigned:
+    """All codes of a small format; of 16 bits, some of each exponent, and every seventh."""
+    if fmt.bits > 16:
+        return _inputs(fmt, Size())
+    codes: Unsigned = np.arange(fmt.code_count, dtype=np.uint32)
+    if fmt.bits <= 8:
+        return codes
+    mantissa, half = codes & (1 << fmt.mantissa_bits) - 1, 1 << (fmt.mantissa_bits - 1)
+    is_edge = np.isin(mantissa, (0, 1, half - 1, half, half + 1, 2 * half - 1))
+    chosen: Unsigned = codes[is_edge | (codes % EVERY == 0)]
+    return chosen
+
+
+_ENCODING = tuple(f"ENC-{k:03}" for k in (1, 2, 3, 4, *range(6, 16)))
+_DECODING = ("DEC-001", "DEC-002", "DEC-003")
+SUITES = (
+    Suite(
+        "encode",
+        "Numbers to codes",
+        "encode",
+        ("FMT-011",),
+        (
+            given("x", "source", "the number"),
+            expected("code", "format", "the code of x", *_ENCODING),
+        ),
+        _encode_cases,
+    ),
+    Suite(
+        "encode_presets",
+        "Numbers to codes as CUDA, ml_dtypes and torch have them",
+        "encode_preset",
+        (),
+        (
+            given("x", "source", "the number"),
+            expected("code", "format", "the code of x", "ENC-016"),
+        ),
+        _preset_cases,
+        normative=False,
+    ),
+    Suite(
+        "encode_stochastic",
+        "Numbers to codes, with random bits",
+        "encode_stochastic",
+        (),
+        (
+            given("x", "source", "the number"),
+            given("random_word", "u32", "its random bits, n_random_bits of them"),
+            expected("code", "format", "the code of x", "ENC-005"),
+        ),
+        _stochastic_cases,
+    ),
+    Suite(
+        "decode",
+        "Codes to binary32 numbers",
+        "decode",
+        tuple(f"FMT-{k:03}" for k in range(1, 10)),
+        (
+            given("code", "format", "the code"),
+            expected("value", "f32", "what it stands for", *_DECODING),
+        ),
+        _decode_cases,
+    ),
+)

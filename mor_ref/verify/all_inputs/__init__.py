@@ -1,0 +1,1 @@
+"""Verifying all 2^32 inputs of an encoder against digests."""

@@ -1,0 +1,123 @@
+"""The codes that the engine gives for all 2^32 binary32 inputs, chunk by chunk."""
+
+import functools
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.encoding import encode
+from mor_ref.arrays import code_dtype
+from mor_ref.golden.all_inputs.digests import (
+    CHUNK,
+    CHUNKS,
+    Buffer,
+    Case,
+    RandomWord,
+    exact_chunks,
+    exact_codes,
+    inputs_of,
+    runs,
+)
+from mor_ref.workers.pools import Workers
+from mor_ref.workers.shards import WorkersError
+
+
+def engine_chunks(case: Case, threads: int | None = None) -> Iterator[Buffer]:
+    """The engine's codes of each chunk of inputs."""
+    for chunk in range(CHUNKS):
+        yield engine_codes(case, inputs_of(chunk), threads)
+
+
+def engine_codes(case: Case, inputs: range, threads: int | None = None) -> Buffer:
+    """The engine's codes of consecutive inputs."""
+    codes = encode(
+        np.arange(inputs.start, inputs.stop, dtype=np.uint32).view(np.float32),
+        case.fmt,
+        rounding=case.rounding,
+        overflow=case.overflow,
+        random_bits=_repeated(case.random, len(inputs)) if case.random else None,
+        n_random_bits=case.random.n if case.random else None,
+        threads=threads,
+    )
+    return codes.astype(codes.dtype.newbyteorder("<"), copy=False).data.cast("B")
+
+
+@functools.lru_cache(maxsize=1)
+def _repeated(random: RandomWord, count: int) -> NDArray[np.unsignedinteger]:
+    """The word for each input, in the narrowest dtype: there is less to read."""
+    dtype = next(d for d in (np.uint8, np.uint16, np.uint32) if random.n <= 8 * d().itemsize)
+    return np.full(count, random.word, dtype)
+
+
+class Coded(NamedTuple):
+    """The codes of a chunk as a worker sends them: where runs of equal codes begin, and their sum.
+
+    Few numbers, as rounding is monotonic.
+    """
+
+    starts: NDArray[np.uint32]
+    codes: NDArray[np.unsignedinteger]
+    crc32: int
+
+
+def coded(case: Case, chunk: int, threads: int | None) -> Coded:
+    """The engine's codes of a chunk of inputs."""
+    written = engine_codes(case, inputs_of(chunk), threads)
+    codes = np.frombuffer(written, code_dtype(case.fmt).newbyteorder("<"))
+    starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
+    return Coded(starts.astype(np.uint32), codes[starts], zlib.crc32(written))
+
+
+def chunks_of_workers(
+    case: Case, workers: Workers, threads: int | None, chunks: Sequence[int] = range(CHUNKS)
+) -> Iterator[Buffer]:
+    """The engine's codes of each chunk of inputs, as workers compute them."""
+    shards = [(case, chunk, threads) for chunk in chunks]
+    for chunk, found in zip(chunks, workers.in_order(coded, shards), strict=True):
+        lengths = np.diff(found.starts, append=CHUNK)
+        codes = np.repeat(found.codes, lengths).data.cast("B")
+        if zlib.crc32(codes) != found.crc32:
+            raise WorkersError(f"chunk {chunk} came from its worker in other bytes than made")
+        yield codes
+
+
+class BesideExact:
+    """Chunks of codes as they pass, and the first of them that is not as the exact model has it."""
+
+    def __init__(self, case: Case, chunks: Iterable[Buffer]) -> None:
+        self._pairs = zip(chunks, exact_chunks(case), strict=True)
+        self.first_wrong: int | None = None
+
+    def __iter__(self) -> Iterator[Buffer]:
+        for number, (codes, right) in enumerate(self._pairs):
+            if self.first_wrong is None and not _are_same(codes, right):
+                self.first_wrong = number
+            yield codes
+
+
+def _are_same(codes: Buffer, right: Buffer) -> bool:
+    return np.array_equal(np.frombuffer(codes, np.uint8), np.frombuffer(right, np.uint8))
+
+
+def describe_difference(case: Case, chunk: int) -> str:
+    """One sentence on the first input of a chunk whose code is not the exact one."""
+    inputs = inputs_of(chunk)
+    ours, theirs = engine_codes(case, inputs), exact_codes(case, runs(case), inputs)
+    width = -(-case.fmt.bits // 8)
+    at = next(
+        (i for i, pair in enumerate(zip(ours, theirs, strict=True)) if len(set(pair)) > 1), None
+    )
+    if at is None:
+        return f"differs from the kept digest in chunk {chunk}, where engine and exact model agree"
+    element = at // width
+    codes = [
+        int.from_bytes(side[element * width : (element + 1) * width], "little")
+        for side in (ours, theirs)
+    ]
+    return (
+        f"differs from the exact model, first at input 0x{inputs.start + element:08x}: "
+        f"the engine gives {codes[0]:#x}, the exact model {codes[1]:#x}"
+    )

@@ -1,0 +1,1 @@
+"""Candidates: the implementations that can be verified, and how each is asked."""

@@ -1,0 +1,278 @@
+"""What can be off in a folder of suites: sentences that say in which suite, case and field.
+
+Each function here holds a folder to one thing, and gives what is off.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mor_ref.deviations import DEVIATIONS, Deviation
+from mor_ref.golden.all_inputs.digests import (
+    CHUNKS,
+    DIGESTS,
+    Digest,
+    digests_in,
+    inputs_of,
+    kept_cases,
+    kept_digests,
+)
+from mor_ref.golden.inputs.enlarged import questions
+from mor_ref.golden.making.negative import PLANTED, negative_file_of, results_of
+from mor_ref.golden.making.witnesses import deviated
+from mor_ref.golden.model.bits import Unsigned
+from mor_ref.golden.model.suite import Case, Size, Suite
+from mor_ref.golden.model.views import VIEWS
+from mor_ref.golden.store.container import SEPARATOR, GoldenError, described, file_of
+from mor_ref.golden.store.files import load_arrays, read_inside
+from mor_ref.golden.store.manifest import AGAIN
+from mor_ref.verify.all_inputs.engine_codes import engine_codes
+from mor_ref.verify.comparing.compare import Difference
+from mor_ref.verify.comparing.distance import shown
+from mor_ref.verify.comparing.evidence import Evidence
+
+Entry = Mapping[str, Any]
+_MOST_DIGESTS = 1 << 24  # bytes of the digests of all inputs
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is off: what, and where, as far as it has a place."""
+
+    what: str
+    suite: str | None = None
+    case: str | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        places = {"suite": self.suite, "case": self.case, "field": self.field}
+        where = ", ".join(f"{kind} {name}" for kind, name in places.items() if name is not None)
+        return f"{where}: {self.what}" if where else self.what
+
+
+# ---------------------------------------------------------------------- what a suite is
+
+
+def of_definition(suite: Suite, entry: Entry) -> Iterator[Finding]:
+    """What the manifest says otherwise than the suite of this name in this program."""
+    right = described(suite)
+    fields = {field["name"]: field for field in right.pop("fields")}
+    there = {field["name"]: field for field in entry["fields"]}
+    yield from _otherwise(right, entry, suite.name)
+    for name in (*fields, *(name for name in there if name not in fields)):
+        if name not in there:
+            yield Finding("the manifest does not list it", suite.name, field=name)
+        elif name not in fields:
+            yield Finding("this program's suite does not have it", suite.name, field=name)
+        else:
+            yield from _otherwise(fields[name], there[name], suite.name, name)
+    if set(there) == set(fields) and list(there) != list(fields):
+        yield Finding("the manifest lists its fields in another order", suite.name)
+
+
+def _otherwise(
+    right: Entry, there: Entry, suite: str | None, field: str | None = None
+) -> Iterator[Finding]:
+    for key, value in right.items():
+        if there.get(key) != value:
+            what = f"the manifest says {key} {there.get(key)!r}, and {value!r} is right"
+            yield Finding(what, suite, field=field)
+
+
+def of_questions(suite: Suite, size: Size, cases: Iterable[Case]) -> Iterator[Finding]:
+    """Cases, parameters and inputs that are not those which this program makes."""
+    there = {case.name: case for case in cases}
+    for right in questions(suite, size):
+        case = there.pop(right.name, None)
+        if case is None:
+            yield Finding("it is not there", suite.name, right.name)
+            continue
+        if dict(case.parameters) != dict(right.parameters):
+            what = f"it has the parameters {case.parameters}, and {right.parameters} are right"
+            yield Finding(what, suite.name, case.name)
+        for name, array in right.arrays.items():
+            if not np.array_equal(case.arrays[name], array):
+                what = "the inputs are not those that this program makes"
+                yield Finding(what, suite.name, case.name, name)
+    for name in there:
+        yield Finding("this program's suite does not have it", suite.name, name)
+
+
+# ---------------------------------------------------------------------- values
+
+
+def of_presence(exact: Evidence) -> Iterator[Finding]:
+    """Fields that a case lacks, and those that it has although the exact model gives none."""
+    for case in exact.cases:
+        for field in exact.fields:
+            is_given = field.name in exact.answers[case.name]
+            if is_given != (field.name in case.arrays):
+                what = "it is not there" if is_given else "the exact model gives no such field"
+                yield Finding(what, exact.suite, case.name, field.name)
+
+
+def of_values(evidence: Evidence, voice: str) -> Iterator[Finding]:
+    """Entries of expected fields at which a voice gives something else."""
+    for difference in evidence.differences():
+        if difference.kept in evidence.chosen[difference.case]:
+            what = _of_difference(voice, difference)
+            yield Finding(what, evidence.suite, difference.case, difference.kept)
+
+
+def _of_difference(voice: str, difference: Difference) -> str:
+    if difference.problem is not None:
+        return f"that of {voice} {difference.problem}"
+    first, fmt = difference.entries[0], difference.format
+    return (
+        f"{difference.count:,} of {difference.of:,} entries are not those of {voice}, the first at "
+        f"{list(first.index)}: {shown(first.expected, fmt)}, where {voice} has "
+        f"{shown(first.actual, fmt)}"
+    )
+
+
+# ---------------------------------------------------------------------- deviations
+
+
+def of_kills(suite: Suite, kills: Entry, cases: Iterable[Case]) -> Iterator[Finding]:
+    """Deviations that do not differ where the manifest says, and those of which it says nothing."""
+    there = {case.name: case for case in cases}
+    for name, at in kills.items():
+        place = (suite.name, at["case"], at["field"])
+        if name not in DEVIATIONS:
+            yield Finding(f"the manifest tells of the deviation {name}, which is not known", *place)
+        elif not _differs(DEVIATIONS[name], suite, there[at["case"]], at):
+            what = f"the manifest says that {name} differs at {at['index']}, and it does not"
+            yield Finding(what, *place)
+    for name, deviation in DEVIATIONS.items():
+        if suite.name in deviation.suites and name not in kills:
+            yield Finding(f"the manifest does not say where {name} differs", suite.name)
+
+
+def _differs(deviation: Deviation, suite: Suite, case: Case, at: Entry) -> bool:
+    other = deviated(deviation, suite, case)
+    ours, theirs = (one.arrays.get(at["field"]) for one in (case, other))
+    places = () if ours is None or theirs is None else np.argwhere(ours != theirs).tolist()
+    return list(at["index"]) in places
+
+
+# ---------------------------------------------------------------------- files
+
+
+def of_negative(
+    folder: Path, suite: Suite, listed: Entry | None, cases: list[Case]
+) -> Iterator[Finding]:
+    """A file of wrong results that is not the suite with the listed entries planted (VEC-011).
+
+    A GoldenError says that it cannot be read.
+    """
+    rows = [] if listed is None else listed["planted"]
+    without_places = [{key: row[key] for key in row if key != "index"} for row in rows]
+    if without_places != [asdict(row) for row in PLANTED.get(suite.name, ())]:
+        yield Finding("the manifest lists other wrong results than this program has", suite.name)
+    if listed is None:
+        return
+    name = negative_file_of(suite.name)
+    try:
+        content = read_inside(folder, name)
+        there = load_arrays(content)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise GoldenError(f"{name} cannot be read ({reason}); {AGAIN}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != listed["sha256"]:
+        what = f"{name} has the SHA-256 {digest}, and the manifest says {listed['sha256']}"
+        yield Finding(what, suite.name)
+    right = results_of(suite, cases)
+    for key in sorted({*right, *there}):
+        case, _, field = key.partition(SEPARATOR)
+        planted = [
+            (row["index"], row["right"], row["wrong"])
+            for row in rows
+            if (row["case"], row["field"]) == (case, field)
+        ]
+        if _wrong_entries(right.get(key), there.get(key)) != planted:
+            what = f"{name} is wrong otherwise than the manifest lists"
+            yield Finding(what, suite.name, ascii(case)[1:-1], ascii(field)[1:-1])
+
+
+def _wrong_entries(right: Unsigned | None, there: Unsigned | None) -> list[Any] | None:
+    """Where two arrays differ, and in what; None if they cannot be compared."""
+    if right is None or there is None or (right.shape, right.dtype) != (there.shape, there.dtype):
+        return None
+    places = np.argwhere(right != there).tolist()
+    return [(place, int(right[tuple(place)]), int(there[tuple(place)])) for place in places]
+
+
+def of_all_inputs(folder: Path, listed: Entry) -> Iterator[Finding]:
+    """Digests of all inputs that are not those of the manifest, or not the right ones (VEC-014).
+
+    A GoldenError says that there are no digests to be read.
+    """
+    try:
+        content = read_inside(folder, DIGESTS, _MOST_DIGESTS)
+        there = digests_in(content)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise GoldenError(
+            f"{DIGESTS} cannot be read ({reason}); copy it from the package, or, without it, make "
+            "the suites again with mor-ref golden make"
+        ) from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != listed["sha256"]:
+        what = f"{DIGESTS} has the SHA-256 {digest}, and the manifest says {listed['sha256']}"
+        yield Finding(what)
+    right = {case.name for case in kept_cases()}
+    for name in sorted(right ^ set(there)):
+        what = "is not there" if name in right else "is there, and is of no known format"
+        yield Finding(f"{DIGESTS}: {name[:100]!a} {what}")
+    kept = kept_digests()
+    for name in sorted(there.keys() & kept.keys()):
+        chunk = there[name].first_difference(kept[name])
+        if chunk is not None:
+            is_same = there[name].crc32 == kept[name].crc32
+            place = "in its SHA-256" if is_same else f"first in chunk {chunk}"
+            yield Finding(f"{DIGESTS}: {name!a} is not as the package has it, {place}")
+    yield from _of_a_chunk(there, int(digest, 16))
+
+
+def _of_a_chunk(there: Mapping[str, Digest], draw: int) -> Iterator[Finding]:
+    """A chunk that the engine encodes otherwise: one is drawn, as all of them take an hour."""
+    cases = [case for case in kept_cases() if case.name in there]
+    if not cases:
+        return
+    case, chunk = cases[draw % len(cases)], draw // len(cases) % CHUNKS
+    found = zlib.crc32(engine_codes(case, inputs_of(chunk)))
+    said = there[case.name].crc32[chunk]
+    if found != said:
+        what = f"says {said:08x} of chunk {chunk}, and the engine gives {found:08x}"
+        yield Finding(f"{DIGESTS}: {case.name!a} {what}")
+
+
+def of_folder(folder: Path, manifest: Entry) -> Iterator[Finding]:
+    """What the manifest says of views and of all inputs, and files that it does not list."""
+    right, said = {name: view.meaning for name, view in VIEWS.items()}, manifest["views"]
+    off = [name for name in sorted({*right, *said}) if right.get(name) != said.get(name)]
+    if off:
+        yield Finding(f"the manifest says of the views {', '.join(off)} what is not right")
+    listed = {file_of(name) for name in manifest["suites"]}
+    listed |= {
+        negative_file_of(n) for n, entry in manifest["suites"].items() if "negative" in entry
+    }
+    for pattern in (file_of("*"), negative_file_of("*")):
+        for path in sorted(folder.glob(pattern)):
+            name = path.relative_to(folder).as_posix()
+            if name not in listed:
+                yield _unlisted(name)
+    if "all_inputs" in manifest:
+        yield from of_all_inputs(folder, manifest["all_inputs"])
+    elif (folder / DIGESTS).exists():
+        yield _unlisted(DIGESTS)
+
+
+def _unlisted(name: str) -> Finding:
+    return Finding(f"{name!a} is there, and the manifest does not list it")

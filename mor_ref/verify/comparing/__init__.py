@@ -1,0 +1,1 @@
+"""Comparing the answers of a candidate with expected values."""

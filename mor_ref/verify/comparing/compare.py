@@ -1,0 +1,268 @@
+"""Where what a candidate gives differs from what a suite expects, bit for bit (CON-001)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.model.bits import Unsigned
+from mor_ref.golden.model.entries import format_meant
+from mor_ref.golden.model.shapes import digests_shape
+from mor_ref.golden.model.suite import Case, Field, Parameters
+from mor_ref.golden.model.views import DIGEST, SEPARATOR, seen, split, unsuited
+from mor_ref.verify.comparing.distance import distance, shown
+from mor_ref.verify.comparing.origins import Index, Input, origins
+
+_SHOWN = 8  # entries of a field
+_NAME_SHOWN = 100  # characters of a name
+_PICTURE = (24, 64)  # rows and columns that a picture of mismatches has at most
+
+
+@dataclass(frozen=True)
+class NoArray:
+    """What a candidate gave in the place of an array, and why it cannot be one."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a field that differs: where, the bits, and the inputs that it is of."""
+
+    index: Index
+    expected: int
+    actual: int
+    inputs: tuple[Input, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field of a case that differs: in how many of its entries, and the first of them.
+
+    `field` is what the answer calls it, and `kept` what the suite does.
+
+    `problem` says why nothing could be compared, and is None where it could; if it does, `count`
+    is 0. `picture` counts the entries that differ in each of the cells that the field is divided
+    into. `nans` is how many of those that differ are a NaN where a NaN is expected: other bits, and
+    the same meaning.
+    """
+
+    case: str
+    field: str
+    kept: str
+    format: str
+    count: int
+    of: int
+    shape: tuple[int, ...]
+    entries: tuple[Entry, ...] = ()
+    picture: tuple[tuple[int, ...], ...] = ()
+    problem: str | None = None
+    nans: int = 0
+
+    def __str__(self) -> str:
+        where = f"case {self.case}, field {self.field}"
+        if self.problem:
+            return f"{where}: {self.problem}"
+        first = self.entries[0]
+        return f"{where}: {self.count} of {self.of} differ, the first at {self.shown(first)}"
+
+    def shown(self, entry: Entry) -> str:
+        """One of the entries: where, the bits and how far they are apart, and the inputs."""
+        place = ", ".join(map(str, entry.index))
+        apart = distance(entry.actual, entry.expected, self.format)
+        inputs = (f"; {what} is {shown(bits, fmt)}" for what, bits, fmt in entry.inputs)
+        return (
+            f"[{place}]: {shown(entry.actual, self.format)} where "
+            f"{shown(entry.expected, self.format)} is expected{f', {apart}' if apart else ''}"
+            + "".join(inputs)
+        )
+
+
+def fields_of(entry: Mapping[str, Any]) -> list[Field]:
+    """The fields that the manifest lists for a suite."""
+    return [
+        Field(f["name"], f["role"], f["format"], f["meaning"], tuple(f["rules"]), tuple(f["views"]))
+        for f in entry["fields"]
+    ]
+
+
+def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
+    """Which entry of an answer is compared with which field: names of fields to names given.
+
+    An answer may give a view of a field (VEC-003), and leave fields away. If it gives one twice,
+    the first is named.
+    """
+    chosen: dict[str, str] = {}
+    for field, name in _given(fields, answer):
+        chosen.setdefault(field.name, name)
+    return chosen
+
+
+def _given(fields: list[Field], answer: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
+    """The expected fields that an answer has, each with the name by which it has it."""
+    by_name = {split(field.name)[0]: field for field in fields}
+    for name in answer:
+        field = by_name.get(name.split(SEPARATOR)[0])
+        if field is not None and field.role == "expected":
+            yield field, name
+
+
+def misnamed(
+    fields: list[Field], answer: Mapping[str, Any], parameters: Parameters
+) -> dict[str, str]:
+    """The expected fields that cannot be compared as an answer names them, and why."""
+    found: dict[str, str] = {}
+    first: dict[str, str] = {}
+    for field, name in _given(fields, answer):
+        reason = _reason_against(field, name, parameters)
+        if field.name in first:
+            one = first[field.name][:_NAME_SHOWN]
+            reason = f"is given as {one!r} and as {name[:_NAME_SHOWN]!r}; give it once"
+        if reason is not None:
+            found.setdefault(field.name, reason)
+        first.setdefault(field.name, name)
+    return found
+
+
+def _reason_against(field: Field, name: str, parameters: Parameters) -> str | None:
+    """Why a field cannot be given by a name, if it cannot."""
+    if name == field.name:
+        return None
+    base, *views = name.split(SEPARATOR)
+    unknown = [view for view in views if view not in field.views]
+    if unknown:
+        known = ", ".join(field.views) or "none"
+        return f"is given, but {base} has no view {unknown[0][:_NAME_SHOWN]!r}; it has {known}"
+    if len(set(views)) < len(views):  # replicated so often, it would fill the memory
+        return f"is a view of a view of the same name; give a view of {base} once"
+    reason = unsuited(views, parameters)
+    return None if reason is None else f"is given, but {reason}"
+
+
+def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, Any]:
+    """A field of a case as it is expected and as it was given by a name, in the same view."""
+    expected = case.arrays[field]
+    if name == field:
+        return expected, _of_shape(expected, actual)
+    views = split(name)[1]
+    if views:
+        viewed = seen(expected, views, case.parameters)
+        return viewed, _of_shape(viewed, actual)
+    array = np.asarray(actual)
+    # An array without entries could have rows without end, each with its digests.
+    if array.dtype.kind in "ui" and digests_shape(array.shape) == expected.shape:
+        return expected, seen(array, split(field)[1], case.parameters)
+    return expected, actual
+
+
+def _of_shape(expected: Unsigned, actual: Any) -> Any:
+    """A single number as the array of one entry that is expected: a scale for a whole tensor."""
+    if actual is None or isinstance(actual, NoArray):
+        return actual
+    is_single = expected.size == 1 and np.ndim(actual) == 0
+    return np.reshape(actual, expected.shape) if is_single else actual
+
+
+def differences(
+    operation: str,
+    asked: Case,
+    case: Case,
+    fields: list[Field],
+    answer: Mapping[str, Any],
+    chosen: Mapping[str, str],
+) -> Iterator[Difference]:
+    """Every one of these fields of a case that differs; `chosen` is what `given_as` says of it.
+
+    `asked` is the case as it was asked, without what is expected.
+    """
+    problems = misnamed(fields, answer, case.parameters)
+    for field in fields:
+        if field.name in case.arrays:
+            name = chosen.get(field.name, field.name)
+            names = _Names(case.name, name, field.name, format_meant(field.format, case.parameters))
+            if field.name in problems:
+                expected = case.arrays[field.name]
+                yield _not_comparable(names, expected, problems[field.name])
+                continue
+            expected, actual = paired(case, field.name, name, answer.get(name))
+            yield from _compared(names, expected, actual, operation, asked)
+
+
+class _Names(NamedTuple):
+    case: str
+    field: str
+    kept: str
+    format: str
+
+
+def _compared(
+    names: _Names, expected: Unsigned, actual: Any, operation: str, asked: Case
+) -> Iterator[Difference]:
+    """The difference, if there is one."""
+    size, shape = expected.size, expected.shape
+    problem = problem_of(actual, expected)
+    if problem is not None:
+        yield _not_comparable(names, expected, problem)
+        return
+    bits = np.asarray(actual)
+    wrong = bits != expected
+    count = int(wrong.sum())
+    if count:
+        inputs_of = origins(operation, asked, names.kept, names.field)
+        places = (tuple(map(int, place)) for place in np.argwhere(wrong)[:_SHOWN])
+        entries = tuple(Entry(i, int(expected[i]), int(bits[i]), inputs_of(i)) for i in places)
+        nans = int((wrong & both_nan(names, bits, expected)).sum())
+        yield Difference(*names, count, size, shape, entries, _picture(wrong), nans=nans)
+
+
+def _not_comparable(names: _Names, expected: Unsigned, problem: str) -> Difference:
+    """A field of which nothing could be compared."""
+    return Difference(*names, 0, expected.size, expected.shape, problem=problem)
+
+
+def both_nan(names: _Names, *codes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where all of some arrays of a field have a NaN; nowhere if their entries are not codes."""
+    is_of_codes = names.format in formats and not {"packed", DIGEST} & {
+        view for name in (names.field, names.kept) for view in split(name)[1]
+    }
+    ranges = formats[names.format].nan_codes if is_of_codes else ()
+    nowhere = np.zeros(codes[0].shape, np.bool_)
+    found: NDArray[np.bool_] = np.logical_and.reduce(
+        [
+            np.logical_or.reduce([nowhere, *((a >= r.start) & (a < r.stop) for r in ranges)])
+            for a in codes
+        ]
+    )
+    return found
+
+
+def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
+    """PRO-007: why what was given cannot be compared with what is expected, if it cannot."""
+    if actual is None:
+        return "is missing"
+    if isinstance(actual, NoArray):
+        return f"is not an array ({actual.reason}); give NumPy arrays"
+    array = np.asarray(actual)
+    if array.dtype.kind not in "ui":
+        return f"has dtype {array.dtype}; give bit patterns as unsigned integers"
+    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
+        return f"holds {int(array.min())}; give bit patterns as unsigned integers"
+    if array.shape != expected.shape:
+        return f"has shape {array.shape}, and {expected.shape} is expected"
+    return None
+
+
+def _picture(wrong: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
+    """How many entries differ in each cell of a coarse grid over the field."""
+    flat = wrong.reshape(-1, wrong.shape[-1]) if wrong.ndim > 1 else wrong.reshape(1, -1)
+    edges = [
+        np.unique(np.linspace(0, side, min(side, most) + 1).astype(int))[:-1]
+        for side, most in zip(flat.shape, _PICTURE, strict=True)
+    ]
+    counts = np.add.reduceat(
+        np.add.reduceat(flat.astype(np.int64), edges[0], axis=0), edges[1], axis=1
+    )
+    return tuple(tuple(row) for row in counts.tolist())

@@ -1,0 +1,244 @@
+"""How far a candidate conforms: to the bit (CON-002), or in all decisions that are not close.
+
+And of how much: nobody is called bit-exact for a part.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.policies import (
+    POLICIES,
+    FitsRange,
+    MeanRelativeError,
+    NotWorseThan,
+    Policy,
+    Rung,
+    as_policy,
+    name_of,
+)
+from mor_ref.golden.model.bits import numbers_of
+from mor_ref.golden.model.suite import Case, as_cut
+from mor_ref.golden.model.views import split
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.extent import Entry, Extent, asked_of, given_of
+
+Level = Literal["bit-exact", "partial", "decisions", "not", "not run"]
+WIDEST_MARGIN = Fraction(1, 100)
+_SUMS = ("sum", "nonzero", "nonfinite")
+# Of a mean of 2^23 to the one; a decision turns on no smaller one.
+_LEAST_LIMIT = min(
+    rung.metric.limit
+    for policy in POLICIES.values()
+    for rung in policy.ladder
+    if isinstance(rung.metric, MeanRelativeError)
+)
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """bit-exact in all that was asked, or in a part of it; or equal in decisions; or not.
+
+    Equal are decisions whose sum is further than `margin` from the threshold. The margin is the
+    largest relative distance from the threshold at which a decision differs, or would if it were
+    made from the sums that were given: for kernels that sum in floating point. `given` is how much
+    was given of what was `asked`, and `suites` how many suites there are.
+    """
+
+    level: Level
+    given: Extent
+    asked: Extent
+    suites: int
+    margin: float = 0.0
+
+    def __str__(self) -> str:
+        match self.level:
+            case "bit-exact":
+                return f"bit-exact in all that was asked: {self._extent}"
+            case "partial":
+                return f"bit-exact in what was given: {self._extent}; the rest was not shown"
+            case "decisions":
+                return (
+                    "not bit-exact, but every decision is equal whose sum is further than "
+                    f"{self.margin:.2g} of the threshold from it; only sums, and what follows "
+                    f"from decisions, differ; given were {self._extent}"
+                )
+            case "not":
+                return "not conformant"
+            case "not run":
+                return "nothing was compared"
+
+    @property
+    def _extent(self) -> str:
+        """How much was given of how much, and how many suites there are."""
+        there = "" if self.asked.suites == self.suites else f" ({self.suites:,} are there)"
+        return f"{self.given.of(self.asked)}{there}"
+
+
+def conformance(found: list[Evidence], entries: Mapping[str, Entry], suites: int) -> Conformance:
+    """How far the answers conform, to suites that have these entries, of so many that there are."""
+    given, asked = given_of(found, entries), asked_of(entries)
+    level, margin = _level(found) if given.cases else ("not run", Fraction(0))
+    if level == "bit-exact" and given != asked:
+        level = "partial"
+    return Conformance(level, given, asked, suites, float(margin))
+
+
+def _level(found: list[Evidence]) -> tuple[Level, Fraction]:
+    margin, is_exact = Fraction(0), True
+    for evidence in found:
+        for case in evidence.cases:
+            differing = _differing(evidence, case)
+            if differing:
+                is_exact = False
+                own = _margin(evidence, case, differing)
+                if own is None or own > WIDEST_MARGIN:
+                    return "not", Fraction(0)
+                margin = max(margin, own)
+    return "bit-exact" if is_exact else "decisions", margin
+
+
+def _differing(evidence: Evidence, case: Case) -> set[str]:
+    """The fields of a case that differ; one that cannot be compared counts as "nothing"."""
+    if case.name not in evidence.answers:
+        return set()
+    compared = {name: bool((a != b).any()) for name, a, b in evidence.compared(case)}
+    bases = {split(name)[0] for name in compared}
+    is_whole = all(split(name)[0] in bases for name in evidence.given if name in case.arrays)
+    differing = {name for name, differs in compared.items() if differs}
+    return differing if is_whole else {*differing, "nothing"}
+
+
+def _margin(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | None:
+    """How close to its threshold the decision is that differs the furthest; None if it is none."""
+    if evidence.operation == "decide" and differing == {"accepted"}:
+        return _of_single_decisions(evidence, case)
+    if differing == {"sum"} and "nonzero" in case.arrays:
+        return _of_sums(evidence, case)
+    is_close = evidence.operation == "mor" and all(
+        name in ("choice", "output") or name.endswith(".sum") for name in differing
+    )
+    return _of_policy(evidence, case, differing) if is_close and _has_sums(case) else None
+
+
+def _has_sums(case: Case) -> bool:
+    """Whether a case under a policy has the choice, and all that it was made from."""
+    policy = as_policy(case.parameters["policy"])
+    sums = {f"{name_of(one)}.{field}" for one in policy.tried for field in _SUMS}
+    has_ranges = any(isinstance(rung.metric, FitsRange) for rung in policy.ladder)
+    extremes = {"amax", "amin"} if has_ranges else set()
+    return {"choice", *sums, *extremes} <= set(case.arrays)
+
+
+def _of_sums(evidence: Evidence, case: Case) -> Fraction | None:
+    """How far sums are from those that are expected, as means."""
+    given = evidence.answers[case.name]["sum"]
+    return _of_means(given, case.arrays["sum"], case.arrays["nonzero"])
+
+
+def _of_means(given: Any, right: NDArray[Any], counts: NDArray[Any]) -> Fraction:
+    """The largest difference of two means, as a share of the least threshold of the policies."""
+    arrays = [np.asarray(array).ravel().tolist() for array in (given, right, counts)]
+    return max(
+        abs(Fraction(a - b, max(n, 1) * _LEAST_LIMIT)) for a, b, n in zip(*arrays, strict=True)
+    )
+
+
+def _of_single_decisions(evidence: Evidence, case: Case) -> Fraction | None:
+    given = np.asarray(evidence.answers[case.name]["accepted"])
+    arrays = {name: array.tolist() for name, array in case.arrays.items()}
+    metric, margin = case.parameters["metric"], Fraction(0)
+    for k in np.flatnonzero(given != case.arrays["accepted"]).tolist():
+        is_mean = metric == "mean_relative_error"
+        is_of_nothing = is_mean and not arrays["nonzero"][k]
+        if arrays["nonfinite"][k] or is_of_nothing or metric == "fits_range":
+            return None
+        at = arrays["limit"][k] * arrays["nonzero"][k] if is_mean else arrays["yardstick_sum"][k]
+        margin = max(margin, _distance(arrays["sum"][k], at))
+    return margin
+
+
+def _of_policy(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | None:
+    """Of a tensor under a policy; its output may differ only in units whose choice does."""
+    answer, policy = evidence.answers[case.name], as_policy(case.parameters["policy"])
+    if "choice" not in answer:
+        return None  # sums alone say nothing of decisions
+    given, right = np.asarray(answer["choice"]), case.arrays["choice"]
+    if "output" in differing and _is_off_elsewhere(policy, case, answer["output"], given == right):
+        return None
+    sums = [name for name in differing if name.endswith(".sum")]
+    margins: list[Fraction | None] = [_of_tried(case, name, answer) for name in sums]
+    for place in np.argwhere(given != right):
+        unit = tuple(place.tolist())
+        margins.append(_of_unit(policy, case, unit, int(given[unit])))
+    return _largest(margins)
+
+
+def _is_off_elsewhere(
+    policy: Policy, case: Case, output: Any, is_same_choice: NDArray[np.bool_]
+) -> bool:
+    """Whether an output differs in a unit whose choice does not."""
+    cut = partition(case.arrays["x"].shape, as_cut(case.parameters["block"]))
+    rows, columns = cut.block if policy.unit == "block" else (cut.rows, cut.columns)
+    same = np.repeat(np.repeat(is_same_choice, rows, axis=0), columns, axis=1)
+    differs = np.asarray(output) != case.arrays["output"]
+    return bool((differs & same[: cut.rows, : cut.columns]).any())
+
+
+def _of_tried(case: Case, name: str, answer: Mapping[str, Any]) -> Fraction:
+    """How far the sums under a representation are from those that are expected, as means."""
+    counts = case.arrays[f"{name.removesuffix('.sum')}.nonzero"]
+    return _of_means(answer[name], case.arrays[name], counts)
+
+
+def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], given: int) -> Fraction | None:
+    """How far from their thresholds those decisions are that led a unit to another choice.
+
+    No decisions lead beyond the ladder.
+    """
+    if given > len(policy.ladder):
+        return None
+    expected = [_decision(rung, case, unit) for rung in policy.ladder[: given + 1]]
+    margins = [
+        distance for k, (accepts, distance) in enumerate(expected) if accepts != (k == given)
+    ]
+    return _largest(margins) if margins else None
+
+
+def _largest(margins: list[Fraction | None]) -> Fraction | None:
+    """The largest of some margins, 0 if there are none; None if one of them is."""
+    known = [margin for margin in margins if margin is not None]
+    return max(known, default=Fraction(0)) if len(known) == len(margins) else None
+
+
+def _decision(rung: Rung, case: Case, unit: tuple[int, ...]) -> tuple[bool, Fraction | None]:
+    """Whether a rung accepts a unit, and how far that is from a threshold, if it depends on one."""
+    name = name_of(rung.representation)
+    own, nonzero, nonfinite = (int(case.arrays[f"{name}.{field}"][unit]) for field in _SUMS)
+    if nonfinite:
+        return False, None
+    match rung.metric:
+        case MeanRelativeError() as metric:
+            threshold = metric.limit * nonzero
+            return (own < threshold, _distance(own, threshold)) if nonzero else (True, None)
+        case NotWorseThan(yardstick):
+            threshold = int(case.arrays[f"{name_of(yardstick)}.sum"][unit])
+            return own <= threshold, _distance(own, threshold)
+        case FitsRange(fmt):
+            bound = as_format(fmt)
+            amax, amin = (numbers_of(case.arrays[f][unit], "f32")[0] for f in ("amax", "amin"))
+            ratio = bound.largest / (bound.smallest_normal or 1)
+            return nonzero == 0 or amax <= amin * ratio, None
+
+
+def _distance(found: int, threshold: int) -> Fraction:
+    """The relative distance of a sum from a threshold."""
+    if found == threshold:
+        return Fraction(0)
+    return abs(Fraction(found - threshold)) / max(threshold, 1)

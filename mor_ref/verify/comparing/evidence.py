@@ -1,0 +1,122 @@
+"""What a candidate answered on a suite, beside what is expected of it."""
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.golden.model.suite import Case, Field, question
+from mor_ref.golden.model.views import SEPARATOR, split
+from mor_ref.verify.comparing.compare import (
+    Difference,
+    differences,
+    given_as,
+    misnamed,
+    paired,
+    problem_of,
+)
+
+Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a candidate has no answer to a case, or to any if `case` is None."""
+
+    case: str | None
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The cases of a suite, and the answers to them by their names.
+
+    `failures` are the cases in which the candidate failed. If it `is_over`, nothing more can be
+    asked of it: of this suite or of another. `other_cases` are cases that somebody has answers to
+    and the suite does not have, and `witnesses` the case and the field at which the suite tells
+    each deviation.
+    """
+
+    suite: str
+    operation: str
+    fields: list[Field]
+    cases: list[Case]
+    answers: Mapping[str, Answer]
+    other_cases: Collection[str] = ()
+    failures: tuple[Failure, ...] = ()
+    witnesses: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    is_over: bool = False
+
+    @cached_property
+    def chosen(self) -> dict[str, dict[str, str]]:
+        """For each case that was answered: which entry of the answer is compared with which field.
+
+        Names of fields to names given.
+        """
+        return {case: given_as(self.fields, answer) for case, answer in self.answers.items()}
+
+    @cached_property
+    def given(self) -> list[str]:
+        """The expected fields that at least one answer has."""
+        names = {name for chosen in self.chosen.values() for name in chosen}
+        return [field.name for field in self.fields if field.name in names]
+
+    @property
+    def not_given(self) -> list[str]:
+        """The expected fields that no answer has."""
+        there = {name for case in self.cases for name in case.arrays}
+        return [
+            field.name
+            for field in self.fields
+            if field.role == "expected" and field.name in there and field.name not in self.given
+        ]
+
+    @property
+    def unknown(self) -> list[str]:
+        """What answers gave that the suite has not."""
+        known = {split(field.name)[0] for field in self.fields}
+        names = {name for answer in self.answers.values() for name in answer}
+        return sorted(name for name in names if name.split(SEPARATOR)[0] not in known)
+
+    @property
+    def answered(self) -> int:
+        """How many cases were answered; none if no answer has anything that is expected."""
+        return len(self.answers) if self.given else 0
+
+    def answered_with(self, field: str) -> list[Case]:
+        """The cases whose answers have a field that is expected there."""
+        return [
+            case
+            for case in self.cases
+            if field in case.arrays and field in self.chosen.get(case.name, ())
+        ]
+
+    def has_all_of(self, field: str) -> bool:
+        """Whether every case that has a field was answered with it."""
+        return len(self.answered_with(field)) == sum(field in case.arrays for case in self.cases)
+
+    def differences(self) -> Iterator[Difference]:
+        """Every field of every case that differs."""
+        given = [field for field in self.fields if field.name in self.given]
+        for case in self.cases:
+            if case.name in self.answers:
+                asked = question(self.fields, case)
+                answer, chosen = self.answers[case.name], self.chosen[case.name]
+                yield from differences(self.operation, asked, case, given, answer, chosen)
+
+    def compared(self, case: Case) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
+        """The fields of a case that can be compared: name, what is expected, what was given.
+
+        Both are in the view that the name says.
+        """
+        answer = self.answers[case.name]
+        problems = misnamed(self.fields, answer, case.parameters)
+        for field, name in self.chosen[case.name].items():
+            if field in case.arrays and field not in problems:
+                expected, actual = paired(case, field, name, answer[name])
+                if problem_of(actual, expected) is None:
+                    yield name if SEPARATOR in name else field, expected, np.asarray(actual)

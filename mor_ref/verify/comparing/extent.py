@@ -1,0 +1,85 @@
+"""How much of some suites a candidate answered, in numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.reporting.counts import counted
+
+Entry = Mapping[str, Any]  # of a manifest, on a suite
+
+
+@dataclass(frozen=True)
+class Extent:
+    """So many suites, fields of them, cases and rules. A field of two suites counts twice.
+
+    A field or a case counts as given if something of it was, a rule only if all was (CON-002).
+    """
+
+    suites: int
+    fields: int
+    cases: int
+    rules: int
+
+    def of(self, asked: "Extent") -> str:
+        """How much this is of what was asked, in words."""
+        return ", ".join(
+            (
+                _share(self.fields, asked.fields, "field"),
+                _share(self.cases, asked.cases, "case"),
+                _share(self.rules, asked.rules, "rule", " in full"),
+                _share(self.suites, asked.suites, "suite"),
+            )
+        )
+
+
+def _share(given: int, of: int, noun: str, how: str = "") -> str:
+    return counted(of, noun) if given == of else f"{given:,} of {counted(of, noun)}{how}"
+
+
+def asked_of(entries: Mapping[str, Entry]) -> Extent:
+    """All that these suites have."""
+    return Extent(
+        len(entries),
+        sum(len(_expected(entry)) for entry in entries.values()),
+        sum(len(entry["cases"]) for entry in entries.values()),
+        len(_rules_of(entries)),
+    )
+
+
+def given_of(found: list[Evidence], entries: Mapping[str, Entry]) -> Extent:
+    """What was given, of a suite in which something was."""
+    answered = {evidence.suite: evidence for evidence in found if evidence.answered}
+    left_out: set[str] = set()
+    for suite, entry in entries.items():
+        left_out |= _left_out(answered.get(suite), entry)
+    return Extent(
+        len(answered),
+        sum(len(evidence.given) for evidence in answered.values()),
+        sum(evidence.answered for evidence in answered.values()),
+        len(_rules_of(entries) - left_out),
+    )
+
+
+def _rules_of(entries: Mapping[str, Entry]) -> set[str]:
+    return {rule for entry in entries.values() for rule in entry["rules"]}
+
+
+def _left_out(evidence: Evidence | None, entry: Entry) -> set[str]:
+    """The rules of a suite with a field that some case has and the answer to it has not.
+
+    A rule that no field names is about all of them.
+    """
+    if evidence is None:
+        return {*entry["rules"]}
+    fields = _expected(entry)
+    absent = [field for field in fields if not evidence.has_all_of(field["name"])]
+    named = {rule for field in fields for rule in field["rules"]}
+    of_all = {*entry["rules"]} - named if absent else set()
+    return of_all | {rule for field in absent for rule in field["rules"]}
+
+
+def _expected(entry: Entry) -> list[Mapping[str, Any]]:
+    """The fields of a suite that are expected."""
+    return [field for field in entry["fields"] if field["role"] == "expected"]

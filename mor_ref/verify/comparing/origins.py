@@ -1,0 +1,88 @@
+"""The inputs that an entry of a field is of: what people look at first when it is wrong."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.model.calls import CALLS, Fields, kind_of_axes
+from mor_ref.golden.model.entries import format_meant
+from mor_ref.golden.model.shapes import shapes_of, sides_of
+from mor_ref.golden.model.suite import Case
+from mor_ref.golden.model.views import DIGEST, DIGEST_TILE, sources, split
+
+Index = tuple[int, ...]
+_Part = tuple[slice, ...]
+_FEW = 2  # numbers that are shown one by one, as those of a byte with two codes
+
+
+class Input(NamedTuple):
+    """A number that goes in: which one, its bits, and the format that they are of."""
+
+    what: str
+    bits: int
+    format: str
+
+
+def origins(
+    operation: str, question: Case, kept: str, given: str
+) -> Callable[[Index], tuple[Input, ...]]:
+    """What gives the inputs of an entry of a field, which a suite calls so and an answer so.
+
+    Where an entry is of a part of a tensor, as the scale of a block is, that part is named with the
+    largest of its numbers, which is what a scale is made of.
+    """
+    inputs, parameters = CALLS[operation].inputs, question.parameters
+    ((name, (_, first)), *_) = inputs.items()
+    kind, shape = kind_of_axes(operation, kept), question.arrays[name].shape
+    sides = sides_of(first, parameters, shape)[kind]
+    views = split(kept)[1] or split(given)[1]
+    of_digests = DIGEST_TILE if DIGEST in views else 1
+    plain = shapes_of(first, parameters, shape)[kind]
+    places = sources(plain, views, parameters)
+
+    def inputs_of(index: Index) -> tuple[Input, ...]:
+        found: list[Input] = []
+        for place in (int(p[index]) for p in places):
+            if place:
+                at = (*map(int, np.unravel_index(place - 1, plain)), 0)
+                part = tuple(
+                    slice(i * side, i * side + side * of_digests)
+                    for i, side in zip(at, sides, strict=False)
+                )
+                found += _of_part(question, inputs, part)
+        return tuple(dict.fromkeys(found))
+
+    return inputs_of
+
+
+def _of_part(question: Case, inputs: Fields, part: _Part) -> Iterator[Input]:
+    """The numbers of each input that belong to a part of the first."""
+    for name, (fmt, _) in inputs.items():
+        array, meant = question.arrays[name], format_meant(fmt, question.parameters)
+        ends = [range(*s.indices(n)) for s, n in zip(part, array.shape, strict=False)]
+        if math.prod(map(len, ends)) <= _FEW:
+            for place in itertools.product(*ends):
+                yield Input(f"{name}[{', '.join(map(str, place))}]", int(array[place]), meant)
+        else:
+            where = ", ".join(f"{end.start}:{end.stop}" for end in ends)
+            yield _largest(f"{name}[{where}]", array[part[: array.ndim]], meant)
+
+
+def _largest(part: str, bits: NDArray[np.unsignedinteger], fmt: str) -> Input:
+    """The finite number of the largest magnitude; the first one if none is finite."""
+    form = formats[fmt]
+    magnitudes = bits.reshape(-1) & bits.dtype.type(form.sign_bit - 1)
+    infinity = (1 << form.exponent_bits) - 1 << form.mantissa_bits
+    ranks = np.where(magnitudes < infinity, magnitudes.astype(np.int64), -1)
+    others = int((ranks < 0).sum())
+    what = (
+        f"the largest finite one of {part}, {others} of which are not,"
+        if others
+        else (f"the largest of {part}")
+    )
+    return Input(what, int(bits.reshape(-1)[ranks.argmax()]), fmt)

@@ -1,0 +1,1 @@
+"""Diagnosing mismatches: the deviations that explain them."""

@@ -1,0 +1,300 @@
+"""Which deviation explains the mismatches of a candidate: alone, or two of them together."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from mor_ref.deviations import DEVIATIONS
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.sample import (
+    Exhibit,
+    differing_rows,
+    exhibits_of,
+    in_turn,
+    is_generated,
+    is_of_rows,
+    sample,
+    some_of,
+)
+from mor_ref.verify.diagnosing.scoring import Model, Score, Together, steps_of
+
+# Elements that the model computes: the same on every machine, as seconds are not.
+PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for others ends
+_SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # to judge the share that is explained
+_LEADERS, _TELLING = 4, 4  # deviations to pair with others, and cases that they leave unexplained
+_OF_MATCHING = 1 << 12  # elements of cases that match, which an explanation must not change
+_MANY = 4  # deviations, for which it pays to see first which steps are taken
+
+_ALONE: list[Together] = [(deviation,) for deviation in DEVIATIONS.values()]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Deviations that together explain mismatches of a suite: `explained` of `of`.
+
+    They are the whole explanation if, in every case that differs, they give what the candidate
+    gave. If not, they are a guess, those that explain the most; `of` may then be those of a sample.
+    `spared` are cases that match although they would change them, as far as was looked; and `more`
+    is how many entries they would change, of those that match, where they are not the whole. `left`
+    is then where the first mismatch is that they do not explain.
+    """
+
+    deviations: tuple[str, ...]
+    rules: tuple[str, ...]
+    explained: int
+    of: int
+    is_whole: bool
+    is_of_sample: bool = False
+    spared: tuple[str, ...] = ()
+    more: int = 0
+    left: str = ""
+
+
+@dataclass(frozen=True)
+class SuiteDiagnosis:
+    """What explains the mismatches of a suite; several where the suite cannot tell them apart.
+
+    The tensors of a large one are held to what explains other suites, and to nothing else.
+    `leaders` are the deviations that were tried together with every other, one after the other, and
+    `untried` says how many such pairs were left when the search ended, as it had computed so much.
+    """
+
+    suite: str
+    mismatches: int
+    explanations: tuple[Explanation, ...]
+    is_large: bool = False
+    leaders: tuple[str, ...] = ()
+    untried: int = 0
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether nothing is left unexplained."""
+        return any(explanation.is_whole for explanation in self.explanations)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What explains the mismatches of each suite that has some."""
+
+    suites: tuple[SuiteDiagnosis, ...] = ()
+
+
+def diagnose(
+    found: Iterable[Evidence],
+    matching: Sequence[Evidence] = (),
+    on_suite: Callable[[str], None] = lambda _: None,
+) -> Diagnosis:
+    """What explains the mismatches of these suites, each of which has some.
+
+    `matching` are suites that have none. `on_suite` is called with the name of each suite before it
+    is looked at, as that may take a while. A suite is left out of which nothing could be compared
+    that differs.
+
+    What explains one suite is tried first on the next.
+    """
+    known: list[Together] = []
+    diagnoses = []
+    for evidence in sorted(found, key=lambda one: (is_generated(one), not is_of_rows(one))):
+        on_suite(evidence.suite)
+        search = _Search(evidence)
+        if search.differing:
+            those = search.explaining(known)
+            known += [one for one in those if one not in known]
+            diagnoses.append(search.diagnosis(those, matching))
+    return Diagnosis(tuple(diagnoses))
+
+
+class _Search:
+    """The search for what explains the mismatches of one suite."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        cases = list(exhibits_of(evidence))
+        self.differing = sorted((e for e in cases if e.mismatches), key=lambda e: e.size)
+        self._matching = [e for e in cases if not e.mismatches]
+        self._suite = evidence.suite
+        self._is_large, self._of_rows = is_generated(evidence), is_of_rows(evidence)
+        self._turns = in_turn(self.differing, of_rows=self._of_rows)
+        self._model = Model()
+        self._witnesses = evidence.witnesses
+        self._paired: list[Together] = []
+        self._untried = 0
+
+    def explaining(self, known: list[Together]) -> list[Together]:
+        """The deviations that explain all: one alone if there is one, else two together.
+
+        Of several, those that change nothing in the cases that match, if there are such; what is
+        known from other suites comes before the rest only if it does not, and so does each of two
+        that explain one together.
+        """
+        of_known = [(one,) for those in known for one in those]
+        singles = list(dict.fromkeys(sorted(of_known, key=lambda one: one not in known)))
+        found = self._surviving(singles, self._turns)
+        if not self._is_large and all(self._spared(those) for those in found):
+            found = self._surviving(_ALONE, self._turns)
+        if not found:
+            found = self._surviving([those for those in known if len(those) > 1], self._turns)
+        if not found and not self._is_large:
+            found = self._surviving_pairs(singles)
+        if len(found) > 1:
+            found = self._surviving(found, self._matching) or found
+        return found
+
+    def diagnosis(self, those: list[Together], matching: Sequence[Evidence]) -> SuiteDiagnosis:
+        """What is said of the suite where those were found to explain all."""
+        mismatches = sum(exhibit.mismatches for exhibit in self.differing)
+        found = [
+            replace(
+                _explanation(one, mismatches, mismatches, is_whole=True),
+                spared=(*self._spared(one), *_spared_elsewhere(one, matching)),
+            )
+            for one in those
+        ]
+        if not found and not self._is_large:
+            found = list(self._best())
+        leaders = tuple(one.name for (one,) in self._paired)
+        return SuiteDiagnosis(
+            self._suite, mismatches, tuple(found), self._is_large, leaders, self._untried
+        )
+
+    def _spared(self, those: Together) -> tuple[str, ...]:
+        """The first case that matches, of some, although these deviations would change it."""
+        telling = {self._witnesses.get(deviation.name, ("", ""))[0] for deviation in those}
+        first = [e for e in self._matching if e.question.name in telling and not self._is_large]
+        for exhibit in (*first, *self._some_matching):
+            if not self._model.run(those, exhibit).score.is_whole:
+                return (f"case {exhibit.question.name} of {self._suite}",)
+        return ()
+
+    @cached_property
+    def _some_matching(self) -> list[Exhibit]:
+        exhibits = self._matching
+        if self._of_rows:
+            right = [(e, ~differing_rows(e.pairs.values())) for e in self.differing]
+            exhibits = [*exhibits, *(e.rows(rows) for e, rows in right if rows.any())]
+        found = some_of(exhibits, _OF_MATCHING, of_rows=self._of_rows)
+        for exhibit in found:
+            self._model.run((), exhibit)
+        return found
+
+    def _surviving(self, candidates: Sequence[Together], exhibits: list[Exhibit]) -> list[Together]:
+        """Those that give what the candidate gave in all of these."""
+        left = list(candidates)
+        for exhibit in exhibits:
+            if len(left) > _MANY:
+                self._model.run((), exhibit)
+            left = [those for those in left if self._model.run(those, exhibit).score.is_whole]
+        return left
+
+    def _surviving_pairs(self, known: Sequence[Together]) -> list[Together]:
+        """Two deviations together, of which one explains another suite or much of this one."""
+        leaders = list(dict.fromkeys([*known, *self._leaders[:_LEADERS]]))
+        rest = PAIRS_END
+        for k, leader in enumerate(leaders):
+            self._paired.append(leader)
+            telling = self._telling(leader)
+            end = self._model.elements + rest
+            left = []
+            for pair in _pairs(leader, leaders[:k]):
+                if self._model.elements >= end:
+                    self._untried += 1
+                elif self._surviving([pair], telling):
+                    left.append(pair)
+            rest = end - self._model.elements
+            found = self._surviving(left, self._turns)
+            if found:
+                # Where their order makes no difference, both orders explain the same.
+                return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
+        return []
+
+    def _telling(self, leader: Together) -> list[Exhibit]:
+        """The first cases that a deviation does not explain; only some rows, where it can be."""
+        missed = (e for e in self._turns if not self._model.run(leader, e).score.is_whole)
+        telling = list(itertools.islice(missed, _TELLING))
+        if self._of_rows:
+            telling = [e.some_rows(self._model.rows_missed(leader, e)) for e in telling]
+        for exhibit in telling:
+            self._model.run(leader, exhibit)
+        return telling
+
+    @cached_property
+    def _leaders(self) -> list[Together]:
+        """The deviations that explain something of a sample, those that explain the most first."""
+        some = [those for those in _ALONE if self._of_sample(those).explained]
+        return sorted(some, key=lambda one: -self._of_sample(one).worth)
+
+    @cached_property
+    def _sample(self) -> list[Exhibit]:
+        exhibits = [*sample(self._turns), *self._some_matching]
+        for exhibit in exhibits:
+            self._model.run((), exhibit)
+        return exhibits
+
+    def _of_sample(self, those: Together) -> Score:
+        return self._score(those, self._sample)
+
+    def _score(self, those: Together, exhibits: list[Exhibit]) -> Score:
+        return sum((self._model.run(those, exhibit).score for exhibit in exhibits), Score())
+
+    def _best(self) -> Iterator[Explanation]:
+        """What is worth the most, several if they are as good: of all mismatches, or of a share."""
+        whole, end = self.differing, _SHARE_OF_TENSORS
+        if self._of_rows:
+            whole = [e.rows(differing_rows(e.pairs.values())) for e in whole]
+            end = _SHARE_OF_ROWS
+        step = math.ceil(sum(exhibit.size for exhibit in whole) / end)
+        whole = whole[::step]
+        looked_at = [*whole, *self._some_matching]
+        scores = {those: self._score(those, looked_at) for those in self._leaders[:_LEADERS]}
+        most = max((score.worth for score in scores.values()), default=0)
+        for those, score in scores.items():
+            if score.worth == most:
+                found = _explanation(
+                    those, score.explained, score.of, is_whole=False, is_of_sample=step > 1
+                )
+                left = self._first_left(those, zip(self.differing[::step], whole, strict=True))
+                yield replace(found, more=score.more, left=left)
+
+    def _first_left(self, those: Together, looked_at: Iterable[tuple[Exhibit, Exhibit]]) -> str:
+        """Where the first mismatch is that deviations leave, of cases or of rows of them."""
+        for case, exhibit in looked_at:
+            score = self._model.run(those, exhibit).score
+            if score.explained < score.of:
+                field, place = self._model.first_left(those, exhibit)
+                if self._of_rows:
+                    rows = np.flatnonzero(differing_rows(case.pairs.values()))
+                    place[0] = int(rows[place[0]])
+                return f"case {case.question.name}, field {field}, at {place}"
+        return ""
+
+
+def _pairs(leader: Together, already: list[Together]) -> Iterator[Together]:
+    """A deviation with each other one, but for those whose pairs were tried already.
+
+    Both ways round where the two replace the same step.
+    """
+    for other in _ALONE:
+        if other != leader and other not in already:
+            yield leader + other
+            if not steps_of(leader[0]).isdisjoint(steps_of(other[0])):
+                yield other + leader
+
+
+def _spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:
+    """For each other suite that matches: the case that tells a deviation, which was not taken."""
+    if len(those) == 1:  # two together may give what neither gives alone
+        for evidence in matching:
+            case, field = evidence.witnesses.get(those[0].name, ("", ""))
+            if field in evidence.chosen.get(case, ()):
+                yield f"case {case} of {evidence.suite}"
+
+
+def _explanation(
+    those: Together, explained: int, of: int, *, is_whole: bool, is_of_sample: bool = False
+) -> Explanation:
+    rules = {rule for deviation in those for rule in deviation.rules}
+    names = tuple(deviation.name for deviation in those)
+    return Explanation(names, tuple(sorted(rules)), explained, of, is_whole, is_of_sample)

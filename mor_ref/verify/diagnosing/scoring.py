@@ -1,0 +1,141 @@
+"""How well deviations give what a candidate gave."""
+
+import contextlib
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.deviations import DEVIATIONS, Deviation, applied
+from mor_ref.deviations.steps_taken import Step, taken
+from mor_ref.golden.expected import OPERATIONS
+from mor_ref.golden.model.suite import Arrays
+from mor_ref.golden.model.views import seen, split
+from mor_ref.verify.diagnosing.sample import Exhibit, differing_rows
+
+Together = tuple[Deviation, ...]
+# What the model raises where deviations together leave the numbers that it is made for.
+_BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many mismatches deviations explain, of how many; and how many more they would make."""
+
+    explained: int = 0
+    of: int = 0
+    more: int = 0
+
+    def __add__(self, other: "Score") -> "Score":
+        return Score(self.explained + other.explained, self.of + other.of, self.more + other.more)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the deviations give just what the candidate gave."""
+        return self.explained == self.of and not self.more
+
+    @property
+    def worth(self) -> int:
+        """What they explain, less what they would make, which weighs half as much."""
+        return 2 * self.explained - self.more
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of computing as deviations do: how well they did, and which steps were taken."""
+
+    score: Score
+    steps: frozenset[Step]
+
+
+class Model:
+    """The model with deviations. It computes nothing twice, and counts what it computes."""
+
+    def __init__(self) -> None:
+        self.elements = 0
+        self._runs: dict[tuple[Together, Exhibit], Run] = {}
+
+    def run(self, those: Together, exhibit: Exhibit) -> Run:
+        """What comes of deviations on an exhibit, or of the reference, which has none.
+
+        A deviation whose steps are not taken without it changes nothing. So what is known of the
+        others alone is known of all together.
+        """
+        if (those, exhibit) not in self._runs:
+            self._runs[those, exhibit] = self._without_one(those, exhibit) or self._new(
+                those, exhibit
+            )
+        return self._runs[those, exhibit]
+
+    def rows_missed(self, those: Together, exhibit: Exhibit) -> NDArray[np.bool_]:
+        """The rows in which deviations do not give what the candidate gave."""
+        self.elements += exhibit.size
+        found, _ = _computed(those, exhibit)
+        return differing_rows((given, ours) for _, _, given, ours in _fields(found, exhibit))
+
+    def first_left(self, those: Together, exhibit: Exhibit) -> tuple[str, list[int]]:
+        """The field and the place of the first mismatch that deviations do not explain."""
+        self.elements += exhibit.size
+        found, _ = _computed(those, exhibit)
+        for name, expected, given, ours in _fields(found, exhibit):
+            is_left = (given != expected) & (given != ours)
+            if is_left.any():
+                return name, [int(i) for i in np.argwhere(is_left)[0]]
+        raise AssertionError("asked of what explains all")
+
+    def _without_one(self, those: Together, exhibit: Exhibit) -> Run | None:
+        for deviation in those:
+            others = tuple(other for other in those if other is not deviation)
+            run = self._runs.get((others, exhibit))
+            if run is not None and run.steps.isdisjoint(steps_of(deviation)):
+                return run
+        return None
+
+    def _new(self, those: Together, exhibit: Exhibit) -> Run:
+        self.elements += exhibit.size
+        found, steps = _computed(those, exhibit)
+        return Run(sum(map(_score, _fields(found, exhibit)), Score()), steps)
+
+
+@cache
+def steps_of(deviation: Deviation) -> frozenset[Step]:
+    """The steps that a deviation replaces."""
+    return frozenset(step for step, _ in deviation.replacements)
+
+
+_STEPS = frozenset(step for deviation in DEVIATIONS.values() for step in steps_of(deviation))
+
+Field = tuple[str, NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
+
+
+def _computed(those: Together, exhibit: Exhibit) -> tuple[Arrays | None, frozenset[Step]]:
+    """What the model gives with these deviations, and the steps that it takes.
+
+    It gives nothing if they lead it out of its numbers.
+    """
+    question, found = exhibit.question, None
+    # The steps are noted where they are called, in front of what replaces them.
+    with applied(*those), taken(_STEPS) as steps, contextlib.suppress(*_BEYOND):
+        found = OPERATIONS[exhibit.operation].function(question.parameters, question.arrays)
+    return found, frozenset(steps)
+
+
+def _fields(found: Arrays | None, exhibit: Exhibit) -> Iterator[Field]:
+    """The name, what is expected, given, and found, of each field."""
+    for name, (expected, given) in exhibit.pairs.items():
+        field, views = split(name)
+        if found is None:
+            yield name, expected, given, ~given
+        elif field in found:
+            ours = seen(found[field], views, exhibit.question.parameters)
+            is_alike = ours.size == expected.size
+            yield name, expected, given, ours.reshape(expected.shape) if is_alike else ~given
+
+
+def _score(field: Field) -> Score:
+    _, expected, given, ours = field
+    differs, missed = given != expected, given != ours
+    return Score(int((differs & ~missed).sum()), int(differs.sum()), int((missed & ~differs).sum()))

@@ -1,0 +1,1 @@
+"""Reports: text, JSON, JUnit and HTML."""

@@ -1,0 +1,285 @@
+"""What people read of a verification: lines of text."""
+
+from collections.abc import Iterator, Sequence
+
+from mor_ref.deviations import DEVIATIONS
+from mor_ref.verify.diagnosing.diagnosis import PAIRS_END, Explanation, SuiteDiagnosis
+from mor_ref.verify.reporting.counts import counted
+from mor_ref.verify.running.run import FieldResult, SuiteResult, Unknown, Verdict, Verification
+
+_SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
+_NAMES = 10
+
+
+def lines(verification: Verification) -> Iterator[str]:
+    """What was found, suite by suite, what explains it, and how far the candidate conforms."""
+    diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
+    for result in verification.results:
+        yield from suite_lines(result, diagnoses.get(result.suite))
+    if verification.not_asked:
+        yield f"not asked{after_that(verification)}: {listed(verification.not_asked)}"
+    if verification.unknown.names:
+        yield f"not suites: {_unknown(verification.unknown)}"
+    yield from summary(verification)
+
+
+def summary(verification: Verification) -> Iterator[str]:
+    """The last lines: what explains mismatches of several suites, conformance, the verdict."""
+    common = explains_all(verification)
+    if common and len(verification.diagnosis.suites) > 1:
+        count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
+        comparable = all(result.is_comparable for result in verification.results)
+        yield f"{all_explained(count, comparable=comparable)} {_by(common)}"
+        yield from sparing(spared_by(verification.diagnosis.suites, common))
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(verification).items())
+    yield f"conformance: {verification.conformance}"
+    yield f"{verification.candidate}: {verification.verdict} ({counts})"
+
+
+def verdicts(verification: Verification) -> dict[Verdict, int]:
+    """How many suites have each verdict; those of a rare one only if there are some."""
+    found = [result.verdict for result in verification.results]
+    kinds: tuple[Verdict, ...] = ("match", "mismatch", "not run")
+    counts = {kind: found.count(kind) for kind in kinds}
+    counts["not run"] += len(verification.not_asked)
+    rare: tuple[Verdict, ...] = ("incomplete", "failed")
+    return counts | {kind: found.count(kind) for kind in rare if kind in found}
+
+
+def explains_all(verification: Verification) -> Explanation | None:
+    """An explanation that every suite with mismatches has in common."""
+    return next(iter(all_that_explain_all(verification)), None)
+
+
+def all_that_explain_all(verification: Verification) -> list[Explanation]:
+    """The explanations that every suite with mismatches has in common."""
+    suites = verification.diagnosis.suites
+    whole = [[e for e in suite.explanations if e.is_whole] for suite in suites]
+    names = [{e.deviations for e in explanations} for explanations in whole]
+    return [e for e in (whole[0] if whole else []) if all(e.deviations in there for there in names)]
+
+
+def spared_by(suites: Sequence[SuiteDiagnosis], explanation: Explanation) -> list[str]:
+    """The cases that match although what explains these suites would change them."""
+    same = [e for s in suites for e in s.explanations if e.deviations == explanation.deviations]
+    return list(dict.fromkeys(case for one in same for case in one.spared))
+
+
+def sparing(spared: Sequence[str]) -> Iterator[str]:
+    """That an explanation holds only where entries differ, if so."""
+    if spared:
+        yield f"but only there: it would also change {listed(spared)}, where all is as expected"
+
+
+def leaving(explanation: Explanation) -> Iterator[str]:
+    """Where the first mismatch is that an explanation leaves, if it is not the whole."""
+    if explanation.left:
+        yield f"the first that it leaves: {explanation.left}"
+
+
+def after_that(verification: Verification) -> str:
+    """When suites were not asked: after a candidate failed, unless it could not be opened."""
+    return "" if verification.not_opened else " after that"
+
+
+def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterator[str]:
+    """A suite: the verdict, the fields, the first mismatches, the stage, and what explains them."""
+    if not result.compared and result.verdict in ("not run", "incomplete"):
+        yield f"{result.suite}: {result.verdict}, the candidate has no answer"
+    else:
+        yield f"{result.suite}: {result.verdict}, {_extent(result)}"
+    yield from (f"  {line}" for line in failing(result))
+    if result.must_be_complete and result.has_answers and result.not_answered:
+        yield f"  not answered: {listed(result.not_answered)}"
+    if result.has_answers and result.not_given:
+        yield f"  not given: {', '.join(result.not_given)}"
+    if result.unknown.names:
+        yield f"  not fields of this suite: {_unknown(result.unknown)}"
+    if result.unknown_cases.names:
+        yield f"  not cases of this suite: {_unknown(result.unknown_cases)}"
+    if result.verdict == "mismatch":
+        yield from _mismatch_lines(result)
+    if diagnosis is not None:
+        of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
+        yield from (f"  {line}" for line in of_it)
+
+
+def failing(result: SuiteResult) -> Iterator[str]:
+    """At which cases the candidate failed, and why at the first."""
+    first, *others = result.failures or (None,)
+    if first is not None:
+        yield f"it failed: {first.message}"
+    if others:
+        names = listed([failure.case or "all" for failure in others])
+        yield f"and in {counted(len(others), 'other case')}: {names}"
+
+
+def _extent(result: SuiteResult) -> str:
+    """How many entries were compared, or how many of them differ, and in how many cases."""
+    foreign = "" if result.normative else ", not normative"
+    if not result.differences:
+        return f"{counted(result.compared, 'entry')} of {cases_of(result)}{foreign}"
+    of = f"{result.differing:,} of {counted(result.compared, 'entry')} {_verb(result)}"
+    found = of if result.is_comparable else differing(result)
+    return f"{found}, in {cases_differing(result)}{foreign}"
+
+
+def differing(result: SuiteResult) -> str:
+    """How many entries differ, and how many fields of cases could not be compared."""
+    found = f"{counted(result.differing, 'entry')} {_verb(result)}"
+    if result.is_comparable:
+        return found
+    return f"{found} and {counted(result.not_comparable, 'field of a case')} cannot be compared"
+
+
+def _verb(result: SuiteResult) -> str:
+    return "differs" if result.differing == 1 else "differ"
+
+
+def cases_of(result: SuiteResult) -> str:
+    """How many cases were answered, of how many."""
+    some = "" if result.answered == result.cases else f"{result.answered:,} of "
+    return f"{some}{counted(result.cases, 'case')}"
+
+
+def cases_differing(result: SuiteResult) -> str:
+    """In how many cases entries differ, of how many that were compared, of how many there are."""
+    if result.answered == result.cases:
+        return f"{result.cases_differing:,} of {counted(result.cases, 'case')}"
+    return (
+        f"{result.cases_differing:,} of {counted(result.answered, 'case')} compared; the suite has "
+        f"{result.cases:,}"
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    left = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def _unknown(unknown: Unknown) -> str:
+    """What was given, and what may have been meant."""
+    return f"{listed(unknown.names)}; the nearest to {unknown.names[0]} is {unknown.nearest}"
+
+
+def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
+    for field in result.fields:
+        yield f"  {field.name}: {_of_field(field)}"
+    for difference in result.differences[:_SHOWN]:
+        yield f"  {difference}"
+        yield from (f"    at {difference.shown(e)}" for e in difference.entries[1:_ENTRIES])
+    if len(result.differences) > _SHOWN:
+        yield f"  and {len(result.differences) - _SHOWN} more fields of cases"
+    stage = result.stage
+    if stage is not None:
+        rules = ", ".join(stage.rules or result.rules)
+        yield f"  first mismatching field: {stage.name} (rules {rules})"
+
+
+def _of_field(field: FieldResult) -> str:
+    """How many of its entries differ, and in how many cases it could not be compared."""
+    if field.matches:
+        return "match"
+    count = f"{field.differing:,} of {field.compared:,} differ"
+    parts = [f"{count}{of_nans(field.nans, field.differing)}"] if field.compared else []
+    if field.not_comparable:
+        parts.append(f"cannot be compared in {counted(field.not_comparable, 'case')}")
+    return "; ".join(parts)
+
+
+def of_nans(nans: int, differing: int) -> str:
+    """How many of some that differ are a NaN where a NaN is expected, if any."""
+    if not nans:
+        return ""
+    if nans == differing:
+        return "; equal but for the bits of NaN"
+    return f"; {nans:,} of these only in the bits of a NaN"
+
+
+def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[str]:
+    """What explains the mismatches of a suite, of which all or some could be compared."""
+    explanations = diagnosis.explanations
+    sentence = explaining(diagnosis, comparable=comparable)
+    for best in explanations[:1]:
+        sentence = sentence.format(by=_by(best), share=share(best))
+    yield sentence
+    for best in explanations[:1]:
+        yield from (f"  {line}" for line in _meanings(best))
+        yield from (f"  {line}" for line in sparing(best.spared))
+        yield from (f"  {line}" for line in leaving(best))
+    whole = [e for e in explanations if e.is_whole]
+    yield from (f"  or by {_by(e)}, which what was given cannot tell from it" for e in whole[1:])
+    if not whole:
+        yield from (f"  a guess as good: {_by(e)} explains {share(e)}" for e in explanations[1:])
+    yield from pairs_tried(diagnosis)
+
+
+def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
+    """A sentence on what explains mismatches, with {by} and {share} where these are to be put."""
+    of = _mismatches(diagnosis.mismatches, comparable=comparable)
+    if diagnosis.is_large and not diagnosis.explanations:
+        return (
+            f"nothing that explains other suites explains the {of}, and nothing else is tried on "
+            "tensors as large as these"
+        )
+    if not diagnosis.explanations:
+        return f"no deviation that is known explains the {of}, not even in part"
+    best = diagnosis.explanations[0]
+    if best.is_whole:
+        return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
+    others = ", but would make others as well" if best.more else ""
+    if best.is_of_sample or best.explained < best.of:
+        none = f"no deviation that is known explains the {of}"
+    else:
+        none = f"no deviation that is known explains the {of} and makes no others"
+    return f"{none}; a guess: {{by}} explains {{share}}{others}"
+
+
+def all_explained(count: int, *, comparable: bool) -> str:
+    """That there is an explanation of so many mismatches."""
+    of = _mismatches(count, comparable=comparable)
+    return f"the {of} is explained by" if count == 1 else f"all {of} are explained by"
+
+
+def _mismatches(count: int, *, comparable: bool) -> str:
+    """So many; with a reservation where some answers had no bits that could be compared."""
+    noun = "mismatch" if count == 1 else "mismatches"
+    return f"{count:,} {noun}{'' if comparable else ' that can be compared'}"
+
+
+def percent(explained: int, of: int) -> str:
+    """A share; 100.0 % only if it is all."""
+    return f"{1000 * explained // of / 10:.1f} %"
+
+
+def share(explanation: Explanation) -> str:
+    """How much an explanation explains, as a share and in numbers."""
+    of = "a sample of them" if explanation.is_of_sample else "them"
+    counts = f"{explanation.explained:,} of {explanation.of:,}"
+    return f"{percent(explanation.explained, explanation.of)} of {of} ({counts})"
+
+
+def pairs_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
+    """Which pairs of deviations were tried, where none explains all."""
+    if diagnosis.leaders and not diagnosis.is_explained:
+        yield (
+            f"two together were tried of {' and '.join(diagnosis.leaders)}, each with every other, "
+            "and of no others"
+        )
+    if diagnosis.untried:
+        yield (
+            f"the search for two deviations together ended after {PAIRS_END:,} elements: "
+            f"{diagnosis.untried:,} pairs were not tried"
+        )
+
+
+def _by(explanation: Explanation) -> str:
+    names = " and ".join(f"`{name}`" for name in explanation.deviations)
+    rules = ", ".join(explanation.rules)
+    return f"{names} (rule{'s' if len(explanation.rules) > 1 else ''} {rules})"
+
+
+def _meanings(explanation: Explanation) -> Iterator[str]:
+    for name in explanation.deviations:
+        yield f"{name}: {DEVIATIONS[name].summary}"

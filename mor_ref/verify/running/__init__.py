@@ -1,0 +1,1 @@
+"""Running a candidate on suites, or on a stream of cases."""

@@ -1,0 +1,287 @@
+"""Running a candidate on suites, and what came of it."""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mor_ref.golden.model.suite import Field, chosen
+from mor_ref.golden.store.container import read_manifest
+from mor_ref.verify.candidates.candidate import Candidate, Folder
+from mor_ref.verify.comparing.compare import Difference
+from mor_ref.verify.comparing.conformance import Conformance, conformance
+from mor_ref.verify.comparing.evidence import Evidence, Failure
+from mor_ref.verify.diagnosing.diagnosis import Diagnosis, diagnose
+from mor_ref.verify.running.ask import Asking, asked_here
+
+Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Names that a candidate gave and nobody knows, and the known one that is like the first."""
+
+    names: tuple[str, ...] = ()
+    nearest: str = ""
+
+
+@dataclass(frozen=True)
+class FieldResult:
+    """A field of a suite: how many of its entries were compared, and how many differ.
+
+    `nans` is how many of those that differ are a NaN where a NaN is expected. In so many cases as
+    are `not_comparable`, nothing was compared.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    compared: int
+    differing: int
+    nans: int = 0
+    not_comparable: int = 0
+
+    @property
+    def matches(self) -> bool:
+        """Whether all of it could be compared, and nothing differs."""
+        return not self.differing and not self.not_comparable
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """A candidate on a suite: how much was compared, and what differs.
+
+    The fields are in the order in which one follows from another; `not_given` are those that no
+    answer had, `unknown` what answers had that the suite has not, and `unknown_cases` the cases
+    that a folder has and the suite has not; `not_answered` are cases that nothing was given for,
+    and `failures` those at which the candidate failed.
+    `expected` holds what all that are expected mean, in the same order. If it `must_be_complete`,
+    one that is not is no match.
+    """
+
+    suite: str
+    title: str
+    normative: bool
+    rules: tuple[str, ...]
+    cases: int
+    answered: int
+    fields: tuple[FieldResult, ...]
+    not_given: tuple[str, ...]
+    unknown: Unknown
+    unknown_cases: Unknown
+    expected: Mapping[str, str]
+    differences: tuple[Difference, ...]
+    failures: tuple[Failure, ...] = ()
+    must_be_complete: bool = False
+    not_answered: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether all that was answered matches; a suite without an answer was not run.
+
+        One in which the candidate failed is no match, whatever else was compared (PRO-010).
+        """
+        if self.differences:
+            return "mismatch"
+        if self.failures:
+            return "failed"
+        if self.must_be_complete and not self.is_complete:
+            return "incomplete"
+        return "match" if self.compared else "not run"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each field of each case was given and could be compared, and nothing else was."""
+        is_all = self.answered == self.cases and not self.not_given and not self.failures
+        is_more = self.unknown.names or self.unknown_cases.names
+        return is_all and self.is_comparable and not is_more
+
+    @property
+    def compared(self) -> int:
+        """How many entries were compared."""
+        return sum(field.compared for field in self.fields)
+
+    @property
+    def differing(self) -> int:
+        """How many of the entries that were compared differ."""
+        return sum(difference.count for difference in self.differences)
+
+    @property
+    def cases_differing(self) -> int:
+        """In how many cases something differs, or cannot be compared."""
+        return len({difference.case for difference in self.differences})
+
+    @property
+    def nans(self) -> int:
+        """How many entries that differ are a NaN where a NaN is expected."""
+        return sum(difference.nans for difference in self.differences)
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether all that was given has bits that could be compared."""
+        return not self.not_comparable
+
+    @property
+    def not_comparable(self) -> int:
+        """How many fields of cases could not be compared."""
+        return sum(difference.problem is not None for difference in self.differences)
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether anything was given that is expected, be it comparable or not."""
+        return bool(self.compared or self.differences)
+
+    @property
+    def stage(self) -> FieldResult | None:
+        """The first mismatching field, or one that could not be compared.
+
+        One that is equal but for the bits of NaN is it only if there is no other.
+        """
+        differing = [field for field in self.fields if not field.matches]
+        beyond_nan = [f for f in differing if f.differing > f.nans or f.not_comparable]
+        return next(iter(beyond_nan or differing), None)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """A candidate on suites, with what explains its mismatches.
+
+    `not_asked` are the suites after the one at which nothing more could be asked, and `unknown`
+    those that a folder has results of and nobody knows. `not_opened` says why no suite could be
+    asked at all.
+    """
+
+    candidate: str
+    vectors: str
+    results: tuple[SuiteResult, ...]
+    not_asked: tuple[str, ...]
+    unknown: Unknown
+    diagnosis: Diagnosis
+    conformance: Conformance
+    not_opened: Failure | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """A match needs a suite that was run, and none that differs or in which it failed.
+
+        What must be complete is none beside results of suites that nobody knows.
+        """
+        if self.failures:
+            return "failed"
+        verdicts = {result.verdict for result in self.results}
+        if self.unknown.names and any(result.must_be_complete for result in self.results):
+            verdicts.add("incomplete")
+        decisive: tuple[Verdict, ...] = ("mismatch", "incomplete", "match")
+        return next((verdict for verdict in decisive if verdict in verdicts), "not run")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all suites that were asked for are, and nothing else was given."""
+        is_more = self.unknown.names or self.not_asked
+        return not is_more and all(result.is_complete for result in self.results)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Where the candidate failed, and why."""
+        if self.not_opened:
+            return (self.not_opened,)
+        return tuple(failure for result in self.results for failure in result.failures)
+
+
+def verify(
+    candidate: Candidate,
+    folder: Path,
+    names: list[str],
+    on_suite: Callable[[str], None] = lambda _: None,
+    on_diagnosis: Callable[[str, int], None] = lambda _, __: None,
+    *,
+    must_be_complete: bool = False,
+    ask: Asking = asked_here,
+) -> Verification:
+    """Run a candidate on the suites of a folder, all of them if none is named.
+
+    A case at which it fails ends no other. If they `must_be_complete`, a suite that was answered in
+    part is no match. `ask` gives what the candidate answers, suite by suite. `on_suite` is called
+    with the name of each suite that was run, and `on_diagnosis` with the name of each whose
+    mismatches are about to be diagnosed, and how many such suites there are.
+    """
+    there = read_manifest(folder)["suites"]
+    entries = {name: there[name] for name in chosen(there, names)}
+    results, found = [], []
+    for evidence in ask(candidate, folder, entries):
+        entry = entries[evidence.suite]
+        results.append(_result(evidence, entry, must_be_complete=must_be_complete))
+        found.append(evidence)
+        on_suite(evidence.suite)
+        if evidence.is_over:
+            break
+    wrong = [e for e, r in zip(found, results, strict=True) if r.differences]
+    right = [e for e, r in zip(found, results, strict=True) if r.verdict == "match"]
+    return Verification(
+        candidate.name,
+        str(folder),
+        tuple(results),
+        tuple(entries)[len(found) :],
+        _unknown(candidate.suites if isinstance(candidate, Folder) else (), there),
+        diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
+        conformance(found, entries, len(there)),
+    )
+
+
+def not_opened(name: str, folder: Path, names: list[str], reason: str) -> Verification:
+    """What there is to report of a candidate that could not be opened: no suite was asked."""
+    there = read_manifest(folder)["suites"]
+    wanted = tuple(chosen(there, names))
+    nothing = conformance([], {suite: there[suite] for suite in wanted}, len(there))
+    failure = Failure(None, reason)
+    return Verification(name, str(folder), (), wanted, Unknown(), Diagnosis(), nothing, failure)
+
+
+def _unknown(names: Iterable[str], known: Iterable[str]) -> Unknown:
+    """The names that are not known."""
+    strange = tuple(sorted({*names} - {*known}))
+    nearest = difflib.get_close_matches(strange[0], [*known], n=1, cutoff=0.0) if strange else []
+    return Unknown(strange, "".join(nearest))
+
+
+def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool) -> SuiteResult:
+    given, differences = evidence.given, tuple(evidence.differences())
+    there = {*given, *evidence.not_given}
+    fields = [
+        _field_result(evidence, field, [d for d in differences if d.kept == field.name])
+        for field in evidence.fields
+        if field.name in given
+    ]
+    expected = {field.name: field.meaning for field in evidence.fields if field.name in there}
+    return SuiteResult(
+        evidence.suite,
+        entry["title"],
+        entry["normative"],
+        tuple(entry["rules"]),
+        len(evidence.cases),
+        evidence.answered,
+        tuple(fields),
+        tuple(evidence.not_given),
+        _unknown(evidence.unknown, expected),
+        _unknown(evidence.other_cases, [case.name for case in evidence.cases]),
+        expected,
+        differences,
+        evidence.failures,
+        must_be_complete,
+        tuple(case.name for case in evidence.cases if case.name not in evidence.answers),
+    )
+
+
+def _field_result(
+    evidence: Evidence, field: Field, differences: Sequence[Difference]
+) -> FieldResult:
+    unlike = {d.case for d in differences if d.problem is not None}
+    compared = (c for c in evidence.answered_with(field.name) if c.name not in unlike)
+    return FieldResult(
+        field.name,
+        field.rules,
+        sum(case.arrays[field.name].size for case in compared),
+        sum(d.count for d in differences),
+        sum(d.nans for d in differences),
+        len(unlike),
+    )

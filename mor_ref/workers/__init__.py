@@ -1,0 +1,1 @@
+"""Workers: processes and machines that share a large piece of work."""

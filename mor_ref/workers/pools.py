@@ -1,0 +1,223 @@
+"""Workers that run the shards of a large piece of work, on this machine or on many.
+
+A shard is a call of a function of this package. It gives the same wherever and however often it is
+run: one whose worker was lost is run again, and the results in the order of the shards are the same
+bytes for any workers and any number of them.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar
+
+from mor_ref.arguments import whole_number
+from mor_ref.engine.parallel import available_threads
+from mor_ref.workers.shards import Crew, Outcome, WorkersError, outcomes
+from mor_ref.workers.sources import digest_of_sources
+
+Result = TypeVar("Result")
+
+_DASK = "dask://"
+_PATIENCE = 10.0  # seconds for a scheduler to answer
+_PATIENCE_FOR_WORKERS = 10.0  # and for the first worker to come
+_DIGEST = "__import__('mor_ref.workers.sources', fromlist=['sources']).digest_of_sources()"
+_MOST = 1 << 20  # workers
+_FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
+
+
+class Workers:
+    """What runs shards: executors of `concurrent.futures`, opened anew where one is broken."""
+
+    def __init__(
+        self,
+        opened: Callable[[], AbstractContextManager[Executor]],
+        count: int | None = None,
+        losses: tuple[type[Exception], ...] = (),
+    ) -> None:
+        """`count` is how many there are; as many as this process has processors if not given.
+
+        `losses` are the errors that mean no more than that workers were lost; BrokenExecutor does.
+        """
+        most = available_threads() if count is None else whole_number("count", count, 1, _MOST)
+        self._crew = Crew(opened, _FOR_EACH * most, losses)
+
+    @classmethod
+    def of(
+        cls,
+        executor: Executor,
+        count: int | None = None,
+        losses: tuple[type[Exception], ...] = (),
+    ) -> "Workers":
+        """Those of an executor, of which there are so many; who opened it also closes it.
+
+        One that breaks is not opened anew: what is not done then is given up.
+        """
+        return cls(lambda: nullcontext(executor), count, losses)
+
+    def as_done(
+        self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Result]]:
+        """The number of each shard and what the function gives for it, as they are done."""
+        for number, outcome in outcomes(self._crew, function, shards, ()):
+            yield number, outcome.result()
+
+    def in_order(
+        self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
+    ) -> Iterator[Result]:
+        """What the function gives for each shard, in the order of the shards.
+
+        What one raises is raised in its turn.
+        """
+        for outcome in self.outcomes_in_order(function, shards):
+            yield outcome.result()
+
+    def outcomes_in_order(
+        self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
+    ) -> Iterator[Outcome[Result]]:
+        """The outcome of each shard, in the order of the shards: a result, or an error."""
+        early: dict[int, Outcome[Result]] = {}
+        following = 0
+        for number, outcome in outcomes(self._crew, function, shards, early):
+            early[number] = outcome
+            while following in early:
+                yield early.pop(following)
+                following += 1
+
+
+# ---------------------------------------------------------------------- this machine
+
+
+def processes() -> Workers:
+    """Processes of this machine, one for each processor that this one may use."""
+    return Workers(_processes)
+
+
+@contextmanager
+def _processes() -> Iterator[Executor]:
+    with ProcessPoolExecutor(available_threads(), initializer=_end_with_parent) as pool:
+        try:
+            yield pool
+        except BaseException:  # what the shards give is not wanted any more, so not waited for
+            for process in dict(pool._processes).values():  # noqa: SLF001 (public in Python 3.14)
+                process.kill()
+            raise
+
+
+def _end_with_parent() -> None:
+    """Left alone by one that is killed, they would wait for work for ever.
+
+    One that is interrupted ends them.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def wait_and_end() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait_and_end, daemon=True).start()
+
+
+# ---------------------------------------------------------------------- many machines
+
+
+@contextmanager
+def workers_named(name: str) -> Iterator[Workers | None]:
+    """The workers that are meant by `dask://HOST:PORT` or `mpi`; None for `local`, this process."""
+    if name == "local":
+        yield None
+    elif name == "mpi":
+        with _of_mpi() as workers:
+            yield workers
+    elif name.startswith(_DASK) and len(name) > len(_DASK):
+        with _of_dask(name.removeprefix(_DASK)) as workers:
+            yield workers
+    else:
+        raise ValueError(f"executor is {name!r}; give local, dask://HOST:PORT or mpi")
+
+
+@contextmanager
+def _of_dask(address: str) -> Iterator[Workers]:
+    try:
+        import distributed
+    except ImportError as error:
+        raise WorkersError(
+            "executor dask needs Dask; install it with pip install 'mor-ref[dask]'"
+        ) from error
+    with _client_of(address, distributed.Client) as client:
+        executor = client.get_executor(pure=False)
+        # Dask gives up a shard with the fourth worker that it loses, which may be no fault of it.
+        count = sum(client.nthreads().values()) or None  # none, if they are being started anew
+        yield Workers.of(executor, count, (distributed.KilledWorker,))
+
+
+def _client_of(address: str, client: Callable[..., Any]) -> Any:
+    """A client of a scheduler that has workers, all of which run this program."""
+    connected: Future[Any] = Future()
+
+    def connect() -> None:
+        try:
+            connected.set_result(client(f"tcp://{address}", timeout=_PATIENCE))
+        except Exception as error:  # noqa: BLE001 (it is raised where the client is waited for)
+            connected.set_exception(error)
+
+    # It waits for ever for who listens and is no scheduler, whatever time it is given.
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        found = connected.result(2 * _PATIENCE)
+    except (OSError, ValueError) as error:
+        raise WorkersError(
+            f"there is no Dask scheduler at {address} ({error or 'it does not answer'}); start one "
+            "with dask scheduler"
+        ) from error
+    try:
+        _check_workers(found, address)
+    except BaseException:
+        found.close()
+        raise
+    return found
+
+
+def _check_workers(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE_FOR_WORKERS)
+    except TimeoutError as error:
+        raise WorkersError(
+            f"the scheduler at {address} has no workers; start one with dask worker tcp://{address}"
+        ) from error
+    # A worker that lacks a module of a shard does not refuse it, but is lost without a word.
+    digests = client.run(eval, _DIGEST, on_error="return")
+    others = sorted(worker for worker, digest in digests.items() if digest != digest_of_sources())
+    if others:
+        raise WorkersError(
+            f"mor_ref is not there, or another version, on the workers {', '.join(others)}; "
+            "install the same on all"
+        )
+
+
+@contextmanager
+def _of_mpi() -> Iterator[Workers]:
+    """All ranks come here; the first goes on, the others work for it and end with it."""
+    try:
+        from mpi4py import MPI
+        from mpi4py.futures import MPICommExecutor
+    except (ImportError, RuntimeError) as error:
+        raise WorkersError(
+            f"executor mpi needs mpi4py and an MPI library ({error}); install them with "
+            "pip install mpi4py mpich"
+        ) from error
+    if MPI.COMM_WORLD.size < 2:
+        raise WorkersError(
+            "executor mpi needs more than one process; start it with mpiexec -n 5 mor-ref .."
+        )
+    with MPICommExecutor(MPI.COMM_WORLD, root=0) as found:
+        if found is not None:
+            executor: Any = found  # with the methods of an Executor, and not of that class
+            yield Workers.of(executor, MPI.COMM_WORLD.size - 1)
+            return
+    raise SystemExit(0)
