@@ -16,7 +16,7 @@ import pytest
 from mor_ref import golden
 from mor_ref.golden import kept_files
 from mor_ref.golden.all_inputs.digests import DIGESTS
-from mor_ref.golden.inputs.edges import edges as inputs
+from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container

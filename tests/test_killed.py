@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from mor_ref.golden.making import directory as making
 from mor_ref.golden.making.directory import RECORD, held
-from mor_ref.golden.making.directory import directory as making
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container
 from mor_ref.golden.store.files import remove_unfinished, write_whole
-from mor_ref.workers.pools import sources
+from mor_ref.workers import sources
 
 SUITES = ("decisions", "error_steps")
 
@@ -133,7 +133,7 @@ def test_what_another_program_made_is_not_taken_for_done(tmp_path, monkeypatch):
 def test_another_line_is_another_program(tmp_path, monkeypatch):
     """Even in a file that is new, or has another name."""
     (tmp_path / "mor_ref" / "golden").mkdir(parents=True)
-    monkeypatch.setattr(sources, "__file__", str(tmp_path / "mor_ref" / "sources.py"))
+    monkeypatch.setattr(sources, "__file__", str(tmp_path / "mor_ref" / "workers" / "sources.py"))
     found = set()
     for name, text in (("a", "x = 1"), ("a", "x = 2"), ("b", "x = 2"), ("exact/c", "")):
         path = tmp_path / "mor_ref" / f"{name}.py"

@@ -23,7 +23,7 @@ from mor_ref.definitions.policies import FitsRange, MeanRelativeError, NotWorseT
 from mor_ref.exact import arithmetic, policies, quantization
 from mor_ref.exact import scales as scaling
 from mor_ref.golden import kept_files
-from mor_ref.golden.inputs.edges import edges as inputs
+from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.inputs.random_inputs import OPERATIONS
 from mor_ref.golden.inputs.random_numbers import Draws
 from mor_ref.golden.store import container

@@ -9,7 +9,7 @@ from extras import needs
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
-from mor_ref.golden.inputs.edges import edges as inputs
+from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.views import VIEWS, seen, split
 from mor_ref.golden.store.container import read_manifest

@@ -40,8 +40,9 @@ from mor_ref.verify.candidates.candidate import Engine, PythonFunction, opened
 from mor_ref.verify.reporting import files
 from mor_ref.verify.running.ask import asked_by, asked_here
 from mor_ref.verify.running.run import verify
-from mor_ref.workers.pools import Workers, processes, shards, workers_named
-from mor_ref.workers.pools import pools as workers
+from mor_ref.workers import pools as workers
+from mor_ref.workers import shards
+from mor_ref.workers.pools import Workers, processes, workers_named
 from mor_ref.workers.shards import WorkersError
 
 # Dask leaves sockets to the garbage collector, and remarks on ports that are taken.
