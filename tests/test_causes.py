@@ -16,7 +16,7 @@ from mor_ref import golden
 from mor_ref.definitions.formats import formats, presets
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import kept_files
-from mor_ref.golden.expected import OPERATIONS
+from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import PythonFunction
 from mor_ref.verify.reporting import files
 from mor_ref.verify.reporting import text as report
@@ -37,7 +37,7 @@ def causes(found):
 
 
 def right(operation, parameters, inputs):
-    return dict(OPERATIONS[operation].function(parameters, inputs))
+    return dict(OPERATIONS[operation].exact(parameters, inputs))
 
 
 def computed(name, operation, parameters, inputs):

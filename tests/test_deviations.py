@@ -11,11 +11,11 @@ from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact import scales as scaling
 from mor_ref.exact.step import replaced
 from mor_ref.golden import kept_files
-from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.making.witnesses import completed, deviated, witness
 from mor_ref.golden.model.suite import Case, Size, question
 from mor_ref.golden.store import container
 from mor_ref.golden.suites import SUITES
+from mor_ref.operations import OPERATIONS
 
 MANIFEST = container.read_manifest(kept_files())["suites"]
 LARGE = [name for name in SUITES if name.endswith("_large")]
@@ -30,7 +30,7 @@ def some_of(name):
     """A few questions of a suite: some rows of each case, some small tensors, or a corner."""
     suite = SUITES[name]
     questions = [question(suite.fields, case) for case in golden.load(name)]
-    if OPERATIONS[suite.operation].by_row:
+    if OPERATIONS[suite.operation].is_by_row:
         for case in questions:
             x = next(iter(case.arrays.values()))
             rows = max(ELEMENTS * len(x) // x.size, 6)
@@ -62,7 +62,7 @@ def reached(name, questions):
 
     with replaced([(step, watching(step)) for step in waiting]):
         for case in questions:
-            OPERATIONS[SUITES[name].operation].function(case.parameters, case.arrays)
+            OPERATIONS[SUITES[name].operation].exact(case.parameters, case.arrays)
     return found
 
 

@@ -15,11 +15,11 @@ from mor_ref.deviations.steps_taken import taken
 from mor_ref.exact import quantization as exact_quantization
 from mor_ref.exact.step import replaced
 from mor_ref.golden import kept_files
-from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.making.witnesses import completed
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.container import read_manifest
 from mor_ref.golden.suites import SUITES
+from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import PythonFunction
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.evidence import Evidence
@@ -41,7 +41,7 @@ def planted(*names):
 
     def function(operation, parameters, inputs):
         with applied(*(DEVIATIONS[name] for name in names)):
-            return dict(OPERATIONS[operation].function(parameters, inputs))
+            return dict(OPERATIONS[operation].exact(parameters, inputs))
 
     return PythonFunction("+".join(names), function)
 
@@ -126,7 +126,7 @@ def test_the_best_is_found_by_all_mismatches(monkeypatch):
         by_each = []
         for deviation in (one, other):
             with applied(deviation):
-                by_each.append(OPERATIONS[operation].function(parameters, inputs))
+                by_each.append(OPERATIONS[operation].exact(parameters, inputs))
         found = {field: array.copy() for field, array in by_each[0].items()}
         part = np.flatnonzero(by_each[0]["scale"] != by_each[1]["scale"])[:3]
         for field, array in found.items():
@@ -149,7 +149,7 @@ def test_the_best_is_found_by_all_mismatches(monkeypatch):
 
 def test_an_unknown_mistake_is_not_explained():
     def function(operation, parameters, inputs):
-        found = dict(OPERATIONS[operation].function(parameters, inputs))
+        found = dict(OPERATIONS[operation].exact(parameters, inputs))
         found["code"] = found["code"] ^ (np.arange(found["code"].shape[1]) % 7 == 3)
         return found
 
@@ -166,7 +166,7 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
 
     def function(operation, parameters, inputs):
         with applied(DEVIATIONS["ties_away"]):
-            found = dict(OPERATIONS[operation].function(parameters, inputs))
+            found = dict(OPERATIONS[operation].exact(parameters, inputs))
         found["y"] = found["y"].copy()
         found["y"][7] ^= 0x00012345
         return found

@@ -31,7 +31,7 @@ from mor_ref.exact.nvfp4 import nvfp4 as exact_nvfp4
 from mor_ref.exact.quantization import quantize
 from mor_ref.explain.encoding import explain
 from mor_ref.explain.numerals import parse_number
-from mor_ref.golden.model.bits import f32_bits
+from mor_ref.operations.bits import f32_bits
 
 NUMBERS = ("0.3", "464", "-1e-5", "70000", "-0", "inf", "-nan", "0x1.8p-9", "0x00000001", "1e300")
 CHAPTERS = {rule.id: rule.chapter for rule in rules_of(ROOT / "spec")}

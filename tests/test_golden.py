@@ -21,6 +21,7 @@ from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container
 from mor_ref.golden.suites import SUITES
+from mor_ref.operations import random_words
 from mor_ref.verify.candidates.candidate import Engine
 from mor_ref.verify.checking.check import check
 from mor_ref.verify.checking.manifests import compare_manifests
@@ -157,7 +158,7 @@ def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path):
 
 def test_the_random_numbers_are_those_of_ten_lines_of_c():
     """SplitMix64, here with Python's integers; the first two numbers are well known."""
-    assert [hex(w) for w in inputs.random_words(2, 0, 0).tolist()] == [
+    assert [hex(w) for w in random_words.random_words(2, 0, 0).tolist()] == [
         "0xe220a8397b1dcdaf",
         "0x6e789e6aa1b965f4",
     ]

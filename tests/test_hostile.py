@@ -1,5 +1,6 @@
 """Bad input is one sentence: manifests, files, folders of results, links and names."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -13,16 +14,14 @@ from test_verify import failure_of
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
-from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.export.export import EXPORTS, export
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model import checks
-from mor_ref.golden.model.calls import CALLS
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container, files, manifest
 from mor_ref.golden.store.files import write_inside
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify.candidates import engine
+from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Engine, PythonFunction, candidate_named
 from mor_ref.verify.checking.manifests import compare_manifests
 from mor_ref.verify.comparing.compare import fields_of
@@ -80,11 +79,11 @@ def refused(folder):
     return text
 
 
-def test_every_operation_and_every_suite_is_known():
-    assert set(CALLS) == set(OPERATIONS) == set(engine.OPERATIONS)
+def test_every_suite_has_the_inputs_of_its_operation():
+    assert {suite.operation for suite in SUITES.values()} == set(OPERATIONS)
     for suite in SUITES.values():
-        call = CALLS[suite.operation]
-        assert {f.name for f in suite.fields if f.role == "input"} == set(call.inputs)
+        inputs = {f.name for f in suite.fields if f.role == "input"}
+        assert inputs == set(OPERATIONS[suite.operation].inputs)
 
 
 # ---------------------------------------------------------------------- manifests
@@ -395,7 +394,8 @@ def test_what_the_engine_refuses_is_a_sentence(monkeypatch):
     def refuses(*_):
         raise TypeError("no such thing")
 
-    monkeypatch.setitem(engine.OPERATIONS, "decide", refuses)
+    declared = OPERATIONS["decide"]
+    monkeypatch.setitem(OPERATIONS, "decide", dataclasses.replace(declared, engine=refuses))
     with pytest.raises(container.GoldenError, match=r"cannot be computed \(no such thing\); make"):
         verify(Engine(), kept_files(), [COLUMNS])
 

@@ -38,7 +38,7 @@ SMALL = Case("e4m3.f32.rne", {"format": "e4m3"}, {"x": np.array([0x3E99999A, 1],
 ENGINE = """
 import re, sys
 import numpy as np
-from mor_ref.verify.candidates.engine import OPERATIONS
+from mor_ref.operations import OPERATIONS
 
 def value(text):
     sides = text.split("x")
@@ -62,7 +62,7 @@ for word in words:
         arrays[name] = np.array([int(d, 16) for d in digits], kind).reshape(shape)
     else:
         assert word == "run"
-        for name, array in OPERATIONS[operation](parameters, arrays).items():
+        for name, array in OPERATIONS[operation].engine(parameters, arrays).items():
             print("out", name, "x".join(map(str, array.shape)))
             print(*(f"{number:X}" for number in array.ravel().tolist()))
         print("done", flush=True)

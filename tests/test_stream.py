@@ -23,16 +23,15 @@ from mor_ref.definitions.policies import FitsRange, MeanRelativeError, NotWorseT
 from mor_ref.exact import arithmetic, policies, quantization
 from mor_ref.exact import scales as scaling
 from mor_ref.golden import kept_files
-from mor_ref.golden.inputs import edges as inputs
-from mor_ref.golden.inputs.random_inputs import OPERATIONS
-from mor_ref.golden.inputs.random_numbers import Draws
 from mor_ref.golden.store import container
-from mor_ref.golden.streams.stream import inputs_of, random_inputs, stream_named
+from mor_ref.golden.streams.stream import inputs_of, is_streamed, random_inputs, stream_named
+from mor_ref.operations import random_words
+from mor_ref.operations.random_numbers import Draws
 from mor_ref.verify.running.stream import LineError, Sent, checked, whole_lines
 
 E4M3 = "encode/e4m3.f32.rne.satfinite.canonical"
 ENTRIES = container.read_manifest(kept_files())["suites"]
-STREAMED = [name for name, entry in ENTRIES.items() if entry["operation"] in OPERATIONS]
+STREAMED = [name for name, entry in ENTRIES.items() if is_streamed(entry["operation"])]
 ALL = [f"{suite}/{case}" for suite in STREAMED for case in ENTRIES[suite]["cases"]]
 FIRST = [f"{suite}/{next(iter(ENTRIES[suite]['cases']))}" for suite in STREAMED]
 FIRST += [
@@ -233,7 +232,7 @@ def test_the_words_have_no_end():
     for first in (0, 5, 1 << 40, (1 << 64) - 9):
         start = split_mix(1 + (2 << 32) + (3 << 48))
         expected = [split_mix((start + first + i) % 2**64) for i in range(4)]
-        assert inputs.endless_words(first, 4, 3, 2).tolist() == expected
+        assert random_words.endless_words(first, 4, 3, 2).tolist() == expected
 
 
 @pytest.mark.parametrize("name", ALL)

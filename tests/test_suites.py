@@ -6,13 +6,13 @@ import pytest
 from mor_ref import formats
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.arithmetic import quotient
-from mor_ref.golden.expected import OPERATIONS
 from mor_ref.golden.inputs.enlarged import questions
 from mor_ref.golden.inputs.turning_points import turning_points
-from mor_ref.golden.model.bits import numbers_of
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.nvfp4 import ELEMENTS, underflowing
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.bits import numbers_of
 
 
 def numbers(suite, size):
@@ -56,7 +56,7 @@ def test_one_quotient_underflows_and_the_next_does_not(name):
 def choices(tensor, policy):
     """What the exact model chooses for a tensor that is one unit."""
     parameters = {"policy": policy, "scaling": "gam", "block": [128, 128], "source": "f32"}
-    found = OPERATIONS["mor"].function(parameters, {"x": tensor.x})
+    found = OPERATIONS["mor"].exact(parameters, {"x": tensor.x})
     return int(found["choice"].item())
 
 

@@ -19,8 +19,8 @@ from mor_ref.golden.inputs.thresholds import (
     pairs_of_tiles,
     turn_of_mx,
 )
-from mor_ref.golden.model.bits import numbers_of
 from mor_ref.golden.suites.nvfp4 import ELEMENTS
+from mor_ref.operations.bits import numbers_of
 
 
 def number(bits):

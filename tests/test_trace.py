@@ -11,7 +11,7 @@ from mor_docs.trace import rules_of, trace
 from mor_ref import Format, formats
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import presets
-from mor_ref.golden.model.calls import CALLS
+from mor_ref.operations import OPERATIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 TRACE = trace(ROOT)
@@ -171,7 +171,7 @@ def test_the_printed_operations_are_those_of_the_suites():
             ", ".join([*call.parameters, *(f"[{parameter}]" for parameter in call.optional)]),
             ", ".join(call.inputs),
         )
-        for name, call in CALLS.items()
+        for name, call in OPERATIONS.items()
     }
 
 

@@ -14,22 +14,23 @@ from safetensors.numpy import save_file
 import mor_ref
 from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
-from mor_ref.golden import expected, kept_files
+from mor_ref.golden import kept_files
 from mor_ref.golden.model.views import seen
 from mor_ref.golden.store.container import read_manifest
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.bits import bits32
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.candidate import Engine, PythonFunction, candidate_named
-from mor_ref.verify.candidates.engine import OPERATIONS, bits32
 from mor_ref.verify.reporting import files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 
 MODULE = """
 import numpy as np
-from mor_ref.verify.candidates.engine import OPERATIONS
+from mor_ref.operations import OPERATIONS
 
 def right(operation, parameters, inputs):
-    return OPERATIONS[operation](parameters, inputs) if operation == "decide" else None
+    return OPERATIONS[operation].engine(parameters, inputs) if operation == "decide" else None
 
 def wrong(operation, parameters, inputs):
     found = right(operation, parameters, inputs)
@@ -44,7 +45,7 @@ def failing(operation, parameters, inputs):
 def breaking(operation, parameters, inputs):
     if parameters.get("metric") == "not_worse_than":
         raise ArithmeticError("no units\\nleft \\udc80" + 400 * "!")
-    return OPERATIONS[operation](parameters, inputs)
+    return OPERATIONS[operation].engine(parameters, inputs)
 
 def breaking_wrong(operation, parameters, inputs):
     found = breaking(operation, parameters, inputs)
@@ -85,7 +86,7 @@ def on(change, name="decisions", operation="decide", *, must_be_complete=False):
 
     def function(asked, parameters, inputs):
         assert asked == operation
-        return change(dict(OPERATIONS[asked](parameters, inputs)))
+        return change(dict(OPERATIONS[asked].engine(parameters, inputs)))
 
     candidate = PythonFunction("changed", function)
     return verify(candidate, kept_files(), [name], must_be_complete=must_be_complete)
@@ -412,7 +413,7 @@ def test_cases_that_were_not_answered_are_named():
 
     def one_format(operation, parameters, inputs):
         is_mine = parameters["format"] == "e4m3"
-        return OPERATIONS[operation](parameters, inputs) if is_mine else None
+        return OPERATIONS[operation].engine(parameters, inputs) if is_mine else None
 
     candidate = PythonFunction("one format", one_format)
     names = [case.name for case in golden.load("encode")]
@@ -431,7 +432,7 @@ def test_how_much_differs_is_said_of_how_much():
 
     def wrong(change):
         def function(operation, parameters, inputs):
-            found = OPERATIONS[operation](parameters, inputs)
+            found = OPERATIONS[operation].engine(parameters, inputs)
             name = f"{parameters['format']}.{parameters['scale_rule']}"
             return found | change(found["code"]) if name == first else None
 
@@ -456,7 +457,7 @@ def test_what_cannot_be_compared_is_not_counted_as_differing():
     """A field of another shape in all cases, and one that is missing or of floats in some."""
 
     def wrong(operation, parameters, inputs):
-        found = OPERATIONS[operation](parameters, inputs)
+        found = OPERATIONS[operation].engine(parameters, inputs)
         found |= {"scale": found["scale"][:-1], "y": ~found["y"]}
         match parameters["format"], parameters["scale_rule"]:
             case "e4m3", "floor":
@@ -496,7 +497,7 @@ def test_what_cannot_be_compared_leaves_the_rest_named():
     """Fields and cases that were left out, although nothing that was given could be compared."""
 
     def floats(operation, parameters, inputs):
-        found = OPERATIONS[operation](parameters, inputs)
+        found = OPERATIONS[operation].engine(parameters, inputs)
         is_mine = (parameters["format"], parameters["scale_rule"]) == ("e4m3", "floor")
         return {"code": found["code"].astype(float)} if is_mine else None
 
@@ -511,7 +512,7 @@ def test_what_cannot_be_compared_leaves_the_rest_named():
 def test_what_explains_one_suite_is_said_once():
     def wrong(operation, parameters, inputs):
         with applied(DEVIATIONS["ties_away"]):
-            return expected.OPERATIONS[operation].function(parameters, inputs)
+            return OPERATIONS[operation].exact(parameters, inputs)
 
     for suites, times in ((["quantize_steps"], 1), (["quantize_steps", "quantize_blocks"], 3)):
         found = verify(PythonFunction("wrong", wrong), kept_files(), suites)
@@ -541,7 +542,7 @@ def test_an_answer_to_other_inputs_is_refused(tmp_path):
 
     def repeating(change):
         def function(asked, parameters, inputs):
-            return {**OPERATIONS[asked](parameters, inputs), "x": change(inputs["x"])}
+            return {**OPERATIONS[asked].engine(parameters, inputs), "x": change(inputs["x"])}
 
         return PythonFunction("repeating", function)
 
@@ -627,7 +628,7 @@ def test_all_cases_that_failed_are_named():
     def raising(operation, parameters, inputs):
         if operation == "decide":
             raise ArithmeticError
-        return OPERATIONS[operation](parameters, inputs)
+        return OPERATIONS[operation].engine(parameters, inputs)
 
     found = verify(PythonFunction("raising", raising), kept_files(), ["decisions", "error_steps"])
     first, *others = (case.name for case in golden.load("decisions"))
@@ -752,7 +753,7 @@ def test_progress(module):
     asked = []
 
     def wrong(operation, parameters, inputs):
-        found = OPERATIONS[operation](parameters, inputs)
+        found = OPERATIONS[operation].engine(parameters, inputs)
         return {name: array ^ array.dtype.type(1) for name, array in found.items()}
 
     verify(
@@ -858,7 +859,7 @@ def test_a_field_that_cannot_be_compared_ends_nothing_else(change, field, messag
     """The other fields, cases and suites are compared."""
 
     def function(operation, parameters, inputs):
-        found = dict(OPERATIONS[operation](parameters, inputs))
+        found = dict(OPERATIONS[operation].engine(parameters, inputs))
         return found | change(found) if operation == "nvfp4" else found
 
     names = ["nvfp4_te_row", "decisions"]
@@ -897,7 +898,7 @@ def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
     assert "panicking raised PanicError on case" in said
 
     def spoiling(operation, parameters, inputs):
-        found = OPERATIONS[operation](parameters, {n: a.copy() for n, a in inputs.items()})
+        found = OPERATIONS[operation].engine(parameters, {n: a.copy() for n, a in inputs.items()})
         for array in inputs.values():
             array[:] = 0
         return found

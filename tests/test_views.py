@@ -9,10 +9,10 @@ from extras import needs
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
-from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.views import VIEWS, seen, split
 from mor_ref.golden.store.container import read_manifest
+from mor_ref.operations import random_words
 from mor_ref.verify.candidates.candidate import PythonFunction
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.evidence import Evidence
@@ -179,4 +179,4 @@ def test_names():
 
 
 def test_every_random_word_is_of_its_counter():
-    assert inputs.random_words(5, 1, 2).tolist() == [random(i, 1, 2) for i in range(5)]
+    assert random_words.random_words(5, 1, 2).tolist() == [random(i, 1, 2) for i in range(5)]

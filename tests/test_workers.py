@@ -469,10 +469,10 @@ def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
 
 
 CANDIDATE = """
-from mor_ref.verify.candidates.engine import OPERATIONS
+from mor_ref.operations import OPERATIONS
 
 def wrong(operation, parameters, inputs):
-    found = dict(OPERATIONS[operation](parameters, inputs))
+    found = dict(OPERATIONS[operation].engine(parameters, inputs))
     if operation == "decide":
         found["accepted"] = found["accepted"] ^ 1
     return found
@@ -554,21 +554,21 @@ def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_
 
 CRASHING = """
 import os, signal
-from mor_ref.verify.candidates.engine import OPERATIONS
+from mor_ref.operations import OPERATIONS
 
 def crashing(operation, parameters, inputs):
     if operation == "error_term":
         os.kill(os.getpid(), signal.SIGKILL)
-    return OPERATIONS[operation](parameters, inputs)
+    return OPERATIONS[operation].engine(parameters, inputs)
 """
 
 
 CORRECTED = """
 import numpy as np
-from mor_ref.verify.candidates.engine import OPERATIONS
+from mor_ref.operations import OPERATIONS
 
 def function(operation, parameters, inputs):
-    return dict(OPERATIONS[operation](parameters, inputs)){wrong}
+    return dict(OPERATIONS[operation].engine(parameters, inputs)){wrong}
 """
 
 

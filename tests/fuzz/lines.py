@@ -65,5 +65,5 @@ if __name__ == "__main__":
         one_input,
         "mor_ref.golden.streams.lines",
         "mor_ref.verify.running.stream",
-        "mor_ref.golden.inputs.random_inputs",
+        "mor_ref.operations.random_numbers",
     )

@@ -56,7 +56,7 @@ def one_input(data):
 if __name__ == "__main__":
     run(
         one_input,
-        "mor_ref.golden.model.calls",
+        "mor_ref.operations.parameters",
         "mor_ref.golden.model.checks",
         "mor_ref.golden.store.manifest",
     )

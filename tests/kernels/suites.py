@@ -9,7 +9,7 @@ from mor_ref.cuda.host import Host
 from mor_ref.golden import kept_files
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.container import read_manifest, read_suite
-from mor_ref.verify.candidates.kernels import OPERATIONS
+from mor_ref.operations import OPERATIONS
 from mor_ref.verify.comparing.compare import differences, fields_of, given_as
 
 
@@ -62,7 +62,7 @@ def answers(device, suite, place=copied, every=1):
     for case in cases(suite)[::every]:
         given = question(fields, case).arrays
         arrays = {name: place(device.upload(array)) for name, array in given.items()}
-        found = OPERATIONS[entry["operation"]](device, case.parameters, arrays)
+        found = OPERATIONS[entry["operation"]].cuda(device, case.parameters, arrays)
         yield case, {name: device.download(array) for name, array in found.items()}
 
 

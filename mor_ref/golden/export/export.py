@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from mor_ref.arguments import known_name
-from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.model.entries import format_meant
-from mor_ref.golden.model.suite import Case, Parameters, chosen
+from mor_ref.golden.model.suite import Case, chosen
 from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, split, unsuited
 from mor_ref.golden.store.container import GoldenError, read_manifest, read_suite
 from mor_ref.golden.store.files import write_inside
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.fields import format_meant
+from mor_ref.operations.operation import Parameters
 
 Entry = Mapping[str, Any]
 Files = Iterator[tuple[str, bytes]]
@@ -52,8 +53,7 @@ def _about(entry: Entry, case: Case) -> list[str]:
 
 def _is_of_rows(entry: Entry) -> bool:
     """Whether rows of the fields stand for themselves: single numbers or blocks, not tensors."""
-    operation = OPERATIONS.get(entry["operation"])
-    return operation is not None and operation.by_row
+    return OPERATIONS[entry["operation"]].is_by_row
 
 
 def _rows(case: Case, *, between: str) -> list[str]:

@@ -7,9 +7,9 @@ import numpy as np
 
 from mor_ref.arguments import whole_number
 from mor_ref.golden.inputs.edges import bell_between, narrowed
-from mor_ref.golden.model.bits import Unsigned
+from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.parameters import LONGEST
 
-LONGEST = 1 << 17
 _AT_ONCE = 1 << 20  # elements
 
 

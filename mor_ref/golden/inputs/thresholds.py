@@ -16,8 +16,9 @@ from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.nvfp4 import ScaleRule
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.encoding import floor_log2
-from mor_ref.golden.inputs.edges import SIGNIFICANDS, Bits, values_of
-from mor_ref.golden.model.bits import f32_bits
+from mor_ref.golden.inputs.edges import Bits, values_of
+from mor_ref.operations.bits import f32_bits
+from mor_ref.operations.random_numbers import SIGNIFICANDS
 
 BINADES = (0, 1, -1, 5, -5, 20, -20, 60, -60, 100, -100, -127)
 SOME_BINADES = (0, 5, -20, 60, -100, -127)

@@ -10,8 +10,8 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.policies import MeanRelativeError
 from mor_ref.exact import arithmetic
 from mor_ref.exact.quantization import error_term
-from mor_ref.golden.model.bits import f32_array
 from mor_ref.golden.suites.tensors import Tensor
+from mor_ref.operations.bits import f32_array
 
 _SIDES = (8, 16)
 _UNITS = 1 << 23  # of u in a relative error of 1

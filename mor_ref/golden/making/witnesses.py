@@ -9,11 +9,11 @@ from mor_ref.deviations import DEVIATIONS, Deviation, applied
 from mor_ref.exact import mx, nvfp4, quantization
 from mor_ref.exact.step import replaced
 from mor_ref.golden import kept_files
-from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.expected.tensors import MANY
 from mor_ref.golden.model.suite import Case, Suite, question
 from mor_ref.golden.model.views import seen, split
 from mor_ref.golden.store.manifest import GoldenError, read_manifest
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.mor import MANY
 
 Witness = dict[str, Any]
 # Most of the work, and the same again and again for the few numbers that bfloat16 has.
@@ -29,7 +29,7 @@ _LOOKED_UP = (
 def completed(suite: Suite, case: Case) -> Case:
     """A question with what the exact model gives, each field in the view that the suite keeps."""
     with replaced([(step, _looking_up()) for step in _LOOKED_UP]):
-        found = OPERATIONS[suite.operation].function(case.parameters, case.arrays)
+        found = OPERATIONS[suite.operation].exact(case.parameters, case.arrays)
     arrays = dict(case.arrays)
     for field in suite.fields:
         name, views = split(field.name)

@@ -6,12 +6,12 @@ Nothing that was read reaches the engine, the model or a view before it was held
 from collections.abc import Mapping
 from typing import Any
 
-from mor_ref.golden.inputs.random_inputs import OPERATIONS as DOMAINS
-from mor_ref.golden.model.calls import CALLS, RECIPE, Call, axes_of
-from mor_ref.golden.model.entries import bytes_of, format_meant
-from mor_ref.golden.model.shapes import Shape, digests_shape, shapes_of
-from mor_ref.golden.model.suite import Arrays, Parameters
-from mor_ref.golden.model.views import DIGEST, SEPARATOR
+from mor_ref.golden.model.views import DIGEST, SEPARATOR, axes_of, digests_shape
+from mor_ref.operations import OPERATIONS, Operation
+from mor_ref.operations.fields import bytes_of, format_meant
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.parameters import RECIPE
+from mor_ref.operations.shapes import Shape, shapes_of
 
 _OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pairs")
 _TILE = 16  # numbers of a tile of NVFP4
@@ -23,7 +23,7 @@ class CallError(ValueError):
 
 def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
     """Refuse fields that an operation does not have, or not so."""
-    call = CALLS[operation]
+    call = OPERATIONS[operation]
     bases = [field["name"].partition(SEPARATOR)[0] for field in fields]
     twice = [base for base in bases if bases.count(base) > 1]
     if twice:
@@ -37,7 +37,7 @@ def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
         _check_field(operation, call, field)
 
 
-def _check_field(operation: str, call: Call, field: Mapping[str, Any]) -> None:
+def _check_field(operation: str, call: Operation, field: Mapping[str, Any]) -> None:
     base, *own = field["name"].split(SEPARATOR)
     known = call.inputs if field["role"] == "input" else call.outputs
     if base not in known or own not in ([], [DIGEST]):
@@ -63,7 +63,7 @@ def _check_axes(operation: str, field: Mapping[str, Any]) -> None:
             raise CallError(f"gives {field['name']} another {key} than {right}")
 
 
-def _views_of(call: Call, fmt: str, axes: str) -> list[str]:
+def _views_of(call: Operation, fmt: str, axes: str) -> list[str]:
     """The layouts that a field can be given in."""
     is_code = fmt in ("format", "e2m1", "e4m3", "e8m0")
     can_be = {
@@ -78,7 +78,7 @@ def _views_of(call: Call, fmt: str, axes: str) -> list[str]:
 
 def check_parameters(operation: str, parameters: Parameters) -> None:
     """Refuse parameters that an operation does not take."""
-    call = CALLS[operation]
+    call = OPERATIONS[operation]
     missing = [name for name in call.parameters if name not in parameters]
     if missing:
         raise CallError(f"has no parameter {missing[0]}, which {operation} takes")
@@ -96,12 +96,12 @@ def check_parameters(operation: str, parameters: Parameters) -> None:
 
 def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None:
     """Refuse arrays of a case that are not of the format, the shape or the range they should be."""
-    call = CALLS[operation]
+    call = OPERATIONS[operation]
     x = arrays[next(iter(call.inputs))]
     axes = _shapes(call, parameters, x.shape)
     for name, array in arrays.items():
         base, *own = name.split(SEPARATOR)
-        fmt, axis = call.inputs[base] if base in call.inputs else call.outputs[base]
+        fmt, axis = call.field(base)
         shape, size = axes[axis], bytes_of(format_meant(fmt, parameters))
         if own:
             shape, size = digests_shape(shape), 1
@@ -110,20 +110,19 @@ def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None
                 f"has {name} of the shape {_sides(array.shape)} and {array.itemsize} bytes an "
                 f"entry, and {_sides(shape)} and {size} are right"
             )
-    domain = DOMAINS.get(operation)
-    if domain is not None:
-        inside = domain.inside(parameters, arrays)
+    if call.random is not None:
+        inside = call.random.inside(parameters, arrays)
         if not inside.all():
             raise CallError(
-                f"has inputs at {int(inside.argmin())} that are not taken: {domain.takes}"
+                f"has inputs at {int(inside.argmin())} that are not taken: {call.random.takes}"
             )
     if RECIPE in parameters and not x.size:
         raise CallError("has no numbers")
 
 
-def _shapes(call: Call, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
+def _shapes(call: Operation, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
     """What the axes of fields are, for a first input of this shape."""
-    ((_, first), *_) = call.inputs.values()
+    first = call.first_axes
     if len(shape) != (1 if first == "n" else 2) or not all(shape):
         wanted = "entries in one column" if first == "n" else "rows and columns of entries"
         raise CallError(f"has a first input of the shape {_sides(shape)}; {wanted} are right")

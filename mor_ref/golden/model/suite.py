@@ -4,14 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mor_ref.arguments import known_name
-from mor_ref.definitions.blocks import Cut
+from mor_ref.operations.operation import Arrays, Parameters
 
-Arrays = Mapping[str, NDArray[np.unsignedinteger[Any]]]
-Parameters = Mapping[str, Any]
 Role = Literal["input", "expected"]
 
 
@@ -84,12 +79,6 @@ def question(fields: Iterable[Field], case: Case) -> Case:
     """A case without what is expected."""
     inputs = {f.name: case.arrays[f.name] for f in fields if f.role == "input"}
     return Case(case.name, case.parameters, inputs)
-
-
-def as_cut(value: Any) -> Cut:
-    """How a parameter says that a tensor is cut: by a name, or a list of two sides."""
-    cut: Cut = tuple(value) if isinstance(value, list) else value
-    return cut
 
 
 def chosen(suites: Mapping[str, Any], names: list[str]) -> list[str]:

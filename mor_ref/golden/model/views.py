@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from mor_ref.arguments import known_name
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.arithmetic import quotient
-from mor_ref.golden.model.bits import Unsigned, f32_array, numbers_of
-from mor_ref.golden.model.suite import Parameters
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.bits import Unsigned, f32_array, numbers_of
+from mor_ref.operations.fields import AXES, Axes
+from mor_ref.operations.operation import Parameters
 
 SEPARATOR = "@"
 DIGEST_TILE, DIGEST_BYTES = 128, 32
 DIGEST = f"sha256_{DIGEST_TILE}x{DIGEST_TILE}"
+_OF_DIGESTS = Axes(("digest rows", "digest columns", "bytes"))
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,18 @@ VIEWS: dict[str, View] = {
         ),
     ),
 }
+
+
+def axes_of(operation: str, field: str) -> Axes:
+    """Return the axes of a field of an operation, or of the digests of its tiles."""
+    if SEPARATOR in field:
+        return _OF_DIGESTS
+    return AXES[OPERATIONS[operation].field(field)[1]]
+
+
+def digests_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the digests of the tiles of an array (VEC-010)."""
+    return (*(-(-side // DIGEST_TILE) for side in shape), DIGEST_BYTES)
 
 
 def split(name: str) -> tuple[str, list[str]]:

@@ -12,12 +12,12 @@ from safetensors.numpy import save
 
 from mor_ref.golden.all_inputs.digests import DIGESTS
 from mor_ref.golden.inputs.generated import generated
-from mor_ref.golden.model.calls import GENERATED, RECIPE, axes_of
 from mor_ref.golden.model.checks import CallError, check_arrays
-from mor_ref.golden.model.suite import Arrays, Case, Field, Suite
-from mor_ref.golden.model.views import VIEWS
+from mor_ref.golden.model.suite import Case, Field, Suite
+from mor_ref.golden.model.views import VIEWS, axes_of
 from mor_ref.golden.store.files import load_arrays, read_inside, write_inside, write_whole
 from mor_ref.golden.store.manifest import AGAIN, MANIFEST, VERSION, GoldenError, read_manifest
+from mor_ref.operations.parameters import GENERATED, RECIPE
 
 __all__ = [
     "MANIFEST",
@@ -160,7 +160,7 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
                 f"{path} has other fields of case {case!r} than the manifest lists: "
                 f"{', '.join([*missing, *strange])[:100]!a}; {AGAIN}"
             )
-        ordered: Arrays = {name: found[name] for name in order if name in found}
+        ordered = {name: found[name] for name in order if name in found}
         parameters = entry["cases"][case]
         try:
             check_arrays(entry["operation"], parameters, ordered)

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.model.calls import CALLS, Kind, number, one_of
 from mor_ref.golden.model.checks import CallError, check_fields, check_parameters
-from mor_ref.golden.model.entries import INTEGERS
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.files import read_inside
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.fields import INTEGERS
+from mor_ref.operations.parameters import Kind, kind, number, one_of
 
 VERSION = 1
 MANIFEST = "MANIFEST.json"
@@ -46,7 +47,7 @@ def _value(kind: Kind) -> Rule:
 
 def _matching(pattern: str, wanted: str) -> Kind:
     compiled = re.compile(pattern)
-    return Kind(
+    return kind(
         lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None, wanted
     )
 
@@ -124,12 +125,12 @@ _FIELD_NAME = _matching(
 _TEXT = _matching(r"(?!.*(\*/|/\*|\\))[ -~]{1,1000}", "a line of ASCII that can be a comment")
 _RULES = _list_of(_matching(r"[A-Z]{3}-[0-9]{3}", "the id of a rule, as ENC-001"))
 _FORMAT = one_of((*formats, *INTEGERS, "source", "format"))
-_BOOL = Kind(lambda value: isinstance(value, bool), "true or false")
+_BOOL = kind(lambda value: isinstance(value, bool), "true or false")
 _SHA256 = _matching("[0-9a-f]{64}", "64 hexadecimal digits")
 _AT = {"case": _value(NAME), "field": _value(_FIELD_NAME), "index": _list_of(number(0, _WORD))}
 _ENTRY = {
     "title": _value(_TEXT),
-    "operation": _value(one_of(CALLS)),
+    "operation": _value(one_of(OPERATIONS)),
     "rules": _RULES,
     "normative": _value(_BOOL),
     "fields": _each(

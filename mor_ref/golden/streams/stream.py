@@ -9,12 +9,12 @@ import numpy as np
 
 from mor_ref.arguments import UnknownNameError, known_name
 from mor_ref.golden import kept_files, load
-from mor_ref.golden.inputs.random_inputs import OPERATIONS, Operation
-from mor_ref.golden.inputs.random_numbers import Draws
-from mor_ref.golden.model.entries import format_meant
-from mor_ref.golden.model.suite import Arrays, Parameters
 from mor_ref.golden.store.container import read_manifest
 from mor_ref.golden.streams.lines import Column, Line
+from mor_ref.operations import OPERATIONS, RandomInputs
+from mor_ref.operations.fields import format_meant
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.random_numbers import Draws
 
 _CHUNK = 1 << 14  # cases that are made at once: few enough that they stay in the processor's cache
 _SHOWN = 3
@@ -37,9 +37,9 @@ class Stream:
         return f"{self.suite}/{self.case}"
 
     @property
-    def domain(self) -> Operation:
+    def domain(self) -> RandomInputs:
         """The random inputs of the operation, and which inputs it takes."""
-        return OPERATIONS[self.operation]
+        return _domain_of(self.operation)
 
     @cached_property
     def question(self) -> Line:
@@ -52,13 +52,25 @@ class Stream:
         return Line(self.inputs + self.results)
 
 
+def is_streamed(operation: str) -> bool:
+    """Whether an operation has random inputs without end."""
+    return OPERATIONS[operation].random is not None
+
+
+def _domain_of(operation: str) -> RandomInputs:
+    random = OPERATIONS[operation].random
+    if random is None:
+        raise AssertionError(f"{operation} is not streamed")
+    return random
+
+
 def stream_named(text: str) -> Stream:
     """The stream that SUITE/CASE names, or SUITE if it has one case."""
     suites = read_manifest(kept_files())["suites"]
     suite, _, case = text.partition("/")
     entry = suites[known_name("suite", suite, suites)]
-    if entry["operation"] not in OPERATIONS:
-        streamed = [name for name, other in suites.items() if other["operation"] in OPERATIONS]
+    if not is_streamed(entry["operation"]):
+        streamed = [name for name, other in suites.items() if is_streamed(other["operation"])]
         raise ValueError(
             f"suite is {suite!r}, whose cases are blocks or tensors, and streams are of single "
             f"numbers; take one of {', '.join(streamed)}, or use mor-ref verify"
@@ -122,7 +134,7 @@ def _without_end(stream: Stream, seed: int, chunk: int) -> Iterator[Arrays]:
 
 def random_inputs(stream: Stream, draws: Draws) -> Arrays:
     """The random inputs of some cases."""
-    found = stream.domain.inputs(stream.parameters, draws)
+    found = stream.domain.draw(stream.parameters, draws)
     return {c.name: found[c.name].astype(np.dtype(f"u{c.size}")) for c in stream.inputs}
 
 

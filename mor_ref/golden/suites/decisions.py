@@ -9,8 +9,8 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.policies import MeanRelativeError
 from mor_ref.exact import arithmetic
 from mor_ref.golden.inputs.edges import amaxes
-from mor_ref.golden.model.bits import f32_bits, numbers_of
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.operations.bits import f32_bits, numbers_of
 
 _LOST = (1, 1 << 8, 1 << 16, 1 << 32)  # counts that are 0 in fewer bits
 

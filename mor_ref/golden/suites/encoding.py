@@ -22,14 +22,14 @@ from mor_ref.golden.inputs.edges import (
     Bits,
     amaxes,
     edges_of,
-    random_words,
     single_bits_of,
     to_bf16,
     to_f16,
     wide,
 )
-from mor_ref.golden.model.bits import Unsigned, codes_array, f32_bits, numbers_of
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.operations.bits import Unsigned, codes_array, f32_bits, numbers_of
+from mor_ref.operations.random_words import random_words
 
 WHOLE = ("e4m3", "e5m2")  # that all patterns of 16 bits are encoded to
 CORE = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0", "int8_mx")

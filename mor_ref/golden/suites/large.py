@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
 from mor_ref.definitions.policies import POLICIES, SCALINGS
-from mor_ref.golden.inputs.generated import LONGEST, generated
-from mor_ref.golden.model.calls import LARGEST_TENSOR
+from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.model.views import DIGEST
 from mor_ref.golden.suites.nvfp4 import ELEMENTS
 from mor_ref.golden.suites.scales import SCALED
+from mor_ref.operations.parameters import LARGEST_TENSOR, LONGEST
 
 
 class _Large(NamedTuple):

@@ -12,20 +12,13 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES, Nvfp4Profile, ScaleRule
 from mor_ref.exact.arithmetic import rn32
-from mor_ref.golden.inputs.edges import (
-    Bits,
-    amaxes,
-    bell,
-    edges_of,
-    random_words,
-    to_bf16,
-    values_of,
-)
+from mor_ref.golden.inputs.edges import Bits, amaxes, bell, edges_of, to_bf16, values_of
 from mor_ref.golden.inputs.found_tiles import found_squares, found_tensors
 from mor_ref.golden.inputs.thresholds import SOME_BINADES, around, turn_of_mx
-from mor_ref.golden.model.bits import f32_array, f32_bits, numbers_of
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.tensors import Tensor, tensors
+from mor_ref.operations.bits import f32_array, f32_bits, numbers_of
+from mor_ref.operations.random_words import random_words
 
 ELEMENTS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
 

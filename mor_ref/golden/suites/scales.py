@@ -11,17 +11,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.policies import SCALINGS, Scaling
 from mor_ref.exact import arithmetic
-from mor_ref.golden.inputs.edges import (
-    SIGNIFICANDS,
-    SPECIALS,
-    Bits,
-    amaxes,
-    bell,
-    edges_of,
-    random_words,
-    values_of,
-    wide,
-)
+from mor_ref.golden.inputs.edges import SPECIALS, Bits, amaxes, bell, edges_of, values_of, wide
 from mor_ref.golden.inputs.thresholds import (
     BINADES,
     LOGARITHMS,
@@ -30,8 +20,10 @@ from mor_ref.golden.inputs.thresholds import (
     hard_amaxes,
     pairs_of_gam,
 )
-from mor_ref.golden.model.bits import f32_bits, numbers_of
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.operations.bits import f32_bits, numbers_of
+from mor_ref.operations.random_numbers import SIGNIFICANDS
+from mor_ref.operations.random_words import random_words
 
 SCALED = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")
 

@@ -13,7 +13,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
 from mor_ref.definitions.policies import SCALINGS, Scaling
 from mor_ref.exact import arithmetic
-from mor_ref.golden.inputs.edges import Bits, amaxes, bell, edges_of, random_words, values_of
+from mor_ref.golden.inputs.edges import Bits, amaxes, bell, edges_of, values_of
 from mor_ref.golden.inputs.extremes import TOPS
 from mor_ref.golden.inputs.found_tiles import found_tiles
 from mor_ref.golden.inputs.thresholds import (
@@ -28,11 +28,12 @@ from mor_ref.golden.inputs.thresholds import (
     pairs_of_tiles,
     turn_of_mx,
 )
-from mor_ref.golden.model.bits import f32_bits, numbers_of
 from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.suites.nvfp4 import ELEMENTS, SCALE_RULES_OF, boundaries, underflowing
 from mor_ref.golden.suites.scales import pairs
 from mor_ref.golden.suites.tensors import ELEMENT_FIELDS, SCALE_FIELDS, sum_fields
+from mor_ref.operations.bits import f32_bits, numbers_of
+from mor_ref.operations.random_words import random_words
 
 TILE = 16
 _WIDER = 40  # than a warp

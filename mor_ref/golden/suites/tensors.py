@@ -7,18 +7,10 @@ import numpy as np
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.formats import as_format
-from mor_ref.golden.inputs.edges import (
-    Bits,
-    bell,
-    edges_of,
-    narrowed,
-    random_words,
-    to_bf16,
-    to_f16,
-    wide,
-)
-from mor_ref.golden.model.bits import Unsigned
+from mor_ref.golden.inputs.edges import Bits, bell, edges_of, narrowed, to_bf16, to_f16, wide
 from mor_ref.golden.model.suite import Field, Size, expected
+from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.random_words import random_words
 
 Grid = tuple[int, int]
 _OTHERS = 25  # tensors of a suite of the usual size

@@ -25,7 +25,7 @@ from mor_ref.golden.all_inputs.digests import (
     runs,
 )
 from mor_ref.golden.model import suite
-from mor_ref.golden.model.bits import Unsigned
+from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.candidates.candidate import Candidate, CandidateError
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.distance import distance, shown

@@ -12,9 +12,11 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from mor_ref.golden.model.suite import Arrays, Case, Parameters
+from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.container import SEPARATOR, GoldenError
 from mor_ref.golden.store.files import load_arrays, read_inside
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.verify.comparing.compare import NoArray
 
 Answer = Mapping[str, Any]
@@ -64,11 +66,8 @@ class Engine:
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """By the package's own functions."""
-        from mor_ref.verify.candidates.engine import OPERATIONS
-
-        run = OPERATIONS.get(operation)
         try:
-            return None if run is None else run(case.parameters, case.arrays)
+            return OPERATIONS[operation].engine(case.parameters, case.arrays)
         except (ValueError, TypeError) as error:
             raise GoldenError(
                 f"case {case.name!r} of suite {suite!r} cannot be computed ({error}); make the "

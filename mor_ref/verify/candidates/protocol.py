@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.golden.model.suite import Arrays, Case
+from mor_ref.golden.model.suite import Case
+from mor_ref.operations.operation import Arrays
 from mor_ref.verify.candidates.candidate import CandidateError
 
 Fields = dict[str, NDArray[np.uint64]]

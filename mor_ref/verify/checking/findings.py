@@ -25,12 +25,12 @@ from mor_ref.golden.all_inputs.digests import (
 from mor_ref.golden.inputs.enlarged import questions
 from mor_ref.golden.making.negative import PLANTED, negative_file_of, results_of
 from mor_ref.golden.making.witnesses import deviated
-from mor_ref.golden.model.bits import Unsigned
 from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.container import SEPARATOR, GoldenError, described, file_of
 from mor_ref.golden.store.files import load_arrays, read_inside
 from mor_ref.golden.store.manifest import AGAIN
+from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.all_inputs.engine_codes import engine_codes
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.distance import shown

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.model.bits import Unsigned
-from mor_ref.golden.model.entries import format_meant
-from mor_ref.golden.model.shapes import digests_shape
-from mor_ref.golden.model.suite import Case, Field, Parameters
-from mor_ref.golden.model.views import DIGEST, SEPARATOR, seen, split, unsuited
+from mor_ref.golden.model.suite import Case, Field
+from mor_ref.golden.model.views import DIGEST, SEPARATOR, digests_shape, seen, split, unsuited
+from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.fields import format_meant
+from mor_ref.operations.operation import Parameters
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.origins import Index, Input, origins
 

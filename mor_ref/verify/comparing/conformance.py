@@ -23,9 +23,10 @@ from mor_ref.definitions.policies import (
     as_policy,
     name_of,
 )
-from mor_ref.golden.model.bits import numbers_of
-from mor_ref.golden.model.suite import Case, as_cut
+from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import split
+from mor_ref.operations.bits import numbers_of
+from mor_ref.operations.parameters import as_cut
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.extent import Entry, Extent, asked_of, given_of
 

@@ -4,7 +4,7 @@ import struct
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.model.entries import INTEGERS
+from mor_ref.operations.fields import INTEGERS
 
 
 def code_shown(code: int, fmt: Format) -> str:

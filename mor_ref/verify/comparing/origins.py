@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.model.calls import CALLS, Fields, kind_of_axes
-from mor_ref.golden.model.entries import format_meant
-from mor_ref.golden.model.shapes import shapes_of, sides_of
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import DIGEST, DIGEST_TILE, sources, split
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.fields import Fields, format_meant
+from mor_ref.operations.shapes import shapes_of, sides_of
 
 Index = tuple[int, ...]
 _Part = tuple[slice, ...]
@@ -36,9 +36,9 @@ def origins(
     Where an entry is of a part of a tensor, as the scale of a block is, that part is named with the
     largest of its numbers, which is what a scale is made of.
     """
-    inputs, parameters = CALLS[operation].inputs, question.parameters
-    ((name, (_, first)), *_) = inputs.items()
-    kind, shape = kind_of_axes(operation, kept), question.arrays[name].shape
+    declared, parameters = OPERATIONS[operation], question.parameters
+    inputs, first = declared.inputs, declared.first_axes
+    kind, shape = declared.field(split(kept)[0])[1], question.arrays[next(iter(inputs))].shape
     sides = sides_of(first, parameters, shape)[kind]
     views = split(kept)[1] or split(given)[1]
     of_digests = DIGEST_TILE if DIGEST in views else 1

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.model.calls import RECIPE
 from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import split
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.comparing.evidence import Evidence
 
 Pair = tuple[NDArray[np.integer], NDArray[np.integer]]
@@ -102,7 +102,7 @@ def exhibits_of(evidence: Evidence) -> Iterator[Exhibit]:
 def is_of_rows(evidence: Evidence) -> bool:
     """Whether the rows of its cases stand for themselves, and are given as rows."""
     given = {name for chosen in evidence.chosen.values() for name in chosen.values()}
-    return OPERATIONS[evidence.operation].by_row and not any(split(name)[1] for name in given)
+    return OPERATIONS[evidence.operation].is_by_row and not any(split(name)[1] for name in given)
 
 
 def is_generated(evidence: Evidence) -> bool:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from mor_ref.deviations import DEVIATIONS, Deviation, applied
 from mor_ref.deviations.steps_taken import Step, taken
-from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.model.suite import Arrays
 from mor_ref.golden.model.views import seen, split
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.operation import Arrays
 from mor_ref.verify.diagnosing.sample import Exhibit, differing_rows
 
 Together = tuple[Deviation, ...]
@@ -119,7 +119,7 @@ def _computed(those: Together, exhibit: Exhibit) -> tuple[Arrays | None, frozens
     question, found = exhibit.question, None
     # The steps are noted where they are called, in front of what replaces them.
     with applied(*those), taken(_STEPS) as steps, contextlib.suppress(*_BEYOND):
-        found = OPERATIONS[exhibit.operation].function(question.parameters, question.arrays)
+        found = OPERATIONS[exhibit.operation].exact(question.parameters, question.arrays)
     return found, frozenset(steps)
 
 

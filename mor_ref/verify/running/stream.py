@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.golden.model.suite import Arrays
 from mor_ref.golden.streams.lines import NEWLINE, Column
 from mor_ref.golden.streams.stream import Stream
-from mor_ref.verify.candidates.engine import OPERATIONS
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.operation import Arrays
 from mor_ref.verify.comparing.distance import distance, shown
 
 _MOST_SHOWN = 60  # characters of a line that is not understood
@@ -120,7 +120,7 @@ def whole_lines(read: Read, length: int) -> Iterator[bytes]:
 
 def _compared(stream: Stream, first: int, count: int, given: Arrays) -> Checked:
     inputs = {column.name: given[column.name] for column in stream.inputs}
-    expected = OPERATIONS[stream.operation](stream.parameters, inputs)
+    expected = OPERATIONS[stream.operation].engine(stream.parameters, inputs)
     differs = np.zeros(count, np.bool_)
     for column in stream.results:
         differs |= given[column.name] != expected[column.name]

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +15,7 @@ from mor_ref.exact.encoding import nan_bits
 
 Unsigned = NDArray[np.unsignedinteger[Any]]
 _LETTERS = {"f64": ("Q", "d"), "f32": ("I", "f"), "f16": ("H", "e")}
+_DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 _MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10}
 
 
@@ -54,3 +56,15 @@ def f32_array(numbers: Iterable[float]) -> NDArray[np.uint32]:
 def codes_array(codes: Sequence[int], fmt: Format) -> Unsigned:
     """Codes in the smallest unsigned dtype that holds them."""
     return np.array(codes, code_dtype(fmt))
+
+
+def tensor_of(bits: Unsigned, source: str) -> NDArray[Any]:
+    """Return these bit patterns as an array of numbers."""
+    return bits.view(_DTYPES[source])
+
+
+def bits32(numbers: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the bits of an array of binary32 numbers; every NaN is the canonical one (ART-003)."""
+    bits = np.ascontiguousarray(numbers, np.float32).view(np.uint32).copy()
+    bits[np.isnan(numbers)] = 0x7FFFFFFF
+    return bits

@@ -6,20 +6,28 @@ value or a midpoint of the format or next to one, and the rest are any pattern o
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
-from mor_ref.golden.inputs.edges import endless_words
+from mor_ref.operations.random_words import endless_words
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 _U = np.uint64
 _BEYOND = 3  # binades to each side of a format's range
 _IN_RANGE, _NEAR, _ANY = 128, 213, 246  # of 256
+ANY_NUMBER = "every pattern is taken"
+
+# Significands of binary32 at which divisions round differently, and those next to 1.75.
+SIGNIFICANDS = (
+    0x800000, 0x800001, 0xAAAAAA, 0xAAAAAB, 0xBFFFFF, 0xC00000, 0xDFFFFF, 0xE00000,
+    0xE00001, 0xEFFFFF, 0xF00000, 0xFFFFFE, 0xFFFFFF, 0x9E3779, 0xB504F3, 0xC90FDB,
+)  # fmt: skip
 
 
 class Layout(NamedTuple):
@@ -38,6 +46,11 @@ class Layout(NamedTuple):
     def infinity(self) -> int:
         """The pattern of infinity."""
         return (1 << (self.bits - 1)) - self.hidden
+
+    @property
+    def largest(self) -> int:
+        """The pattern of the largest number."""
+        return self.infinity - 1
 
 
 LAYOUTS = {
@@ -83,6 +96,21 @@ def magnitudes_of(fields: Integers, fractions: Words, layout: Layout) -> Words:
     significands = (fractions & _U(layout.hidden - 1)) | _U(layout.hidden)
     shifted: Words = significands >> np.minimum(normal - fields, 63).astype(_U)
     return (normal - 1).astype(_U) * _U(layout.hidden) + shifted
+
+
+def edge_fractions(draws: Draws, stream: int, largest: float) -> Words:
+    """Draw fractions of binary32: those of edges and of the largest value of a format, and any."""
+    words = draws.words(stream)
+    significand = int(math.frexp(largest)[0] * 2**24)
+    edges = np.array([*SIGNIFICANDS, *[significand] * len(SIGNIFICANDS)], _U)
+    at_edge = moved(edges[share(words >> _U(48), 16, edges.size)], bits_at(words, 24, 2), 1 << 24)
+    is_edge = bits_at(words, 30, 1) == 0
+    return np.where(is_edge, at_edge, words) & _U(LAYOUTS["f32"].hidden - 1)
+
+
+def any_number(_: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    """Return True for every row."""
+    return np.ones(next(iter(arrays.values())).shape, np.bool_)
 
 
 def numbers(draws: Draws, stream: int, target: Format, source: str) -> Words:

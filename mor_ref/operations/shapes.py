@@ -3,8 +3,8 @@
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import as_policy
-from mor_ref.golden.model.suite import Parameters, as_cut
-from mor_ref.golden.model.views import DIGEST_BYTES, DIGEST_TILE
+from mor_ref.operations.operation import Parameters
+from mor_ref.operations.parameters import as_cut
 
 Shape = tuple[int, ...]
 Sides = tuple[int, ...]  # rows and columns of the first input; rows alone if it has no columns
@@ -47,8 +47,3 @@ def shapes_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Sha
         sizes = tuple(-(-size // side) for size, side in zip(shape, sides, strict=True))
         found[axes] = sizes[:1] if axes in _OF_ONE_SIZE else sizes
     return found
-
-
-def digests_shape(shape: Shape) -> Shape:
-    """The shape of the digests of the tiles of an array (VEC-010)."""
-    return (*(-(-side // DIGEST_TILE) for side in shape), DIGEST_BYTES)

@@ -1,0 +1,45 @@
+"""The operations of the suites: one declaration for each, which everything else reads.
+
+A declaration has the parameters, the fields, the random inputs and the three implementations.
+"""
+
+from mor_ref.operations.decide import DECIDE
+from mor_ref.operations.decode import DECODE
+from mor_ref.operations.encode import ENCODE
+from mor_ref.operations.encode_preset import ENCODE_PRESET
+from mor_ref.operations.encode_stochastic import ENCODE_STOCHASTIC
+from mor_ref.operations.error_term import ERROR_TERM
+from mor_ref.operations.mor import MOR
+from mor_ref.operations.mx import MX
+from mor_ref.operations.mx_block import MX_BLOCK
+from mor_ref.operations.nvfp4 import NVFP4
+from mor_ref.operations.nvfp4_block import NVFP4_BLOCK
+from mor_ref.operations.operation import Operation, RandomInputs
+from mor_ref.operations.quantize import QUANTIZE
+from mor_ref.operations.quantize_block import QUANTIZE_BLOCK
+from mor_ref.operations.quantize_element import QUANTIZE_ELEMENT
+from mor_ref.operations.scale import SCALE
+
+# In the order of the specification.
+OPERATIONS: dict[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        ENCODE,
+        ENCODE_PRESET,
+        ENCODE_STOCHASTIC,
+        DECODE,
+        SCALE,
+        QUANTIZE_ELEMENT,
+        ERROR_TERM,
+        DECIDE,
+        QUANTIZE,
+        MOR,
+        NVFP4,
+        MX,
+        QUANTIZE_BLOCK,
+        NVFP4_BLOCK,
+        MX_BLOCK,
+    )
+}
+
+__all__ = ["OPERATIONS", "Operation", "RandomInputs"]

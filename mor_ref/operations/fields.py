@@ -1,0 +1,60 @@
+"""The fields of operations: which format their entries have, and along which axes they lie."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mor_ref.definitions.formats import formats
+
+Fields = Mapping[str, tuple[str, str]]  # names to formats and kinds of axes
+
+INTEGERS = ("u8", "u32", "u64")
+_BITS = {"u8": 8, "u32": 32, "u64": 64, "f64": 64}
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The sizes of an array, the outermost first, and how its entries lie (VEC-012)."""
+
+    names: tuple[str, ...]
+    layout: str = "row-major"
+
+
+AXES: Mapping[str, Axes] = {
+    "n": Axes(("rows",)),
+    "nk": Axes(("rows", "numbers")),
+    "rc": Axes(("rows", "columns")),
+    "grid": Axes(("block rows", "block columns")),
+    "group": Axes(("group rows", "group columns")),
+    "unit": Axes(("unit rows", "unit columns")),
+    "ends": Axes(("whole scales",)),
+    "pairs": Axes(("rows", "pairs"), "row-major, the even code of a pair in the low nibble"),
+}
+
+
+def fields(text: str) -> dict[str, tuple[str, str]]:
+    """Return the fields of a text: kind of axes, names and format, such as "n xs,y f32".
+
+    >>> fields("n xs,y f32; n code format")
+    {'xs': ('f32', 'n'), 'y': ('f32', 'n'), 'code': ('format', 'n')}
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for row in text.split(";"):
+        axes, names, fmt = row.split()
+        found |= dict.fromkeys(names.split(","), (fmt, axes))
+    return found
+
+
+def format_meant(fmt: str, parameters: Mapping[str, Any]) -> str:
+    """Return the name of a format, which a field may leave to a parameter of the case."""
+    return str(parameters.get(fmt, fmt))
+
+
+def bits_of(fmt: str) -> int:
+    """Return the number of bits of a number."""
+    return _BITS.get(fmt) or formats[fmt].bits
+
+
+def bytes_of(fmt: str) -> int:
+    """Return the number of bytes of an entry: the smallest whole number that holds its bits."""
+    return next(size for size in (1, 2, 4, 8) if bits_of(fmt) <= 8 * size)

@@ -1,0 +1,159 @@
+"""mor: a tensor under a policy."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.policies import POLICIES, as_policy, name_of
+from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
+from mor_ref.operations.elements import Grid, listed, rows_of, sums
+from mor_ref.operations.fields import Fields, fields
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.parameters import RECIPE, as_cut, kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mor_ref.cuda.launching import Device
+    from mor_ref.exact.policies import Decision
+    from mor_ref.exact.quantization import Element, ErrorSum
+
+MANY = 1 << 22  # elements of a tensor that is made from the numbers that differ
+_SUMS = ("sum", "nonzero", "nonfinite")
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Decide with the exact model."""
+    from mor_ref.exact import policies
+
+    if arrays["x"].size >= MANY:
+        return _one_unit_of_many(parameters, arrays["x"])
+    policy, own = as_policy(parameters["policy"]), arrays["x"].tolist()
+    cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
+    x = rows_of(arrays, parameters["source"])
+    bits = (lambda i, j: int(own[i][j])) if parameters["source"] == "bf16" else None
+    found = policies.mix(x, policy, parameters["scaling"], cut, bits)
+    grid = cut.grid if policy.unit == "block" else cut.group_grid
+    decisions = listed(found.decisions, grid)
+    output = np.array(found.output, np.uint16).reshape(arrays["x"].shape)
+    return {**_decided(found.tried, decisions, grid), "output": output}
+
+
+def _decided(
+    tried: "Iterable[str]", decisions: "list[Decision]", grid: Grid
+) -> dict[str, Unsigned]:
+    """Return the fields of the decisions on units, and of the sums that led to them."""
+    errors = {
+        f"{name}.{field}": array
+        for name in tried
+        for field, array in sums((d.errors[name] for d in decisions), grid).items()
+    }
+    return {
+        "amax": f32_array(d.amax for d in decisions).reshape(grid),
+        "amin": f32_array(d.amin for d in decisions).reshape(grid),
+        **errors,
+        "choice": np.array([d.choice for d in decisions], np.uint8).reshape(grid),
+    }
+
+
+def _one_unit_of_many(parameters: Parameters, x: Unsigned) -> Arrays:
+    """Decide on a tensor that is one block and one unit, in which equal numbers become equal."""
+    from mor_ref.exact import policies, quantization
+
+    policy = as_policy(parameters["policy"])
+    if policy.unit != "tensor" or parameters["block"] != "tensor":
+        raise ValueError(f"{MANY} or more numbers are one block and one unit")
+    distinct, places, counts = np.unique(x, return_inverse=True, return_counts=True)
+    numbers = rows_of({"x": distinct.reshape(1, -1)}, parameters["source"])
+    parts = partition((1, distinct.size), "tensor")
+    found = policies.mix(numbers, policy, parameters["scaling"], parts)
+    errors = {
+        name: _counted(zip(numbers[0], elements[0], counts.tolist(), strict=True))
+        for name, elements in found.tried.items()
+    }
+    extremes = found.decisions[0, 0]
+    decision = policies.decide(policy, errors, extremes.amax, extremes.amin)
+    taken = found.tried.get(policy.names[decision.choice])
+    if taken is None:
+        raise ValueError("a unit of so many numbers is one that a representation is accepted for")
+    output = np.array([quantization.to_bf16(element.y) for element in taken[0]], np.uint16)
+    return {**_decided(errors, [decision], (1, 1)), "output": output[places].reshape(x.shape)}
+
+
+def _counted(found: "Iterable[tuple[float, Element, int]]") -> "ErrorSum":
+    """Return the error sum of numbers that come so many times each."""
+    from mor_ref.exact.quantization import ErrorSum, error_sum
+
+    total = ErrorSum()
+    for number, element, count in found:
+        one = error_sum([(number, element.y)])
+        total += ErrorSum(one.sum * count, one.nonzero * count, one.nonfinite * count)
+    return total
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Decide with the public function."""
+    from mor_ref import mor
+
+    found = mor(
+        tensor_of(arrays["x"], parameters["source"]),
+        parameters["policy"],
+        block=as_cut(parameters["block"]),
+        scaling=parameters["scaling"],
+    )
+    errors = {
+        f"{name}.{field}": getattr(error, field)
+        for name, error in found.error.items()
+        for field in _SUMS
+    }
+    return {
+        "choice": found.choice,
+        "output": found.output,
+        "amax": bits32(found.amax),
+        "amin": bits32(found.amin),
+        **errors,
+    }
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Decide on a device."""
+    from mor_ref.cuda import policies
+    from mor_ref.cuda.launching import Bits
+
+    policy, x = as_policy(parameters["policy"]), Bits(arrays["x"], parameters["source"])
+    cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
+    found = policies.mor(device, x, policy, parameters["scaling"], cut)
+    errors = {
+        f"{name}.{field}": array
+        for name, error in found.error.items()
+        for field, array in error._asdict().items()
+    }
+    return {
+        "choice": found.choice,
+        "output": found.output,
+        **found.extremes._asdict(),
+        **errors,
+    }
+
+
+def _fields_of_sums() -> Fields:
+    """Return the sums of every representation that a policy tries."""
+    tried = sorted({name_of(one) for policy in POLICIES.values() for one in policy.tried})
+    return fields(f"unit {','.join(f'{name}.{field}' for name in tried for field in _SUMS)} u64")
+
+
+MOR = Operation(
+    "mor",
+    kinds("policy scaling block source"),
+    inputs=fields("rc x source"),
+    outputs={
+        **fields("unit amax,amin f32"),
+        **_fields_of_sums(),
+        **fields("unit choice u8; rc output bf16"),
+    },
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+    optional=kinds(RECIPE),
+)

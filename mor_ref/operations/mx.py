@@ -1,0 +1,73 @@
+"""mx: a tensor in an MX format."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.nvfp4 import mx_element
+from mor_ref.operations.bits import bits32, tensor_of
+from mor_ref.operations.elements import element_fields, listed, rows_of
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.parameters import RECIPE, kinds
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model, with all intermediates of every element."""
+    from mor_ref.exact import mx
+
+    fmt, block, shape = as_format(parameters["format"]), parameters["block"], arrays["x"].shape
+    x = rows_of(arrays, parameters["source"])
+    found = mx.mx(x, fmt, parameters["scale_rule"], block)
+    cut = partition(shape, (1, block))
+    return {
+        "scale": np.array(listed(found.scale, cut.grid), np.uint8).reshape(cut.grid),
+        **element_fields(found.elements, fmt, shape),
+    }
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the public function."""
+    from mor_ref import quantize_mx
+
+    found = quantize_mx(
+        tensor_of(arrays["x"], parameters["source"]),
+        parameters["format"],
+        scale_rule=parameters["scale_rule"],
+        block=parameters["block"],
+    )
+    return {"code": found.codes, "scale": found.scale, "y": bits32(found.dequantize())}
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Quantize on a device."""
+    from mor_ref.cuda import mx
+    from mor_ref.cuda.launching import Bits
+
+    fmt, x = as_format(parameters["format"]), Bits(arrays["x"], parameters["source"])
+    found = mx.mx(device, x, fmt, parameters["scale_rule"], parameters["block"])
+    y = mx.dequantize(device, found, fmt, parameters["block"])
+    return {"code": found.codes, "scale": found.scale, "y": y}
+
+
+def admit(parameters: Parameters) -> None:
+    """Refuse a format that elements of MX do not have."""
+    mx_element(parameters["format"])
+
+
+MX = Operation(
+    "mx",
+    kinds("format scale_rule block:side source"),
+    inputs=fields("rc x source"),
+    outputs=fields("grid scale e8m0; rc xs,y f32; rc code format"),
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+    admit=admit,
+    optional=kinds(RECIPE),
+)

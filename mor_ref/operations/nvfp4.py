@@ -1,0 +1,106 @@
+"""nvfp4: a tensor in NVFP4."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
+from mor_ref.operations.elements import element_fields, listed, rows_of
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.parameters import RECIPE, kinds
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
+
+E2M1 = formats["e2m1"]
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model, with all intermediates of every element."""
+    from mor_ref.exact import nvfp4
+
+    rows, columns = parameters["tile"]
+    profile, shape = PROFILES[parameters["profile"]], arrays["x"].shape
+    found = nvfp4.nvfp4(rows_of(arrays, parameters["source"]), profile, (rows, columns))
+    cut = partition(shape, (rows, columns))
+    tiles = listed(found.scale, cut.grid)
+    elements = element_fields(found.elements, E2M1, shape)
+    return {
+        "global_encode_scale": f32_array(s.encode for s in found.global_scale),
+        "global_decode_scale": f32_array(s.decode for s in found.global_scale),
+        "block_scale": np.array([tile.code for tile in tiles], np.uint8).reshape(cut.grid),
+        **elements,
+        "packed": _pairs_packed(elements["code"]),
+    }
+
+
+def _pairs_packed(codes: Unsigned) -> Unsigned:
+    """Return two codes in a byte, pair by pair (NVF-011)."""
+    from mor_ref.exact.nvfp4 import packed
+
+    rows = [
+        [packed(low, high) for low, high in zip(row[::2], [*row[1::2], 0], strict=False)]
+        for row in codes.tolist()
+    ]
+    return np.array(rows, np.uint8)
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the public function."""
+    from mor_ref import quantize_nvfp4
+
+    rows, columns = parameters["tile"]
+    x = tensor_of(arrays["x"], parameters["source"])
+    found = quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns))
+    return {
+        "code": found.codes,
+        "packed": found.packed,
+        "block_scale": found.block_scale,
+        "global_encode_scale": bits32(np.atleast_1d(found.global_encode_scale)),
+        "global_decode_scale": bits32(np.atleast_1d(found.global_decode_scale)),
+        "y": bits32(found.dequantize()),
+    }
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Quantize on a device."""
+    from mor_ref.cuda import nvfp4
+    from mor_ref.cuda.launching import Bits
+
+    profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
+    found = nvfp4.nvfp4(device, Bits(arrays["x"], parameters["source"]), profile, tile)
+    return {
+        "code": found.codes,
+        "packed": found.packed,
+        "y": nvfp4.dequantize(device, found, profile, tile),
+        "block_scale": found.tiles.codes,
+        "global_encode_scale": found.whole.encode.reshape(-1),
+        "global_decode_scale": found.whole.decode.reshape(-1),
+    }
+
+
+def admit(parameters: Parameters) -> None:
+    """Refuse a tile that the profile does not take."""
+    tiles = PROFILES[parameters["profile"]].tiles
+    if tuple(parameters["tile"]) not in tiles:
+        raise ValueError(f"the profile {parameters['profile']} takes the tiles {tiles}")
+
+
+NVFP4 = Operation(
+    "nvfp4",
+    kinds("profile tile source"),
+    inputs=fields("rc x source"),
+    outputs=fields(
+        "ends global_encode_scale,global_decode_scale f32; grid block_scale e4m3; rc xs,y f32; "
+        "rc code e2m1; pairs packed u8"
+    ),
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+    admit=admit,
+    optional=kinds(RECIPE),
+)

@@ -1,0 +1,144 @@
+"""nvfp4_block: tiles in NVFP4; a row of x is a tile, whose tensor has an amax."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
+from mor_ref.operations.bits import Unsigned, bits32, codes_array, f32_array, numbers_of
+from mor_ref.operations.elements import element_fields, row_by_row
+from mor_ref.operations.fields import fields
+from mor_ref.operations.nvfp4 import E2M1
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.parameters import kinds
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
+    from mor_ref.exact.nvfp4 import GlobalScale, TileScale
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model, with both candidates of 4 over 6."""
+    from mor_ref.exact import nvfp4
+
+    profile = PROFILES[parameters["profile"]]
+    x, amaxes = row_by_row(arrays["x"]), numbers_of(arrays["amax"], "f32")
+    ends = [nvfp4.global_scale(profile, whole) for whole in amaxes]
+    scales = [
+        nvfp4.tile_scale(profile, [row], whole, end)
+        for row, whole, end in zip(x, amaxes, ends, strict=True)
+    ]
+    elements = [
+        [nvfp4.quantize_element(number, scale, profile) for number in row]
+        for row, scale in zip(x, scales, strict=True)
+    ]
+    encode = [scale.encode for scale in scales if scale.encode is not None]
+    return {
+        "block_amax": f32_array(nvfp4.amax_of(row) for row in x),
+        "global_encode_scale": f32_array(end.encode for end in ends),
+        "global_decode_scale": f32_array(end.decode for end in ends),
+        **(_candidates(profile, x, amaxes, ends) if profile.rule.startswith("4over6") else {}),
+        "block_scale": np.array([scale.code for scale in scales], np.uint8),
+        **({} if profile.divides else {"encode_scale": f32_array(encode)}),
+        "decode_scale": f32_array(scale.decode for scale in scales),
+        **element_fields(elements, E2M1, arrays["x"].shape),
+    }
+
+
+class _Candidate(NamedTuple):
+    """A scale of 4 over 6, and the codes and the error of a tile under it."""
+
+    scale: "TileScale"
+    codes: list[int]
+    error: float
+
+
+def _candidates(
+    profile: Nvfp4Profile,
+    x: list[list[float]],
+    amaxes: list[float],
+    ends: "list[GlobalScale]",
+) -> dict[str, Unsigned]:
+    """Return the scales, codes and errors of both candidates of each tile (NVF-006)."""
+    from mor_ref.exact.nvfp4 import amax_of, four_over_six_candidates
+
+    tried = []
+    for row, whole, end in zip(x, amaxes, ends, strict=True):
+        scales = four_over_six_candidates(amax_of(row), end)
+        tried.append([_candidate(profile, row, scale, whole) for scale in scales])
+    found: dict[str, Unsigned] = {}
+    for name, side in zip(("six", "four"), zip(*tried, strict=True), strict=True):
+        codes = codes_array([code for one in side for code in one.codes], E2M1)
+        found |= {
+            f"{name}.block_scale": np.array([one.scale.code for one in side], np.uint8),
+            f"{name}.code": codes.reshape(len(x), -1),
+            f"{name}.error": f32_array(one.error for one in side),
+        }
+    return found
+
+
+def _candidate(
+    profile: Nvfp4Profile, row: list[float], scale: "TileScale", whole: float
+) -> _Candidate:
+    from mor_ref.exact.nvfp4 import candidate_error, quantize_element
+
+    codes = [quantize_element(number, scale, profile).code for number in row]
+    return _Candidate(scale, codes, candidate_error(profile, [row], scale, whole))
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize each tile in a tensor of its own, after a tile that holds the amax alone."""
+    from mor_ref import quantize_nvfp4
+
+    x, width = arrays["x"], arrays["x"].shape[1]
+    first = np.zeros_like(x)
+    first[:, 0] = arrays["amax"]
+    tensors = np.concatenate([first, x], axis=1).view(np.float32)
+    found = [quantize_nvfp4(row, profile=parameters["profile"]) for row in tensors]
+    ends = [
+        [np.ravel(one.global_encode_scale)[0], np.ravel(one.global_decode_scale)[0]]
+        for one in found
+    ]
+    scales = bits32(np.array(ends, np.float32))
+    return {
+        "global_encode_scale": scales[:, 0],
+        "global_decode_scale": scales[:, 1],
+        "block_scale": np.array([one.block_scale[0, 1] for one in found]),
+        "code": np.stack([one.codes[width:] for one in found]),
+        "y": bits32(np.stack([one.dequantize()[width:] for one in found])),
+    }
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Quantize each tile as a row with a global scale of its own."""
+    from mor_ref.cuda import nvfp4
+    from mor_ref.cuda.launching import Bits
+
+    profile = PROFILES[parameters["profile"]]
+    whole = nvfp4.scales_of_amaxes(device, arrays["amax"], profile)
+    x = Bits(arrays["x"], parameters["source"])
+    found = nvfp4.nvfp4(device, x, profile, (1, 16), whole)
+    return {
+        "global_encode_scale": whole.encode,
+        "global_decode_scale": whole.decode,
+        "block_scale": found.tiles.codes[:, 0],
+        "decode_scale": found.tiles.decode[:, 0],
+        "code": found.codes,
+        "y": nvfp4.dequantize(device, found, profile, (1, 16)),
+    }
+
+
+NVFP4_BLOCK = Operation(
+    "nvfp4_block",
+    kinds("profile source:f32"),
+    inputs=fields("nk x f32; n amax f32"),
+    outputs=fields(
+        "n block_amax,global_encode_scale,global_decode_scale f32; "
+        "n six.block_scale,four.block_scale e4m3; nk six.code,four.code e2m1; "
+        "n six.error,four.error f32; n block_scale e4m3; n encode_scale,decode_scale f32; "
+        "nk xs,y f32; nk code e2m1"
+    ),
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+)

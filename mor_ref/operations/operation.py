@@ -1,0 +1,72 @@
+"""The declaration of an operation: parameters, fields, random inputs and three implementations."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.operations.fields import Fields
+from mor_ref.operations.parameters import Kind
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
+    from mor_ref.operations.random_numbers import Draws
+
+Arrays = Mapping[str, NDArray[np.unsignedinteger[Any]]]
+Parameters = Mapping[str, Any]
+Implementation = Callable[[Parameters, Arrays], Arrays]
+DeviceArrays = Mapping[str, Any]  # arrays in the memory of a device
+Kernels = Callable[["Device", Parameters, DeviceArrays], DeviceArrays]
+
+
+def _any_parameters(_: Parameters) -> None:
+    """Admit every combination."""
+
+
+@dataclass(frozen=True)
+class RandomInputs:
+    """Random inputs of an operation on columns, and the inputs that it takes.
+
+    `inside` says for each row whether it is taken, and `takes` says so in a sentence.
+    """
+
+    draw: Callable[[Parameters, "Draws"], Arrays]
+    inside: Callable[[Parameters, Arrays], NDArray[np.bool_]]
+    takes: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of the suites.
+
+    Each implementation imports what it computes with when it is called, so that the exact model
+    needs neither the engine nor CUDA. It returns the expected fields, or those that it stores.
+    `admit` raises ValueError if parameters do not go together.
+    """
+
+    name: str
+    parameters: Mapping[str, Kind]
+    inputs: Fields
+    outputs: Fields
+    exact: Implementation
+    engine: Implementation
+    cuda: Kernels
+    admit: Callable[[Parameters], None] = _any_parameters
+    optional: Mapping[str, Kind] = field(default_factory=dict)
+    random: RandomInputs | None = None
+
+    @property
+    def first_axes(self) -> str:
+        """The kind of axes of the first input."""
+        return next(iter(self.inputs.values()))[1]
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether the entries along the first axis are independent of each other."""
+        return self.first_axes in ("n", "nk")
+
+    def field(self, name: str) -> tuple[str, str]:
+        """Return the format and the axes of an input or an output."""
+        return self.inputs[name] if name in self.inputs else self.outputs[name]

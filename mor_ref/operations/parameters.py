@@ -1,0 +1,106 @@
+"""The parameters of operations: which values each has, and words for them."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
+from mor_ref.definitions.formats import formats, presets
+from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
+from mor_ref.definitions.policies import POLICIES, SCALINGS
+
+RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that is made from it
+LONGEST = 1 << 17  # side of a generated tensor
+LARGEST_TENSOR = 1 << 25  # elements of a generated tensor
+_LARGEST_SIDE = 1 << 20  # of blocks, tiles and groups
+_CUTS = ("tensor", "row", "column")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The values that a parameter has, and words for them."""
+
+    holds: Callable[[Any], bool]
+    words: Callable[[], str]
+
+    @property
+    def wanted(self) -> str:
+        """The end of the sentence "it has to be ..."."""
+        return self.words()
+
+
+def is_int(value: Any, lowest: int, highest: int) -> bool:
+    """Whether a value is a whole number of this range; True and 1.0 are not."""
+    return type(value) is int and lowest <= value <= highest
+
+
+def one_of(names: Collection[str]) -> Kind:
+    """Return the kind that has these names; a name may join them later."""
+    return Kind(lambda value: isinstance(value, str) and value in names, lambda: " or ".join(names))
+
+
+def kind(holds: Callable[[Any], bool], words: str) -> Kind:
+    """Return the kind of the values for which a function is true."""
+    return Kind(holds, lambda: words)
+
+
+def number(lowest: int, highest: int) -> Kind:
+    """Return the kind of the whole numbers of a range."""
+    return kind(lambda value: is_int(value, lowest, highest), f"an int, {lowest} to {highest}")
+
+
+def as_cut(value: Any) -> Cut:
+    """Return how a tensor is cut: by a name, or by two sides, which a parameter has as a list."""
+    cut: Cut = tuple(value) if isinstance(value, list) else value
+    return cut
+
+
+def _is_pair(value: Any, highest: int = _LARGEST_SIDE) -> bool:
+    is_list = isinstance(value, list) and len(value) == 2
+    return is_list and all(is_int(side, 1, highest) for side in value)
+
+
+def _is_cut(value: Any) -> bool:
+    return value in _CUTS if isinstance(value, str) else _is_pair(value)
+
+
+def _is_recipe(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) == {"shape", "seed", "stream"}
+        and _is_pair(value["shape"], LONGEST)
+        and value["shape"][0] * value["shape"][1] <= LARGEST_TENSOR
+        and all(is_int(value[name], 0, 0xFFFF) for name in ("seed", "stream"))
+    )
+
+
+_SIDES = f"a list of two sides, 1 to {_LARGEST_SIDE}"
+_CUT = kind(_is_cut, f"{' or '.join(_CUTS)}, or {_SIDES}")
+KINDS: Mapping[str, Kind] = {
+    "format": one_of(formats),
+    "source": one_of(("f32", "f16", "bf16")),
+    "any_source": one_of(("f64", "f32", "f16", "bf16")),
+    "f32": one_of(("f32",)),
+    "rounding": one_of(DETERMINISTIC_ROUNDINGS),
+    "overflow": one_of(OVERFLOWS),
+    "nan": one_of(NANS),
+    "preset": one_of(presets),
+    "n_random_bits": number(1, 32),
+    "metric": one_of(("mean_relative_error", "not_worse_than", "fits_range")),
+    "scaling": one_of(SCALINGS),
+    "block": _CUT,
+    "group": _CUT,
+    "side": number(1, _LARGEST_SIDE),
+    "policy": one_of(POLICIES),
+    "profile": one_of(PROFILES),
+    "tile": kind(_is_pair, _SIDES),
+    "scale_rule": one_of(SCALE_RULES),
+    RECIPE: kind(_is_recipe, f"a shape of at most {LARGEST_TENSOR} elements, and seed and stream"),
+}
+
+
+def kinds(text: str) -> dict[str, Kind]:
+    """Return the parameters of a text such as "format block:side": names, maybe with a kind."""
+    pairs = (word.partition(":") for word in text.split())
+    return {name: KINDS[other or name] for name, _, other in pairs}

@@ -1,0 +1,96 @@
+"""quantize: a tensor to codes with scales."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.formats import as_format
+from mor_ref.operations.bits import bits32, f32_array, tensor_of
+from mor_ref.operations.elements import element_fields, error_fields, listed, rows_of, sums
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.parameters import RECIPE, as_cut, kinds
+from mor_ref.operations.scale import admit
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model, with all intermediates of every element."""
+    from mor_ref.exact import quantization
+
+    shape = arrays["x"].shape
+    cut = partition(shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
+    fmt, is_gam = as_format(parameters["format"]), parameters["scaling"] == "gam"
+    x = rows_of(arrays, parameters["source"])
+    found = quantization.quantize(x, fmt, parameters["scaling"], cut)
+    scales = listed(found.scale, cut.grid)
+    mantissas = [m if is_gam else 0 for m in listed(found.mantissa, cut.group_grid)]
+    return {
+        "amax": f32_array(listed(found.amax, cut.grid)).reshape(cut.grid),
+        "mantissa": np.array(mantissas, np.uint32).reshape(cut.group_grid),
+        "exponent": np.array([s.exponent_code or 0 for s in scales], np.uint8).reshape(cut.grid),
+        "scale": f32_array(s.value for s in scales).reshape(cut.grid),
+        **element_fields(found.elements, fmt, shape),
+        **error_fields(x, found.elements, shape),
+        **sums(listed(found.error, cut.grid), cut.grid),
+    }
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the public function."""
+    from mor_ref import quantize
+
+    x = tensor_of(arrays["x"], parameters["source"])
+    block, group = as_cut(parameters["block"]), as_cut(parameters["group"])
+    found = quantize(
+        x, parameters["format"], scaling=parameters["scaling"], block=block, group=group
+    )
+    cut = partition(x.shape, block, group)
+    exponent, mantissa = found.scale_exponent, found.scale_mantissa
+    return {
+        "code": found.codes,
+        "y": bits32(found.dequantize()),
+        "amax": bits32(found.amax),
+        "scale": bits32(found.scale),
+        "exponent": np.zeros(cut.grid, np.uint8) if exponent is None else exponent,
+        "mantissa": np.zeros(cut.group_grid, np.uint32) if mantissa is None else mantissa,
+        "sum": found.error.sum,
+        "nonzero": found.error.nonzero,
+        "nonfinite": found.error.nonfinite,
+    }
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Quantize on a device."""
+    from mor_ref.cuda import quantization
+    from mor_ref.cuda.launching import Bits
+
+    fmt, x = as_format(parameters["format"]), Bits(arrays["x"], parameters["source"])
+    cut = partition(arrays["x"].shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
+    found = quantization.quantize(device, x, fmt, parameters["scaling"], cut)
+    return {
+        "amax": found.amax,
+        **found.scales._asdict(),
+        "code": found.codes,
+        "y": quantization.dequantize(device, found, fmt, cut),
+        **found.error._asdict(),
+    }
+
+
+QUANTIZE = Operation(
+    "quantize",
+    kinds("format scaling block group source"),
+    inputs=fields("rc x source"),
+    outputs=fields(
+        "grid amax,scale f32; group mantissa u32; grid exponent e8m0; rc xs,y,d,r f32; "
+        "rc code format; rc u u32; grid sum,nonzero,nonfinite u64"
+    ),
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+    admit=admit,
+    optional=kinds(RECIPE),
+)

@@ -1,0 +1,116 @@
+"""quantize_block: blocks to codes with scales; a row of x is a block, whose group has an amax."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.formats import as_format
+from mor_ref.operations.bits import bits32, f32_array, numbers_of
+from mor_ref.operations.elements import element_fields, error_fields, row_by_row, sums
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.parameters import kinds
+from mor_ref.operations.scale import admit
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model, with all intermediates of every element."""
+    from mor_ref.exact import quantization
+    from mor_ref.exact.scales import amax, group_mantissa, scale_of_block
+
+    fmt, kind, shape = as_format(parameters["format"]), parameters["scaling"], arrays["x"].shape
+    x = row_by_row(arrays["x"])
+    groups = numbers_of(arrays["group_amax"], "f32")
+    amaxes = [amax(row) for row in x]
+    shared = [group_mantissa(fmt.largest, group) if kind == "gam" else 0 for group in groups]
+    scales = [
+        scale_of_block(kind, fmt.largest, own, m) for own, m in zip(amaxes, shared, strict=True)
+    ]
+    elements = [
+        [quantization.quantize_element(number, scale.value, fmt) for number in row]
+        for row, scale in zip(x, scales, strict=True)
+    ]
+    errors = [
+        quantization.error_sum((number, e.y) for number, e in zip(row, found, strict=True))
+        for row, found in zip(x, elements, strict=True)
+    ]
+    return {
+        "amax": f32_array(amaxes),
+        "mantissa": np.array(shared, np.uint32),
+        "exponent": np.array([scale.exponent_code or 0 for scale in scales], np.uint8),
+        "scale": f32_array(scale.value for scale in scales),
+        **element_fields(elements, fmt, shape),
+        **error_fields(x, elements, shape),
+        **sums(errors, shape[:1]),
+    }
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize each block in a row after another that holds the amax of the group alone."""
+    from mor_ref import quantize
+
+    x, width = arrays["x"], arrays["x"].shape[1]
+    first = np.zeros_like(x)
+    first[:, 0] = arrays["group_amax"]
+    found = quantize(
+        np.concatenate([first, x], axis=1).view(np.float32),
+        parameters["format"],
+        scaling=parameters["scaling"],
+        block=(1, width),
+        group="row" if parameters["scaling"] == "gam" else "tensor",
+    )
+    nothing = np.zeros(len(x), np.uint32)
+    exponent, mantissa = found.scale_exponent, found.scale_mantissa
+    return {
+        "amax": bits32(found.amax[:, 1]),
+        "mantissa": nothing if mantissa is None else mantissa[:, 0],
+        "exponent": nothing.astype(np.uint8) if exponent is None else exponent[:, 1],
+        "scale": bits32(found.scale[:, 1]),
+        "code": found.codes[:, width:],
+        "y": bits32(found.dequantize()[:, width:]),
+        "sum": found.error.sum[:, 1],
+        "nonzero": found.error.nonzero[:, 1],
+        "nonfinite": found.error.nonfinite[:, 1],
+    }
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Quantize each block in a row after another that holds the amax of the group alone."""
+    from mor_ref.cuda import quantization
+    from mor_ref.cuda.launching import Bits
+
+    width, is_gam = arrays["x"].shape[1], parameters["scaling"] == "gam"
+    pairs = device.filled((len(arrays["x"]), 2 * width), np.uint32, 0)
+    pairs[:, 0], pairs[:, width:] = arrays["group_amax"], arrays["x"]
+    cut = partition(pairs.shape, (1, width), "row" if is_gam else "tensor")
+    fmt = as_format(parameters["format"])
+    found = quantization.quantize(device, Bits(pairs, "f32"), fmt, parameters["scaling"], cut)
+    nothing = device.filled((len(pairs),), np.uint32, 0)
+    return {
+        "amax": found.amax[:, 1],
+        "scale": found.scales.scale[:, 1],
+        "exponent": found.scales.exponent[:, 1],
+        "mantissa": found.scales.mantissa[:, 0] if is_gam else nothing,
+        "code": found.codes[:, width:],
+        "y": quantization.dequantize(device, found, fmt, cut)[:, width:],
+        **{name: array[:, 1] for name, array in found.error._asdict().items()},
+    }
+
+
+QUANTIZE_BLOCK = Operation(
+    "quantize_block",
+    kinds("format scaling source:f32"),
+    inputs=fields("nk x f32; n group_amax f32"),
+    outputs=fields(
+        "n amax,scale f32; n mantissa u32; n exponent e8m0; nk xs,y,d,r f32; nk code format; "
+        "nk u u32; n sum,nonzero,nonfinite u64"
+    ),
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+    admit=admit,
+)

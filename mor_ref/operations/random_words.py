@@ -1,0 +1,31 @@
+"""Random words that any language can make again: SplitMix64 of a counter."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def random_words(count: int, seed: int, stream: int, first: int = 0) -> NDArray[np.uint64]:
+    """SplitMix64 of a counter, from word `first` on: word i depends on seed, stream and i alone.
+
+    z = (i + 1 + 2^32 * stream + 2^48 * seed) * 0x9E3779B97F4A7C15, then xor-shifts and products.
+    """
+    start = 1 + first + (stream << 32) + (seed << 48)
+    return _split_mix(np.arange(start, start + count, dtype=np.uint64))
+
+
+def endless_words(first: int, count: int, seed: int, stream: int) -> NDArray[np.uint64]:
+    """The words from number `first` on of a sequence that has 2^64 of them.
+
+    Word i is SplitMix64 of the counter k + i, where k is word 0 of `random_words`.
+    """
+    numbers = np.arange(first, first + count, dtype=np.uint64)
+    return _split_mix(random_words(1, seed, stream) + numbers)
+
+
+def _split_mix(counter: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = counter * np.uint64(_GOLDEN)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
