@@ -16,7 +16,8 @@ from test_trace import ROOT, table_after
 
 import mor_ref
 from mor_ref import FitsRange, Format, MeanRelativeError, NotWorseThan, Policy, Rung, formats
-from mor_ref.definitions.policies import POLICIES, SCALINGS
+from mor_ref.definitions.policies import POLICIES
+from mor_ref.definitions.scales import SCALINGS
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.scales import Extremes
 from mor_ref.exact import policies

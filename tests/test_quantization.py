@@ -20,7 +20,7 @@ from records import (
 
 import mor_ref
 from mor_ref import Format
-from mor_ref.definitions.policies import SCALINGS
+from mor_ref.definitions.scales import SCALINGS
 from mor_ref.exact import quantization
 
 BLOCKS = ["tensor", "row", "column", (4, 8), (2, 5), (1, 1), (3, 64)]

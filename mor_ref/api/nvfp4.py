@@ -13,14 +13,8 @@ from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import (
-    SCALE_RULES,
-    Nvfp4Profile,
-    ScaleRule,
-    mx_element,
-    profile_named,
-    tile_of,
-)
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule, mx_element
+from mor_ref.definitions.nvfp4 import Nvfp4Profile, profile_named, tile_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

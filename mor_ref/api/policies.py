@@ -24,19 +24,16 @@ from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import (
     NVFP4,
-    SCALINGS,
     FitsRange,
     MeanRelativeError,
     NotWorseThan,
     Policy,
     Rung,
-    Scaling,
     Thresholds,
     as_policy,
-    check_group,
     name_of,
-    scaled_format,
 )
+from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

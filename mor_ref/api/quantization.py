@@ -12,7 +12,7 @@ from mor_ref.arguments import known_name
 from mor_ref.arrays import BF16, Numbers, dequantized_dtype, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.policies import SCALINGS, Scaling, check_group, scaled_format
+from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -26,23 +26,10 @@ from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
 from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, special_cases_for
-from mor_ref.definitions.nvfp4 import (
-    SCALE_RULES,
-    Nvfp4Profile,
-    ScaleRule,
-    mx_element,
-    profile_named,
-    tile_of,
-)
-from mor_ref.definitions.policies import (
-    SCALINGS,
-    Policy,
-    Scaling,
-    Thresholds,
-    as_policy,
-    check_group,
-    scaled_format,
-)
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule, mx_element
+from mor_ref.definitions.nvfp4 import Nvfp4Profile, profile_named, tile_of
+from mor_ref.definitions.policies import Policy, Thresholds, as_policy
+from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from mor_ref.cuda.launching import (
 from mor_ref.cuda.scales import ALL, extremes
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.nvfp4 import ScaleRule
+from mor_ref.definitions.mx import ScaleRule
 
 
 class Mx(NamedTuple):

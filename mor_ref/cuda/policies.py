@@ -18,10 +18,9 @@ from mor_ref.definitions.policies import (
     MeanRelativeError,
     NotWorseThan,
     Policy,
-    Scaling,
     name_of,
-    scaled_format,
 )
+from mor_ref.definitions.scales import Scaling, scaled_format
 
 
 class Mixed(NamedTuple):

@@ -19,7 +19,7 @@ from mor_ref.cuda.launching import (
 from mor_ref.cuda.scales import Scales, extremes, scales
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.policies import Scaling
+from mor_ref.definitions.scales import Scaling
 
 
 class Quantized(NamedTuple):

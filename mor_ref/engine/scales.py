@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.policies import Scaling
+from mor_ref.definitions.scales import Scaling
 from mor_ref.engine.blocks import (
     Gathered,
     Part,

@@ -16,10 +16,9 @@ from mor_ref.definitions.policies import (
     Metric,
     NotWorseThan,
     Policy,
-    Scaling,
     name_of,
-    scaled_format,
 )
+from mor_ref.definitions.scales import Scaling, scaled_format
 from mor_ref.exact.nvfp4 import nvfp4
 from mor_ref.exact.quantization import (
     Element,

@@ -8,7 +8,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.policies import Scaling
+from mor_ref.definitions.scales import Scaling
 from mor_ref.exact.arithmetic import bits_of, difference, product, quotient, total
 from mor_ref.exact.encoding import encode
 from mor_ref.exact.scales import Scale, amax, group_mantissa, scale_of_block

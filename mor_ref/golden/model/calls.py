@@ -12,8 +12,10 @@ from mor_ref.definitions.encoding import (
     rounding_for,
 )
 from mor_ref.definitions.formats import formats, presets, special_cases_for
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES, mx_element
-from mor_ref.definitions.policies import POLICIES, SCALINGS, FitsRange, Rung, name_of, scaled_format
+from mor_ref.definitions.mx import SCALE_RULES, mx_element
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.policies import POLICIES, FitsRange, Rung, name_of
+from mor_ref.definitions.scales import SCALINGS, scaled_format
 from mor_ref.golden.inputs.generated import LONGEST
 from mor_ref.golden.model.suite import Parameters
 from mor_ref.golden.model.views import SEPARATOR

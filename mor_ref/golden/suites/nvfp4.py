@@ -10,7 +10,8 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES, Nvfp4Profile, ScaleRule
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.edges import (
     Bits,
