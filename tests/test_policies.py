@@ -21,7 +21,7 @@ from mor_ref.definitions.scales import SCALINGS
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.scales import Extremes
 from mor_ref.exact import policies
-from mor_ref.exact.quantization import ErrorSum
+from mor_ref.exact.errors import ErrorSum
 
 NAMES = list(POLICIES)
 E4M3_OF_4_BITS = Format("e4m3", exponent_bits=2, mantissa_bits=1, bias=1, specials="none")

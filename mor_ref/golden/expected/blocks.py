@@ -7,8 +7,9 @@ import numpy as np
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.exact import mx, nvfp4, quantization
+from mor_ref.exact.blocks import Rows
+from mor_ref.exact.errors import error_sum
 from mor_ref.exact.nvfp4 import TileScale
-from mor_ref.exact.quantization import Rows
 from mor_ref.exact.scales import amax, group_mantissa, scale_of_block
 from mor_ref.golden.expected.operation import Operation
 from mor_ref.golden.expected.tensors import E2M1, element_fields, error_fields, sums
@@ -36,7 +37,7 @@ def quantize_block(parameters: Parameters, arrays: Arrays) -> Arrays:
         for row, scale in zip(x, scales, strict=True)
     ]
     errors = [
-        quantization.error_sum((number, e.y) for number, e in zip(row, found, strict=True))
+        error_sum((number, e.y) for number, e in zip(row, found, strict=True))
         for row, found in zip(x, elements, strict=True)
     ]
     return {

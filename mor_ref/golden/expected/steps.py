@@ -9,7 +9,8 @@ from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import as_format, presets
 from mor_ref.definitions.policies import FitsRange, MeanRelativeError, Metric, NotWorseThan
 from mor_ref.exact import policies, quantization
-from mor_ref.exact.quantization import ErrorSum
+from mor_ref.exact.errors import ErrorSum
+from mor_ref.exact.errors import error_term as exact_error_term
 from mor_ref.exact.scales import group_mantissa, scale_of_block
 from mor_ref.golden.expected.operation import Operation
 from mor_ref.golden.model.bits import codes_array, f32_array, numbers_of
@@ -83,7 +84,7 @@ def quantize_element(parameters: Parameters, arrays: Arrays) -> Arrays:
 def error_term(_: Parameters, arrays: Arrays) -> Arrays:
     """The error of one number."""
     numbers, found = (numbers_of(arrays[name], "f32") for name in ("x", "y"))
-    terms = [quantization.error_term(x, y) for x, y in zip(numbers, found, strict=True)]
+    terms = [exact_error_term(x, y) for x, y in zip(numbers, found, strict=True)]
     return {
         "d": f32_array(term.d for term in terms),
         "r": f32_array(term.r for term in terms),

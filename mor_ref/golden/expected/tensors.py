@@ -15,8 +15,10 @@ from mor_ref.definitions.policies import as_policy
 from mor_ref.exact import mx as exact_mx
 from mor_ref.exact import nvfp4 as exact_nvfp4
 from mor_ref.exact import policies, quantization
+from mor_ref.exact.blocks import Rows, in_rows
+from mor_ref.exact.errors import ErrorSum, error_sum, error_term
 from mor_ref.exact.policies import Decision
-from mor_ref.exact.quantization import Element, ErrorSum, Rows, in_rows
+from mor_ref.exact.quantization import Element
 from mor_ref.golden.expected.operation import Operation
 from mor_ref.golden.model.bits import Unsigned, codes_array, f32_array, numbers_of
 from mor_ref.golden.model.suite import Arrays, Parameters, as_cut
@@ -63,9 +65,7 @@ def error_fields(
 ) -> dict[str, Unsigned]:
     """The error of each element; 0 for those that do not count."""
     terms = [
-        quantization.error_term(number, element.y)
-        if math.isfinite(number) and number != 0
-        else None
+        error_term(number, element.y) if math.isfinite(number) and number != 0 else None
         for numbers, row in zip(x, elements, strict=True)
         for number, element in zip(numbers, row, strict=True)
     ]
@@ -152,7 +152,7 @@ def _counted(found: Iterable[tuple[float, Element, int]]) -> ErrorSum:
     """The error sum of numbers that come so many times each."""
     total = ErrorSum()
     for number, element, count in found:
-        one = quantization.error_sum([(number, element.y)])
+        one = error_sum([(number, element.y)])
         total += ErrorSum(one.sum * count, one.nonzero * count, one.nonfinite * count)
     return total
 
