@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from mor_ref.arguments import known_name, whole_number
-from mor_ref.cuda import encoding as conversions
+from mor_ref.cuda import decoding, encoding, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
-from mor_ref.cuda import policies, quantization
 from mor_ref.cuda.arrays import (
     Given,
     codes_from,
@@ -20,7 +19,8 @@ from mor_ref.cuda.arrays import (
     target_of,
 )
 from mor_ref.cuda.encoding import RandomBits
-from mor_ref.cuda.launching import Array, ErrorSums
+from mor_ref.cuda.errors import ErrorSums
+from mor_ref.cuda.launching import Array
 from mor_ref.cuda.streams import Moment, now
 from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
 from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
@@ -140,7 +140,7 @@ def encode(
     with on_gpu_of(argument, *words) as gpu:
         numbers = numbers_from(argument)
         random = [_random_bits(each, n_random_bits, argument) for each in words]
-        codes = conversions.encode(gpu, numbers.bits, target, mode, special, *random)
+        codes = encoding.encode(gpu, numbers.bits, target, mode, special, *random)
     return codes.reshape(numbers.shape)
 
 
@@ -166,7 +166,7 @@ def decode(codes: Any, fmt: str | Format) -> Array:
     width = next(width for width in (8, 16, 32) if source.bits <= width)
     argument = given(codes, "codes")
     with on_gpu_of(argument) as gpu:
-        found = conversions.decode(gpu, codes_from(argument, f"uint{width}"), source)
+        found = decoding.decode(gpu, codes_from(argument, f"uint{width}"), source)
     return found.view(np.float32)
 
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.cuda import encoding as conversions
+from mor_ref.cuda import decoding, encoding, errors, policies, quantization, scales
 from mor_ref.cuda import mx as on_mx
 from mor_ref.cuda import nvfp4 as on_nvfp4
-from mor_ref.cuda import policies, quantization, scales
 from mor_ref.cuda.device import Gpu
 from mor_ref.cuda.encoding import RandomBits
-from mor_ref.cuda.errors import CudaError
+from mor_ref.cuda.errors import ErrorSums
+from mor_ref.cuda.failure import CudaError
 from mor_ref.cuda.host import Host
-from mor_ref.cuda.launching import Array, Bits, Device, ErrorSums
+from mor_ref.cuda.launching import Array, Bits, Device
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.encoding import SpecialCases, rounding_for
 from mor_ref.definitions.formats import as_format, presets
@@ -76,7 +76,7 @@ def encode(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Foun
     fmt = as_format(parameters["format"])
     special = SpecialCases(overflow=parameters["overflow"], nan=parameters["nan"])
     x = _numbers(parameters, arrays)
-    return {"code": conversions.encode(device, x, fmt, parameters["rounding"], special)}
+    return {"code": encoding.encode(device, x, fmt, parameters["rounding"], special)}
 
 
 def encode_preset(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
@@ -84,9 +84,7 @@ def encode_preset(device: Device, parameters: Parameters, arrays: DeviceArrays) 
     fmt = as_format(parameters["format"])
     special = presets[parameters["preset"]][fmt.name]
     rounding = rounding_for(fmt, None, special)
-    return {
-        "code": conversions.encode(device, _numbers(parameters, arrays), fmt, rounding, special)
-    }
+    return {"code": encoding.encode(device, _numbers(parameters, arrays), fmt, rounding, special)}
 
 
 def encode_stochastic(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
@@ -94,12 +92,12 @@ def encode_stochastic(device: Device, parameters: Parameters, arrays: DeviceArra
     fmt, special = as_format(parameters["format"]), SpecialCases(overflow=parameters["overflow"])
     random = RandomBits(arrays["random_word"], parameters["n_random_bits"])
     x = _numbers(parameters, arrays)
-    return {"code": conversions.encode(device, x, fmt, "sr", special, random)}
+    return {"code": encoding.encode(device, x, fmt, "sr", special, random)}
 
 
 def decode(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
     """Codes to numbers."""
-    return {"value": conversions.decode(device, arrays["code"], as_format(parameters["format"]))}
+    return {"value": decoding.decode(device, arrays["code"], as_format(parameters["format"]))}
 
 
 def scale(device: Device, parameters: Parameters, arrays: DeviceArrays) -> Found:
@@ -121,7 +119,7 @@ def quantize_element(device: Device, parameters: Parameters, arrays: DeviceArray
 
 def error_term(device: Device, _: Parameters, arrays: DeviceArrays) -> Found:
     """The error of one number."""
-    return quantization.error_steps(device, arrays["x"], arrays["y"])
+    return errors.error_steps(device, arrays["x"], arrays["y"])
 
 
 def _partition(parameters: Parameters, arrays: DeviceArrays) -> Partition:
