@@ -10,7 +10,8 @@ from benchmarks.conversion_rows import argument, encoding
 from benchmarks.quantizing_rows import in_torch, mx, nvfp4, untiled
 from benchmarks.rows import OURS, Contender, Row
 from mor_ref.definitions.formats import presets
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
 
 USUAL, SMALL = 22, 20
 BLOCKS = ("tensor", "row", "column", (1, 128))

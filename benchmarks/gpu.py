@@ -21,7 +21,8 @@ from benchmarks.gpu_page import Speed, gpu_name, page, test_results
 from mor_ref.cuda import quantization, scales
 from mor_ref.cuda import structures as rows
 from mor_ref.cuda.device import Gpu, cupy
-from mor_ref.cuda.launching import Bits, no_errors, run_team
+from mor_ref.cuda.errors import no_errors
+from mor_ref.cuda.launching import Bits, run_team
 from mor_ref.definitions.blocks import partition
 
 BLOCK = (128, 128)

@@ -20,17 +20,17 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import presets
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES, mx_element
+from mor_ref.definitions.mx import SCALE_RULES, mx_element
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import (
     POLICIES,
-    SCALINGS,
     FitsRange,
     MeanRelativeError,
     Metric,
     NotWorseThan,
     name_of,
-    scaled_format,
 )
+from mor_ref.definitions.scales import SCALINGS, scaled_format
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "explorer" / "catalogue.js"

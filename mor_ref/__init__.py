@@ -12,10 +12,13 @@ from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
-    from mor_ref.api.encoding import decode, encode
-    from mor_ref.api.nvfp4 import Mx, Nvfp4, quantize_mx, quantize_nvfp4
+    from mor_ref.api.decoding import decode
+    from mor_ref.api.encoding import encode
+    from mor_ref.api.errors import ErrorSums
+    from mor_ref.api.mx import Mx, quantize_mx
+    from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
-    from mor_ref.api.quantization import ErrorSums, Quantized, quantize
+    from mor_ref.api.quantization import Quantized, quantize
     from mor_ref.definitions.policies import (
         FitsRange,
         MeanRelativeError,
@@ -25,11 +28,14 @@ if TYPE_CHECKING:
     )
 
 _IMPORTED_WHEN_ASKED_FOR = {
-    "api.nvfp4": ("Mx", "Nvfp4", "quantize_mx", "quantize_nvfp4"),
+    "api.decoding": ("decode",),
+    "api.encoding": ("encode",),
+    "api.errors": ("ErrorSums",),
+    "api.mx": ("Mx", "quantize_mx"),
+    "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),
+    "api.quantization": ("Quantized", "quantize"),
     "definitions.policies": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
-    "api.quantization": ("ErrorSums", "Quantized", "quantize"),
-    "api.encoding": ("decode", "encode"),
 }
 _SUBMODULES = ("cuda", "deviations", "exact", "golden", "verify")
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
@@ -60,7 +66,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported when that is first asked for, as most of it needs NumPy."""
+    """Import a name when it is first asked for, as most of them need NumPy."""
     if name in _SUBMODULES:
         return importlib.import_module(f"mor_ref.{name}")
     if name in _MODULE_OF:

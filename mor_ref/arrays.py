@@ -35,6 +35,11 @@ class Numbers(NamedTuple):
         """Whether they were bfloat16, whose bits are the upper half of a binary32's."""
         return bool(self.dtype == BF16)
 
+    @property
+    def described(self) -> str:
+        """Their shape and dtype, such as "64x128 bfloat16"."""
+        return f"{'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
+
 
 class RandomWords(NamedTuple):
     """The caller's random bits for stochastic rounding: one word below 2^n for each element."""

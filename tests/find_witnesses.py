@@ -15,7 +15,8 @@ from mor_docs.shown.profiles import bell_shaped, differences, pairs_of
 from records import adversarial, exact_mx, exact_nvfp4
 
 from mor_ref import formats
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES, TILES
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES, TILES
 
 FILE = Path(__file__).with_name("witnesses.json")
 SHAPE = (16, 64)

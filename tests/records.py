@@ -13,6 +13,7 @@ from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.nvfp4 import profile_named
 from mor_ref.definitions.policies import as_policy
 from mor_ref.exact import arithmetic, mx, nvfp4, policies, quantization
+from mor_ref.exact.errors import error_sum
 
 SOURCES = [np.float32, ml_dtypes.bfloat16, np.float16, np.float64]
 SCALED = ["e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e4m3fnuz", "e4m3_ieee", "e3m4"]
@@ -56,7 +57,7 @@ def listed(error):
 def error_of_tensor(x, elements):
     """The error sums of a whole tensor, of the exact model (ERR-002)."""
     pairs = zip(rows_of(x), elements, strict=True)
-    found = quantization.error_sum(
+    found = error_sum(
         (number, e.y) for row, made in pairs for number, e in zip(row, made, strict=True)
     )
     return of_grid({(0, 0): found}, partition(x.shape, "tensor").grid, sums)

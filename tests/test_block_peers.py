@@ -18,7 +18,7 @@ from records import canonical
 
 import mor_ref
 from mor_ref import formats
-from mor_ref.definitions.nvfp4 import SCALE_RULES
+from mor_ref.definitions.mx import SCALE_RULES
 
 
 class Stored(NamedTuple):

@@ -34,10 +34,12 @@ import mor_ref.cuda
 from mor_ref.cuda import device, nvrtc, ptx, source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.device import GpuError
-from mor_ref.cuda.errors import CudaError
+from mor_ref.cuda.failure import CudaError
 from mor_ref.cuda.nvrtc import NvrtcError
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
-from mor_ref.definitions.policies import POLICIES, SCALINGS
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.policies import POLICIES
+from mor_ref.definitions.scales import SCALINGS
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.kernels import kernels_named
 
@@ -635,12 +637,12 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
             mor_ref.cuda.encode(X, "e4m3")
     monkeypatch.setattr(nvrtc, "STANDARD", "--std=c++20")
     device._module.cache_clear()
-    device._module("conversions", 100)
+    device._module("encoding", 100)
     monkeypatch.setattr(ptx, "__file__", __file__)
     device._module.cache_clear()
-    device._module("conversions", 100)
+    device._module("encoding", 100)
     assert len(set(names)) == len(names) == 5
-    assert all(re.fullmatch(r"conversions-[0-9a-f]{24}\.cubin", name) for name in names)
+    assert all(re.fullmatch(r"encoding-[0-9a-f]{24}\.cubin", name) for name in names)
 
 
 # ---------------------------------------------------------------------- names

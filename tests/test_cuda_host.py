@@ -26,8 +26,7 @@ from kernels.tensors import (
 from test_encoding import decisive_words, stochastic
 
 from mor_ref import Format, exact, formats
-from mor_ref.cuda import encoding as conversions
-from mor_ref.cuda import host, mx, quantization, source
+from mor_ref.cuda import decoding, host, mx, quantization, source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.host import Host, HostError
 from mor_ref.definitions.blocks import partition
@@ -176,7 +175,7 @@ def test_formats_of_users(fmt):
                 assert differences(x, found, exact_codes(x, fmt, rounding, special)) == []
     codes = np.arange(fmt.code_count, dtype=np.uint32)[:: max(1, fmt.code_count // 3000)]
     narrow = codes.astype(np.uint8 if fmt.bits <= 8 else np.uint16)
-    found = conversions.decode(Host(), narrow, fmt)
+    found = decoding.decode(Host(), narrow, fmt)
     assert differences(codes, found, [exact.decode(code, fmt) for code in codes.tolist()]) == []
 
 

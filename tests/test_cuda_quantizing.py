@@ -11,8 +11,7 @@ from kernels.suites import Schedule
 from kernels.tensors import Bits, bits, encoded
 
 from mor_ref import Format, formats
-from mor_ref.cuda import encoding as conversions
-from mor_ref.cuda import quantization
+from mor_ref.cuda import decoding, quantization
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
 from mor_ref.golden.all_inputs.digests import CHUNK, CHUNKS
@@ -49,7 +48,7 @@ def test_one_addition_rounds_as_the_encoder_does(fmt):
     found = quantization.quantize_steps(device, fmt, x.view(np.uint32), ones)
     expected = encoded(device, bits(x), fmt)
     np.testing.assert_array_equal(found["code"], expected)
-    np.testing.assert_array_equal(found["y"], conversions.decode(device, expected, fmt))
+    np.testing.assert_array_equal(found["y"], decoding.decode(device, expected, fmt))
 
 
 @pytest.mark.parametrize("block", [(4, 16), (8, 32), (64, 512)], ids=str)

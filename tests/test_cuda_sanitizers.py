@@ -139,18 +139,18 @@ OVERRUNS = {
     ),
     "an element": (
         "conversion",
-        "conversions.cu",
+        "elementwise.cuh",
         "i < count; i += threads_of_grid",
         "i <= count; i += threads_of_grid",
     ),
-    "a load of 16 bytes": ("conversion", "conversions.cu", "? count / each", "? count / each + 1"),
+    "a load of 16 bytes": ("conversion", "elementwise.cuh", "? count / each", "? count / each + 1"),
     "a column": ("extremes", "blocks.cuh", "j < piece.columns; j +=", "j <= piece.columns; j +="),
     "shared memory": ("extremes", "blocks.cuh", "warp < THREADS / 32", "warp <= THREADS / 32"),
 }
 
 
 PROGRAMS = {
-    "conversion": ["conversions"],
+    "conversion": ["encoding", "decoding"],
     "extremes": ["scales"],
     "empty_tensors": ["scales", "mx"],
 }

@@ -12,7 +12,7 @@ from mor_ref import exact, formats, golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.deviations.domains import LARGE
 from mor_ref.deviations.steps_taken import taken
-from mor_ref.exact import quantization as exact_quantization
+from mor_ref.exact.errors import error_term as exact_error_term
 from mor_ref.exact.step import replaced
 from mor_ref.golden import kept_files
 from mor_ref.golden.making.witnesses import completed
@@ -379,12 +379,10 @@ def of_two(*names):
 def test_errors_without_a_cap_can_be_truncated(order):
     """R is infinite where x is tiny, and is cut to 32 bits."""
     with applied(*[DEVIATIONS[n] for n in ("error_without_a_cap", "error_truncated")][::order]):
-        found = exact_quantization.error_term(2.0**-149, 1.0)
+        found = exact_error_term(2.0**-149, 1.0)
     assert (found.r, found.u) == (np.inf, 0xFFFFFFFF)
     with applied(*[DEVIATIONS[n] for n in ("error_without_a_cap", "error_truncated")][::order]):
-        assert exact_quantization.error_term(3.0, 10.0).u == int(
-            np.float32(7) / np.float32(3) * 2**23
-        )
+        assert exact_error_term(3.0, 10.0).u == int(np.float32(7) / np.float32(3) * 2**23)
 
 
 def exhibit_of(name, suite):

@@ -23,8 +23,9 @@ from mor_ref.definitions.encoding import (
     SpecialCases,
 )
 from mor_ref.definitions.formats import presets
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
-from mor_ref.definitions.policies import SCALINGS
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.scales import SCALINGS
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.mx import mx as exact_mx
 from mor_ref.exact.nvfp4 import nvfp4 as exact_nvfp4

@@ -49,7 +49,6 @@ MAY_IMPORT = {
     "verify": {
         "__init__",
         "api",
-        "arguments",
         "arrays",
         "cuda",
         "definitions",
@@ -77,28 +76,38 @@ MAY_IMPORT = {
 WITHOUT_NUMPY = ("definitions", "exact")
 
 
+def module_of(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
 def part_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_parts(path):
-    """The parts of this package that a module imports, anywhere in it but in its docstrings."""
+def imports_of(path):
+    """The modules of this package that a module imports, anywhere in it but in its docstrings."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, (
                 f"{path}:{node.lineno} imports relatively, which hides from where"
             )
-            names = [node.module.split(".")]
-            if node.module == "mor_ref":
-                names = [["mor_ref", alias.name] for alias in node.names]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
-            names = [alias.name.split(".") for alias in node.names]
+            names = [alias.name for alias in node.names]
         else:
             continue
         for name in names:
-            if name[0] == "mor_ref":
-                is_part = len(name) > 1 and name[1] in MAY_IMPORT
-                yield name[1] if is_part else "__init__"
+            found = name if name in MODULES else name.rpartition(".")[0]
+            if found in MODULES:
+                yield found
+
+
+def imported_parts(path):
+    for module in imports_of(path):
+        yield module.split(".")[1] if "." in module else "__init__"
 
 
 @pytest.mark.parametrize(
@@ -106,6 +115,66 @@ def imported_parts(path):
 )
 def test_imports_point_one_way(path):
     assert set(imported_parts(path)) <= MAY_IMPORT[part_of(path)]
+
+
+def test_the_table_allows_no_more_than_there_is():
+    unused = {part: allowed - {part} for part, allowed in MAY_IMPORT.items()}
+    for path in MODULES.values():
+        unused[part_of(path)] -= set(imported_parts(path))
+    assert not any(unused.values()), unused
+
+
+# Two circles that are known. Whoever breaks one takes it out of here.
+CIRCLES = {
+    frozenset(
+        f"mor_ref.{name}"
+        for name in ("golden", "golden.all_inputs.digests", "golden.store.container")
+    ),
+    frozenset(
+        f"mor_ref.verify.candidates.{name}"
+        for name in ("candidate", "kernels", "program", "protocol")
+    ),
+}
+
+
+def test_no_two_modules_import_each_other_in_a_circle():
+    """Nor in a function, where the circle would only come later."""
+    imports = {name: set(imports_of(path)) - {name} for name, path in MODULES.items()}
+
+    def reached_from(start):
+        found, waiting = set(), [start]
+        while waiting:
+            new = imports[waiting.pop()] - found
+            found |= new
+            waiting += new
+        return found
+
+    reached = {name: reached_from(name) for name in MODULES}
+    circles = {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in MODULES
+        if name in reached[name]
+    }
+    assert circles == CIRCLES
+
+
+# The chapters of the specification that are computed, and the modules that are no chapter.
+CHAPTERS = {"formats", "encoding", "decoding", "blocks", "scales", "quantization", "errors",
+            "policies", "nvfp4", "mx"}  # fmt: skip
+NO_CHAPTERS = {
+    "definitions": {"format"},
+    "exact": {"arithmetic", "step"},
+    "engine": {"dequantization", "intrinsics", "kernel", "nearest", "parallel", "steps", "strips",
+               "widening"},
+    "api": {"dequantization", "tracing"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", NO_CHAPTERS)
+def test_a_chapter_has_the_name_that_it_has_in_the_specification(part):
+    assert {path.stem for path in (ROOT / "spec").glob("*.md")} >= CHAPTERS
+    there = {path.stem for path in (PACKAGE / part).glob("*.py")} - {"__init__"}
+    assert there - CHAPTERS == NO_CHAPTERS[part]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from mor_ref import FitsRange, Format, MeanRelativeError, NotWorseThan, Policy, 
 from mor_ref.cuda import policies
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.policies import NVFP4, SCALINGS, name_of
+from mor_ref.definitions.policies import NVFP4, name_of
+from mor_ref.definitions.scales import SCALINGS
 
 # Names that mean something elsewhere: "bf16" is what a unit without a rung is called.
 OWN = [

@@ -17,7 +17,7 @@ from modes import MODES, has_modes, modes, set_modes
 
 import mor_ref
 from mor_ref import Format, exact, formats
-from mor_ref.cuda import encoding as conversions
+from mor_ref.cuda import encoding
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.policies import POLICIES
@@ -202,7 +202,7 @@ def test_what_computes_with_floats_refuses(name, mode):
 def test_the_kernels_on_the_cpu_refuse(mode):
     needed.compiler()
     with modes(MODES[mode]), pytest.raises(RuntimeError, match=REFUSAL):
-        conversions.encode(
+        encoding.encode(
             Host(), bits(X), formats["e4m3"], "rne", mor_ref.definitions.encoding.SpecialCases()
         )
 

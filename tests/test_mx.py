@@ -8,7 +8,7 @@ from records import SOURCES, adversarial, differing, engine_mx, exact_mx, shapes
 
 import mor_ref
 from mor_ref import Format, formats
-from mor_ref.definitions.nvfp4 import SCALE_RULES
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.mx import scale_code, shared_exponent
 
 SHAPES = [(5, 37), (1, 70), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import mor_ref
 from mor_ref import Format, formats
-from mor_ref.definitions.policies import SCALINGS, scaled_format
+from mor_ref.definitions.scales import SCALINGS, scaled_format
 from mor_ref.exact import arithmetic, encode, floor_log2
 from mor_ref.exact.scales import amax, group_mantissa, ideal_scale, scale_of_block
 

@@ -22,6 +22,8 @@ from mor_ref.definitions.formats import presets
 from mor_ref.definitions.policies import FitsRange, MeanRelativeError, NotWorseThan
 from mor_ref.exact import arithmetic, policies, quantization
 from mor_ref.exact import scales as scaling
+from mor_ref.exact.errors import ErrorSum
+from mor_ref.exact.errors import error_term as exact_error_term
 from mor_ref.golden import kept_files
 from mor_ref.golden.store import container
 from mor_ref.golden.streams.stream import inputs_of, is_streamed, random_inputs, stream_named
@@ -89,17 +91,17 @@ def quantize_element(p, x, factor):
 
 
 def error_term(_, x, y):
-    found = quantization.error_term(number(x), number(y))
+    found = exact_error_term(number(x), number(y))
     return bits32(found.d), bits32(found.r), found.u
 
 
 def decide(p, total, nonzero, nonfinite, limit, yardstick, amax, amin):
-    own, errors = quantization.ErrorSum(total, nonzero, nonfinite), {}
+    own, errors = ErrorSum(total, nonzero, nonfinite), {}
     if p["metric"] == "mean_relative_error":
         metric = MeanRelativeError(Fraction(limit, 1 << 23))
         assert metric.limit == limit
     elif p["metric"] == "not_worse_than":
-        metric, errors = NotWorseThan("e5m2"), {"e5m2": quantization.ErrorSum(yardstick, 1, 0)}
+        metric, errors = NotWorseThan("e5m2"), {"e5m2": ErrorSum(yardstick, 1, 0)}
     else:
         metric = FitsRange(p["format"])
     return (nonfinite == 0 and policies.accepts(metric, own, errors, number(amax), number(amin)),)
@@ -350,7 +352,7 @@ def rounding_small_errors_up(_, x, y):
 
 
 def without_the_one(_, x, y):
-    found = quantization.error_term(number(x), number(y))
+    found = exact_error_term(number(x), number(y))
     ratio = arithmetic.quotient(found.d, abs(number(x)))
     return bits32(found.d), bits32(ratio), found.u
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mor_ref import formats
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.scales import ideal_scale
 from mor_ref.golden import load

@@ -27,8 +27,7 @@ from mor_ref.analysis.files import analyses_of
 from mor_ref.analysis.tensor_files import tensors_in
 from mor_ref.analysis.tensors import settings_for
 from mor_ref.engine import blocks as parts
-from mor_ref.engine import dispatch as conversions
-from mor_ref.engine import parallel
+from mor_ref.engine import encoding, parallel
 from mor_ref.engine.parallel import thread_count
 from mor_ref.golden import kept_files
 from mor_ref.golden.all_inputs.digests import CHUNK, Case
@@ -408,7 +407,7 @@ def test_a_worker_leaves_the_other_processors_to_others(monkeypatch, tmp_path, g
         return found[-1]
 
     monkeypatch.setattr(parallel, "available_threads", lambda: 2)
-    for module in (parts, conversions):
+    for module in (parts, encoding):
         monkeypatch.setattr(module, "thread_count", counted)
     with contextlib.chdir(tmp_path):
         list(analyses_of(stored, settings_for("tensor", threads=given), threads(1)))

@@ -1,10 +1,9 @@
-"""The public functions: they check what they are given, make room, and call the engine."""
+"""Encoding: the public function."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor_ref.api.tracing import untraced
 from mor_ref.arguments import whole_number
@@ -39,7 +38,7 @@ def encode(
     out: Bits | None = None,
     threads: int | None = None,
 ) -> Bits:
-    """The codes of the numbers in `x`, in the smallest unsigned dtype that holds them.
+    """Return the codes of the numbers in `x`, in the smallest unsigned dtype that holds them.
 
     `x` is float64, float32, float16, bfloat16 (ml_dtypes) or a CPU torch tensor, of any shape; a
     float64 is rounded once. `rounding` is "rne" (the default), "rtz", "rtp", "rtn", "rna", "rto"
@@ -60,25 +59,10 @@ def encode(
     numbers = numbers_from(x, "x")
     random_words = _random_words(mode, random_bits, n_random_bits, numbers.shape)
     codes, store = _room_for_codes(out, numbers, random_words, code_dtype(target))
-    from mor_ref.engine import dispatch as conversions
+    from mor_ref.engine.encoding import encode_into  # imports Numba
 
-    conversions.encode_into(codes, numbers, target, mode, special, random_words, threads)
+    encode_into(codes, numbers, target, mode, special, random_words, threads)
     return store(codes)
-
-
-@untraced
-def decode(codes: "ArrayLike", fmt: str | Format) -> NDArray[np.float32]:
-    """The numbers that `codes` stand for, as float32; every NaN is 0x7FFFFFFF.
-
-    >>> import mor_ref
-    >>> mor_ref.decode([0x2A, 0xFE, 0x7F], "e4m3")
-    array([ 3.125e-01, -4.480e+02,        nan], dtype=float32)
-    """
-    source = as_format(fmt)
-    words = unsigned_from(codes, source.bits, code_dtype(source), "codes")
-    from mor_ref.engine import dispatch as conversions
-
-    return conversions.decode(words.reshape(-1), source).reshape(words.shape)
 
 
 def _random_words(
@@ -104,7 +88,7 @@ def _dtype_of_words(random_bits: object) -> np.dtype[Any]:
 def _room_for_codes(
     out: Bits | None, numbers: Numbers, random_words: RandomWords | None, dtype: np.dtype[Any]
 ) -> tuple[Bits, Callable[[Bits], Bits]]:
-    """Flat room for the codes, and what makes of it the array that is returned."""
+    """Return flat room for the codes, and a function from there to the array that is returned."""
     if out is None:
         return np.empty(numbers.bits.size, dtype), lambda codes: codes.reshape(numbers.shape)
     check_out(out, numbers.shape, dtype)

@@ -6,46 +6,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.nvfp4 import Nvfp4, nvfp4_with
-from mor_ref.api.quantization import (
-    ErrorSums,
-    Quantized,
-    describe,
-    error_sums,
-    percent,
-    quantized_with,
-)
+from mor_ref.api.dequantization import Outcome
+from mor_ref.api.errors import ErrorSums, error_sums, percent
+from mor_ref.api.nvfp4 import Nvfp4, nvfp4
+from mor_ref.api.quantization import Quantized, quantized
 from mor_ref.api.tracing import untraced
 from mor_ref.arguments import known_name
-from mor_ref.arrays import Numbers, numbers_from
+from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.policies import (
-    NVFP4,
-    SCALINGS,
-    FitsRange,
-    MeanRelativeError,
-    NotWorseThan,
-    Policy,
-    Rung,
-    Scaling,
-    Thresholds,
-    as_policy,
-    check_group,
-    name_of,
-    scaled_format,
-)
+from mor_ref.definitions.policies import NVFP4, Policy, Thresholds, as_policy, name_of
+from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from mor_ref.engine.policies import Accepted
-    from mor_ref.engine.scales import Extremes
-    from mor_ref.engine.strips import TileScales
-
 Representation = Quantized | Nvfp4
+Tried = Outcome[Quantized] | Outcome[Nvfp4]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,109 +102,81 @@ def mor(
     numbers = numbers_from(x, "x")
     cut = partition(numbers.shape, rules.block if block is None else block, rules.group)
     check_group(cut, rules.group, scaling)
-    units = cut.regrouped("tensor" if rules.unit == "tensor" else cut.block)
-    check_unit("unit", units.group)
-    return _Mixing(numbers, rules, scaling, cut, units, threads).result()
+    blocks_of_units = cut.regrouped("tensor" if rules.unit == "tensor" else cut.block)
+    check_unit("unit", blocks_of_units.group)
+    return _mixed(numbers, rules, scaling, cut, blocks_of_units, threads)
 
 
-class _Mixing:
-    """One call on its way."""
+def _mixed(
+    numbers: Numbers,
+    policy: Policy,
+    scaling: Scaling,
+    cut: Partition,
+    blocks_of_units: Partition,
+    threads: int | None,
+) -> MorResult:
+    """Try every representation, choose one for each unit, and write the output.
 
-    def __init__(
-        self,
-        numbers: Numbers,
-        policy: Policy,
-        scaling: Scaling,
-        cut: Partition,
-        units: Partition,
-        threads: int | None,
-    ) -> None:
-        from mor_ref.engine.scales import extremes
+    `cut` has the groups that share a mantissa, and `blocks_of_units` the same blocks, grouped into
+    units.
+    """
+    from mor_ref.engine.blocks import over_groups  # imports Numba
+    from mor_ref.engine.policies import choose
+    from mor_ref.engine.scales import extremes, extremes_of_groups
 
-        self._numbers = numbers
-        self._policy = policy
-        self._scaling = scaling
-        self._cut = cut
-        self._units = units
-        self._threads = threads
-        self._extremes = extremes(numbers, cut, threads)
-        self._output = np.empty(numbers.bits.size, np.uint16)
-
-    def result(self) -> MorResult:
-        from mor_ref.engine.blocks import over_groups
-        from mor_ref.engine.policies import first_accepting
-        from mor_ref.engine.scales import Extremes, amin_of_groups
-
-        tried = {name_of(r): self._try(r) for r in self._policy.tried}
-        sums = {
-            name: over_groups(_entries(found.error), self._units, np.add)
-            for name, (found, _) in tried.items()
-        }
-        extremes = Extremes(
-            over_groups(self._extremes.amax, self._units, np.maximum),
-            amin_of_groups(self._extremes.amin, self._units),
-        )
-        rungs = self._policy.ladder
-        choice = first_accepting(
-            [_accepted(rung, sums, extremes) for rung in rungs],
-            [sums[name_of(rung.representation)] for rung in rungs],
-        )
-        self._write_output(choice, tried)
-        return MorResult(
-            self._policy,
-            self._policy.names,
-            choice,
-            self._output.reshape(self._numbers.shape),
-            {name: error_sums(found) for name, found in sums.items()},
-            {name: found for name, (found, _) in tried.items()},
-            extremes.amax.view(np.float32),
-            extremes.amin.view(np.float32),
-            Partition(self._units.rows, self._units.columns, self._units.group, self._units.group),
-            describe(self._numbers.shape, self._numbers.dtype),
-        )
-
-    def _try(self, representation: str | Format) -> "tuple[Representation, TileScales]":
-        """The tensor under a representation, and its scales for the engine.
-
-        What the first rung gives is written as output at once.
-        """
-        is_first = name_of(representation) == self._policy.names[0]
-        out = self._output if is_first else None
-        if representation == NVFP4:
-            return nvfp4_with(self._numbers, PROFILES["te"], (1, 16), self._cut, out, self._threads)
-        fmt = scaled_format(representation)
-        return quantized_with(
-            self._numbers, fmt, self._scaling, self._cut, self._extremes.amax, out, self._threads
-        )
-
-    def _write_output(
-        self, choice: NDArray[np.uint8], tried: "dict[str, tuple[Representation, TileScales]]"
-    ) -> None:
-        """Every unit that did not take the first rung, whose output is there already."""
-        from mor_ref.engine.policies import keep, render
-
-        units = Partition(self._cut.rows, self._cut.columns, self._units.group, self._units.group)
-        for rung, name in enumerate(self._policy.names[1:-1], start=1):
-            found, scales = tried[name]
-            codes = found.codes.reshape(-1)
-            render(codes, found.fmt, scales, units, choice, rung, self._output, self._threads)
-        fallback = len(self._policy.ladder)
-        keep(self._numbers, units, choice, fallback, self._output, self._threads)
+    output = np.empty(numbers.bits.size, np.uint16)
+    of_blocks = extremes(numbers, cut, threads)
+    tried: dict[str, Tried] = {}
+    for representation in policy.tried:
+        name = name_of(representation)
+        out = output if name == policy.names[0] else None  # most units take the first rung
+        tried[name] = _tried(numbers, representation, scaling, cut, of_blocks.amax, out, threads)
+    sums = {name: over_groups(one.sums, blocks_of_units, np.add) for name, one in tried.items()}
+    of_units = extremes_of_groups(of_blocks, blocks_of_units)
+    choice = choose(policy, sums, of_units)
+    units = blocks_of_units.groups
+    _write_other_rungs(output, numbers, policy, tried, units, choice, threads)
+    return MorResult(
+        policy,
+        policy.names,
+        choice,
+        output.reshape(numbers.shape),
+        {name: error_sums(found) for name, found in sums.items()},
+        {name: one.record for name, one in tried.items()},
+        of_units.amax.view(np.float32),
+        of_units.amin.view(np.float32),
+        units,
+        numbers.described,
+    )
 
 
-def _entries(errors: ErrorSums) -> NDArray[np.uint64]:
-    return np.stack([errors.sum, errors.nonzero, errors.nonfinite], axis=-1)
+def _tried(
+    numbers: Numbers,
+    representation: str | Format,
+    scaling: Scaling,
+    cut: Partition,
+    amax: NDArray[np.uint32],
+    out: Bits | None,
+    threads: int | None,
+) -> Tried:
+    if representation == NVFP4:
+        return nvfp4(numbers, PROFILES["te"], (1, 16), cut, out, threads)
+    return quantized(numbers, scaled_format(representation), scaling, cut, amax, out, threads)
 
 
-def _accepted(rung: Rung, sums: dict[str, NDArray[np.uint64]], extremes: "Extremes") -> "Accepted":
-    """Which units the metric of a rung accepts."""
-    from mor_ref.engine.policies import fits_range, is_below, is_not_worse
+def _write_other_rungs(
+    output: Bits,
+    numbers: Numbers,
+    policy: Policy,
+    tried: dict[str, Tried],
+    units: Partition,
+    choice: NDArray[np.uint8],
+    threads: int | None,
+) -> None:
+    """Write the units that did not take the first rung, whose output is there already."""
+    from mor_ref.engine.policies import keep, render
 
-    own = sums[name_of(rung.representation)]
-    match rung.metric:
-        case MeanRelativeError() as metric:
-            return is_below(own, metric.limit)
-        case NotWorseThan(yardstick):
-            return is_not_worse(own, sums[name_of(yardstick)])
-        case FitsRange(fmt):
-            return fits_range(own, extremes, as_format(fmt))
+    for index, rung in enumerate(policy.ladder[1:], start=1):
+        found, scales, _ = tried[rung.name]
+        render(found.codes.reshape(-1), found.fmt, scales, units, choice, index, output, threads)
+    keep(numbers, units, choice, len(policy.ladder), output, threads)

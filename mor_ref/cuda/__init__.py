@@ -18,6 +18,7 @@ from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
+    from mor_ref.cuda.errors import ErrorSums
     from mor_ref.cuda.functions import (
         MorResult,
         Mx,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         quantize_mx,
         quantize_nvfp4,
     )
-    from mor_ref.cuda.launching import ErrorSums
     from mor_ref.definitions.policies import (
         FitsRange,
         MeanRelativeError,
@@ -44,7 +44,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
         "MorResult", "Mx", "Nvfp4", "Quantized", "decode", "encode", "mor", "quantize",
         "quantize_mx", "quantize_nvfp4",
     ),
-    "cuda.launching": ("ErrorSums",),
+    "cuda.errors": ("ErrorSums",),
     "definitions.policies": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}

@@ -1,4 +1,4 @@
-"""Encoding and decoding on a device."""
+"""Encoding on a device."""
 
 from dataclasses import dataclass
 
@@ -26,31 +26,22 @@ def encode(
     special: SpecialCases,
     random: RandomBits | None = None,
 ) -> Array:
-    """Numbers to codes."""
+    """Return the codes of numbers."""
     width = 1 if fmt.bits <= 8 else 2 if fmt.bits <= 16 else 4
     codes = device.empty(x.array.shape, f"u{width}")
     count = np.uint64(x.size)
     if fmt.is_power_of_two:
         to = rows.power_encoding(fmt, rounding, special)
         launch(
-            device, "conversions", f"encode_as_powers_{x.source}", x.size, x.array, count, to, codes
+            device, "encoding", f"encode_as_powers_{x.source}", x.size, x.array, count, to, codes
         )
         return codes
     to = rows.encoding(fmt, rounding, special)
     name = f"{x.source}_u{8 * width}"
     if random is None:
-        launch(device, "conversions", f"encode_{name}", x.size, x.array, count, to, codes)
+        launch(device, "encoding", f"encode_{name}", x.size, x.array, count, to, codes)
     else:
         bits = np.int32(random.count)
         arguments = (x.array, random.words, bits, count, to, codes)
-        launch(device, "conversions", f"encode_at_random_{name}", x.size, *arguments)
+        launch(device, "encoding", f"encode_at_random_{name}", x.size, *arguments)
     return codes
-
-
-def decode(device: Device, codes: Array, fmt: Format) -> Array:
-    """Codes to binary32 bits."""
-    found = device.empty(codes.shape, np.uint32)
-    name = f"decode_u{8 * codes.itemsize}"
-    arguments = (codes, np.uint64(codes.size), rows.decoding(fmt), found)
-    launch(device, "conversions", name, codes.size, *arguments)
-    return found

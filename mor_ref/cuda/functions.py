@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from mor_ref.arguments import known_name, whole_number
-from mor_ref.cuda import encoding as conversions
+from mor_ref.cuda import decoding, encoding, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4
-from mor_ref.cuda import policies, quantization
 from mor_ref.cuda.arrays import (
     Given,
     codes_from,
@@ -20,29 +19,17 @@ from mor_ref.cuda.arrays import (
     target_of,
 )
 from mor_ref.cuda.encoding import RandomBits
-from mor_ref.cuda.launching import Array, ErrorSums
+from mor_ref.cuda.errors import ErrorSums
+from mor_ref.cuda.launching import Array
 from mor_ref.cuda.streams import Moment, now
 from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
 from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, special_cases_for
-from mor_ref.definitions.nvfp4 import (
-    SCALE_RULES,
-    Nvfp4Profile,
-    ScaleRule,
-    mx_element,
-    profile_named,
-    tile_of,
-)
-from mor_ref.definitions.policies import (
-    SCALINGS,
-    Policy,
-    Scaling,
-    Thresholds,
-    as_policy,
-    check_group,
-    scaled_format,
-)
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule, mx_element
+from mor_ref.definitions.nvfp4 import Nvfp4Profile, profile_named, tile_of
+from mor_ref.definitions.policies import Policy, Thresholds, as_policy
+from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +140,7 @@ def encode(
     with on_gpu_of(argument, *words) as gpu:
         numbers = numbers_from(argument)
         random = [_random_bits(each, n_random_bits, argument) for each in words]
-        codes = conversions.encode(gpu, numbers.bits, target, mode, special, *random)
+        codes = encoding.encode(gpu, numbers.bits, target, mode, special, *random)
     return codes.reshape(numbers.shape)
 
 
@@ -179,7 +166,7 @@ def decode(codes: Any, fmt: str | Format) -> Array:
     width = next(width for width in (8, 16, 32) if source.bits <= width)
     argument = given(codes, "codes")
     with on_gpu_of(argument) as gpu:
-        found = conversions.decode(gpu, codes_from(argument, f"uint{width}"), source)
+        found = decoding.decode(gpu, codes_from(argument, f"uint{width}"), source)
     return found.view(np.float32)
 
 

@@ -58,14 +58,6 @@ class Bits(NamedTuple):
         return int(self.array.size)
 
 
-class ErrorSums(NamedTuple):
-    """The error sums of units."""
-
-    sum: Array
-    nonzero: Array
-    nonfinite: Array
-
-
 def launch(device: Device, program: str, kernel: str, threads: int, *arguments: Any) -> None:
     """Run a kernel on enough blocks for so many threads; it goes on for more by itself."""
     blocks = min(max(1, -(-threads // THREADS)), _MOST_BLOCKS)
@@ -81,14 +73,3 @@ def run_team(
     count = parts.grid[0] * parts.grid[1] * int(cut["pieces_down"][0] * cut["pieces_across"][0])
     name = f"{kernel}_{x.source}_{team}"
     launch(device, program, name, count * team, x.array, cut, *arguments)
-
-
-def no_errors(device: Device, shape: tuple[int, ...]) -> ErrorSums:
-    """ErrorSums that nothing was added to yet."""
-    return ErrorSums(*(device.filled(shape, np.uint64, 0) for _ in range(3)))
-
-
-def addresses(device: Device, sums: ErrorSums) -> rows.Row:
-    """The sums of units as a structure."""
-    places = {name: device.address(array) for name, array in sums._asdict().items()}
-    return rows.row(rows.ERROR_SUMS, **places)

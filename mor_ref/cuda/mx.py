@@ -5,21 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.cuda import structures as rows
-from mor_ref.cuda.launching import (
-    WORDS,
-    Array,
-    Bits,
-    Device,
-    ErrorSums,
-    Target,
-    launch,
-    no_errors,
-    run_team,
-)
+from mor_ref.cuda.errors import ErrorSums, no_errors
+from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch, run_team
 from mor_ref.cuda.scales import ALL, extremes
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.nvfp4 import ScaleRule
+from mor_ref.definitions.mx import ScaleRule
 
 
 class Mx(NamedTuple):

@@ -5,18 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.cuda import structures as rows
-from mor_ref.cuda.launching import (
-    WORDS,
-    Array,
-    Bits,
-    Device,
-    ErrorSums,
-    Target,
-    addresses,
-    launch,
-    no_errors,
-    run_team,
-)
+from mor_ref.cuda.errors import ErrorSums, addresses, no_errors
+from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch, run_team
 from mor_ref.cuda.scales import NOT_NAN, extremes
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.nvfp4 import Nvfp4Profile

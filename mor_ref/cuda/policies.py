@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mor_ref.cuda import structures as rows
-from mor_ref.cuda.launching import Array, Bits, Device, ErrorSums, addresses, launch, run_team
+from mor_ref.cuda.errors import ErrorSums, addresses
+from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
 from mor_ref.cuda.nvfp4 import by_tile, global_scales, tile_scales
 from mor_ref.cuda.scales import Extremes, extremes, scales
 from mor_ref.definitions.blocks import Partition, partition
@@ -18,10 +19,9 @@ from mor_ref.definitions.policies import (
     MeanRelativeError,
     NotWorseThan,
     Policy,
-    Scaling,
     name_of,
-    scaled_format,
 )
+from mor_ref.definitions.scales import Scaling, scaled_format
 
 
 class Mixed(NamedTuple):

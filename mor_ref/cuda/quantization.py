@@ -5,21 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.cuda import structures as rows
-from mor_ref.cuda.launching import (
-    WORDS,
-    Array,
-    Bits,
-    Device,
-    ErrorSums,
-    Target,
-    launch,
-    no_errors,
-    run_team,
-)
+from mor_ref.cuda.errors import ErrorSums, no_errors
+from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch, run_team
 from mor_ref.cuda.scales import Scales, extremes, scales
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.policies import Scaling
+from mor_ref.definitions.scales import Scaling
 
 
 class Quantized(NamedTuple):
@@ -59,12 +50,4 @@ def quantize_steps(device: Device, fmt: Format, x: Array, scale: Array) -> dict[
     found = {name: device.empty(x.shape, dtype) for name, dtype in dtypes.items()}
     arguments = (x, scale, np.uint64(x.size), rows.scaled(fmt))
     launch(device, "quantization", "quantize_steps", x.size, *arguments, *found.values())
-    return found
-
-
-def error_steps(device: Device, x: Array, y: Array) -> dict[str, Array]:
-    """The error of one number."""
-    found = {name: device.empty(x.shape, np.uint32) for name in ("d", "r", "u")}
-    arguments = (x, y, np.uint64(x.size))
-    launch(device, "quantization", "error_steps", x.size, *arguments, *found.values())
     return found

@@ -8,7 +8,7 @@ from mor_ref.cuda import structures as rows
 from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.policies import Scaling
+from mor_ref.definitions.scales import Scaling
 
 _SCALINGS: tuple[Scaling, ...] = ("gam", "e8m0", "fp32")
 # The first magnitudes that do not count.

@@ -11,7 +11,8 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import Rounding, SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import Nvfp4Profile, ScaleRule
+from mor_ref.definitions.mx import ScaleRule
+from mor_ref.definitions.nvfp4 import Nvfp4Profile
 
 Metric = Literal["mean_relative_error", "not_worse_than", "fits_range"]
 Row = NDArray[np.void]  # with one entry, for that is how CuPy takes a structure by value

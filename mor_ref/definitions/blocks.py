@@ -35,6 +35,11 @@ class Partition:
         """How many rows and columns of groups there are."""
         return _tiles(self.rows, self.group[0]), _tiles(self.columns, self.group[1])
 
+    @property
+    def groups(self) -> "Partition":
+        """The partition whose blocks are these groups."""
+        return Partition(self.rows, self.columns, self.group, self.group)
+
     def regrouped(self, group: Cut, argument: str = "group") -> "Partition":
         """The same blocks in other groups (BLK-003)."""
         sides = _sides(argument, group, self.rows, self.columns)

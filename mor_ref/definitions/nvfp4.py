@@ -1,17 +1,13 @@
-"""NVFP4 profiles and MX scale rules as data."""
+"""NVFP4 profiles as data."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from mor_ref.arguments import known_name
-from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format
 
 BlockScaleRule = Literal[
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors"
 ]
-ScaleRule = Literal["floor", "ceil", "even", "rceil"]
-SCALE_RULES: tuple[ScaleRule, ...] = get_args(ScaleRule)
 TILES = ((1, 16), (16, 16))
 
 
@@ -71,14 +67,3 @@ def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:
             return sides
     taken = " or ".join(map(str, profile.tiles))
     raise ValueError(f"tile is {tile!r}; profile {profile.name!r} takes {taken}")
-
-
-def mx_element(fmt: str | Format) -> Format:
-    """A format that the elements of an MX block can have (MXS-001)."""
-    found = as_format(fmt)
-    if found.bits > 8 or found.sign == "none":
-        raise ValueError(
-            f"format {found.name!r} has {found.bits} bits and sign {found.sign!r}; elements of MX "
-            "are signed and of at most 8 bits: e4m3, e5m2, e2m3, e3m2, e2m1 or int8_mx"
-        )
-    return found

@@ -1,37 +1,22 @@
-"""Scalings, metrics and policies as data: what both voices read, and neither computes here."""
+"""Metrics, rungs and policies as data (MOR)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Literal
 
 from mor_ref.arguments import known_name
-from mor_ref.definitions.blocks import Cut, Partition, check_cut
+from mor_ref.definitions.blocks import Cut, check_cut
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.scales import scaled_format
 
-Scaling = Literal["gam", "e8m0", "fp32"]
 Threshold = float | str | Decimal | Fraction
 Thresholds = Threshold | Mapping[str, Threshold]  # of the e4m3 rung, or by the names of rungs
-SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
 
 _RUNG_MEANT = "e4m3"  # by a threshold without a name
-_SMALLEST_LARGEST = 4.0
-_WIDEST = 8
 _SMALLEST_THRESHOLD = -30  # as an exponent of ten
-
-
-def scaled_format(fmt: str | Format) -> Format:
-    """A format that numbers can be scaled into, or a reason why it is none (SCL-003)."""
-    found = as_format(fmt)
-    if found.bits > _WIDEST or found.sign == "none" or found.largest < _SMALLEST_LARGEST:
-        raise ValueError(
-            f"format {found.name!r} has {found.bits} bits, largest value {found.largest:g} and "
-            f"sign {found.sign!r}; scaled are signed formats of at most {_WIDEST} bits whose "
-            f"largest value is at least {_SMALLEST_LARGEST:g}, such as e4m3, e5m2 or e2m1"
-        )
-    return found
 
 
 @dataclass(frozen=True)
@@ -246,12 +231,3 @@ def as_policy(policy: str | Policy) -> Policy:
     if isinstance(policy, Policy):
         return policy
     return POLICIES[known_name("policy", policy, POLICIES)]
-
-
-def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
-    """Refuse groups where nothing is shared (GAM-006)."""
-    if scaling != "gam" and max(cut.group_grid) > 1:
-        raise ValueError(
-            f"group is {group!r}, but scaling is {scaling!r}, which shares nothing; "
-            "leave the group away, or give scaling 'gam'"
-        )

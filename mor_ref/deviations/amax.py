@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.policies import Scaling
+from mor_ref.definitions.scales import Scaling
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import BLOCKS, IN_MX, IN_NVFP4, IN_SCALES
 from mor_ref.deviations.exemptions import WITHOUT_NAN, for_generated

@@ -7,7 +7,7 @@ from typing import Any
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import RUNS, TENSORS
 from mor_ref.deviations.exemptions import AMAX_ALONE
-from mor_ref.exact.quantization import cells, in_rows
+from mor_ref.exact.blocks import cells, in_rows
 
 Reference = Callable[..., Any]
 Sides = tuple[int, int]

@@ -9,7 +9,7 @@ from typing import Any
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DECODED, is_narrow
-from mor_ref.exact.encoding import decode
+from mor_ref.exact.decoding import decode
 
 Reference = Callable[..., Any]
 

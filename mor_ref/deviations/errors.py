@@ -12,16 +12,9 @@ from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import DECISIONS, ERRORS, IN_SCALES, POLICIES, SCALED
 from mor_ref.deviations.exemptions import CLEAR_CHOICES, CLEAR_MEANS, SMALL_SUMS, for_generated
 from mor_ref.exact.arithmetic import product, quotient, rn32, total
+from mor_ref.exact.errors import ErrorSum, ErrorTerm, error_sum, error_term, error_units
 from mor_ref.exact.policies import accepts, amin, kept, loses_nothing
-from mor_ref.exact.quantization import (
-    ErrorSum,
-    ErrorTerm,
-    error_sum,
-    error_term,
-    error_units,
-    restored,
-    to_bf16,
-)
+from mor_ref.exact.quantization import restored, to_bf16
 
 Reference = Callable[..., Any]
 Pairs = Iterable[tuple[float, float]]

@@ -10,7 +10,7 @@ from mor_ref.deviations.domains import NVFP4_4OVER6
 from mor_ref.deviations.exemptions import CLEAR_CANDIDATES
 from mor_ref.exact import nvfp4
 from mor_ref.exact.arithmetic import total
-from mor_ref.exact.quantization import Rows
+from mor_ref.exact.blocks import Rows
 
 Reference = Callable[..., float]
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.nvfp4 import SCALE_RULES, ScaleRule
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
 from mor_ref.deviations.exemptions import SHORT_NUMBERS, for_generated

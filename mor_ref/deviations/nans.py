@@ -9,7 +9,7 @@ from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import NANS_IN_BINARY32
 from mor_ref.deviations.exemptions import NO_NAN_IN_POLICIES
 from mor_ref.exact.arithmetic import nan_of
-from mor_ref.exact.encoding import nan_bits
+from mor_ref.exact.decoding import nan_bits
 
 Reference = Callable[..., Any]
 _QUIET, _SIGN = 0x7FC00000, 0x80000000

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.nvfp4 import ScaleRule
+from mor_ref.definitions.mx import ScaleRule
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
 from mor_ref.deviations.exemptions import AMAX_OFF_POWERS_OF_TWO, for_generated

@@ -1,9 +1,12 @@
 """The chapter on decoding: by arithmetic, or by a table that was made by arithmetic."""
 
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mor_ref.arrays import Bits
 from mor_ref.definitions.format import Format
 from mor_ref.engine.intrinsics import bits_of, shift_left, shift_right, use_full_vectors
 from mor_ref.engine.kernel import integer_kernel, step
@@ -87,3 +90,26 @@ def look_up(codes, out, table):
     """table[code] of each code."""
     for i in range(codes.size):
         out[i] = table[codes[i]]
+
+
+# ---------------------------------------------------------------------- whole arrays
+
+
+def decode(codes: Bits, fmt: Format) -> NDArray[np.float32]:
+    """The binary32 number of each code."""
+    bits = np.empty(codes.size, np.uint32)
+    if fmt.bits <= 8:
+        look_up(codes, bits, _table(fmt))
+    else:
+        decode_array(codes, bits, layout_of(fmt))
+    return bits.view(np.float32)
+
+
+@functools.lru_cache(maxsize=64)
+def _table(fmt: Format) -> NDArray[Any]:
+    codes = np.arange(fmt.code_count, dtype=np.uint8)
+    codes.flags.writeable = False
+    bits = np.empty(codes.size, np.uint32)
+    decode_array(codes, bits, layout_of(fmt))
+    bits.flags.writeable = False
+    return bits

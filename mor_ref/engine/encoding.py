@@ -1,11 +1,17 @@
 """The chapter on encoding: one loop for every format and every rounding.
 
 A number arrives as the bits of a binary32 or binary64 word; what it becomes is in a row of words
-(see `targets`). Every intermediate is cast to `word`, for Numba would widen it otherwise.
+(see `formats`). Every intermediate is cast to `word`, for Numba would widen it otherwise.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
+from mor_ref.arrays import Bits, Numbers, RandomWords
+from mor_ref.definitions.encoding import Rounding, SpecialCases
+from mor_ref.definitions.format import Format
+from mor_ref.engine.formats import BINARY32, BINARY64, Source, power_of_two_target_for, target_for
 from mor_ref.engine.intrinsics import (
     PREFETCHED,
     float_of,
@@ -16,14 +22,18 @@ from mor_ref.engine.intrinsics import (
     use_full_vectors,
 )
 from mor_ref.engine.kernel import integer_kernel, kernel, step
-from mor_ref.engine.nearest import nearest, with_sign
-from mor_ref.engine.widening import widen
+from mor_ref.engine.nearest import grid_of, nearest, with_sign
+from mor_ref.engine.parallel import for_each_slice, thread_count
+from mor_ref.engine.widening import as_binary16, widen
+from mor_ref.processor import follows_ieee_754
 
 _U = np.uint32
 _MAGNITUDE = _U(0x7FFFFFFF)
 
 _BLOCK = PREFETCHED  # elements: short enough to be unrolled
 _PREFETCH_DISTANCE = 1024  # elements
+
+Loop = Callable[[Bits, Bits, slice], None]  # numbers, codes, and where they are in the whole
 
 # ---------------------------------------------------------------------- scalar steps
 
@@ -196,3 +206,65 @@ def to_twos_complement(codes, target, word):
         if word(code & target.sign_bit) != word(0):
             magnitude = word(code ^ target.sign_bit)
             codes[i] = word(target.twos_complement_count - magnitude)
+
+
+# ---------------------------------------------------------------------- whole arrays
+
+
+def encode_into(
+    codes: Bits,
+    numbers: Numbers,
+    fmt: Format,
+    rounding: Rounding,
+    special: SpecialCases,
+    random_words: RandomWords | None,
+    threads: int | None,
+) -> None:
+    """Write the code of each number."""
+    source = BINARY64 if numbers.dtype == np.float64 else BINARY32
+    loop = _loop_for(fmt, rounding, special, random_words, source)
+    bits = as_binary16(numbers.bits) if numbers.dtype == np.float16 else numbers.bits
+
+    def encode_slice(part: slice) -> None:
+        loop(bits[part], codes[part], part)
+
+    for_each_slice(encode_slice, codes.size, thread_count(threads, codes.size))
+
+
+def _loop_for(
+    fmt: Format,
+    rounding: Rounding,
+    special: SpecialCases,
+    random_words: RandomWords | None,
+    source: Source,
+) -> Loop:
+    word = source.word
+    if fmt.is_power_of_two:
+        row = power_of_two_target_for(fmt, rounding, special, source)
+        return lambda bits, out, _: encode_array_as_powers_of_two(bits, out, row, word)
+    if random_words is None and _is_to_nearest(fmt, rounding, special, source):
+        return _to_nearest(fmt)
+    target = target_for(fmt, rounding, special, source)
+    if random_words is None:
+        return lambda bits, out, _: encode_array(bits, out, target, word)
+    words, n = random_words.words, word(random_words.n)
+    return lambda bits, out, where: encode_array_at_random(bits, words[where], n, out, target, word)
+
+
+def _to_nearest(fmt: Format) -> Loop:
+    """Return the shorter loop, by additions, for threads whose additions follow IEEE 754."""
+    grid = grid_of(fmt)
+
+    def encode_slice(bits: Bits, out: Bits, _: slice) -> None:
+        if follows_ieee_754():
+            encode_array_to_nearest(bits, out, grid)
+        else:
+            target = target_for(fmt, "rne", SpecialCases(), BINARY32)
+            encode_array(bits, out, target, BINARY32.word)
+
+    return encode_slice
+
+
+def _is_to_nearest(fmt: Format, rounding: Rounding, special: SpecialCases, source: Source) -> bool:
+    """Return whether `nearest` has the same codes, and binary32 has room for its sums."""
+    return rounding == "rne" and special == SpecialCases() and fmt.bits <= 8 and source is BINARY32

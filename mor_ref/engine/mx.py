@@ -10,7 +10,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import ScaleRule
+from mor_ref.definitions.mx import ScaleRule
 from mor_ref.engine.blocks import Sides
 from mor_ref.engine.encoding import encoded_as_power_of_two
 from mor_ref.engine.formats import BINARY32, power_of_two_target_for

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.policies import Scaling
+from mor_ref.definitions.scales import Scaling
 from mor_ref.engine.blocks import (
     Gathered,
     Part,
@@ -225,9 +225,10 @@ def extremes(
     return Extremes(amax.blocks.astype(_U) << to_binary32, amin.astype(_U) << to_binary32)
 
 
-def amin_of_groups(amin: NDArray[np.uint32], partition: Partition) -> NDArray[np.uint32]:
-    """The smallest amin of each group's blocks; 0 stands for none."""
-    return over_groups(amin - _U(1), partition, np.minimum) + _U(1)
+def extremes_of_groups(blocks: Extremes, partition: Partition) -> Extremes:
+    """Return the extremes of each group from those of its blocks; an amin of 0 stands for none."""
+    amax = over_groups(blocks.amax, partition, np.maximum)
+    return Extremes(amax, over_groups(blocks.amin - _U(1), partition, np.minimum) + _U(1))
 
 
 def scales_for(

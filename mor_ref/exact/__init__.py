@@ -5,13 +5,7 @@ purpose: no NumPy, no tables, no bit tricks. A binary16, bfloat16, binary32 or b
 Python float, which holds each of them without rounding; a tensor is a list of rows.
 """
 
-from mor_ref.exact.encoding import (
-    decode,
-    encode,
-    floor_log2,
-    goes_up,
-    goes_up_at_random,
-    in_units_of,
-)
+from mor_ref.exact.decoding import decode
+from mor_ref.exact.encoding import encode, floor_log2, goes_up, goes_up_at_random, in_units_of
 
 __all__ = ["decode", "encode", "floor_log2", "goes_up", "goes_up_at_random", "in_units_of"]

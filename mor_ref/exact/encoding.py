@@ -1,7 +1,6 @@
-"""Encoding and decoding."""
+"""Encoding."""
 
 import math
-import struct
 from fractions import Fraction
 
 from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for, takes_random_bits
@@ -46,27 +45,6 @@ def encode(
     if code > fmt.largest_code:  # ENC-007: judged after rounding
         return overflow_code(code, negative, fmt, mode, special)
     return with_sign(code, negative, fmt)
-
-
-@step
-def decode(code: int, fmt: Format) -> int:
-    """The binary32 bit pattern of the number that `code` stands for (DEC-001 to DEC-003).
-
-    >>> from mor_ref.definitions.formats import formats
-    >>> hex(decode(0x38, formats["e4m3"])), hex(decode(0xFF, formats["e4m3"]))
-    ('0x3f800000', '0x7fffffff')
-    """
-    value = fmt.value(code)
-    if math.isnan(value):
-        return nan_bits(value)
-    return int.from_bytes(struct.pack(">f", value))
-
-
-@step
-def nan_bits(x: float) -> int:
-    """The binary32 bits of a NaN (ART-003, DEC-002): the same for every sign and payload."""
-    del x
-    return 0x7FFFFFFF
 
 
 def floor_log2(magnitude: float | Fraction) -> int:

@@ -6,10 +6,11 @@ from fractions import Fraction
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import ScaleRule
+from mor_ref.definitions.mx import ScaleRule
 from mor_ref.exact.arithmetic import product, quotient
+from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.encoding import encode, floor_log2, in_units_of
-from mor_ref.exact.quantization import Element, Rows, cells
+from mor_ref.exact.quantization import Element
 from mor_ref.exact.step import step
 
 _E8M0 = formats["e8m0"]

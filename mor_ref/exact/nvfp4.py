@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
+from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.encoding import encode
-from mor_ref.exact.quantization import Element, Rows, cells
+from mor_ref.exact.quantization import Element
 from mor_ref.exact.step import step
 
 _E2M1 = formats["e2m1"]

@@ -16,20 +16,13 @@ from mor_ref.definitions.policies import (
     Metric,
     NotWorseThan,
     Policy,
-    Scaling,
     name_of,
-    scaled_format,
 )
+from mor_ref.definitions.scales import Scaling, scaled_format
+from mor_ref.exact.blocks import Rows, cells
+from mor_ref.exact.errors import ErrorSum, error_sum
 from mor_ref.exact.nvfp4 import nvfp4
-from mor_ref.exact.quantization import (
-    Element,
-    ErrorSum,
-    Rows,
-    cells,
-    error_sum,
-    quantize,
-    to_bf16,
-)
+from mor_ref.exact.quantization import Element, quantize, to_bf16
 from mor_ref.exact.scales import amax
 from mor_ref.exact.step import step
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mor_ref.definitions.policies import Scaling
+from mor_ref.definitions.scales import Scaling
 from mor_ref.exact.arithmetic import FLT_MAX, units_next_to
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.step import step

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mor_ref.arrays import code_dtype
 from mor_ref.definitions.format import Format
-from mor_ref.exact.encoding import nan_bits
+from mor_ref.exact.decoding import nan_bits
 
 Unsigned = NDArray[np.unsignedinteger[Any]]
 _LETTERS = {"f64": ("Q", "d"), "f32": ("I", "f"), "f16": ("H", "e")}

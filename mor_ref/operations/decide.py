@@ -38,8 +38,8 @@ _LIMITS = np.array([377487, 1, 838861, 1677722, 419430, 4194304, _LIMIT_OF_ONE],
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Decide unit by unit."""
+    from mor_ref.exact.errors import ErrorSum
     from mor_ref.exact.policies import accepts, loses_nothing
-    from mor_ref.exact.quantization import ErrorSum
 
     columns = [arrays[name].tolist() for name in ("sum", "nonzero", "nonfinite")]
     extremes = [numbers_of(arrays[name], "f32") for name in ("amax", "amin")]

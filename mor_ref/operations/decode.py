@@ -33,7 +33,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Decode on a device."""
-    from mor_ref.cuda.encoding import decode
+    from mor_ref.cuda.decoding import decode
 
     return {"value": decode(device, arrays["code"], as_format(parameters["format"]))}
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
-from mor_ref.exact import quantization
-from mor_ref.exact.quantization import Element, ErrorSum, Rows, in_rows
+from mor_ref.exact.blocks import Rows, in_rows
+from mor_ref.exact.errors import ErrorSum, error_term
+from mor_ref.exact.quantization import Element
 from mor_ref.operations.bits import Unsigned, codes_array, f32_array, numbers_of
 from mor_ref.operations.operation import Arrays
 
@@ -58,9 +59,7 @@ def error_fields(
 ) -> dict[str, Unsigned]:
     """Return the error of each element; 0 for an element that does not count."""
     terms = [
-        quantization.error_term(number, element.y)
-        if math.isfinite(number) and number != 0
-        else None
+        error_term(number, element.y) if math.isfinite(number) and number != 0 else None
         for numbers, row in zip(x, elements, strict=True)
         for number, element in zip(numbers, row, strict=True)
     ]

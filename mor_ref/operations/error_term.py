@@ -19,10 +19,10 @@ _F32 = LAYOUTS["f32"]
 
 def exact(_: Parameters, arrays: Arrays) -> Arrays:
     """Compute term by term."""
-    from mor_ref.exact import quantization
+    from mor_ref.exact.errors import error_term
 
     x, y = (numbers_of(arrays[name], "f32") for name in ("x", "y"))
-    terms = [quantization.error_term(*pair) for pair in zip(x, y, strict=True)]
+    terms = [error_term(*pair) for pair in zip(x, y, strict=True)]
     return {
         "d": f32_array(term.d for term in terms),
         "r": f32_array(term.r for term in terms),
@@ -41,7 +41,7 @@ def engine(_: Parameters, arrays: Arrays) -> Arrays:
 
 def cuda(device: "Device", _: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Compute on a device."""
-    from mor_ref.cuda.quantization import error_steps
+    from mor_ref.cuda.errors import error_steps
 
     return error_steps(device, arrays["x"], arrays["y"])
 

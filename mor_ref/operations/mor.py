@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mor_ref.cuda.launching import Device
+    from mor_ref.exact.errors import ErrorSum
     from mor_ref.exact.policies import Decision
-    from mor_ref.exact.quantization import Element, ErrorSum
+    from mor_ref.exact.quantization import Element
 
 MANY = 1 << 22  # elements of a tensor that is made from the numbers that differ
 _SUMS = ("sum", "nonzero", "nonfinite")
@@ -83,7 +84,7 @@ def _one_unit_of_many(parameters: Parameters, x: Unsigned) -> Arrays:
 
 def _counted(found: "Iterable[tuple[float, Element, int]]") -> "ErrorSum":
     """Return the error sum of numbers that come so many times each."""
-    from mor_ref.exact.quantization import ErrorSum, error_sum
+    from mor_ref.exact.errors import ErrorSum, error_sum
 
     total = ErrorSum()
     for number, element, count in found:

@@ -6,7 +6,7 @@ import numpy as np
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.nvfp4 import mx_element
+from mor_ref.definitions.mx import mx_element
 from mor_ref.operations.bits import bits32, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields

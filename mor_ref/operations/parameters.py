@@ -7,8 +7,10 @@ from typing import Any
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
 from mor_ref.definitions.formats import formats, presets
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
-from mor_ref.definitions.policies import POLICIES, SCALINGS
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.policies import POLICIES
+from mor_ref.definitions.scales import SCALINGS
 
 RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that is made from it
 LONGEST = 1 << 17  # side of a generated tensor

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize with the exact model, with all intermediates of every element."""
-    from mor_ref.exact import quantization
+    from mor_ref.exact.errors import error_sum
+    from mor_ref.exact.quantization import quantize_element
     from mor_ref.exact.scales import amax, group_mantissa, scale_of_block
 
     fmt, kind, shape = as_format(parameters["format"]), parameters["scaling"], arrays["x"].shape
@@ -31,11 +32,11 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
         scale_of_block(kind, fmt.largest, own, m) for own, m in zip(amaxes, shared, strict=True)
     ]
     elements = [
-        [quantization.quantize_element(number, scale.value, fmt) for number in row]
+        [quantize_element(number, scale.value, fmt) for number in row]
         for row, scale in zip(x, scales, strict=True)
     ]
     errors = [
-        quantization.error_sum((number, e.y) for number, e in zip(row, found, strict=True))
+        error_sum((number, e.y) for number, e in zip(row, found, strict=True))
         for row, found in zip(x, elements, strict=True)
     ]
     return {

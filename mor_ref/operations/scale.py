@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.formats import as_format, formats
-from mor_ref.definitions.policies import scaled_format
+from mor_ref.definitions.scales import scaled_format
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs

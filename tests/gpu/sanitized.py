@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from kernels import tensors
 
-from mor_ref.cuda import encoding as conversions
+from mor_ref.cuda import encoding
 from mor_ref.cuda.device import Gpu, cupy
 from mor_ref.cuda.launching import Bits
 
@@ -34,7 +34,7 @@ def overrun(device):
     """An array that is said to be longer than it is."""
     x = cupy().zeros(64, np.uint32)
     beyond = cupy().ndarray((1 << 20,), np.uint32, memptr=x.data)
-    conversions.encode(
+    encoding.encode(
         device, Bits(beyond, "f32"), tensors.formats["e4m3"], "rne", tensors.SpecialCases()
     )
 

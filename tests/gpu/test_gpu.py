@@ -17,7 +17,7 @@ from test_cuda_functions import EVERY_CALL, SHAPES, STRIDES, same, same_of_any_s
 import mor_ref
 import mor_ref.cuda
 from mor_ref.cuda.device import Gpu, cupy
-from mor_ref.cuda.errors import CudaError
+from mor_ref.cuda.failure import CudaError
 from mor_ref.cuda.streams import now
 
 pytestmark = pytest.mark.tier("gpu")

@@ -3,8 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-from mor_ref.cuda import encoding as conversions
-from mor_ref.cuda import mx, nvfp4, policies, quantization, scales
+from mor_ref.cuda import decoding, encoding, errors, mx, nvfp4, policies, quantization, scales
 from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.launching import Bits
 from mor_ref.definitions.blocks import partition
@@ -64,12 +63,12 @@ def quantized(device, x):
 
 def encoded(device, x, fmt, rounding="rne", special=None):
     """The codes of a format."""
-    return conversions.encode(device, x, fmt, rounding, special or SpecialCases())
+    return encoding.encode(device, x, fmt, rounding, special or SpecialCases())
 
 
 def encoded_at_random(device, x, fmt, words, count):
     """The codes of a format under sr."""
-    return conversions.encode(device, x, fmt, "sr", SpecialCases(), RandomBits(words, count))
+    return encoding.encode(device, x, fmt, "sr", SpecialCases(), RandomBits(words, count))
 
 
 def converted(device, x):
@@ -79,7 +78,7 @@ def converted(device, x):
     for name in CODES:
         yield encoded(device, x, formats[name])
         yield encoded_at_random(device, x, formats[name], words, 8)
-        yield conversions.decode(device, encoded(device, x, formats[name]), formats[name])
+        yield decoding.decode(device, encoded(device, x, formats[name]), formats[name])
 
 
 def stepped(device):
@@ -88,7 +87,7 @@ def stepped(device):
     e4m3, y = formats["e4m3"], x + np.uint32(1)
     yield from scales.scale_steps(device, "gam", e4m3, x & 0x7FFFFFFF, y & 0x7FFFFFFF).values()
     yield from quantization.quantize_steps(device, e4m3, x, y).values()
-    yield from quantization.error_steps(device, x, y).values()
+    yield from errors.error_steps(device, x, y).values()
     wide = x.astype(np.uint64)
     units = {"sum": wide, "nonzero": wide, "nonfinite": wide % np.uint64(2), "limit": x}
     units |= {"yardstick_sum": wide, "amax": y, "amin": x}

@@ -8,7 +8,8 @@ from typing import Any
 
 from mor_docs.shown.markup import binary32, code_hex, f32_hex, number, table
 from mor_ref import formats
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES, ScaleRule
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.mx import quantize_element, scale_code, shared_exponent
 from mor_ref.exact.nvfp4 import nvfp4, packed

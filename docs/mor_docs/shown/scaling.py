@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from mor_docs.shown.markup import binary32, box, f32_hex, line, number, picture, table, text
 from mor_ref import formats
-from mor_ref.definitions.policies import Scaling
+from mor_ref.definitions.scales import Scaling
 from mor_ref.exact.scales import group_mantissa, ideal_scale, scale_of_block
 
 _KINDS: tuple[Scaling, ...] = ("gam", "e8m0", "fp32")

@@ -26,8 +26,10 @@ from mor_ref.definitions.policies import (
     name_of,
 )
 from mor_ref.exact.arithmetic import rn32_of_binary64
+from mor_ref.exact.blocks import cells
+from mor_ref.exact.errors import error_sum, error_term
 from mor_ref.exact.policies import Decision, mix
-from mor_ref.exact.quantization import cells, error_sum, error_term, quantize
+from mor_ref.exact.quantization import quantize
 
 
 def cut(rows: str, columns: str, block: str, group: str) -> str:

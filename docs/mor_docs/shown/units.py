@@ -16,8 +16,8 @@ from mor_ref.definitions.policies import (
     Rung,
     name_of,
 )
+from mor_ref.exact.errors import error_term
 from mor_ref.exact.policies import Decision, mix
-from mor_ref.exact.quantization import error_term
 
 
 def unit(name: str, *given: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.nvfp4 import ScaleRule
+from mor_ref.definitions.mx import ScaleRule
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.golden.inputs.edges import Bits, values_of

@@ -9,7 +9,7 @@ import numpy as np
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.policies import MeanRelativeError
 from mor_ref.exact import arithmetic
-from mor_ref.exact.quantization import error_term
+from mor_ref.exact.errors import error_term
 from mor_ref.golden.suites.tensors import Tensor
 from mor_ref.operations.bits import f32_array
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from mor_ref.deviations import DEVIATIONS, Deviation, applied
 from mor_ref.exact import mx, nvfp4, quantization
+from mor_ref.exact.errors import error_term
 from mor_ref.exact.step import replaced
 from mor_ref.golden import kept_files
 from mor_ref.golden.model.suite import Case, Suite, question
@@ -19,7 +20,7 @@ Witness = dict[str, Any]
 # Most of the work, and the same again and again for the few numbers that bfloat16 has.
 _LOOKED_UP = (
     quantization.quantize_element,
-    quantization.error_term,
+    error_term,
     quantization.to_bf16,
     nvfp4.quantize_element,
     mx.quantize_element,

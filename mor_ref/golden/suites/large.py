@@ -5,8 +5,10 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
-from mor_ref.definitions.policies import POLICIES, SCALINGS
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.policies import POLICIES
+from mor_ref.definitions.scales import SCALINGS
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.model.views import DIGEST

@@ -10,7 +10,8 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES, Nvfp4Profile, ScaleRule
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.edges import Bits, amaxes, bell, edges_of, to_bf16, values_of
 from mor_ref.golden.inputs.found_tiles import found_squares, found_tensors

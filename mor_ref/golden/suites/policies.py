@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mor_ref.definitions.blocks import Cut
-from mor_ref.definitions.policies import POLICIES, SCALINGS, Scaling
+from mor_ref.definitions.policies import POLICIES
+from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.golden.inputs.edges import bell, to_bf16
 from mor_ref.golden.inputs.extremes import (
     largest_at_the_end,

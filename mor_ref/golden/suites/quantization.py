@@ -9,7 +9,7 @@ import numpy as np
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.policies import SCALINGS, Scaling
+from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.golden.inputs.extremes import largest_at_the_end, tops
 from mor_ref.golden.inputs.thresholds import (
     LOGARITHMS,

@@ -9,7 +9,7 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.policies import SCALINGS, Scaling
+from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.exact import arithmetic
 from mor_ref.golden.inputs.edges import SPECIALS, Bits, amaxes, bell, edges_of, values_of, wide
 from mor_ref.golden.inputs.thresholds import (

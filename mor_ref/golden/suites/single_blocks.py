@@ -10,8 +10,9 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import PROFILES, SCALE_RULES
-from mor_ref.definitions.policies import SCALINGS, Scaling
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.exact import arithmetic
 from mor_ref.golden.inputs.edges import Bits, amaxes, bell, edges_of, values_of
 from mor_ref.golden.inputs.extremes import TOPS

@@ -1,30 +1,7 @@
-// Encoding, from the input's own bits (ENC-001), and decoding, element by element.
-#include "blocks.cuh"
-#include "decoding.cuh"
+// Encoding, from the input's own bits (ENC-001), element by element.
+#include "elementwise.cuh"
 #include "encoding.cuh"
 #include "kernels.cuh"
-
-// Gives each code of a run that `code` makes its place.
-template <class Code, class Stored, u32 COUNT, class Make>
-MOR_DEVICE void convert(const Stored* x, u64 at, Code* codes, Make make) {
-  Run<Stored, COUNT> run;
-  run.at = at;
-  load(run, x);
-  auto found = beside<Code>(run);
-  for (u32 k = 0; k < COUNT; k++) found.numbers[k] = Code(make(at + k, run.numbers[k]));
-  store(found, codes);
-}
-
-// All numbers: vectors where the arrays are aligned, and what is left one by one.
-template <class Stored, class Code, class Make>
-MOR_DEVICE void convert_all(const Stored* x, u64 count, Code* codes, Make make) {
-  constexpr u32 each = VECTOR<Stored>;
-  const u64 vectors = is_aligned(x) && is_aligned(codes) ? count / each : 0;
-  for (u64 i = first_of_thread(); i < vectors; i += threads_of_grid())
-    convert<Code, Stored, each>(x, i * each, codes, make);
-  for (u64 i = vectors * each + first_of_thread(); i < count; i += threads_of_grid())
-    convert<Code, Stored, 1>(x, i, codes, make);
-}
 
 template <class Source, class Code>
 MOR_DEVICE void encode(const typename Source::Stored* x, u64 count, const Encoding& to, Code* codes) {
@@ -68,12 +45,3 @@ FROM(f32, F32)
 FROM(bf16, Bf16)
 FROM(f16, F16)
 FROM(f64, F64)
-
-#define DECODE(code, Code)                                                                   \
-  MOR_KERNEL decode_##code(const Code* codes, u64 count, Decoding from, u32* numbers) {          \
-    convert_all(codes, count, numbers, [&](u64, Code bits) { return decoded(bits, from); }); \
-  }                                                                                          \
-  MOR_EXPORT(decode_##code)
-DECODE(u8, u8)
-DECODE(u16, u16)
-DECODE(u32, u32)

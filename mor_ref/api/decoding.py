@@ -1,0 +1,29 @@
+"""Decoding: the public function."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.tracing import untraced
+from mor_ref.arrays import code_dtype, unsigned_from
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import as_format
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@untraced
+def decode(codes: "ArrayLike", fmt: str | Format) -> NDArray[np.float32]:
+    """Return the numbers that `codes` stand for, as float32; every NaN is 0x7FFFFFFF.
+
+    >>> import mor_ref
+    >>> mor_ref.decode([0x2A, 0xFE, 0x7F], "e4m3")
+    array([ 3.125e-01, -4.480e+02,        nan], dtype=float32)
+    """
+    source = as_format(fmt)
+    words = unsigned_from(codes, source.bits, code_dtype(source), "codes")
+    from mor_ref.engine.decoding import decode as decode_words  # imports Numba
+
+    return decode_words(words.reshape(-1), source).reshape(words.shape)

@@ -1,0 +1,80 @@
+"""MX: the public function and its record."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.dequantization import Dequantizable
+from mor_ref.api.errors import error_sums
+from mor_ref.api.tracing import untraced
+from mor_ref.arguments import known_name, whole_number
+from mor_ref.arrays import numbers_from
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule, mx_element
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mx(Dequantizable):
+    """A tensor in an MX format.
+
+    `codes` has the shape of x, an element's code in each byte; `scale` has the e8m0 code of each
+    block.
+    """
+
+    scale: NDArray[np.uint8]
+    scale_rule: ScaleRule
+
+    @untraced
+    def __repr__(self) -> str:
+        block = self._scales.tile.columns
+        return self._described(
+            f"MX {self.fmt.name}, {self.scale_rule}: {self.scale.size} blocks of {block}"
+        )
+
+
+@untraced
+def quantize_mx(
+    x: "ArrayLike",
+    fmt: str | Format,
+    *,
+    scale_rule: ScaleRule = "floor",
+    block: int = 32,
+    threads: int | None = None,
+) -> Mx:
+    """Quantize `x` to an MX format: blocks along the rows share a power of two.
+
+    `fmt` is e4m3, e5m2, e2m3, e3m2, e2m1 or int8_mx; `scale_rule` is "floor" (OCP's), "ceil",
+    "even" or "rceil" (Transformer Engine's and PTX's).
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.quantize_mx(np.linspace(-3, 3, 64, dtype=np.float32), "e2m1")
+    >>> found
+    <64 float32 as MX e2m1, floor: 2 blocks of 32, mean relative error 14.5 %, 0 non-finite>
+    >>> found.scale.tolist()
+    [[126, 126]]
+    """
+    element = mx_element(fmt)
+    known_name("scale_rule", scale_rule, SCALE_RULES)
+    side = whole_number("block", block, 1, 1 << 62)
+    numbers = numbers_from(x, "x")
+    from mor_ref.engine.mx import mx_scales  # imports Numba
+    from mor_ref.engine.quantization import quantize
+
+    whole = partition(numbers.shape, "tensor")
+    found = mx_scales(numbers, element, scale_rule, partition(numbers.shape, (1, side)), threads)
+    codes, sums = quantize(numbers, element, found.blocks, whole, None, threads)
+    return Mx(
+        codes.reshape(numbers.shape),
+        error_sums(sums),
+        element,
+        numbers.described,
+        found.blocks,
+        found.code,
+        scale_rule,
+    )

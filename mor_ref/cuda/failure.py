@@ -1,0 +1,5 @@
+"""Why kernels cannot be run."""
+
+
+class CudaError(RuntimeError):
+    """The kernels cannot be compiled or run here; the message says what to do."""

@@ -1,0 +1,65 @@
+"""Relative errors, and their sums."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mor_ref.exact.arithmetic import bits_of, difference, quotient, total
+from mor_ref.exact.step import step
+
+_ROUNDS_TO_BF16_INFINITY = 0x7F7F8000  # and every larger magnitude does
+
+
+@dataclass(frozen=True)
+class ErrorTerm:
+    """The relative error of one number: d = |x - y|, r = d / |x| up to 1, and u = r * 2^23."""
+
+    d: float
+    r: float
+    u: int
+
+
+@dataclass(frozen=True)
+class ErrorSum:
+    """The errors of a unit, as integers, which any order of summation leaves the same."""
+
+    sum: int = 0
+    nonzero: int = 0
+    nonfinite: int = 0
+
+    def __add__(self, other: "ErrorSum") -> "ErrorSum":
+        return ErrorSum(
+            self.sum + other.sum,
+            self.nonzero + other.nonzero,
+            self.nonfinite + other.nonfinite,
+        )
+
+
+@step
+def error_term(x: float, y: float) -> ErrorTerm:
+    """The error of a finite x that is not zero (ERR-001)."""
+    d = abs(difference(x, y))
+    r = 1.0 if math.isnan(d) else min(1.0, quotient(d, abs(x)))
+    return ErrorTerm(d, r, error_units(r))
+
+
+@step
+def error_units(r: float) -> int:
+    """How many units of 2^-23 a relative error is, ties to even (ERR-001)."""
+    return bits_of(total(1.0, r)) - bits_of(1.0)
+
+
+@step
+def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
+    """The errors of a unit's pairs of x and y (ERR-002, ERR-003, ERR-004)."""
+    found = ErrorSum()
+    for x, y in pairs:
+        counts = math.isfinite(x) and x != 0
+        lost = not math.isfinite(x) or not abs(y) < _least_lost()
+        found += ErrorSum(error_term(x, y).u if counts else 0, counts, lost)
+    return found
+
+
+def _least_lost() -> float:
+    """The smallest magnitude that bfloat16 rounds to infinity."""
+    return math.ldexp((_ROUNDS_TO_BF16_INFINITY & 0x7FFFFF) | 0x800000, 104)
