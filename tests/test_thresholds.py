@@ -20,7 +20,7 @@ from mor_ref.golden.inputs.thresholds import (
     turn_of_mx,
 )
 from mor_ref.golden.model.bits import numbers_of
-from mor_ref.golden.suites.nvfp4 import ELEMENTS
+from mor_ref.golden.suites.mx import ELEMENTS
 
 
 def number(bits):
