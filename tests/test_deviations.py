@@ -12,7 +12,7 @@ from mor_ref.exact import scales as scaling
 from mor_ref.exact.step import replaced
 from mor_ref.golden import kept_files
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.golden.making.witnesses import completed, deviated, witness
+from mor_ref.golden.making.witnesses import first_witness, with_deviation, with_expected
 from mor_ref.golden.model.suite import Case, Size, question
 from mor_ref.golden.store import container
 from mor_ref.golden.suites import SUITES
@@ -104,10 +104,10 @@ UNSEEN = {name: [d for d in DEVIATIONS.values() if name in d.unseen] for name in
 
 @pytest.mark.parametrize("name", [name for name in SUITES if UNSEEN[name]])
 def test_what_no_input_can_tell_is_not_told(name):
-    cases = [completed(SUITES[name], asked) for asked in some_of(name)]
+    cases = [with_expected(SUITES[name], asked) for asked in some_of(name)]
     for deviation in UNSEEN[name]:
         assert deviation.unseen[name].endswith("."), deviation.name
-        assert witness(deviation, SUITES[name], cases) is None, deviation.name
+        assert first_witness(deviation, SUITES[name], cases) is None, deviation.name
 
 
 @pytest.mark.tier("exhaustive")
@@ -115,7 +115,7 @@ def test_what_no_input_can_tell_is_not_told(name):
 def test_what_no_input_can_tell_is_told_nowhere(name):
     cases = golden.load(name)
     for deviation in UNSEEN[name]:
-        assert witness(deviation, SUITES[name], cases) is None, deviation.name
+        assert first_witness(deviation, SUITES[name], cases) is None, deviation.name
 
 
 def parted(name):
@@ -123,7 +123,7 @@ def parted(name):
     suite, cases = SUITES[name], {case.name: case for case in golden.load(name)}
     for deviation, seen_at in MANIFEST[name]["kills"].items():
         case = cases[seen_at["case"]]
-        other = deviated(DEVIATIONS[deviation], suite, case)
+        other = with_deviation(DEVIATIONS[deviation], suite, case)
         place = tuple(seen_at["index"])
         field = seen_at["field"]
         assert other.arrays[field][place] != case.arrays[field][place], deviation
@@ -143,15 +143,15 @@ def test_large_suites_tell_the_deviations_of_their_domains(name):
 def test_without_deviations_the_model_gives_what_suites_expect():
     suite = SUITES["decisions"]
     for case in golden.load("decisions"):
-        again = completed(suite, question(suite.fields, case))
+        again = with_expected(suite, question(suite.fields, case))
         assert all(np.array_equal(again.arrays[name], case.arrays[name]) for name in case.arrays)
 
 
 def test_what_no_suite_tells_has_no_witness():
     """A deviation outside of its reach: the search ends without a find."""
     cases = list(SUITES["decisions"].questions(Size()))
-    whole = [completed(SUITES["decisions"], case) for case in cases]
-    assert witness(DEVIATIONS["nibbles_swapped"], SUITES["decisions"], whole) is None
+    whole = [with_expected(SUITES["decisions"], case) for case in cases]
+    assert first_witness(DEVIATIONS["nibbles_swapped"], SUITES["decisions"], whole) is None
 
 
 def test_they_end_with_their_block():

@@ -28,17 +28,17 @@ Made = tuple[dict[str, bytes], dict[str, Any]]
 
 
 def made(name: str, size: Size) -> Made:
-    """The files of a suite by their names, and its entry in the manifest."""
+    """Return the files of a suite by their names, and its entry in the manifest."""
     from mor_ref.golden.inputs.enlarged import questions
     from mor_ref.golden.making.negative import negative
-    from mor_ref.golden.making.witnesses import completed, kills, seen_in_kept_suites
+    from mor_ref.golden.making.witnesses import cases_of_bundled_witnesses, with_expected, witnesses
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
-    cases = [completed(suite, question) for question in questions(suite, size)]
+    cases = [with_expected(suite, question) for question in questions(suite, size)]
     content = suite_bytes(cases)
-    told = kills(suite, cases, seen_in_kept_suites(name))
-    entry = {**manifest_entry(suite, cases, content), "kills": told}
+    found = witnesses(suite, cases, cases_of_bundled_witnesses(name))
+    entry = {**manifest_entry(suite, cases, content), "kills": found}
     files = {file_of(name): content}
     wrong = negative(suite, cases)
     if wrong is not None:
