@@ -1,4 +1,4 @@
-"""Deviations: each is told from the reference by every suite of its domain, and they compose."""
+"""Deviations: every suite of its domain exposes each of them, and they compose."""
 
 import re
 
@@ -8,10 +8,10 @@ from test_trace import TRACE
 
 from mor_ref import exact, formats, golden
 from mor_ref.deviations import DEVIATIONS, applied
-from mor_ref.exact import scales as scaling
+from mor_ref.exact import scales
 from mor_ref.exact.step import replaced
 from mor_ref.golden import kept_files
-from mor_ref.golden.making.witnesses import completed, deviated, witness
+from mor_ref.golden.making.witnesses import first_witness, with_deviation, with_expected
 from mor_ref.golden.model.suite import Case, Size, question
 from mor_ref.golden.store import container
 from mor_ref.golden.suites import SUITES
@@ -27,7 +27,7 @@ def rows_of(case, chosen):
 
 
 def some_of(name):
-    """A few questions of a suite: some rows of each case, some small tensors, or a corner."""
+    """Yield a few questions of a suite: rows of each case, small tensors, or a corner."""
     suite = SUITES[name]
     questions = [question(suite.fields, case) for case in golden.load(name)]
     if OPERATIONS[suite.operation].is_by_row:
@@ -43,7 +43,7 @@ def some_of(name):
 
 
 def reached(name, questions):
-    """The deviations that have a say somewhere in these questions of a suite."""
+    """Return the deviations with a step that these questions of a suite reach."""
     waiting = {}
     for deviation in DEVIATIONS.values():
         for change in deviation.changes:
@@ -76,82 +76,81 @@ def test_there_are_enough_and_each_says_what_it_is():
         assert set(deviation.rules) <= set(TRACE.rules), name
         assert set(deviation.domain) <= set(SUITES), name
         assert deviation.suites, name
-        assert set(deviation.unseen) <= set(deviation.domain), name
+        assert set(deviation.exemptions) <= set(deviation.domain), name
 
 
 def test_the_manifest_has_a_witness_for_every_pair():
-    """Where one is missing, a suite lacks an input; or unseen.py lacks the reason why none can."""
+    """If one is missing, a suite lacks an input, or exemptions.py the reason why none can exist."""
     wanted = {name: {d.name for d in DEVIATIONS.values() if name in d.suites} for name in SUITES}
     assert {name: set(MANIFEST[name]["kills"]) for name in SUITES} == wanted
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_what_reaches_a_step_is_in_its_domain(name):
+def test_suites_that_reach_a_step_are_in_its_domain(name):
     domain = {deviation.name for deviation in DEVIATIONS.values() if name in deviation.domain}
     assert reached(name, some_of(name)) - domain == set()
 
 
 @pytest.mark.tier("exhaustive")
 @pytest.mark.parametrize("name", SUITES)
-def test_domains_are_what_is_reached(name):
+def test_domains_are_the_suites_that_reach_a_step(name):
     domain = {deviation.name for deviation in DEVIATIONS.values() if name in deviation.domain}
     questions = [question(SUITES[name].fields, case) for case in golden.load(name)]
     assert reached(name, questions) == domain
 
 
-UNSEEN = {name: [d for d in DEVIATIONS.values() if name in d.unseen] for name in SUITES}
+EXEMPT = {name: [d for d in DEVIATIONS.values() if name in d.exemptions] for name in SUITES}
 
 
-@pytest.mark.parametrize("name", [name for name in SUITES if UNSEEN[name]])
-def test_what_no_input_can_tell_is_not_told(name):
-    cases = [completed(SUITES[name], asked) for asked in some_of(name)]
-    for deviation in UNSEEN[name]:
-        assert deviation.unseen[name].endswith("."), deviation.name
-        assert witness(deviation, SUITES[name], cases) is None, deviation.name
+@pytest.mark.parametrize("name", [name for name in SUITES if EXEMPT[name]])
+def test_some_inputs_of_a_suite_expose_no_exempt_deviation(name):
+    cases = [with_expected(SUITES[name], asked) for asked in some_of(name)]
+    for deviation in EXEMPT[name]:
+        assert deviation.exemptions[name].endswith("."), deviation.name
+        assert first_witness(deviation, SUITES[name], cases) is None, deviation.name
 
 
 @pytest.mark.tier("exhaustive")
-@pytest.mark.parametrize("name", [name for name in SUITES if UNSEEN[name]])
-def test_what_no_input_can_tell_is_told_nowhere(name):
+@pytest.mark.parametrize("name", [name for name in SUITES if EXEMPT[name]])
+def test_no_input_of_a_suite_exposes_an_exempt_deviation(name):
     cases = golden.load(name)
-    for deviation in UNSEEN[name]:
-        assert witness(deviation, SUITES[name], cases) is None, deviation.name
+    for deviation in EXEMPT[name]:
+        assert first_witness(deviation, SUITES[name], cases) is None, deviation.name
 
 
-def parted(name):
-    """Holds each witness that the manifest has to the entry that it names."""
+def check_witnesses(name):
+    """Check that each deviation differs at the entry that its witness names."""
     suite, cases = SUITES[name], {case.name: case for case in golden.load(name)}
     for deviation, seen_at in MANIFEST[name]["kills"].items():
         case = cases[seen_at["case"]]
-        other = deviated(DEVIATIONS[deviation], suite, case)
+        other = with_deviation(DEVIATIONS[deviation], suite, case)
         place = tuple(seen_at["index"])
         field = seen_at["field"]
         assert other.arrays[field][place] != case.arrays[field][place], deviation
 
 
 @pytest.mark.parametrize("name", [name for name in SUITES if name not in LARGE])
-def test_every_suite_tells_the_deviations_of_its_domain(name):
-    parted(name)
+def test_every_suite_exposes_the_deviations_of_its_domain(name):
+    check_witnesses(name)
 
 
 @pytest.mark.tier("exhaustive")
 @pytest.mark.parametrize("name", LARGE)
-def test_large_suites_tell_the_deviations_of_their_domains(name):
-    parted(name)
+def test_large_suites_expose_the_deviations_of_their_domains(name):
+    check_witnesses(name)
 
 
-def test_without_deviations_the_model_gives_what_suites_expect():
+def test_without_deviations_the_model_returns_the_expected_values():
     suite = SUITES["decisions"]
     for case in golden.load("decisions"):
-        again = completed(suite, question(suite.fields, case))
+        again = with_expected(suite, question(suite.fields, case))
         assert all(np.array_equal(again.arrays[name], case.arrays[name]) for name in case.arrays)
 
 
-def test_what_no_suite_tells_has_no_witness():
-    """A deviation outside of its reach: the search ends without a find."""
+def test_a_deviation_of_another_domain_has_no_witness():
     cases = list(SUITES["decisions"].questions(Size()))
-    whole = [completed(SUITES["decisions"], case) for case in cases]
-    assert witness(DEVIATIONS["nibbles_swapped"], SUITES["decisions"], whole) is None
+    whole = [with_expected(SUITES["decisions"], case) for case in cases]
+    assert first_witness(DEVIATIONS["nibbles_swapped"], SUITES["decisions"], whole) is None
 
 
 def test_they_end_with_their_block():
@@ -166,8 +165,8 @@ def test_they_end_with_their_block():
 
 def test_two_of_different_steps_act_together():
     with applied(DEVIATIONS["scale_truncated"], DEVIATIONS["gam_mantissa_of_7_bits"]):
-        assert scaling.ideal_scale(448.0, 3.0).mantissa == 0x155555
-        assert scaling.group_mantissa(448.0, 3.0) == 0x150000
+        assert scales.ideal_scale(448.0, 3.0).mantissa == 0x155555
+        assert scales.group_mantissa(448.0, 3.0) == 0x150000
 
 
 def test_two_of_one_step_apply_in_turn():

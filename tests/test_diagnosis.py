@@ -15,9 +15,9 @@ from mor_ref.deviations.steps_taken import taken
 from mor_ref.exact.errors import error_term as exact_error_term
 from mor_ref.exact.step import replaced
 from mor_ref.golden import kept_files
-from mor_ref.golden.making.witnesses import completed
+from mor_ref.golden.making.witnesses import with_expected
 from mor_ref.golden.model.suite import question
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import PythonFunction
@@ -73,7 +73,8 @@ def answered(name, suite, chosen):
     fields = fields_of(MANIFEST[suite])
     with applied(DEVIATIONS[name]):
         answers = {
-            case.name: completed(SUITES[suite], question(fields, case)).arrays for case in chosen
+            case.name: with_expected(SUITES[suite], question(fields, case)).arrays
+            for case in chosen
         }
     return Evidence(suite, MANIFEST[suite]["operation"], fields, chosen, answers)
 

@@ -14,7 +14,7 @@ from mor_ref.cli.golden import run_export
 from mor_ref.golden import kept_files
 from mor_ref.golden.export import export as export_module
 from mor_ref.golden.export.export import EXPORTS, export
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 
 ENTRIES = read_manifest(kept_files())["suites"]
 STEPS = "quantize_steps"

@@ -12,7 +12,7 @@ import pytest
 from mor_ref import golden
 from mor_ref.golden import kept_files
 from mor_ref.golden.model.suite import question
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.origins import origins
 

@@ -21,7 +21,7 @@ from mor_ref import golden
 from mor_ref.golden import kept_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import seen, split
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.candidates import program as program_module
 from mor_ref.verify.candidates.candidate import CandidateError, candidate_named, opened
 from mor_ref.verify.candidates.program import Program

@@ -14,7 +14,7 @@ from extras import reason
 from mor_ref import golden
 from mor_ref.golden import kept_files
 from mor_ref.golden.export.export import export
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "rtl"

@@ -20,7 +20,7 @@ from mor_ref.golden.inputs.thresholds import (
     pairs_of_tiles,
     turn_of_mx,
 )
-from mor_ref.golden.suites.nvfp4 import ELEMENTS
+from mor_ref.golden.suites.mx import ELEMENTS
 from mor_ref.operations.bits import numbers_of
 
 

@@ -16,7 +16,7 @@ from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import kept_files
 from mor_ref.golden.model.views import seen
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import bits32
 from mor_ref.verify import assert_bit_exact

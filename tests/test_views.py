@@ -11,7 +11,7 @@ from mor_ref import golden
 from mor_ref.golden import kept_files
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.views import VIEWS, seen, split
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import random_words
 from mor_ref.verify.candidates.candidate import PythonFunction
 from mor_ref.verify.comparing.compare import fields_of

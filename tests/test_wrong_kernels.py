@@ -7,7 +7,8 @@ from wrong import REGISTERED
 
 from mor_ref.golden import kept_files
 from mor_ref.golden.model.suite import question
-from mor_ref.golden.store.container import read_manifest, read_suite
+from mor_ref.golden.store.container import read_suite
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.comparing.compare import differences, fields_of, given_as
 
 SUITES = read_manifest(kept_files())["suites"]

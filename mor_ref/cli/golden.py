@@ -12,7 +12,8 @@ from mor_ref.golden import kept_files
 from mor_ref.golden.export.export import export
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size, Suite, chosen
-from mor_ref.golden.store.container import described, read_manifest
+from mor_ref.golden.store.container import described
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.manifests import compare_manifests

@@ -8,7 +8,7 @@ from mor_ref.arguments import folder_named
 from mor_ref.cli.show import Bars
 from mor_ref.golden import kept_files
 from mor_ref.golden.model.suite import chosen
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.candidates.candidate import CandidateError, opened
 from mor_ref.verify.reporting.counts import counted
 from mor_ref.verify.reporting.files import prepare_report, write_report

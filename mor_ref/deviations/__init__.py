@@ -1,43 +1,47 @@
-"""Named wrong and foreign behaviours: each is a small replacement of one step of the exact model.
+"""Deviations: named wrong or foreign behaviours, each with replaced steps of the exact model.
 
-They show that suites can tell them from the reference, and name the mistake of what is verified.
+Tests show that the suites expose each of them; diagnoses name the mistakes of a candidate.
 """
 
 from mor_ref.deviations import (
     amax,
+    blocks,
     decoding,
     encoding,
+    encoding_overflow,
+    encoding_presets,
+    encoding_rounding,
     errors,
     mx,
-    nans,
+    mx_torchao,
+    nan_bits,
     nvfp4,
-    overflow,
-    presets,
-    rounding,
-    torchao,
+    nvfp4_four_over_six,
+    policies,
+    quantization,
+    scales,
 )
-from mor_ref.deviations import blocks as cuts
-from mor_ref.deviations import four_over_six as sums
-from mor_ref.deviations import scales as scaling
 from mor_ref.deviations.deviation import Deviation, applied
 
 DEVIATIONS: dict[str, Deviation] = {
     deviation.name: deviation
     for deviation in (
-        *rounding.DEVIATIONS,
-        *overflow.DEVIATIONS,
+        *encoding_rounding.DEVIATIONS,
+        *encoding_overflow.DEVIATIONS,
         *encoding.DEVIATIONS,
-        *presets.DEVIATIONS,
-        *nans.DEVIATIONS,
+        *encoding_presets.DEVIATIONS,
+        *nan_bits.DEVIATIONS,
         *decoding.DEVIATIONS,
         *amax.DEVIATIONS,
-        *cuts.DEVIATIONS,
-        *scaling.DEVIATIONS,
+        *blocks.DEVIATIONS,
+        *scales.DEVIATIONS,
+        *quantization.DEVIATIONS,
         *errors.DEVIATIONS,
+        *policies.DEVIATIONS,
         *nvfp4.DEVIATIONS,
         *mx.DEVIATIONS,
-        *torchao.DEVIATIONS,
-        *sums.DEVIATIONS,
+        *mx_torchao.DEVIATIONS,
+        *nvfp4_four_over_six.DEVIATIONS,
     )
 }
 

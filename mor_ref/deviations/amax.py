@@ -30,7 +30,7 @@ def amax_without_magnitude(reference: Reference, numbers: Iterable[float]) -> fl
     return float(reference([x for x in numbers if not x < 0]))
 
 
-@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, unseen=for_generated(BLOCKS))
+@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
 def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     """An infinite element counts, as the largest binary32 number."""
     return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
@@ -41,7 +41,7 @@ def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     mx.amax_of,
     rules=("NVF-002", "MXS-002"),
     domain=_WITH_INFINITY,
-    unseen=for_generated(_WITH_INFINITY),
+    exemptions=for_generated(_WITH_INFINITY),
 )
 def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> float:
     """An infinity does not count in amax, which it does in NVFP4 and MX."""
@@ -49,7 +49,7 @@ def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> flo
 
 
 @deviation(
-    amax, nvfp4.amax_of, rules=("SCL-001", "NVF-002"), domain=_WITHOUT_NAN, unseen=WITHOUT_NAN
+    amax, nvfp4.amax_of, rules=("SCL-001", "NVF-002"), domain=_WITHOUT_NAN, exemptions=WITHOUT_NAN
 )
 def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
     """A block with a NaN has no amax: it is scaled as one of zeros."""
@@ -57,7 +57,7 @@ def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
     return 0.0 if any(math.isnan(x) for x in found) else float(reference(found))
 
 
-@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, unseen=for_generated(BLOCKS))
+@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
 def amax_has_a_floor(reference: Reference, numbers: Iterable[float]) -> float:
     """Amax is at least 1e-12, against a division by zero."""
     return max(float(reference(numbers)), rn32(Fraction(1, 10**12)))
@@ -71,7 +71,7 @@ def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
     return found if math.isinf(found) else min(rounded, formats["bf16"].largest)
 
 
-@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, unseen=for_generated(BLOCKS))
+@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
 def subnormal_amax_is_zero(reference: Reference, numbers: Iterable[float]) -> float:
     """A subnormal amax is flushed to zero."""
     found = float(reference(numbers))

@@ -56,7 +56,7 @@ def edge_blocks_dropped(reference: Reference, rows: int, columns: int, sides: Si
     return {key: places if len(places) == whole else [] for key, places in found.items()}
 
 
-@deviation(cells, where=_is_short, rules=("BLK-002",), domain=TENSORS, unseen=AMAX_ALONE)
+@deviation(cells, where=_is_short, rules=("BLK-002",), domain=TENSORS, exemptions=AMAX_ALONE)
 def edge_blocks_repeat_the_last(
     reference: Reference, rows: int, columns: int, sides: Sides
 ) -> Cells:

@@ -39,7 +39,7 @@ class Deviation:
     """A behaviour that differs from the specification in one thing.
 
     Its domain are the suites that reach one of its changes. Each of them tells it from the
-    reference, but those in `unseen`, where no input can, for the reason that is given.
+    reference, but those in `exemptions`, where no input can, for the reason that is given.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Deviation:
     rules: tuple[str, ...]
     domain: tuple[str, ...]
     changes: tuple[Change, ...]
-    unseen: Mapping[str, str] = field(default_factory=dict)
+    exemptions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def replacements(self) -> tuple[Replacement, ...]:
@@ -57,7 +57,7 @@ class Deviation:
     @property
     def suites(self) -> tuple[str, ...]:
         """The suites that have to tell it from the reference."""
-        return tuple(name for name in self.domain if name not in self.unseen)
+        return tuple(name for name in self.domain if name not in self.exemptions)
 
 
 def applied(*deviations: Deviation) -> AbstractContextManager[None]:
@@ -70,7 +70,7 @@ def deviation(
     rules: tuple[str, ...],
     domain: tuple[str, ...],
     where: Callable[..., bool] = everywhere,
-    unseen: Mapping[str, str] | None = None,
+    exemptions: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Deviation]:
     """Make a function a deviation of its name that is called instead of these steps.
 
@@ -80,6 +80,6 @@ def deviation(
     def decorate(function: Function) -> Deviation:
         summary = (function.__doc__ or "").strip()
         changes = tuple(Change(step, function, where) for step in steps)
-        return Deviation(function.__name__, summary, rules, domain, changes, unseen or {})
+        return Deviation(function.__name__, summary, rules, domain, changes, exemptions or {})
 
     return decorate

@@ -96,7 +96,7 @@ def rounded_through_f32(reference: Reference, x: float, *rest: Any, **known: Any
     where=_asked_for,
     rules=("ENC-006", "ENC-016"),
     domain=(*STORED, *STOCHASTIC),
-    unseen=for_generated(STORED),
+    exemptions=for_generated(STORED),
 )
 def special_cases_ignored(
     reference: Reference,
@@ -116,7 +116,7 @@ def special_cases_ignored(
     where=_holds_subnormals,
     rules=("ENC-002",),
     domain=_SUBNORMAL,
-    unseen=for_generated(_SUBNORMAL),
+    exemptions=for_generated(_SUBNORMAL),
 )
 def subnormal_inputs_flushed(reference: Reference, x: float, *rest: Any, **known: Any) -> int:
     """Subnormal binary32 inputs count as zero."""
@@ -171,7 +171,7 @@ def _in_a_small_float(_x: float, fmt: Format, _special: SpecialCases) -> bool:
     where=_without_sign,
     rules=("ENC-009", "ENC-010"),
     domain=NANS,
-    unseen=COMPUTED,
+    exemptions=COMPUTED,
 )
 def nan_sign_kept(reference: Reference, x: float, fmt: Format, _: SpecialCases) -> int:
     """A NaN keeps its sign under canonical too."""
@@ -199,7 +199,7 @@ def nan_payload_truncated(_: Reference, x: float, *_rest: Any) -> int:
     where=_in_a_small_format,
     rules=("ENC-009",),
     domain=NANS,
-    unseen=FALLS_BACK,
+    exemptions=FALLS_BACK,
 )
 def nan_swallowed_by_a_clamp(_: Reference, _x: float, fmt: Format, *_rest: Any) -> int:
     """min(max(x, -largest), largest) comes first and makes a NaN the negative largest number."""
@@ -213,7 +213,7 @@ def nan_swallowed_by_a_clamp(_: Reference, _x: float, fmt: Format, *_rest: Any) 
     where=_in_a_small_float,
     rules=("ENC-009",),
     domain=NANS,
-    unseen=FALLS_BACK,
+    exemptions=FALLS_BACK,
 )
 def nan_becomes_zero(*_: Any) -> int:
     """A NaN has the code 0."""

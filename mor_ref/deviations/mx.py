@@ -38,19 +38,19 @@ def _mx_as(other: ScaleRule) -> Deviation:
     )
 
 
-@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, unseen=for_generated(IN_MX))
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, exemptions=for_generated(IN_MX))
 def mx_zero_block_is_127(reference: Reference, numbers: list[float], *rest: Any) -> int:
     """A block of zeros has the scale 1, the code 127."""
     return int(reference(numbers, *rest)) if any(numbers) else 127
 
 
-@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, unseen=for_generated(IN_MX))
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, exemptions=for_generated(IN_MX))
 def mx_ignores_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
     """The scale of a block with a NaN is that of its other elements."""
     return int(reference([x for x in numbers if not math.isnan(x)], *rest))
 
 
-@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, unseen=for_generated(IN_MX))
+@deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, exemptions=for_generated(IN_MX))
 def mx_infinity_is_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
     """A block with an infinity has the scale NaN."""
     return 0xFF if any(math.isinf(x) for x in numbers) else int(reference(numbers, *rest))
@@ -66,7 +66,7 @@ def by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
     where=by_rceil,
     rules=("MXS-006",),
     domain=IN_MX,
-    unseen=for_generated(IN_MX),
+    exemptions=for_generated(IN_MX),
 )
 def mx_underflow_is_one(
     reference: Reference, numbers: list[float], fmt: Format, rule: ScaleRule
@@ -89,7 +89,7 @@ def _by_floor(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
 
 
 @deviation(
-    mx.shared_exponent, where=_by_floor, rules=("MXS-003",), domain=IN_MX, unseen=SHORT_NUMBERS
+    mx.shared_exponent, where=_by_floor, rules=("MXS-003",), domain=IN_MX, exemptions=SHORT_NUMBERS
 )
 def mx_log2_in_floating_point(reference: Reference, amax: float, *rest: Any) -> int:
     """The exponent is floor(log2(amax)) in binary32: too large just below powers of two."""
@@ -112,7 +112,7 @@ def mx_element_exponent_left_out(
     return int(reference(amax, fmt, rule)) + floor_log2(fmt.largest)
 
 
-@deviation(mx.quantize_element, rules=("MXS-008",), domain=IN_MX, unseen=for_generated(IN_MX))
+@deviation(mx.quantize_element, rules=("MXS-008",), domain=IN_MX, exemptions=for_generated(IN_MX))
 def mx_scale_by_a_shift(
     reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
 ) -> Element:
@@ -133,7 +133,7 @@ def _by_even(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
     where=_by_even,
     rules=("MXS-005",),
     domain=IN_MX,
-    unseen=for_generated(IN_MX),
+    exemptions=for_generated(IN_MX),
 )
 def mx_even_adds_to_subnormal_bits(
     reference: Reference, amax: float, fmt: Format, rule: ScaleRule

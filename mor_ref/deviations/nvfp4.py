@@ -67,7 +67,7 @@ def _nvfp4_as(other: Nvfp4Profile) -> Deviation:
     nvfp4.block_scale_code,
     rules=("NVF-002", "NVF-004"),
     domain=IN_NVFP4,
-    unseen=SCALES_ABOVE_ZERO,
+    exemptions=SCALES_ABOVE_ZERO,
 )
 def block_scale_at_least_smallest(reference: Reference, s: float) -> int:
     """The scale of a tile is at least 2^-9, the smallest number of e4m3."""
@@ -75,7 +75,7 @@ def block_scale_at_least_smallest(reference: Reference, s: float) -> int:
 
 
 @deviation(
-    nvfp4.block_scale_code, rules=("NVF-002", "NVF-004"), domain=IN_NVFP4, unseen=NORMAL_SCALES
+    nvfp4.block_scale_code, rules=("NVF-002", "NVF-004"), domain=IN_NVFP4, exemptions=NORMAL_SCALES
 )
 def block_scale_at_least_smallest_normal(reference: Reference, s: float) -> int:
     """The scale of a tile is at least 2^-6, the smallest normal number of e4m3."""
@@ -86,7 +86,7 @@ def block_scale_at_least_smallest_normal(reference: Reference, s: float) -> int:
     nvfp4.block_scale_code,
     rules=("NVF-002", "NVF-004"),
     domain=IN_NVFP4,
-    unseen=SCALES_THAT_UNDERFLOW,
+    exemptions=SCALES_THAT_UNDERFLOW,
 )
 def zero_block_scale_is_one(reference: Reference, s: float) -> int:
     """A scale of a tile that becomes 0 is stored as 1."""
@@ -124,7 +124,7 @@ def global_scale_by_reciprocal(
     return GlobalScale(s, quotient(1.0, s))
 
 
-@deviation(nvfp4.global_scale, rules=("NVF-003",), domain=IN_NVFP4, unseen=DIVIDED_FOR_DECODING)
+@deviation(nvfp4.global_scale, rules=("NVF-003",), domain=IN_NVFP4, exemptions=DIVIDED_FOR_DECODING)
 def global_decode_scale_by_division(
     reference: Reference, profile: Nvfp4Profile, amax: float
 ) -> GlobalScale:
@@ -167,7 +167,7 @@ def encode_scale_by_division(reference: Reference, *arguments: Any) -> TileScale
     return replace(found, encode=min(quotient(arguments[-1].encode, s), FLT_MAX))
 
 
-@deviation(nvfp4.scaled, rules=("NVF-010",), domain=IN_NVFP4, unseen=DIVIDED_FOR_ENCODING)
+@deviation(nvfp4.scaled, rules=("NVF-010",), domain=IN_NVFP4, exemptions=DIVIDED_FOR_ENCODING)
 def nvfp4_divides(_: Reference, x: float, scale: TileScale) -> float:
     """Numbers are divided by s * S_dec, not multiplied by its rounded inverse."""
     return quotient(x, scale.decode)

@@ -1,4 +1,4 @@
-"""Other scales, and what is done with them otherwise."""
+"""Scales that differ."""
 
 import math
 from collections.abc import Callable
@@ -8,11 +8,10 @@ from typing import Any
 
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import ERRORS, IN_MX, IN_NVFP4, SCALED, SCALES
+from mor_ref.deviations.domains import SCALES
 from mor_ref.deviations.exemptions import NOT_STORED, ZEROS, for_generated
-from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
+from mor_ref.exact.arithmetic import FLT_MAX
 from mor_ref.exact.encoding import floor_log2
-from mor_ref.exact.quantization import restored, scaled
 from mor_ref.exact.scales import (
     IdealScale,
     Scale,
@@ -24,7 +23,6 @@ from mor_ref.exact.scales import (
 )
 
 Reference = Callable[..., Any]
-_COMPUTED = tuple(dict.fromkeys((*ERRORS, *SCALED, *IN_NVFP4, *IN_MX)))
 
 
 def _ideal(value: Fraction) -> IdealScale:
@@ -92,7 +90,7 @@ def _cut(value: Fraction) -> Fraction:
     return int(value / unit) * unit
 
 
-@deviation(fp32_scale, rules=("SCL-004",), domain=SCALES, unseen=for_generated(SCALES))
+@deviation(fp32_scale, rules=("SCL-004",), domain=SCALES, exemptions=for_generated(SCALES))
 def scale_overflows_to_infinity(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A scale above the largest binary32 number is infinite."""
     if ideal is not None and ideal.value > Fraction(FLT_MAX):
@@ -124,7 +122,7 @@ def e8m0_scale_rounded_to_nearest(reference: Reference, ideal: IdealScale | None
     e8m0_scale,
     rules=("SCL-004", "SCL-005"),
     domain=SCALES,
-    unseen=for_generated(SCALES),
+    exemptions=for_generated(SCALES),
 )
 def zero_block_has_scale_zero(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A block of zeros has the smallest scale that can be stored, not 1."""
@@ -155,7 +153,7 @@ def gam_decrement_the_wrong_way(_: Reference, ideal: IdealScale | None, shared: 
     return rebuilt(min(exponent, 127), shared)
 
 
-@deviation(gam_scale, rules=("GAM-004",), domain=SCALES, unseen=for_generated(SCALES))
+@deviation(gam_scale, rules=("GAM-004",), domain=SCALES, exemptions=for_generated(SCALES))
 def gam_clamped_before_decrement(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
     """The exponent is limited to 127 first, and lowered then."""
     exponent = min(ideal.exponent, 127) - (shared > ideal.mantissa) if ideal else 0
@@ -182,14 +180,14 @@ def gam_mantissa_of_amax(_: Reference, largest: float, amax: float) -> int:
     return _ideal(Fraction(amax)).mantissa if amax else 0
 
 
-@deviation(gam_scale, rules=("GAM-004",), domain=SCALES, unseen=ZEROS)
+@deviation(gam_scale, rules=("GAM-004",), domain=SCALES, exemptions=ZEROS)
 def gam_zero_block_stores_0(reference: Reference, ideal: IdealScale | None, shared: int) -> Scale:
     """A block of zeros stores the exponent 0 instead of 127."""
     found: Scale = reference(ideal, shared)
     return rebuilt(-127, shared) if ideal is None else found
 
 
-@deviation(gam_scale, rules=("GAM-003",), domain=SCALES, unseen=ZEROS)
+@deviation(gam_scale, rules=("GAM-003",), domain=SCALES, exemptions=ZEROS)
 def gam_zero_block_is_decremented(
     reference: Reference, ideal: IdealScale | None, shared: int
 ) -> Scale:
@@ -203,78 +201,22 @@ def rebuilt(exponent: int, mantissa: int) -> Scale:
     return Scale(float(value), exponent + 127)
 
 
-@deviation(e8m0_scale, gam_scale, rules=("SCL-005", "GAM-005"), domain=SCALES, unseen=NOT_STORED)
+@deviation(
+    e8m0_scale, gam_scale, rules=("SCL-005", "GAM-005"), domain=SCALES, exemptions=NOT_STORED
+)
 def exponent_of_the_inverse_stored(reference: Reference, *arguments: Any) -> Scale:
     """254 - code is stored: the exponent of the scale that codes are multiplied by."""
     found: Scale = reference(*arguments)
     return replace(found, exponent_code=254 - (found.exponent_code or 0))
 
 
-@deviation(e8m0_scale, gam_scale, rules=("SCL-005", "GAM-005"), domain=SCALES, unseen=NOT_STORED)
+@deviation(
+    e8m0_scale, gam_scale, rules=("SCL-005", "GAM-005"), domain=SCALES, exemptions=NOT_STORED
+)
 def stored_exponent_has_bias_128(reference: Reference, *arguments: Any) -> Scale:
     """The stored exponent is e + 128, one more than that of e8m0."""
     found: Scale = reference(*arguments)
     return replace(found, exponent_code=(found.exponent_code or 0) + 1)
-
-
-@deviation(scaled, rules=("QNT-001",), domain=SCALED)
-def divided_by_the_scale(_: Reference, x: float, scale: float) -> float:
-    """Numbers are divided by the scale instead of multiplied: it is taken for its inverse."""
-    return quotient(x, scale)
-
-
-@deviation(scaled, rules=("QNT-001",), domain=SCALED)
-def divided_by_a_rounded_inverse(_: Reference, x: float, scale: float) -> float:
-    """Numbers are divided by RN(1 / scale): two roundings more."""
-    return quotient(x, quotient(1.0, scale))
-
-
-@deviation(scaled, rules=("QNT-001",), domain=SCALED)
-def scaled_without_rounding(reference: Reference, x: float, scale: float) -> float:
-    """The product goes into the encoder in full precision: one rounding less."""
-    exact = x * scale  # in binary64, which holds products of binary32 numbers
-    return exact if abs(exact) <= FLT_MAX else float(reference(x, scale))
-
-
-@deviation(restored, rules=("QNT-002",), domain=SCALED)
-def dequantized_by_rounded_reciprocal(_: Reference, value: float, scale: float) -> float:
-    """Codes are multiplied by RN(1 / scale) instead of divided by the scale."""
-    return product(value, quotient(1.0, scale))
-
-
-@deviation(restored, rules=("QNT-002",), domain=SCALED)
-def dequantized_twice(reference: Reference, value: float, scale: float) -> float:
-    """Codes are divided by the scale twice."""
-    return float(reference(reference(value, scale), scale))
-
-
-@deviation(restored, rules=("QNT-002",), domain=SCALED)
-def dequantized_with_the_inverse(_: Reference, value: float, scale: float) -> float:
-    """Codes are multiplied by the scale instead of divided by it."""
-    return product(value, scale)
-
-
-@deviation(restored, rules=("QNT-002",), domain=SCALED)
-def not_dequantized(_: Reference, value: float, scale: float) -> float:
-    """Y is what the code stands for, without the scale."""
-    del scale
-    return value
-
-
-def _flushed(result: float) -> float:
-    return math.copysign(0.0, result) if abs(result) < 2.0**-126 else result
-
-
-@deviation(
-    product,
-    quotient,
-    rules=("QNT-001", "QNT-002"),
-    domain=_COMPUTED,
-    unseen=for_generated(_COMPUTED),
-)
-def arithmetic_flushes_subnormals(reference: Reference, a: float, b: float) -> float:
-    """Products and quotients that are subnormal become zero, and subnormal operands count as it."""
-    return _flushed(float(reference(_flushed(a), _flushed(b))))
 
 
 DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

@@ -37,12 +37,8 @@ SEEDS = [
 def answers():
     """The small suites are made, and what is right in them."""
     from mor_ref.golden import kept_files
-    from mor_ref.golden.store.container import (
-        read_manifest,
-        read_suite,
-        suite_bytes,
-        write_manifest,
-    )
+    from mor_ref.golden.store.container import read_suite, suite_bytes, write_manifest
+    from mor_ref.golden.store.manifest import read_manifest
 
     manifest, entries, found = read_manifest(kept_files()), {}, {}
     for suite, names in KEPT.items():

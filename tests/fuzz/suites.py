@@ -115,7 +115,8 @@ SEEDS = [
 
 
 def one_input(data):
-    from mor_ref.golden.store.container import GoldenError, _cases
+    from mor_ref.golden.store.container import _cases
+    from mor_ref.golden.store.manifest import GoldenError
 
     kind, rest = (data[0] if data else 0) % 4, data[1:]
     entry, header, size = RIGHT[kind % 2]

@@ -44,9 +44,9 @@ def deviations() -> str:
         parts.append(f"(deviation-{found.name.replace('_', '-')})=\n### {found.name}\n")
         parts.append(f"{found.summary} Rules: {', '.join(found.rules)}.\n")
         parts.append(f"{{.fine}}\nTold by {links_to_suites(found.suites)}.\n")
-        if found.unseen:
+        if found.exemptions:
             reasons: dict[str, list[str]] = {}
-            for suite, reason in found.unseen.items():
+            for suite, reason in found.exemptions.items():
                 reasons.setdefault(reason, []).append(suite)
             lines = [f"* Not by {', '.join(names)}: {reason}" for reason, names in reasons.items()]
             parts.append("{.fine}\n" + "\n".join(lines) + "\n")

@@ -244,7 +244,9 @@ def make(path: Path, workers: Workers) -> None:
 
     A manifest that is beside them is brought up to date.
     """
-    from mor_ref.golden.store.container import MANIFEST, read_manifest, write_manifest, write_whole
+    from mor_ref.golden.store.container import write_manifest
+    from mor_ref.golden.store.files import write_whole
+    from mor_ref.golden.store.manifest import MANIFEST, read_manifest
 
     cases = kept_cases()
     digests = workers.in_order(expected_digest, [(case,) for case in cases])

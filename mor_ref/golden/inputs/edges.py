@@ -1,4 +1,4 @@
-"""The inputs at which implementations part, and random ones that any language can make again."""
+"""Edges, the inputs at which implementations differ, and random numbers that any language makes."""
 
 import itertools
 from fractions import Fraction
@@ -8,28 +8,59 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
 from mor_ref.exact import arithmetic
+from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.random_numbers import SIGNIFICANDS
-from mor_ref.operations.random_words import random_words
 
 Bits = NDArray[np.uint32]
+_GOLDEN = 0x9E3779B97F4A7C15
+_RANDOM = 512  # numbers of any magnitude that follow the edges
 
+# Significands of binary32 at which wrong divisions round differently, and those next to 1.75.
+SIGNIFICANDS = (
+    0x800000, 0x800001, 0xAAAAAA, 0xAAAAAB, 0xBFFFFF, 0xC00000, 0xDFFFFF, 0xE00000,
+    0xE00001, 0xEFFFFF, 0xF00000, 0xFFFFFE, 0xFFFFFF, 0x9E3779, 0xB504F3, 0xC90FDB,
+)  # fmt: skip
 SPECIALS = (
     0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF,
     0x7F800000, 0xFF800000, 0x7F800001, 0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0xFFFFFFFF,
 )  # fmt: skip
 
 
-def bell(count: int, seed: int, stream: int) -> Bits:
-    """Numbers like activations: the sum of four uniform 22-bit integers, centred, times 2^-22.
+def random_words(count: int, seed: int, stream: int, first: int = 0) -> NDArray[np.uint64]:
+    """Return SplitMix64 of a counter, from word `first` on: seed, stream and i determine word i.
 
-    All are binary32 numbers, and no rounding is needed to make them.
+    z = (i + 1 + 2^32 * stream + 2^48 * seed) * 0x9E3779B97F4A7C15, then xor-shifts and products.
+    """
+    start = 1 + first + (stream << 32) + (seed << 48)
+    return _split_mix(np.arange(start, start + count, dtype=np.uint64))
+
+
+def endless_words(first: int, count: int, seed: int, stream: int) -> NDArray[np.uint64]:
+    """Return the words from number `first` on of a sequence of 2^64 words.
+
+    Word i is SplitMix64 of the counter k + i, where k is word 0 of `random_words`.
+    """
+    numbers = np.arange(first, first + count, dtype=np.uint64)
+    return _split_mix(random_words(1, seed, stream) + numbers)
+
+
+def _split_mix(counter: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = counter * np.uint64(_GOLDEN)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def bell(count: int, seed: int, stream: int) -> Bits:
+    """Return numbers like activations: sums of four uniform 22-bit integers, centred, times 2^-22.
+
+    All are binary32 numbers: nothing is rounded.
     """
     return bell_between(0, count, count, seed, stream)
 
 
 def bell_between(first: int, last: int, count: int, seed: int, stream: int) -> Bits:
-    """Some of the numbers of `bell`, so that many need not be made at once."""
+    """Return some of the numbers of `bell`, so that many need not be made at once."""
     words = [random_words(last - first, seed, stream, start + first) for start in (0, count)]
     mask = np.uint64((1 << 22) - 1)
     total = np.full(last - first, -(1 << 23), np.int64)
@@ -41,36 +72,36 @@ def bell_between(first: int, last: int, count: int, seed: int, stream: int) -> B
 
 
 def wide(count: int, seed: int, stream: int) -> Bits:
-    """Numbers of all magnitudes: random binary32 patterns, NaN and infinity among them."""
+    """Return numbers of all magnitudes: random binary32 patterns, also NaN and infinity."""
     return (random_words(count, seed, stream) >> np.uint64(32)).astype(np.uint32)
 
 
 def to_bf16(bits: Bits) -> NDArray[np.uint16]:
-    """The upper halves: a bfloat16 is a binary32 whose lower half is zero."""
+    """Return the upper halves: a bfloat16 is a binary32 whose lower half is zero."""
     return (bits >> np.uint32(16)).astype(np.uint16)
 
 
 def to_f16(bits: Bits) -> NDArray[np.uint16]:
-    """The nearest binary16 numbers."""
+    """Return the nearest binary16 numbers."""
     with np.errstate(over="ignore"):
         return bits.view(np.float32).astype(np.float16).view(np.uint16)
 
 
 def narrowed(bits: Bits, source: str) -> Unsigned:
-    """Binary32 numbers as those of a source."""
+    """Return binary32 numbers in the format of a source."""
     if source == "f32":
         return bits
     return to_bf16(bits) if source == "bf16" else to_f16(bits)
 
 
 def values_of(fmt: Format) -> list[Fraction]:
-    """Every finite number of a small format that is not negative, ascending."""
+    """Return every finite number of a small format that is not negative, ascending."""
     codes = range(fmt.largest_code + 1)
     return sorted({Fraction(fmt.value(code)) for code in codes})
 
 
 def edges_of(fmt: Format) -> Bits:
-    """Each value of a small format, each midpoint, their neighbours, and what lies beyond."""
+    """Return each value and midpoint of a small format, their neighbours, and larger numbers."""
     values = values_of(fmt)
     step = values[-1] - values[-2] if len(values) > 1 else values[-1]
     points = [*values, *((a + b) / 2 for a, b in itertools.pairwise(values))]
@@ -86,10 +117,10 @@ def edges_of(fmt: Format) -> Bits:
 
 
 def single_bits_of(fmt: Format) -> Bits:
-    """Numbers beside a value or a tie by a single bit, for each bit that rounding cuts off.
+    """Return numbers that differ from a value or a tie in one bit, for each bit that rounding cuts.
 
-    In the subnormal binades too, where other bits are cut. A sticky bit that lacks one of them
-    shows.
+    Subnormal binades, in which other bits are cut, are included. They expose a sticky bit that
+    misses one of the bits.
     """
     smallest = fmt.smallest_exponent
     found = set()
@@ -103,30 +134,29 @@ def single_bits_of(fmt: Format) -> Bits:
 
 
 def amaxes() -> Bits:
-    """Edge significands crossed with edge exponents, subnormal ones too."""
+    """Return every edge significand with every edge exponent, also subnormal ones."""
     found = set()
     for exponent in (
-        -149,
-        -148,
-        -140,
-        -127,
-        -126,
-        -125,
-        -118,
-        -64,
-        -1,
-        0,
-        1,
-        8,
-        9,
-        15,
-        16,
-        64,
-        126,
-        127,
-    ):
+        -149, -148, -140, -127, -126, -125, -118, -64, -1, 0, 1, 8, 9, 15, 16, 64, 126, 127,
+    ):  # fmt: skip
         for significand in SIGNIFICANDS:
             value = arithmetic.rn32(Fraction(significand) * Fraction(2) ** (exponent - 23))
             if 0 < value <= arithmetic.FLT_MAX:
                 found.add(arithmetic.bits_of(value))
     return np.array([0, *sorted(found)], np.uint32)
+
+
+def edges_and_random(fmt: Format, size: Size) -> Bits:
+    """Return binary32 numbers for a format: edges of its codes or, if it is large, of exponents."""
+    random = wide(_RANDOM, size.seed, stream=1)
+    if fmt.bits <= 8:
+        return np.concatenate([edges_of(fmt), single_bits_of(fmt), random])
+    dropped = 23 - fmt.mantissa_bits
+    found = set(amaxes().tolist())
+    for exponent in range(256):
+        for mantissa in (0, 1, (1 << 23) - 1, (1 << 22) + 1):
+            field = exponent << 23 | mantissa
+            half = 1 << dropped >> 1
+            found |= {field, field & ~((1 << dropped) - 1) | half, field ^ half}
+    both = [bits | sign for bits in found for sign in (0, 0x80000000)]
+    return np.concatenate([np.array(sorted(both), np.uint32), single_bits_of(fmt), random])

@@ -1,53 +1,79 @@
-"""Tensors with something at an extreme: magnitudes, places of an amax, counts, and kinds of NaN."""
+"""Tensors at an extreme: magnitudes, the place of an amax, counts, kinds of NaN, and near ties."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from mor_ref.golden.inputs.edges import bell
+from mor_ref.golden.inputs.edges import bell, to_bf16
+from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Size
-from mor_ref.golden.suites.tensors import Tensor
 
-# Next to where bfloat16 rounds to infinity, and to the largest of binary32.
+# Next to the numbers that bfloat16 rounds to infinity, and to the largest of binary32.
 TOPS = (0x7F7F0001, 0x7F7F4000, 0x7F7F7FFF, 0x7F7F8000, 0x7F7F8001, 0x7F7FFFFF)
-_BESIDE = (0x7F000001, 0x7F333333, 0x7F4CCCCD, 0xFF400000, 0x7E000000)
+HUGE = (0x7F333333, 0x7F4CCCCD)  # above 2^127
+_BELOW_TOPS = (0x7F000001, *HUGE, 0xFF400000, 0x7E000000)
 _SIGNALLING = (0x7F81, 0xFF81, 0x7FBF, 0xFFA5)
 _ONE, _NAN, _INFINITY = 0x3F80, 0x7FC0, 0xFF80
 
 
 def tops() -> Iterator[Tensor]:
-    """Rows whose amax is next to the largest numbers that there are."""
+    """Yield rows whose amax is next to the largest numbers of bfloat16 and binary32."""
     for top in TOPS:
-        x = np.array([[top, *_BESIDE, top | 0x80000000, 0x7E000000]], np.uint32)
+        x = np.array([[top, *_BELOW_TOPS, top | 0x80000000, 0x7E000000]], np.uint32)
         yield Tensor(f"top_{top:08x}.f32", "f32", x)
 
 
 def largest_at_the_end(size: Size) -> Tensor:
-    """More numbers than a thread block has threads, the largest last."""
+    """Return more numbers than a thread block has threads; the largest comes last."""
     x = bell(33 * 33, size.seed, 175).reshape(33, 33) & np.uint32(0xBF7FFFFF)
     x[-1, -1] = 0xC2C90FDB
     return Tensor("largest_at_the_end.f32", "f32", x)
 
 
+def many_elements(size: Size) -> Tensor:
+    """Return so many numbers that T times their count takes more than 32 bits."""
+    x = to_bf16(bell(107 * 107, size.seed, 173).reshape(107, 107))
+    return Tensor("many.bf16", "bf16", np.maximum(x, np.uint16(0x0080)))
+
+
+def beyond_bf16(size: Size) -> Tensor:
+    """Return units that stay bfloat16; bfloat16 rounds some numbers to infinity, some are NaN."""
+    x = bell(9 * 40, size.seed, 170).reshape(9, 40) & np.uint32(0x80FFFFFF) | np.uint32(0x7E000000)
+    for place, bits in (
+        ((0, 0), 0x7F7F4000), ((0, 20), 0xFF7FFFFF), ((8, 1), 0x7F800000), ((8, 20), 0xFFC12345),
+    ):  # fmt: skip
+        x[place] = bits
+    return Tensor("beyond_bf16.f32", "f32", x)
+
+
+def beyond_scales(size: Size) -> Tensor:
+    """Return numbers down to the smallest, in blocks whose ideal scales are above 2^127."""
+    bits = bell(9 * 40, size.seed, 171).reshape(9, 40)
+    smaller = (np.arange(bits.size, dtype=np.uint32) % 24).reshape(bits.shape)
+    significands = bits & np.uint32(0x7FFFFF) | np.uint32(0x800000)
+    x = significands >> smaller | bits & np.uint32(0x80000000)
+    return Tensor("beyond_scales.f32", "f32", x)
+
+
 def many_lost() -> Tensor:
-    """256 numbers that are none, which is 0 in eight bits."""
+    """Return 256 non-finite elements: the count is 0 in eight bits."""
     x = np.full((16, 32), _ONE, np.uint16)
     x[::2, ::2], x[1::2, 1::2] = _NAN, _INFINITY
     return Tensor("many_lost.bf16", "bf16", x)
 
 
 def signalling() -> Tensor:
-    """NaNs of bfloat16 that conversions would make quiet."""
+    """Return NaNs of bfloat16 that conversions would make quiet."""
     x = np.full((4, 16), _ONE, np.uint16)
     x[1, 3:7] = _SIGNALLING
     return Tensor("signalling.bf16", "bf16", x)
 
 
 def nearly_tied() -> Iterator[Tensor]:
-    """Tensors whose error sums under e4m3 and e5m2 differ by one, as a search has found them.
+    """Yield tensors whose error sums in e4m3 and e5m2 differ by 1; a search has found them.
 
-    448 makes the scales powers of two. The smallest numbers are lost in e4m3 and exact in e5m2;
-    those between 1.0625 and 1.125 err more in e5m2; and the last number moves one sum by a step.
+    448 makes the scales powers of two. The smallest numbers become 0 in e4m3 and are exact in e5m2.
+    Those between 1.0625 and 1.125 have larger errors in e5m2. The last number moves one sum by 1.
     """
     for small, step, last in (
         (5, 3122, 0x3F8BAD67), (5, 3122, 0x3F8BAD68), (6, 3854, 0x3F8A1217), (6, 3854, 0x3F8A1218),

@@ -1,9 +1,9 @@
-"""Tiles at which wrong ways to NVFP4 show, as a search has found them.
+"""Tiles of NVFP4, found by a search, at which wrong implementations have another result.
 
-Their scales and errors fall within a step or two of a tie: where another order of the operations, a
-fused multiply-add, an approximate reciprocal or a wider intermediate result gives something else.
-`found_tiles.json` has them for each profile: the amax of a tensor, and the numbers of a tile. Those
-of `blocks` and `tensors` have sixteen numbers, and `squares` are of 16 rows and columns.
+Their scales and errors are within a step or two of a tie. There another order of the operations, a
+fused multiply-add, an approximate reciprocal or a wider intermediate result changes the result.
+`found_tiles.json` lists them for each profile: the amax of a tensor, and the numbers of a tile. A
+tile of `blocks` and `tensors` has 16 numbers, a tile of `squares` 16 rows and columns.
 """
 
 import functools
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mor_ref.golden.inputs.edges import Bits
-from mor_ref.golden.suites.tensors import Tensor
+from mor_ref.golden.inputs.tensors import Tensor
 
 _FILE = Path(__file__).with_name("found_tiles.json")
 _TILE = 16
@@ -29,7 +29,7 @@ def _found() -> Mapping[str, Any]:
 
 
 def found_tiles(profile: str, of: Kind) -> tuple[Bits, Bits]:
-    """The amaxes of tensors, and a tile of each."""
+    """Return the amaxes of tensors, and a tile of each."""
     rows = [[int(bits, 16) for bits in row.split()] for row in _found()[profile].get(of, ())]
     if not rows:
         return np.zeros(0, np.uint32), np.zeros((0, _TILE), np.uint32)
@@ -38,7 +38,7 @@ def found_tiles(profile: str, of: Kind) -> tuple[Bits, Bits]:
 
 
 def found_tensors(profile: str) -> Iterator[Tensor]:
-    """A tensor for each amax: a row is a tile of the amax and zeros, and then a tile found."""
+    """Yield a tensor for each amax: each row is a tile of the amax and zeros, and a found tile."""
     amaxes, tiles = found_tiles(profile, "tensors")
     for amax in np.unique(amaxes):
         own = tiles[amaxes == amax]
@@ -48,7 +48,7 @@ def found_tensors(profile: str) -> Iterator[Tensor]:
 
 
 def found_squares(profile: str) -> Iterator[Tensor]:
-    """A tensor for each amax: a tile of the amax and zeros, and then the tiles found."""
+    """Yield a tensor for each amax: a tile of the amax and zeros, and the found tiles."""
     amaxes, tiles = found_tiles(profile, "squares")
     for amax in np.unique(amaxes):
         first = np.zeros((_TILE, _TILE), np.uint32)

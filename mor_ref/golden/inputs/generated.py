@@ -1,4 +1,4 @@
-"""Large tensors are not kept but generated: ten lines in any language make the same bits."""
+"""Large tensors, generated: ten lines in any language make the same bits."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _AT_ONCE = 1 << 20  # elements
 
 
 def generated(recipe: Mapping[str, Any], source: str) -> Unsigned:
-    """The tensor of a recipe (VEC-009): numbers of bell, some rows and columns larger."""
+    """Return the tensor of a recipe (VEC-009): numbers of bell, some rows and columns larger."""
     rows, columns = (whole_number("side", side, 1, LONGEST) for side in recipe["shape"])
     for name, most in (("seed", 0xFFFF), ("stream", 0xFFFF)):
         whole_number(name, recipe[name], 0, most)
@@ -30,7 +30,7 @@ def generated(recipe: Mapping[str, Any], source: str) -> Unsigned:
 def _rows(
     first: int, last: int, shape: tuple[int, int], recipe: Mapping[str, Any], source: str
 ) -> Unsigned:
-    """Some rows of a tensor of that shape."""
+    """Return some rows of a tensor of that shape."""
     rows, columns = shape
     places = first * columns, last * columns, rows * columns
     bits = bell_between(*places, recipe["seed"], recipe["stream"]).reshape(-1, columns)

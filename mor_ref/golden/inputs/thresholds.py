@@ -1,7 +1,6 @@
 """Amaxes next to which scales turn, at many magnitudes.
 
-Approximate logarithms and quotients are right near 1, and wrong a few steps from a threshold that
-is far from it.
+Approximate logarithms and quotients are exact near 1, but wrong next to thresholds far from 1.
 """
 
 import functools
@@ -16,21 +15,21 @@ from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import ScaleRule
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.encoding import floor_log2
-from mor_ref.golden.inputs.edges import Bits, values_of
+from mor_ref.golden.inputs.edges import Bits, amaxes, values_of
 from mor_ref.operations.bits import f32_bits
 from mor_ref.operations.random_numbers import SIGNIFICANDS
 
 BINADES = (0, 1, -1, 5, -5, 20, -20, 60, -60, 100, -100, -127)
 SOME_BINADES = (0, 5, -20, 60, -100, -127)
-LOGARITHMS = (29, 47)  # where the quotient of two logarithms is below the whole number that it is
+LOGARITHMS = (29, 47)  # n for which a rounded log(2^n) / log(2) is below n
 STEPS = (-1, *range(9))
 SOME_STEPS = (-1, 0, 1, 2)
 _EXPONENTS_OF_ENDS = (127, -126, -130)
 _LARGEST = 0x7F7FFFFF
 _HARD = 8  # divisors to each side of a tie
-# Amaxes of groups and of blocks, as a search has found them: equal mantissas whose rebuilt scale
-# times the amax rounds above the largest number, and mantissas that differ by a step or two, which
-# the quotient of the scales does not tell.
+# Amaxes of groups and of blocks that a search has found. Some have equal mantissas, and the rebuilt
+# scale times the amax rounds above the largest number. Others have mantissas that differ by a step
+# or two, which the quotient of the scales does not show.
 _FOUND = (
     (0x44C1F630, 0x3FC1F630), (0x4487C862, 0x3F87C862), (0x44C1F62F, 0x3FC1F630),
     (0x44F3A645, 0x3FF3A646), (0x44D2BC35, 0x3FD2BC35), (0x44D2BC34, 0x3FD2BC35),
@@ -46,7 +45,7 @@ _FOUND = (
 def around(
     point: Fraction, binades: Iterable[int] = BINADES, steps: Iterable[int] = STEPS
 ) -> list[int]:
-    """Binary32 numbers so many steps from a point times powers of two, and at both ends."""
+    """Return binary32 numbers so many steps from a point times powers of two, and at both ends."""
     exponent, steps, found = floor_log2(point), tuple(steps), []
     for binade in (*binades, *(end - exponent for end in _EXPONENTS_OF_ENDS)):
         at = point * Fraction(2) ** binade
@@ -57,7 +56,7 @@ def around(
 
 
 def turn_of_mx(fmt: Format, rule: ScaleRule) -> Fraction:
-    """The amax at which, or above which, the scale of a block becomes larger (MXS-003 to 006)."""
+    """Return the amax at which, or above which, the scale of a block becomes larger."""
     match rule:
         case "rceil":
             return Fraction(fmt.largest)
@@ -70,10 +69,9 @@ def turn_of_mx(fmt: Format, rule: ScaleRule) -> Fraction:
 
 @functools.cache
 def hard_divisors(significand: Fraction) -> tuple[int, ...]:
-    """Significands by which the quotient of a number is nearest to a tie, on both sides.
+    """Return the divisors of a number in [1, 2) with the quotients nearest to a tie, on both sides.
 
-    The number is at least 1 and below 2. Of all 2^23 divisors, an approximate quotient rounds these
-    the wrong way first.
+    Of all 2^23 significands, these are the first that an approximate division rounds wrongly.
     """
     whole = int(significand * (1 << 23))
     divisors = np.arange(1 << 23, 1 << 24, dtype=np.int64)
@@ -87,14 +85,14 @@ def hard_divisors(significand: Fraction) -> tuple[int, ...]:
 
 
 def hard_amaxes(fmt: Format) -> list[int]:
-    """Amaxes of ideal scales that are nearly halfway between two numbers (SCL-002)."""
+    """Return the amaxes of ideal scales that are nearly halfway between two numbers."""
     largest = Fraction(fmt.largest)
     points = hard_divisors(largest / Fraction(2) ** floor_log2(largest))
     return [bits for p in points for bits in around(Fraction(p, 1 << 23), SOME_BINADES, (0,))]
 
 
 def pairs_of_gam(fmt: Format) -> tuple[Bits, Bits]:
-    """Amaxes of groups, and of blocks in them whose mantissas are alike or nearly so (GAM-003)."""
+    """Return amaxes of groups, and of blocks in them, whose mantissas are equal or nearly equal."""
     pairs = []
     points = [Fraction(fmt.largest), *(Fraction(s, 1 << 23) for s in SIGNIFICANDS[2::3])]
     for point, binade in itertools.product(points, (110, 60, 5, -5, -60)):
@@ -105,14 +103,30 @@ def pairs_of_gam(fmt: Format) -> tuple[Bits, Bits]:
     return np.array(groups, np.uint32), np.array(blocks, np.uint32)
 
 
+def edge_pairs_of_gam() -> tuple[Bits, Bits]:
+    """Return amaxes of groups and of blocks in them: edges, and next to equal mantissas."""
+    edges = amaxes()
+    pairs = []
+    some = edges[:: max(1, edges.size // 40)].tolist()
+    for group in some:
+        near = [
+            group - 1,
+            group,
+            *((group & 0x7FFFFF) + (e << 23) + k for e in (1, 126, 127) for k in (-1, 0, 1)),
+        ]
+        pairs += [(group, block) for block in {*some, *near} if 0 <= block <= group]
+    groups, blocks = np.array(pairs, np.uint32).T
+    return groups, blocks
+
+
 def found_pairs_of_gam() -> tuple[Bits, Bits]:
-    """Amaxes of groups and of blocks in them, at which GAM-003 is easily decided wrongly."""
+    """Return amaxes of groups and of blocks in them at which GAM-003 is easily decided wrongly."""
     groups, blocks = np.array(_FOUND, np.uint32).T
     return groups, blocks
 
 
 def pairs_of_tiles(reach: Fraction) -> tuple[Bits, Bits]:
-    """Amaxes of tensors and of tiles in them, next to ties of the scales of tiles in e4m3.
+    """Return amaxes of tensors and of tiles in them, next to ties of the scales of tiles in e4m3.
 
     `reach` is the stored scale of a tile whose amax is that of the tensor.
     """

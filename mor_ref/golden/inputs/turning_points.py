@@ -1,4 +1,4 @@
-"""Tensors whose decision turns on one step: of an error sum, or of the range of magnitudes."""
+"""Tensors whose decision changes with one step of an error sum, or of the range of magnitudes."""
 
 import itertools
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.policies import MeanRelativeError
 from mor_ref.exact import arithmetic
 from mor_ref.exact.errors import error_term
-from mor_ref.golden.suites.tensors import Tensor
+from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.operations.bits import f32_array
 
 _SIDES = (8, 16)
 _UNITS = 1 << 23  # of u in a relative error of 1
-_LOST = 2.0**-11  # becomes 0 in e4m3 and in NVFP4 where the scale is 1
-# The threshold, the largest number, which makes scales of 1 or powers of two, how many elements
-# count, and below which u a number still becomes 1.
+_LOST = 2.0**-11  # becomes 0 in e4m3 and in NVFP4 if the scale is 1
+# The metric; the largest number, which makes scales 1 or a power of two; how many elements count;
+# and the largest u of a number that becomes 1.
 _TURNS = {
     "e4m3": (MeanRelativeError(0.045), 448.0, 96, _UNITS // 17),
     "nvfp4": (MeanRelativeError("0.20"), 2688.0, 64, _UNITS // 5),
@@ -25,7 +25,7 @@ _TURNS = {
 
 
 def turning_points() -> Iterator[Tensor]:
-    """All of them; under the policies that have such a metric, one step changes the decision."""
+    """Yield them all: with a policy that has such a metric, one step changes the decision."""
     for name, (metric, largest, nonzero, most) in _TURNS.items():
         for word, step in (("below", -1), ("at", 0), ("above", 1)):
             total = metric.limit * nonzero + step
@@ -38,7 +38,7 @@ def turning_points() -> Iterator[Tensor]:
 
 
 def _with_error_sum(total: int, largest: float, nonzero: int, most: int) -> np.ndarray:
-    """So many numbers whose u sum up to a total; the rows after the first begin with 6."""
+    """Return so many numbers whose u add up to a total; all rows but the first begin with 6."""
     rows, columns = _SIDES
     lost, rest = divmod(total, _UNITS)
     parts = -(-rest // most)
@@ -53,14 +53,14 @@ def _with_error_sum(total: int, largest: float, nonzero: int, most: int) -> np.n
 
 
 def _with_error(u: int) -> float:
-    """A number next to 1 whose error is u when it becomes 1."""
+    """Return a number next to 1 whose error is u if it becomes 1."""
     first = u * _UNITS // (_UNITS - u)
     near = (1 + Fraction(first + k, _UNITS) for k in (-1, 0, 1, 2))
     return next(x for x in map(float, near) if error_term(x, 1.0).u == u)
 
 
 def _ranges() -> Iterator[tuple[str, float, float]]:
-    """Ranges at that of e5m2, a little beyond it, and beyond it by what rounding takes away."""
+    """Yield the range of e5m2, a wider one, and one that is wider by less than a rounding."""
     e5m2 = formats["e5m2"]
     smallest = e5m2.smallest_normal or 1
     ratio = Fraction(e5m2.largest) / Fraction(smallest)

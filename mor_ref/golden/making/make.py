@@ -10,16 +10,14 @@ from mor_ref.golden.making.directory import RECORD, Record, held
 from mor_ref.golden.making.negative import negative_file_of
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.container import (
-    MANIFEST,
-    GoldenError,
     file_of,
     manifest_entry,
-    read_manifest,
     read_suite,
     suite_bytes,
     write_manifest,
 )
 from mor_ref.golden.store.files import read_inside, write_inside
+from mor_ref.golden.store.manifest import MANIFEST, GoldenError, read_manifest
 from mor_ref.workers.pools import Workers, processes
 from mor_ref.workers.shards import WorkersError
 
@@ -28,17 +26,17 @@ Made = tuple[dict[str, bytes], dict[str, Any]]
 
 
 def made(name: str, size: Size) -> Made:
-    """The files of a suite by their names, and its entry in the manifest."""
+    """Return the files of a suite by their names, and its entry in the manifest."""
     from mor_ref.golden.inputs.enlarged import questions
     from mor_ref.golden.making.negative import negative
-    from mor_ref.golden.making.witnesses import completed, kills, seen_in_kept_suites
+    from mor_ref.golden.making.witnesses import cases_of_bundled_witnesses, with_expected, witnesses
     from mor_ref.golden.suites import SUITES
 
     suite = SUITES[name]
-    cases = [completed(suite, question) for question in questions(suite, size)]
+    cases = [with_expected(suite, question) for question in questions(suite, size)]
     content = suite_bytes(cases)
-    told = kills(suite, cases, seen_in_kept_suites(name))
-    entry = {**manifest_entry(suite, cases, content), "kills": told}
+    found = witnesses(suite, cases, cases_of_bundled_witnesses(name))
+    entry = {**manifest_entry(suite, cases, content), "kills": found}
     files = {file_of(name): content}
     wrong = negative(suite, cases)
     if wrong is not None:

@@ -1,4 +1,4 @@
-"""Where a suite tells a deviation from the reference: the first entry at which the two differ."""
+"""Witnesses: the first entry of a suite at which a deviation differs from the reference."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -17,8 +17,8 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.mor import MANY
 
 Witness = dict[str, Any]
-# Most of the work, and the same again and again for the few numbers that bfloat16 has.
-_LOOKED_UP = (
+# Most of the work; their results repeat, as bfloat16 has few numbers.
+_REMEMBERED = (
     quantization.quantize_element,
     error_term,
     quantization.to_bf16,
@@ -27,9 +27,9 @@ _LOOKED_UP = (
 )
 
 
-def completed(suite: Suite, case: Case) -> Case:
-    """A question with what the exact model gives, each field in the view that the suite keeps."""
-    with replaced([(step, _looking_up()) for step in _LOOKED_UP]):
+def with_expected(suite: Suite, case: Case) -> Case:
+    """Return a case with the results of the exact model, each field in its view of the suite."""
+    with replaced([(step, _remembering()) for step in _REMEMBERED]):
         found = OPERATIONS[suite.operation].exact(case.parameters, case.arrays)
     arrays = dict(case.arrays)
     for field in suite.fields:
@@ -39,30 +39,30 @@ def completed(suite: Suite, case: Case) -> Case:
     return Case(case.name, case.parameters, arrays)
 
 
-def deviated(deviation: Deviation, suite: Suite, case: Case) -> Case:
-    """A case with what the model gives under a deviation."""
+def with_deviation(deviation: Deviation, suite: Suite, case: Case) -> Case:
+    """Return a case with the results of the exact model with a deviation."""
     with applied(deviation):
-        return completed(suite, question(suite.fields, case))
+        return with_expected(suite, question(suite.fields, case))
 
 
-def _looking_up() -> Callable[..., Any]:
-    """A step that is computed once for the same arguments, on which alone it depends."""
+def _remembering() -> Callable[..., Any]:
+    """Return a step that computes each result once; it depends on its arguments alone."""
     known: dict[tuple[Any, ...], Any] = {}
 
-    def look_up(reference: Callable[..., Any], *args: Any) -> Any:
-        if 0.0 in args:  # which is also -0.0
+    def remember(reference: Callable[..., Any], *args: Any) -> Any:
+        if 0.0 in args:  # 0.0 and -0.0 are equal, but their results are not
             return reference(*args)
         if args not in known:
             known[args] = reference(*args)
         return known[args]
 
-    return look_up
+    return remember
 
 
-def witness(deviation: Deviation, suite: Suite, cases: Iterable[Case]) -> Witness | None:
-    """The first of the cases, and of its entries, at which a deviation gives something else."""
+def first_witness(deviation: Deviation, suite: Suite, cases: Iterable[Case]) -> Witness | None:
+    """Return the first entry of the first case at which a deviation has another result."""
     for case in cases:
-        other = deviated(deviation, suite, case)
+        other = with_deviation(deviation, suite, case)
         for name, array in other.arrays.items():
             differs = np.argwhere(np.atleast_1d(array != case.arrays[name]))
             if len(differs):
@@ -75,30 +75,31 @@ def _elements(case: Case) -> int:
 
 
 def _numbers(case: Case) -> int:
-    """How many different numbers go in, which is what a search costs."""
+    """Return how many different inputs a case has: the cost of a search."""
     return np.unique(next(iter(case.arrays.values()))).size
 
 
-def kills(suite: Suite, cases: list[Case], likely: Mapping[str, str]) -> dict[str, Witness]:
-    """A witness for each deviation that the suite has to tell from the reference.
+def witnesses(suite: Suite, cases: list[Case], likely: Mapping[str, str]) -> dict[str, Witness]:
+    """Return a witness for each deviation that the suite has to expose, by name.
 
-    `likely` names the case to look at first for some; it decides how long the search takes, and
-    which of several witnesses is found. A unit of so many numbers that its sums come from counts
-    is not looked at: a deviation of a sum would not show there. Where there is no witness, the pair
-    is left out: another seed may be without one, and tests hold the kept suites to having all.
+    `likely` names, for some deviations, the case to search first. It decides how long the search
+    takes, and which of several witnesses is found. Tensors so large that their sums come from
+    counts are not searched: they do not expose a deviation of a sum. A deviation without a witness
+    is left out, as another seed may have none. A test checks that the bundled suites have all.
     """
-    by_name = {case.name: case for case in cases if _elements(case) < MANY}
-    ordered = sorted(by_name.values(), key=_numbers)
+    searched = sorted((case for case in cases if _elements(case) < MANY), key=_numbers)
     found = {}
     for deviation in DEVIATIONS.values():
         if suite.name in deviation.suites:
-            first = [by_name[name] for name in (likely.get(deviation.name),) if name in by_name]
-            found[deviation.name] = witness(deviation, suite, (*first, *ordered))
-    return {name: seen_at for name, seen_at in found.items() if seen_at is not None}
+            first = [case for case in searched if case.name == likely.get(deviation.name)]
+            witness = first_witness(deviation, suite, (*first, *searched))
+            if witness is not None:
+                found[deviation.name] = witness
+    return found
 
 
-def seen_in_kept_suites(suite: str) -> dict[str, str]:
-    """The cases by which the kept suite tells deviations, where there is one."""
+def cases_of_bundled_witnesses(suite: str) -> dict[str, str]:
+    """Return the cases of the witnesses of the bundled suite, by deviation; none without one."""
     try:
         entry = read_manifest(kept_files())["suites"].get(suite, {"kills": {}})
     except GoldenError:

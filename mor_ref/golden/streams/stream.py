@@ -9,7 +9,7 @@ import numpy as np
 
 from mor_ref.arguments import UnknownNameError, known_name
 from mor_ref.golden import kept_files, load
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.streams.lines import Column, Line
 from mor_ref.operations import OPERATIONS, RandomInputs
 from mor_ref.operations.fields import format_meant

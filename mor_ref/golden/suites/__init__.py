@@ -1,21 +1,36 @@
-"""All suites, in the order of the specification."""
+"""All suites: single steps, single blocks, tensors and large tensors, each by chapter."""
 
 from mor_ref.golden.model.suite import Suite
-from mor_ref.golden.suites import decisions, large, policies, quantization, single_blocks
-from mor_ref.golden.suites import encoding as conversions
-from mor_ref.golden.suites import nvfp4 as blocks
-from mor_ref.golden.suites import scales as scaling
+from mor_ref.golden.suites import (
+    decoding,
+    encoding,
+    errors,
+    mx,
+    nvfp4,
+    policies,
+    quantization,
+    scales,
+)
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
     for suite in (
-        *conversions.SUITES,
-        *scaling.SUITES,
-        *decisions.SUITES,
-        *single_blocks.SUITES,
-        *quantization.SUITES,
-        *policies.SUITES,
-        *blocks.SUITES,
-        *large.SUITES,
+        *encoding.STEPS,
+        decoding.STEPS,
+        scales.STEPS,
+        quantization.STEPS,
+        errors.STEPS,
+        policies.STEPS,
+        quantization.BLOCKS,
+        nvfp4.BLOCKS,
+        mx.BLOCKS,
+        quantization.TENSORS,
+        policies.TENSORS,
+        *nvfp4.TENSORS,
+        mx.TENSORS,
+        quantization.LARGE,
+        policies.LARGE,
+        nvfp4.LARGE,
+        mx.LARGE,
     )
 }

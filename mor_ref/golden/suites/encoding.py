@@ -1,11 +1,10 @@
-"""Encoding and decoding: every format, every rounding, at the inputs where encoders part."""
+"""Encoding: every format and rounding, at the inputs at which encoders differ."""
 
 from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 
-from mor_ref import exact
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
     OVERFLOWS,
@@ -17,22 +16,22 @@ from mor_ref.definitions.encoding import (
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats, presets
 from mor_ref.exact.arithmetic import rn32
-from mor_ref.exact.encoding import floor_log2
+from mor_ref.exact.encoding import floor_log2, in_units_of
 from mor_ref.golden.inputs.edges import (
     Bits,
     amaxes,
+    edges_and_random,
     edges_of,
-    single_bits_of,
     to_bf16,
     to_f16,
     wide,
 )
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.operations.bits import Unsigned, codes_array, f32_bits, numbers_of
+from mor_ref.operations.bits import f32_bits, numbers_of
 from mor_ref.operations.random_words import random_words
 
-WHOLE = ("e4m3", "e5m2")  # that all patterns of 16 bits are encoded to
-CORE = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0", "int8_mx")
+_ALL_PATTERNS = ("e4m3", "e5m2")  # formats that all patterns of 16 bits are encoded to
+_CORE = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0", "int8_mx")
 # Binary64 numbers above the largest of binary32, and next to one of its numbers.
 _BEYOND_BINARY32 = np.array(
     [
@@ -41,78 +40,64 @@ _BEYOND_BINARY32 = np.array(
     ],
     np.uint64,
 )  # fmt: skip
-SMALL = [fmt for fmt in formats.values() if fmt.bits <= 8]
-RANDOM = 512  # inputs of any magnitude in each case
-EVERY = 7  # of the patterns of another format of 16 bits: none of the bits that are cut stays alike
-
-
-def _inputs(fmt: Format, size: Size) -> Bits:
-    """Binary32 inputs for a format: all its edges, or those of its exponents if it is large."""
-    random = wide(RANDOM, size.seed, stream=1)
-    if fmt.bits <= 8:
-        return np.concatenate([edges_of(fmt), single_bits_of(fmt), random])
-    dropped = 23 - fmt.mantissa_bits
-    found = set(amaxes().tolist())
-    for exponent in range(256):
-        for mantissa in (0, 1, (1 << 23) - 1, (1 << 22) + 1):
-            field = exponent << 23 | mantissa
-            half = 1 << dropped >> 1
-            found |= {field, field & ~((1 << dropped) - 1) | half, field ^ half}
-    both = [bits | sign for bits in found for sign in (0, 0x80000000)]
-    return np.concatenate([np.array(sorted(both), np.uint32), single_bits_of(fmt), random])
+_EVERY = 7  # of the patterns of another format of 16 bits: every bit that is cut changes
 
 
 def _beyond(fmt: Format, x: Bits) -> Bits:
-    """The inputs from half of the largest number on, and some of the others, where nothing differs.
+    """Return the inputs from half of the largest number on, and some of the others.
 
-    Overflow is judged after rounding: below, it changes no code (ENC-006).
+    Overflow is decided after rounding: it changes no code of smaller numbers (ENC-006).
     """
     is_beyond = (x & np.uint32(0x7FFFFFFF)) >= f32_bits(rn32(Fraction(fmt.largest) / 2))
-    is_beyond[::EVERY] = True
+    is_beyond[::_EVERY] = True
     return x[is_beyond]
 
 
 def _encode_cases(size: Size) -> Iterator[Case]:
     for fmt in formats.values():
-        x = _inputs(fmt, size)
+        x = edges_and_random(fmt, size)
         for rounding in POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS:
             for overflow in OVERFLOWS:
                 own = x if overflow == "satfinite" else _beyond(fmt, x)
-                yield _encoded(fmt, "f32", own, rounding, overflow)
-        yield _encoded(fmt, "f32", x, None, "satfinite", "signed")
-    for name in CORE:
+                yield _case(fmt, "f32", own, rounding, overflow)
+        yield _case(fmt, "f32", x, None, "satfinite", "signed")
+    for name in _CORE:
         fmt = formats[name]
-        patterns = np.arange(0, 1 << 16, 1 if name in WHOLE else EVERY, dtype=np.uint16)
-        yield _encoded(fmt, "bf16", patterns)
-        yield _encoded(fmt, "f16", patterns)
-        yield _encoded(fmt, "f64", _next_to(edges_of(fmt)))
+        patterns = np.arange(0, 1 << 16, 1 if name in _ALL_PATTERNS else _EVERY, dtype=np.uint16)
+        yield _case(fmt, "bf16", patterns)
+        yield _case(fmt, "f16", patterns)
+        yield _case(fmt, "f64", _next_to(edges_of(fmt)))
     for name in ("bf16", "f16", "f32"):
-        yield _encoded(
-            formats[name], "f64", _next_to(_inputs(formats[name], Size())[::2]), None, "ieee"
+        yield _case(
+            formats[name],
+            "f64",
+            _next_to(edges_and_random(formats[name], Size())[::2]),
+            None,
+            "ieee",
         )
-    for fmt in SMALL:
-        if fmt.name not in CORE:
+    for fmt in formats.values():
+        if fmt.bits <= 8 and fmt.name not in _CORE:
             edges = edges_of(fmt)
-            yield _encoded(fmt, "bf16", np.unique(to_bf16(edges)))
-            yield _encoded(fmt, "f16", np.unique(to_f16(edges)))
-            yield _encoded(fmt, "f64", _next_to(edges))
+            yield _case(fmt, "bf16", np.unique(to_bf16(edges)))
+            yield _case(fmt, "f16", np.unique(to_f16(edges)))
+            yield _case(fmt, "f64", _next_to(edges))
     for name, rounding in (("bf16", "rtz"), ("f32", "rtz"), ("e8m0", "rtz"), ("f32", "rtp")):
-        yield _encoded(formats[name], "f64", _BEYOND_BINARY32, rounding, "ieee")
-    patterns = np.arange(0, 1 << 16, EVERY, dtype=np.uint16)
-    yield _encoded(formats["bf16"], "f16", patterns)
-    yield _encoded(formats["f16"], "bf16", patterns)
+        yield _case(formats[name], "f64", _BEYOND_BINARY32, rounding, "ieee")
+    patterns = np.arange(0, 1 << 16, _EVERY, dtype=np.uint16)
+    yield _case(formats["bf16"], "f16", patterns)
+    yield _case(formats["f16"], "bf16", patterns)
 
 
 def _next_to(edges: Bits) -> np.ndarray:
-    """Binary64 numbers at the edges and a step to each side, where rounding twice goes wrong."""
-    with np.errstate(invalid="ignore"):  # widening a signalling NaN is no error here
+    """Return binary64 numbers at the edges and a step to each side: rounding twice goes wrong."""
+    with np.errstate(invalid="ignore"):  # widening a signalling NaN is not an error here
         at = edges.view(np.float32).astype(np.float64)
     finite = at[np.isfinite(at)]
     near = [np.nextafter(finite, -np.inf), at, np.nextafter(finite, np.inf)]
     return np.concatenate(near).view(np.uint64)
 
 
-def _encoded(
+def _case(
     fmt: Format,
     source: str,
     x: np.ndarray,
@@ -134,7 +119,7 @@ def _preset_cases(size: Size) -> Iterator[Case]:
             yield Case(
                 f"{preset}.{name}",
                 {"format": name, "source": "f32", "preset": preset},
-                {"x": _inputs(formats[name], size)},
+                {"x": edges_and_random(formats[name], size)},
             )
 
 
@@ -153,7 +138,7 @@ def _stochastic_cases(size: Size) -> Iterator[Case]:
 
 
 def _stochastic(fmt: Format, x: Bits, n: int, size: Size, overflow: Overflow = "satfinite") -> Case:
-    """Each input with the last word that leaves it, the first that moves it, and a random one."""
+    """Return each input with the last word that rounds down, the first up, and a random one."""
     random = (random_words(x.size, size.seed, 3 + n) >> np.uint64(64 - n)).tolist()
     inputs, words = [], []
     for bits, value, word in zip(x.tolist(), numbers_of(x, "f32"), random, strict=True):
@@ -168,9 +153,9 @@ def _stochastic(fmt: Format, x: Bits, n: int, size: Size, overflow: Overflow = "
 
 
 def _below_a_word(fmt: Format, n: int) -> Bits:
-    """Numbers at and one step below the smallest that a word of n bits moves, where there is one.
+    """Return the smallest number that a word of n bits rounds up, and the next below, if any.
 
-    The one below takes more bits to add to the largest word than a binary64 number has.
+    The sum of the largest word and the number below takes more bits than binary64 has.
     """
     smallest = Fraction(2) ** (fmt.smallest_exponent - fmt.mantissa_bits - n)
     at = f32_bits(rn32(smallest)) if smallest > Fraction(2) ** -126 else 0
@@ -178,7 +163,7 @@ def _below_a_word(fmt: Format, n: int) -> Bits:
 
 
 def _above_the_largest(fmt: Format) -> Bits:
-    """Numbers between the largest and what would be the next, where a word decides the overflow."""
+    """Return numbers between the largest and the next: a word decides whether they overflow."""
     largest = Fraction(fmt.largest)
     unit = Fraction(2) ** (floor_log2(largest) - fmt.mantissa_bits)
     points = [f32_bits(rn32(largest + unit * Fraction(k, 8))) for k in range(9)]
@@ -187,36 +172,17 @@ def _above_the_largest(fmt: Format) -> Bits:
 
 
 def _decisive(value: float, fmt: Format, n: int) -> set[int]:
+    """Return the last word that rounds a number down, and the first that rounds it up."""
     if value == 0 or value - value != 0:  # zeros, infinities and NaN are not rounded
         return {0}
-    exponent = max(exact.floor_log2(abs(value)), fmt.smallest_exponent)
-    _, rest, whole = exact.in_units_of(exponent - fmt.mantissa_bits, abs(value))
+    exponent = max(floor_log2(abs(value)), fmt.smallest_exponent)
+    _, rest, whole = in_units_of(exponent - fmt.mantissa_bits, abs(value))
     first = (1 << n) - (rest << n) // whole
     return {word for word in (first - 1, first) if 0 <= word < 1 << n}
 
 
-def _decode_cases(_: Size) -> Iterator[Case]:
-    for fmt in formats.values():
-        codes = _codes(fmt).tolist()
-        yield Case(fmt.name, {"format": fmt.name}, {"code": codes_array(codes, fmt)})
-
-
-def _codes(fmt: Format) -> Unsigned:
-    """All codes of a small format; of 16 bits, some of each exponent, and every seventh."""
-    if fmt.bits > 16:
-        return _inputs(fmt, Size())
-    codes: Unsigned = np.arange(fmt.code_count, dtype=np.uint32)
-    if fmt.bits <= 8:
-        return codes
-    mantissa, half = codes & (1 << fmt.mantissa_bits) - 1, 1 << (fmt.mantissa_bits - 1)
-    is_edge = np.isin(mantissa, (0, 1, half - 1, half, half + 1, 2 * half - 1))
-    chosen: Unsigned = codes[is_edge | (codes % EVERY == 0)]
-    return chosen
-
-
 _ENCODING = tuple(f"ENC-{k:03}" for k in (1, 2, 3, 4, *range(6, 16)))
-_DECODING = ("DEC-001", "DEC-002", "DEC-003")
-SUITES = (
+STEPS = (
     Suite(
         "encode",
         "Numbers to codes",
@@ -251,16 +217,5 @@ SUITES = (
             expected("code", "format", "the code of x", "ENC-005"),
         ),
         _stochastic_cases,
-    ),
-    Suite(
-        "decode",
-        "Codes to binary32 numbers",
-        "decode",
-        tuple(f"FMT-{k:03}" for k in range(1, 10)),
-        (
-            given("code", "format", "the code"),
-            expected("value", "f32", "what it stands for", *_DECODING),
-        ),
-        _decode_cases,
     ),
 )

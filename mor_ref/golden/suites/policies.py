@@ -1,121 +1,209 @@
-"""Whole tensors under the policies."""
+"""Policies: decisions from the sums of a unit, tensors and large tensors."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from mor_ref.definitions.blocks import Cut
-from mor_ref.definitions.policies import POLICIES
-from mor_ref.definitions.scales import SCALINGS, Scaling
-from mor_ref.golden.inputs.edges import bell, to_bf16
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.policies import POLICIES, MeanRelativeError
+from mor_ref.definitions.scales import SCALINGS
+from mor_ref.exact.arithmetic import rn32
+from mor_ref.golden.inputs.edges import amaxes
 from mor_ref.golden.inputs.extremes import (
+    beyond_bf16,
+    beyond_scales,
     largest_at_the_end,
+    many_elements,
     many_lost,
     nearly_tied,
     signalling,
     tops,
 )
+from mor_ref.golden.inputs.nvfp4_tiles import infinite_amax, scales_near_ties, tied_by_one_scale
+from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.inputs.turning_points import turning_points
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.nvfp4 import boundaries, infinite_amax
-from mor_ref.golden.suites.tensors import Tensor, joined, listed, sum_fields, tensors
+from mor_ref.golden.suites.errors import sum_fields
+from mor_ref.golden.suites.large import (
+    TALLER,
+    WIDER,
+    LargeCase,
+    digests,
+    large_suite,
+    wide_and_tall,
+)
+from mor_ref.golden.suites.tensor_cases import tensor_case
+from mor_ref.operations.bits import f32_bits, numbers_of
+
+_LOST = (1, 1 << 8, 1 << 16, 1 << 32)  # counts that are 0 in fewer bits
 
 
-def _policy_cases(size: Size) -> Iterator[Case]:
+def _decision_cases(_: Size) -> Iterator[Case]:
+    yield _mean_case()
+    yield _tie_case()
+    for name in ("e5m2", "e4m3", "bf16"):
+        yield _range_case(name)
+
+
+def _mean_case() -> Case:
+    rows = []
+    for written in ("0.045", "0.05", "0.2", "1", "0.00000012"):
+        limit = MeanRelativeError(written).limit
+        for nonzero in (0, 1, 2, 255, 1 << 14, (1 << 32) + 1, 1 << 40):
+            at = limit * nonzero
+            for total in sorted({0, max(at - 1, 0), at, at + 1, nonzero << 23}):
+                rows += [(total, nonzero, lost, limit, 0, 0, 0) for lost in (0, 1)]
+            rows += [(0, nonzero, lost, limit, 0, 0, 0) for lost in _LOST]
+    return _decided("mean_relative_error", {"metric": "mean_relative_error"}, rows)
+
+
+def _tie_case() -> Case:
+    rows = []
+    for yardstick in (0, 1, 1 << 23, (1 << 32) + 5, (1 << 63) - 1):
+        for total in sorted({0, max(yardstick - 1, 0), yardstick, yardstick + 1, 1 << 63}):
+            rows += [(total, 1, lost, 0, yardstick, 0, 0) for lost in (0, *_LOST)]
+    return _decided("not_worse_than", {"metric": "not_worse_than"}, rows)
+
+
+def _range_case(name: str) -> Case:
+    fmt = formats[name]
+    ratio = Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1)
+    rows = [(0, 0, 0, 0, 0, 0, 0), *((0, 2, lost, 0, 0, 1 << 30, 1 << 30) for lost in _LOST)]
+    for low in amaxes().tolist():
+        amin = numbers_of(np.array([low], np.uint32), "f32")[0]
+        at = f32_bits(rn32(Fraction(amin) * ratio))
+        for high in sorted({low, max(low, at - 1), max(low, at), max(low, at + 1)}):
+            if low and high < 0x7F800000:
+                rows += [(0, 2, lost, 0, 0, high, low) for lost in (0, 1)]
+    return _decided(f"fits_range.{name}", {"metric": "fits_range", "format": name}, rows)
+
+
+def _decided(name: str, parameters: dict[str, str], rows: Sequence[tuple[int, ...]]) -> Case:
+    columns = list(zip(*rows, strict=True))
+    names = ("sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin")
+    kinds = ("u8", "u8", "u8", "u4", "u8", "u4", "u4")
+    arrays = {
+        field: np.array(column, kind)
+        for field, column, kind in zip(names, columns, kinds, strict=True)
+    }
+    return Case(name, parameters, arrays)
+
+
+def _tensor_cases(size: Size) -> Iterator[Case]:
     blocks: list[Cut] = [(128, 128), (8, 16), "row"]
     for tensor in tensors(size):
         for k, policy in enumerate(POLICIES):
             for block in blocks:
-                yield _mixed(tensor, policy, block, SCALINGS[k % 3] if block == "row" else "gam")
-    for tensor in turning_points():
-        for policy in POLICIES:
-            yield _mixed(tensor, policy, (128, 128), "gam")
-    for tensor in (_beyond_bf16(size), _beyond_scales(size)):
-        for policy in POLICIES:
-            yield _mixed(tensor, policy, (8, 16), "gam")
-    yield _mixed(_beyond_bf16(size), "two_way", "row", "e8m0")
-    yield _mixed(_of_many_elements(size), "tensor", (128, 128), "gam")
-    for tensor in (*boundaries(size), infinite_amax(size), _tie_of_a_tile()):
-        yield _mixed(tensor, "nvfp4", (8, 16), "gam")
-    yield from _at_extremes(size)
-
-
-def _at_extremes(size: Size) -> Iterator[Case]:
-    for tensor in tops():
-        for policy in ("tensor", "two_way"):
-            yield _mixed(tensor, policy, (8, 16), "gam")
-    for tensor in nearly_tied():
-        for policy in ("two_way", "three_way"):
-            yield _mixed(tensor, policy, (8, 16), "gam")
-    for tensor, policy in itertools.product((many_lost(), signalling()), ("tensor", "two_way")):
-        yield _mixed(tensor, policy, (128, 128), "gam")
-    yield _mixed(largest_at_the_end(size), "tensor", "tensor", "gam")
-    for tensor in tensors(size):  # tiles of NVFP4 go on from one unit to the next
+                scaling = SCALINGS[k % 3] if block == "row" else "gam"
+                yield tensor_case(tensor, policy=policy, scaling=scaling, block=block)
+    yield from _with_gam(turning_points(), POLICIES, (128, 128))
+    yield from _with_gam((beyond_bf16(size), beyond_scales(size)), POLICIES, (8, 16))
+    yield tensor_case(beyond_bf16(size), policy="two_way", scaling="e8m0", block="row")
+    yield from _with_gam([many_elements(size)], ["tensor"], (128, 128))
+    tiles = (*scales_near_ties(size), infinite_amax(size), tied_by_one_scale())
+    yield from _with_gam(tiles, ["nvfp4"], (8, 16))
+    yield from _with_gam(tops(), ("tensor", "two_way"), (8, 16))
+    yield from _with_gam(nearly_tied(), ("two_way", "three_way"), (8, 16))
+    yield from _with_gam((many_lost(), signalling()), ("tensor", "two_way"), (128, 128))
+    yield from _with_gam([largest_at_the_end(size)], ["tensor"], "tensor")
+    for tensor in tensors(size):  # tiles of NVFP4 continue from one unit to the next
         if tensor.name in ("5x37.f32", "24x48.f32", "zeros.f32"):
-            yield _mixed(tensor, "nvfp4", (8, 24), "gam")
-            yield _mixed(tensor, "nvfp4", (4, 10), "gam")
+            yield from _with_gam([tensor], ["nvfp4"], (8, 24))
+            yield from _with_gam([tensor], ["nvfp4"], (4, 10))
 
 
-def _beyond_bf16(size: Size) -> Tensor:
-    """Units that stay bfloat16, with numbers that bfloat16 rounds to infinity, or that are none."""
-    x = bell(9 * 40, size.seed, 170).reshape(9, 40) & np.uint32(0x80FFFFFF) | np.uint32(0x7E000000)
-    for place, bits in (
-        ((0, 0), 0x7F7F4000), ((0, 20), 0xFF7FFFFF), ((8, 1), 0x7F800000), ((8, 20), 0xFFC12345),
-    ):  # fmt: skip
-        x[place] = bits
-    return Tensor("beyond_bf16.f32", "f32", x)
+def _with_gam(tensors: Iterable[Tensor], policies: Iterable[str], block: Cut) -> Iterator[Case]:
+    for tensor, policy in itertools.product(tensors, policies):
+        yield tensor_case(tensor, policy=policy, scaling="gam", block=block)
 
 
-def _of_many_elements(size: Size) -> Tensor:
-    """So many numbers that T times their count is beyond 32 bits."""
-    x = to_bf16(bell(107 * 107, size.seed, 173).reshape(107, 107))
-    return Tensor("many.bf16", "bf16", np.maximum(x, np.uint16(0x0080)))
+_GAM = {"scaling": "gam"}
+_MANY = (4100, 4100)  # binary32 counts no further than 2^24
+_LARGE = (
+    LargeCase("three_way.bf16", "bf16", (260, 330), 4481,
+              {"policy": "three_way", **_GAM, "block": [64, 64]}),
+    LargeCase("tensor", "bf16", (150, 170), 1302,
+              {"policy": "tensor", **_GAM, "block": [32, 32]}),
+    LargeCase("two_way", "bf16", (150, 170), 1002,
+              {"policy": "two_way", **_GAM, "block": [32, 32]}),
+    LargeCase("three_way.f32", "f32", (130, 140), 1112,
+              {"policy": "three_way", **_GAM, "block": [32, 32]}),
+    LargeCase("nvfp4", "bf16", (260, 330), 5559, {"policy": "nvfp4", **_GAM, "block": [64, 72]}),
+    LargeCase("wider.tensor", "bf16", WIDER, 7,
+              {"policy": "tensor", "scaling": "fp32", "block": "tensor"}),
+    LargeCase("taller.three_way", "bf16", TALLER, 8,
+              {"policy": "three_way", "scaling": "e8m0", "block": "column"}),
+    LargeCase("many.tensor", "bf16", _MANY, 13, {"policy": "tensor", **_GAM, "block": "tensor"}),
+)  # fmt: skip
 
 
-def _beyond_scales(size: Size) -> Tensor:
-    """Numbers down to the smallest, of blocks whose ideal scales are beyond 2^127."""
-    bits = bell(9 * 40, size.seed, 171).reshape(9, 40)
-    smaller = (np.arange(bits.size, dtype=np.uint32) % 24).reshape(bits.shape)
-    significands = bits & np.uint32(0x7FFFFF) | np.uint32(0x800000)
-    x = significands >> smaller | bits & np.uint32(0x80000000)
-    return Tensor("beyond_scales.f32", "f32", x)
+def _every_policy_and_scaling() -> Iterator[LargeCase]:
+    for policy, scaling in itertools.product(POLICIES, SCALINGS):
+        name = f"{policy}.{scaling}"
+        yield from wide_and_tall(name, policy=policy, scaling=scaling, block="tensor")
 
 
-def _tie_of_a_tile() -> Tensor:
-    """Numbers that are ties of e2m1 or none, by how a tile's two scales become one."""
-    x = np.zeros((8, 16), np.uint32)
-    x[0, 0], x[1, 0] = 0x3F9E3779, 0x3E000000
-    x[1, 1:] = 0x3C78A04F
-    return Tensor("tie_of_a_tile.f32", "f32", x)
-
-
-def _mixed(tensor: Tensor, policy: str, block: Cut, scaling: Scaling) -> Case:
-    parameters = {
-        "policy": policy, "scaling": scaling, "block": listed(block), "source": tensor.source,
-    }  # fmt: skip
-    name = f"{tensor.name}.{policy}.{scaling}.{joined(block)}"
-    return Case(name, parameters, {"x": tensor.x})
-
-
-SUITES = (
-    Suite(
-        "policies",
-        "Tensors under the four policies",
-        "mor",
-        ("MOR-005",),
-        (
-            given("x", "source", "the tensor"),
-            expected("amax", "f32", "for each unit", "SCL-001"),
-            expected("amin", "f32", "for each unit", "MOR-004"),
-            *(
-                field
-                for name in ("e4m3", "e5m2", "nvfp4")
-                for field in sum_fields(f"{name}.", f", under {name}")
-            ),
-            expected("choice", "u8", "for each unit, the rung that it takes", "MOR-001"),
-            expected("output", "bf16", "the tensor that comes out", "MOR-006", "QNT-003"),
+_REPRESENTATIONS = ("e4m3", "e5m2", "nvfp4")
+STEPS = Suite(
+    "decisions",
+    "Acceptance from the sums of a unit",
+    "decide",
+    ("ERR-005",),
+    (
+        given("sum", "u64", "the error sum"),
+        given("nonzero", "u64", "how many elements count"),
+        given("nonfinite", "u64", "how many elements are lost"),
+        given("limit", "u32", "T of mean_relative_error"),
+        given("yardstick_sum", "u64", "the error sum under the yardstick"),
+        given("amax", "f32", "the largest magnitude"),
+        given("amin", "f32", "the smallest magnitude but zero"),
+        expected(
+            "accepted",
+            "u8",
+            "1 if the metric of the parameters accepts",
+            *(f"MOR-{k:03}" for k in range(1, 5)),
         ),
-        _policy_cases,
     ),
+    _decision_cases,
 )
+TENSORS = Suite(
+    "policies",
+    "Tensors under the four policies",
+    "mor",
+    ("MOR-005",),
+    (
+        given("x", "source", "the tensor"),
+        expected("amax", "f32", "for each unit", "SCL-001"),
+        expected("amin", "f32", "for each unit", "MOR-004"),
+        *(
+            field
+            for name in _REPRESENTATIONS
+            for field in sum_fields(f"{name}.", f", under {name}")
+        ),
+        expected("choice", "u8", "for each unit, the rung that it takes", "MOR-001"),
+        expected("output", "bf16", "the tensor that comes out", "MOR-006", "QNT-003"),
+    ),
+    _tensor_cases,
+)
+LARGE = large_suite(
+    "policies_large",
+    "Larger tensors under policies",
+    "mor",
+    (
+        digests("amax", "the amax of units", "SCL-001"),
+        digests("amin", "the amin of units", "MOR-004"),
+        *(
+            digests(f"{name}.{field}", "the error sums", rule)
+            for name in _REPRESENTATIONS
+            for field, rule in (
+                ("sum", "ERR-002"), ("nonzero", "ERR-002"), ("nonfinite", "ERR-003"),
+            )
+        ),
+        digests("choice", "the choices", "MOR-001"),
+        digests("output", "the output", "MOR-006"),
+    ),
+    (*_LARGE, *_every_policy_and_scaling()),
+)  # fmt: skip

@@ -1,7 +1,8 @@
-"""Tensors quantized with scales of every kind and partition."""
+"""Quantization with scales of every kind: single numbers, blocks, tensors and large tensors."""
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,18 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.golden.inputs.extremes import largest_at_the_end, tops
+from mor_ref.golden.inputs.scaled_numbers import scaled_numbers
+from mor_ref.golden.inputs.single_blocks import (
+    LARGEST,
+    WIDTH,
+    amaxes_near_turns,
+    extremes,
+    filled,
+    repeats,
+    spread_pairs_of_gam,
+    with_specials,
+)
+from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.inputs.thresholds import (
     LOGARITHMS,
     SOME_BINADES,
@@ -19,19 +32,30 @@ from mor_ref.golden.inputs.thresholds import (
     found_pairs_of_gam,
     pairs_of_gam,
 )
-from mor_ref.golden.model.suite import Case, Size, Suite, given
-from mor_ref.golden.suites.scales import SCALED
-from mor_ref.golden.suites.tensors import (
-    ELEMENT_FIELDS,
-    SCALE_FIELDS,
-    Tensor,
-    joined,
-    listed,
-    sum_fields,
-    tensors,
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.errors import sum_fields
+from mor_ref.golden.suites.large import (
+    TALLER,
+    WIDER,
+    LargeCase,
+    digests,
+    large_suite,
+    wide_and_tall,
 )
+from mor_ref.golden.suites.scales import SCALED
+from mor_ref.golden.suites.tensor_cases import tensor_case
 
-# Tensors that are cut in more ways, and quantized to more formats.
+_WIDER_THAN_A_WARP = 40
+_ONE_AND_A_HALF = 0x3FC00000
+# Blocks and groups, of all tensors and of some.
+_CUTS: tuple[tuple[Cut, Cut], ...] = (
+    ("tensor", "tensor"), ("row", "tensor"), ("column", "tensor"), ((4, 8), "tensor"),
+    ((128, 128), "tensor"), ((4, 8), (8, 16)), ("row", "row"),
+)  # fmt: skip
+_OTHER_CUTS: tuple[tuple[Cut, Cut], ...] = (
+    ("column", "column"), ((4, 1), "column"), ((1, 8), "row"), ("row", (2, 64)), ((2, 4), (4, 8)),
+)  # fmt: skip
+# Tensors that are cut in other ways, and quantized to other formats.
 _IN_SIX_BITS = (
     "subnormal.f32", "huge.f32", "nan.f32", "infinity.bf16", "nearly_infinite.bf16",
     "extremes.f16", "nan.f16", "infinity.f16",
@@ -39,59 +63,88 @@ _IN_SIX_BITS = (
 _IN_OTHER_CUTS = ("5x37.f32", "5x37.f16", "zeros.f32", "tiny.f32")
 
 
-def _quantize_cases(size: Size) -> Iterator[Case]:
-    blocks: list[tuple[Cut, Cut]] = [
-        ("tensor", "tensor"), ("row", "tensor"), ("column", "tensor"), ((4, 8), "tensor"),
-        ((128, 128), "tensor"), ((4, 8), (8, 16)), ("row", "row"),
-    ]  # fmt: skip
+def _step_cases(size: Size) -> Iterator[Case]:
+    for name in SCALED:
+        x, scale = scaled_numbers(formats[name], size)
+        yield Case(name, {"format": name}, {"x": x, "scale": scale})
+
+
+def _block_cases(size: Size) -> Iterator[Case]:
+    for k, name in enumerate(SCALED):
+        groups, blocks = (
+            np.append(amaxes, np.uint32(_ONE_AND_A_HALF))
+            for amaxes in spread_pairs_of_gam(64 * repeats(size))
+        )
+        x = with_specials(filled(formats[name], blocks, WIDTH, size, 120 + k))
+        extreme, of_groups = extremes(x[20])
+        x = np.concatenate([x, [LARGEST], extreme])
+        groups = np.concatenate([groups, LARGEST[:1], of_groups])
+        for scaling in SCALINGS:
+            whole, near = amaxes_near_turns(formats[name], scaling)
+            turning = filled(formats[name], near, WIDTH, size, 150 + k)
+            parameters = {"format": name, "scaling": scaling, "source": "f32"}
+            yield Case(
+                f"{name}.{scaling}",
+                parameters,
+                {"x": np.concatenate([x, turning]), "group_amax": np.append(groups, whole)},
+            )
+            wide = filled(formats[name], blocks[5::11], _WIDER_THAN_A_WARP, size, 190 + k)
+            yield Case(
+                f"{name}.{scaling}.{_WIDER_THAN_A_WARP}",
+                parameters,
+                {
+                    "x": np.roll(wide, 33, axis=1),
+                    "group_amax": groups[: blocks.size][5::11],
+                },
+            )
+
+
+def _tensor_cases(size: Size) -> Iterator[Case]:
     for k, tensor in enumerate(tensors(size)):
-        for n, (block, group) in enumerate(blocks):
-            fmt = ("e4m3", "e5m2", "e2m1")[(k + n) % 3]
-            other: Scaling = "e8m0" if (k // 3 + n) % 2 == 0 else "fp32"
-            yield _quantized(tensor, fmt, "gam", block, group)
+        for n, (block, group) in enumerate(_CUTS):
+            fmt = SCALED[(k + n) % 3]
+            other = "e8m0" if (k // 3 + n) % 2 == 0 else "fp32"
+            yield tensor_case(tensor, format=fmt, scaling="gam", block=block, group=group)
             if group == "tensor":
-                yield _quantized(tensor, fmt, other, block, group)
+                yield tensor_case(tensor, format=fmt, scaling=other, block=block, group=group)
     yield from _cut_otherwise(size)
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
         for tensor in _turning(formats[fmt], scaling):
-            yield _quantized(tensor, fmt, scaling, "row", "tensor")
-    for fmt, tensor in itertools.product(SCALED, tops()):
-        yield _quantized(tensor, fmt, "gam", "tensor", "tensor")
-        yield _quantized(tensor, fmt, "fp32", "tensor", "tensor")
+            yield tensor_case(tensor, format=fmt, scaling=scaling, block="row", group="tensor")
+    for fmt, tensor, kind in itertools.product(SCALED, tops(), ("gam", "fp32")):
+        yield tensor_case(tensor, format=fmt, scaling=kind, block="tensor", group="tensor")
     for fmt in SCALED:
-        yield _quantized(_nearly_equal_mantissas(), fmt, "gam", "row", (2, 2))
+        nearly = _nearly_equal_mantissas()
+        yield tensor_case(nearly, format=fmt, scaling="gam", block="row", group=(2, 2))
     for scaling in SCALINGS:
-        yield _quantized(largest_at_the_end(size), "e4m3", scaling, "tensor", "tensor")
+        last = largest_at_the_end(size)
+        yield tensor_case(last, format="e4m3", scaling=scaling, block="tensor", group="tensor")
 
 
 def _cut_otherwise(size: Size) -> Iterator[Case]:
-    """Some tensors in more cuts and formats."""
-    some = [tensor for tensor in tensors(Size(seed=size.seed)) if tensor.name in _IN_OTHER_CUTS]
-    cuts: list[tuple[Cut, Cut]] = [
-        ("column", "column"), ((4, 1), "column"), ((1, 8), "row"), ("row", (2, 64)),
-        ((2, 4), (4, 8)),
-    ]  # fmt: skip
-    for k, tensor in enumerate(some):
-        for n, (block, group) in enumerate(cuts):
-            yield _quantized(tensor, SCALED[(k + n) % 5], "gam", block, group)
-        for fmt in ("e2m3", "e3m2"):
-            for scaling in SCALINGS:
-                yield _quantized(tensor, fmt, scaling, (4, 8), "tensor")
-    others = [tensor for tensor in tensors(Size(seed=size.seed)) if tensor.name in _IN_SIX_BITS]
-    for k, tensor in enumerate(others):
+    """Yield some tensors in more cuts and formats."""
+    usual = list(tensors(Size(seed=size.seed)))
+    for k, tensor in enumerate(tensor for tensor in usual if tensor.name in _IN_OTHER_CUTS):
+        for n, (block, group) in enumerate(_OTHER_CUTS):
+            fmt = SCALED[(k + n) % 5]
+            yield tensor_case(tensor, format=fmt, scaling="gam", block=block, group=group)
+        for fmt, scaling in itertools.product(("e2m3", "e3m2"), SCALINGS):
+            yield tensor_case(tensor, format=fmt, scaling=scaling, block=(4, 8), group="tensor")
+    for k, tensor in enumerate(tensor for tensor in usual if tensor.name in _IN_SIX_BITS):
         for n, fmt in enumerate(("e2m3", "e3m2")):
-            yield _quantized(tensor, fmt, SCALINGS[(k + n) % 3], (4, 8), "tensor")
-            yield _quantized(tensor, fmt, SCALINGS[(k + n + 1) % 3], "tensor", "tensor")
+            one, other = SCALINGS[(k + n) % 3], SCALINGS[(k + n + 1) % 3]
+            yield tensor_case(tensor, format=fmt, scaling=one, block=(4, 8), group="tensor")
+            yield tensor_case(tensor, format=fmt, scaling=other, block="tensor", group="tensor")
 
 
 def _nearly_equal_mantissas() -> Tensor:
-    """Pairs of rows: the first has the amax of their group, the second that of a block in it."""
+    """Return pairs of rows: the first has the amax of a group, the second of a block in it."""
     amaxes = np.stack(found_pairs_of_gam(), axis=1).reshape(-1, 1)
     return Tensor("mantissas.f32", "f32", np.concatenate([amaxes, amaxes - amaxes // 64], axis=1))
 
 
 def _turning(fmt: Format, scaling: Scaling) -> Iterator[Tensor]:
-    """Tensors whose rows have amaxes next to which scales turn, the first that of the tensor."""
+    """Yield rows with amaxes next to which scales turn; the first is the amax of the tensor."""
     largest = Fraction(fmt.largest)
     turns = [*around(largest, SOME_BINADES, SOME_STEPS), *around(largest, LOGARITHMS, (0,))]
     amaxes = {"largest": np.array([max(turns), *turns], np.uint32)}
@@ -104,27 +157,98 @@ def _turning(fmt: Format, scaling: Scaling) -> Iterator[Tensor]:
         yield Tensor(f"turning_{name}.f32", "f32", x)
 
 
-def _quantized(tensor: Tensor, fmt: str, scaling: Scaling, block: Cut, group: Cut) -> Case:
-    parameters = {
-        "format": fmt, "scaling": scaling, "block": listed(block), "group": listed(group),
-        "source": tensor.source,
-    }  # fmt: skip
-    name = f"{tensor.name}.{fmt}.{scaling}.{joined(block)}.{joined(group)}"
-    return Case(name, parameters, {"x": tensor.x})
+_GAM = {"scaling": "gam"}
+_LARGE = (
+    LargeCase("e4m3.128x128", "bf16", (260, 330), 4481,
+              {"format": "e4m3", **_GAM, "block": [128, 128], "group": "tensor"}),
+    LargeCase("e5m2.row", "f32", (130, 140), 323,
+              {"format": "e5m2", **_GAM, "block": "row", "group": "tensor"}),
+    LargeCase("e4m3.tensor", "bf16", (150, 170), 1002,
+              {"format": "e4m3", **_GAM, "block": "tensor", "group": "tensor"}),
+    LargeCase("e4m3.32x32", "bf16", (150, 170), 1302,
+              {"format": "e4m3", **_GAM, "block": [32, 32], "group": "tensor"}),
+    LargeCase("wider.groups", "bf16", WIDER, 4,
+              {"format": "e5m2", **_GAM, "block": [1, 1025], "group": [2, 16400]}),
+    LargeCase("taller.row", "bf16", TALLER, 6,
+              {"format": "e4m3", **_GAM, "block": "row", "group": "tensor"}),
+)  # fmt: skip
 
 
-SUITES = (
-    Suite(
-        "quantize",
-        "Tensors quantized with scales of every kind and partition",
-        "quantize",
-        tuple(f"BLK-{k:03}" for k in range(1, 5)),
-        (
-            given("x", "source", "the tensor"),
-            *SCALE_FIELDS,
-            *ELEMENT_FIELDS,
-            *sum_fields(),
-        ),
-        _quantize_cases,
+def _every_format_and_scaling() -> Iterator[LargeCase]:
+    for fmt, scaling in itertools.product(SCALED, SCALINGS):
+        name = f"{fmt}.{scaling}"
+        yield from wide_and_tall(name, format=fmt, scaling=scaling, block="tensor", group="tensor")
+
+
+_SCALE_FIELDS = (
+    expected("amax", "f32", "for each block", "SCL-001"),
+    expected("mantissa", "u32", "for each group; 0 but under gam", "GAM-001"),
+    expected(
+        "exponent", "e8m0", "for each block; 0 under fp32", "SCL-005",
+        *(f"GAM-{k:03}" for k in range(2, 6)), views=("transposed",),
     ),
+    expected(
+        "scale", "f32", "for each block", "SCL-002", "SCL-004", "GAM-005",
+        views=("transposed", "reciprocal"),
+    ),
+)  # fmt: skip
+_ELEMENT_FIELDS = (
+    expected("xs", "f32", "each number under its scale", "QNT-001"),
+    expected("code", "format", "the codes", "QNT-001", views=("transposed",)),
+    expected("y", "f32", "what they stand for", "QNT-002"),
+    expected("d", "f32", "the distance of x and y; 0 where x does not count", "ERR-001"),
+    expected("r", "f32", "d / |x|, at most 1", "ERR-001"),
+    expected("u", "u32", "r * 2^23 as an integer", "ERR-001"),
+)
+_RESULTS = (*_SCALE_FIELDS, *_ELEMENT_FIELDS, *sum_fields())
+STEPS = Suite(
+    "quantize_steps",
+    "One number, scaled, encoded and restored",
+    "quantize_element",
+    (),
+    (
+        given("x", "f32", "the number"),
+        given("scale", "f32", "the scale of its block"),
+        expected("xs", "f32", "the product of the two", "QNT-001"),
+        expected("code", "format", "its code", "QNT-001", "ENC-003", "ENC-007"),
+        expected("y", "f32", "what the code stands for, divided by the scale", "QNT-002"),
+    ),
+    _step_cases,
+)
+BLOCKS = Suite(
+    "quantize_blocks",
+    "Single blocks quantized with scales of every kind",
+    "quantize_block",
+    (),
+    (
+        given("x", "f32", "the numbers of each block"),
+        given("group_amax", "f32", "the amax of the group of each"),
+        *(replace(field, views=()) for field in _RESULTS),  # a block has no columns to transpose
+    ),
+    _block_cases,
+)
+TENSORS = Suite(
+    "quantize",
+    "Tensors quantized with scales of every kind and partition",
+    "quantize",
+    tuple(f"BLK-{k:03}" for k in range(1, 5)),
+    (given("x", "source", "the tensor"), *_RESULTS),
+    _tensor_cases,
+)
+LARGE = large_suite(
+    "quantize_large",
+    "Larger tensors quantized under GAM",
+    "quantize",
+    (
+        digests("amax", "the amax of blocks", "SCL-001"),
+        digests("mantissa", "the shared mantissas", "GAM-001"),
+        digests("exponent", "the stored exponents", "GAM-002", "GAM-003"),
+        digests("scale", "the scales", "GAM-005"),
+        digests("code", "the codes", "QNT-001"),
+        digests("y", "what they stand for", "QNT-002"),
+        digests("sum", "the error sums of blocks", "ERR-002"),
+        digests("nonzero", "how many elements of blocks count", "ERR-002"),
+        digests("nonfinite", "how many elements of blocks are lost", "ERR-003"),
+    ),
+    (*_LARGE, *_every_format_and_scaling()),
 )

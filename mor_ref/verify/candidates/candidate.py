@@ -13,8 +13,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from mor_ref.golden.model.suite import Case
-from mor_ref.golden.store.container import SEPARATOR, GoldenError
+from mor_ref.golden.store.container import SEPARATOR
 from mor_ref.golden.store.files import load_arrays, read_inside
+from mor_ref.golden.store.manifest import GoldenError
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.verify.comparing.compare import NoArray

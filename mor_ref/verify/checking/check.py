@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mor_ref.golden.making.witnesses import completed
+from mor_ref.golden.making.witnesses import with_expected
 from mor_ref.golden.model.suite import Case, Size, Suite, chosen, question
-from mor_ref.golden.store.container import GoldenError, elements_of, read_manifest, read_suite
-from mor_ref.golden.store.manifest import AGAIN
+from mor_ref.golden.store.container import elements_of, read_suite
+from mor_ref.golden.store.manifest import AGAIN, GoldenError, read_manifest
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.candidates.candidate import Engine
 from mor_ref.verify.checking import findings
@@ -137,7 +137,7 @@ def _as_listed(name: str, entry: Mapping[str, Any]) -> Suite:
 
 def _exact(suite: Suite, case: Case) -> Answer:
     try:
-        return completed(suite, case).arrays
+        return with_expected(suite, case).arrays
     except (ValueError, TypeError) as error:
         raise GoldenError(f"case {case.name} cannot be computed ({error}); {AGAIN}") from error
 

@@ -24,12 +24,12 @@ from mor_ref.golden.all_inputs.digests import (
 )
 from mor_ref.golden.inputs.enlarged import questions
 from mor_ref.golden.making.negative import PLANTED, negative_file_of, results_of
-from mor_ref.golden.making.witnesses import deviated
+from mor_ref.golden.making.witnesses import with_deviation
 from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.model.views import VIEWS
-from mor_ref.golden.store.container import SEPARATOR, GoldenError, described, file_of
+from mor_ref.golden.store.container import SEPARATOR, described, file_of
 from mor_ref.golden.store.files import load_arrays, read_inside
-from mor_ref.golden.store.manifest import AGAIN
+from mor_ref.golden.store.manifest import AGAIN, GoldenError
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.all_inputs.engine_codes import engine_codes
 from mor_ref.verify.comparing.compare import Difference
@@ -154,7 +154,7 @@ def of_kills(suite: Suite, kills: Entry, cases: Iterable[Case]) -> Iterator[Find
 
 
 def _differs(deviation: Deviation, suite: Suite, case: Case, at: Entry) -> bool:
-    other = deviated(deviation, suite, case)
+    other = with_deviation(deviation, suite, case)
     ours, theirs = (one.arrays.get(at["field"]) for one in (case, other))
     places = () if ours is None or theirs is None else np.argwhere(ours != theirs).tolist()
     return list(at["index"]) in places

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 
 
 def compare_manifests(folder: Path, other: Path) -> list[str]:

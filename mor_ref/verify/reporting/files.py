@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from mor_ref.golden.store.container import write_whole
+from mor_ref.golden.store.files import write_whole
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.reporting.page import as_html

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mor_ref.golden.model.suite import Field, chosen
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.candidates.candidate import Candidate, Folder
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.conformance import Conformance, conformance

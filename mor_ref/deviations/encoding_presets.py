@@ -17,7 +17,7 @@ Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
 _THROUGH_BINARY32 = ("ml_dtypes", "torch")  # what they do with a binary64 number
 _ASKED = ("encode", "encode_presets")
-_UNSEEN = {"ml_dtypes": AS_ML_DTYPES, "torch": AS_TORCH}
+_EXEMPTIONS = {"ml_dtypes": AS_ML_DTYPES, "torch": AS_TORCH}
 
 
 def _encode_as(library: str, rows: Mapping[str, SpecialCases]) -> Deviation:
@@ -47,9 +47,9 @@ def _encode_as(library: str, rows: Mapping[str, SpecialCases]) -> Deviation:
         f"encode_as_{library}",
         f"Codes are those of the preset {library}: its overflow, its NaN, its rounding to nearest.",
         ("ENC-003", "ENC-006", "ENC-016"),
-        ROUNDED if library in _UNSEEN else _ASKED,
+        ROUNDED if library in _EXEMPTIONS else _ASKED,
         (Change(encode, swapped, is_another),),
-        _UNSEEN.get(library, {}),
+        _EXEMPTIONS.get(library, {}),
     )
 
 

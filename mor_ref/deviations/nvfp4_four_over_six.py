@@ -30,7 +30,7 @@ def _of_rows(reference: Reference, profile: Nvfp4Profile, tile: Rows, *rest: Any
     nvfp4.candidate_error,
     rules=("NVF-006",),
     domain=("nvfp4_blocks", *_IN_TILES),
-    unseen=CLEAR_CANDIDATES,
+    exemptions=CLEAR_CANDIDATES,
 )
 def errors_summed_from_the_right(
     reference: Reference, profile: Nvfp4Profile, tile: Rows, *rest: Any
@@ -44,7 +44,7 @@ _of_sums_of_rows = deviation(
     where=_has_rows,
     rules=("NVF-006",),
     domain=_IN_TILES,
-    unseen=CLEAR_CANDIDATES,
+    exemptions=CLEAR_CANDIDATES,
 )
 
 

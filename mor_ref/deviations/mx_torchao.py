@@ -40,7 +40,7 @@ def _times(x: float, factor: float, code: int, fmt: Format) -> Element:
     where=_under_another_rule,
     rules=("MXS-007",),
     domain=IN_MX,
-    unseen=for_generated(IN_MX),
+    exemptions=for_generated(IN_MX),
 )
 def mx_divisor_at_least_smallest_normal(
     reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
@@ -54,7 +54,7 @@ def mx_divisor_at_least_smallest_normal(
     where=_under_rceil,
     rules=("MXS-007",),
     domain=IN_MX,
-    unseen=for_generated(IN_MX),
+    exemptions=for_generated(IN_MX),
 )
 def mx_rceil_leaves_code_0_unscaled(
     reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
@@ -68,7 +68,7 @@ def mx_rceil_leaves_code_0_unscaled(
     where=by_rceil,
     rules=("MXS-006",),
     domain=IN_MX,
-    unseen=AMAX_OFF_POWERS_OF_TWO,
+    exemptions=AMAX_OFF_POWERS_OF_TWO,
 )
 def mx_rceil_by_log2(
     reference: Reference, numbers: list[float], fmt: Format, rule: ScaleRule

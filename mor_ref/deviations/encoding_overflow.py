@@ -111,7 +111,7 @@ def _under_ieee(
     where=_under_ieee,
     rules=("ENC-007",),
     domain=(*STORED, *STOCHASTIC),
-    unseen=for_generated(STORED),
+    exemptions=for_generated(STORED),
 )
 def overflow_before_rounding(
     reference: Reference, x: float, fmt: Format, *rest: Any, **known: Any

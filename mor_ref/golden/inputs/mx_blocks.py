@@ -1,0 +1,75 @@
+"""Blocks of MX at, and next to, the amaxes at which their scales turn or underflow."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.mx import ScaleRule
+from mor_ref.exact.arithmetic import rn32
+from mor_ref.golden.inputs.edges import Bits, values_of
+from mor_ref.golden.inputs.tensors import Tensor
+from mor_ref.golden.inputs.thresholds import SOME_BINADES, around, turn_of_mx
+from mor_ref.operations.bits import f32_bits
+
+_HALF_STEPS = (0x007F0000, 0x007F7FFF, 0x007F8000)  # where even rounds subnormal amaxes
+
+
+def below_powers_of_two() -> Tensor:
+    """Return blocks of a number just below a power of two, and smaller ones of the other sign."""
+    rows = []
+    for k in range(-3, 4):
+        power = 127 + 7 * k << 23
+        for steps in (1, 3, 1 << 15, 1 << 17, 1 << 20):
+            top = power - steps | (k & 1) << 31
+            rows.append([top, *(top - (n << 18) ^ 0x80000000 for n in range(1, 32))])
+    return Tensor("ladder_below.f32", "f32", np.array(rows, np.uint32))
+
+
+def with_half_of(amaxes: list[int]) -> list[list[int]]:
+    """Return blocks of these amaxes, whose other numbers are half of it."""
+    return [[amax, *[amax >> 1] * 31] for amax in amaxes]
+
+
+def underflowing(fmt: Format) -> Bits:
+    """Return blocks whose amax / largest just underflows to 0, and just does not.
+
+    There are none for a largest number below 2: no quotient is that small.
+    """
+    last = int(fmt.largest / 2)
+    return np.array(with_half_of([last, last + 1] if last else []), np.uint32).reshape(-1, 32)
+
+
+def turning_tensor(fmt: Format, rule: ScaleRule) -> Tensor:
+    """Return blocks whose amaxes are next to where the scale turns, and a block of zeros."""
+    amaxes = [0, *around(turn_of_mx(fmt, rule), SOME_BINADES, (-1, 0, 1)), 0x7F800000]
+    if rule == "rceil":  # a quotient that is subnormal
+        amaxes.append(f32_bits(rn32(Fraction(fmt.largest) * 3 / 2**128)))
+    if rule == "even":  # half of a step is added to a number, and not to the bits of a subnormal
+        amaxes += _HALF_STEPS
+    tops = np.array(amaxes, np.uint32)[:, np.newaxis]
+    x = tops - tops // 64 * (1 + np.arange(32, dtype=np.uint32) % 5)
+    rows = np.arange(len(x))
+    x[rows, (20 + 11 * rows) % 32] = tops[:, 0]  # in another lane of each
+    return Tensor("turning.f32", "f32", x | (np.arange(32, dtype=np.uint32) % 2 << 31))
+
+
+def turning_blocks(fmt: Format) -> Bits:
+    """Return blocks whose amax is where a scale rule turns, and one of ties with the scale 1."""
+    width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
+    amaxes = [
+        f32_bits(fmt.largest) + 1,
+        f32_bits(2 - 2.0 ** -(width + 1)) - 1,
+        0x3F800001,
+        f32_bits(rn32(Fraction(fmt.largest) * Fraction(3, 2) / 2**127)),
+        0x007FFFFF,
+        0x00400000,
+        *_HALF_STEPS,
+        0x3FFE8000,
+    ]
+    ties = [float(a + b) / 2 for a, b in itertools.pairwise(values_of(fmt)[:17])]
+    top = 2.0 ** (math.frexp(fmt.largest)[1] - 1)
+    signed = [x * sign for sign in (1, -1) for x in (ties * 32)[:16]]
+    return np.array([*with_half_of(amaxes), [f32_bits(x) for x in (top, *signed[1:])]], np.uint32)

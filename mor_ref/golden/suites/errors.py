@@ -1,0 +1,74 @@
+"""Errors of single numbers, and the fields of error sums."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mor_ref.golden.inputs.edges import bell, wide
+from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
+from mor_ref.operations.random_words import random_words
+
+
+def _step_cases(size: Size) -> Iterator[Case]:
+    x, y = (np.array(column, np.uint32) for column in zip(*_pairs(size), strict=True))
+    yield Case("all", {}, {"x": x, "y": y})
+
+
+def _pairs(size: Size) -> list[tuple[int, int]]:
+    """Return finite x that are not zero, with y near x, at ties of u, far away, and infinite."""
+    random = (*wide(400, size.seed, 50), *bell(400, size.seed, 51))
+    x = [b & 0x7F7FFFFF or 1 for b in random]
+    pairs = []
+    for k, bits in enumerate(map(int, x)):
+        off = (1 << (k % 23)) * (1 if k % 2 else -1)
+        pairs.append((bits, min(max(bits + off, 0), 0x7F800000)))
+        pairs.append((bits | 0x80000000, min(bits + (off >> 1), 0x7F7FFFFF) | 0x80000000))
+    one = 0x3F800000
+    for k in range(64):  # d at and next to half a step of 2^-23
+        pairs += [(one, one + k), (one, one - k), (one | 1, one - 2 * k), (0x40400000, one + k)]
+    pairs += _far_apart(size)
+    pairs += [(b, b + 1) for b in (0x3AFFFFFF, 0x3B7FFFFF, 0x10FFFFFF, 0x607FFFFF)]
+    pairs += [(1, 0), (1, 2), (3, 2), (one, 0x80000000 | one), (0x7F7FFFFF, 0x7F800000), (1, one)]
+    return [(a, b) for a, b in pairs if a & 0x7FFFFFFF and a & 0x7F800000 != 0x7F800000 and b >= 0]
+
+
+def _far_apart(size: Size) -> Iterator[tuple[int, int]]:
+    """Yield pairs whose distance takes more than 24 bits: |y| < |x| / 2, or of other sign."""
+    for k, word in enumerate(random_words(480, size.seed, 52).tolist()):
+        field = 127 + (-90, 0, 100)[k % 3]
+        below = field - 1 - (word >> 46) % 30
+        signs = (0, 0), (1 << 31, 1 << 31), (0, 1 << 31)
+        x_sign, y_sign = signs[(word >> 56) % 3]
+        yield (
+            field << 23 | word & 0x7FFFFF | x_sign,
+            below << 23 | word >> 23 & 0x7FFFFF | y_sign,
+        )
+
+
+def sum_fields(prefix: str = "", of: str = "") -> tuple[Field, ...]:
+    """Return the fields of the three sums of each unit."""
+    meanings = {
+        "sum": ("the sum of u over a unit", ("ERR-002", "ERR-004")),
+        "nonzero": ("how many elements of it count", ("ERR-002",)),
+        "nonfinite": ("how many elements of it are lost", ("ERR-003",)),
+    }
+    return tuple(
+        expected(f"{prefix}{name}", "u64", f"{meaning}{of}", *rules)
+        for name, (meaning, rules) in meanings.items()
+    )
+
+
+STEPS = Suite(
+    "error_steps",
+    "The relative error of one number",
+    "error_term",
+    (),
+    (
+        given("x", "f32", "the number, finite and not zero"),
+        given("y", "f32", "what it has become"),
+        expected("d", "f32", "their distance", "ERR-001"),
+        expected("r", "f32", "d / |x|, at most 1", "ERR-001"),
+        expected("u", "u32", "r * 2^23 as an integer", "ERR-001"),
+    ),
+    _step_cases,
+)

@@ -1,0 +1,138 @@
+"""MX with each of its scale rules: single blocks, tensors and large tensors."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.exact.arithmetic import rn32
+from mor_ref.golden.inputs.edges import amaxes, values_of
+from mor_ref.golden.inputs.mx_blocks import (
+    below_powers_of_two,
+    turning_blocks,
+    turning_tensor,
+    underflowing,
+)
+from mor_ref.golden.inputs.single_blocks import filled, repeats, with_specials
+from mor_ref.golden.inputs.tensors import Tensor, ladders, tensors
+from mor_ref.golden.inputs.thresholds import around, turn_of_mx
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.large import TALLER, WIDER, LargeCase, digests, large_suite
+from mor_ref.golden.suites.tensor_cases import tensor_case
+from mor_ref.operations.bits import f32_bits
+
+ELEMENTS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
+_WIDTH = 32  # numbers of a block
+
+
+def _block_cases(size: Size) -> Iterator[Case]:
+    edges = amaxes()
+    blocks = edges[np.linspace(0, edges.size - 1, 40 * repeats(size)).astype(int)]
+    halves = [f32_bits(rn32(v)) for v in values_of(formats["e2m3"])[1:24]]
+    blocks = np.concatenate([blocks, np.array(halves, np.uint32) + np.uint32(60 << 23)])
+    for k, name in enumerate(ELEMENTS):
+        fmt = formats[name]
+        usual = with_specials(filled(fmt, blocks, _WIDTH, size, 140 + k))
+        for n, rule in enumerate(SCALE_RULES):
+            near = np.array(around(turn_of_mx(fmt, rule)), np.uint32)
+            turning = filled(fmt, near, _WIDTH, size, 180 + 4 * k + n)
+            x = np.concatenate([usual, turning_blocks(fmt), turning])
+            yield Case(
+                f"{name}.{rule}",
+                {"format": name, "scale_rule": rule, "source": "f32"},
+                {"x": np.concatenate([x, underflowing(fmt)]) if rule == "rceil" else x},
+            )
+
+
+def _tensor_cases(size: Size) -> Iterator[Case]:
+    odd = {tensor.name: tensor for tensor in tensors(size)}
+    steps = list(ladders(size))
+    for tensor in (*odd.values(), *steps, below_powers_of_two()):
+        for (k, name), (n, rule) in itertools.product(enumerate(ELEMENTS), enumerate(SCALE_RULES)):
+            if tensor.name.startswith("ladder") or (k + n) % 2 == 0:
+                yield tensor_case(tensor, format=name, scale_rule=rule, block=_WIDTH)
+    for name, rule in itertools.product(ELEMENTS, SCALE_RULES):
+        turning = turning_tensor(formats[name], rule)
+        yield tensor_case(turning, format=name, scale_rule=rule, block=_WIDTH)
+    yield tensor_case(steps[0], format="e4m3", scale_rule="rceil", block=16)
+    for name, rule, block in (
+        ("e4m3", "floor", 16), ("e5m2", "even", 8), ("e2m1", "ceil", 64), ("e3m2", "rceil", 5),
+    ):  # fmt: skip
+        yield tensor_case(odd["5x37.f32"], format=name, scale_rule=rule, block=block)
+    for name in ELEMENTS:
+        blocks = underflowing(formats[name])
+        if blocks.size:
+            small = Tensor("underflowing.f32", "f32", blocks)
+            yield tensor_case(small, format=name, scale_rule="rceil", block=_WIDTH)
+
+
+_LARGE = (
+    LargeCase("e4m3.floor", "bf16", (260, 330), 230,
+              {"format": "e4m3", "scale_rule": "floor", "block": 32}),
+    LargeCase("e2m1.rceil", "f32", (130, 140), 231,
+              {"format": "e2m1", "scale_rule": "rceil", "block": 32}),
+    LargeCase("wider.e5m2.ceil", "bf16", WIDER, 11,
+              {"format": "e5m2", "scale_rule": "ceil", "block": 16}),
+    LargeCase("taller.e2m1.even", "bf16", TALLER, 12,
+              {"format": "e2m1", "scale_rule": "even", "block": 32}),
+)  # fmt: skip
+
+
+def _every_format_and_rule() -> Iterator[LargeCase]:
+    """Yield each format and rule, with blocks larger than a warp and than a thread block."""
+    for n, (fmt, rule) in enumerate(itertools.product(ELEMENTS, SCALE_RULES)):
+        for name, shape, block, stream in (
+            (f"wide.{fmt}.{rule}", (2, 2100), 32, 80),
+            (f"tall.{fmt}.{rule}", (2100, 2), 32, 80),
+            (f"{fmt}.{rule}.100", (5, 2100), 100, 110),
+            (f"{fmt}.{rule}.1100", (5, 2100), 1100, 110),
+        ):
+            parameters = {"format": fmt, "scale_rule": rule, "block": block}
+            yield LargeCase(name, "bf16", shape, stream + n, parameters)
+
+
+_SCALE_RULES = tuple(f"MXS-{k:03}" for k in range(2, 7))
+BLOCKS = Suite(
+    "mx_blocks",
+    "Single blocks in MX",
+    "mx_block",
+    ("MXS-001",),
+    (
+        given("x", "f32", "the numbers of each block"),
+        expected("scale", "e8m0", "the stored scale", *_SCALE_RULES),
+        expected("xs", "f32", "each number under the scale", "MXS-007"),
+        expected("code", "format", "the codes", "MXS-007"),
+        expected("y", "f32", "what they stand for", "MXS-008"),
+    ),
+    _block_cases,
+)
+TENSORS = Suite(
+    "mx",
+    "Tensors in MX formats under four scale rules",
+    "mx",
+    ("MXS-001",),
+    (
+        given("x", "source", "the tensor"),
+        expected(
+            "scale", "e8m0", "for each block", *_SCALE_RULES,
+            views=("transposed", "swizzled_128x4"),
+        ),
+        expected("xs", "f32", "each number under the scale of its block", "MXS-007"),
+        expected("code", "format", "the codes", "MXS-007", views=("transposed", "packed")),
+        expected("y", "f32", "what the codes stand for", "MXS-008"),
+    ),
+    _tensor_cases,
+)  # fmt: skip
+LARGE = large_suite(
+    "mx_large",
+    "Larger tensors in MX",
+    "mx",
+    (
+        digests("scale", "the scales of blocks", "MXS-003", "MXS-006"),
+        digests("code", "the codes", "MXS-007"),
+        digests("y", "what they stand for", "MXS-008"),
+    ),
+    (*_LARGE, *_every_format_and_rule()),
+)

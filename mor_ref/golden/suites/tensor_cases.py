@@ -1,0 +1,22 @@
+"""Cases of whole tensors, named after the tensor and the parameters."""
+
+from typing import Any
+
+from mor_ref.golden.inputs.tensors import Tensor
+from mor_ref.golden.model.suite import Case
+
+
+def tensor_case(tensor: Tensor, **parameters: Any) -> Case:
+    """Return a case; its name leaves out the profile, as the name of the suite has it."""
+    named = (_word(value) for name, value in parameters.items() if name != "profile")
+    listed = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in parameters.items()
+    }
+    return Case(
+        ".".join((tensor.name, *named)), {**listed, "source": tensor.source}, {"x": tensor.x}
+    )
+
+
+def _word(value: Any) -> str:
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
