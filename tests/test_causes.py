@@ -17,7 +17,7 @@ from mor_ref.definitions.formats import formats, presets
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import kept_files
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting import files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify

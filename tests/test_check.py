@@ -11,9 +11,9 @@ from safetensors.numpy import load, save
 
 from mor_ref.golden import kept_files
 from mor_ref.golden.all_inputs import digests as exhaustive
-from mor_ref.golden.all_inputs.digests import DIGESTS
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container
+from mor_ref.golden.store.manifest import DIGESTS
 from mor_ref.verify.checking import findings
 from mor_ref.verify.checking.check import check, check_suite, lines
 from mor_ref.workers.pools import Workers

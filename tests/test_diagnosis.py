@@ -20,7 +20,7 @@ from mor_ref.golden.making.witnesses import completed
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.container import read_manifest
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.diagnosis import diagnose

@@ -18,7 +18,9 @@ from mor_ref.golden.all_inputs.digests import CHUNK, Case, RandomWord
 from mor_ref.golden.model import suite
 from mor_ref.verify.all_inputs import engine_codes
 from mor_ref.verify.all_inputs.verify import chunks_named, verify_chunks
-from mor_ref.verify.candidates.candidate import CandidateError, Engine, PythonFunction
+from mor_ref.verify.candidates.candidate import CandidateError
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.python_function import PythonFunction
 
 IEEE = SpecialCases(overflow="ieee")
 SMALL_CASES = [

@@ -15,13 +15,13 @@ import pytest
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
-from mor_ref.golden.all_inputs.digests import DIGESTS
 from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container
+from mor_ref.golden.store.manifest import DIGESTS
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify.candidates.candidate import Engine
+from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.checking.check import check
 from mor_ref.verify.checking.manifests import compare_manifests
 from mor_ref.verify.running.run import verify

@@ -23,7 +23,9 @@ from mor_ref.golden.store import container, files, manifest
 from mor_ref.golden.store.files import write_inside
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.candidates import engine
-from mor_ref.verify.candidates.candidate import Engine, PythonFunction, candidate_named
+from mor_ref.verify.candidates.by_name import candidate_named
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.checking.manifests import compare_manifests
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.conformance import conformance

@@ -12,7 +12,7 @@ from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import kept_files
 from mor_ref.golden.expected import OPERATIONS
-from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.compare import Difference, Entry
 from mor_ref.verify.comparing.conformance import Conformance
 from mor_ref.verify.comparing.evidence import Failure

@@ -23,7 +23,8 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import seen, split
 from mor_ref.golden.store.container import read_manifest
 from mor_ref.verify.candidates import program as program_module
-from mor_ref.verify.candidates.candidate import CandidateError, candidate_named, opened
+from mor_ref.verify.candidates.by_name import candidate_named, opened
+from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.program import Program
 from mor_ref.verify.candidates.protocol import Received, answer_limit, parse_answer, question_text
 from mor_ref.verify.running.run import verify

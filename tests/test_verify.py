@@ -18,8 +18,10 @@ from mor_ref.golden import expected, kept_files
 from mor_ref.golden.model.views import seen
 from mor_ref.golden.store.container import read_manifest
 from mor_ref.verify import assert_bit_exact
-from mor_ref.verify.candidates.candidate import Engine, PythonFunction, candidate_named
+from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.engine import OPERATIONS, bits32
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting import files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify

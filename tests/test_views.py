@@ -13,7 +13,7 @@ from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.views import VIEWS, seen, split
 from mor_ref.golden.store.container import read_manifest
-from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.running.run import verify

@@ -36,7 +36,9 @@ from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.verify.all_inputs.engine_codes import chunks_of_workers, coded, engine_codes
 from mor_ref.verify.all_inputs.verify import verify_chunks, verify_chunks_by
-from mor_ref.verify.candidates.candidate import Engine, PythonFunction, opened
+from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting import files
 from mor_ref.verify.running.ask import asked_by, asked_here
 from mor_ref.verify.running.run import verify

@@ -25,7 +25,8 @@ from mor_ref.verify.all_inputs.verify import (
     verify_chunks,
     verify_chunks_by,
 )
-from mor_ref.verify.candidates.candidate import CandidateError, opened
+from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.workers.pools import workers_named
 
 

@@ -9,7 +9,8 @@ from mor_ref.cli.show import Bars
 from mor_ref.golden import kept_files
 from mor_ref.golden.model.suite import chosen
 from mor_ref.golden.store.container import read_manifest
-from mor_ref.verify.candidates.candidate import CandidateError, opened
+from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.reporting.counts import counted
 from mor_ref.verify.reporting.files import prepare_report, write_report
 from mor_ref.verify.reporting.text import lines

@@ -39,9 +39,11 @@ from mor_ref.definitions.encoding import (
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden import kept_files
+from mor_ref.golden.store.container import write_manifest
+from mor_ref.golden.store.files import write_whole
+from mor_ref.golden.store.manifest import DIGESTS, MANIFEST, read_manifest
 from mor_ref.workers.pools import Workers, processes
 
-DIGESTS = "exhaustive.json"  # beside the suites
 CHUNK = 1 << 24
 CHUNKS = 256
 MOST_BITS = 16  # of a format: those of 32 have as many runs as there are inputs
@@ -244,8 +246,6 @@ def make(path: Path, workers: Workers) -> None:
 
     A manifest that is beside them is brought up to date.
     """
-    from mor_ref.golden.store.container import MANIFEST, read_manifest, write_manifest, write_whole
-
     cases = kept_cases()
     digests = workers.in_order(expected_digest, [(case,) for case in cases])
     text = as_json({case.name: digest for case, digest in zip(cases, digests, strict=True)})

@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from mor_ref.golden.all_inputs.digests import DIGESTS
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.calls import GENERATED, RECIPE, axes_of
 from mor_ref.golden.model.checks import CallError, check_arrays
 from mor_ref.golden.model.suite import Arrays, Case, Field, Suite
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.files import load_arrays, read_inside, write_inside, write_whole
-from mor_ref.golden.store.manifest import AGAIN, MANIFEST, VERSION, GoldenError, read_manifest
+from mor_ref.golden.store.manifest import (
+    AGAIN,
+    DIGESTS,
+    MANIFEST,
+    VERSION,
+    GoldenError,
+    read_manifest,
+)
 
 __all__ = [
     "MANIFEST",

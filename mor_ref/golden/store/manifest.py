@@ -15,6 +15,7 @@ from mor_ref.golden.store.files import read_inside
 
 VERSION = 1
 MANIFEST = "MANIFEST.json"
+DIGESTS = "exhaustive.json"  # of the results for all inputs, next to the manifest
 _LARGEST = 1 << 24  # bytes
 _MOST = 1 << 16  # entries of a list or a record
 _WORD = (1 << 64) - 1

@@ -15,7 +15,6 @@ import numpy as np
 from mor_ref.deviations import DEVIATIONS, Deviation
 from mor_ref.golden.all_inputs.digests import (
     CHUNKS,
-    DIGESTS,
     Digest,
     digests_in,
     inputs_of,
@@ -30,7 +29,7 @@ from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.container import SEPARATOR, GoldenError, described, file_of
 from mor_ref.golden.store.files import load_arrays, read_inside
-from mor_ref.golden.store.manifest import AGAIN
+from mor_ref.golden.store.manifest import AGAIN, DIGESTS
 from mor_ref.verify.all_inputs.engine_codes import engine_codes
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.distance import shown

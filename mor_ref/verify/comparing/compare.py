@@ -13,19 +13,13 @@ from mor_ref.golden.model.entries import format_meant
 from mor_ref.golden.model.shapes import digests_shape
 from mor_ref.golden.model.suite import Case, Field, Parameters
 from mor_ref.golden.model.views import DIGEST, SEPARATOR, seen, split, unsuited
+from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.origins import Index, Input, origins
 
 _SHOWN = 8  # entries of a field
 _NAME_SHOWN = 100  # characters of a name
 _PICTURE = (24, 64)  # rows and columns that a picture of mismatches has at most
-
-
-@dataclass(frozen=True)
-class NoArray:
-    """What a candidate gave in the place of an array, and why it cannot be one."""
-
-    reason: str
 
 
 @dataclass(frozen=True)

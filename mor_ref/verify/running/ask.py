@@ -11,15 +11,10 @@ import numpy as np
 from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import split
 from mor_ref.golden.store.container import read_suite
-from mor_ref.verify.candidates.candidate import (
-    Answer,
-    Candidate,
-    CandidateError,
-    Ends,
-    Folder,
-    opened,
-)
+from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError, Ends
 from mor_ref.verify.candidates.fresh_process import called_afresh
+from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.compare import fields_of, problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.workers.pools import Workers
@@ -124,7 +119,11 @@ def _asked(candidate: Candidate, folder: Path, name: str, entry: dict[str, Any])
             if answer is not None:
                 answers[case.name] = answer
     is_readable = not failures  # a file of a folder
-    others = tuple(candidate.cases(name)) if isinstance(candidate, Folder) and is_readable else ()
+    others = (
+        tuple(candidate.cases(name))
+        if isinstance(candidate, ResultsDirectory) and is_readable
+        else ()
+    )
     witnesses = {name: (at["case"], at["field"]) for name, at in entry["kills"].items()}
     return Evidence(
         name,

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from mor_ref.golden.model.suite import Field, chosen
 from mor_ref.golden.store.container import read_manifest
-from mor_ref.verify.candidates.candidate import Candidate, Folder
+from mor_ref.verify.candidates.candidate import Candidate
+from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.conformance import Conformance, conformance
 from mor_ref.verify.comparing.evidence import Evidence, Failure
@@ -222,7 +223,7 @@ def verify(
         str(folder),
         tuple(results),
         tuple(entries)[len(found) :],
-        _unknown(candidate.suites if isinstance(candidate, Folder) else (), there),
+        _unknown(candidate.suites if isinstance(candidate, ResultsDirectory) else (), there),
         diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
         conformance(found, entries, len(there)),
     )

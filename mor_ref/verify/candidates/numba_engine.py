@@ -1,0 +1,26 @@
+"""The Numba engine as a candidate."""
+
+from dataclasses import dataclass
+
+from mor_ref.golden.model.suite import Case
+from mor_ref.golden.store.manifest import GoldenError
+from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.candidates.engine import OPERATIONS
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The Numba engine."""
+
+    name: str = "numba"
+
+    def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
+        """By the package's own functions."""
+        run = OPERATIONS.get(operation)
+        try:
+            return None if run is None else run(case.parameters, case.arrays)
+        except (ValueError, TypeError) as error:
+            raise GoldenError(
+                f"case {case.name!r} of suite {suite!r} cannot be computed ({error}); make the "
+                "suite again with mor-ref golden make"
+            ) from error
