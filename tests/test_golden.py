@@ -25,13 +25,14 @@ from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.checking.check import check
 from mor_ref.verify.checking.manifests import compare_manifests
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 QUICK = ("decisions", "error_steps", "scale_steps")
 
 
 def engine_on(folder, name):
     """What the engine has otherwise than a suite."""
-    (result,) = verify(Engine(), folder, [name]).results
+    (result,) = verify(Engine(), suites_in(folder, [name])).results
     assert result.answered == result.cases
     return list(result.differences)
 
@@ -327,7 +328,7 @@ def test_a_manifest_cannot_lead_out_of_its_folder(changed):
     manifest["suites"]["../outside"] = manifest["suites"].pop("decisions")
     path.write_text(json.dumps(manifest))
     with pytest.raises(container.GoldenError, match="which is not a file name"):
-        verify(Engine(), changed, [])
+        verify(Engine(), suites_in(changed, []))
 
 
 def test_manifests_are_compared(made, changed):

@@ -23,6 +23,7 @@ from mor_ref.verify.reporting.markup import element
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.picture import figure, levels_of
 from mor_ref.verify.running.run import FieldResult, SuiteResult, Unknown, Verification, verify
+from mor_ref.verify.running.suites import suites_in
 
 __all__ = ["module"]  # a fixture
 
@@ -91,7 +92,7 @@ def deviating(*names, without=()):
 
 
 def on(function, *suites):
-    return verify(PythonFunction("kernel:dut", function), kept_files(), list(suites))
+    return verify(PythonFunction("kernel:dut", function), suites_in(kept_files(), list(suites)))
 
 
 def made(differences=(), suites=("suite",), diagnoses=(), name="kernel:dut"):

@@ -104,6 +104,7 @@ def one_input(data):
     from mor_ref.verify.reporting.files import as_json, as_junit
     from mor_ref.verify.reporting.text import lines
     from mor_ref.verify.running import run as running
+    from mor_ref.verify.running.suites import suites_in
 
     first, rest = (data[0] if data else 0), data[1:]
     names = list(answers())
@@ -119,7 +120,7 @@ def one_input(data):
     is_looked_for = data[:2] == bytes([16, 1])
     running.diagnose = diagnose if is_looked_for else lambda *_: Diagnosis()
     try:
-        found = running.verify(ResultsDirectory(PLACE), VECTORS, [suite])
+        found = running.verify(ResultsDirectory(PLACE), suites_in(VECTORS, [suite]))
     except CandidateError as error:
         check_sentence(error)
         return

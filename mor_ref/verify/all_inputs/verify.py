@@ -27,9 +27,9 @@ from mor_ref.golden.all_inputs.digests import (
 from mor_ref.golden.model import suite
 from mor_ref.golden.model.bits import Unsigned
 from mor_ref.verify.candidates.candidate import Candidate, CandidateError
+from mor_ref.verify.candidates.fresh_process import call_with_candidate
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.distance import distance, shown
-from mor_ref.verify.running.ask import with_opened
 from mor_ref.workers.pools import Workers
 
 ASKED = 1 << 20  # inputs of a question
@@ -125,7 +125,7 @@ def _up_to_a_difference(results: Iterator[ChunkResult]) -> Iterator[ChunkResult]
 def _verified_by_name(
     here: Path, name: str, seconds: float, case: Case, chunk: int, checksum: int
 ) -> ChunkResult:
-    return with_opened(here, name, seconds, _verified, case, chunk, checksum)
+    return call_with_candidate(here, name, seconds, _verified, case, chunk, checksum)
 
 
 def _verified(candidate: Candidate, case: Case, chunk: int, checksum: int) -> ChunkResult:

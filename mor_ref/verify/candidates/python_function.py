@@ -61,9 +61,11 @@ class PythonFunction:
 def _array(given: Any) -> Any:
     """What a function gave for a field, as an array."""
     try:
-        return None if given is None else np.asarray(given)
+        array = None if given is None else np.asarray(given)
     except Exception as error:  # noqa: BLE001 (somebody's array can raise anything)
         return NoArray(_in_a_line(error))
+    # Somebody's objects may not go between processes, and are compared with nothing.
+    return np.full(array.shape, None) if array is not None and array.dtype.hasobject else array
 
 
 def _in_a_line(error: BaseException) -> str:

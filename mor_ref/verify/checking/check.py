@@ -15,11 +15,12 @@ from mor_ref.golden.model.suite import Case, Size, Suite, chosen, question
 from mor_ref.golden.store.container import GoldenError, elements_of, read_manifest, read_suite
 from mor_ref.golden.store.manifest import AGAIN
 from mor_ref.golden.suites import SUITES
+from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.checking import findings
 from mor_ref.verify.checking.findings import Finding
 from mor_ref.verify.comparing.compare import fields_of
-from mor_ref.verify.comparing.evidence import Answer, Evidence
+from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.reporting.counts import counted
 from mor_ref.workers.pools import processes
 

@@ -3,18 +3,17 @@
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from mor_ref.golden.model.suite import Field, chosen
-from mor_ref.golden.store.container import read_manifest
+from mor_ref.golden.model.suite import Field
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.conformance import Conformance, conformance
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.diagnosing.diagnosis import Diagnosis, diagnose
-from mor_ref.verify.running.ask import Asking, asked_here
+from mor_ref.verify.running.ask import Ask, ask_here
+from mor_ref.verify.running.suites import Suites
 
 Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
 
@@ -191,26 +190,23 @@ class Verification:
 
 def verify(
     candidate: Candidate,
-    folder: Path,
-    names: list[str],
+    suites: Suites,
     on_suite: Callable[[str], None] = lambda _: None,
     on_diagnosis: Callable[[str, int], None] = lambda _, __: None,
     *,
     must_be_complete: bool = False,
-    ask: Asking = asked_here,
+    ask: Ask = ask_here,
 ) -> Verification:
-    """Run a candidate on the suites of a folder, all of them if none is named.
+    """Run a candidate on suites.
 
     A case at which it fails ends no other. If they `must_be_complete`, a suite that was answered in
-    part is no match. `ask` gives what the candidate answers, suite by suite. `on_suite` is called
-    with the name of each suite that was run, and `on_diagnosis` with the name of each whose
-    mismatches are about to be diagnosed, and how many such suites there are.
+    part is not a match. `ask` yields the answers of the candidate, suite by suite. `on_suite` is
+    called with the name of each suite that was run, and `on_diagnosis` with the name of each whose
+    mismatches are about to be diagnosed, and the number of such suites.
     """
-    there = read_manifest(folder)["suites"]
-    entries = {name: there[name] for name in chosen(there, names)}
     results, found = [], []
-    for evidence in ask(candidate, folder, entries):
-        entry = entries[evidence.suite]
+    for evidence in ask(candidate, suites):
+        entry = suites.entries[evidence.suite]
         results.append(_result(evidence, entry, must_be_complete=must_be_complete))
         found.append(evidence)
         on_suite(evidence.suite)
@@ -218,24 +214,31 @@ def verify(
             break
     wrong = [e for e, r in zip(found, results, strict=True) if r.differences]
     right = [e for e, r in zip(found, results, strict=True) if r.verdict == "match"]
+    there = candidate.suites if isinstance(candidate, ResultsDirectory) else ()
     return Verification(
         candidate.name,
-        str(folder),
+        str(suites.directory),
         tuple(results),
-        tuple(entries)[len(found) :],
-        _unknown(candidate.suites if isinstance(candidate, ResultsDirectory) else (), there),
+        tuple(suites.entries)[len(found) :],
+        _unknown(there, suites.known),
         diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
-        conformance(found, entries, len(there)),
+        conformance(found, suites.entries, len(suites.known)),
     )
 
 
-def not_opened(name: str, folder: Path, names: list[str], reason: str) -> Verification:
-    """What there is to report of a candidate that could not be opened: no suite was asked."""
-    there = read_manifest(folder)["suites"]
-    wanted = tuple(chosen(there, names))
-    nothing = conformance([], {suite: there[suite] for suite in wanted}, len(there))
-    failure = Failure(None, reason)
-    return Verification(name, str(folder), (), wanted, Unknown(), Diagnosis(), nothing, failure)
+def not_opened(name: str, suites: Suites, reason: str) -> Verification:
+    """Return the report on a candidate that could not be opened: no suite was asked."""
+    nothing = conformance([], suites.entries, len(suites.known))
+    return Verification(
+        name,
+        str(suites.directory),
+        (),
+        tuple(suites.entries),
+        Unknown(),
+        Diagnosis(),
+        nothing,
+        Failure(None, reason),
+    )
 
 
 def _unknown(names: Iterable[str], known: Iterable[str]) -> Unknown:
