@@ -26,7 +26,7 @@ from mor_ref.verify.candidates import engine
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.checking.manifests import compare_manifests
+from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.conformance import conformance
 from mor_ref.verify.comparing.evidence import Evidence

@@ -242,7 +242,7 @@ def test_a_folder_of_results(tmp_path):
         ("candidate:number", 3, "candidate:number is of type int, which cannot be called"),
         ("candidate:nothing", 3, "candidate:nothing cannot be imported: module 'candidate' has no"),
         ("nowhere:nothing", 3, "nowhere:nothing cannot be imported: No module named 'nowhere'"),
-        ("dir:nowhere", 3, "nowhere is no folder; give one with SUITE.safetensors files"),
+        ("dir:nowhere", 3, "nowhere is not a directory; give one with SUITE.safetensors files"),
         (
             "gpu",
             2,
@@ -286,7 +286,7 @@ DECISIONS = ("--suite", "decisions")
     [
         ("nowhere:nothing", "nowhere:nothing cannot be imported: No module named 'nowhere'"),
         ("broken:run", "broken:run cannot be imported: no\\udc80 such thing"),
-        ("dir:nowhere", "nowhere is no folder; give one with SUITE.safetensors files"),
+        ("dir:nowhere", "nowhere is not a directory; give one with SUITE.safetensors files"),
         ("candidate:number", "candidate:number is of type int, which cannot be called"),
     ],
 )
@@ -526,10 +526,13 @@ def test_what_explains_one_suite_is_said_once():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("kern.py:run", "give module:function, without .py, in the folder of the module: kern:run"),
+        (
+            "kern.py:run",
+            "give module:function, without .py, in the directory of the module: kern:run",
+        ),
         ("./kern.py:run", "candidate is './kern.py:run'; give module:function, without .py, in"),
-        ("../a/kern:run", "in the folder of the module: kern:run"),
-        ("kern.py", "in the folder of the module: kern:FUNCTION"),
+        ("../a/kern:run", "in the directory of the module: kern:run"),
+        ("kern.py", "in the directory of the module: kern:FUNCTION"),
         ("kern", "candidate is 'kern', a module; give kern:FUNCTION"),
         ("kern2", "candidate is 'kern2', which is not known; give numba, cuda"),
     ],

@@ -10,7 +10,7 @@ from safetensors.numpy import save
 from mor_ref.golden.model.suite import Arrays, Case, Suite
 from mor_ref.golden.store.container import SEPARATOR, file_of
 
-FOLDER = "negative"
+DIRECTORY = "negative"
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ PLANTED: dict[str, tuple[Planted, ...]] = {
 
 
 def negative_file_of(suite: str) -> str:
-    """The file of a suite's wrong results in its folder."""
-    return f"{FOLDER}/{file_of(suite)}"
+    """The file of a suite's wrong results in its directory."""
+    return f"{DIRECTORY}/{file_of(suite)}"
 
 
 def results_of(suite: Suite, cases: list[Case]) -> Arrays:

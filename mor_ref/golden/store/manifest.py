@@ -108,7 +108,7 @@ def _shown(value: Any) -> str:
 
 
 def _anything(_: str, value: Any) -> None:
-    """It is held to the operation later."""
+    """Accept anything: the operation checks it later."""
     del value
 
 
@@ -181,12 +181,12 @@ _WHOLE = _record(
 )
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder, if it is one of this version."""
-    path = folder / MANIFEST
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The manifest of a directory, if it is one of this version."""
+    path = directory / MANIFEST
     try:
         manifest = json.loads(
-            read_inside(folder, MANIFEST, _LARGEST).decode("utf-8"),
+            read_inside(directory, MANIFEST, _LARGEST).decode("utf-8"),
             object_pairs_hook=_without_repeats,
             parse_constant=_no_number,
         )

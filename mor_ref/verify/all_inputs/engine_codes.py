@@ -105,7 +105,9 @@ def describe_difference(case: Case, chunk: int) -> str:
         (i for i, pair in enumerate(zip(ours, theirs, strict=True)) if len(set(pair)) > 1), None
     )
     if at is None:
-        return f"differs from the kept digest in chunk {chunk}, where engine and exact model agree"
+        return (
+            f"differs from the bundled digest in chunk {chunk}, where engine and exact model agree"
+        )
     element = at // width
     codes = [
         int.from_bytes(side[element * width : (element + 1) * width], "little")

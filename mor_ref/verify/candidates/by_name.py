@@ -46,7 +46,7 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
         return Program(rest, seconds)
     if kind.endswith(".py") or (rest and "/" in kind):
         raise ValueError(
-            f"candidate is {text!r}; give module:function, without .py, in the folder of the "
+            f"candidate is {text!r}; give module:function, without .py, in the directory of the "
             f"module: {Path(kind).name.removesuffix('.py')}:{rest or 'FUNCTION'}"
         )
     if colon and kind and rest:

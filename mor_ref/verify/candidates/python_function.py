@@ -86,7 +86,7 @@ def _place_of(error: BaseException) -> str:
 def imported_function(text: str, module: str, name: str) -> PythonFunction:
     """Return the function of this name in a module, which is imported."""
     if "" not in sys.path:
-        sys.path.insert(0, "")  # modules of the working folder, as with python -m
+        sys.path.insert(0, "")  # modules of the working directory, as with python -m
     try:
         function = getattr(importlib.import_module(module), name)
     except KeyboardInterrupt:

@@ -24,7 +24,9 @@ class ResultsDirectory:
         self._path = path
         self._loaded: tuple[str, dict[str, dict[str, np.ndarray[Any, Any]]]] | None = None
         if not path.is_dir():
-            raise CandidateError(f"{path} is no folder; give one with SUITE.safetensors files")
+            raise CandidateError(
+                f"{path} is not a directory; give one with SUITE.safetensors files"
+            )
         if not self.suites:
             some = ", ".join(sorted(ascii(file.name)[1:-1] for file in path.iterdir())[:_FEW])
             raise CandidateError(

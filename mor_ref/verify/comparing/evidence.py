@@ -1,4 +1,4 @@
-"""What a candidate answered on a suite, beside what is expected of it."""
+"""The answers of a candidate to a suite, next to what is expected."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping

@@ -124,7 +124,7 @@ def is_of_rows(evidence: Evidence) -> bool:
 
 
 def is_generated(evidence: Evidence) -> bool:
-    """Whether its tensors are so large that they are not kept."""
+    """Whether its tensors are so large that they are not stored."""
     return any(RECIPE in case.parameters for case in evidence.cases)
 
 

@@ -53,7 +53,7 @@ class SuiteResult:
 
     The fields are in the order in which one follows from another; `not_given` are those that no
     answer had, `unknown` what answers had that the suite has not, and `unknown_cases` the cases
-    that a folder has and the suite has not; `not_answered` are cases that nothing was given for,
+    that a directory has and the suite has not; `not_answered` are cases that nothing was given for,
     and `failures` those at which the candidate failed.
     `expected` holds what all that are expected mean, in the same order. If it `must_be_complete`,
     one that is not is no match.
@@ -147,7 +147,7 @@ class Verification:
     """A candidate on suites, with what explains its mismatches.
 
     `not_asked` are the suites after the one at which nothing more could be asked, and `unknown`
-    those that a folder has results of and nobody knows. `not_opened` says why no suite could be
+    those that a directory has results of and nobody knows. `not_opened` says why no suite could be
     asked at all.
     """
 
