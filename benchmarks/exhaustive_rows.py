@@ -6,10 +6,10 @@ from benchmarks.rows import OURS, Contender, Row, Whole
 from mor_ref.golden.all_inputs.digests import (
     CHUNK,
     Case,
+    bundled_digests,
     digest_of,
+    digested_cases,
     inputs_of,
-    kept_cases,
-    kept_digests,
 )
 from mor_ref.verify.all_inputs.engine_codes import engine_codes
 
@@ -30,7 +30,7 @@ def digesting(case: Case) -> Contender:
         return lambda: digest_of(engine_codes(case, inputs_of(chunk)) for chunk in CHUNKS)
 
     def kept():
-        crc32 = kept_digests()[case.name].crc32[CHUNKS.start : CHUNKS.stop]
+        crc32 = bundled_digests()[case.name].crc32[CHUNKS.start : CHUNKS.stop]
         return (np.array(crc32, np.uint32),)
 
     def bits(found):
@@ -41,7 +41,7 @@ def digesting(case: Case) -> Contender:
 
 def all_cases():
     """Every small format, every rounding without random bits, both overflow modes."""
-    cases = {case.name: digesting(case) for case in kept_cases() if case.fmt.bits <= 8}
+    cases = {case.name: digesting(case) for case in digested_cases() if case.fmt.bits <= 8}
     contenders = {OURS: cases.pop(FIRST)} | cases
     yield Row(OPERATION, inputs_of_chunks, contenders, (Whole(1 << 32, 15),), turns=2)
 

@@ -11,10 +11,10 @@ from safetensors.numpy import load, save
 
 from mor_ref.golden import kept_files
 from mor_ref.golden.all_inputs import digests as exhaustive
-from mor_ref.golden.all_inputs.digests import DIGESTS
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container
-from mor_ref.verify.checking import findings
+from mor_ref.golden.store.manifest import DIGESTS
+from mor_ref.verify.checking import suite_checks
 from mor_ref.verify.checking.check import check, check_suite, lines
 from mor_ref.workers.pools import Workers
 
@@ -248,7 +248,7 @@ def test_digests_of_all_inputs(copied, change, verdict, messages):
 
 def forged(folder, change):
     """Digests after a change, which the manifest vouches for."""
-    there = exhaustive.kept_digests()
+    there = exhaustive.bundled_digests()
     content = exhaustive.as_json({name: change(name, there[name]) for name in there})
     (folder / DIGESTS).write_text(content)
     container.write_manifest(folder, {NAME: entry_of()}, KEPT["made_with"])
@@ -270,8 +270,8 @@ def test_digests_of_all_inputs_that_were_forged(copied, monkeypatch):
     found = forged(folder, lambda n, d: exhaustive.Digest(zeros, d.crc32) if n == forgery else d)
     assert f"{forgery!r} is not as the package has it, in its SHA-256" in str(*found)
     everywhere = exhaustive.Digest(zeros, (7,) * exhaustive.CHUNKS)
-    everything = dict.fromkeys(exhaustive.kept_digests(), everywhere)
-    monkeypatch.setattr(findings, "kept_digests", lambda: everything)
+    everything = dict.fromkeys(exhaustive.bundled_digests(), everywhere)
+    monkeypatch.setattr(suite_checks, "bundled_digests", lambda: everything)
     (finding,) = forged(folder, lambda *_: everywhere)
     assert re.search(r" says 00000007 of chunk \d+, and the engine gives [0-9a-f]{8}$", finding)
 
@@ -287,7 +287,7 @@ def test_digests_of_all_inputs_are_put_into_the_manifest(copied, monkeypatch):
     shutil.copy(kept_files() / DIGESTS, folder)
     (finding,) = check(folder, []).findings
     assert str(finding) == "'exhaustive.json' is there, and the manifest does not list it"
-    kept = exhaustive.kept_digests()
+    kept = exhaustive.bundled_digests()
     monkeypatch.setattr(exhaustive, "expected_digest", lambda case: kept[case.name])
     exhaustive.make(folder / DIGESTS, Workers(lambda: ThreadPoolExecutor(1)))
     assert container.read_manifest(folder)["all_inputs"] == listed

@@ -285,13 +285,13 @@ def test_paragraphs_of_help_are_wrapped_once():
 def test_a_wrong_digest_is_traced_to_its_input():
     """The sentence that `mor-ref exhaustive` prints, for a chunk that was tampered with."""
     case = exhaustive.Case(formats["e2m1"], "rne", "satfinite")
-    kept = exhaustive.kept_digests()[case.name]
+    kept = exhaustive.bundled_digests()[case.name]
     crcs = list(kept.crc32)
     crcs[0x3E] ^= 1
     wrong = exhaustive.Digest("0" * 64, tuple(crcs))
     assert wrong.first_difference(kept) == 0x3E
     said = engine_codes.describe_difference(case, 0x3E)
-    assert said == "differs from the kept digest in chunk 62, where engine and exact model agree"
+    assert said == "differs from the bundled digest in chunk 62, where engine and exact model agree"
     other = exhaustive.Case(formats["e2m1"], "rna", "satfinite")
     chunk = range(0x3E << 24, 0x3F << 24)
     assert exhaustive.exact_codes(case, exhaustive.runs(other), chunk) != engine_codes.engine_codes(

@@ -20,15 +20,16 @@ from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.diagnosis import diagnose
-from mor_ref.verify.diagnosing.sample import differing_rows, exhibits_of
+from mor_ref.verify.diagnosing.sample import samples_of
 from mor_ref.verify.diagnosing.scoring import Model, steps_of
 from mor_ref.verify.reporting import files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 # What no suite of the domain can tell apart: the same function of every input that there is.
 INDISTINGUISHABLE: tuple[frozenset[str], ...] = ()
@@ -95,7 +96,7 @@ def test_whole_suites_tell_a_planted_deviation_from_all_others(name):
     allowed = {name}.union(*(group for group in INDISTINGUISHABLE if name in group))
     left = None
     for suite in smallest_suites(DEVIATIONS[name]):
-        (diagnosis,) = verify(planted(name), kept_files(), [suite]).diagnosis.suites
+        (diagnosis,) = verify(planted(name), suites_in(kept_files(), [suite])).diagnosis.suites
         found = explanations(diagnosis)
         assert {name} in found
         left = found if left is None else [one for one in left if one in found]
@@ -113,7 +114,7 @@ def test_whole_suites_tell_a_planted_deviation_from_all_others(name):
     ],
 )
 def test_two_together_are_diagnosed(names, suites):
-    found = verify(planted(*names), kept_files(), suites)
+    found = verify(planted(*names), suites_in(kept_files(), suites))
     assert set(names) in explanations(found.diagnosis.suites[-1])
 
 
@@ -135,15 +136,15 @@ def test_the_best_is_found_by_all_mismatches(monkeypatch):
         return found
 
     def flattering(turns):
-        for exhibit in turns:
-            is_shown = differing_rows(exhibit.pairs.values())
-            is_shown &= ~Model().rows_missed((other,), exhibit)
+        for sample in turns:
+            is_shown = sample.differing_rows
+            is_shown &= ~Model().rows_missed((other,), sample)
             if is_shown.any():
-                yield exhibit.rows(is_shown)
+                yield sample.rows(is_shown)
 
-    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.sample", flattering)
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.first_cases", flattering)
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
-    found = verify(PythonFunction("mine", function), kept_files(), ["scale_steps"])
+    found = verify(PythonFunction("mine", function), suites_in(kept_files(), ["scale_steps"]))
     (diagnosis,) = found.diagnosis.suites
     assert [e.deviations for e in diagnosis.explanations] == [(one.name,)]
 
@@ -154,7 +155,7 @@ def test_an_unknown_mistake_is_not_explained():
         found["code"] = found["code"] ^ (np.arange(found["code"].shape[1]) % 7 == 3)
         return found
 
-    found = verify(PythonFunction("odd", function), kept_files(), ["mx_blocks"])
+    found = verify(PythonFunction("odd", function), suites_in(kept_files(), ["mx_blocks"]))
     (diagnosis,) = found.diagnosis.suites
     assert explanations(diagnosis) == []
     text = "\n".join(report.lines(found))
@@ -172,7 +173,7 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
         found["y"][7] ^= 0x00012345
         return found
 
-    found = verify(PythonFunction("two", function), kept_files(), ["quantize_steps"])
+    found = verify(PythonFunction("two", function), suites_in(kept_files(), ["quantize_steps"]))
     (diagnosis,) = found.diagnosis.suites
     (best,) = diagnosis.explanations
     assert best.deviations == ("ties_away",)
@@ -295,7 +296,7 @@ def in_format(name, fmt, *suites):
         run = deviating if parameters.get("format") == fmt else right
         return run(operation, parameters, inputs)
 
-    return verify(PythonFunction("in a format", function), kept_files(), list(suites))
+    return verify(PythonFunction("in a format", function), suites_in(kept_files(), list(suites)))
 
 
 def test_an_explanation_says_where_it_does_not_hold():
@@ -317,7 +318,7 @@ def test_an_explanation_says_which_suites_do_not_show_it():
         names = ["ties_away"] if operation == "mx_block" else []
         return planted(*names).function(operation, parameters, inputs)
 
-    found = verify(PythonFunction("in a suite", function), kept_files(), list(FAST))
+    found = verify(PythonFunction("in a suite", function), suites_in(kept_files(), list(FAST)))
     (diagnosis,) = found.diagnosis.suites
     at = MANIFEST["quantize_steps"]["kills"]["ties_away"]["case"]
     assert diagnosis.explanations[0].spared == (f"case {at} of quantize_steps",)
@@ -341,7 +342,7 @@ def test_a_part_that_is_explained_by_what_would_make_more_says_so():
         wrong = np.isnan(inputs["x"].view(np.float32))
         return found | {"xs": np.where(wrong, np.uint32(0x7FC00000), found["xs"])}
 
-    found = verify(PythonFunction("both", function), kept_files(), ["mx_blocks"])
+    found = verify(PythonFunction("both", function), suites_in(kept_files(), ["mx_blocks"]))
     (diagnosis,) = found.diagnosis.suites
     assert not diagnosis.is_explained
     named = [e.deviations for e in diagnosis.explanations]
@@ -352,7 +353,7 @@ def test_a_part_that_is_explained_by_what_would_make_more_says_so():
 
 
 def test_what_explains_everything_spares_nothing():
-    found = verify(planted("ties_away"), kept_files(), list(FAST))
+    found = verify(planted("ties_away"), suites_in(kept_files(), list(FAST)))
     assert [e.spared for d in found.diagnosis.suites for e in d.explanations] == [(), ()]
     assert "only there" not in "\n".join(report.lines(found))
 
@@ -386,26 +387,26 @@ def test_errors_without_a_cap_can_be_truncated(order):
         assert exact_error_term(3.0, 10.0).u == int(np.float32(7) / np.float32(3) * 2**23)
 
 
-def exhibit_of(name, suite):
+def sample_of(name, suite):
     found = some_of(name, suite)
-    return min(exhibits_of(found), key=lambda exhibit: exhibit.size)
+    return min(samples_of(found), key=lambda sample: sample.size)
 
 
 @pytest.mark.parametrize("leader", ["ties_away", "truncation", "scale_truncated"])
 @pytest.mark.parametrize("suite", ["quantize", "nvfp4_te_4over6_mae"])
 def test_deviations_of_steps_that_are_not_taken_need_no_computing(leader, suite):
     """And the score is the one that computing gives."""
-    exhibit, knowing, first = exhibit_of("ties_away", suite), Model(), DEVIATIONS[leader]
-    knowing.run((), exhibit)
-    knowing.run((first,), exhibit)
+    sample, knowing, first = sample_of("ties_away", suite), Model(), DEVIATIONS[leader]
+    knowing.run((), sample)
+    knowing.run((first,), sample)
     alone = [(other,) for other in DEVIATIONS.values()]
     pairs = [(first, other) for other in DEVIATIONS.values() if other is not first]
     runs = [*alone, *pairs[::5], *(pair for pair in pairs if one_step(*pair))]
     for those in runs:
-        assert knowing.run(those, exhibit).score == Model().run(those, exhibit).score
-    assert knowing.elements < exhibit.size * len(runs) * 0.6
+        assert knowing.run(those, sample).score == Model().run(those, sample).score
+    assert knowing.elements < sample.size * len(runs) * 0.6
     before = knowing.elements
-    knowing.run(runs[-1], exhibit)
+    knowing.run(runs[-1], sample)
     assert knowing.elements == before
 
 
@@ -431,14 +432,14 @@ def test_what_cannot_be_compared_is_not_claimed():
         found = function(operation, parameters, inputs)
         return found if parameters["format"] != "e5m2" else found | {"y": found["y"][1:]}
 
-    found = verify(PythonFunction("partly", partly), kept_files(), ["quantize_steps"])
+    found = verify(PythonFunction("partly", partly), suites_in(kept_files(), ["quantize_steps"]))
     text = "\n".join(report.lines(found))
     assert "mismatches that can be compared are explained by `ties_away`" in text
     assert "mismatches are explained" not in text
 
 
 def test_one_explanation_of_all_suites_comes_last():
-    found = verify(planted("ties_away"), kept_files(), list(FAST))
+    found = verify(planted("ties_away"), suites_in(kept_files(), list(FAST)))
     lines = list(report.summary(found))
     count = sum(result.differing for result in found.results)
     assert lines[0] == f"all {count:,} mismatches are explained by `ties_away` (rule ENC-003)"

@@ -18,7 +18,9 @@ from mor_ref.golden.all_inputs.digests import CHUNK, Case, RandomWord
 from mor_ref.golden.model import suite
 from mor_ref.verify.all_inputs import engine_codes
 from mor_ref.verify.all_inputs.verify import chunks_named, verify_chunks
-from mor_ref.verify.candidates.candidate import CandidateError, Engine, PythonFunction
+from mor_ref.verify.candidates.candidate import CandidateError
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.python_function import PythonFunction
 
 IEEE = SpecialCases(overflow="ieee")
 SMALL_CASES = [
@@ -43,13 +45,13 @@ AT_RANDOM = [
 def test_all_inputs_of_every_small_format(case):
     """ENC-001 to ENC-015: the engine's codes have the digest of the exact model's."""
     digest = exhaustive.digest_of(engine_codes.engine_chunks(case))
-    assert digest == exhaustive.kept_digests()[case.name]
+    assert digest == exhaustive.bundled_digests()[case.name]
 
 
 @pytest.mark.parametrize("fmt", SMALL, ids=by_name)
 def test_a_chunk_with_many_codes_has_the_kept_checksum(fmt):
     """The kept digests, the exact model and the engine, on 2^24 inputs from 0.5 on."""
-    kept = exhaustive.kept_digests()
+    kept = exhaustive.bundled_digests()
     for overflow in OVERFLOWS:
         case = Case(fmt, "rtp" if fmt.is_power_of_two else "rne", overflow)
         inputs = range(0x3F * CHUNK, 0x40 * CHUNK)
@@ -109,8 +111,8 @@ def test_the_command_under_one_random_word(is_wrong, monkeypatch, capsys):
 
 
 def test_digests_are_kept_for_every_case():
-    names = [case.name for case in exhaustive.kept_cases()]
-    kept = exhaustive.kept_digests()
+    names = [case.name for case in exhaustive.digested_cases()]
+    kept = exhaustive.bundled_digests()
     assert set(names) ^ set(kept) == set(), "make digests"
     assert all(len(digest.crc32) == exhaustive.CHUNKS for digest in kept.values())
     assert exhaustive.as_json(kept) == (exhaustive.kept_files() / "exhaustive.json").read_text()
@@ -231,7 +233,7 @@ def test_chunks():
         Case(formats["f32"], "rne", "satfinite"),
         Case(formats["f32"], "sr", "satfinite", RandomWord(0, 1)),
     ):
-        with pytest.raises(ValueError, match="format is 'f32', for which no digests are kept"):
+        with pytest.raises(ValueError, match="format is 'f32', for which no bundled digests"):
             next(verify_chunks(Engine(), case, range(1)))
 
 

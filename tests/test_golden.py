@@ -15,24 +15,25 @@ import pytest
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
-from mor_ref.golden.all_inputs.digests import DIGESTS
 from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container
+from mor_ref.golden.store.manifest import DIGESTS
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import random_words
-from mor_ref.verify.candidates.candidate import Engine
+from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.checking.check import check
-from mor_ref.verify.checking.manifests import compare_manifests
+from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 QUICK = ("decisions", "error_steps", "scale_steps")
 
 
 def engine_on(folder, name):
     """What the engine has otherwise than a suite."""
-    (result,) = verify(Engine(), folder, [name]).results
+    (result,) = verify(Engine(), suites_in(folder, [name])).results
     assert result.answered == result.cases
     return list(result.differences)
 
@@ -131,7 +132,7 @@ def test_size_and_seed_change_the_random_part_alone(made, tmp_path):
     usual = container.read_manifest(made)["suites"]["error_steps"]["elements"]
     assert larger["suites"]["error_steps"]["elements"] > 2 * usual
     assert engine_on(tmp_path, "error_steps") == []
-    with pytest.raises(container.GoldenError, match="made with .*; give another folder"):
+    with pytest.raises(container.GoldenError, match="made with .*; give another directory"):
         make(["decisions"], tmp_path, Size())
 
 
@@ -200,7 +201,9 @@ def test_a_spoilt_file_is_one_sentence_and_status_2(changed, spoil, message):
     assert line.startswith("  suite decisions: ")
     assert message in line
     assert len(line) < 400
-    assert "error_steps: match, 7,038 entries of 1 case held to the exact model" in done.stdout
+    assert (
+        "error_steps: match, 7,038 entries of 1 case compared with the exact model" in done.stdout
+    )
     make(QUICK, changed, Size())
     assert engine_on(changed, "decisions") == []
 
@@ -259,7 +262,7 @@ def test_suites_are_made_in_folders_alone(tmp_path, out):
     assert done.returncode == 2
     said = f"mor-ref: {tmp_path / out} cannot be made ("
     assert done.stderr.splitlines()[-1].startswith(said)
-    assert done.stderr.endswith("give a folder, or a name for a new one\n")
+    assert done.stderr.endswith("give a directory, or a name for a new one\n")
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -328,7 +331,7 @@ def test_a_manifest_cannot_lead_out_of_its_folder(changed):
     manifest["suites"]["../outside"] = manifest["suites"].pop("decisions")
     path.write_text(json.dumps(manifest))
     with pytest.raises(container.GoldenError, match="which is not a file name"):
-        verify(Engine(), changed, [])
+        verify(Engine(), suites_in(changed, []))
 
 
 def test_manifests_are_compared(made, changed):

@@ -22,13 +22,16 @@ from mor_ref.golden.store import container, files, manifest
 from mor_ref.golden.store.files import write_inside
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.candidates.candidate import Engine, PythonFunction, candidate_named
-from mor_ref.verify.checking.manifests import compare_manifests
+from mor_ref.verify.candidates.by_name import candidate_named
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.conformance import conformance
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 COLUMNS, TENSORS = "decisions", "nvfp4_large"
 KEPT = container.read_manifest(kept_files())
@@ -397,7 +400,7 @@ def test_what_the_engine_refuses_is_a_sentence(monkeypatch):
     declared = OPERATIONS["decide"]
     monkeypatch.setitem(OPERATIONS, "decide", dataclasses.replace(declared, engine=refuses))
     with pytest.raises(container.GoldenError, match=r"cannot be computed \(no such thing\); make"):
-        verify(Engine(), kept_files(), [COLUMNS])
+        verify(Engine(), suites_in(kept_files(), [COLUMNS]))
 
 
 # ---------------------------------------------------------------------- what is read
@@ -418,7 +421,7 @@ def test_links_that_lead_out_are_not_followed(folder, tmp_path):
     named = tmp_path / "named"
     named.symlink_to(folder)  # and the folder may be one
     assert set(container.read_manifest(named)["suites"]) == {COLUMNS, TENSORS}
-    assert verify(Engine(), named, [COLUMNS]).verdict == "match"
+    assert verify(Engine(), suites_in(named, [COLUMNS])).verdict == "match"
     (folder / container.MANIFEST).rename(tmp_path / "manifest")
     (folder / container.MANIFEST).symlink_to(tmp_path / "manifest")
     assert "leads out of" in refused(folder)
@@ -545,7 +548,7 @@ def test_a_view_of_itself_over_and_over_fills_no_memory(tmp_path):
     case = golden.load("nvfp4_te")[1].name
     name = f"{case}/block_scale{'@replicated' * 12}"
     candidate = results(tmp_path / "r", "nvfp4_te", {name: BYTE})
-    (result,) = verify(candidate, kept_files(), ["nvfp4_te"]).results
+    (result,) = verify(candidate, suites_in(kept_files(), ["nvfp4_te"])).results
     assert "give a view of block_scale once" in str(result.differences[0])
 
 
@@ -553,7 +556,7 @@ def test_rows_without_entries_take_no_time(tmp_path):
     """2^40 rows of nothing have 2^33 rows of digests, which no machine would come to the end of."""
     empty = np.zeros((1 << 40, 0), np.uint8)
     candidate = results(tmp_path / "r", "mx_large", {"e4m3.floor/code": empty})
-    found = verify(candidate, kept_files(), ["mx_large"])
+    found = verify(candidate, suites_in(kept_files(), ["mx_large"]))
     assert "has shape (1099511627776, 0)" in str(found.results[0].differences[0])
 
 
@@ -607,7 +610,7 @@ class Breaking(dict):
     ],
 )
 def test_strange_answers_of_functions(answer, message):
-    found = verify(PythonFunction("strange", lambda *_: answer), kept_files(), [COLUMNS])
+    found = verify(PythonFunction("strange", lambda *_: answer), suites_in(kept_files(), [COLUMNS]))
     assert found.verdict != "match"
     assert message in "\n".join(report.lines(found))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mor_ref.golden.making import directory as making
-from mor_ref.golden.making.directory import RECORD, held
+from mor_ref.golden.making.directory import RECORD, lock_directory
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container
@@ -126,7 +126,7 @@ def test_what_another_program_made_is_not_taken_for_done(tmp_path, monkeypatch):
         assert "which .made_by does not say which version of this program made them, and the" in (
             str(refused.value)
         )
-        assert "; take them away, or give another folder" in str(refused.value)
+        assert "; take them away, or give another directory" in str(refused.value)
         (tmp_path / RECORD).touch()
 
 
@@ -149,8 +149,8 @@ def test_two_runs_in_a_folder(tmp_path):
     script = """
 import sys
 from pathlib import Path
-from mor_ref.golden.making.directory import held
-with held(Path(sys.argv[1]), ()):
+from mor_ref.golden.making.directory import lock_directory
+with lock_directory(Path(sys.argv[1]), ()):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -162,7 +162,7 @@ with held(Path(sys.argv[1]), ()):
         ):
             make(["decisions"], tmp_path, Size())
         other.stdin.close()
-    with held(tmp_path, ()):
+    with lock_directory(tmp_path, ()):
         pass
 
 

@@ -12,7 +12,7 @@ from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import kept_files
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.compare import Difference, Entry
 from mor_ref.verify.comparing.conformance import Conformance
 from mor_ref.verify.comparing.evidence import Failure
@@ -23,6 +23,7 @@ from mor_ref.verify.reporting.markup import element
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.picture import figure, levels_of
 from mor_ref.verify.running.run import FieldResult, SuiteResult, Unknown, Verification, verify
+from mor_ref.verify.running.suites import suites_in
 
 __all__ = ["module"]  # a fixture
 
@@ -91,7 +92,7 @@ def deviating(*names, without=()):
 
 
 def on(function, *suites):
-    return verify(PythonFunction("kernel:dut", function), kept_files(), list(suites))
+    return verify(PythonFunction("kernel:dut", function), suites_in(kept_files(), list(suites)))
 
 
 def made(differences=(), suites=("suite",), diagnoses=(), name="kernel:dut"):

@@ -23,10 +23,12 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import seen, split
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.candidates import program as program_module
-from mor_ref.verify.candidates.candidate import CandidateError, candidate_named, opened
+from mor_ref.verify.candidates.by_name import candidate_named, opened
+from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.program import Program
 from mor_ref.verify.candidates.protocol import Received, answer_limit, parse_answer, question_text
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
@@ -322,7 +324,7 @@ def test_a_wrong_shape_is_a_mismatch_and_no_failure(tmp_path):
     """PRO-007."""
     text = ENGINE.replace('"x".join(map(str, array.shape))', "array.size")
     with opened(f"exec:{python(tmp_path, text)}", LONG) as candidate:
-        found = verify(candidate, kept_files(), ["nvfp4_te_row"])
+        found = verify(candidate, suites_in(kept_files(), ["nvfp4_te_row"]))
     assert found.verdict == "mismatch"
     assert "field block_scale: has shape (1,), and (1, 1) is expected" in str(
         found.results[0].differences[0]
@@ -526,7 +528,7 @@ def test_a_field_that_no_suite_has_ends_nothing(tmp_path):
         '        print("done"', '        print("out kode 1 7")\n        print("done"'
     )
     with opened(f"exec:{python(tmp_path, text)}") as candidate:
-        found = verify(candidate, kept_files(), ["decisions", "error_steps"])
+        found = verify(candidate, suites_in(kept_files(), ["decisions", "error_steps"]))
     assert [result.verdict for result in found.results] == ["match", "match"]
     assert [result.unknown.names for result in found.results] == [("kode",), ("kode",)]
 
@@ -536,7 +538,7 @@ def test_a_number_that_does_not_fit_is_a_mismatch(tmp_path):
     wide = '*(f"{number | 1 << 40:X}" for number in array.ravel().tolist())'
     text = ENGINE.replace('*(f"{number:X}" for number in array.ravel().tolist())', wide)
     with opened(f"exec:{python(tmp_path, text)}") as candidate:
-        found = verify(candidate, kept_files(), ["decisions", "error_steps"])
+        found = verify(candidate, suites_in(kept_files(), ["decisions", "error_steps"]))
     assert [result.verdict for result in found.results] == ["mismatch", "mismatch"]
     assert found.failures == ()
 
@@ -567,7 +569,7 @@ def test_a_program_that_fails_midway_is_reported(tmp_path):
         f"_, operation, case = next(words), next(words), next(words); assert case != {third!r}",
     )
     with opened(f"exec:{python(tmp_path, text)}", LONG) as candidate:
-        found = verify(candidate, kept_files(), ["decisions", "error_steps"])
+        found = verify(candidate, suites_in(kept_files(), ["decisions", "error_steps"]))
     assert (found.verdict, found.not_asked) == ("failed", ())
     result, other = found.results
     assert (result.answered, result.cases, result.differing) == (4, 5, 0)
@@ -588,7 +590,7 @@ def test_a_program_that_fails_midway_is_reported(tmp_path):
 def test_a_program_that_takes_time_for_nothing_is_not_asked_for_ever(candidate, asked_until):
     """PRO-009: three times the seconds of a case are lost, and nothing more is asked."""
     with opened(candidate, 0.3) as program:
-        found = verify(program, kept_files(), ["decisions", "error_steps"])
+        found = verify(program, suites_in(kept_files(), ["decisions", "error_steps"]))
     names = [case.name for case in golden.load("decisions")]
     assert [failure.case for failure in found.failures] == names[: asked_until + 1]
     assert found.not_asked == ("error_steps",)
@@ -598,7 +600,7 @@ def test_a_program_that_takes_time_for_nothing_is_not_asked_for_ever(candidate, 
 def test_a_program_that_fails_at_once_is_asked_all():
     """PRO-009: each case of each suite, as little time is lost."""
     with opened(f"exec:{answering('exit 1')}", 60.0) as program:
-        found = verify(program, kept_files(), ["decisions", "error_steps"])
+        found = verify(program, suites_in(kept_files(), ["decisions", "error_steps"]))
     assert [len(result.failures) for result in found.results] == [5, 1]
     assert found.not_asked == ()
 

@@ -20,10 +20,13 @@ from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import bits32
 from mor_ref.verify import assert_bit_exact
-from mor_ref.verify.candidates.candidate import Engine, PythonFunction, candidate_named
+from mor_ref.verify.candidates.by_name import candidate_named
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting import files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 MODULE = """
 import numpy as np
@@ -76,7 +79,7 @@ def module(tmp_path):
 
 def failure_of(candidate, *names):
     """What is said of a candidate that fails."""
-    found = verify(candidate, kept_files(), list(names))
+    found = verify(candidate, suites_in(kept_files(), list(names)))
     assert found.verdict == "failed"
     return found.failures[0].message
 
@@ -89,7 +92,7 @@ def on(change, name="decisions", operation="decide", *, must_be_complete=False):
         return change(dict(OPERATIONS[asked].engine(parameters, inputs)))
 
     candidate = PythonFunction("changed", function)
-    return verify(candidate, kept_files(), [name], must_be_complete=must_be_complete)
+    return verify(candidate, suites_in(kept_files(), [name]), must_be_complete=must_be_complete)
 
 
 def test_a_wrong_bit_is_found_with_its_place_its_inputs_and_the_rules():
@@ -168,13 +171,13 @@ def whole_scales(wrong):
 
 
 def test_a_number_without_a_shape_is_one_entry(tmp_path):
-    found = verify(whole_scales(0), kept_files(), ["nvfp4_torchao"])
+    found = verify(whole_scales(0), suites_in(kept_files(), ["nvfp4_torchao"]))
     assert found.verdict == "match"
     assert [(f.name, f.compared > 5) for f in found.results[0].fields] == [
         ("global_encode_scale", True),
         ("global_decode_scale", True),
     ]
-    found = verify(whole_scales(1), kept_files(), ["nvfp4_torchao"])
+    found = verify(whole_scales(1), suites_in(kept_files(), ["nvfp4_torchao"]))
     difference = found.results[0].differences[0]
     assert (difference.problem, difference.entries[0].index) == (None, (0,))
     assert difference.entries[0].actual == difference.entries[0].expected ^ 1
@@ -182,7 +185,7 @@ def test_a_number_without_a_shape_is_one_entry(tmp_path):
     results = {f"{case.name}/scale": case.arrays["scale"].reshape(())}
     results |= {f"{case.name}/scale@reciprocal": seen(results.popitem()[1], ["reciprocal"], {})}
     save_file(results, tmp_path / "quantize.safetensors")
-    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["quantize"])
+    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(kept_files(), ["quantize"]))
     assert (found.verdict, found.results[0].compared) == ("match", 1)
 
 
@@ -192,7 +195,7 @@ def test_a_number_without_a_shape_is_not_many_entries():
 
 
 def test_an_operation_without_an_answer_is_not_run():
-    found = verify(PythonFunction("none", lambda *_: None), kept_files(), ["decisions"])
+    found = verify(PythonFunction("none", lambda *_: None), suites_in(kept_files(), ["decisions"]))
     assert found.verdict == "not run"
     assert "not run, the candidate has no answer" in next(report.lines(found))
 
@@ -204,7 +207,7 @@ def test_candidates_see_no_expected_values():
         seen.append(set(arguments[2]))
         arguments[2]["sum"] = None
 
-    verify(PythonFunction("curious", function), kept_files(), ["decisions"])
+    verify(PythonFunction("curious", function), suites_in(kept_files(), ["decisions"]))
     given = {"sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin"}
     assert all(names == given for names in seen)
 
@@ -215,10 +218,10 @@ def test_a_folder_of_results(tmp_path):
         results[f"{case.name}/accepted"] = case.arrays["accepted"].copy()
     save_file(results, tmp_path / "decisions.safetensors")
     folder = candidate_named(f"dir:{tmp_path}")
-    assert verify(folder, kept_files(), ["decisions", "mx"]).verdict == "match"
+    assert verify(folder, suites_in(kept_files(), ["decisions", "mx"])).verdict == "match"
     results["not_worse_than/accepted"][2] ^= 1
     save_file(results, tmp_path / "decisions.safetensors")
-    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
+    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(kept_files(), ["decisions"]))
     assert [str(d.case) for d in found.results[0].differences] == ["not_worse_than"]
     (tmp_path / "mx.safetensors").write_bytes(b"nothing")
     said = failure_of(candidate_named(f"dir:{tmp_path}"), "mx")
@@ -240,7 +243,7 @@ def test_a_folder_of_results(tmp_path):
         ("candidate:number", 3, "candidate:number is of type int, which cannot be called"),
         ("candidate:nothing", 3, "candidate:nothing cannot be imported: module 'candidate' has no"),
         ("nowhere:nothing", 3, "nowhere:nothing cannot be imported: No module named 'nowhere'"),
-        ("dir:nowhere", 3, "nowhere is no folder; give one with SUITE.safetensors files"),
+        ("dir:nowhere", 3, "nowhere is not a directory; give one with SUITE.safetensors files"),
         (
             "gpu",
             2,
@@ -269,7 +272,7 @@ def test_reports(module):
     root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
     hostile = PythonFunction("a\x00\x1b\ud800<b>", lambda *_: {"accepted": np.zeros(3, np.uint8)})
-    text = files.as_junit(verify(hostile, kept_files(), ["decisions"]))
+    text = files.as_junit(verify(hostile, suites_in(kept_files(), ["decisions"])))
     assert "a???<b>" in ET.fromstring(text).get("name")  # noqa: S314  # made a line before
     wrong = run(module, "candidate:right", "--report", "r.pdf")
     assert wrong.returncode == 2
@@ -284,7 +287,7 @@ DECISIONS = ("--suite", "decisions")
     [
         ("nowhere:nothing", "nowhere:nothing cannot be imported: No module named 'nowhere'"),
         ("broken:run", "broken:run cannot be imported: no\\udc80 such thing"),
-        ("dir:nowhere", "nowhere is no folder; give one with SUITE.safetensors files"),
+        ("dir:nowhere", "nowhere is not a directory; give one with SUITE.safetensors files"),
         ("candidate:number", "candidate:number is of type int, which cannot be called"),
     ],
 )
@@ -418,11 +421,11 @@ def test_cases_that_were_not_answered_are_named():
     candidate = PythonFunction("one format", one_format)
     names = [case.name for case in golden.load("encode")]
     mine = [name for name in names if not name.startswith("e4m3.")]
-    found = verify(candidate, kept_files(), ["encode"], must_be_complete=True)
+    found = verify(candidate, suites_in(kept_files(), ["encode"]), must_be_complete=True)
     left = f"  not answered: {', '.join(mine[:10])} and {len(mine) - 10} more"
     assert list(report.lines(found))[1] == left
     assert found.results[0].not_answered == tuple(mine)
-    found = verify(candidate, kept_files(), ["encode"])
+    found = verify(candidate, suites_in(kept_files(), ["encode"]))
     assert "not answered" not in "\n".join(report.lines(found))
 
 
@@ -436,7 +439,7 @@ def test_how_much_differs_is_said_of_how_much():
             name = f"{parameters['format']}.{parameters['scale_rule']}"
             return found | change(found["code"]) if name == first else None
 
-        found = verify(PythonFunction("wrong", function), kept_files(), ["mx_blocks"])
+        found = verify(PythonFunction("wrong", function), suites_in(kept_files(), ["mx_blocks"]))
         return next(report.lines(found)), found.results[0].compared
 
     line, compared = wrong(lambda code: {"code": code ^ np.uint8(1)})
@@ -468,7 +471,7 @@ def test_what_cannot_be_compared_is_not_counted_as_differing():
 
     cases = golden.load("mx_blocks")
     there = {case.name: case.arrays for case in cases}
-    found = verify(PythonFunction("wrong", wrong), kept_files(), ["mx_blocks"])
+    found = verify(PythonFunction("wrong", wrong), suites_in(kept_files(), ["mx_blocks"]))
     (result,) = found.results
     off = sum(a["y"].size for name, a in there.items() if name != "e4m3.floor")
     codes = sum(a["code"].size for name, a in there.items() if name != "e4m3.ceil")
@@ -502,7 +505,9 @@ def test_what_cannot_be_compared_leaves_the_rest_named():
         return {"code": found["code"].astype(float)} if is_mine else None
 
     found = verify(
-        PythonFunction("floats", floats), kept_files(), ["mx_blocks"], must_be_complete=True
+        PythonFunction("floats", floats),
+        suites_in(kept_files(), ["mx_blocks"]),
+        must_be_complete=True,
     )
     lines = list(report.lines(found))
     assert lines[1].startswith("  not answered: ")
@@ -515,17 +520,20 @@ def test_what_explains_one_suite_is_said_once():
             return OPERATIONS[operation].exact(parameters, inputs)
 
     for suites, times in ((["quantize_steps"], 1), (["quantize_steps", "quantize_blocks"], 3)):
-        found = verify(PythonFunction("wrong", wrong), kept_files(), suites)
+        found = verify(PythonFunction("wrong", wrong), suites_in(kept_files(), suites))
         assert "\n".join(report.lines(found)).count("explained by `ties_away`") == times
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("kern.py:run", "give module:function, without .py, in the folder of the module: kern:run"),
+        (
+            "kern.py:run",
+            "give module:function, without .py, in the directory of the module: kern:run",
+        ),
         ("./kern.py:run", "candidate is './kern.py:run'; give module:function, without .py, in"),
-        ("../a/kern:run", "in the folder of the module: kern:run"),
-        ("kern.py", "in the folder of the module: kern:FUNCTION"),
+        ("../a/kern:run", "in the directory of the module: kern:run"),
+        ("kern.py", "in the directory of the module: kern:FUNCTION"),
         ("kern", "candidate is 'kern', a module; give kern:FUNCTION"),
         ("kern2", "candidate is 'kern2', which is not known; give numba, cuda"),
     ],
@@ -547,7 +555,7 @@ def test_an_answer_to_other_inputs_is_refused(tmp_path):
         return PythonFunction("repeating", function)
 
     names = ["quantize_steps"]
-    assert verify(repeating(np.copy), kept_files(), names).verdict == "match"
+    assert verify(repeating(np.copy), suites_in(kept_files(), names)).verdict == "match"
     for change in (lambda x: x ^ np.uint32(1), lambda x: x[:-1], lambda x: x.view(np.float32)):
         said = failure_of(repeating(change), *names)
         assert "repeating, case 'e4m3' of quantize_steps: the answer gives 'x', which goes in" in (
@@ -557,7 +565,7 @@ def test_an_answer_to_other_inputs_is_refused(tmp_path):
     arrays = {f"{case.name}/{name}": array for name, array in case.arrays.items()}
     save_file(arrays, tmp_path / "quantize_steps.safetensors")
     folder = candidate_named(f"dir:{tmp_path}")
-    assert verify(folder, kept_files(), names).verdict == "match"
+    assert verify(folder, suites_in(kept_files(), names)).verdict == "match"
     arrays[f"{case.name}/x"] = case.arrays["x"][::-1].copy()
     save_file(arrays, tmp_path / "quantize_steps.safetensors")
     assert "gives 'x', which goes in, otherwise than" in (
@@ -630,7 +638,9 @@ def test_all_cases_that_failed_are_named():
             raise ArithmeticError
         return OPERATIONS[operation].engine(parameters, inputs)
 
-    found = verify(PythonFunction("raising", raising), kept_files(), ["decisions", "error_steps"])
+    found = verify(
+        PythonFunction("raising", raising), suites_in(kept_files(), ["decisions", "error_steps"])
+    )
     first, *others = (case.name for case in golden.load("decisions"))
     lines = list(report.lines(found))
     assert lines[0] == "decisions: failed, 0 entries of 0 of 5 cases"
@@ -647,13 +657,15 @@ def test_every_status_has_a_test_that_does_not_pass(tmp_path):
         root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
         return {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
 
-    nothing = verify(PythonFunction("nothing", lambda *_: None), kept_files(), ["decisions"])
+    nothing = verify(
+        PythonFunction("nothing", lambda *_: None), suites_in(kept_files(), ["decisions"])
+    )
     assert nothing.verdict == "not run"
     assert counts(nothing) == {"tests": "2", "failures": "0", "errors": "1", "skipped": "1"}
     for name in ("decisions", "decision"):
         shutil.copy(kept_files() / "decisions.safetensors", tmp_path / f"{name}.safetensors")
     folder = candidate_named(f"dir:{tmp_path}")
-    strange = verify(folder, kept_files(), ["decisions"], must_be_complete=True)
+    strange = verify(folder, suites_in(kept_files(), ["decisions"]), must_be_complete=True)
     assert strange.verdict == "incomplete"
     assert counts(strange) == {"tests": "2", "failures": "1", "errors": "0", "skipped": "0"}
 
@@ -686,7 +698,7 @@ def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
     save_file(known | strange, tmp_path / "decisions.safetensors")
     save_file(known, tmp_path / "decision.safetensors")
     save_file(known, tmp_path / "mx.safetensors")  # not asked for, and known
-    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
+    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(kept_files(), ["decisions"]))
     assert found.verdict == "match"
     assert found.results[0].unknown_cases.names == (f"{right.name}x", "zz")
     assert found.unknown.names == ("decision",)
@@ -711,9 +723,9 @@ def test_complete_asks_for_suites_that_are_known(tmp_path):
                 kept_files() / "error_steps.safetensors", tmp_path / "error_step.safetensors"
             )
         candidate = candidate_named(f"dir:{tmp_path}")
-        found = verify(candidate, kept_files(), ["decisions"], must_be_complete=True)
+        found = verify(candidate, suites_in(kept_files(), ["decisions"]), must_be_complete=True)
         assert (found.verdict, found.is_complete) == (verdict, not is_strange)
-        assert verify(candidate, kept_files(), ["decisions"]).verdict == "match"
+        assert verify(candidate, suites_in(kept_files(), ["decisions"])).verdict == "match"
 
 
 def test_a_folder_in_which_nothing_is_known(module):
@@ -743,7 +755,7 @@ def test_a_folder_in_which_nothing_is_known(module):
 def test_names_that_nobody_knows_are_many(tmp_path):
     arrays = {f"case{k}/accepted": np.zeros(1, np.uint8) for k in range(3000)}
     save_file(arrays, tmp_path / "decisions.safetensors")
-    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
+    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(kept_files(), ["decisions"]))
     text = "\n".join(report.lines(found))
     assert "case1004, case1005 and 2,990 more; the nearest to case0 is " in text
 
@@ -758,8 +770,7 @@ def test_progress(module):
 
     verify(
         PythonFunction("wrong", wrong),
-        kept_files(),
-        ["scale_steps", "decisions"],
+        suites_in(kept_files(), ["scale_steps", "decisions"]),
         asked.append,
         lambda suite, of: asked.append((suite, of)),
     )
@@ -771,7 +782,7 @@ def test_progress(module):
 
 
 def test_the_engine_is_a_candidate():
-    found = verify(Engine(), kept_files(), ["error_steps"])
+    found = verify(Engine(), suites_in(kept_files(), ["error_steps"]))
     assert found.verdict == "match"
     assert list(report.lines(found))[-1] == "numba: match (1 match, 0 mismatch, 0 not run)"
 
@@ -863,7 +874,7 @@ def test_a_field_that_cannot_be_compared_ends_nothing_else(change, field, messag
         return found | change(found) if operation == "nvfp4" else found
 
     names = ["nvfp4_te_row", "decisions"]
-    found = verify(PythonFunction("one field", function), kept_files(), names)
+    found = verify(PythonFunction("one field", function), suites_in(kept_files(), names))
     assert [result.verdict for result in found.results] == ["mismatch", "match"]
     assert found.failures == ()
     result = found.results[0]
@@ -903,7 +914,9 @@ def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
             array[:] = 0
         return found
 
-    found = verify(PythonFunction("spoiling", spoiling), kept_files(), ["quantize_steps"])
+    found = verify(
+        PythonFunction("spoiling", spoiling), suites_in(kept_files(), ["quantize_steps"])
+    )
     assert found.verdict == "match"
 
 
@@ -940,7 +953,7 @@ def test_wrong_on_purpose():
     names = sorted({name for name, *_ in planted})
     assert len(planted) == 5
     folder = candidate_named(f"dir:{kept_files() / 'negative'}")
-    found = verify(folder, kept_files(), names)
+    found = verify(folder, suites_in(kept_files(), names))
     assert planted == {
         (result.suite, d.case, d.field, entry.index, entry.actual)
         for result in found.results

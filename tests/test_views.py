@@ -13,10 +13,11 @@ from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.views import VIEWS, seen, split
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import random_words
-from mor_ref.verify.candidates.candidate import PythonFunction
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 RANDOM = np.random.default_rng(0)
 
@@ -57,7 +58,7 @@ def test_what_is_not_of_four_bits_is_not_packed():
             {"code@packed": codes} if operation == "mx" and parameters["format"] != "e2m1" else {}
         )
 
-    found = verify(PythonFunction("packs", function), kept_files(), ["mx"])
+    found = verify(PythonFunction("packs", function), suites_in(kept_files(), ["mx"]))
     assert found.verdict == "mismatch"
     assert "packed is of codes of 4 bits, and e4m3 has 8" in str(found.results[0].differences[0])
 

@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PROGRAM = """
 import mor_ref
-from mor_ref.golden.all_inputs.digests import kept_digests
-print(mor_ref.__file__, len(kept_digests()), *mor_ref.encode([1.0, -2.0], "e4m3"))
+from mor_ref.golden.all_inputs.digests import bundled_digests
+print(mor_ref.__file__, len(bundled_digests()), *mor_ref.encode([1.0, -2.0], "e4m3"))
 """
 
 

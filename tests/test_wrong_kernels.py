@@ -9,7 +9,7 @@ from mor_ref.golden import kept_files
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.container import read_suite
 from mor_ref.golden.store.manifest import read_manifest
-from mor_ref.verify.comparing.compare import differences, fields_of, given_as
+from mor_ref.verify.comparing.compare import comparisons, fields_of, given_as
 
 SUITES = read_manifest(kept_files())["suites"]
 GENERATED = {name for name in SUITES if name.endswith("_large")}
@@ -40,11 +40,10 @@ def first_difference(kernel, suite):
         if answer is not None:
             chosen = given_as(fields, answer)
             given = [field for field in fields if field.name in chosen]
-            found = differences(entry["operation"], asked, case, given, answer, chosen)
-            difference = next(found, None)
-            if difference is not None:
-                assert difference.problem is None, str(difference)
-                return str(difference)
+            for compared in comparisons(case, given, answer, chosen):
+                assert compared.problem is None, compared.problem
+                if compared.count:
+                    return str(compared.difference(entry["operation"], asked))
             is_answered = is_answered or bool(given)
     return None if is_answered else ""
 

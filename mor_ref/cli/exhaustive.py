@@ -25,7 +25,8 @@ from mor_ref.verify.all_inputs.verify import (
     verify_chunks,
     verify_chunks_by,
 )
-from mor_ref.verify.candidates.candidate import CandidateError, opened
+from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.workers.pools import workers_named
 
 
@@ -83,7 +84,7 @@ def _held_to_right(
         compared = BesideExact(case, chunks)
         digest = _digest(case, compared)
         return digest, compared.first_wrong, "equals the digest of the exact model"
-    digest, kept = _digest(case, chunks), exhaustive.kept_digests().get(case.name)
+    digest, kept = _digest(case, chunks), exhaustive.bundled_digests().get(case.name)
     if kept is None:
         return digest, None, "no digest is kept for this case"
     return digest, digest.first_difference(kept), "equals the kept digest"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from mor_ref.arguments import folder_named
 from mor_ref.cli.show import Bars
 from mor_ref.golden import kept_files
-from mor_ref.golden.model.suite import chosen
-from mor_ref.golden.store.manifest import read_manifest
-from mor_ref.verify.candidates.candidate import CandidateError, opened
+from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.reporting.counts import counted
 from mor_ref.verify.reporting.files import prepare_report, write_report
 from mor_ref.verify.reporting.text import lines
-from mor_ref.verify.running.ask import Asking, asked_by, asked_here
+from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
 from mor_ref.verify.running.run import not_opened, verify
+from mor_ref.verify.running.suites import suites_in
 from mor_ref.workers.pools import workers_named
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(
 ) -> int:
     """Print what was found; the exit status says it as well."""
     with workers_named(executor) as workers:
-        ask = asked_by(workers, timeout) if workers else asked_here
+        ask = ask_workers(workers, timeout) if workers else ask_here
         return _run(name, suites, vectors, report, timeout, ask, must_be_complete=must_be_complete)
 
 
@@ -45,7 +45,7 @@ def _run(
     vectors: str | None,
     report: str | None,
     timeout: float,
-    ask: Asking,
+    ask: Ask,
     *,
     must_be_complete: bool,
 ) -> int:
@@ -54,12 +54,11 @@ def _run(
     if report is not None:
         prepare_report(Path(report))
     folder = kept_files() if vectors is None else folder_named("vectors", vectors)
-    wanted = chosen(read_manifest(folder)["suites"], suites)
+    wanted = suites_in(folder, suites)
     try:
-        with opened(name, timeout) as candidate, _Shown(len(wanted)) as shown:
+        with opened(name, timeout) as candidate, _Shown(len(wanted.entries)) as shown:
             found = verify(
                 candidate,
-                folder,
                 wanted,
                 shown.verified,
                 shown.diagnosing,
@@ -68,7 +67,7 @@ def _run(
             )
             shown.done()
     except CandidateError as error:
-        found = not_opened(name, folder, wanted, str(error))
+        found = not_opened(name, wanted, str(error))
     for line in lines(found):
         print(line)
     if report is not None:

@@ -94,11 +94,13 @@ def spoilt(right, data):
 
 
 def one_input(data):
-    from mor_ref.verify.candidates.candidate import CandidateError, Folder
+    from mor_ref.verify.candidates.candidate import CandidateError
+    from mor_ref.verify.candidates.results_directory import ResultsDirectory
     from mor_ref.verify.diagnosing.diagnosis import Diagnosis, diagnose
     from mor_ref.verify.reporting.files import as_json, as_junit
     from mor_ref.verify.reporting.text import lines
     from mor_ref.verify.running import run as running
+    from mor_ref.verify.running.suites import suites_in
 
     first, rest = (data[0] if data else 0), data[1:]
     names = list(answers())
@@ -114,7 +116,7 @@ def one_input(data):
     is_looked_for = data[:2] == bytes([16, 1])
     running.diagnose = diagnose if is_looked_for else lambda *_: Diagnosis()
     try:
-        found = running.verify(Folder(PLACE), VECTORS, [suite])
+        found = running.verify(ResultsDirectory(PLACE), suites_in(VECTORS, [suite]))
     except CandidateError as error:
         check_sentence(error)
         return
@@ -128,7 +130,7 @@ def one_input(data):
 if __name__ == "__main__":
     run(
         one_input,
-        "mor_ref.verify.candidates.candidate",
+        "mor_ref.verify.candidates.results_directory",
         "mor_ref.verify.comparing.compare",
         "mor_ref.verify.comparing.conformance",
         "mor_ref.verify.comparing.evidence",

@@ -11,7 +11,7 @@ from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.container import read_suite
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.comparing.compare import differences, fields_of, given_as
+from mor_ref.verify.comparing.compare import comparisons, fields_of, given_as
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,10 @@ def wrong(device, suite, place=copied, every=1):
     for case, answer in answers(device, suite, place, every):
         chosen = given_as(fields, answer)
         asked, given = question(fields, case), [f for f in fields if f.name in chosen]
-        found += map(str, differences(operation, asked, case, given, answer, chosen))
+        found += (
+            str(compared_field.difference(operation, asked))
+            for compared_field in comparisons(case, given, answer, chosen)
+            if compared_field.count or compared_field.problem
+        )
         compared += len(chosen)
     return found, compared

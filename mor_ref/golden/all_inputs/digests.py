@@ -39,9 +39,11 @@ from mor_ref.definitions.encoding import (
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden import kept_files
+from mor_ref.golden.store.container import write_manifest
+from mor_ref.golden.store.files import write_whole
+from mor_ref.golden.store.manifest import DIGESTS, MANIFEST, read_manifest
 from mor_ref.workers.pools import Workers, processes
 
-DIGESTS = "exhaustive.json"  # beside the suites
 CHUNK = 1 << 24
 CHUNKS = 256
 MOST_BITS = 16  # of a format: those of 32 have as many runs as there are inputs
@@ -69,7 +71,7 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The case as the kept digests name it; under sr, of which none are kept, with its word."""
+        """The name of the case in the bundled digests; with sr, which has none, and its word."""
         name = f"{self.fmt.name} {self.rounding} {self.overflow}"
         if self.random is None:
             return name
@@ -77,7 +79,7 @@ class Case(NamedTuple):
 
     @property
     def is_made_when_asked(self) -> bool:
-        """Whether what is expected is made anew each time, as no digest can be kept for it."""
+        """Whether the expected codes are computed each time, as no digest can be bundled."""
         return self.random is not None and self.fmt.bits <= MOST_BITS
 
 
@@ -187,11 +189,11 @@ def runs(case: Case) -> list[Run]:
     return found
 
 
-# ---------------------------------------------------------------------- kept digests
+# ---------------------------------------------------------------------- bundled digests
 
 
-def kept_digests(path: Path | None = None) -> dict[str, Digest]:
-    """The digests that are kept with the package, by the name of their case."""
+def bundled_digests(path: Path | None = None) -> dict[str, Digest]:
+    """Return the digests that are bundled with the package, by the name of their case."""
     return digests_in((path or kept_files() / DIGESTS).read_bytes())
 
 
@@ -223,8 +225,8 @@ def as_json(digests: dict[str, Digest]) -> str:
     return json.dumps(entries, indent=1) + "\n"
 
 
-def kept_cases() -> list[Case]:
-    """The cases whose digests are kept: every format of 16 bits or fewer."""
+def digested_cases() -> list[Case]:
+    """Return the cases whose digests are bundled: every format of 16 bits or fewer."""
     return [
         Case(fmt, rounding, overflow)
         for fmt in formats.values()
@@ -240,15 +242,11 @@ def expected_digest(case: Case) -> Digest:
 
 
 def make(path: Path, workers: Workers) -> None:
-    """Write the digests of all kept cases, from the exact model alone; it takes an hour.
+    """Write the digests of all these cases, from the exact model alone; it takes an hour.
 
-    A manifest that is beside them is brought up to date.
+    A manifest next to them is brought up to date.
     """
-    from mor_ref.golden.store.container import write_manifest
-    from mor_ref.golden.store.files import write_whole
-    from mor_ref.golden.store.manifest import MANIFEST, read_manifest
-
-    cases = kept_cases()
+    cases = digested_cases()
     digests = workers.in_order(expected_digest, [(case,) for case in cases])
     text = as_json({case.name: digest for case, digest in zip(cases, digests, strict=True)})
     write_whole(path, text.encode("ascii"))

@@ -1,8 +1,8 @@
-"""A folder while suites are made in it: by one run at a time, and of one program.
+"""A directory while suites are made in it: by one run at a time, and by one program.
 
-The file `.made_by` in the folder is the digest of the sources of the program that made what is in
-it, for two versions may make two suites of one name. It is beside the manifest, and not in it: the
-manifest stays the same where a comment changes.
+The file `.made_by` in the directory is the digest of the sources of the program that made the
+suites, as two versions may make two suites of one name. The manifest does not contain the digest:
+it stays the same if a comment changes.
 """
 
 import errno
@@ -23,8 +23,8 @@ _MOST = 1 << 10  # bytes of a record
 
 
 @dataclass(frozen=True)
-class Record:
-    """What made the suites of a folder that is held."""
+class MadeBy:
+    """What made the suites of a directory that is held."""
 
     handle: int
 
@@ -45,29 +45,30 @@ class Record:
 
 
 @contextmanager
-def held(folder: Path, files: Iterable[str]) -> Iterator[Record]:
-    """Hold a folder until the end, and take away what runs that were killed left in it.
+def lock_directory(directory: Path, files: Iterable[str]) -> Iterator[MadeBy]:
+    """Hold a directory until the end, and take away what runs that were killed left in it.
 
     `files` are patterns of the names that such runs write.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise GoldenError(
-            f"{folder} cannot be made ({error.strerror}); give a folder, or a name for a new one"
+            f"{directory} cannot be made ({error.strerror}); give a directory, or a name for a "
+            "new one"
         ) from error
-    handle = _opened_record(folder / RECORD)
+    handle = _opened_record(directory / RECORD)
     try:
-        _lock(handle, folder)
+        _lock(handle, directory)
         for pattern in files:
-            remove_unfinished(folder, pattern)
-        yield Record(handle)
+            remove_unfinished(directory, pattern)
+        yield MadeBy(handle)
     finally:
         os.close(handle)
 
 
 def _opened_record(path: Path) -> int:
-    """A file of the folder's own, made if it is not there: no link, and nothing that waits."""
+    """A file of the directory's own, made if it is not there: no link, and nothing that waits."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, 0o644)
@@ -82,19 +83,19 @@ def _opened_record(path: Path) -> int:
 
 def _unusable(path: Path, reason: str | None) -> GoldenError:
     return GoldenError(
-        f"{path} cannot be written ({reason}); take it away if it is there, or give a folder that "
-        "can be written to"
+        f"{path} cannot be written ({reason}); take it away if it is there, or give a directory "
+        "that can be written to"
     )
 
 
-def _lock(handle: int, folder: Path) -> None:
+def _lock(handle: int, directory: Path) -> None:
     try:
         # Not flock, which the processes of a run that was killed would keep.
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         raise GoldenError(
-            f"{folder} is being filled by another run of mor-ref golden make; wait for its end, or "
-            "give another folder"
+            f"{directory} is being filled by another run of mor-ref golden make; wait for its end, "
+            "or give another directory"
         ) from None
 
 

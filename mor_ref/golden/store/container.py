@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from mor_ref.golden.all_inputs.digests import DIGESTS
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.checks import CallError, check_arrays
 from mor_ref.golden.model.suite import Case, Field, Suite
 from mor_ref.golden.model.views import VIEWS, axes_of
 from mor_ref.golden.store.files import load_arrays, read_inside, write_inside, write_whole
-from mor_ref.golden.store.manifest import AGAIN, MANIFEST, VERSION, GoldenError, read_manifest
+from mor_ref.golden.store.manifest import (
+    AGAIN,
+    DIGESTS,
+    MANIFEST,
+    VERSION,
+    GoldenError,
+    read_manifest,
+)
 from mor_ref.operations.parameters import GENERATED, RECIPE
 
 __all__ = [
@@ -41,7 +47,7 @@ _MOST_GENERATED = 1 << 26  # elements of all tensors of a suite
 def suite_bytes(cases: list[Case]) -> bytes:
     """The file of a suite (VEC-001): the same bytes for the same cases, on any machine.
 
-    What a recipe generates is not kept, and nothing stands between entries (VEC-013).
+    Tensors that a recipe generates are not stored, and no bytes lie between entries (VEC-013).
     """
     arrays = {
         f"{case.name}{SEPARATOR}{field}": np.ascontiguousarray(array)
@@ -53,7 +59,7 @@ def suite_bytes(cases: list[Case]) -> bytes:
 
 
 def file_of(suite: str) -> str:
-    """The file of a suite in its folder."""
+    """The file of a suite in its directory."""
     return f"{suite}.safetensors"
 
 
@@ -90,36 +96,38 @@ def manifest_entry(suite: Suite, cases: list[Case], content: bytes) -> dict[str,
     }
 
 
-def write_manifest(folder: Path, entries: Mapping[str, Any], made_with: Mapping[str, int]) -> None:
-    """Write the manifest of a folder; it comes last, so that what it lists is there."""
+def write_manifest(
+    directory: Path, entries: Mapping[str, Any], made_with: Mapping[str, int]
+) -> None:
+    """Write the manifest of a directory; it comes last, so that what it lists is there."""
     manifest = {
         "version": VERSION,
         "made_with": dict(made_with),
         "views": {name: view.meaning for name, view in VIEWS.items()},
-        **_of_all_inputs(folder),
+        **_of_all_inputs(directory),
         "suites": dict(entries),
     }
-    write_inside(folder, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode("ascii"))
+    write_inside(directory, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode("ascii"))
 
 
-def _of_all_inputs(folder: Path) -> dict[str, Any]:
-    """What the manifest says of digests that are beside the suites (VEC-014)."""
+def _of_all_inputs(directory: Path) -> dict[str, Any]:
+    """Return the entry for digests that are next to the suites (VEC-014)."""
     try:
-        content = read_inside(folder, DIGESTS)
+        content = read_inside(directory, DIGESTS)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise GoldenError(
-            f"{folder / DIGESTS} cannot be read ({error.strerror}); take it away"
+            f"{directory / DIGESTS} cannot be read ({error.strerror}); take it away"
         ) from error
     return {"all_inputs": {"sha256": hashlib.sha256(content).hexdigest()}}
 
 
-def read_suite(folder: Path, name: str, entry: Mapping[str, Any]) -> list[Case]:
-    """The cases of a suite, held to the manifest before anything in them is used."""
-    path = folder / file_of(name)
+def read_suite(directory: Path, name: str, entry: Mapping[str, Any]) -> list[Case]:
+    """Return the cases of a suite, checked against the manifest before anything is used."""
+    path = directory / file_of(name)
     try:
-        content = read_inside(folder, file_of(name))
+        content = read_inside(directory, file_of(name))
     except OSError as error:
         raise GoldenError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
     digest = hashlib.sha256(content).hexdigest()
@@ -172,13 +180,13 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
 def _generate(
     path: Path, by_case: dict[str, dict[str, np.ndarray[Any, Any]]], entry: Mapping[str, Any]
 ) -> None:
-    """Put the tensors in that are not kept; the manifest vouches for their recipes."""
+    """Add the tensors that are not stored; the manifest holds their recipes."""
     recipes = {name: p[RECIPE] for name, p in entry["cases"].items() if RECIPE in p}
     if sum(rows * columns for rows, columns in (r["shape"] for r in recipes.values())) > (
         _MOST_GENERATED
     ):
         raise GoldenError(
-            f"the manifest beside {path} generates more than {_MOST_GENERATED} numbers; {AGAIN}"
+            f"the manifest next to {path} generates more than {_MOST_GENERATED} numbers; {AGAIN}"
         )
     for name, recipe in recipes.items():
         by_case[name][GENERATED] = generated(recipe, entry["cases"][name]["source"])

@@ -1,4 +1,4 @@
-"""Reading and writing files inside of a folder: whole or not at all, and nothing outside of it."""
+"""Files inside of a directory: read and written whole or not at all, and never outside of it."""
 
 import errno
 import os
@@ -16,16 +16,16 @@ _RANDOM, _UNFINISHED = 8, ".unfinished"  # letters that mkstemp makes, and what 
 _SHOWN = 120  # characters of what another library says
 
 
-def is_inside(folder: Path, path: Path) -> bool:
-    """Whether a path leads to something in a folder, links followed; the folder may be a link."""
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+def is_inside(directory: Path, path: Path) -> bool:
+    """Return whether a path, links followed, leads into a directory, which may be a link."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory))
 
 
-def read_inside(folder: Path, name: str, most: int = LARGEST_FILE) -> bytes:
-    """A file of a folder; an OSError whose `strerror` says why it is not read."""
-    path = folder / name
-    if not is_inside(folder, path):
-        raise OSError(errno.EPERM, f"it leads out of {folder}")
+def read_inside(directory: Path, name: str, most: int = LARGEST_FILE) -> bytes:
+    """A file of a directory; an OSError whose `strerror` says why it is not read."""
+    path = directory / name
+    if not is_inside(directory, path):
+        raise OSError(errno.EPERM, f"it leads out of {directory}")
     # A pipe that nobody writes to would be waited for at open, and a device has no end.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
@@ -51,31 +51,32 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def remove_unfinished(folder: Path, files: str) -> None:
-    """Remove what `write_whole` leaves when it is killed, beside files of a folder.
+def remove_unfinished(directory: Path, files: str) -> None:
+    """Remove what `write_whole` leaves when it is killed, next to files of a directory.
 
     `files` is a pattern of their names. Nothing else is removed, and nothing elsewhere.
     """
-    where = (folder / files).parent
-    hidden = f".{(folder / files).name}.{'?' * _RANDOM}{_UNFINISHED}"
-    for path in where.glob(hidden) if is_inside(folder, where) else ():
+    where = (directory / files).parent
+    hidden = f".{(directory / files).name}.{'?' * _RANDOM}{_UNFINISHED}"
+    for path in where.glob(hidden) if is_inside(directory, where) else ():
         if path.is_file() and not path.is_symlink():
             path.unlink(missing_ok=True)
 
 
-def write_inside(folder: Path, name: str, content: bytes) -> None:
-    """Write a file of a folder, whole, unless links or the name lead to another place.
+def write_inside(directory: Path, name: str, content: bytes) -> None:
+    """Write a file of a directory, whole, unless links or the name lead to another place.
 
     A link at the place of the file itself is replaced, and what it leads to is left as it is.
     """
-    path = folder / name
-    if path.name in ("", "..") or not is_inside(folder, path.parent):
-        raise ValueError(f"{path} leads out of {folder}; take the link away, or name its target")
+    path = directory / name
+    if path.name in ("", "..") or not is_inside(directory, path.parent):
+        raise ValueError(f"{path} leads out of {directory}; take the link away, or name its target")
     try:
         write_whole(path, content)
     except OSError as error:
         raise ValueError(
-            f"{path} cannot be written ({error.strerror}); make room for it, or give another folder"
+            f"{path} cannot be written ({error.strerror}); make room for it, or give another "
+            "directory"
         ) from error
 
 

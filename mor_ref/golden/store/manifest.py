@@ -16,6 +16,7 @@ from mor_ref.operations.parameters import Kind, kind, number, one_of
 
 VERSION = 1
 MANIFEST = "MANIFEST.json"
+DIGESTS = "exhaustive.json"  # of the results for all inputs, next to the manifest
 _LARGEST = 1 << 24  # bytes
 _MOST = 1 << 16  # entries of a list or a record
 _WORD = (1 << 64) - 1
@@ -108,7 +109,7 @@ def _shown(value: Any) -> str:
 
 
 def _anything(_: str, value: Any) -> None:
-    """It is held to the operation later."""
+    """Accept anything: the operation checks it later."""
     del value
 
 
@@ -181,12 +182,12 @@ _WHOLE = _record(
 )
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder, if it is one of this version."""
-    path = folder / MANIFEST
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The manifest of a directory, if it is one of this version."""
+    path = directory / MANIFEST
     try:
         manifest = json.loads(
-            read_inside(folder, MANIFEST, _LARGEST).decode("utf-8"),
+            read_inside(directory, MANIFEST, _LARGEST).decode("utf-8"),
             object_pairs_hook=_without_repeats,
             parse_constant=_no_number,
         )

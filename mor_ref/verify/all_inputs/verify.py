@@ -1,4 +1,4 @@
-"""All 2^32 inputs through a candidate: chunk after chunk, held to the checksums of the exact model.
+"""All 2^32 inputs through a candidate, chunk by chunk, against checksums of the exact model.
 
 A chunk with another checksum is narrowed down to the inputs, in pieces of 2^12, by the codes of the
 exact model.
@@ -18,18 +18,18 @@ from mor_ref.golden.all_inputs.digests import (
     CHUNKS,
     Case,
     Run,
+    bundled_digests,
     exact_chunks,
     exact_codes,
     inputs_of,
-    kept_digests,
     runs,
 )
 from mor_ref.golden.model import suite
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.candidates.candidate import Candidate, CandidateError
+from mor_ref.verify.candidates.fresh_process import call_with_candidate
 from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.distance import distance, shown
-from mor_ref.verify.running.ask import with_opened
 from mor_ref.workers.pools import Workers
 
 ASKED = 1 << 20  # inputs of a question
@@ -103,16 +103,14 @@ def verify_chunks_by(
 
 
 def _checksums(case: Case, chunks: range) -> Iterator[int]:
-    """The checksum of each chunk, from the kept digests; under sr, made as it is asked for."""
-    kept = kept_digests().get(case.name)
-    if kept is not None:
-        yield from kept.crc32[chunks.start : chunks.stop]
+    """The checksum of each chunk, from the bundled digests; with sr, computed on demand."""
+    bundled = bundled_digests().get(case.name)
+    if bundled is not None:
+        yield from bundled.crc32[chunks.start : chunks.stop]
     elif case.is_made_when_asked:
         yield from map(zlib.crc32, exact_chunks(case, chunks))
     else:
-        raise ValueError(
-            f"format is {case.fmt.name!r}, for which no digests are kept; take another"
-        )
+        raise ValueError(f"format is {case.fmt.name!r}, which has no bundled digests; take another")
 
 
 def _up_to_a_difference(results: Iterator[ChunkResult]) -> Iterator[ChunkResult]:
@@ -125,11 +123,11 @@ def _up_to_a_difference(results: Iterator[ChunkResult]) -> Iterator[ChunkResult]
 def _verified_by_name(
     here: Path, name: str, seconds: float, case: Case, chunk: int, checksum: int
 ) -> ChunkResult:
-    return with_opened(here, name, seconds, _verified, case, chunk, checksum)
+    return call_with_candidate(here, name, seconds, _verified, case, chunk, checksum)
 
 
 def _verified(candidate: Candidate, case: Case, chunk: int, checksum: int) -> ChunkResult:
-    """A chunk of a candidate beside the right checksum, and the inputs that differ if it does."""
+    """A chunk of a candidate next to the right checksum, and the inputs that differ if it does."""
     codes = [_asked(candidate, case, inputs) for inputs in _pieces(chunk, ASKED)]
     if _checksum(case, codes) == checksum:
         return ChunkResult(chunk, is_same=True)

@@ -1,7 +1,7 @@
-"""A call in a process of its own: what it imports is what lies in the folder now.
+"""Calls in a fresh process, which imports what is in a directory now.
 
 A worker outlives a run, and a module that it has imported stays as it was. The process works in the
-folder that it is given, ends with the one that started it, and takes nothing with it if it crashes.
+directory that it is given, ends with the process that started it, and crashes alone.
 """
 
 import os
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.workers.shards import Outcome, run_shard
 from mor_ref.workers.sources import digest_of_sources
@@ -27,19 +28,27 @@ answer()
 """
 
 
-def called_afresh(folder: Path, function: Callable[..., Result], *arguments: Any) -> Result:
-    """What a function of this package gives, or raises, in a new process that works in a folder."""
+def call_with_candidate(
+    directory: Path, name: str, seconds: float, function: Callable[..., Result], *arguments: Any
+) -> Result:
+    """Return what a function returns for the candidate that a name means in a directory.
+
+    A candidate of this package is the same in all directories, and needs no process of its own.
+    """
+    if ":" not in name:
+        return _call(name, seconds, function, *arguments)
     paths = [str(Path(path).resolve()) for path in sys.path if path]
-    call = (digest_of_sources(), function, arguments)
-    process = _started(folder)
-    with process:
+    call = (digest_of_sources(), _call, (name, seconds, function, *arguments))
+    with _started(directory) as process:
         questions, answers = process.stdin, process.stdout
         if questions is None or answers is None:
             raise AssertionError("both are pipes")
         try:
             questions.write(pickle.dumps(paths) + pickle.dumps(call))
             questions.flush()
-            outcome: Outcome[Result] = pickle.load(answers)  # noqa: S301 (it is this package that answers)
+            # It is this package that answers.
+            # It is this package that answers.
+            outcome: Outcome[Result] = pickle.load(answers)  # noqa: S301
         except (EOFError, OSError, pickle.UnpicklingError) as ended:
             process.wait()
             raise CandidateError(
@@ -49,14 +58,20 @@ def called_afresh(folder: Path, function: Callable[..., Result], *arguments: Any
         return outcome.result()
 
 
-def _started(folder: Path) -> subprocess.Popen[bytes]:
+def _call(name: str, seconds: float, function: Callable[..., Result], *arguments: Any) -> Result:
+    with opened(name, seconds) as candidate:
+        return function(candidate, *arguments)
+
+
+def _started(directory: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-c", _PROGRAM]
     pipe = subprocess.PIPE
     try:
-        return subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe)  # noqa: S603
+        return subprocess.Popen(command, cwd=directory, stdin=pipe, stdout=pipe)  # noqa: S603
     except OSError as error:
         raise CandidateError(
-            f"{folder} is not there ({error.strerror}); start where all workers find the candidate"
+            f"{directory} is not there ({error.strerror}); start where all workers find the "
+            "candidate"
         ) from error
 
 

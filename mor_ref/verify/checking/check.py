@@ -1,7 +1,7 @@
-"""Checking a folder of suites: everything that its files and its manifest say, in processes.
+"""Checking a directory of suites: everything that its files and its manifest say, in processes.
 
-The manifest is held to what this program says of its suites, and every value to the exact model;
-those that the engine gives to the engine as well.
+The manifest is compared with the suites of this program, and every value with the exact model and
+with the engine, as far as it has the field.
 """
 
 import functools
@@ -15,11 +15,12 @@ from mor_ref.golden.model.suite import Case, Size, Suite, chosen, question
 from mor_ref.golden.store.container import elements_of, read_suite
 from mor_ref.golden.store.manifest import AGAIN, GoldenError, read_manifest
 from mor_ref.golden.suites import SUITES
-from mor_ref.verify.candidates.candidate import Engine
-from mor_ref.verify.checking import findings
-from mor_ref.verify.checking.findings import Finding
+from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.checking import suite_checks
+from mor_ref.verify.checking.suite_checks import Finding
 from mor_ref.verify.comparing.compare import fields_of
-from mor_ref.verify.comparing.evidence import Answer, Evidence
+from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.reporting.counts import counted
 from mor_ref.workers.pools import processes
 
@@ -29,7 +30,7 @@ _SHOWN = 8  # findings of a suite, as text
 
 @dataclass(frozen=True)
 class SuiteCheck:
-    """A suite: how many entries were held to the exact model, and to the engine; what is off."""
+    """A suite: how many entries the exact model and the engine compared, and what is wrong."""
 
     suite: str
     cases: int = 0
@@ -48,7 +49,7 @@ class SuiteCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """A folder of suites, and what is off in it beside its suites."""
+    """A directory of suites, and what is wrong in it outside its suites."""
 
     folder: str
     suites: tuple[SuiteCheck, ...]
@@ -57,7 +58,7 @@ class Check:
 
     @property
     def verdict(self) -> Verdict:
-        """A folder that nothing is off in matches; a suite that is unusable makes it so too."""
+        """A directory that nothing is off in matches; a suite that is unusable makes it so too."""
         if not self.is_usable or any(suite.verdict == "unusable" for suite in self.suites):
             return "unusable"
         is_off = self.findings or any(suite.findings for suite in self.suites)
@@ -65,31 +66,31 @@ class Check:
 
 
 def check(
-    folder: Path, names: list[str], on_suite: Callable[[str], None] = lambda _: None
+    directory: Path, names: list[str], on_suite: Callable[[str], None] = lambda _: None
 ) -> Check:
-    """Check the suites of a folder, all of them if none is named.
+    """Check the suites of a directory, all of them if none is named.
 
     `on_suite` is called with the name of each suite that was checked.
     """
-    manifest = read_manifest(folder)
+    manifest = read_manifest(directory)
     suites = manifest["suites"]
     size = Size(manifest["made_with"]["size"], manifest["made_with"]["seed"])
     wanted = chosen(suites, names)
     found = {}
     ordered = sorted(wanted, key=lambda name: -suites[name]["elements"])
-    shards = [(folder, name, suites[name], size) for name in ordered]
+    shards = [(directory, name, suites[name], size) for name in ordered]
     for number, result in processes().as_done(check_suite, shards):
         found[ordered[number]] = result
         on_suite(ordered[number])
     beside: list[Finding] = []
-    is_usable = bool(names) or _add(beside, findings.of_folder(folder, manifest))
-    return Check(str(folder), tuple(found[name] for name in wanted), tuple(beside), is_usable)
+    is_usable = bool(names) or _add(beside, suite_checks.check_directory(directory, manifest))
+    return Check(str(directory), tuple(found[name] for name in wanted), tuple(beside), is_usable)
 
 
-def check_suite(folder: Path, name: str, entry: Mapping[str, Any], size: Size) -> SuiteCheck:
+def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size) -> SuiteCheck:
     """Check a suite; that it cannot be read or computed is a finding, and ends the check."""
     try:
-        cases = read_suite(folder, name, entry)
+        cases = read_suite(directory, name, entry)
         suite = _as_listed(name, entry)
         exact = _evidence(suite, cases, functools.partial(_exact, suite))
         engine = _evidence(suite, cases, functools.partial(Engine().answer, name, suite.operation))
@@ -97,16 +98,18 @@ def check_suite(folder: Path, name: str, entry: Mapping[str, Any], size: Size) -
         return SuiteCheck(name, findings=(Finding(str(error), name),), is_usable=False)
     found: list[Finding] = []
     if name in SUITES:
-        found += findings.of_definition(SUITES[name], entry)
-        found += findings.of_questions(SUITES[name], size, cases)
+        found += suite_checks.check_definition(SUITES[name], entry)
+        found += suite_checks.check_questions(SUITES[name], size, cases)
     if entry["elements"] != elements_of(cases):
         what = f"the manifest says it has {entry['elements']:,} elements, and it has "
         found.append(Finding(f"{what}{elements_of(cases):,}", name))
-    found += findings.of_presence(exact)
-    found += findings.of_values(exact, "the exact model")
-    found += findings.of_values(engine, "the engine")
-    found += findings.of_kills(suite, entry["kills"], cases)
-    is_usable = _add(found, findings.of_negative(folder, suite, entry.get("negative"), cases), name)
+    found += suite_checks.check_presence(exact)
+    found += suite_checks.check_values(exact, "the exact model")
+    found += suite_checks.check_values(engine, "the engine")
+    found += suite_checks.check_witnesses(suite, entry["kills"], cases)
+    is_usable = _add(
+        found, suite_checks.check_negative(directory, suite, entry.get("negative"), cases), name
+    )
     counts = len(cases), _compared(exact), _compared(engine)
     return SuiteCheck(name, *counts, tuple(found), is_usable)
 
@@ -162,8 +165,8 @@ def lines(found: Check) -> Iterator[str]:
     for suite in found.suites:
         yield (
             f"{suite.suite}: {suite.verdict}, {counted(suite.by_exact_model, 'entry')} of "
-            f"{counted(suite.cases, 'case')} held to the exact model, {suite.by_engine:,} of them "
-            "to the engine"
+            f"{counted(suite.cases, 'case')} compared with the exact model, "
+            f"{suite.by_engine:,} of them with the engine"
         )
         yield from (f"  {finding}" for finding in suite.findings[:_SHOWN])
         if len(suite.findings) > _SHOWN:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +13,13 @@ from mor_ref.golden.model.views import DIGEST, SEPARATOR, digests_shape, seen, s
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Parameters
+from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.origins import Index, Input, origins
 
 _SHOWN = 8  # entries of a field
 _NAME_SHOWN = 100  # characters of a name
 _PICTURE = (24, 64)  # rows and columns that a picture of mismatches has at most
-
-
-@dataclass(frozen=True)
-class NoArray:
-    """What a candidate gave in the place of an array, and why it cannot be one."""
-
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -166,77 +160,80 @@ def _of_shape(expected: Unsigned, actual: Any) -> Any:
     return np.reshape(actual, expected.shape) if is_single else actual
 
 
-def differences(
-    operation: str,
-    asked: Case,
-    case: Case,
-    fields: list[Field],
-    answer: Mapping[str, Any],
-    chosen: Mapping[str, str],
-) -> Iterator[Difference]:
-    """Every one of these fields of a case that differs; `chosen` is what `given_as` says of it.
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A field of a case next to what was given for it, both in the same view.
 
-    `asked` is the case as it was asked, without what is expected.
+    `field` is what the answer calls it, and `kept` what the suite does. `differs` marks the entries
+    that differ, of which there are `count`; `problem` says why nothing could be compared.
     """
-    problems = misnamed(fields, answer, case.parameters)
-    for field in fields:
-        if field.name in case.arrays:
-            name = chosen.get(field.name, field.name)
-            names = _Names(case.name, name, field.name, format_meant(field.format, case.parameters))
-            if field.name in problems:
-                expected = case.arrays[field.name]
-                yield _not_comparable(names, expected, problems[field.name])
-                continue
-            expected, actual = paired(case, field.name, name, answer.get(name))
-            yield from _compared(names, expected, actual, operation, asked)
 
-
-class _Names(NamedTuple):
     case: str
     field: str
     kept: str
     format: str
+    expected: Unsigned
+    actual: NDArray[Any]
+    differs: NDArray[np.bool_]
+    count: int
+    problem: str | None = None
+
+    @property
+    def view(self) -> str:
+        """The name of what was compared: that of the suite, unless the answer names a view."""
+        return self.field if SEPARATOR in self.field else self.kept
+
+    def difference(self, operation: str, asked: Case) -> Difference:
+        """Return what there is to report; `asked` is the case without what is expected."""
+        names, size = (self.case, self.field, self.kept, self.format), self.expected.size
+        if self.problem is not None:
+            return Difference(*names, 0, size, self.expected.shape, problem=self.problem)
+        inputs_of = origins(operation, asked, self.kept, self.field)
+        places = (tuple(map(int, place)) for place in np.argwhere(self.differs)[:_SHOWN])
+        entries = tuple(
+            Entry(i, int(self.expected[i]), int(self.actual[i]), inputs_of(i)) for i in places
+        )
+        nans = int((self.differs & _both_nan(self)).sum())
+        picture = _picture(self.differs)
+        return Difference(
+            *names, self.count, size, self.expected.shape, entries, picture, nans=nans
+        )
 
 
-def _compared(
-    names: _Names, expected: Unsigned, actual: Any, operation: str, asked: Case
-) -> Iterator[Difference]:
-    """The difference, if there is one."""
-    size, shape = expected.size, expected.shape
-    problem = problem_of(actual, expected)
-    if problem is not None:
-        yield _not_comparable(names, expected, problem)
-        return
-    bits = np.asarray(actual)
-    wrong = bits != expected
-    count = int(wrong.sum())
-    if count:
-        inputs_of = origins(operation, asked, names.kept, names.field)
-        places = (tuple(map(int, place)) for place in np.argwhere(wrong)[:_SHOWN])
-        entries = tuple(Entry(i, int(expected[i]), int(bits[i]), inputs_of(i)) for i in places)
-        nans = int((wrong & both_nan(names, bits, expected)).sum())
-        yield Difference(*names, count, size, shape, entries, _picture(wrong), nans=nans)
+def comparisons(
+    case: Case, fields: list[Field], answer: Mapping[str, Any], chosen: Mapping[str, str]
+) -> Iterator[Comparison]:
+    """Compare these fields of a case with an answer; `chosen` is what `given_as` says of it."""
+    problems = misnamed(fields, answer, case.parameters)
+    for field in fields:
+        if field.name in case.arrays:
+            name = chosen.get(field.name, field.name)
+            names = case.name, name, field.name, format_meant(field.format, case.parameters)
+            problem, expected, actual = problems.get(field.name), case.arrays[field.name], None
+            if problem is None:
+                expected, actual = paired(case, field.name, name, answer.get(name))
+                problem = problem_of(actual, expected)
+            if problem is None:
+                bits = np.asarray(actual)
+                differs = bits != expected
+                yield Comparison(*names, expected, bits, differs, int(np.count_nonzero(differs)))
+            else:
+                nothing = np.zeros(0, np.bool_)
+                yield Comparison(*names, expected, nothing, nothing, 0, problem)
 
 
-def _not_comparable(names: _Names, expected: Unsigned, problem: str) -> Difference:
-    """A field of which nothing could be compared."""
-    return Difference(*names, 0, expected.size, expected.shape, problem=problem)
-
-
-def both_nan(names: _Names, *codes: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where all of some arrays of a field have a NaN; nowhere if their entries are not codes."""
-    is_of_codes = names.format in formats and not {"packed", DIGEST} & {
-        view for name in (names.field, names.kept) for view in split(name)[1]
+def _both_nan(compared: Comparison) -> NDArray[np.bool_]:
+    """Return where both have a NaN; nowhere if the entries are not codes."""
+    is_of_codes = compared.format in formats and not {"packed", DIGEST} & {
+        view for name in (compared.field, compared.kept) for view in split(name)[1]
     }
-    ranges = formats[names.format].nan_codes if is_of_codes else ()
-    nowhere = np.zeros(codes[0].shape, np.bool_)
-    found: NDArray[np.bool_] = np.logical_and.reduce(
-        [
-            np.logical_or.reduce([nowhere, *((a >= r.start) & (a < r.stop) for r in ranges)])
-            for a in codes
-        ]
-    )
-    return found
+    ranges = formats[compared.format].nan_codes if is_of_codes else ()
+    both = np.full(compared.differs.shape, fill_value=True)
+    for codes in (compared.actual, compared.expected):
+        both &= np.logical_or.reduce(
+            [np.zeros_like(both), *((codes >= r.start) & (codes < r.stop) for r in ranges)]
+        )
+    return both
 
 
 def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:

@@ -24,9 +24,9 @@ from mor_ref.definitions.policies import (
     name_of,
 )
 from mor_ref.golden.model.suite import Case
-from mor_ref.golden.model.views import split
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.parameters import as_cut
+from mor_ref.verify.comparing.compare import Comparison
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.extent import Entry, Extent, asked_of, given_of
 
@@ -107,25 +107,22 @@ def _level(found: list[Evidence]) -> tuple[Level, Fraction]:
 
 def _differing(evidence: Evidence, case: Case) -> set[str]:
     """The fields of a case that differ; one that cannot be compared counts as "nothing"."""
-    if case.name not in evidence.answers:
-        return set()
-    compared = {name: bool((a != b).any()) for name, a, b in evidence.compared(case)}
-    bases = {split(name)[0] for name in compared}
-    is_whole = all(split(name)[0] in bases for name in evidence.given if name in case.arrays)
-    differing = {name for name, differs in compared.items() if differs}
-    return differing if is_whole else {*differing, "nothing"}
+    found = evidence.comparisons.get(case.name, ())
+    differing = {one.view for one in found if one.count}
+    return {*differing, "nothing"} if any(one.problem is not None for one in found) else differing
 
 
 def _margin(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | None:
     """How close to its threshold the decision is that differs the furthest; None if it is none."""
+    compared = evidence.compared(case.name)
     if evidence.operation == "decide" and differing == {"accepted"}:
-        return _of_single_decisions(evidence, case)
+        return _of_single_decisions(compared["accepted"], case)
     if differing == {"sum"} and "nonzero" in case.arrays:
-        return _of_sums(evidence, case)
+        return _of_means(compared["sum"], case.arrays["nonzero"])
     is_close = evidence.operation == "mor" and all(
         name in ("choice", "output") or name.endswith(".sum") for name in differing
     )
-    return _of_policy(evidence, case, differing) if is_close and _has_sums(case) else None
+    return _of_policy(compared, case, differing) if is_close and _has_sums(case) else None
 
 
 def _has_sums(case: Case) -> bool:
@@ -137,25 +134,18 @@ def _has_sums(case: Case) -> bool:
     return {"choice", *sums, *extremes} <= set(case.arrays)
 
 
-def _of_sums(evidence: Evidence, case: Case) -> Fraction | None:
-    """How far sums are from those that are expected, as means."""
-    given = evidence.answers[case.name]["sum"]
-    return _of_means(given, case.arrays["sum"], case.arrays["nonzero"])
-
-
-def _of_means(given: Any, right: NDArray[Any], counts: NDArray[Any]) -> Fraction:
+def _of_means(sums: Comparison, counts: NDArray[Any]) -> Fraction:
     """The largest difference of two means, as a share of the least threshold of the policies."""
-    arrays = [np.asarray(array).ravel().tolist() for array in (given, right, counts)]
+    arrays = [array.ravel().tolist() for array in (sums.actual, sums.expected, counts)]
     return max(
         abs(Fraction(a - b, max(n, 1) * _LEAST_LIMIT)) for a, b, n in zip(*arrays, strict=True)
     )
 
 
-def _of_single_decisions(evidence: Evidence, case: Case) -> Fraction | None:
-    given = np.asarray(evidence.answers[case.name]["accepted"])
+def _of_single_decisions(accepted: Comparison, case: Case) -> Fraction | None:
     arrays = {name: array.tolist() for name, array in case.arrays.items()}
     metric, margin = case.parameters["metric"], Fraction(0)
-    for k in np.flatnonzero(given != case.arrays["accepted"]).tolist():
+    for k in np.flatnonzero(accepted.differs).tolist():
         is_mean = metric == "mean_relative_error"
         is_of_nothing = is_mean and not arrays["nonzero"][k]
         if arrays["nonfinite"][k] or is_of_nothing or metric == "fits_range":
@@ -165,37 +155,32 @@ def _of_single_decisions(evidence: Evidence, case: Case) -> Fraction | None:
     return margin
 
 
-def _of_policy(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | None:
+def _of_policy(
+    compared: Mapping[str, Comparison], case: Case, differing: set[str]
+) -> Fraction | None:
     """Of a tensor under a policy; its output may differ only in units whose choice does."""
-    answer, policy = evidence.answers[case.name], as_policy(case.parameters["policy"])
-    if "choice" not in answer:
+    if "choice" not in compared:
         return None  # sums alone say nothing of decisions
-    given, right = np.asarray(answer["choice"]), case.arrays["choice"]
-    if "output" in differing and _is_off_elsewhere(policy, case, answer["output"], given == right):
+    policy, choice = as_policy(case.parameters["policy"]), compared["choice"]
+    if "output" in differing and _is_off_elsewhere(policy, case, compared["output"], choice):
         return None
-    sums = [name for name in differing if name.endswith(".sum")]
-    margins: list[Fraction | None] = [_of_tried(case, name, answer) for name in sums]
-    for place in np.argwhere(given != right):
+    margins: list[Fraction | None] = [
+        _of_means(compared[name], case.arrays[f"{name.removesuffix('.sum')}.nonzero"])
+        for name in differing
+        if name.endswith(".sum")
+    ]
+    for place in np.argwhere(choice.differs):
         unit = tuple(place.tolist())
-        margins.append(_of_unit(policy, case, unit, int(given[unit])))
+        margins.append(_of_unit(policy, case, unit, int(choice.actual[unit])))
     return _largest(margins)
 
 
-def _is_off_elsewhere(
-    policy: Policy, case: Case, output: Any, is_same_choice: NDArray[np.bool_]
-) -> bool:
+def _is_off_elsewhere(policy: Policy, case: Case, output: Comparison, choice: Comparison) -> bool:
     """Whether an output differs in a unit whose choice does not."""
     cut = partition(case.arrays["x"].shape, as_cut(case.parameters["block"]))
     rows, columns = cut.block if policy.unit == "block" else (cut.rows, cut.columns)
-    same = np.repeat(np.repeat(is_same_choice, rows, axis=0), columns, axis=1)
-    differs = np.asarray(output) != case.arrays["output"]
-    return bool((differs & same[: cut.rows, : cut.columns]).any())
-
-
-def _of_tried(case: Case, name: str, answer: Mapping[str, Any]) -> Fraction:
-    """How far the sums under a representation are from those that are expected, as means."""
-    counts = case.arrays[f"{name.removesuffix('.sum')}.nonzero"]
-    return _of_means(answer[name], case.arrays[name], counts)
+    same = np.repeat(np.repeat(~choice.differs, rows, axis=0), columns, axis=1)
+    return bool((output.differs & same[: cut.rows, : cut.columns]).any())
 
 
 def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], given: int) -> Fraction | None:

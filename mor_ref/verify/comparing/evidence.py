@@ -1,26 +1,14 @@
-"""What a candidate answered on a suite, beside what is expected of it."""
+"""The answers of a candidate to a suite, next to what is expected."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from mor_ref.golden.model.suite import Case, Field, question
 from mor_ref.golden.model.views import SEPARATOR, split
-from mor_ref.verify.comparing.compare import (
-    Difference,
-    differences,
-    given_as,
-    misnamed,
-    paired,
-    problem_of,
-)
-
-Answer = Mapping[str, Any]
+from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.comparing.compare import Comparison, Difference, comparisons, given_as
 
 
 @dataclass(frozen=True)
@@ -99,24 +87,27 @@ class Evidence:
         """Whether every case that has a field was answered with it."""
         return len(self.answered_with(field)) == sum(field in case.arrays for case in self.cases)
 
-    def differences(self) -> Iterator[Difference]:
-        """Every field of every case that differs."""
+    @cached_property
+    def comparisons(self) -> dict[str, list[Comparison]]:
+        """The comparisons of each case that was answered, of all fields that any answer has."""
         given = [field for field in self.fields if field.name in self.given]
+        return {
+            case.name: list(
+                comparisons(case, given, self.answers[case.name], self.chosen[case.name])
+            )
+            for case in self.cases
+            if case.name in self.answers
+        }
+
+    def compared(self, case: str) -> dict[str, Comparison]:
+        """Return the comparisons of a case, by view, of what could be compared."""
+        found = self.comparisons.get(case, ())
+        return {one.view: one for one in found if one.problem is None}
+
+    def differences(self) -> Iterator[Difference]:
+        """Yield every field of every case that differs, or cannot be compared."""
         for case in self.cases:
-            if case.name in self.answers:
-                asked = question(self.fields, case)
-                answer, chosen = self.answers[case.name], self.chosen[case.name]
-                yield from differences(self.operation, asked, case, given, answer, chosen)
-
-    def compared(self, case: Case) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
-        """The fields of a case that can be compared: name, what is expected, what was given.
-
-        Both are in the view that the name says.
-        """
-        answer = self.answers[case.name]
-        problems = misnamed(self.fields, answer, case.parameters)
-        for field, name in self.chosen[case.name].items():
-            if field in case.arrays and field not in problems:
-                expected, actual = paired(case, field, name, answer[name])
-                if problem_of(actual, expected) is None:
-                    yield name if SEPARATOR in name else field, expected, np.asarray(actual)
+            found = self.comparisons.get(case.name, ())
+            for one in found:
+                if one.count or one.problem is not None:
+                    yield one.difference(self.operation, question(self.fields, case))

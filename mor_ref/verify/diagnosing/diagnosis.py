@@ -11,13 +11,12 @@ import numpy as np
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.sample import (
-    Exhibit,
-    differing_rows,
-    exhibits_of,
+    Sample,
+    first_cases,
     in_turn,
     is_generated,
     is_of_rows,
-    sample,
+    samples_of,
     some_of,
 )
 from mor_ref.verify.diagnosing.scoring import Model, Score, Together, steps_of
@@ -112,7 +111,7 @@ class _Search:
     """The search for what explains the mismatches of one suite."""
 
     def __init__(self, evidence: Evidence) -> None:
-        cases = list(exhibits_of(evidence))
+        cases = list(samples_of(evidence))
         self.differing = sorted((e for e in cases if e.mismatches), key=lambda e: e.size)
         self._matching = [e for e in cases if not e.mismatches]
         self._suite = evidence.suite
@@ -145,7 +144,7 @@ class _Search:
 
     def diagnosis(self, those: list[Together], matching: Sequence[Evidence]) -> SuiteDiagnosis:
         """What is said of the suite where those were found to explain all."""
-        mismatches = sum(exhibit.mismatches for exhibit in self.differing)
+        mismatches = sum(sample.mismatches for sample in self.differing)
         found = [
             replace(
                 _explanation(one, mismatches, mismatches, is_whole=True),
@@ -164,29 +163,29 @@ class _Search:
         """The first case that matches, of some, although these deviations would change it."""
         telling = {self._witnesses.get(deviation.name, ("", ""))[0] for deviation in those}
         first = [e for e in self._matching if e.question.name in telling and not self._is_large]
-        for exhibit in (*first, *self._some_matching):
-            if not self._model.run(those, exhibit).score.is_whole:
-                return (f"case {exhibit.question.name} of {self._suite}",)
+        for sample in (*first, *self._some_matching):
+            if not self._model.run(those, sample).score.is_whole:
+                return (f"case {sample.question.name} of {self._suite}",)
         return ()
 
     @cached_property
-    def _some_matching(self) -> list[Exhibit]:
-        exhibits = self._matching
+    def _some_matching(self) -> list[Sample]:
+        samples = self._matching
         if self._of_rows:
-            right = [(e, ~differing_rows(e.pairs.values())) for e in self.differing]
-            exhibits = [*exhibits, *(e.rows(rows) for e, rows in right if rows.any())]
-        found = some_of(exhibits, _OF_MATCHING, of_rows=self._of_rows)
-        for exhibit in found:
-            self._model.run((), exhibit)
+            right = [(e, ~e.differing_rows) for e in self.differing]
+            samples = [*samples, *(e.rows(rows) for e, rows in right if rows.any())]
+        found = some_of(samples, _OF_MATCHING, of_rows=self._of_rows)
+        for sample in found:
+            self._model.run((), sample)
         return found
 
-    def _surviving(self, candidates: Sequence[Together], exhibits: list[Exhibit]) -> list[Together]:
+    def _surviving(self, candidates: Sequence[Together], samples: list[Sample]) -> list[Together]:
         """Those that give what the candidate gave in all of these."""
         left = list(candidates)
-        for exhibit in exhibits:
+        for sample in samples:
             if len(left) > _MANY:
-                self._model.run((), exhibit)
-            left = [those for those in left if self._model.run(those, exhibit).score.is_whole]
+                self._model.run((), sample)
+            left = [those for those in left if self._model.run(those, sample).score.is_whole]
         return left
 
     def _surviving_pairs(self, known: Sequence[Together]) -> list[Together]:
@@ -210,14 +209,14 @@ class _Search:
                 return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
         return []
 
-    def _telling(self, leader: Together) -> list[Exhibit]:
+    def _telling(self, leader: Together) -> list[Sample]:
         """The first cases that a deviation does not explain; only some rows, where it can be."""
         missed = (e for e in self._turns if not self._model.run(leader, e).score.is_whole)
         telling = list(itertools.islice(missed, _TELLING))
         if self._of_rows:
             telling = [e.some_rows(self._model.rows_missed(leader, e)) for e in telling]
-        for exhibit in telling:
-            self._model.run(leader, exhibit)
+        for sample in telling:
+            self._model.run(leader, sample)
         return telling
 
     @cached_property
@@ -227,25 +226,25 @@ class _Search:
         return sorted(some, key=lambda one: -self._of_sample(one).worth)
 
     @cached_property
-    def _sample(self) -> list[Exhibit]:
-        exhibits = [*sample(self._turns), *self._some_matching]
-        for exhibit in exhibits:
-            self._model.run((), exhibit)
-        return exhibits
+    def _sample(self) -> list[Sample]:
+        samples = [*first_cases(self._turns), *self._some_matching]
+        for sample in samples:
+            self._model.run((), sample)
+        return samples
 
     def _of_sample(self, those: Together) -> Score:
         return self._score(those, self._sample)
 
-    def _score(self, those: Together, exhibits: list[Exhibit]) -> Score:
-        return sum((self._model.run(those, exhibit).score for exhibit in exhibits), Score())
+    def _score(self, those: Together, samples: list[Sample]) -> Score:
+        return sum((self._model.run(those, sample).score for sample in samples), Score())
 
     def _best(self) -> Iterator[Explanation]:
         """What is worth the most, several if they are as good: of all mismatches, or of a share."""
         whole, end = self.differing, _SHARE_OF_TENSORS
         if self._of_rows:
-            whole = [e.rows(differing_rows(e.pairs.values())) for e in whole]
+            whole = [e.rows(e.differing_rows) for e in whole]
             end = _SHARE_OF_ROWS
-        step = math.ceil(sum(exhibit.size for exhibit in whole) / end)
+        step = math.ceil(sum(sample.size for sample in whole) / end)
         whole = whole[::step]
         looked_at = [*whole, *self._some_matching]
         scores = {those: self._score(those, looked_at) for those in self._leaders[:_LEADERS]}
@@ -258,14 +257,14 @@ class _Search:
                 left = self._first_left(those, zip(self.differing[::step], whole, strict=True))
                 yield replace(found, more=score.more, left=left)
 
-    def _first_left(self, those: Together, looked_at: Iterable[tuple[Exhibit, Exhibit]]) -> str:
+    def _first_left(self, those: Together, looked_at: Iterable[tuple[Sample, Sample]]) -> str:
         """Where the first mismatch is that deviations leave, of cases or of rows of them."""
-        for case, exhibit in looked_at:
-            score = self._model.run(those, exhibit).score
+        for case, sample in looked_at:
+            score = self._model.run(those, sample).score
             if score.explained < score.of:
-                field, place = self._model.first_left(those, exhibit)
+                field, place = self._model.first_left(those, sample)
                 if self._of_rows:
-                    rows = np.flatnonzero(differing_rows(case.pairs.values()))
+                    rows = np.flatnonzero(case.differing_rows)
                     place[0] = int(rows[place[0]])
                 return f"case {case.question.name}, field {field}, at {place}"
         return ""

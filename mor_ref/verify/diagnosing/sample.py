@@ -1,10 +1,11 @@
-"""What deviations are held to: cases, or some rows of them, with what a candidate gave."""
+"""Samples: the cases, or some rows of them, that deviations are compared on."""
 
 import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +16,22 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.comparing.evidence import Evidence
 
-Pair = tuple[NDArray[np.integer], NDArray[np.integer]]
 _WRONG, _RIGHT = 64, 32  # elements of the rows of a case that are looked at first
 _SMALL, _VARIED = 200, 16  # elements, and cases
 _ENOUGH = 800  # elements of a sample
 
 
+class Pair(NamedTuple):
+    """A field as it is expected and as it was given, and where the two differ."""
+
+    expected: NDArray[np.integer]
+    given: NDArray[np.integer]
+    differs: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, eq=False)
-class Exhibit:
-    """A case of a suite, or some rows of it; the pairs are what is expected and what was given."""
+class Sample:
+    """A case of a suite, or some rows of it, with what is expected and what was given."""
 
     operation: str
     question: Case
@@ -34,10 +42,15 @@ class Exhibit:
         """How many elements go in."""
         return max(array.size for array in self.question.arrays.values())
 
-    @property
+    @cached_property
     def mismatches(self) -> int:
         """How many entries differ."""
-        return sum(int((a != b).sum()) for a, b in self.pairs.values())
+        return sum(int(np.count_nonzero(pair.differs)) for pair in self.pairs.values())
+
+    @property
+    def differing_rows(self) -> NDArray[np.bool_]:
+        """Which rows differ, where rows stand for themselves."""
+        return rows_of_any(pair.differs for pair in self.pairs.values())
 
     @property
     def length(self) -> int:
@@ -49,14 +62,16 @@ class Exhibit:
         """How many elements a row has."""
         return self.size // self.length
 
-    def rows(self, chosen: NDArray[Any]) -> "Exhibit":
+    def rows(self, chosen: NDArray[Any]) -> "Sample":
         """Some rows alone, of a case whose rows stand for themselves."""
         inputs = {name: array[chosen] for name, array in self.question.arrays.items()}
         case = Case(self.question.name, self.question.parameters, inputs)
-        pairs = {name: (a[chosen], b[chosen]) for name, (a, b) in self.pairs.items()}
-        return Exhibit(self.operation, case, pairs)
+        pairs = {
+            name: Pair(*(array[chosen] for array in pair)) for name, pair in self.pairs.items()
+        }
+        return Sample(self.operation, case, pairs)
 
-    def some_rows(self, telling: NDArray[np.bool_]) -> "Exhibit":
+    def some_rows(self, telling: NDArray[np.bool_]) -> "Sample":
         """A few of the telling rows, and a few others."""
         chosen = [
             _spread(np.flatnonzero(telling), max(_WRONG // self.width, 2)),
@@ -65,12 +80,12 @@ class Exhibit:
         return self.rows(np.sort(np.concatenate(chosen)))
 
 
-def some_of(exhibits: list[Exhibit], elements: int, *, of_rows: bool) -> list[Exhibit]:
+def some_of(samples: list[Sample], elements: int, *, of_rows: bool) -> list[Sample]:
     """Some that stand for all, from the first to the last, up to a number of elements."""
     if of_rows:
-        share = max(elements // max(len(exhibits), 1), 1)
-        return [e.rows(_spread(np.arange(e.length), max(share // e.width, 1))) for e in exhibits]
-    small = [e for e in exhibits if e.size <= elements]
+        share = max(elements // max(len(samples), 1), 1)
+        return [e.rows(_spread(np.arange(e.length), max(share // e.width, 1))) for e in samples]
+    small = [e for e in samples if e.size <= elements]
     step = math.ceil(sum(e.size for e in small) / elements)
     return small[:: max(step, 1)]
 
@@ -83,20 +98,23 @@ def _spread(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
     return chosen
 
 
-def differing_rows(pairs: Iterable[Pair]) -> NDArray[np.bool_]:
-    """Which rows differ in one of some pairs of arrays."""
+def rows_of_any(entries: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Return which rows have a marked entry in one of some arrays."""
     found: NDArray[np.bool_] = np.logical_or.reduce(
-        [(a != b).reshape(len(a), -1).any(axis=1) for a, b in pairs]
+        [marked.reshape(len(marked), -1).any(axis=1) for marked in entries]
     )
     return found
 
 
-def exhibits_of(evidence: Evidence) -> Iterator[Exhibit]:
-    """The cases that were answered."""
+def samples_of(evidence: Evidence) -> Iterator[Sample]:
+    """Yield the cases that were answered."""
     for case in evidence.cases:
         if case.name in evidence.answers:
-            pairs = {name: (a, b) for name, a, b in evidence.compared(case)}
-            yield Exhibit(evidence.operation, question(evidence.fields, case), pairs)
+            pairs = {
+                name: Pair(one.expected, one.actual, one.differs)
+                for name, one in evidence.compared(case.name).items()
+            }
+            yield Sample(evidence.operation, question(evidence.fields, case), pairs)
 
 
 def is_of_rows(evidence: Evidence) -> bool:
@@ -106,25 +124,25 @@ def is_of_rows(evidence: Evidence) -> bool:
 
 
 def is_generated(evidence: Evidence) -> bool:
-    """Whether its tensors are so large that they are not kept."""
+    """Whether its tensors are so large that they are not stored."""
     return any(RECIPE in case.parameters for case in evidence.cases)
 
 
-def in_turn(whole: list[Exhibit], *, of_rows: bool) -> list[Exhibit]:
+def in_turn(whole: list[Sample], *, of_rows: bool) -> list[Sample]:
     """What to look at in turn, so that what is no explanation is soon left out.
 
     Some rows of the cases where these stand for themselves; else a few small cases that differ in
     kind; then everything.
     """
     if of_rows:
-        return [*(one.some_rows(differing_rows(one.pairs.values())) for one in whole), *whole]
-    small = [exhibit for exhibit in whole if exhibit.size <= _SMALL]
+        return [*(one.some_rows(one.differing_rows) for one in whole), *whole]
+    small = [sample for sample in whole if sample.size <= _SMALL]
     first = small[:: max(1, len(small) // _VARIED)]
-    return [*first, *(exhibit for exhibit in whole if exhibit not in first)]
+    return [*first, *(sample for sample in whole if sample not in first)]
 
 
-def sample(exhibits: list[Exhibit]) -> list[Exhibit]:
+def first_cases(samples: list[Sample]) -> list[Sample]:
     """The first cases, up to a number of elements; of a case that is there twice, the first."""
-    once = list({exhibit.question.name: exhibit for exhibit in reversed(exhibits)}.values())[::-1]
-    sizes = itertools.accumulate(exhibit.size for exhibit in once)
+    once = list({sample.question.name: sample for sample in reversed(samples)}.values())[::-1]
+    sizes = itertools.accumulate(sample.size for sample in once)
     return [e for e, size in zip(once, sizes, strict=True) if size <= _ENOUGH] or once[:1]

@@ -14,7 +14,7 @@ from mor_ref.deviations.steps_taken import Step, taken
 from mor_ref.golden.model.views import seen, split
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
-from mor_ref.verify.diagnosing.sample import Exhibit, differing_rows
+from mor_ref.verify.diagnosing.sample import Pair, Sample, rows_of_any
 
 Together = tuple[Deviation, ...]
 # What the model raises where deviations together leave the numbers that it is made for.
@@ -56,48 +56,46 @@ class Model:
 
     def __init__(self) -> None:
         self.elements = 0
-        self._runs: dict[tuple[Together, Exhibit], Run] = {}
+        self._runs: dict[tuple[Together, Sample], Run] = {}
 
-    def run(self, those: Together, exhibit: Exhibit) -> Run:
-        """What comes of deviations on an exhibit, or of the reference, which has none.
+    def run(self, those: Together, sample: Sample) -> Run:
+        """What comes of deviations on an sample, or of the reference, which has none.
 
         A deviation whose steps are not taken without it changes nothing. So what is known of the
         others alone is known of all together.
         """
-        if (those, exhibit) not in self._runs:
-            self._runs[those, exhibit] = self._without_one(those, exhibit) or self._new(
-                those, exhibit
-            )
-        return self._runs[those, exhibit]
+        if (those, sample) not in self._runs:
+            self._runs[those, sample] = self._without_one(those, sample) or self._new(those, sample)
+        return self._runs[those, sample]
 
-    def rows_missed(self, those: Together, exhibit: Exhibit) -> NDArray[np.bool_]:
+    def rows_missed(self, those: Together, sample: Sample) -> NDArray[np.bool_]:
         """The rows in which deviations do not give what the candidate gave."""
-        self.elements += exhibit.size
-        found, _ = _computed(those, exhibit)
-        return differing_rows((given, ours) for _, _, given, ours in _fields(found, exhibit))
+        self.elements += sample.size
+        found, _ = _computed(those, sample)
+        return rows_of_any(pair.given != ours for _, pair, ours in _fields(found, sample))
 
-    def first_left(self, those: Together, exhibit: Exhibit) -> tuple[str, list[int]]:
+    def first_left(self, those: Together, sample: Sample) -> tuple[str, list[int]]:
         """The field and the place of the first mismatch that deviations do not explain."""
-        self.elements += exhibit.size
-        found, _ = _computed(those, exhibit)
-        for name, expected, given, ours in _fields(found, exhibit):
-            is_left = (given != expected) & (given != ours)
+        self.elements += sample.size
+        found, _ = _computed(those, sample)
+        for name, pair, ours in _fields(found, sample):
+            is_left = pair.differs & (pair.given != ours)
             if is_left.any():
                 return name, [int(i) for i in np.argwhere(is_left)[0]]
         raise AssertionError("asked of what explains all")
 
-    def _without_one(self, those: Together, exhibit: Exhibit) -> Run | None:
+    def _without_one(self, those: Together, sample: Sample) -> Run | None:
         for deviation in those:
             others = tuple(other for other in those if other is not deviation)
-            run = self._runs.get((others, exhibit))
+            run = self._runs.get((others, sample))
             if run is not None and run.steps.isdisjoint(steps_of(deviation)):
                 return run
         return None
 
-    def _new(self, those: Together, exhibit: Exhibit) -> Run:
-        self.elements += exhibit.size
-        found, steps = _computed(those, exhibit)
-        return Run(sum(map(_score, _fields(found, exhibit)), Score()), steps)
+    def _new(self, those: Together, sample: Sample) -> Run:
+        self.elements += sample.size
+        found, steps = _computed(those, sample)
+        return Run(sum(map(_score, _fields(found, sample)), Score()), steps)
 
 
 @cache
@@ -108,34 +106,35 @@ def steps_of(deviation: Deviation) -> frozenset[Step]:
 
 _STEPS = frozenset(step for deviation in DEVIATIONS.values() for step in steps_of(deviation))
 
-Field = tuple[str, NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
+Field = tuple[str, Pair, NDArray[np.integer]]
 
 
-def _computed(those: Together, exhibit: Exhibit) -> tuple[Arrays | None, frozenset[Step]]:
+def _computed(those: Together, sample: Sample) -> tuple[Arrays | None, frozenset[Step]]:
     """What the model gives with these deviations, and the steps that it takes.
 
     It gives nothing if they lead it out of its numbers.
     """
-    question, found = exhibit.question, None
+    question, found = sample.question, None
     # The steps are noted where they are called, in front of what replaces them.
     with applied(*those), taken(_STEPS) as steps, contextlib.suppress(*_BEYOND):
-        found = OPERATIONS[exhibit.operation].exact(question.parameters, question.arrays)
+        found = OPERATIONS[sample.operation].exact(question.parameters, question.arrays)
     return found, frozenset(steps)
 
 
-def _fields(found: Arrays | None, exhibit: Exhibit) -> Iterator[Field]:
-    """The name, what is expected, given, and found, of each field."""
-    for name, (expected, given) in exhibit.pairs.items():
+def _fields(found: Arrays | None, sample: Sample) -> Iterator[Field]:
+    """Yield each field: its name, what is expected and given, and what the model computes."""
+    for name, pair in sample.pairs.items():
         field, views = split(name)
         if found is None:
-            yield name, expected, given, ~given
+            yield name, pair, ~pair.given
         elif field in found:
-            ours = seen(found[field], views, exhibit.question.parameters)
-            is_alike = ours.size == expected.size
-            yield name, expected, given, ours.reshape(expected.shape) if is_alike else ~given
+            ours = seen(found[field], views, sample.question.parameters)
+            is_alike = ours.size == pair.expected.size
+            yield name, pair, ours.reshape(pair.expected.shape) if is_alike else ~pair.given
 
 
 def _score(field: Field) -> Score:
-    _, expected, given, ours = field
-    differs, missed = given != expected, given != ours
-    return Score(int((differs & ~missed).sum()), int(differs.sum()), int((missed & ~differs).sum()))
+    _, pair, ours = field
+    missed, of = pair.given != ours, int(np.count_nonzero(pair.differs))
+    left = int(np.count_nonzero(pair.differs & missed))
+    return Score(of - left, of, int(np.count_nonzero(missed)) - left)

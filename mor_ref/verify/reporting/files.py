@@ -136,7 +136,7 @@ def prepare_report(path: Path) -> None:
     except OSError as error:
         raise ValueError(
             f"report is {str(path)!r}, which cannot be written ({error.strerror}); give a file in "
-            "a folder that is there and can be written to"
+            "a directory that is there and can be written to"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""A report as a page for people: one HTML file that needs nothing beside it."""
+"""A report as a page for people: one HTML file that needs no other."""
 
 from importlib.resources import files
 

@@ -3,17 +3,17 @@
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from mor_ref.golden.model.suite import Field, chosen
-from mor_ref.golden.store.manifest import read_manifest
-from mor_ref.verify.candidates.candidate import Candidate, Folder
+from mor_ref.golden.model.suite import Field
+from mor_ref.verify.candidates.candidate import Candidate
+from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.conformance import Conformance, conformance
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.diagnosing.diagnosis import Diagnosis, diagnose
-from mor_ref.verify.running.ask import Asking, asked_here
+from mor_ref.verify.running.ask import Ask, ask_here
+from mor_ref.verify.running.suites import Suites
 
 Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
 
@@ -53,7 +53,7 @@ class SuiteResult:
 
     The fields are in the order in which one follows from another; `not_given` are those that no
     answer had, `unknown` what answers had that the suite has not, and `unknown_cases` the cases
-    that a folder has and the suite has not; `not_answered` are cases that nothing was given for,
+    that a directory has and the suite has not; `not_answered` are cases that nothing was given for,
     and `failures` those at which the candidate failed.
     `expected` holds what all that are expected mean, in the same order. If it `must_be_complete`,
     one that is not is no match.
@@ -147,7 +147,7 @@ class Verification:
     """A candidate on suites, with what explains its mismatches.
 
     `not_asked` are the suites after the one at which nothing more could be asked, and `unknown`
-    those that a folder has results of and nobody knows. `not_opened` says why no suite could be
+    those that a directory has results of and nobody knows. `not_opened` says why no suite could be
     asked at all.
     """
 
@@ -190,26 +190,23 @@ class Verification:
 
 def verify(
     candidate: Candidate,
-    folder: Path,
-    names: list[str],
+    suites: Suites,
     on_suite: Callable[[str], None] = lambda _: None,
     on_diagnosis: Callable[[str, int], None] = lambda _, __: None,
     *,
     must_be_complete: bool = False,
-    ask: Asking = asked_here,
+    ask: Ask = ask_here,
 ) -> Verification:
-    """Run a candidate on the suites of a folder, all of them if none is named.
+    """Run a candidate on suites.
 
     A case at which it fails ends no other. If they `must_be_complete`, a suite that was answered in
-    part is no match. `ask` gives what the candidate answers, suite by suite. `on_suite` is called
-    with the name of each suite that was run, and `on_diagnosis` with the name of each whose
-    mismatches are about to be diagnosed, and how many such suites there are.
+    part is not a match. `ask` yields the answers of the candidate, suite by suite. `on_suite` is
+    called with the name of each suite that was run, and `on_diagnosis` with the name of each whose
+    mismatches are about to be diagnosed, and the number of such suites.
     """
-    there = read_manifest(folder)["suites"]
-    entries = {name: there[name] for name in chosen(there, names)}
     results, found = [], []
-    for evidence in ask(candidate, folder, entries):
-        entry = entries[evidence.suite]
+    for evidence in ask(candidate, suites):
+        entry = suites.entries[evidence.suite]
         results.append(_result(evidence, entry, must_be_complete=must_be_complete))
         found.append(evidence)
         on_suite(evidence.suite)
@@ -217,24 +214,31 @@ def verify(
             break
     wrong = [e for e, r in zip(found, results, strict=True) if r.differences]
     right = [e for e, r in zip(found, results, strict=True) if r.verdict == "match"]
+    there = candidate.suites if isinstance(candidate, ResultsDirectory) else ()
     return Verification(
         candidate.name,
-        str(folder),
+        str(suites.directory),
         tuple(results),
-        tuple(entries)[len(found) :],
-        _unknown(candidate.suites if isinstance(candidate, Folder) else (), there),
+        tuple(suites.entries)[len(found) :],
+        _unknown(there, suites.known),
         diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
-        conformance(found, entries, len(there)),
+        conformance(found, suites.entries, len(suites.known)),
     )
 
 
-def not_opened(name: str, folder: Path, names: list[str], reason: str) -> Verification:
-    """What there is to report of a candidate that could not be opened: no suite was asked."""
-    there = read_manifest(folder)["suites"]
-    wanted = tuple(chosen(there, names))
-    nothing = conformance([], {suite: there[suite] for suite in wanted}, len(there))
-    failure = Failure(None, reason)
-    return Verification(name, str(folder), (), wanted, Unknown(), Diagnosis(), nothing, failure)
+def not_opened(name: str, suites: Suites, reason: str) -> Verification:
+    """Return the report on a candidate that could not be opened: no suite was asked."""
+    nothing = conformance([], suites.entries, len(suites.known))
+    return Verification(
+        name,
+        str(suites.directory),
+        (),
+        tuple(suites.entries),
+        Unknown(),
+        Diagnosis(),
+        nothing,
+        Failure(None, reason),
+    )
 
 
 def _unknown(names: Iterable[str], known: Iterable[str]) -> Unknown:

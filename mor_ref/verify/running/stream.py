@@ -60,8 +60,8 @@ class Sent:
         """The inputs of the next lines."""
         while self._size < count:
             more = next(self._chunks)
-            kept = self._rest or {name: array[:0] for name, array in more.items()}
-            self._rest = {name: np.concatenate([kept[name], more[name]]) for name in more}
+            rest = self._rest or {name: array[:0] for name, array in more.items()}
+            self._rest = {name: np.concatenate([rest[name], more[name]]) for name in more}
             self._size += next(iter(more.values())).size
         taken = {name: array[:count] for name, array in self._rest.items()}
         self._rest = {name: array[count:] for name, array in self._rest.items()}

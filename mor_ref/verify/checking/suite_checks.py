@@ -1,7 +1,4 @@
-"""What can be off in a folder of suites: sentences that say in which suite, case and field.
-
-Each function here holds a folder to one thing, and gives what is off.
-"""
+"""Checks of a directory of suites: each yields what is wrong, with suite, case and field."""
 
 import hashlib
 import zlib
@@ -15,12 +12,11 @@ import numpy as np
 from mor_ref.deviations import DEVIATIONS, Deviation
 from mor_ref.golden.all_inputs.digests import (
     CHUNKS,
-    DIGESTS,
     Digest,
+    bundled_digests,
+    digested_cases,
     digests_in,
     inputs_of,
-    kept_cases,
-    kept_digests,
 )
 from mor_ref.golden.inputs.enlarged import questions
 from mor_ref.golden.making.negative import PLANTED, negative_file_of, results_of
@@ -29,7 +25,7 @@ from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.container import SEPARATOR, described, file_of
 from mor_ref.golden.store.files import load_arrays, read_inside
-from mor_ref.golden.store.manifest import AGAIN, GoldenError
+from mor_ref.golden.store.manifest import AGAIN, DIGESTS, GoldenError
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.all_inputs.engine_codes import engine_codes
 from mor_ref.verify.comparing.compare import Difference
@@ -42,7 +38,7 @@ _MOST_DIGESTS = 1 << 24  # bytes of the digests of all inputs
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is off: what, and where, as far as it has a place."""
+    """Something that is wrong: what it is, and where, as far as it has a place."""
 
     what: str
     suite: str | None = None
@@ -58,8 +54,8 @@ class Finding:
 # ---------------------------------------------------------------------- what a suite is
 
 
-def of_definition(suite: Suite, entry: Entry) -> Iterator[Finding]:
-    """What the manifest says otherwise than the suite of this name in this program."""
+def check_definition(suite: Suite, entry: Entry) -> Iterator[Finding]:
+    """Yield where the manifest differs from the suite of this name in this program."""
     right = described(suite)
     fields = {field["name"]: field for field in right.pop("fields")}
     there = {field["name"]: field for field in entry["fields"]}
@@ -84,8 +80,8 @@ def _otherwise(
             yield Finding(what, suite, field=field)
 
 
-def of_questions(suite: Suite, size: Size, cases: Iterable[Case]) -> Iterator[Finding]:
-    """Cases, parameters and inputs that are not those which this program makes."""
+def check_questions(suite: Suite, size: Size, cases: Iterable[Case]) -> Iterator[Finding]:
+    """Yield cases, parameters and inputs that differ from those that this program makes."""
     there = {case.name: case for case in cases}
     for right in questions(suite, size):
         case = there.pop(right.name, None)
@@ -106,8 +102,8 @@ def of_questions(suite: Suite, size: Size, cases: Iterable[Case]) -> Iterator[Fi
 # ---------------------------------------------------------------------- values
 
 
-def of_presence(exact: Evidence) -> Iterator[Finding]:
-    """Fields that a case lacks, and those that it has although the exact model gives none."""
+def check_presence(exact: Evidence) -> Iterator[Finding]:
+    """Yield fields that a case lacks, and fields that the exact model does not return."""
     for case in exact.cases:
         for field in exact.fields:
             is_given = field.name in exact.answers[case.name]
@@ -116,30 +112,30 @@ def of_presence(exact: Evidence) -> Iterator[Finding]:
                 yield Finding(what, exact.suite, case.name, field.name)
 
 
-def of_values(evidence: Evidence, voice: str) -> Iterator[Finding]:
-    """Entries of expected fields at which a voice gives something else."""
+def check_values(evidence: Evidence, implementation: str) -> Iterator[Finding]:
+    """Yield the expected fields that differ from those of an implementation."""
     for difference in evidence.differences():
         if difference.kept in evidence.chosen[difference.case]:
-            what = _of_difference(voice, difference)
+            what = _of_difference(implementation, difference)
             yield Finding(what, evidence.suite, difference.case, difference.kept)
 
 
-def _of_difference(voice: str, difference: Difference) -> str:
+def _of_difference(implementation: str, difference: Difference) -> str:
     if difference.problem is not None:
-        return f"that of {voice} {difference.problem}"
+        return f"that of {implementation} {difference.problem}"
     first, fmt = difference.entries[0], difference.format
     return (
-        f"{difference.count:,} of {difference.of:,} entries are not those of {voice}, the first at "
-        f"{list(first.index)}: {shown(first.expected, fmt)}, where {voice} has "
-        f"{shown(first.actual, fmt)}"
+        f"{difference.count:,} of {difference.of:,} entries are not those of {implementation}, "
+        f"the first at {list(first.index)}: {shown(first.expected, fmt)}, where {implementation} "
+        f"has {shown(first.actual, fmt)}"
     )
 
 
 # ---------------------------------------------------------------------- deviations
 
 
-def of_kills(suite: Suite, kills: Entry, cases: Iterable[Case]) -> Iterator[Finding]:
-    """Deviations that do not differ where the manifest says, and those of which it says nothing."""
+def check_witnesses(suite: Suite, kills: Entry, cases: Iterable[Case]) -> Iterator[Finding]:
+    """Yield deviations that do not differ where the manifest says, and those it does not list."""
     there = {case.name: case for case in cases}
     for name, at in kills.items():
         place = (suite.name, at["case"], at["field"])
@@ -163,10 +159,10 @@ def _differs(deviation: Deviation, suite: Suite, case: Case, at: Entry) -> bool:
 # ---------------------------------------------------------------------- files
 
 
-def of_negative(
-    folder: Path, suite: Suite, listed: Entry | None, cases: list[Case]
+def check_negative(
+    directory: Path, suite: Suite, listed: Entry | None, cases: list[Case]
 ) -> Iterator[Finding]:
-    """A file of wrong results that is not the suite with the listed entries planted (VEC-011).
+    """Yield where a file of wrong results is not the suite with the listed entries (VEC-011).
 
     A GoldenError says that it cannot be read.
     """
@@ -178,7 +174,7 @@ def of_negative(
         return
     name = negative_file_of(suite.name)
     try:
-        content = read_inside(folder, name)
+        content = read_inside(directory, name)
         there = load_arrays(content)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -208,13 +204,13 @@ def _wrong_entries(right: Unsigned | None, there: Unsigned | None) -> list[Any] 
     return [(place, int(right[tuple(place)]), int(there[tuple(place)])) for place in places]
 
 
-def of_all_inputs(folder: Path, listed: Entry) -> Iterator[Finding]:
-    """Digests of all inputs that are not those of the manifest, or not the right ones (VEC-014).
+def check_all_inputs(directory: Path, listed: Entry) -> Iterator[Finding]:
+    """Yield digests of all inputs that differ from the manifest, or are wrong (VEC-014).
 
     A GoldenError says that there are no digests to be read.
     """
     try:
-        content = read_inside(folder, DIGESTS, _MOST_DIGESTS)
+        content = read_inside(directory, DIGESTS, _MOST_DIGESTS)
         there = digests_in(content)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -226,23 +222,23 @@ def of_all_inputs(folder: Path, listed: Entry) -> Iterator[Finding]:
     if digest != listed["sha256"]:
         what = f"{DIGESTS} has the SHA-256 {digest}, and the manifest says {listed['sha256']}"
         yield Finding(what)
-    right = {case.name for case in kept_cases()}
+    right = {case.name for case in digested_cases()}
     for name in sorted(right ^ set(there)):
         what = "is not there" if name in right else "is there, and is of no known format"
         yield Finding(f"{DIGESTS}: {name[:100]!a} {what}")
-    kept = kept_digests()
-    for name in sorted(there.keys() & kept.keys()):
-        chunk = there[name].first_difference(kept[name])
+    bundled = bundled_digests()
+    for name in sorted(there.keys() & bundled.keys()):
+        chunk = there[name].first_difference(bundled[name])
         if chunk is not None:
-            is_same = there[name].crc32 == kept[name].crc32
+            is_same = there[name].crc32 == bundled[name].crc32
             place = "in its SHA-256" if is_same else f"first in chunk {chunk}"
             yield Finding(f"{DIGESTS}: {name!a} is not as the package has it, {place}")
     yield from _of_a_chunk(there, int(digest, 16))
 
 
 def _of_a_chunk(there: Mapping[str, Digest], draw: int) -> Iterator[Finding]:
-    """A chunk that the engine encodes otherwise: one is drawn, as all of them take an hour."""
-    cases = [case for case in kept_cases() if case.name in there]
+    """Yield a chunk that the engine encodes otherwise: one is drawn, as all take an hour."""
+    cases = [case for case in digested_cases() if case.name in there]
     if not cases:
         return
     case, chunk = cases[draw % len(cases)], draw // len(cases) % CHUNKS
@@ -253,8 +249,8 @@ def _of_a_chunk(there: Mapping[str, Digest], draw: int) -> Iterator[Finding]:
         yield Finding(f"{DIGESTS}: {case.name!a} {what}")
 
 
-def of_folder(folder: Path, manifest: Entry) -> Iterator[Finding]:
-    """What the manifest says of views and of all inputs, and files that it does not list."""
+def check_directory(directory: Path, manifest: Entry) -> Iterator[Finding]:
+    """Yield wrong views and digests of all inputs, and files that the manifest does not list."""
     right, said = {name: view.meaning for name, view in VIEWS.items()}, manifest["views"]
     off = [name for name in sorted({*right, *said}) if right.get(name) != said.get(name)]
     if off:
@@ -264,13 +260,13 @@ def of_folder(folder: Path, manifest: Entry) -> Iterator[Finding]:
         negative_file_of(n) for n, entry in manifest["suites"].items() if "negative" in entry
     }
     for pattern in (file_of("*"), negative_file_of("*")):
-        for path in sorted(folder.glob(pattern)):
-            name = path.relative_to(folder).as_posix()
+        for path in sorted(directory.glob(pattern)):
+            name = path.relative_to(directory).as_posix()
             if name not in listed:
                 yield _unlisted(name)
     if "all_inputs" in manifest:
-        yield from of_all_inputs(folder, manifest["all_inputs"])
-    elif (folder / DIGESTS).exists():
+        yield from check_all_inputs(directory, manifest["all_inputs"])
+    elif (directory / DIGESTS).exists():
         yield _unlisted(DIGESTS)
 
 

@@ -1,0 +1,59 @@
+"""Candidates by their names: `numba`, `cuda`, `module:function`, `dir:PATH`, `exec:PROGRAM`."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+from mor_ref.verify.candidates.candidate import Candidate
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.program import Program
+from mor_ref.verify.candidates.python_function import imported_function
+from mor_ref.verify.candidates.results_directory import ResultsDirectory
+
+SECONDS = 60.0  # for a case, unless another time is given
+_LONGEST = 1e6  # seconds
+
+
+@contextmanager
+def opened(text: str, seconds: float = SECONDS) -> Iterator[Candidate]:
+    """The candidate that is meant, ended after its use if it is one that runs."""
+    candidate = candidate_named(text, seconds)
+    with ExitStack() as stack:
+        if isinstance(candidate, AbstractContextManager):
+            stack.enter_context(candidate)
+        yield candidate
+
+
+def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
+    """The candidate that is meant, by its name or by its kind and where it is.
+
+    `seconds` is how long a program may take for a case.
+    """
+    if not 0 < seconds <= _LONGEST:
+        raise ValueError(
+            f"timeout is {seconds}; give a number of seconds above 0, at most {_LONGEST:.0f}"
+        )
+    if text == "numba":
+        return Engine()
+    if text in ("cuda", "cuda-host"):
+        from mor_ref.verify.candidates.kernels import kernels_named
+
+        return kernels_named(text)
+    kind, colon, rest = text.partition(":")
+    if kind == "dir" and rest:
+        return ResultsDirectory(Path(rest))
+    if kind == "exec" and colon:
+        return Program(rest, seconds)
+    if kind.endswith(".py") or (rest and "/" in kind):
+        raise ValueError(
+            f"candidate is {text!r}; give module:function, without .py, in the directory of the "
+            f"module: {Path(kind).name.removesuffix('.py')}:{rest or 'FUNCTION'}"
+        )
+    if colon and kind and rest:
+        return imported_function(text, kind, rest)
+    if text.isidentifier() and Path(f"{text}.py").is_file():
+        raise ValueError(f"candidate is {text!r}, a module; give {text}:FUNCTION")
+    raise ValueError(
+        f"candidate is {text!r}, which is not known; give numba, cuda, cuda-host, "
+        "module:function, dir:PATH or exec:PROGRAM"
+    )

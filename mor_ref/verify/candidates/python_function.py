@@ -1,0 +1,100 @@
+"""A Python function as a candidate."""
+
+import importlib
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mor_ref.golden.model.suite import Case
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
+
+_SHOWN = 100  # characters of a name
+_SAID = 300  # characters of what an exception says
+
+
+@dataclass(frozen=True)
+class PythonFunction:
+    """A function of (operation, parameters, inputs) that returns a dict of fields, or None."""
+
+    name: str
+    function: Callable[[str, Parameters, Arrays], Answer | None]
+
+    def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
+        """What the function returns; whatever it raises is the candidate's failure."""
+        where = f"case {case.name!r} of suite {suite!r}"
+        try:
+            inputs = {name: array.copy() for name, array in case.arrays.items()}
+            found = self.function(operation, dict(case.parameters), inputs)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # one that exits, or whose library panics, has no answer
+            raise CandidateError(
+                f"{self.name} raised {type(error).__name__} on {where}: {_in_a_line(error)}"
+                f"{_place_of(error)}"
+            ) from error
+        if found is not None and not isinstance(found, Mapping):
+            raise CandidateError(
+                f"{self.name} returned a {type(found).__name__} for {where}; "
+                "return a dict of arrays, or None for an operation that it does not have"
+            )
+        return None if found is None else self._arrays(where, found)
+
+    def _arrays(self, where: str, found: Mapping[Any, Any]) -> Answer:
+        """The fields as arrays, None where there is none; a name that is none in quotes."""
+        try:
+            items = list(found.items())
+        except Exception as error:  # somebody's mapping can raise anything
+            raise CandidateError(
+                f"{self.name} returned a mapping without items for {where} ({_in_a_line(error)}); "
+                "return a dict of arrays"
+            ) from error
+        return {
+            name if is_name(name) else ascii(name)[:_SHOWN]: _array(given) for name, given in items
+        }
+
+
+def _array(given: Any) -> Any:
+    """What a function gave for a field, as an array."""
+    try:
+        array = None if given is None else np.asarray(given)
+    except Exception as error:  # noqa: BLE001 (somebody's array can raise anything)
+        return NoArray(_in_a_line(error))
+    # Somebody's objects may not go between processes, and are compared with nothing.
+    return np.full(array.shape, None) if array is not None and array.dtype.hasobject else array
+
+
+def _in_a_line(error: BaseException) -> str:
+    """What somebody's exception says, which may be anything."""
+    text = " ".join(str(error).split())
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:_SAID])
+    return shown if len(text) <= _SAID else f"{shown}.."
+
+
+def _place_of(error: BaseException) -> str:
+    """The last line of Python on the way to an exception, if that is not here."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    if last.filename == __file__:
+        return ""
+    return f" (line {last.lineno} of {ascii(Path(last.filename).name)[1:-1]}, in {last.name})"
+
+
+def imported_function(text: str, module: str, name: str) -> PythonFunction:
+    """Return the function of this name in a module, which is imported."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # modules of the working directory, as with python -m
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # importing somebody's module can raise anything
+        raise CandidateError(f"{text} cannot be imported: {_in_a_line(error)}") from error
+    if not callable(function):
+        kind = type(function).__name__
+        raise CandidateError(f"{text} is of type {kind}, which cannot be called")
+    return PythonFunction(text, function)
