@@ -71,6 +71,7 @@ def test_the_kept_manifest_is_that_of_the_suites():
     assert size < 25e6
 
 
+@pytest.mark.tier("full")
 def test_every_nan_that_is_expected_in_binary32_is_one():
     """ART-003."""
     found = 0
@@ -112,6 +113,7 @@ def test_making_again_gives_the_same_bytes(made):
         assert (made / file).read_bytes() == (kept_files() / file).read_bytes()
 
 
+@pytest.mark.tier("full")
 def test_digests_that_came_or_went_are_put_into_the_manifest(changed):
     """VEC-014: also where no suite is to be made."""
     for come_or_go in (
@@ -181,6 +183,7 @@ def swap(path):
     shutil.copy(path.parent / "error_steps.safetensors", path)
 
 
+@pytest.mark.tier("full", but=["truncate"])
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

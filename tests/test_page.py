@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from test_verify import module, run
+from verifying import module, run
 
 from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
