@@ -13,7 +13,7 @@ settings.register_profile("own", deadline=None, suppress_health_check=[HealthChe
 settings.load_profile("own")
 settings.register_profile("thorough", max_examples=2000)
 # The same examples in every run of CI; new ones at a desk.
-settings.register_profile("usual", max_examples=200, derandomize="CI" in os.environ)
+settings.register_profile("usual", max_examples=100, derandomize="CI" in os.environ)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 TIERS = ("full", "exhaustive", "gpu")

@@ -92,6 +92,7 @@ for call in (
 """
 
 
+@pytest.mark.tier("full")
 def test_divisions_are_those_of_the_loop_that_was_called(tmp_path):
     """A kernel has loops with two of them and loops with one; compiled anew, to be read."""
     done = subprocess.run(

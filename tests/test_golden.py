@@ -26,6 +26,9 @@ from mor_ref.verify.checking.check import check
 from mor_ref.verify.checking.manifests import compare_manifests
 from mor_ref.verify.running.run import verify
 
+# One process makes the suites, and runs all that look at them.
+pytestmark = pytest.mark.xdist_group("suites")
+
 QUICK = ("decisions", "error_steps", "scale_steps")
 
 

@@ -193,3 +193,16 @@ def test_files_and_functions_are_short():
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef):
                 assert node.end_lineno - node.lineno <= 50, (path, node.name)
+
+
+def test_mutants_are_made_of_every_module_of_the_engine():
+    listed = ast.parse((ROOT / "tests" / "mutation" / "run.py").read_text())
+    (table,) = (
+        node.value
+        for node in ast.walk(listed)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TESTS"
+    )
+    modules = {path.stem for path in (PACKAGE / "engine").glob("*.py")} - {"__init__"}
+    tests = {f"test_{name}.py" for names in ast.literal_eval(table).values() for name in names}
+    assert set(ast.literal_eval(table)) == modules
+    assert tests <= {path.name for path in (ROOT / "tests").glob("*.py")}

@@ -191,6 +191,7 @@ def test_what_cannot_be_compared():
     assert "not comparable in 5 cases" in page.texts("ol", "flow")[0]
 
 
+@pytest.mark.tier("full")
 def test_what_can_be_compared_in_part():
     """The reservation of the text: on top, where all is explained or some, and of the suite."""
 

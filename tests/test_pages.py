@@ -23,6 +23,9 @@ PAGES = [
     *GUIDE,
     *sorted((ROOT / "spec").glob("*.md")),
 ]
+# Of the others, tests of the commands themselves have each one on less.
+LONG_PAGES = {"report.md", "checkpoint.md", "larger-suites.md"}
+QUICK_PAGES = [f"[{page.name}]" for page in GUIDE if page.name not in LONG_PAGES]
 # What a page needs that is not everywhere: a program, or a module.
 NEEDS = {
     "verify-cuda.md": ("g++", "nvidia"),
@@ -70,6 +73,7 @@ def skip_without_what_it_needs(page):
             pytest.skip(reason(name))
 
 
+@pytest.mark.tier("full", but=QUICK_PAGES)
 @pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.name)
 def test_guide(page, tmp_path):
     skip_without_what_it_needs(page)

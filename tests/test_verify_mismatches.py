@@ -148,6 +148,7 @@ def test_how_much_differs_is_said_of_how_much():
     )
 
 
+@pytest.mark.tier("full")
 def test_what_cannot_be_compared_is_not_counted_as_differing():
     """A field of another shape in all cases, and one that is missing or of floats in some."""
 
