@@ -139,7 +139,7 @@ def test_a_cluster_makes_the_same_bytes_while_a_worker_is_killed(cluster, tmp_pa
 
 
 MAIN = """
-from mor_ref import workers
+from mor_ref.workers import pools as workers
 from mor_ref.cli import main
 workers._PATIENCE = workers._PATIENCE_FOR_WORKERS = 1e6
 main()
@@ -217,7 +217,7 @@ def test_who_is_no_scheduler_is_not_waited_for():
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         script = f"""
-from mor_ref import workers
+from mor_ref.workers import pools as workers
 workers._PATIENCE = 0.5
 with workers.workers_named("dask://127.0.0.1:{server.server_port}"):
     pass

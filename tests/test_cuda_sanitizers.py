@@ -172,6 +172,7 @@ def test_an_index_that_is_one_off_is_an_overrun(tmp_path, overrun):
     assert change[0] in done.stderr
 
 
+@pytest.mark.tier("full", but=["race_without_barrier"])
 @pytest.mark.parametrize(
     ("kernel", "blocks"),
     [
@@ -192,6 +193,7 @@ def test_a_block_alone_is_no_race_between_blocks(wrong):
     assert_clean(wrong("thread", "wrong", "race_between_blocks", "1", "64"))
 
 
+@pytest.mark.tier("full", but=["beyond_an_array"])
 @pytest.mark.parametrize(
     ("kernel", "threads", "numbers", "found"),
     [

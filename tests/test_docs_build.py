@@ -122,6 +122,7 @@ def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
     assert problem is None or problem in found[0]
 
 
+@pytest.mark.tier("full", but=["[changes0"])
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -170,6 +171,7 @@ def test_links_may_go_to_a_repository_instead_of_copies(tmp_path):
     assert not (tmp_path / "out" / "source").exists()
 
 
+@pytest.mark.tier("full")
 def test_a_run_on_a_gpu_takes_its_rules_from_the_page(tmp_path, monkeypatch):
     """What `mor-ref verify` reports is what the page reads."""
     kept = tmp_path / "report.json"

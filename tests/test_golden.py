@@ -139,6 +139,7 @@ def test_size_and_seed_change_the_random_part_alone(made, tmp_path):
         make(["decisions"], tmp_path, Size())
 
 
+@pytest.mark.tier("full")
 def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path):
     main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
     arguments = ["golden", "make", *QUICK, "decode", "--out", str(tmp_path)]

@@ -64,6 +64,7 @@ def test_reports(module):
     assert "give a file that ends in .json, .xml or .html" in wrong.stderr
 
 
+@pytest.mark.tier("full", but=["nowhere"])
 @pytest.mark.parametrize(
     ("candidate", "said"),
     [

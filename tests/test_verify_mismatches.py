@@ -253,6 +253,7 @@ def in_views(found, names):
     } | found
 
 
+@pytest.mark.tier("full")
 def test_a_candidate_may_give_views():
     """VEC-003: also a view of a view; VEC-001 and VEC-002 say where the fields come from."""
     views = {"code": "transposed", "block_scale": "replicated@swizzled_128x4"}
