@@ -130,7 +130,7 @@ def test_the_kernel_of_the_cuda_page_is_loaded_as_it_was_checked(tmp_path):
 # The same calls on less: what takes minutes is run by tests of its own.
 SHORTER = {
     "golden make --out DIR --size 10": "golden make decisions --out DIR --size 2",
-    "exhaustive e5m2 --overflow ieee": "exhaustive e5m2 --overflow ieee --candidate numba --chunks 0x3f",
+    "exhaustive e5m2 --overflow ieee": "exhaustive e5m2 --candidate numba --chunks 0x3f",
     "golden export --to c --out DIR": "golden export --to c --suite decode --out DIR",
     "verify cuda-host": "verify cuda-host --suite decode",
     "--count 1000000000": "--count 4000",
