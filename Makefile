@@ -3,15 +3,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: golden test exhaustive gpu-test mutants bench bench-page check docs wheel test-wheel digests vectors clean
+.PHONY: golden test test-full exhaustive gpu-test mutants bench bench-page check docs wheel test-wheel digests vectors clean
 
 golden: .venv/installed
 	rm -rf build/golden
 	$(BIN)/mor-ref golden make --out build/golden
 	$(BIN)/mor-ref golden check build/golden --same-as golden/v1
 
+# More than four processes would spend more on starting than they save.
 test: .venv/installed
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+
+# What test leaves out: the same on more inputs, formats, suites, schedules and compilers.
+test-full: .venv/installed
+	$(BIN)/python -m pytest -n auto --dist loadgroup --tier=full tests
 
 exhaustive: .venv/installed
 	$(BIN)/python -m pytest --tier=exhaustive

@@ -13,10 +13,10 @@ settings.register_profile("own", deadline=None, suppress_health_check=[HealthChe
 settings.load_profile("own")
 settings.register_profile("thorough", max_examples=2000)
 # The same examples in every run of CI; new ones at a desk.
-settings.register_profile("usual", max_examples=200, derandomize="CI" in os.environ)
+settings.register_profile("usual", max_examples=100, derandomize="CI" in os.environ)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
-TIERS = ("exhaustive", "gpu")
+TIERS = ("full", "exhaustive", "gpu")
 LEFT_OUT = pytest.StashKey[Counter[tuple[str, str]]]()
 
 
@@ -24,17 +24,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--tier",
         choices=TIERS,
-        help="run the tests of this tier alone: exhaustive takes all 2^32 inputs of each format, "
-        "gpu needs one",
+        help="run the tests of this tier alone: full repeats on more what a usual run shows, "
+        "exhaustive takes all 2^32 inputs of each format, gpu needs one",
     )
+
+
+def tier_of(item: pytest.Item) -> str | None:
+    """Return the tier of a test: None in a usual run, and if `but` has a part of its id."""
+    marker = item.get_closest_marker("tier")
+    if marker is None or any(part in item.name for part in marker.kwargs.get("but", ())):
+        return None
+    return marker.args[0]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     wanted = config.getoption("--tier")
-
-    def tier_of(item: pytest.Item) -> str | None:
-        marker = item.get_closest_marker("tier")
-        return marker.args[0] if marker else None
 
     left_out = config.stash.setdefault(LEFT_OUT, Counter())
     kept, others = [], []

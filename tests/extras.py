@@ -72,6 +72,12 @@ def imported(name):
     return pytest.importorskip(name, reason=reason(package), exc_type=ImportError)
 
 
+def of_benchmarks(name):
+    """Return a module of the benchmarks, or skip the test."""
+    reason = "a source distribution has no benchmarks"
+    return pytest.importorskip(f"benchmarks.{name}", reason=reason)
+
+
 def missing(names):
     """The first of some modules that is not installed, or None."""
     return next((name for name in names if not is_there(name)), None)

@@ -29,6 +29,7 @@ def all_16_bit(dtype):
     return np.arange(1 << 16, dtype=np.uint16).view(dtype)
 
 
+_MAGNITUDE, _INFINITY = np.uint64((1 << 63) - 1), np.uint64(0x7FF << 52)
 ALL_BF16 = all_16_bit(ml_dtypes.bfloat16)
 ALL_F16 = all_16_bit(np.float16)
 
@@ -60,9 +61,37 @@ def edges(fmt, dtype):
 
 
 def exact_codes(x, fmt, rounding=None, special=None):
-    """The codes of numbers of any dtype, from the exact model."""
+    """Return the codes of numbers of any dtype, from the exact model, as a list.
+
+    Rounding is monotonic: if two numbers of one sign have one code, so have all between them. A
+    NaN stands for all of its sign.
+    """
     cases = special or SpecialCases()
-    return [exact.encode(v, fmt, rounding, cases) for v in as_float64(x).tolist()]
+    bits = as_float64(x).ravel().view(np.uint64)
+    bits[(bits & _MAGNITUDE) > _INFINITY] |= _MAGNITUDE
+    points, places = np.unique(bits, return_inverse=True)
+    numbers = points.view(np.float64).tolist()
+    codes = [None] * len(numbers)
+
+    def fill(low, high):
+        """The codes from `low` to `high`, whose own are there."""
+        if codes[low] == codes[high]:
+            codes[low:high] = [codes[low]] * (high - low)
+        elif high - low > 1:
+            middle = (low + high) // 2
+            codes[middle] = exact.encode(numbers[middle], fmt, rounding, cases)
+            fill(low, middle)
+            fill(middle, high)
+
+    # Zeros, finite numbers, infinities and NaNs of each sign.
+    size = points & _MAGNITUDE
+    kinds = 4 * (points >> 63) + (size > 0) + (size >= _INFINITY) + (size > _INFINITY)
+    ends = np.flatnonzero(np.diff(kinds, append=9)).tolist()
+    for first, last in zip([0, *(end + 1 for end in ends)], ends, strict=False):
+        for place in {first, last}:
+            codes[place] = exact.encode(numbers[place], fmt, rounding, cases)
+        fill(first, last)
+    return np.array(codes)[places].tolist()
 
 
 def as_float64(x):

@@ -13,7 +13,7 @@ _WORDS, _MXCSR = 8, 7  # of glibc's environment on x86-64
 
 has_modes = pytest.mark.skipif(
     platform.machine() != "x86_64" or sys.platform != "linux",
-    reason="the modes are set as glibc has them on x86-64",
+    reason="the tests set the modes of x86-64 processors, through glibc",
 )
 
 

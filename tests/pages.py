@@ -20,7 +20,11 @@ CAPTION = re.compile(r"\A:caption: *(\S+)\n(?::[a-z-]+:.*\n)*\n?")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Programs of the environment that the tests run in are beside its Python.
 PATH = os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
-MAIN = "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()"
+# The workers of a cluster take as long to come as the machine is busy.
+MAIN = (
+    "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.workers import pools; "
+    "pools._PATIENCE = pools._PATIENCE_FOR_WORKERS = 1e6; from mor_ref.cli import main; main()"
+)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from extras import of_benchmarks
 
-assembly = pytest.importorskip("benchmarks.assembly")
-rows = pytest.importorskip("benchmarks.rows")
-scale = pytest.importorskip("benchmarks.scale")
+assembly = of_benchmarks("assembly")
+rows = of_benchmarks("rows")
+scale = of_benchmarks("scale")
 
 CODE = """
 outer:
@@ -91,6 +92,7 @@ for call in (
 """
 
 
+@pytest.mark.tier("full")
 def test_divisions_are_those_of_the_loop_that_was_called(tmp_path):
     """A kernel has loops with two of them and loops with one; compiled anew, to be read."""
     done = subprocess.run(
@@ -114,6 +116,6 @@ def test_many_cores_wait_for_their_jobs_or_for_those_who_hand_them_out(overhead,
 
 
 def test_kernels_that_run_once_for_a_block_are_there():
-    page = pytest.importorskip("benchmarks.page")
-    kernels = pytest.importorskip("benchmarks.kernels")
+    page = of_benchmarks("page")
+    kernels = of_benchmarks("kernels")
     assert set(kernels.kernels()) >= page._ONCE_FOR_A_BLOCK

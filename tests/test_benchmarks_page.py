@@ -1,10 +1,11 @@
 """What the page of speed says follows from what was measured."""
 
 import pytest
+from extras import of_benchmarks
 
-page = pytest.importorskip("benchmarks.page")
-table = pytest.importorskip("benchmarks.table")
-machine_code = pytest.importorskip("benchmarks.machine_code")
+page = of_benchmarks("page")
+table = of_benchmarks("table")
+machine_code = of_benchmarks("machine_code")
 
 
 def loop(kernel, widest=512, share=1.0):

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from extras import of_benchmarks
 
 import mor_ref
 
-rows = pytest.importorskip("benchmarks.rows")
-course = pytest.importorskip("benchmarks.course")
-table = pytest.importorskip("benchmarks.table")
+rows = of_benchmarks("rows")
+course = of_benchmarks("course")
+table = of_benchmarks("table")
 
 X = np.linspace(-3, 3, 1 << 10, dtype=np.float32).reshape(8, -1)
 CODES = mor_ref.encode(X, "e4m3")

@@ -1,12 +1,13 @@
 """What the largest sweeps would cost on a GPU: by the rates that are kept, or at least so much."""
 
 import pytest
+from extras import of_benchmarks
 
-scale = pytest.importorskip("benchmarks.scale")
-gpu_rates = pytest.importorskip("benchmarks.gpu_rates")
-gpu_page = pytest.importorskip("benchmarks.gpu_page")
-rows = pytest.importorskip("benchmarks.rows")
-table = pytest.importorskip("benchmarks.table")
+scale = of_benchmarks("scale")
+gpu_rates = of_benchmarks("gpu_rates")
+gpu_page = of_benchmarks("gpu_page")
+rows = of_benchmarks("rows")
+table = of_benchmarks("table")
 
 KEPT = """{"gpu": "a GPU", "side": 4096, "nanoseconds": {
  "quantize with error sums, bf16": 0.5, "encode to e4m3 with random bits, f32": 0.25,

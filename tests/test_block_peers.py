@@ -143,6 +143,7 @@ def left_out_of_nvfp4(peer, x, theirs):
     return dict.fromkeys(("codes", "y"), np.isnan(z))
 
 
+@pytest.mark.tier("full", but=["-ties]"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("peer", [*map(needing, PROFILES)], **by_name)
 def test_nvfp4(peer, kind):
@@ -227,6 +228,7 @@ def left_out_of_mx(peer, fmt, rule, x, ours, theirs):
     return {"scale": scale, "codes": codes | elements, "y": codes | y | elements}
 
 
+@pytest.mark.tier("full", but=["-ties]"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("peer", "fmt", "rule"), [*starmap(needing, RULES)], **by_name)
 def test_mx(peer, fmt, rule, kind):

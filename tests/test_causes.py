@@ -77,6 +77,7 @@ def test_other_bits_of_nan_are_named(bits, name):
     assert line.strip().removeprefix("xs: ") in files.as_html(found)
 
 
+@pytest.mark.tier("full")
 def test_what_no_deviation_explains_may_be_equal_but_for_the_bits_of_nan():
     """A third NaN, which nobody makes; and a field that is wrong beside it."""
     found = on(with_nan(0x7F812345), "quantize_steps")
@@ -97,6 +98,7 @@ def test_what_no_deviation_explains_may_be_equal_but_for_the_bits_of_nan():
     assert said == f"; {y.nans:,} of these only in the bits of a NaN"
 
 
+@pytest.mark.tier("full")
 def test_a_nan_of_a_packed_code_or_a_digest_is_none():
     """The bits are those of no number there."""
 
@@ -156,6 +158,7 @@ def mx_by_torchao(operation, parameters, inputs):
     return {"scale": scale.view(torch.uint8).numpy()[:, 0], "code": code, "y": y}
 
 
+@pytest.mark.tier("full")
 def test_torchao_is_explained_whole():
     """MXS-006, MXS-007: by its ways with code 0, with logarithms and with NaN, and by no other."""
     torchao()
@@ -207,6 +210,7 @@ def test_scale_code_0_is_applied_as_torchao_does(rule):
     assert not np.array_equal(theirs["code"], plain["code"])
 
 
+@pytest.mark.tier("full")
 def test_each_of_two_that_explain_one_suite_is_tried_first_on_the_next():
     """A wrong cause that explains it as well is not named in its place."""
 
@@ -281,6 +285,7 @@ def test_torch_rounds_binary64_through_binary32():
 # ---------------------------------------------------------------------- guesses
 
 
+@pytest.mark.tier("full")
 def test_a_part_is_a_guess_with_its_share():
     """Never a cause."""
 

@@ -127,6 +127,7 @@ def one_off(key, at):
     return change
 
 
+@pytest.mark.tier("full")
 def test_an_intermediate_result_that_the_engine_does_not_give(copied):
     folder, entry = copied("mx_blocks"), entry_of("mx_blocks")
     case = next(iter(entry["cases"]))

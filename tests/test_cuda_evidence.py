@@ -72,6 +72,7 @@ def gpu(of_benchmarks, monkeypatch):
     return gpu
 
 
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("cupy")
 def test_everything_is_timed(gpu):
     speeds = list(gpu.speeds(256))
@@ -87,6 +88,7 @@ def test_everything_is_timed(gpu):
     assert set(gpu.compared) == peers
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("times", [[2.0, 4.0], [4.0, 2.0]], ids=str)
 def test_the_fastest_copy_is_what_others_are_held_against(gpu, cupy, monkeypatch, times):
     """Clocks rise and fall: one is timed before the others, and one after."""

@@ -354,6 +354,7 @@ COMPILERS = {
 }
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("name", COMPILERS)
 def test_other_compilers(name, monkeypatch):
     """They make the same bits of the kernels; ziglang is for where no other is installed."""
@@ -408,7 +409,7 @@ def test_a_library_that_cannot_be_loaded(tmp_path, monkeypatch):
         host.library.__wrapped__("scales")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has modes of files")
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
 def test_files_of_the_cache_are_as_open_as_others(tmp_path, monkeypatch, mask, mode):
     """A folder that people share is of use to all of them."""

@@ -48,7 +48,7 @@ def sanitized(sanitizer, job, *arguments, folder=source.KERNELS, programs=None):
     if "unexpected memory mapping" in done.stderr and shutil.which("setarch"):
         done = run(["setarch", "-R", *command], environment)
     if "unexpected memory mapping" in done.stderr:
-        pytest.skip("this runtime cannot live with how the system lays out memory")
+        pytest.skip("the runtime of the sanitizer does not start: unexpected memory mapping")
     return done
 
 
@@ -73,12 +73,14 @@ def assert_clean(done):
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("job", ["every_kernel", "every_kernel_in_pieces"])
 def test_no_kernel_has_a_race(job):
     """Within a block, which may go on to other pieces, and between blocks of other workers."""
     assert_clean(sanitized("thread", job))
 
 
+@pytest.mark.tier("full", but=["empty_tensors"])
 @pytest.mark.parametrize("job", ["every_kernel", "every_suite", "empty_tensors"])
 def test_no_kernel_overruns(job):
     """Nor does what C++ does not define."""
@@ -118,6 +120,7 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path / "compiled"))
 
 
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("barrier", BARRIERS)
 def test_a_barrier_that_is_missing_is_a_race(tmp_path, barrier):
@@ -156,6 +159,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.tier("full", but=["an element"])
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("overrun", OVERRUNS)
 def test_an_index_that_is_one_off_is_an_overrun(tmp_path, overrun):
@@ -168,6 +172,7 @@ def test_an_index_that_is_one_off_is_an_overrun(tmp_path, overrun):
     assert change[0] in done.stderr
 
 
+@pytest.mark.tier("full", but=["race_without_barrier"])
 @pytest.mark.parametrize(
     ("kernel", "blocks"),
     [
@@ -188,6 +193,7 @@ def test_a_block_alone_is_no_race_between_blocks(wrong):
     assert_clean(wrong("thread", "wrong", "race_between_blocks", "1", "64"))
 
 
+@pytest.mark.tier("full", but=["beyond_an_array"])
 @pytest.mark.parametrize(
     ("kernel", "threads", "numbers", "found"),
     [

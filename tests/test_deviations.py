@@ -19,6 +19,8 @@ from mor_ref.operations import OPERATIONS
 
 MANIFEST = container.read_manifest(kept_files())["suites"]
 LARGE = [name for name in SUITES if name.endswith("_large")]
+# A case of blocks takes long to search for witnesses.
+QUICK = [name for name in SUITES if name not in LARGE and not name.endswith("_blocks")]
 ELEMENTS, SMALL, EVERY = 64, 400, 17  # of a case by rows, and of a tensor; which tensors
 
 
@@ -102,6 +104,7 @@ def test_domains_are_the_suites_that_reach_a_step(name):
 EXEMPT = {name: [d for d in DEVIATIONS.values() if name in d.exemptions] for name in SUITES}
 
 
+@pytest.mark.tier("full", but=[f"[{name}]" for name in QUICK])
 @pytest.mark.parametrize("name", [name for name in SUITES if EXEMPT[name]])
 def test_some_inputs_of_a_suite_expose_no_exempt_deviation(name):
     cases = [with_expected(SUITES[name], asked) for asked in some_of(name)]
@@ -129,6 +132,7 @@ def check_witnesses(name):
         assert other.arrays[field][place] != case.arrays[field][place], deviation
 
 
+@pytest.mark.tier("full", but=[f"[{name}]" for name in QUICK])
 @pytest.mark.parametrize("name", [name for name in SUITES if name not in LARGE])
 def test_every_suite_exposes_the_deviations_of_its_domain(name):
     check_witnesses(name)

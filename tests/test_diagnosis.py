@@ -80,6 +80,7 @@ def answered(name, suite, chosen):
     return Evidence(suite, MANIFEST[suite]["operation"], fields, chosen, answers)
 
 
+@pytest.mark.tier("full", but=[f"[{name}]" for name in [*DEVIATIONS][::20]])
 @pytest.mark.parametrize("name", DEVIATIONS)
 def test_a_planted_deviation_is_diagnosed(name):
     """In two cases of two suites, by which others may not be told from it."""
@@ -105,6 +106,7 @@ def test_whole_suites_tell_a_planted_deviation_from_all_others(name):
     pytest.fail(f"also explained by {left}")
 
 
+@pytest.mark.tier("full", but=["names1"])
 @pytest.mark.parametrize(
     ("names", "suites"),
     [
@@ -149,6 +151,7 @@ def test_the_best_is_found_by_all_mismatches(monkeypatch):
     assert [e.deviations for e in diagnosis.explanations] == [(one.name,)]
 
 
+@pytest.mark.tier("full")
 def test_an_unknown_mistake_is_not_explained():
     def function(operation, parameters, inputs):
         found = dict(OPERATIONS[operation].exact(parameters, inputs))
@@ -163,6 +166,7 @@ def test_an_unknown_mistake_is_not_explained():
     assert "no deviation" in text
 
 
+@pytest.mark.tier("full")
 def test_a_mistake_beside_a_known_one_is_not_claimed():
     """One entry more that is wrong: most is explained, and the report says how much."""
 
@@ -220,6 +224,7 @@ def said(diagnosis):
     return "\n".join(report.diagnosis_lines(diagnosis, comparable=True))
 
 
+@pytest.mark.tier("full")
 def test_what_explains_small_cases_alone_is_not_claimed():
     """The sample by which the best is chosen has nothing else; its share is of all."""
     found = with_another_mistake_in_a_large_case()
@@ -250,6 +255,7 @@ def test_a_share_is_100_percent_only_if_it_is_all():
     assert (report.percent(9999, 10_000), report.percent(7, 7)) == ("99.9 %", "100.0 %")
 
 
+@pytest.mark.tier("full")
 def test_what_would_make_other_mismatches_is_not_claimed():
     """A deviation in every other row: it explains all that differs, and more would differ."""
     found = whole_of("ties_away", "quantize_steps")
@@ -271,6 +277,7 @@ def test_what_would_make_other_mismatches_is_not_claimed():
     )
 
 
+@pytest.mark.tier("full")
 def test_the_search_for_pairs_ends_after_so_many_elements(monkeypatch):
     """At the same pair in each run; the report says that some were not tried."""
     found = with_another_mistake_in_a_large_case()
@@ -313,6 +320,7 @@ def test_an_explanation_says_where_it_does_not_hold():
     assert only.replace("but", "But", 1) in html.unescape(files.as_html(found))
 
 
+@pytest.mark.tier("full")
 def test_an_explanation_says_which_suites_do_not_show_it():
     def function(operation, parameters, inputs):
         names = ["ties_away"] if operation == "mx_block" else []
@@ -334,6 +342,7 @@ def test_what_is_known_from_another_suite_has_to_leave_the_matching_cases_alone(
     assert {"ties_toward_positive"} not in explanations(found["quantize"])
 
 
+@pytest.mark.tier("full")
 def test_a_part_that_is_explained_by_what_would_make_more_says_so():
     """Mistakes of two kinds; of deviations that explain as much, those that make the least."""
 
@@ -352,6 +361,7 @@ def test_a_part_that_is_explained_by_what_would_make_more_says_so():
     assert f"`{named[-1][0]}` " in said(diagnosis)
 
 
+@pytest.mark.tier("full")
 def test_what_explains_everything_spares_nothing():
     found = verify(planted("ties_away"), suites_in(kept_files(), list(FAST)))
     assert [e.spared for d in found.diagnosis.suites for e in d.explanations] == [(), ()]
@@ -438,6 +448,7 @@ def test_what_cannot_be_compared_is_not_claimed():
     assert "mismatches are explained" not in text
 
 
+@pytest.mark.tier("full")
 def test_one_explanation_of_all_suites_comes_last():
     found = verify(planted("ties_away"), suites_in(kept_files(), list(FAST)))
     lines = list(report.summary(found))
@@ -451,12 +462,14 @@ def test_what_changes_cases_that_match_is_named_only_if_nothing_else_is_left():
     assert explanations(found.suites[0]) == [{"scale_truncated"}]
 
 
+@pytest.mark.tier("full")
 def test_a_large_tensor_is_held_to_what_explains_the_others():
     found = diagnose([some_of("mx_as_ceil", "mx_blocks"), whole_of("mx_as_ceil", "mx_large")])
     assert [d.suite for d in found.suites] == ["mx_blocks", "mx_large"]
     assert all({"mx_as_ceil"} in explanations(d) for d in found.suites)
 
 
+@pytest.mark.tier("full", but=["[mx]"])
 @pytest.mark.parametrize("suite", ["mx", "mx_blocks"])
 def test_views_are_diagnosed_as_what_they_show(suite):
     """Rows of a suite do not stand for themselves where some are given as columns."""

@@ -9,6 +9,7 @@ from inputs import (
     ALL,
     ALL_BF16,
     ALL_F16,
+    SMALL,
     any_format,
     as_float64,
     by_name,
@@ -24,6 +25,8 @@ from mor_ref.definitions.encoding import NANS, OVERFLOWS, ROUNDINGS, SpecialCase
 from mor_ref.definitions.formats import presets
 
 
+# Of a wide format nearly every input has its own code.
+@pytest.mark.tier("full", but=[f"-{fmt.name}-" for fmt in SMALL])
 @pytest.mark.parametrize("overflow", OVERFLOWS)
 @pytest.mark.parametrize("fmt", ALL, ids=by_name)
 @pytest.mark.parametrize("x", [ALL_BF16, ALL_F16], ids=["bf16", "f16"])
@@ -78,6 +81,7 @@ def test_nans_of_every_source(fmt, nan):
             assert mor_ref.encode(x, fmt, nan=nan).tolist() == [right] * 3, (dtype, negative)
 
 
+@pytest.mark.tier("full", but=[f"-{fmt.name}]" for fmt in SMALL])
 @pytest.mark.parametrize(
     ("preset", "name"), [(preset, name) for preset, rows in presets.items() for name in rows]
 )
@@ -140,6 +144,7 @@ def decisive_words(x, fmt, n):
     return np.array(words, np.uint32)
 
 
+@pytest.mark.tier("full", but=["-8]"])
 @pytest.mark.parametrize("n", [1, 3, 8, 24, 31, 32])
 @pytest.mark.parametrize("fmt", [f for f in ALL if not f.is_power_of_two], ids=by_name)
 def test_stochastic_rounding_at_its_edges(fmt, n):

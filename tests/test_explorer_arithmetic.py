@@ -82,6 +82,7 @@ def rows(count):
         yield np.where(chosen, random.choice(special, size), x)
 
 
+@pytest.mark.tier("full", but=["gam-"])
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("scaling", ["gam", "e8m0", "fp32"])
 def test_decisions_for_rows(page, name, scaling):

@@ -64,6 +64,7 @@ def gray(bits):
     return [(n & -n).bit_length() - 1 for n in range(1, 1 << bits)] + [bits - 1]
 
 
+@pytest.mark.tier("full", but=["[e4m3]", "[e2m1]", "[int8_mx]"])
 @pytest.mark.parametrize("name", [name for name, fmt in formats.items() if fmt.bits <= 8])
 def test_every_code_that_is_clicked_is_shown(page, name):
     """Also one that its number is not encoded as: an infinity, a NaN, -2 as int8_mx 0x80."""
@@ -80,6 +81,7 @@ def test_every_code_that_is_clicked_is_shown(page, name):
     assert seen == set(range(1 << fmt.bits))
 
 
+@pytest.mark.tier("full", but=["[bf16]"])
 @pytest.mark.parametrize("name", [name for name, fmt in formats.items() if fmt.bits > 8])
 def test_codes_of_wide_formats_that_are_clicked_are_shown(page, name):
     """Also those of NaN, whose payload x does not lose."""
@@ -93,6 +95,7 @@ def test_codes_of_wide_formats_that_are_clicked_are_shown(page, name):
             is_shown_as_clicked(shown, code, fmt)
 
 
+@pytest.mark.tier("full")
 def test_codes_that_are_clicked_are_shown_under_every_preset(page):
     """ENC-016: and under every rule for overflow and NaN."""
     chosen = [{"Preset": preset} for preset in presets]

@@ -28,6 +28,9 @@ from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
+# One process makes the suites, and runs all that look at them.
+pytestmark = pytest.mark.xdist_group("suites")
+
 QUICK = ("decisions", "error_steps", "scale_steps")
 
 
@@ -73,6 +76,7 @@ def test_the_kept_manifest_is_that_of_the_suites():
     assert size < 25e6
 
 
+@pytest.mark.tier("full")
 def test_every_nan_that_is_expected_in_binary32_is_one():
     """ART-003."""
     found = 0
@@ -114,6 +118,7 @@ def test_making_again_gives_the_same_bytes(made):
         assert (made / file).read_bytes() == (kept_files() / file).read_bytes()
 
 
+@pytest.mark.tier("full")
 def test_digests_that_came_or_went_are_put_into_the_manifest(changed):
     """VEC-014: also where no suite is to be made."""
     for come_or_go in (
@@ -136,6 +141,7 @@ def test_size_and_seed_change_the_random_part_alone(made, tmp_path):
         make(["decisions"], tmp_path, Size())
 
 
+@pytest.mark.tier("full")
 def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path):
     main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
     arguments = ["golden", "make", *QUICK, "decode", "--out", str(tmp_path)]
@@ -183,6 +189,7 @@ def swap(path):
     shutil.copy(path.parent / "error_steps.safetensors", path)
 
 
+@pytest.mark.tier("full", but=["truncate"])
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

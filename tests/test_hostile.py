@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 from safetensors.numpy import load, save, save_file
-from test_verify import failure_of
+from verifying import failure_of
 
 from mor_ref import golden
 from mor_ref.golden import kept_files

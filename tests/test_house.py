@@ -182,7 +182,11 @@ def test_a_chapter_has_the_name_that_it_has_in_the_specification(part):
     [path for name in WITHOUT_NUMPY for path in sorted((PACKAGE / name).glob("*.py"))],
     ids=lambda path: f"{path.parent.name}.{path.stem}",
 )
-def test_the_exact_model_needs_no_array_library(path):
+def test_the_exact_model_names_no_array_library(path):
+    assert "numpy" not in path.read_text().replace("NumPy", "")
+
+
+def test_the_exact_model_needs_no_array_library():
     done = subprocess.run(
         [sys.executable, "-c", "import sys, mor_ref.exact; print('numpy' in sys.modules)"],
         capture_output=True,
@@ -190,9 +194,9 @@ def test_the_exact_model_needs_no_array_library(path):
         check=True,
     )
     assert done.stdout.strip() == "False"
-    assert "numpy" not in path.read_text().replace("NumPy", "")
 
 
+@pytest.mark.tier("full", but=["command0", "command1"])
 @pytest.mark.parametrize("command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]])
 def test_style_and_types(command):
     tool, *arguments = command
@@ -269,3 +273,16 @@ def test_files_and_functions_are_short():
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef):
                 assert node.end_lineno - node.lineno <= 50, (path, node.name)
+
+
+def test_mutants_are_made_of_every_module_of_the_engine():
+    listed = ast.parse((ROOT / "tests" / "mutation" / "run.py").read_text())
+    (table,) = (
+        node.value
+        for node in ast.walk(listed)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TESTS"
+    )
+    modules = {path.stem for path in (PACKAGE / "engine").glob("*.py")} - {"__init__"}
+    tests = {f"test_{name}.py" for names in ast.literal_eval(table).values() for name in names}
+    assert set(ast.literal_eval(table)) == modules
+    assert tests <= {path.name for path in (ROOT / "tests").glob("*.py")}

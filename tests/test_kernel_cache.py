@@ -77,6 +77,7 @@ print(*mor_ref.quantize_nvfp4(x, profile="torchao").block_scale[:, 0])
 """
 
 
+@pytest.mark.tier("full")
 def test_another_constant_is_other_code(copy):
     """Also one that is a number of NumPy's."""
     assert run(SCALES, *copy) == ["126", "8"]
@@ -97,6 +98,7 @@ def test_arrays_and_numbers_of_numpy_are_code():
     assert () not in digests
 
 
+@pytest.mark.tier("full")
 def test_going_back_to_a_source_finds_its_kernels_again(copy):
     where, _ = copy
     path = where / "mor_ref/engine/intrinsics.py"
@@ -108,6 +110,7 @@ def test_going_back_to_a_source_finds_its_kernels_again(copy):
     assert run(ENCODE, *copy) == ["56", "1"]
 
 
+@pytest.mark.tier("full", but=["intrinsics"])
 @pytest.mark.parametrize("imported", ["intrinsics", "encoding"])
 def test_a_source_that_changes_under_the_process_changes_nothing_for_others(copy, imported):
     """The process keeps the kernel of the code that it loaded, not of the file that it read."""
@@ -163,6 +166,7 @@ importlib.reload(encoding)
     assert run(program, where, environment) == ["57", "0"]
 
 
+@pytest.mark.tier("full")
 def test_another_order_of_fields_is_other_code(copy):
     """A kernel has the places of the fields of its row compiled in."""
     where, _ = copy
@@ -212,6 +216,7 @@ def test_only_kernels_of_old_code_are_forgotten(copy):
     assert len(list(kept.iterdir())) == 16 + len(foreign)
 
 
+@pytest.mark.tier("full", but=[".nbi"])
 @pytest.mark.parametrize(("suffix", "damage"), [(".nbi", b""), (".nbc", b"\x80\x05garbage")])
 def test_a_damaged_cache_is_made_anew(copy, suffix, damage):
     where, _ = copy

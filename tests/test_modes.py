@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import ml_dtypes
 import numpy as np
 import pytest
+from inputs import exact_codes
 from kernels import needed
 from kernels.tensors import bits
 from modes import MODES, has_modes, modes, set_modes
@@ -78,7 +79,7 @@ def exact_codes_of_16_bits(target):
     """The exact model's codes of all numbers of 16 bits."""
     fmt, rounding, kind = TARGETS[target]
     found = formats[fmt] if isinstance(fmt, str) else fmt
-    return [exact.encode(x, found, rounding) for x in numbers_of(sixteen_bits(kind))]
+    return exact_codes(sixteen_bits(kind), found, rounding)
 
 
 @pytest.mark.parametrize("target", TARGETS)

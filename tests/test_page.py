@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from test_verify import module, run
+from verifying import module, run
 
 from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
@@ -192,6 +192,7 @@ def test_what_cannot_be_compared():
     assert "not comparable in 5 cases" in page.texts("ol", "flow")[0]
 
 
+@pytest.mark.tier("full")
 def test_what_can_be_compared_in_part():
     """The reservation of the text: on top, where all is explained or some, and of the suite."""
 

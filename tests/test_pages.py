@@ -23,6 +23,9 @@ PAGES = [
     *GUIDE,
     *sorted((ROOT / "spec").glob("*.md")),
 ]
+# Of the others, tests of the commands themselves have each one on less.
+LONG_PAGES = {"report.md", "checkpoint.md", "larger-suites.md", "verify-triton.md"}
+QUICK_PAGES = [f"[{page.name}]" for page in GUIDE if page.name not in LONG_PAGES]
 # What a page needs that is not everywhere: a program, or a module.
 NEEDS = {
     "verify-cuda.md": ("g++", "nvidia"),
@@ -70,6 +73,7 @@ def skip_without_what_it_needs(page):
             pytest.skip(reason(name))
 
 
+@pytest.mark.tier("full", but=QUICK_PAGES)
 @pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.name)
 def test_guide(page, tmp_path):
     skip_without_what_it_needs(page)
@@ -125,7 +129,8 @@ def test_the_kernel_of_the_cuda_page_is_loaded_as_it_was_checked(tmp_path):
 
 # The same calls on less: what takes minutes is run by tests of its own.
 SHORTER = {
-    "golden make --out DIR --size 10": "golden make error_steps --out DIR --size 10",
+    "golden make --out DIR --size 10": "golden make decisions --out DIR --size 2",
+    "exhaustive e5m2 --overflow ieee": "exhaustive e5m2 --candidate numba --chunks 0x3f",
     "golden export --to c --out DIR": "golden export --to c --suite decode --out DIR",
     "verify cuda-host": "verify cuda-host --suite decode",
     "--count 1000000000": "--count 4000",

@@ -32,6 +32,7 @@ def test_ml_dtypes(name):
         assert differences(x, ours, theirs.tolist()) == [], x.dtype
 
 
+@pytest.mark.tier("full", but=["[e4m3]"])
 @pytest.mark.parametrize("name", presets["ml_dtypes"])
 def test_ml_dtypes_rounds_a_float64_twice(name):
     """ENC-001: which we do not; what it does is to round to float32 first."""
@@ -135,6 +136,7 @@ GFLOAT_ROUNDINGS = {
 }
 
 
+@pytest.mark.tier("full", but=["-rne]"])
 @pytest.mark.parametrize("rounding", GFLOAT_ROUNDINGS)
 @pytest.mark.parametrize("name", GFLOAT)
 def test_gfloat(name, rounding):

@@ -301,11 +301,20 @@ def test_a_program_is_started_once_and_greeted(tmp_path):
     assert heard.read_bytes() == expected
 
 
-def test_any_suite_fits(tmp_path):
+def smallest(cases):
+    return [min(cases, key=lambda case: sum(array.size for array in case.arrays.values()))]
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [smallest, pytest.param(lambda cases: cases[::37], marks=pytest.mark.tier("full"))],
+    ids=["smallest", "more"],
+)
+def test_any_suite_fits(tmp_path, chosen):
     """Columns, tensors and blocks, with lists, texts and numbers of every width."""
     with opened(f"exec:{python(tmp_path, ENGINE)}", LONG) as candidate:
         for name, entry in read_manifest(kept_files())["suites"].items():
-            for case in golden.load(name)[::37]:
+            for case in chosen(golden.load(name)):
                 given, expected = (
                     [field["name"] for field in entry["fields"] if field["role"] == role]
                     for role in ("input", "expected")

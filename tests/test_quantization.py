@@ -28,6 +28,7 @@ BLOCKS = ["tensor", "row", "column", (4, 8), (2, 5), (1, 1), (3, 64)]
 SHAPES = [(5, 37), (1, 50), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17), (40,)]
 
 
+@pytest.mark.tier("full", but=["(5, 37)", "()"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_every_record_is_that_of_the_exact_model(shape, scaling):

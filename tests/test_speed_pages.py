@@ -7,12 +7,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from explorer_browser import ROOT, chromium, context_of
+from extras import of_benchmarks
 
-chart = pytest.importorskip("benchmarks.chart")
-page = pytest.importorskip("benchmarks.page")
-rows = pytest.importorskip("benchmarks.rows")
-scale = pytest.importorskip("benchmarks.scale")
-table = pytest.importorskip("benchmarks.table")
+chart = of_benchmarks("chart")
+page = of_benchmarks("page")
+rows = of_benchmarks("rows")
+scale = of_benchmarks("scale")
+table = of_benchmarks("table")
 
 SVG = "{http://www.w3.org/2000/svg}"
 NARROW = 358  # what a page of 390 leaves for a picture

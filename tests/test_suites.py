@@ -15,6 +15,9 @@ from mor_ref.golden.suites.mx import ELEMENTS
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import numbers_of
 
+# The larger ones are made by the same functions.
+SMALL = [f"[{name}]" for name in ("decisions", "error_steps", "nvfp4_te", "policies", "decode")]
+
 
 def numbers(suite, size):
     return [
@@ -24,6 +27,7 @@ def numbers(suite, size):
     ]
 
 
+@pytest.mark.tier("full", but=SMALL)
 @pytest.mark.parametrize("name", SUITES)
 def test_every_suite_is_made_larger(name):
     """At least by as many random cases as it has, for each more time."""
@@ -33,6 +37,7 @@ def test_every_suite_is_made_larger(name):
     assert thrice > 1.8 * once
 
 
+@pytest.mark.tier("full", but=SMALL)
 @pytest.mark.parametrize("name", SUITES)
 def test_every_larger_suite_depends_on_its_seed(name):
     some, others = (numbers(SUITES[name], Size(2, seed)) for seed in (0, 5))
@@ -40,6 +45,7 @@ def test_every_larger_suite_depends_on_its_seed(name):
     assert any(a.shape != b.shape or np.any(a != b) for (_, _, a), (_, _, b) in both)
 
 
+@pytest.mark.tier("full", but=SMALL)
 @pytest.mark.parametrize("name", SUITES)
 def test_names_of_cases_are_distinct(name):
     names = [case.name for case in questions(SUITES[name], Size(3))]

@@ -1,5 +1,6 @@
 """Every rule has code and a test, and every id that is named is a rule."""
 
+import ast
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,36 @@ def test_every_block_of_a_rule_is_read():
 def test_no_rule_lacks_a_link_and_no_id_is_unknown():
     """Of every rule there is code, a test of its own, and a suite if values are to be expected."""
     assert list(TRACE.problems()) == []
+
+
+def lines_left_out(path):
+    """The lines of the tests of a file that no usual run has."""
+    module = ast.parse(path.read_text())
+    for node in ast.walk(module):
+        marks = getattr(node, "decorator_list", [])
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+            node, marks = module, [node.value]  # noqa: PLW2901
+        told = [ast.unparse(mark) for mark in marks]
+        if any("mark.tier(" in mark and "but=" not in mark for mark in told):
+            last = getattr(node, "end_lineno", len(path.read_text().splitlines()))
+            yield from range(getattr(node, "lineno", 1), last + 1)
+
+
+def test_every_rule_has_a_test_in_a_usual_run():
+    """And not only one of a tier."""
+    left_out = {
+        (path.relative_to(ROOT).as_posix(), line)
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for line in lines_left_out(path)
+    }
+    places = TRACE.places["tests"]
+    tested = {
+        rule
+        for rule in TRACE.rules
+        if any((place.path, place.line) not in left_out for place in places.get(rule, []))
+    }
+    untestable = {name for name, rule in TRACE.rules.items() if "tests" in rule.reasons}
+    assert tested | untestable == set(TRACE.rules)
 
 
 def test_references_between_rules_are_not_dangling():

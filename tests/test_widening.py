@@ -98,6 +98,7 @@ def printed(**environment):
     return done.stdout.splitlines()
 
 
+@pytest.mark.tier("full")
 def test_a_processor_without_the_instruction_gives_the_same_bits(tmp_path):
     """ENC-001: LLVM would call a function for it, which is not there."""
     ours = printed(NUMBA_CACHE_DIR=str(tmp_path))

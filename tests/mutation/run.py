@@ -1,13 +1,16 @@
-"""Break the engine's conversion steps on purpose, one place at a time, and count what is noticed.
+"""Break the engine on purpose, one place at a time, and count what the tests notice.
 
-Cosmic Ray changes an operator, a comparison or a number; the probe beside this file has to fail.
-A mutant that survives must stand in survivors.toml with the reason why nothing can notice it. Ends
-with status 1 if fewer than 95 % die, or if a survivor is not listed.
+Cosmic Ray changes an operator, a comparison or a number; the tests of the module that `make test`
+runs have to fail. A mutant that survives must stand in survivors.toml with the reason why nothing
+can notice it. Ends with status 1 if fewer than 95 % die, or if a survivor is not listed.
 
-Works on copies: the source tree is never changed.
+`run.py MODULE ...` tries some modules alone, and `--sample N` that many mutants of each, chosen at
+random but the same each time. Works on copies: the source tree is never changed.
 """
 
+import argparse
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -17,13 +20,37 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cosmic_ray.work_db import WorkDB, use_db
-from cosmic_ray.work_item import TestOutcome, WorkerOutcome
+from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkResult
 from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MODULES = ("encoding", "targets", "decoding")
 ENOUGH = 0.95
+
+# The tests of each module, the quickest to notice something first. After them, the engine is held
+# to every golden suite.
+TESTS = {
+    "blocks": ("quantization", "policies", "mx"),
+    "decoding": ("decoding",),
+    "dequantization": ("quantization", "policies"),
+    "dispatch": ("encoding", "arrays", "decoding"),
+    "encoding": ("encoding", "format"),
+    "errors": ("quantization", "ladders"),
+    "formats": ("encoding", "decoding"),
+    "intrinsics": ("encoding", "quantization", "decoding"),
+    "kernel": ("kernel_cache",),
+    "mx": ("mx", "thresholds"),
+    "nearest": ("quantization", "encoding"),
+    "nvfp4": ("nvfp4", "thresholds"),
+    "parallel": ("arrays", "workers", "workers_split"),
+    "policies": ("policies", "ladders"),
+    "quantization": ("quantization", "policies"),
+    "scales": ("scales", "quantization", "policies"),
+    "steps": (),
+    "strips": ("quantization", "policies"),
+    "widening": ("widening", "encoding"),
+}
+SUITES = "tests/test_golden.py::test_the_engine_matches_every_kept_suite"
 
 # One other operator for each is enough, and for comparisons the negation and the boundary; without
 # decorators, or with new variables, nothing compiles.
@@ -35,9 +62,9 @@ KEPT_COMPARISONS = "Eq_NotEq|NotEq_Eq|Lt_LtE|LtE_Lt|Gt_GtE|GtE_Gt|Lt_GtE|GtE_Lt|
 CONFIG = f"""
 [cosmic-ray]
 module-path = "mor_ref/engine/{{module}}.py"
-timeout = 180.0
+timeout = 3600.0
 excluded-modules = []
-test-command = "{sys.executable} -m pytest -x -q -p no:cacheprovider tests/mutation/probe.py"
+test-command = "{sys.executable} -m pytest -x -q -p no:cacheprovider {{tests}}"
 
 [cosmic-ray.distributor]
 name = "local"
@@ -53,7 +80,7 @@ exclude-operators = [
 
 
 class Mutant:
-    """One change, and whether the probe noticed it."""
+    """One change, and whether the tests noticed it."""
 
     def __init__(self, mutation, outcome):
         self.module = Path(mutation.module_path).stem
@@ -67,42 +94,59 @@ class Mutant:
         )
 
 
-def mutants_of(module):
-    """Every mutant of a module of the engine, tried in a copy of the tree."""
+def mutants_of(module, sample):
+    """Return the mutants of a module of the engine that were tried, in a copy of the tree."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
-        shutil.copytree(
-            ROOT,
-            copy,
-            ignore=shutil.ignore_patterns(".venv", ".git", "dist", "__pycache__", ".*_cache"),
-        )
-        (copy / "config.toml").write_text(CONFIG.format(module=module))
-        environment = os.environ | {
-            "PYTHONPATH": str(copy),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "NUMBA_CACHE_DIR": str(copy / "kernels"),
-        }
-        for command in (
-            ["cosmic-ray", "init", "config.toml", "session.sqlite"],
-            ["cr-filter-operators", "session.sqlite", "config.toml"],
-            ["cosmic-ray", "exec", "config.toml", "session.sqlite"],
-        ):
-            tool = Path(sys.executable).parent / command[0]
-            subprocess.run([tool, *command[1:]], cwd=copy, env=environment, check=True)
-        with use_db(str(copy / "session.sqlite"), WorkDB.Mode.open) as database:
-            tried = [
+        unwanted = (".venv", ".git", "dist", "build", "__pycache__", ".*_cache", ".hypothesis")
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*unwanted), symlinks=True)
+        tests = " ".join([*(f"tests/test_{name}.py" for name in TESTS[module]), SUITES])
+        (copy / "config.toml").write_text(CONFIG.format(module=module, tests=tests))
+        database = copy / "session.sqlite"
+        run_in(copy, "cosmic-ray", "init", "config.toml", database)
+        run_in(copy, "cr-filter-operators", database, "config.toml")
+        if sample is not None:
+            leave(sample, database)
+        run_in(copy, "cosmic-ray", "exec", "config.toml", database)
+        with use_db(str(database), WorkDB.Mode.open) as tried:
+            return [
                 Mutant(item.mutations[0], result)
-                for item, result in database.completed_work_items
+                for item, result in tried.completed_work_items
                 if result.worker_outcome == WorkerOutcome.NORMAL
             ]
-    return tried
+
+
+def run_in(copy, program, *arguments):
+    environment = os.environ | {
+        "PYTHONPATH": str(copy),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(copy / "kernels"),
+        "CI": "1",  # the same examples for each mutant
+    }
+    command = [Path(sys.executable).parent / program, *arguments]
+    subprocess.run(command, cwd=copy, env=environment, check=True)
+
+
+def leave(sample, database):
+    """Skip all mutants but some."""
+    with use_db(str(database), WorkDB.Mode.open) as found:
+        pending = list(found.pending_work_items)
+        kept = random.Random(0).sample(pending, min(sample, len(pending)))  # noqa: S311
+        for item in pending:
+            if item not in kept:
+                found.set_result(item.job_id, WorkResult(WorkerOutcome.SKIPPED))
 
 
 def main():
     """Try all mutants and report."""
-    modules = sys.argv[1:] or MODULES
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("modules", nargs="*", metavar="MODULE", choices=[[], *TESTS])
+    parser.add_argument("--sample", type=int, metavar="N")
+    asked = parser.parse_args()
+    modules = asked.modules or list(TESTS)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        mutants = [mutant for tried in pool.map(mutants_of, modules) for mutant in tried]
+        tried = list(pool.map(mutants_of, modules, [asked.sample] * len(modules)))
+    mutants = [mutant for of_module in tried for mutant in of_module]
     listed = tomllib.loads((Path(__file__).parent / "survivors.toml").read_text())["survivor"]
     known = {(entry["before"], entry["after"]) for entry in listed}
     survivors = [mutant for mutant in mutants if mutant.survived]
@@ -118,6 +162,9 @@ def main():
         )
     console = Console(width=200)
     console.print(table)
+    for module, of_module in zip(modules, tried, strict=True):
+        noticed = sum(not mutant.survived for mutant in of_module)
+        console.print(f"{module}: {noticed} of {len(of_module)} are noticed")
     killed = 1 - len(survivors) / len(mutants)
     console.print(f"{len(mutants)} mutants, {len(survivors)} survive: {killed:.1%} are noticed")
     unlisted = [m for m in survivors if (m.before, m.after) not in known]

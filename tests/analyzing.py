@@ -1,0 +1,107 @@
+"""Tensors that the tests of analyzing read, and the command on them."""
+
+import math
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import mor_ref
+from mor_ref import cli
+
+BF16 = ml_dtypes.bfloat16
+POLICIES = ("tensor", "two_way", "three_way", "nvfp4")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """The command, in this process and in a folder of its own: what it prints, and its status."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run_it(*arguments, status=0):
+        monkeypatch.setattr(sys, "argv", ["mor-ref", "analyze", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = capsys.readouterr()
+        assert (ended.value.code or 0) == status, printed.err + printed.out
+        return printed.out if status == 0 else printed.err
+
+    return run_it
+
+
+def heavy(shape, spread, seed=0):
+    """Numbers whose magnitudes spread over many binades, with zeros of both signs."""
+    random = np.random.default_rng(seed)
+    x = random.standard_normal(shape) * np.exp(random.standard_normal(shape) * spread)
+    x[random.random(shape) < 0.05] = 0.0
+    x[random.random(shape) < 0.02] = -0.0
+    return x
+
+
+def with_specials(x):
+    """The same with numbers that are not finite, and a subnormal of every format but binary64."""
+    x = x.copy()
+    x.flat[[1, 5, 11]] = np.nan, np.inf, -np.inf
+    x.flat[2] = 6e-8
+    return x
+
+
+def write(path, tensors):
+    """A file of that kind; a .npy file takes the only tensor."""
+    if path.suffix == ".npy":
+        np.save(path, *tensors.values())
+    elif path.suffix == ".npz":
+        np.savez_compressed(path, **tensors)
+    else:
+        save_file(tensors, path)
+    return path
+
+
+def taken(x, found):
+    """How many numbers took each representation: each block as high and wide as it is there."""
+    rows, columns = (x.size // x.shape[-1] if x.size else 0, x.shape[-1]) if x.shape else (1, 1)
+    height, width = found.units.block
+    of_each = np.repeat(np.repeat(found.choice, height, axis=0), width, axis=1)[:rows, :columns]
+    return {name: int((of_each == rung).sum()) for rung, name in enumerate(found.ladder)}
+
+
+def expected(x, policy, **arguments):
+    """What there is to say of a tensor, from mor itself and from NumPy."""
+    result = mor_ref.mor(x, policy, **arguments)
+    first = result.policy.names[0]
+    wide = x.astype(np.float32).astype(np.float64)
+    finite = np.abs(wide[np.isfinite(wide) & (wide != 0)])
+    amax, amin = (float(finite.max()), float(finite.min())) if finite.size else (None, None)
+    has_one = policy == "tensor" and x.size
+    return {
+        "shape": list(x.shape),
+        "decision": result.ladder[int(result.choice[0, 0])] if has_one else None,
+        "taken": taken(x, result),
+        "shares": {name: n / max(x.size, 1) for name, n in taken(x, result).items()},
+        "unit_shares": result.shares,
+        "error": result.error[first].overall,
+        "zeros": int((wide == 0).sum()),
+        "nonfinite": int((~np.isfinite(wide)).sum()),
+        "amax": amax,
+        "amin": amin,
+        "dynamic_range": amax / amin if finite.size else None,
+        "log2_dynamic_range": math.log2(amax / amin) if finite.size else None,
+    }
+
+
+def three_kinds_of_blocks():
+    """Four rows of four blocks of 2x4: twelve for e4m3, one for e5m2, three for bf16."""
+    x = np.ones((8, 16), np.float32)
+    for row, column in ((0, 0), (4, 4), (6, 12)):
+        x[row, column] = np.nan
+    x[2, 8:12] = 2.0 ** np.arange(0, -28, -7)
+    return x
+
+
+def sentence(text):
+    """The last line that is printed, after the progress bar."""
+    assert "Traceback" not in text
+    return text.strip().splitlines()[-1]

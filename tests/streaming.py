@@ -1,0 +1,165 @@
+"""A device for the tests of gen and ver, its lines, and the commands."""
+
+import functools
+import struct
+import subprocess
+import sys
+from fractions import Fraction
+
+from mor_ref import exact, formats, golden
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import presets
+from mor_ref.definitions.policies import FitsRange, MeanRelativeError, NotWorseThan
+from mor_ref.exact import policies, quantization
+from mor_ref.exact import scales as scaling
+from mor_ref.golden import kept_files
+from mor_ref.golden.store import container
+from mor_ref.golden.streams.stream import is_streamed, random_inputs, stream_named
+from mor_ref.operations.random_numbers import Draws
+from mor_ref.verify.running.stream import checked
+
+E4M3 = "encode/e4m3.f32.rne.satfinite.canonical"
+ENTRIES = container.read_manifest(kept_files())["suites"]
+STREAMED = [name for name, entry in ENTRIES.items() if is_streamed(entry["operation"])]
+ALL = [f"{suite}/{case}" for suite in STREAMED for case in ENTRIES[suite]["cases"]]
+FIRST = [f"{suite}/{next(iter(ENTRIES[suite]['cases']))}" for suite in STREAMED]
+FIRST += [
+    "decisions/not_worse_than",
+    "decisions/fits_range.e5m2",
+    "encode/e4m3.f64.rne.satfinite.canonical",
+]
+MAIN = "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()"
+
+
+def number(bits, source="f32"):
+    if source == "bf16":
+        bits, source = bits << 16, "f32"
+    pair = {"f64": "<Qd", "f32": "<If", "f16": "<He"}[source]
+    return struct.unpack("<" + pair[2], struct.pack(pair[:2], bits))[0]
+
+
+def bits32(value):
+    return exact.encode(value, formats["f32"], "rne", SpecialCases(overflow="ieee"))
+
+
+def encode(p, x):
+    special = SpecialCases(overflow=p["overflow"], nan=p["nan"])
+    return (exact.encode(number(x, p["source"]), formats[p["format"]], p["rounding"], special),)
+
+
+def encode_preset(p, x):
+    special = presets[p["preset"]][p["format"]]
+    return (exact.encode(number(x), formats[p["format"]], special=special),)
+
+
+def encode_stochastic(p, x, word):
+    n, special = p["n_random_bits"], SpecialCases(overflow=p["overflow"])
+    fmt = formats[p["format"]]
+    return (exact.encode(number(x), fmt, "sr", special, random_word=word, n_random_bits=n),)
+
+
+def decode(p, code):
+    return (exact.decode(code, formats[p["format"]]),)
+
+
+def scale(p, group, block):
+    largest = formats[p["format"]].largest
+    shared = scaling.group_mantissa(largest, number(group)) if p["scaling"] == "gam" else 0
+    found = scaling.scale_of_block(p["scaling"], largest, number(block), shared)
+    return shared, found.exponent_code or 0, bits32(found.value)
+
+
+def quantize_element(p, x, factor):
+    found = quantization.quantize_element(number(x), number(factor), formats[p["format"]])
+    return bits32(found.xs), found.code, bits32(found.y)
+
+
+def error_term(_, x, y):
+    found = quantization.error_term(number(x), number(y))
+    return bits32(found.d), bits32(found.r), found.u
+
+
+def decide(p, total, nonzero, nonfinite, limit, yardstick, amax, amin):
+    own, errors = quantization.ErrorSum(total, nonzero, nonfinite), {}
+    if p["metric"] == "mean_relative_error":
+        metric = MeanRelativeError(Fraction(limit, 1 << 23))
+        assert metric.limit == limit
+    elif p["metric"] == "not_worse_than":
+        metric, errors = NotWorseThan("e5m2"), {"e5m2": quantization.ErrorSum(yardstick, 1, 0)}
+    else:
+        metric = FitsRange(p["format"])
+    return (nonfinite == 0 and policies.accepts(metric, own, errors, number(amax), number(amin)),)
+
+
+DEVICE = {
+    "encode": encode,
+    "encode_preset": encode_preset,
+    "encode_stochastic": encode_stochastic,
+    "decode": decode,
+    "scale": scale,
+    "quantize_element": quantize_element,
+    "error_term": error_term,
+    "decide": decide,
+}
+
+
+@functools.cache
+def kept(suite):
+    """The arrays of the cases of a suite."""
+    return {case.name: case.arrays for case in golden.load(suite)}
+
+
+def arrays_of(name):
+    suite, case = name.split("/")
+    return kept(suite)[case]
+
+
+def widths(name):
+    """The digits of the columns, from the arrays that are kept."""
+    return [2 * array.itemsize for array in arrays_of(name).values()]
+
+
+def answered(name, lines, device=None):
+    """Each line with the results of a device appended."""
+    stream, digits = stream_named(name), widths(name)
+    device = device or DEVICE[stream.operation]
+    out = []
+    for line in lines:
+        results = device(stream.parameters, *(int(word, 16) for word in line.split(" ")))
+        places = digits[len(line.split(" ")) :]
+        words = [f"{result:0{width}x}" for result, width in zip(results, places, strict=True)]
+        out.append(" ".join([line, *words]))
+    return out
+
+
+def random_lines(name, count, seed=0, first=0):
+    """Lines of the random part alone."""
+    stream = stream_named(name)
+    text = stream.question.written(random_inputs(stream, Draws(first, count, seed)))
+    return text.decode("ascii").splitlines()
+
+
+def check(name, text, piece=1 << 16, count=None):
+    """How many lines were checked, and what is said of the wrong ones."""
+    pieces = iter([text[i : i + piece] for i in range(0, len(text), piece)])
+    lines, wrong = 0, []
+    for part in checked(stream_named(name), lambda: next(pieces, b""), count):
+        assert part.first == lines + 1
+        lines += part.count
+        wrong += [part.describe(place) for place in part.wrong.tolist()]
+    return lines, wrong
+
+
+def joined(lines, newline="\n"):
+    return "".join(f"{line}{newline}" for line in lines).encode("ascii")
+
+
+def run(*arguments, text=b""):
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *map(str, arguments)],
+        input=text,
+        capture_output=True,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr
+    return done.returncode, done.stdout.decode(), done.stderr.decode()

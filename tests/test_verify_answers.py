@@ -1,0 +1,169 @@
+"""Verifying candidates that answer in part."""
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from safetensors.numpy import save_file
+from verifying import DECIDING, DECISIONS, MANIFEST, QUANTIZING, failure_of, module, on, run
+
+from mor_ref import golden
+from mor_ref.golden import kept_files
+from mor_ref.operations import OPERATIONS
+from mor_ref.verify.candidates.by_name import candidate_named
+from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import text as report
+from mor_ref.verify.running.run import verify
+
+__all__ = ["module"]  # a fixture
+
+MX = len(MANIFEST["mx"]["cases"])
+
+
+def test_an_operation_without_an_answer_is_not_run():
+    found = verify(PythonFunction("none", lambda *_: None), kept_files(), ["decisions"])
+    assert found.verdict == "not run"
+    assert "not run, the candidate has no answer" in next(report.lines(found))
+
+
+def test_candidates_see_no_expected_values():
+    seen = []
+
+    def function(*arguments):
+        seen.append(set(arguments[2]))
+        arguments[2]["sum"] = None
+
+    verify(PythonFunction("curious", function), kept_files(), ["decisions"])
+    given = {"sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin"}
+    assert all(names == given for names in seen)
+
+
+def test_a_folder_of_results(tmp_path):
+    results = {}
+    for case in golden.load("decisions"):
+        results[f"{case.name}/accepted"] = case.arrays["accepted"].copy()
+    save_file(results, tmp_path / "decisions.safetensors")
+    folder = candidate_named(f"dir:{tmp_path}")
+    assert verify(folder, kept_files(), ["decisions", "mx"]).verdict == "match"
+    results["not_worse_than/accepted"][2] ^= 1
+    save_file(results, tmp_path / "decisions.safetensors")
+    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
+    assert [str(d.case) for d in found.results[0].differences] == ["not_worse_than"]
+    (tmp_path / "mx.safetensors").write_bytes(b"nothing")
+    said = failure_of(candidate_named(f"dir:{tmp_path}"), "mx")
+    assert "mx.safetensors is no safetensors file" in said
+    header = b'{"a/code": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}'
+    small_floats = len(header).to_bytes(8, "little") + header + b"\x38"
+    (tmp_path / "mx.safetensors").write_bytes(small_floats)
+    said = failure_of(candidate_named(f"dir:{tmp_path}"), "mx")
+    assert re.search(r"no safetensors file of unsigned integers \(.*; save", said)
+
+
+def in_part(found):
+    return {"code": found["code"]}
+
+
+def misspelt(found):
+    return found | {"cod": found["code"]}
+
+
+def of_some_cases(found):
+    return found if len(found["y"]) > 3000 else None
+
+
+def without_a_field_in_some(found):
+    return found if len(found["y"]) > 3000 else in_part(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "plain", "strict"),
+    [
+        (dict, "match", "match"),
+        (in_part, "match", "incomplete"),
+        (misspelt, "match", "incomplete"),
+        (of_some_cases, "match", "incomplete"),
+        (without_a_field_in_some, "mismatch", "mismatch"),
+        (lambda _: None, "not run", "incomplete"),
+        (lambda found: found | {"x": None}, "match", "match"),
+    ],
+)
+def test_answers_in_part(change, plain, strict):
+    """They are incomplete in any case; whether that counts is asked for."""
+    for must_be_complete, verdict in ((False, plain), (True, strict)):
+        found = on(change, "quantize_steps", "quantize_element", must_be_complete=must_be_complete)
+        is_complete = change is dict or strict == "match"
+        assert (found.verdict, found.is_complete) == (verdict, is_complete)
+        assert found.results[0].verdict == verdict
+        record = json.loads(files.as_json(found))
+        assert (record["complete"], record["results"][0]["complete"]) == (is_complete,) * 2
+
+
+def test_complete_on_the_command_line(module):
+    """A suite that is incomplete is a failure, also beside one that matches."""
+    suites = (*DECISIONS, "--suite", "mx")
+    for kind in ("json", "xml", "html"):
+        done = run(module, "candidate:right", *suites, "--complete", "--report", f"r.{kind}")
+        assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "decisions: match, 5,344 entries of 5 cases",
+        "mx: incomplete, the candidate has no answer",
+        (
+            f"conformance: bit-exact in what was given: 1 of 5 fields, 5 of {5 + MX} cases, "
+            f"{len(DECIDING)} of {len(DECIDING | QUANTIZING)} rules in full, 1 of 2 suites "
+            f"({len(MANIFEST)} are there); the rest was not shown"
+        ),
+        "candidate:right: incomplete (1 match, 0 mismatch, 0 not run, 1 incomplete)",
+    ]
+    record = json.loads((module / "r.json").read_text())
+    assert (record["verdict"], record["complete"]) == ("incomplete", False)
+    assert [entry["complete"] for entry in record["results"]] == [True, False]
+    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "1", "0")
+    assert root.find("testcase/failure").get("message") == "the answers are incomplete"
+    page = (module / "r.html").read_text(encoding="utf-8")
+    assert '<span class="badge incomplete">✗ incomplete</span>' in page
+    done = run(module, "candidate:right", *DECISIONS, *DECISIONS, "--complete")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1].endswith("match (1 match, 0 mismatch, 0 not run)")
+
+
+def test_cases_that_were_not_answered_are_named():
+    """Where they are asked for: the first of them, and how many more there are."""
+
+    def one_format(operation, parameters, inputs):
+        is_mine = parameters["format"] == "e4m3"
+        return OPERATIONS[operation].engine(parameters, inputs) if is_mine else None
+
+    candidate = PythonFunction("one format", one_format)
+    names = [case.name for case in golden.load("encode")]
+    mine = [name for name in names if not name.startswith("e4m3.")]
+    found = verify(candidate, kept_files(), ["encode"], must_be_complete=True)
+    left = f"  not answered: {', '.join(mine[:10])} and {len(mine) - 10} more"
+    assert list(report.lines(found))[1] == left
+    assert found.results[0].not_answered == tuple(mine)
+    found = verify(candidate, kept_files(), ["encode"])
+    assert "not answered" not in "\n".join(report.lines(found))
+
+
+def test_fields_that_are_not_given_are_named():
+    """CON-002."""
+    found = on(
+        lambda f: {"code": f["code"], "cod": f["code"]}, "quantize_steps", "quantize_element"
+    )
+    assert found.verdict == "match"
+    text = "\n".join(report.lines(found))
+    assert "  not given: xs, y\n  not fields of this suite: cod; the nearest to cod is code" in text
+    nothing = on(lambda f: {"cod": f["code"]}, "quantize_steps", "quantize_element")
+    assert nothing.verdict == "not run"
+    assert "  not fields of this suite: cod; the nearest" in "\n".join(report.lines(nothing))
+
+
+def test_a_field_that_some_answers_lack_is_missing():
+    def some(found):
+        return found if len(found["y"]) > 3000 else {"code": found["code"]}
+
+    result = on(some, "quantize_steps", "quantize_element").results[0]
+    assert {d.problem for d in result.differences} == {"is missing"}
+    assert {d.field for d in result.differences} == {"xs", "y"}

@@ -1,0 +1,251 @@
+"""Verifying candidates that fail, or answer what nobody asked."""
+
+import json
+import re
+import shutil
+from xml.etree import ElementTree as ET
+
+import numpy as np
+from safetensors.numpy import save_file
+from verifying import DECIDING, MANIFEST, failure_of, module, on, run
+
+from mor_ref import golden
+from mor_ref.golden import kept_files
+from mor_ref.operations import OPERATIONS
+from mor_ref.verify.candidates.by_name import candidate_named
+from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import text as report
+from mor_ref.verify.running.run import verify
+
+__all__ = ["module"]  # a fixture
+
+
+def test_an_answer_to_other_inputs_is_refused(tmp_path):
+    """Who gives an input back gives it as it was."""
+
+    def repeating(change):
+        def function(asked, parameters, inputs):
+            return {**OPERATIONS[asked].engine(parameters, inputs), "x": change(inputs["x"])}
+
+        return PythonFunction("repeating", function)
+
+    names = ["quantize_steps"]
+    assert verify(repeating(np.copy), kept_files(), names).verdict == "match"
+    for change in (lambda x: x ^ np.uint32(1), lambda x: x[:-1], lambda x: x.view(np.float32)):
+        said = failure_of(repeating(change), *names)
+        assert "repeating, case 'e4m3' of quantize_steps: the answer gives 'x', which goes in" in (
+            said
+        )
+    case = golden.load("quantize_steps")[0]
+    arrays = {f"{case.name}/{name}": array for name, array in case.arrays.items()}
+    save_file(arrays, tmp_path / "quantize_steps.safetensors")
+    folder = candidate_named(f"dir:{tmp_path}")
+    assert verify(folder, kept_files(), names).verdict == "match"
+    arrays[f"{case.name}/x"] = case.arrays["x"][::-1].copy()
+    save_file(arrays, tmp_path / "quantize_steps.safetensors")
+    assert "gives 'x', which goes in, otherwise than" in (
+        failure_of(candidate_named(f"dir:{tmp_path}"), *names)
+    )
+
+
+def test_what_was_compared_beside_a_failure_is_reported(module):
+    """PRO-010, for functions as well: in all reports, and never as a match.
+
+    A case that raises ends no other case and no other suite.
+    """
+    suites = ("--suite", "decisions", "--suite", "error_steps")
+    for kind in ("json", "xml", "html"):
+        done = run(module, "candidate:breaking", *suites, "--report", f"r.{kind}")
+        assert done.returncode == 3
+    said = (
+        "candidate:breaking raised ArithmeticError on case 'not_worse_than' of suite 'decisions': "
+        "no units left \\udc80!!!"
+    )
+    assert done.stderr.splitlines()[-1].startswith(f"mor-ref: {said}")
+    assert len(done.stderr.splitlines()[-1]) < 500
+    others = [case for case in golden.load("decisions") if case.name != "not_worse_than"]
+    lines, size = done.stdout.splitlines(), sum(case.arrays["accepted"].size for case in others)
+    assert lines[0] == f"decisions: failed, {size:,} entries of 4 of 5 cases"
+    assert lines[1].startswith(f"  it failed: {said}")
+    assert lines[2:] == [
+        "error_steps: match, 7,038 entries of 1 case",
+        (
+            "conformance: bit-exact in what was given: 4 fields, 5 of 6 cases, "
+            f"1 of {len(DECIDING) + 1} rules in full, 2 suites ({len(MANIFEST)} are there); "
+            "the rest was not shown"
+        ),
+        "candidate:breaking: failed (1 match, 0 mismatch, 0 not run, 1 failed)",
+    ]
+    record = json.loads((module / "r.json").read_text())
+    assert (record["verdict"], record["not_asked"]) == ("failed", [])
+    assert [result["verdict"] for result in record["results"]] == ["failed", "match"]
+    (failure,) = record["results"][0]["failures"]
+    assert failure["case"] == "not_worse_than"
+    assert failure["message"].startswith(said)
+    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "2", "failures": "0", "errors": "1", "skipped": "0"}
+    assert root.find("testcase/error").get("message").startswith(said)
+    page = (module / "r.html").read_text(encoding="utf-8")
+    assert "✗ failed" in page
+    assert "no units left" in page
+
+
+def test_all_cases_that_failed_are_named():
+    """The first with what was said, and the others by name."""
+
+    def raising(operation, parameters, inputs):
+        if operation == "decide":
+            raise ArithmeticError
+        return OPERATIONS[operation].engine(parameters, inputs)
+
+    found = verify(PythonFunction("raising", raising), kept_files(), ["decisions", "error_steps"])
+    first, *others = (case.name for case in golden.load("decisions"))
+    lines = list(report.lines(found))
+    assert lines[0] == "decisions: failed, 0 entries of 0 of 5 cases"
+    assert f"raising raised ArithmeticError on case '{first}' of suite 'decisions'" in lines[1]
+    assert lines[2] == f"  and in 4 other cases: {', '.join(others)}"
+    assert [result.verdict for result in found.results] == ["failed", "match"]
+    assert [failure.case for failure in found.failures] == [first, *others]
+
+
+def test_every_status_has_a_test_that_does_not_pass(tmp_path):
+    """In JUnit: also where no suite says why the status is not 0."""
+
+    def counts(found):
+        root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+        return {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+
+    nothing = verify(PythonFunction("nothing", lambda *_: None), kept_files(), ["decisions"])
+    assert nothing.verdict == "not run"
+    assert counts(nothing) == {"tests": "2", "failures": "0", "errors": "1", "skipped": "1"}
+    for name in ("decisions", "decision"):
+        shutil.copy(kept_files() / "decisions.safetensors", tmp_path / f"{name}.safetensors")
+    folder = candidate_named(f"dir:{tmp_path}")
+    strange = verify(folder, kept_files(), ["decisions"], must_be_complete=True)
+    assert strange.verdict == "incomplete"
+    assert counts(strange) == {"tests": "2", "failures": "1", "errors": "0", "skipped": "0"}
+
+
+def test_a_mismatch_before_a_failure_is_one(module):
+    """And it is diagnosed; what comes of the run is still that it failed."""
+    done = run(module, "candidate:breaking_wrong", "--suite", "decisions", "--report", "r.xml")
+    assert done.returncode == 3
+    first = done.stdout.splitlines()[0]
+    assert re.fullmatch(
+        r"decisions: mismatch, ([\d,]+) of \1 entries differ, in 4 of 4 cases compared; the suite "
+        r"has 5",
+        first,
+    )
+    assert "  it failed: candidate:breaking_wrong raised ArithmeticError" in done.stdout
+    assert "first mismatching field: accepted " in done.stdout
+    assert "explains" in done.stdout
+    assert "candidate:breaking_wrong: failed (0 match, 1 mismatch, 0 not run)" in done.stdout
+    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    assert "it failed" in root.find("testcase/failure").text
+    counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "2", "failures": "1", "errors": "1", "skipped": "0"}
+
+
+def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
+    """In a folder of results; what is right beside them is compared."""
+    right = golden.load("decisions")[0]
+    known = {f"{right.name}/accepted": right.arrays["accepted"]}
+    strange = {f"{right.name}x/accepted": right.arrays["accepted"], "zz/accepted": np.zeros(3)}
+    save_file(known | strange, tmp_path / "decisions.safetensors")
+    save_file(known, tmp_path / "decision.safetensors")
+    save_file(known, tmp_path / "mx.safetensors")  # not asked for, and known
+    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
+    assert found.verdict == "match"
+    assert found.results[0].unknown_cases.names == (f"{right.name}x", "zz")
+    assert found.unknown.names == ("decision",)
+    assert not found.is_complete
+    text = "\n".join(report.lines(found))
+    assert (
+        f"  not cases of this suite: {right.name}x, zz; "
+        f"the nearest to {right.name}x is {right.name}\n"
+    ) in text
+    assert "\nnot suites: decision; the nearest to decision is decisions\n" in text
+    page = files.as_html(found)
+    assert f"not cases of this suite: <code>{right.name}x</code>, <code>zz</code>; the near" in page
+    assert "not suites: <code>decision</code>; the nearest to <code>decision</code> is" in page
+
+
+def test_complete_asks_for_suites_that_are_known(tmp_path):
+    """A name that is misspelt is not made good by the suites that are not."""
+    shutil.copy(kept_files() / "decisions.safetensors", tmp_path)
+    for is_strange, verdict in ((False, "match"), (True, "incomplete")):
+        if is_strange:
+            shutil.copy(
+                kept_files() / "error_steps.safetensors", tmp_path / "error_step.safetensors"
+            )
+        candidate = candidate_named(f"dir:{tmp_path}")
+        found = verify(candidate, kept_files(), ["decisions"], must_be_complete=True)
+        assert (found.verdict, found.is_complete) == (verdict, not is_strange)
+        assert verify(candidate, kept_files(), ["decisions"]).verdict == "match"
+
+
+def test_a_folder_in_which_nothing_is_known(module):
+    """The status is 3, and what was found is said beside what was expected."""
+    folder = module / "results"
+    folder.mkdir()
+    (folder / "decisions.npz").write_bytes(b"")
+    done = run(module, "dir:results", "--suite", "decisions")
+    assert done.returncode == 3
+    assert "results has no file of results, but decisions.npz; give one with SUITE.saf" in (
+        done.stderr.replace("\n", " ")
+    )
+    for name, key, message in (
+        ("decision", "mean_relative_error/accepted", "not suites: decision; the nearest to"),
+        ("decisions", "mean/accepted", "  not cases of this suite: mean; the nearest to mean is"),
+        ("decisions", "mean_relative_error/ok", "  not fields of this suite: ok; the nearest to"),
+    ):
+        for file in folder.iterdir():
+            file.unlink()
+        save_file({key: np.zeros(3, np.uint8)}, folder / f"{name}.safetensors")
+        done = run(module, "dir:results", "--suite", "decisions")
+        assert done.returncode == 3
+        assert done.stdout.startswith("decisions: not run, the candidate has no answer\n")
+        assert message in done.stdout
+
+
+def test_names_that_nobody_knows_are_many(tmp_path):
+    arrays = {f"case{k}/accepted": np.zeros(1, np.uint8) for k in range(3000)}
+    save_file(arrays, tmp_path / "decisions.safetensors")
+    found = verify(candidate_named(f"dir:{tmp_path}"), kept_files(), ["decisions"])
+    text = "\n".join(report.lines(found))
+    assert "case1004, case1005 and 2,990 more; the nearest to case0 is " in text
+
+
+def test_a_name_that_is_none_is_named():
+    """As one that nobody knows, beside the fields that are compared."""
+    for name, shown in (("caf\xe9", "'caf\\xe9'"), (7, "7"), ("a b", "'a b'")):
+        found = on(lambda f, name=name: f | {name: f["accepted"]})
+        assert found.verdict == "match"
+        assert found.results[0].unknown.names == (shown,)
+
+
+def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
+    def leaving(*_):
+        raise SystemExit(0)
+
+    class PanicError(BaseException):
+        """What Rust's panics are to Python."""
+
+    def panicking(*_):
+        raise PanicError("index out of bounds")
+
+    said = failure_of(PythonFunction("leaving", leaving), "decisions")
+    assert "leaving raised SystemExit on case" in said
+    said = failure_of(PythonFunction("panicking", panicking), "decisions")
+    assert "panicking raised PanicError on case" in said
+
+    def spoiling(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine(parameters, {n: a.copy() for n, a in inputs.items()})
+        for array in inputs.values():
+            array[:] = 0
+        return found
+
+    found = verify(PythonFunction("spoiling", spoiling), kept_files(), ["quantize_steps"])
+    assert found.verdict == "match"

@@ -1,0 +1,305 @@
+"""Work that is split: chunks, suites, candidates and analyses by workers."""
+
+import contextlib
+import shutil
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from working import CANDIDATE, SMALL, threads, two_processes
+
+from mor_ref import encode, formats
+from mor_ref.analysis.files import analyses_of
+from mor_ref.analysis.tensor_files import tensors_in
+from mor_ref.analysis.tensors import settings_for
+from mor_ref.engine import blocks as parts
+from mor_ref.engine import encoding as conversions
+from mor_ref.engine import parallel
+from mor_ref.engine.parallel import thread_count
+from mor_ref.golden import kept_files
+from mor_ref.golden.all_inputs.digests import CHUNK, Case
+from mor_ref.golden.making.make import make
+from mor_ref.golden.model.suite import Size
+from mor_ref.verify.all_inputs.engine_codes import chunks_of_workers, coded, engine_codes
+from mor_ref.verify.all_inputs.verify import verify_chunks, verify_chunks_by
+from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.reporting import files
+from mor_ref.verify.running.ask import ask_here, ask_workers
+from mor_ref.verify.running.run import verify
+from mor_ref.workers.pools import Workers, processes
+from mor_ref.workers.shards import WorkersError
+
+__all__ = ["two_processes"]  # a fixture
+
+CASES = [
+    Case(formats["e4m3"], "rne", "satfinite"),
+    Case(formats["bf16"], "rtp", "ieee"),
+    Case(formats["e8m0"], "rtz", "satfinite"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_codes_of_workers_are_those_of_the_engine(case):
+    """In chunks of all kinds: subnormal, normal, and of NaN."""
+    chunks = (0, 0x3F, 0x7F, 0x80, 0xC1, 0xFF)
+    made = chunks_of_workers(case, threads(), None, chunks)
+    for chunk, found in zip(chunks, made, strict=True):
+        assert bytes(found) == bytes(engine_codes(case, range(chunk * CHUNK, (chunk + 1) * CHUNK)))
+
+
+def test_codes_that_changed_on_the_way_are_noticed(monkeypatch):
+    def spoiled(case, chunk, threads):
+        found = coded(case, chunk, threads)
+        return found._replace(codes=found.codes ^ found.codes.dtype.type(1))
+
+    monkeypatch.setattr("mor_ref.verify.all_inputs.engine_codes.coded", spoiled)
+    with pytest.raises(WorkersError, match="chunk 0 came from its worker in other bytes"):
+        next(chunks_of_workers(CASES[0], threads(), None))
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, {1}), (2, {2})])
+def test_a_worker_leaves_the_other_processors_to_others(monkeypatch, tmp_path, given, used):
+    """Unless it is told how many threads to use; those who give it work have theirs still."""
+    many = np.ones((1 << 10, 1 << 10), np.float32)
+    np.save(tmp_path / "x.npy", many)
+    stored = [("x.npy", *tensors_in(str(tmp_path / "x.npy")))]
+    found = []
+
+    def counted(threads, size):
+        found.append(thread_count(threads, size))
+        return found[-1]
+
+    monkeypatch.setattr(parallel, "available_threads", lambda: 2)
+    for module in (parts, conversions):
+        monkeypatch.setattr(module, "thread_count", counted)
+    with contextlib.chdir(tmp_path):
+        list(analyses_of(stored, settings_for("tensor", threads=given), threads(1)))
+    assert set(found) == used
+    found.clear()
+    list(chunks_of_workers(CASES[0], threads(1), given, (0,)))
+    assert set(found) == used
+    encode(many, "e4m3")
+    assert found[-1] == 2
+    if given is None:
+        found.clear()
+        list(verify_chunks_by(threads(1), "numba", 60.0, CASES[0], range(1)))
+        assert set(found) == used
+
+
+def test_made_suites_are_the_same_bytes(tmp_path):
+    """And those that are kept."""
+    make(SMALL, tmp_path / "a", Size())
+    make(SMALL, tmp_path / "b", Size(), workers=threads())
+    for path in sorted((tmp_path / "a").rglob("*.*")):
+        if path.is_file():
+            assert (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes() == (
+                path.read_bytes()
+            )
+    for name in SMALL:
+        assert (tmp_path / "b" / f"{name}.safetensors").read_bytes() == (
+            kept_files() / f"{name}.safetensors"
+        ).read_bytes()
+
+
+def test_the_largest_suites_are_begun_first(tmp_path):
+    """By the elements of the kept ones: encode has most of all, and takes the longest."""
+    begun = []
+
+    class Noting(Workers):
+        def as_done(self, _, shards):
+            begun.extend(name for name, _ in shards)
+            return iter(())
+
+    names = ["decisions", "mx", "encode", "error_steps", "quantize"]
+    make(names, tmp_path, Size(), workers=Noting(lambda: ThreadPoolExecutor(1)))
+    assert sorted(begun) == sorted(names)
+    assert begun[:3] == ["encode", "mx", "quantize"]
+
+
+def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
+    from mor_ref.golden.making import make as module
+
+    def spoiled(name, size):
+        files, entry = module_made(name, size)
+        return {path: content[:-1] + b"?" for path, content in files.items()}, entry
+
+    module_made = module.made
+    monkeypatch.setattr(module, "made", spoiled)
+    with pytest.raises(WorkersError, match="suite error_steps came from its worker in other"):
+        make(["error_steps"], tmp_path, Size(), workers=threads())
+    assert not list(tmp_path.glob("*.safetensors"))
+
+
+@pytest.fixture
+def candidate(tmp_path, monkeypatch):
+    (tmp_path / "candidate_of_workers.py").write_text(CANDIDATE)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def named(function):
+        module = __import__("candidate_of_workers")
+        return PythonFunction(f"candidate_of_workers:{function}", getattr(module, function))
+
+    return named
+
+
+@pytest.mark.parametrize("function", ["wrong", "failing"])
+def test_what_workers_find_is_what_is_found_here(candidate, function):
+    """Also if a candidate fails in some cases."""
+    found = [
+        verify(candidate(function), kept_files(), list(SMALL), ask=ask)
+        for ask in (ask_here, ask_workers(threads(), 60.0))
+    ]
+    assert found[0] == found[1]
+    assert found[0].verdict == {"wrong": "mismatch", "failing": "failed"}[function]
+
+
+def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
+    """Processes pickle what is asked and answered, and know no folder but the one that is told."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    shutil.copy(kept_files() / "decisions.safetensors", "results")
+    (tmp_path / "objects_of_workers.py").write_text(OBJECTS)
+    (tmp_path / "skips.sh").write_text(
+        "while read word rest; do test $word = run && echo skip; done"
+    )
+    for name in ("dir:results", "objects_of_workers:function", "exec:sh ./skips.sh"):
+        with opened(name) as candidate:
+            found = [
+                verify(candidate, kept_files(), ["decisions", "error_steps"], ask=ask)
+                for ask in (ask_here, ask_workers(processes(), 60.0))
+            ]
+        assert files.as_json(found[0]) == files.as_json(found[1])
+
+
+OBJECTS = """
+import numpy as np
+
+def function(operation, parameters, inputs):
+    return {"accepted": np.array([lambda: 0] * 3)} if operation == "decide" else None
+"""
+
+
+def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_path):
+    """What was compared before stays; so does it if a worker cannot open the candidate."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ends_workers.py").write_text(CRASHING)
+    monkeypatch.syspath_prepend(tmp_path)
+    for function, said in (
+        ("crashing", "the process of the candidate was ended by SIGKILL"),
+        ("absent", "on the wor"),
+    ):
+        candidate = PythonFunction(f"ends_workers:{function}", lambda *_: None)
+        found = verify(
+            candidate,
+            kept_files(),
+            ["decisions", "error_steps"],
+            ask=ask_workers(processes(), 60.0),
+        )
+        assert found.verdict == "failed"
+        assert said in found.failures[0].message
+        assert len(found.results) == 2
+        assert len(found.failures) == (1 if function == "crashing" else 2)
+
+
+CRASHING = """
+import os, signal
+from mor_ref.operations import OPERATIONS
+
+def crashing(operation, parameters, inputs):
+    if operation == "error_term":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return OPERATIONS[operation].engine(parameters, inputs)
+"""
+
+
+CORRECTED = """
+import numpy as np
+from mor_ref.operations import OPERATIONS
+
+def function(operation, parameters, inputs):
+    return dict(OPERATIONS[operation].engine(parameters, inputs)){wrong}
+"""
+
+
+def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch):
+    """What a file says after it was corrected, and what the same name means in another folder."""
+    name = "corrected_of_workers:function"
+    with ProcessPoolExecutor(1) as executor:
+        here = executor.submit(Path.cwd).result()
+        ask = ask_workers(Workers.of(executor), 60.0)
+        for folder, wrong, verdict in (
+            ("a", " | {'accepted': np.zeros(3, np.uint8)}", "mismatch"),
+            ("a", "", "match"),
+            ("b", " | 1", "failed"),
+        ):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / "corrected_of_workers.py").write_text(
+                CORRECTED.format(wrong=wrong)
+            )
+            monkeypatch.chdir(tmp_path / folder)
+            candidate = PythonFunction(name, lambda *_: None)
+            assert verify(candidate, kept_files(), ["decisions"], ask=ask).verdict == verdict
+        assert executor.submit(Path.cwd).result() == here
+
+
+def test_a_folder_that_a_worker_has_not(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr(Path, "cwd", lambda: tmp_path / "gone")
+    ask = ask_workers(threads(), 60.0)
+    found = verify(PythonFunction("a:b", lambda *_: None), kept_files(), ["decisions"], ask=ask)
+    assert "gone is not there (No such file or directory)" in found.failures[0].message
+
+
+def test_chunks_of_a_candidate_by_workers():
+    """Up to the first that differs, whoever is done first."""
+    case, chunks = CASES[0], range(0x3D, 0x41)
+    assert list(verify_chunks_by(threads(), "numba", 60.0, case, chunks)) == list(
+        verify_chunks(Engine(), case, chunks)
+    )
+
+
+def test_analyses_by_workers(tmp_path):
+    random = np.random.default_rng(0)
+    for name in ("a.npy", "b.npy"):
+        np.save(tmp_path / name, random.standard_normal((40, 30), dtype=np.float32))
+    np.savez(tmp_path / "c.npz", x=np.ones((3, 4), np.float16), y=np.zeros((2, 2)))
+    files = [str(tmp_path / name) for name in ("a.npy", "b.npy", "c.npz", "a.npy")]
+    stored = [(file, tensor) for file in files for tensor in tensors_in(file)]
+    settings = settings_for("two_way", block="16x16")
+    ours = list(analyses_of(stored, settings, None))
+    theirs = list(analyses_of(stored, settings, processes()))
+    assert [one.report for one in ours] == [one.report for one in theirs]
+    for one, other in zip(ours, theirs, strict=True):
+        assert np.array_equal(one.blocks.error, other.blocks.error)
+        assert np.array_equal(one.blocks.choice, other.blocks.choice)
+    with contextlib.chdir(tmp_path):
+        found = list(analyses_of([("a.npy", *tensors_in("a.npy"))], settings, processes()))
+    assert found[0].report == replace(ours[0].report, file="a.npy", name="a.npy")
+
+
+def test_workers_read_what_is_in_a_file_now(tmp_path):
+    """And say so if it is not what was listed here."""
+    settings = settings_for("tensor")
+    x, both = str(tmp_path / "x.npy"), str(tmp_path / "both.npz")
+    with ProcessPoolExecutor(1) as executor:
+        lasting = Workers.of(executor)
+        for dtype, name, more in ((np.float32, "f32", {}), (np.float16, "f16", {"b": np.ones(2)})):
+            np.save(x, np.ones((3, 4), dtype))
+            np.savez(both, a=np.ones(3, dtype), **more)
+            stored = [(file, tensor) for file in (x, both) for tensor in tensors_in(file)]
+            found = [one.report.dtype for one in analyses_of(stored, settings, lasting)]
+            assert found == [name, name, *("f64" for _ in more)]
+        np.save(x, np.ones((3, 5)))
+        np.savez(both, b=np.ones(3))
+        for tensor, said in (
+            (stored[0], "x.npy is 3x4 f16 here, .* it is 3x5 f64; give all the same file"),
+            (stored[1], "a in .*both.npz is 3 f16 here, .* it is not there; give all"),
+        ):
+            with pytest.raises(WorkersError, match=said):
+                list(analyses_of([tensor], settings, lasting))

@@ -1,0 +1,82 @@
+"""Candidates that the tests of verifying ask, and the runs on them."""
+
+import subprocess
+import sys
+
+import pytest
+
+from mor_ref.golden import kept_files
+from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.operations import OPERATIONS
+from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.running.run import verify
+
+MODULE = """
+import numpy as np
+from mor_ref.operations import OPERATIONS
+
+def right(operation, parameters, inputs):
+    return OPERATIONS[operation].engine(parameters, inputs) if operation == "decide" else None
+
+def wrong(operation, parameters, inputs):
+    found = right(operation, parameters, inputs)
+    if found is not None:
+        found["accepted"] = found["accepted"].copy()
+        found["accepted"][3] ^= 1
+    return found
+
+def failing(operation, parameters, inputs):
+    raise ArithmeticError("no units left")
+
+def breaking(operation, parameters, inputs):
+    if parameters.get("metric") == "not_worse_than":
+        raise ArithmeticError("no units\\nleft \\udc80" + 400 * "!")
+    return OPERATIONS[operation].engine(parameters, inputs)
+
+def breaking_wrong(operation, parameters, inputs):
+    found = breaking(operation, parameters, inputs)
+    found["accepted"] = found["accepted"] ^ 1
+    return found
+
+def listing(operation, parameters, inputs):
+    return [1, 2]
+
+number = 3
+"""
+
+
+MANIFEST = read_manifest(kept_files())["suites"]
+DECIDING, QUANTIZING = ({*MANIFEST[name]["rules"]} for name in ("decisions", "mx"))
+
+
+def run(where, *arguments):
+    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
+    command = [sys.executable, "-c", main, "verify", *map(str, arguments)]
+    return subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def module(tmp_path):
+    (tmp_path / "candidate.py").write_text(MODULE)
+    return tmp_path
+
+
+def failure_of(candidate, *names):
+    """What is said of a candidate that fails."""
+    found = verify(candidate, kept_files(), list(names))
+    assert found.verdict == "failed"
+    return found.failures[0].message
+
+
+def on(change, name="decisions", operation="decide", *, must_be_complete=False):
+    """A suite on a candidate that changes what the engine gives."""
+
+    def function(asked, parameters, inputs):
+        assert asked == operation
+        return change(dict(OPERATIONS[asked].engine(parameters, inputs)))
+
+    candidate = PythonFunction("changed", function)
+    return verify(candidate, kept_files(), [name], must_be_complete=must_be_complete)
+
+
+DECISIONS = ("--suite", "decisions")

@@ -1,0 +1,47 @@
+"""What the tests of workers share: a pool, a candidate, and how many workers there are."""
+
+import contextlib
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mor_ref.workers import pools as workers
+from mor_ref.workers.pools import Workers
+
+SMALL = ("decisions", "error_steps", "decode")
+
+
+def threads(count=2):
+    return Workers(lambda: ThreadPoolExecutor(count), count)
+
+
+@pytest.fixture(autouse=True)
+def two_processes(monkeypatch):
+    """More show nothing more, on a machine of any size."""
+    monkeypatch.setattr(workers, "available_threads", lambda: 2)
+
+
+def dying_once(path, number):
+    """Kills the worker the first time that it is called with 2."""
+    if number == 2:
+        with contextlib.suppress(FileExistsError), path.open("x"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+CANDIDATE = """
+from mor_ref.operations import OPERATIONS
+
+def wrong(operation, parameters, inputs):
+    found = dict(OPERATIONS[operation].engine(parameters, inputs))
+    if operation == "decide":
+        found["accepted"] = found["accepted"] ^ 1
+    return found
+
+def failing(operation, parameters, inputs):
+    if operation == "error_term":
+        raise RuntimeError("no")
+    return wrong(operation, parameters, inputs)
+"""
