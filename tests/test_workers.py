@@ -448,7 +448,7 @@ def test_the_largest_suites_are_begun_first(tmp_path):
 
 
 def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
-    from mor_ref.golden.making.directory import make as module
+    from mor_ref.golden.making import make as module
 
     def spoiled(name, size):
         files, entry = module_made(name, size)
@@ -738,7 +738,7 @@ def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
 
 def kill_at_the_next_suite():
     """The worker that this runs on dies while it makes a suite, as its functions go by name."""
-    from mor_ref.golden.making.directory import make as module
+    from mor_ref.golden.making import make as module
 
     module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 
