@@ -312,8 +312,8 @@ def test_a_folder(copied):
     assert "the manifest says of the views packed what is not right" in text
     assert "'scale_steps.safetensors' is there, and the manifest does not list it" in text
     assert text[0] == (
-        f"{NAME}: match, 5,344 entries of 5 cases held to the exact model, "
-        "5,344 of them to the engine"
+        f"{NAME}: match, 5,344 entries of 5 cases compared with the exact model, "
+        "5,344 of them with the engine"
     )
     assert text[-1] == f"{folder}: mismatch (2 suites, 2 findings)"
     assert check(folder, [NAME]).verdict == "match"

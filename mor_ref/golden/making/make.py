@@ -19,6 +19,7 @@ from mor_ref.golden.store.container import (
 from mor_ref.golden.store.files import read_inside, write_inside
 from mor_ref.golden.store.manifest import MANIFEST, GoldenError, read_manifest
 from mor_ref.workers.pools import Workers, processes
+from mor_ref.workers.shards import WorkersError
 
 OnSuite = Callable[[str], None]
 Made = tuple[dict[str, bytes], dict[str, Any]]
@@ -66,6 +67,7 @@ def make(
         shards = [(name, size) for name in waited_for]
         for number, (files, entry) in (workers or processes()).as_done(made, shards):
             name = waited_for[number]
+            _check_made(name, files, entry)
             for path, content in files.items():
                 write_inside(directory, path, content)
             entries[name] = entry
@@ -80,6 +82,15 @@ def _largest_first(names: Iterable[str]) -> list[str]:
     bundled = read_manifest(kept_files())["suites"]
     elements = {name: entry["elements"] for name, entry in bundled.items()}
     return sorted(names, key=lambda name: elements.get(name, 0), reverse=True)
+
+
+def _check_made(name: str, files: dict[str, bytes], entry: dict[str, Any]) -> None:
+    """Refuse files that differ from their entry: they came from a worker, maybe over a network."""
+    digests = {file_of(name): entry["sha256"]}
+    if "negative" in entry:
+        digests[negative_file_of(name)] = entry["negative"]["sha256"]
+    if {path: hashlib.sha256(content).hexdigest() for path, content in files.items()} != digests:
+        raise WorkersError(f"suite {name} came from its worker in other bytes than made")
 
 
 def _entries_there(directory: Path, made_with: dict[str, int], record: MadeBy) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def _explained(verification: Verification) -> Html:
         pieces += [
             meanings(common[0]),
             only_there(spared_by(suites, common[0])),
-            others(common[1:], "What was given cannot tell it from these:"),
+            others(common[1:], "The answers do not distinguish it from these:"),
         ]
     elif suites:
         pieces.append(_in_part(verification))

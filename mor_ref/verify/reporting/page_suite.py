@@ -200,7 +200,7 @@ def explained(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
     return joined(
         element("h4", "What explains them" if whole else "What explains them is not known"),
         element("div", best_of(diagnosis, comparable=comparable)),
-        others(whole[1:], "What was given cannot tell it from these:"),
+        others(whole[1:], "The answers do not distinguish it from these:"),
         *_paragraphs(pairs_tried(diagnosis)),
     )
 

@@ -74,7 +74,7 @@ def sparing(spared: Sequence[str]) -> Iterator[str]:
 def leaving(explanation: Explanation) -> Iterator[str]:
     """Where the first mismatch is that an explanation leaves, if it is not the whole."""
     if explanation.left:
-        yield f"the first that it leaves: {explanation.left}"
+        yield f"the first mismatch that it leaves: {explanation.left}"
 
 
 def after_that(verification: Verification) -> str:
@@ -83,12 +83,21 @@ def after_that(verification: Verification) -> str:
 
 
 def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterator[str]:
-    """A suite: the verdict, the fields, the first mismatches, the stage, and what explains them."""
+    """Yield the conclusions about a suite, then the evidence.
+
+    The conclusions are the verdict, the first mismatching field, and what explains the mismatches.
+    """
     if not result.compared and result.verdict in ("not run", "incomplete"):
         yield f"{result.suite}: {result.verdict}, the candidate has no answer"
     else:
         yield f"{result.suite}: {result.verdict}, {_extent(result)}"
     yield from (f"  {line}" for line in failing(result))
+    if result.stage is not None:
+        rules = ", ".join(result.stage.rules or result.rules)
+        yield f"  first mismatching field: {result.stage.name} (rules {rules})"
+    if diagnosis is not None:
+        of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
+        yield from (f"  {line}" for line in of_it)
     if result.must_be_complete and result.has_answers and result.not_answered:
         yield f"  not answered: {listed(result.not_answered)}"
     if result.has_answers and result.not_given:
@@ -99,9 +108,6 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
         yield f"  not cases of this suite: {_unknown(result.unknown_cases)}"
     if result.verdict == "mismatch":
         yield from _mismatch_lines(result)
-    if diagnosis is not None:
-        of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
-        yield from (f"  {line}" for line in of_it)
 
 
 def failing(result: SuiteResult) -> Iterator[str]:
@@ -171,10 +177,6 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         yield from (f"    at {difference.shown(e)}" for e in difference.entries[1:_ENTRIES])
     if len(result.differences) > _SHOWN:
         yield f"  and {len(result.differences) - _SHOWN} more fields of cases"
-    stage = result.stage
-    if stage is not None:
-        rules = ", ".join(stage.rules or result.rules)
-        yield f"  first mismatching field: {stage.name} (rules {rules})"
 
 
 def _of_field(field: FieldResult) -> str:
@@ -209,7 +211,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
         yield from (f"  {line}" for line in sparing(best.spared))
         yield from (f"  {line}" for line in leaving(best))
     whole = [e for e in explanations if e.is_whole]
-    yield from (f"  or by {_by(e)}, which what was given cannot tell from it" for e in whole[1:])
+    yield from (f"  or by {_by(e)}: the answers do not distinguish the two" for e in whole[1:])
     if not whole:
         yield from (f"  a guess as good: {_by(e)} explains {share(e)}" for e in explanations[1:])
     yield from pairs_tried(diagnosis)
@@ -224,15 +226,15 @@ def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
             "tensors as large as these"
         )
     if not diagnosis.explanations:
-        return f"no deviation that is known explains the {of}, not even in part"
+        return f"no known deviation explains the {of}, not even in part"
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
     others = ", but would make others as well" if best.more else ""
     if best.is_of_sample or best.explained < best.of:
-        none = f"no deviation that is known explains the {of}"
+        none = f"no known deviation explains the {of}"
     else:
-        none = f"no deviation that is known explains the {of} and makes no others"
+        none = f"no known deviation explains the {of} and makes no others"
     return f"{none}; a guess: {{by}} explains {{share}}{others}"
 
 
@@ -263,10 +265,7 @@ def share(explanation: Explanation) -> str:
 def pairs_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
     """Which pairs of deviations were tried, where none explains all."""
     if diagnosis.leaders and not diagnosis.is_explained:
-        yield (
-            f"two together were tried of {' and '.join(diagnosis.leaders)}, each with every other, "
-            "and of no others"
-        )
+        yield (f"pairs tried: only those that include {' or '.join(diagnosis.leaders)}")
     if diagnosis.untried:
         yield (
             f"the search for two deviations together ended after {PAIRS_END:,} elements: "
