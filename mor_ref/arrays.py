@@ -1,4 +1,4 @@
-"""What users hand in, turned into plain contiguous bit patterns, or refused with a reason."""
+"""Arrays of users, turned into contiguous bit patterns, or refused with a reason."""
 
 import sys
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ class RandomWords(NamedTuple):
 
 
 def numbers_from(x: object, argument: str) -> Numbers:
-    """The bit patterns of the numbers in `x`, copied only if they do not lie in order."""
+    """Return the bit patterns of the numbers in `x`, copied only if they do not lie in order."""
     array = _array_from(x, argument, np.floating, _TAKEN)
     dtype = array.dtype if array.dtype == BF16 else array.dtype.newbyteorder("=")
     if dtype not in _WORDS:
@@ -63,13 +63,13 @@ def numbers_from(x: object, argument: str) -> Numbers:
 
 
 def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
-    """The smallest unsigned dtype that holds a format's codes."""
+    """Return the smallest unsigned dtype that holds the codes of a format."""
     width = next(width for width in (8, 16, 32) if fmt.bits <= width)
     return np.dtype(f"uint{width}")
 
 
 def unsigned_from(x: object, bits: int, dtype: np.dtype[Any], argument: str) -> Bits:
-    """Integers of at most so many bits (DEC-004), as that dtype and in order, shape kept."""
+    """Return integers of at most so many bits (DEC-004), in order, with that dtype."""
     array = _array_from(x, argument, np.integer, _CODES)
     is_empty_list = array.size == 0 and isinstance(x, list | tuple)
     if array.dtype.kind not in "ui" and not is_empty_list:
@@ -107,7 +107,7 @@ def check_out(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None
 
 
 def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any]:
-    """An array of what `x` holds; whether its dtype is taken is for the caller to say."""
+    """Return an array of the items of `x`; the caller checks its dtype."""
     if _is_torch_tensor(x):
         return _from_torch(x, argument, taken)
     if isinstance(x, np.ma.MaskedArray):
@@ -122,7 +122,7 @@ def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any
 
 
 def _items(x: object) -> Iterator[object]:
-    """What lists and tuples hold, at any depth."""
+    """Yield the items of lists and tuples, at any depth."""
     if isinstance(x, list | tuple):
         for item in x:
             yield from _items(item)
@@ -131,7 +131,7 @@ def _items(x: object) -> Iterator[object]:
 
 
 def _check_item(item: object, argument: str, kind: type, taken: str) -> None:
-    """Refuse what a list holds if NumPy, which finds one dtype for all of it, would convert it."""
+    """Refuse an item of a list if NumPy, which finds one dtype for the whole list, converts it."""
     if isinstance(item, np.ma.MaskedArray) or _is_torch_tensor(item):
         raise TypeError(f"{argument} holds a {type(item).__name__}; give one array of {taken}")
     if isinstance(item, np.ndarray | np.generic):
@@ -155,7 +155,7 @@ def _is_torch_tensor(x: object) -> bool:
 
 
 def _from_torch(x: Any, argument: str, taken: str) -> NDArray[Any]:
-    """The tensor's memory as an array; torch has no way to show NumPy a bfloat16."""
+    """Return the memory of a tensor as an array; torch cannot show NumPy a bfloat16."""
     torch = sys.modules["torch"]
     if x.device.type != "cpu" or x.layout != torch.strided:
         raise TypeError(
@@ -189,7 +189,7 @@ def _has_dtype_of_numpy(x: Any) -> bool:
 
 
 def dequantized_dtype(dtype: object) -> np.dtype[Any]:
-    """What codes can be dequantized to: float32 or bfloat16."""
+    """Return the dtype to dequantize to: float32 or bfloat16."""
     try:
         wanted = None if dtype is None else np.dtype(dtype)  # type: ignore[call-overload]
     except TypeError:

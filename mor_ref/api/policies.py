@@ -28,7 +28,7 @@ Tried = Outcome[Quantized] | Outcome[Nvfp4]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MorResult:
-    """What MoR makes of a tensor.
+    """The result of MoR for a tensor.
 
     `choice` has an index into `ladder` for each unit; `output` has the shape of x and holds
     bfloat16 codes. `error` has the error sums of the units and `quantized` the tensor under every

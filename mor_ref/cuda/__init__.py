@@ -74,7 +74,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What needs NumPy, which is imported when that is first asked for."""
+    """Import a name when it is first asked for, as most of them need NumPy."""
     if name in _MODULE_OF:
         return getattr(importlib.import_module(f"mor_ref.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'mor_ref.cuda' has no attribute {name!r}")

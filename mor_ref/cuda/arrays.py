@@ -1,4 +1,4 @@
-"""What users hand in on a GPU, as plain contiguous bit patterns, or refused with a reason."""
+"""Arrays of users on a GPU, turned into contiguous bit patterns, or refused with a reason."""
 
 import sys
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def numbers_from(x: Given) -> Numbers:
 
 
 def target_of(dtype: object) -> tuple[np.dtype[Any], Target]:
-    """What codes are dequantized to: a dtype, and its name to kernels."""
+    """Return the dtype that codes are dequantized to, and its name to kernels."""
     wanted = dequantized_dtype(dtype)
     return wanted, "f32" if wanted == np.float32 else "bf16"
 

@@ -10,7 +10,7 @@ from mor_ref.cuda.failure import CudaError
 
 
 def folder() -> Path:
-    """Where they are kept: below $MOR_REF_CACHE, $XDG_CACHE_HOME or ~/.cache."""
+    """Return the directory of the cache: below $MOR_REF_CACHE, $XDG_CACHE_HOME or ~/.cache."""
     chosen = os.environ.get("MOR_REF_CACHE")
     if chosen:
         return Path(chosen)

@@ -28,7 +28,7 @@ def errors_of_torch(name: str) -> tuple[type[Exception], ...]:
 def explained(
     what: str, advice: str, kinds: tuple[type[Exception], ...] = (RuntimeError,)
 ) -> Iterator[None]:
-    """What CuPy or torch raises of some kinds, as a sentence."""
+    """Turn some errors of CuPy or torch into one sentence."""
     of_memory: tuple[type[Exception], ...] = MemoryError, *errors_of_torch("OutOfMemoryError")
     try:
         yield

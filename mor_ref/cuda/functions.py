@@ -49,7 +49,7 @@ class Quantized:
     _ready: Moment
 
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
-        """What the codes stand for, as float32 or bfloat16, on CuPy's current stream."""
+        """Return the values of the codes, as float32 or bfloat16, on CuPy's current stream."""
         wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
             y = quantization.dequantize(gpu, self._found, self.fmt, self.partition, target)
@@ -72,7 +72,7 @@ class Nvfp4:
     _ready: Moment
 
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
-        """What the codes stand for, as float32 or bfloat16, on CuPy's current stream."""
+        """Return the values of the codes, as float32 or bfloat16, on CuPy's current stream."""
         wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
             y = in_nvfp4.dequantize(gpu, self._found, self.profile, self._tile, target)
@@ -93,7 +93,7 @@ class Mx:
     _ready: Moment
 
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:
-        """What the codes stand for, as float32 or bfloat16, on CuPy's current stream."""
+        """Return the values of the codes, as float32 or bfloat16, on CuPy's current stream."""
         wanted, target = target_of(dtype)
         with on_gpu_after(self._ready, self.codes) as gpu:
             y = in_mx.dequantize(gpu, self._found, self.fmt, self._block, target)
@@ -102,7 +102,7 @@ class Mx:
 
 @dataclass(frozen=True, eq=False)
 class MorResult:
-    """What MoR makes of a tensor on a GPU; what it holds is named as in `mor_ref.MorResult`.
+    """The result of MoR for a tensor on a GPU; its fields are named as in `mor_ref.MorResult`.
 
     There is no `quantized`: the kernels decide and write the output, and keep no codes that nobody
     may ask for. `mor_ref.cuda.quantize` gives those of a representation.

@@ -67,7 +67,7 @@ def compiler() -> tuple[str, ...]:
 
 @functools.cache
 def compiler_version(command: tuple[str, ...]) -> str:
-    """What a compiler says of itself."""
+    """Return the version that a compiler reports."""
     done = subprocess.run(  # noqa: S603  # the compiler of this machine
         [*command, "--version"], capture_output=True, text=True, check=False
     )
@@ -159,7 +159,7 @@ class Host:
 
 
 def _value(argument: Any) -> NDArray[Any]:
-    """What lies where the launch looks for an argument."""
+    """Return the argument at the place that the launch reads."""
     if isinstance(argument, np.generic):
         return np.array(argument)
     if argument.dtype.fields is not None:  # a row

@@ -34,7 +34,7 @@ def mx(device: Device, x: Bits, fmt: Format, rule: ScaleRule, block: int) -> Mx:
 
 
 def dequantize(device: Device, found: Mx, fmt: Format, block: int, to: Target = "f32") -> Array:
-    """What the codes stand for: the bits of numbers of the target."""
+    """Return the values of the codes, as bits of the target."""
     parts = partition(found.codes.shape, (1, block))
     y = device.empty(found.codes.shape, WORDS[to])
     codes = Bits(found.codes, "codes")

@@ -85,7 +85,7 @@ def strips(x: Bits) -> int:
 def by_tile(
     device: Device, x: Bits, tile: tuple[int, int], profile: Nvfp4Profile, found: TileScales
 ) -> rows.Row:
-    """What kernels need to quantize elements under the scales of their tiles."""
+    """Return the structure with which kernels quantize elements by the scales of their tiles."""
     return rows.row(
         rows.BY_TILE,
         encodes=device.address(found.encode),
@@ -134,7 +134,7 @@ def dequantize(
     tile: tuple[int, int],
     to: Target = "f32",
 ) -> Array:
-    """What the codes stand for: the bits of numbers of the target."""
+    """Return the values of the codes, as bits of the target."""
     codes = Bits(found.codes, "codes")
     y = device.empty(found.codes.shape, WORDS[to])
     tiles = _tiles(codes, tile, per_row=False)

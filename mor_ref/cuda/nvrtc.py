@@ -22,7 +22,7 @@ class NvrtcError(CudaError):
 
 
 class Compiled(NamedTuple):
-    """What NVRTC makes of a source: text for all GPUs of a kind, and a program for one."""
+    """A source that NVRTC compiled: text for all GPUs of a kind, and a program for one."""
 
     ptx: str
     cubin: bytes

@@ -117,7 +117,7 @@ def _rung(rung: Any, names: list[str]) -> rows.Row:
 def decision_steps(
     device: Device, metric: rows.Metric, fmt: Format | None, numbers: dict[str, Array]
 ) -> Array:
-    """Whether a metric accepts each unit of these numbers."""
+    """Return whether a metric accepts each unit of these numbers."""
     names = ("sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin")
     count = numbers["sum"].size
     accepted = device.empty((count,), np.uint8)

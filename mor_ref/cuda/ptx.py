@@ -1,4 +1,4 @@
-"""What PTX must not hold, if its results are to be the same bits on every GPU (ART-002)."""
+"""A check that PTX has the same results, bit for bit, on every GPU (ART-002)."""
 
 import re
 from typing import NamedTuple
@@ -61,7 +61,7 @@ def _is_exact(instruction: str, parts: list[str]) -> bool:
 
 
 def _fault(parts: list[str]) -> str:
-    """What is wrong with an instruction that is not exact."""
+    """Return the fault of an instruction that is not exact."""
     if parts[0] in ("fma", "mad"):
         return "a product and a sum are rounded as one"
     if "ftz" in parts:

@@ -36,7 +36,7 @@ def quantize(device: Device, x: Bits, fmt: Format, kind: Scaling, parts: Partiti
 def dequantize(
     device: Device, found: Quantized, fmt: Format, parts: Partition, to: Target = "f32"
 ) -> Array:
-    """What the codes stand for: the bits of numbers of the target."""
+    """Return the values of the codes, as bits of the target."""
     y = device.empty(found.codes.shape, WORDS[to])
     codes = Bits(found.codes, "codes")
     arguments = (found.scales.scale, rows.decoding(fmt), y)

@@ -164,7 +164,7 @@ def _nan(fmt: Format, special: SpecialCases) -> list[int]:
 
 @functools.cache
 def decoding(fmt: Format) -> Row:
-    """What the codes of a format stand for."""
+    """Return the structure with which kernels decode a format."""
     nans = fmt.nan_codes
     return row(
         DECODING,

@@ -1,9 +1,8 @@
-"""How an encoder rounds, and what it does where formats and libraries differ.
+"""Roundings, and the special cases in which formats and libraries differ.
 
 A rounding is a name. The special cases (overflow, NaN, and what e8m0 makes of zero and of negative
 numbers) are a record, `SpecialCases`: made from the arguments `overflow` and `nan`, or taken from a
-preset, which is another library's record. Both voices read the same record and each finds its own
-codes from it.
+preset, which is the record of another library. Every implementation reads the same record.
 """
 
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ NANS: tuple[Nan, ...] = get_args(Nan)
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialCases:
-    """What is stored for an input that is not simply rounded (ENC-008 to ENC-016).
+    """The codes of inputs that are not simply rounded (ENC-008 to ENC-016).
 
     `nan` is a rule, or a pair of codes: for a NaN without and with the sign bit. The last four
     fields speak of formats whose values are powers of two: the code of zero and of every
@@ -55,7 +54,7 @@ def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Ro
 
 
 def takes_random_bits(rounding: Rounding, **given: object) -> bool:
-    """Whether a rounding takes random bits: then all of these are given, and else none."""
+    """Return whether a rounding takes random bits: then all of these are given, and else none."""
     for argument, value in given.items():
         if rounding != "sr" and value is not None:
             raise ValueError(f"{argument} is given, but rounding is {rounding!r}, which takes none")

@@ -1,4 +1,4 @@
-"""What a number format is: a row of numbers, and what follows from them.
+"""A number format: a row of numbers, and its properties.
 
 `Format` holds the row and refuses rows that cannot exist. The rows of the
 built-in formats are in `mor_ref.definitions.formats`; nothing here knows one of them.
@@ -169,7 +169,7 @@ class Format:
 
 
 def _wrong_field(fmt: Format) -> str | None:
-    """What is wrong with a single field, or None."""
+    """Return the fault of a single field, or None."""
     if not isinstance(fmt.name, str) or not fmt.name:
         return f"name is {fmt.name!r}; give a non-empty string"
     for field in ("exponent_bits", "mantissa_bits", "bias"):

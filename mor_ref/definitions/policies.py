@@ -81,7 +81,7 @@ NVFP4 = "nvfp4"
 
 
 def name_of(representation: str | Format) -> str:
-    """What a representation is called in results."""
+    """Return the name of a representation in results."""
     return representation.name if isinstance(representation, Format) else representation
 
 

@@ -1,4 +1,4 @@
-"""Cutting a tensor into parts for the threads, and its numbers as words of binary32 or bfloat16.
+"""The chapter on blocks: parts of a tensor for the threads, and their numbers as words.
 
 What is gathered for blocks (largest magnitudes, integer sums) may be gathered part by part, in any
 order: the bits are the same.
@@ -141,7 +141,7 @@ class Gathered:
 
 
 def over_groups(blocks: NDArray[Any], partition: Partition, join: np.ufunc) -> NDArray[Any]:
-    """What blocks have, joined for each group."""
+    """Return the entries of blocks, joined for each group."""
     for axis in (0, 1):
         step = -(-partition.group[axis] // partition.block[axis])
         starts = np.arange(0, blocks.shape[axis], step)
@@ -150,7 +150,7 @@ def over_groups(blocks: NDArray[Any], partition: Partition, join: np.ufunc) -> N
 
 
 def to_blocks(groups: NDArray[Any], partition: Partition) -> NDArray[Any]:
-    """For each block, what its group has."""
+    """Return for each block the entry of its group."""
     for axis in (0, 1):
         step = -(-partition.group[axis] // partition.block[axis])
         groups = np.repeat(groups, step, axis=axis)

@@ -1,4 +1,4 @@
-"""The way back: what codes stand for, with their scales."""
+"""From codes and scales back to numbers (a part of the chapter on quantization)."""
 
 import numpy as np
 from numpy.typing import NDArray

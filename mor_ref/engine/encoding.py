@@ -200,7 +200,7 @@ def encode_array_as_powers_of_two(numbers, out, target, word):
 
 @step
 def to_twos_complement(codes, target, word):
-    """ENC-015: from codes of sign and magnitude, in place; there is no negative zero among them."""
+    """ENC-015: from codes of sign and magnitude, in place; none of them is a negative zero."""
     for i in range(codes.size):
         code = word(codes[i])
         if word(code & target.sign_bit) != word(0):

@@ -1,4 +1,4 @@
-"""The chapter on error sums: the error of a number, and what a block has of them."""
+"""The chapter on errors: the error of a number, and the sums of a block."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A format, its special cases and a rounding as rows of words, which is all the loops know of them.
+"""The chapter on formats: a format, its special cases and a rounding as rows of words for loops.
 
 The rows are made here from the rules, apart from `mor_ref.exact`, which finds the same codes its
 own way.
@@ -61,7 +61,7 @@ class Target(NamedTuple):
 
 
 class Exceptions(NamedTuple):
-    """What else there is to a format and its special cases."""
+    """The other numbers of a format and its special cases."""
 
     cap_negative_flip: Any
     infinity: Any

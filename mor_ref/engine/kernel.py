@@ -49,7 +49,7 @@ def _parts_of_module(module: ModuleType) -> Iterator[str]:
 
 
 def _parts_of_value(value: object) -> Iterator[str]:
-    """What matters of a constant, a function or a class; nothing of what is not ours."""
+    """Return the parts of a constant, a function or a class that kernels are made of."""
     if isinstance(value, int | float | str | bytes | tuple | np.generic):
         yield repr(value)
     elif isinstance(value, np.ndarray):
@@ -77,7 +77,7 @@ def _parts_of_code(code: CodeType) -> Iterator[str]:
 
 
 def cache_directory() -> Path:
-    """Where the kernels of the loaded code are kept between processes.
+    """Return the directory that keeps the kernels of the loaded code between processes.
 
     It lies under NUMBA_CACHE_DIR if that is set, else under XDG_CACHE_HOME or ~/.cache.
     """

@@ -36,7 +36,7 @@ class MxScales(NamedTuple):
 
 
 class SharedExponent(NamedTuple):
-    """What is added to the bits of an amax, before its exponent field is the shared exponent."""
+    """The word that is added to the bits of an amax before its exponent field is read."""
 
     added: np.uint32
     largest_exponent: np.int32

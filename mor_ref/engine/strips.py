@@ -18,7 +18,7 @@ STRIP = 2048  # columns: what is gathered of each stays in the first level cache
 
 
 class TileScales(NamedTuple):
-    """What the numbers of a tile are multiplied by, and what the values of their codes are.
+    """The factors of the numbers of a tile, and the factors of the values of their codes.
 
     As binary32 bits. Where one is None, the other divides in its place.
     """

@@ -1,6 +1,6 @@
 """The exact model: integers and fractions, step by step as the specification has them.
 
-This is the voice to read when in doubt, and the one that expected values come from. It is slow on
+This is the implementation to read when in doubt; expected values come from it. It is slow on
 purpose: no NumPy, no tables, no bit tricks. A binary16, bfloat16, binary32 or binary64 number is a
 Python float, which holds each of them without rounding; a tensor is a list of rows.
 """

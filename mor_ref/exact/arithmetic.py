@@ -34,7 +34,7 @@ def units_next_to(magnitude: Fraction, unit: int) -> int:
 
 
 def _special(result: float, a: float, b: float) -> float:
-    """What infinities, NaN or zeros give, which needs no rounding."""
+    """Return a result of infinities, NaN or zeros, which needs no rounding."""
     return nan_of(a, b) if math.isnan(result) else result
 
 

@@ -20,7 +20,7 @@ def encode(
     random_word: int | None = None,
     n_random_bits: int | None = None,
 ) -> int:
-    """The code of `x` in `fmt` (ENC-001).
+    """Return the code of `x` in `fmt` (ENC-001).
 
     >>> from mor_ref.definitions.formats import formats
     >>> hex(encode(0.3, formats["e4m3"])), hex(encode(-1000.0, formats["e4m3"]))
@@ -48,7 +48,7 @@ def encode(
 
 
 def floor_log2(magnitude: float | Fraction) -> int:
-    """The exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
+    """Return the exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
     numerator, denominator = magnitude.as_integer_ratio()
     exponent = numerator.bit_length() - denominator.bit_length()
     is_reached = numerator << max(-exponent, 0) >= denominator << max(exponent, 0)
@@ -56,7 +56,7 @@ def floor_log2(magnitude: float | Fraction) -> int:
 
 
 def in_units_of(unit: int, magnitude: float | Fraction) -> tuple[int, int, int]:
-    """`magnitude` as below + rest / whole units of 2^unit, with rest < whole."""
+    """Return `magnitude` as below + rest / whole units of 2^unit, with rest < whole."""
     numerator, denominator = magnitude.as_integer_ratio()
     whole = denominator << max(unit, 0)
     below, rest = divmod(numerator << max(-unit, 0), whole)
@@ -64,7 +64,7 @@ def in_units_of(unit: int, magnitude: float | Fraction) -> tuple[int, int, int]:
 
 
 def goes_up(mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool) -> bool:
-    """Whether below + rest / whole becomes below + 1 (ENC-003); odd says whether below is."""
+    """Return whether below + rest / whole becomes below + 1 (ENC-003); `odd` is of below."""
     match mode:
         case "rne":
             return 2 * rest > whole or (2 * rest == whole and odd)
@@ -85,14 +85,14 @@ def goes_up(mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool)
 def code_goes_up(
     fmt: Format, mode: Rounding, rest: int, whole: int, *, odd: bool, negative: bool
 ) -> bool:
-    """Whether a number takes the code above (ENC-003), which no format has a say in."""
+    """Return whether a number takes the code above (ENC-003), in every format alike."""
     del fmt
     return goes_up(mode, rest, whole, odd=odd, negative=negative)
 
 
 @step
 def goes_up_at_random(rest: int, whole: int, random_word: int, n_random_bits: int) -> bool:
-    """Stochastic rounding with the caller's bits: F + r >= 2^n (ENC-005)."""
+    """Return whether F + r >= 2^n, with the random bits of the caller (ENC-005)."""
     if not 1 <= n_random_bits <= 32:
         raise ValueError(f"n_random_bits is {n_random_bits}; give 1 to 32")
     if not 0 <= random_word < 1 << n_random_bits:
@@ -102,7 +102,7 @@ def goes_up_at_random(rest: int, whole: int, random_word: int, n_random_bits: in
 
 
 def with_sign(code: int, negative: bool, fmt: Format) -> int:
-    """The code of a magnitude with the sign attached (ENC-011, ENC-015)."""
+    """Return the code of a magnitude with its sign (ENC-011, ENC-015)."""
     if not negative or (code == 0 and fmt.specials == "fnuz"):
         return code
     if fmt.sign == "twos-complement":
@@ -114,9 +114,9 @@ def with_sign(code: int, negative: bool, fmt: Format) -> int:
 def overflow_code(
     code: int, negative: bool, fmt: Format, mode: Rounding, special: SpecialCases
 ) -> int:
-    """A finite input whose rounded magnitude is above the largest (ENC-006, ENC-007).
+    """Return the code of a finite input that rounds to above the largest (ENC-006, ENC-007).
 
-    `code` is what the magnitude would have in a format without an end.
+    `code` is the code of the rounded magnitude in a format without an end.
     """
     del code
     toward_zero = mode in ("rtz", "rto") or mode == ("rtp" if negative else "rtn")
@@ -126,7 +126,7 @@ def overflow_code(
 
 
 def _infinite_input(negative: bool, fmt: Format, special: SpecialCases) -> int:
-    """An infinity, which is no overflow: the rounding has no say (ENC-008)."""
+    """Return the code of an infinity, which is not an overflow: no rounding applies (ENC-008)."""
     code: int | None = None
     if special.overflow == "ieee":
         code = fmt.infinity_code if fmt.infinity_code is not None else fmt.canonical_nan_code
@@ -135,7 +135,7 @@ def _infinite_input(negative: bool, fmt: Format, special: SpecialCases) -> int:
 
 @step
 def nan_code(x: float, fmt: Format, special: SpecialCases) -> int:
-    """A NaN (ENC-009, ENC-010)."""
+    """Return the code of a NaN (ENC-009, ENC-010)."""
     negative = fmt.sign != "none" and math.copysign(1.0, x) < 0  # ENC-012
     if isinstance(special.nan, tuple):
         return special.nan[negative]
@@ -146,7 +146,7 @@ def nan_code(x: float, fmt: Format, special: SpecialCases) -> int:
 
 
 def _encode_power_of_two(x: float, fmt: Format, mode: Rounding, special: SpecialCases) -> int:
-    """A format that holds powers of two and nothing else (ENC-013, ENC-014)."""
+    """Return the code in a format that holds only powers of two (ENC-013, ENC-014)."""
     if math.isnan(x):
         return nan_code(x, fmt, special)
     if x == 0 and special.zero_code is not None:

@@ -37,7 +37,7 @@ class ErrorSum:
 
 @step
 def error_term(x: float, y: float) -> ErrorTerm:
-    """The error of a finite x that is not zero (ERR-001)."""
+    """Return the error of a finite x that is not zero (ERR-001)."""
     d = abs(difference(x, y))
     r = 1.0 if math.isnan(d) else min(1.0, quotient(d, abs(x)))
     return ErrorTerm(d, r, error_units(r))
@@ -45,13 +45,13 @@ def error_term(x: float, y: float) -> ErrorTerm:
 
 @step
 def error_units(r: float) -> int:
-    """How many units of 2^-23 a relative error is, ties to even (ERR-001)."""
+    """Return a relative error in units of 2^-23, ties to even (ERR-001)."""
     return bits_of(total(1.0, r)) - bits_of(1.0)
 
 
 @step
 def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
-    """The errors of a unit's pairs of x and y (ERR-002, ERR-003, ERR-004)."""
+    """Return the error sums of pairs of x and y (ERR-002, ERR-003, ERR-004)."""
     found = ErrorSum()
     for x, y in pairs:
         counts = math.isfinite(x) and x != 0
@@ -61,5 +61,5 @@ def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
 
 
 def _least_lost() -> float:
-    """The smallest magnitude that bfloat16 rounds to infinity."""
+    """Return the smallest magnitude that bfloat16 rounds to infinity."""
     return math.ldexp((_ROUNDS_TO_BF16_INFINITY & 0x7FFFFF) | 0x800000, 104)

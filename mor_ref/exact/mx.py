@@ -28,7 +28,7 @@ class Mx:
 
 
 def mx(x: Rows, fmt: Format, rule: ScaleRule, block: int) -> Mx:
-    """A tensor in MX."""
+    """Quantize a tensor to MX."""
     rows, columns = len(x), len(x[0]) if x else 0
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
     scale = {}
@@ -41,7 +41,7 @@ def mx(x: Rows, fmt: Format, rule: ScaleRule, block: int) -> Mx:
 
 @step
 def scale_code(numbers: list[float], fmt: Format, rule: ScaleRule) -> int:
-    """The e8m0 code of a block (MXS-002 to MXS-006)."""
+    """Return the e8m0 code of a block (MXS-002 to MXS-006)."""
     if any(math.isnan(v) for v in numbers):
         return _NAN_CODE
     amax = amax_of(numbers)

@@ -27,7 +27,7 @@ class GlobalScale:
 
 @dataclass(frozen=True)
 class TileScale:
-    """The stored scale of a tile, and what follows from it.
+    """The stored scale of a tile, and the factors that follow from it.
 
     Numbers are multiplied by `encode`, or divided by `decode` if there is no `encode`; what codes
     stand for is multiplied by `decode`.
@@ -54,7 +54,7 @@ def amax_of(numbers: Iterable[float]) -> float:
 
 
 def nvfp4(x: Rows, profile: Nvfp4Profile, tile: tuple[int, int]) -> Nvfp4:
-    """A tensor in NVFP4 (NVF-001)."""
+    """Quantize a tensor to NVFP4 (NVF-001)."""
     rows, columns = len(x), len(x[0]) if x else 0
     whole = amax_of(v for row in x for v in row)
     amaxes = amaxes_of(x, profile)
@@ -173,13 +173,13 @@ def quantize_element(x: float, scale: TileScale, profile: Nvfp4Profile) -> Eleme
 
 @step
 def scaled(x: float, scale: TileScale) -> float:
-    """A number under the scale of its tile (NVF-010)."""
+    """Return a number with the scale of its tile (NVF-010)."""
     return quotient(x, scale.decode) if scale.encode is None else product(x, scale.encode)
 
 
 @step
 def restored(value: float, scale: TileScale) -> float:
-    """What a code stands for under the scale of its tile (NVF-010)."""
+    """Return the value of a code with the scale of its tile (NVF-010)."""
     return product(value, scale.decode)
 
 

@@ -1,4 +1,4 @@
-"""Acceptance and policies: which representation a unit takes, and what is written for it."""
+"""Policies: the representation that each unit takes, and its output."""
 
 import math
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Mixed:
 def mix(
     x: Rows, policy: Policy, scaling: Scaling, parts: Partition, fallback: Bf16Of | None = None
 ) -> Mixed:
-    """A tensor under a policy, in the scaling blocks of `parts`, whose group is the tensor.
+    """Mix representations by a policy, in the scaling blocks of `parts`, whose group is the tensor.
 
     `fallback` gives the bfloat16 code of an element that is not quantized, by its row and column; a
     bfloat16 tensor has its own codes, NaN payloads included. Without it, numbers are encoded.
@@ -80,10 +80,7 @@ def mix(
 
 @step
 def kept(x: float, own: int | None) -> int:
-    """What is written for a number that is not quantized (MOR-006).
-
-    Its own bfloat16 code may be known.
-    """
+    """Return the bfloat16 code of a number that is not quantized: its own, if known (MOR-006)."""
     return to_bf16(x) if own is None else own
 
 
@@ -94,7 +91,7 @@ def amin(numbers: list[float]) -> float:
 
 
 def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float) -> Decision:
-    """The first rung that accepts (MOR-001)."""
+    """Return the decision for the first rung that accepts (MOR-001)."""
     for choice, rung in enumerate(policy.ladder):
         own = errors[name_of(rung.representation)]
         if loses_nothing(own) and accepts(rung.metric, own, errors, amax, amin):
@@ -104,7 +101,7 @@ def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float
 
 @step
 def loses_nothing(own: ErrorSum) -> bool:
-    """Whether a unit can be accepted at all (MOR-001)."""
+    """Return whether a unit can be accepted at all (MOR-001)."""
     return own.nonfinite == 0
 
 
@@ -112,7 +109,7 @@ def loses_nothing(own: ErrorSum) -> bool:
 def accepts(
     metric: Metric, own: ErrorSum, errors: dict[str, ErrorSum], amax: float, amin: float
 ) -> bool:
-    """Whether a metric accepts a unit."""
+    """Return whether a metric accepts a unit."""
     match metric:
         case MeanRelativeError():  # MOR-002
             return own.nonzero == 0 or own.sum < metric.limit * own.nonzero

@@ -19,7 +19,7 @@ _BF16_IEEE = SpecialCases(overflow="ieee")
 
 @dataclass(frozen=True)
 class Element:
-    """One number on its way: scaled, encoded, and what the code stands for."""
+    """One number: scaled, its code, and the value of the code."""
 
     xs: float
     code: int
@@ -39,7 +39,7 @@ class Quantized:
 
 @step
 def quantize_element(x: float, scale: float, fmt: Format) -> Element:
-    """A number under the scale of its block."""
+    """Quantize a number with the scale of its block."""
     xs = scaled(x, scale)
     code = encode(xs, fmt, "rne")
     return Element(xs, code, restored(fmt.value(code), scale))
@@ -59,12 +59,12 @@ def restored(value: float, scale: float) -> float:
 
 @step
 def to_bf16(y: float) -> int:
-    """The bfloat16 code of a number, as fake quantization stores it (QNT-003)."""
+    """Return the bfloat16 code of a number, as fake quantization stores it (QNT-003)."""
     return encode(y, formats["bf16"], "rne", _BF16_IEEE)
 
 
 def quantize(x: Rows, fmt: Format, scaling: Scaling, parts: Partition) -> Quantized:
-    """A tensor, block by block (SCL, GAM, QNT and ERR)."""
+    """Quantize a tensor, block by block (SCL, GAM, QNT and ERR)."""
     blocks = cells(parts.rows, parts.columns, parts.block)
     groups = cells(parts.rows, parts.columns, parts.group)
     amaxes = {block: amax(x[i][j] for i, j in places) for block, places in blocks.items()}
