@@ -1,13 +1,15 @@
 """`mor-ref golden`: list, make, check and export suites of golden vectors."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 from mor_ref.arguments import folder_named, known_name, whole_number
-from mor_ref.cli.show import bar, console_of_some_width
+from mor_ref.cli.show import Bars, bar, console_of_some_width
 from mor_ref.golden import kept_files
 from mor_ref.golden.export.export import export
 from mor_ref.golden.making.make import make
@@ -81,9 +83,27 @@ def run_make(names: list[str], out: str, size: int, seed: int, executor: str) ->
         factor = whole_number("size", size, 1, 1 << 20)
         made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
         suites = chosen(SUITES, names)
-        with bar("making suites", "made", len(suites)) as on_suite:
-            make(suites, target, made_with, on_suite, workers)
+        with _Making(suites) as making:
+            make(suites, target, made_with, making.done, workers)
     print(f"{_are(len(suites), 'suite')} in {out}")
+
+
+class _Making(Bars):
+    """A bar for the cases that are made, with a line for each suite that is done."""
+
+    def __init__(self, suites: list[str]) -> None:
+        super().__init__()
+        bundled = read_manifest(kept_files())["suites"]
+        self._cases = {name: len(bundled[name]["cases"]) for name in suites if name in bundled}
+        self._task = self.add_task("making cases", total=sum(self._cases.values()))
+
+    def done(self, name: str, entry: Mapping[str, Any]) -> None:
+        """Print the size of a suite and how many deviations it exposes."""
+        cases = counted(len(entry["cases"]), "case")
+        exposed = counted(len(entry["kills"]), "deviation")
+        line = f"{name}: {cases}, {counted(entry['elements'], 'element')}, exposes {exposed}"
+        self.console.print(line, soft_wrap=True, highlight=False)
+        self.advance(self._task, self._cases.get(name, 0))
 
 
 def run_export(folder: str | None, kind: str, out: str, names: list[str], views: list[str]) -> None:
