@@ -367,11 +367,11 @@ def test_the_commands(made):
     assert cases.stdout.splitlines() == [case.name for case in golden.load("encode")]
     as_json = run("golden", "list", "encode", "--cases", "--json").stdout
     assert json.loads(as_json) == cases.stdout.splitlines()
-    assert "cases are those of a suite; give" in run("golden", "list", "--cases").stderr
+    assert "--cases needs a suite; give" in run("golden", "list", "--cases").stderr
     done = run("golden", "check", made, "--suite", "decisions", "--same-as", made)
     assert done.returncode == 0, done.stderr
     assert "decisions: match, " in done.stdout
-    assert "manifest: the same as that of" in done.stdout
+    assert "manifest equals the one of" in done.stdout
     other = run(
         "golden", "check", made, "--suite", "decisions", "--same-as", kept_files(), "--json"
     )

@@ -1,4 +1,4 @@
-"""What MoR makes of the tensors of files, found here or by workers."""
+"""Analyses of the tensors of files, computed here or by workers."""
 
 import functools
 import platform
@@ -17,7 +17,7 @@ Stored = tuple[str, StoredTensor]  # a file as it was named, and a tensor in it
 def analyses_of(
     stored: Sequence[Stored], settings: Settings, workers: Workers | None
 ) -> Iterator[Analysis]:
-    """The analysis of each tensor, in this order."""
+    """Return the analysis of each tensor, in this order."""
     if workers is None:
         return (_analyzed(file, tensor, settings) for file, tensor in stored)
     shards = [
@@ -40,7 +40,7 @@ def _analyzed(file: str, tensor: StoredTensor, settings: Settings) -> Analysis:
 def _analyzed_by_name(
     file: str, path: str, name: str, shape: tuple[int, ...], dtype: str, settings: Settings
 ) -> Analysis:
-    """A tensor that a worker finds in a file that it can read as well, alike as far as headers."""
+    """Analyze a tensor of a file on a worker; refuse a file with another header."""
     stored = _tensors_of(path, _version_of(path))
     there = stored.get(path if name == file else name)  # that of a .npy is named as the file
     if there is None or (there.shape, there.dtype) != (shape, dtype):
@@ -57,7 +57,7 @@ def _described(shape: tuple[int, ...], dtype: str) -> str:
 
 
 def _version_of(path: str) -> tuple[int, int]:
-    """A worker may outlive what is in a file."""
+    """Return the size and the time of a file, as a worker may outlive its content."""
     found = Path(path).stat()
     return found.st_size, found.st_mtime_ns
 

@@ -23,7 +23,7 @@ from mor_ref.workers.pools import workers_named
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:
-    """Print the suites, or what one of them is made of."""
+    """Print the suites, or the fields of one suite."""
     if name is not None:
         _show_suite(SUITES[known_name("suite", name, SUITES)], as_json=as_json)
         return
@@ -52,7 +52,7 @@ def run_list(name: str | None, *, as_json: bool) -> None:
 def run_list_cases(suite: str | None, *, as_json: bool) -> None:
     """Print the names of the cases of a suite."""
     if suite is None:
-        raise ValueError("cases are those of a suite; give its name before --cases")
+        raise ValueError("--cases needs a suite; give its name before --cases")
     kept = read_manifest(kept_files())["suites"]
     names = list(kept[known_name("suite", suite, kept)]["cases"])
     print(json.dumps(names, indent=1) if as_json else "\n".join(names))
@@ -77,7 +77,7 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
 
 
 def run_make(names: list[str], out: str, size: int, seed: int, executor: str) -> None:
-    """Make suites in a folder."""
+    """Make suites in a directory."""
     with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
         target = folder_named("out", out)
         factor = whole_number("size", size, 1, 1 << 20)
@@ -112,11 +112,11 @@ def run_export(folder: str | None, kind: str, out: str, names: list[str], views:
     print(f"{_are(found.files, 'file')} in {out}")
     if found.left_out:
         count = counted(len(found.left_out), "suite")
-        print(f"left out, as {kind} holds no tensors: {count}, {', '.join(found.left_out)}")
+        print(f"left out, as {kind} cannot hold tensors: {count}, {', '.join(found.left_out)}")
 
 
 def _source(folder: str | None) -> Path:
-    """The folder that is read: the kept suites, unless one is named."""
+    """Return the directory to read: the bundled suites, unless a directory is named."""
     return kept_files() if folder is None else folder_named("DIR", folder)
 
 
@@ -125,9 +125,9 @@ def _are(count: int, noun: str) -> str:
 
 
 def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_json: bool) -> int:
-    """Print what is off in a folder of suites; the exit status is 1 if anything is.
+    """Print the findings in a directory of suites, and return the exit status.
 
-    It is 2 if files of a suite cannot be used at all, as for other bad input.
+    The status is 0 without findings, 1 with findings, and 2 if files cannot be used at all.
     """
     path = _source(folder)
     other = None if same_as is None else folder_named("same_as", same_as)
@@ -142,7 +142,7 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
         for line in lines(found):
             print(line)
         if same_as:
-            print(f"manifest: {'NOT' if others else 'the same as'} that of {same_as}")
+            print(f"manifest {'differs from' if others else 'equals'} the one of {same_as}")
         for line in others:
             print(f"  {line}")
     if found.verdict == "unusable":

@@ -1,4 +1,4 @@
-"""`mor-ref verify`: a candidate on the suites, and a report."""
+"""`mor-ref verify`: run a candidate on the suites, and write a report."""
 
 import sys
 from pathlib import Path
@@ -33,7 +33,7 @@ def run(
     *,
     must_be_complete: bool,
 ) -> int:
-    """Print what was found; the exit status says it as well."""
+    """Print the report, and return the exit status."""
     with workers_named(executor) as workers:
         ask = asked_by(workers, timeout) if workers else asked_here
         return _run(name, suites, vectors, report, timeout, ask, must_be_complete=must_be_complete)
@@ -81,7 +81,7 @@ def _run(
 
 
 class _Shown(Bars):
-    """How far it is: a bar for the suites that are run, and one for those that are diagnosed."""
+    """A bar for the suites that were run, and one for the suites that were diagnosed."""
 
     def __init__(self, total: int) -> None:
         super().__init__()
@@ -89,11 +89,11 @@ class _Shown(Bars):
         self._diagnoses: TaskID | None = None
 
     def verified(self, suite: str) -> None:
-        """A suite was run."""
+        """Count a suite that was run."""
         self.update(self._suites, advance=1, description=f"verified {suite}")
 
     def diagnosing(self, suite: str, of: int) -> None:
-        """What explains the mismatches of a suite is being looked for, after those before it."""
+        """Show that the diagnosis of a suite begins, and that the one before it is done."""
         if self._diagnoses is None:
             self._diagnoses = self.add_task("diagnosing", total=of)
         else:
@@ -101,6 +101,6 @@ class _Shown(Bars):
         self.update(self._diagnoses, description=f"diagnosing {suite}")
 
     def done(self) -> None:
-        """The last diagnosis is over when everything is."""
+        """Count the last diagnosis, which ends with the run."""
         if self._diagnoses is not None:
             self.update(self._diagnoses, completed=self.tasks[-1].total, description="diagnosed")
