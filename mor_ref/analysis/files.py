@@ -11,7 +11,7 @@ from mor_ref.analysis.tensors import Analysis, Settings, analyze
 from mor_ref.workers.pools import Workers
 from mor_ref.workers.shards import WorkersError
 
-Stored = tuple[str, StoredTensor]  # a file as it was named, and a tensor in it
+Stored = tuple[str, StoredTensor]  # the given name of a file, and a tensor in it
 
 
 def analyses_of(
@@ -42,7 +42,9 @@ def _analyzed_by_name(
 ) -> Analysis:
     """Analyze a tensor of a file on a worker; refuse a file with another header."""
     stored = _tensors_of(path, _version_of(path))
-    there = stored.get(path if name == file else name)  # that of a .npy is named as the file
+    there = stored.get(
+        path if name == file else name
+    )  # the tensor of a .npy has the name of the file
     if there is None or (there.shape, there.dtype) != (shape, dtype):
         what = "is not there" if there is None else f"is {_described(there.shape, there.dtype)}"
         raise WorkersError(

@@ -20,9 +20,9 @@ _WIDTH = 10.0  # inches
 _WIDTH_OF_MAP = 7.0  # inches, about
 _DOTS_PER_INCH = 150
 _EVEN_UP_TO = 10.0  # percent, of errors
-_MOST_LABELLED = 64  # blocks that have their error written in them
-_MOST_DRAWN = 1500  # rows and columns of blocks that are drawn; of more, some of each
-# Told apart by readers who do not see all colours as well; from the most aggressive to bfloat16.
+_MOST_LABELLED = 64  # blocks with their error as text
+_MOST_DRAWN = 1500  # rows and columns of blocks; larger grids are thinned
+# Colours for all readers, colour-blind ones as well; from the narrowest to bfloat16.
 _COLOURS = {"nvfp4": "#8172b3", "e4m3": "#4c78a8", "e5m2": "#eeb479", "bf16": "#c44e52"}
 _MARKERS = {"nvfp4": "s", "e4m3": "o", "e5m2": "D", "bf16": "^"}
 _OTHER = "#777777"
@@ -241,7 +241,7 @@ def _show_errors(
     label = f"mean relative error\nin {settings.first} (%)"
     bar = axes.figure.colorbar(image, cax=beside, label=label)
     if settings.limit is not None:
-        bar.ax.axhline(limit, color="white", linewidth=4)  # to be seen on any colour
+        bar.ax.axhline(limit, color="white", linewidth=4)  # visible on any colour
         bar.ax.axhline(limit, color="black")
     if errors.size <= _MOST_LABELLED:
         for (row, column), error in np.ndenumerate(errors):

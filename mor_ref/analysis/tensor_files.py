@@ -50,7 +50,7 @@ _UNREADABLE = (
     EOFError,
     LZMAError,
     OSError,
-    RuntimeError,  # of zipfile: encrypted, or compressed as it does not know
+    RuntimeError,  # of zipfile: encrypted, or an unknown compression
     SafetensorError,
     TokenError,
     TypeError,  # of NumPy, which sorts the keys of a header
@@ -239,7 +239,7 @@ def _safetensors(file: str) -> Iterator[StoredTensor | SkippedTensor]:
 
 def _loader(path: Path, name: str) -> Callable[[], NDArray[Any]]:
     def load() -> NDArray[Any]:
-        # It gives bfloat16 because ml_dtypes, once imported, has told NumPy of that name.
+        # It returns bfloat16 because the import of ml_dtypes registers the name in NumPy.
         with _reading(path), safe_open(path, framework="numpy") as file:
             return np.asarray(file.get_tensor(name))
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name")
 _AT_ONCE = 1 << 20  # elements
-_ONE = 2**23  # what limits are counted in
+_ONE = 2**23  # the unit of limits
 
 
 @dataclass(frozen=True)

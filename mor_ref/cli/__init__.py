@@ -60,8 +60,8 @@ def show_formats(
     formats.run(name, as_json=json)
 
 
-# A negative number is an argument, not an unknown option; and no option here has a short name, for
-# the f of -inf would be it.
+# A negative number is an argument, not an unknown option. No option here has a short name, because
+# -inf would contain it.
 @app.command("explain", context_settings={"ignore_unknown_options": True})
 def explain_value(
     value: Annotated[str, typer.Argument(help="0.3, 0x1.8p-2, or a bit pattern: 0x3f800000.")],

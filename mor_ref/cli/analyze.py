@@ -32,7 +32,7 @@ def run(
     plot: str | None,
 ) -> None:
     """Print the decisions of MoR for each tensor, and in total; draw a picture on request."""
-    with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+    with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         settings = settings_for(
             policy,
             block=block,

@@ -17,7 +17,7 @@ class Listed:
 
     stored: list[tuple[str, StoredTensor]]
     skipped: list[tuple[str, SkippedTensor]]
-    without: list[str]  # the files that hold nothing at all
+    without: list[str]  # files without tensors
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _columns_if_there_is_room(reports: list[TensorReport]) -> list[Column]:
 
 
 def _overflow_lines(reports: list[TensorReport], settings: Settings) -> Iterator[str]:
-    """Yield the reason why a tensor with a small error stays in bf16."""
+    """Yield the count of finite numbers that overflow: why a small error stays in bf16."""
     for report in reports:
         if report.overflows:
             count = _of(report.overflows, "finite number")

@@ -55,7 +55,7 @@ def run(
     as_json: bool,
 ) -> int:
     """Print the digest and its comparison; return 1 if it is wrong, else 0."""
-    with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+    with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         case = asked.case()
         by_engine = (
             chunks_of_workers(case, workers, threads) if workers else engine_chunks(case, threads)

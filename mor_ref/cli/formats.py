@@ -11,7 +11,7 @@ from mor_ref.cli.show import codes, console_of_some_width, split_fields
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
-_CODES_SHOWN = 256  # of larger formats, the special codes say enough
+_CODES_SHOWN = 256  # larger formats show the special codes only
 
 
 def run(name: str | None, *, as_json: bool) -> None:

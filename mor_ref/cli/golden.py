@@ -78,7 +78,7 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
 
 def run_make(names: list[str], out: str, size: int, seed: int, executor: str) -> None:
     """Make suites in a directory."""
-    with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+    with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         target = folder_named("out", out)
         factor = whole_number("size", size, 1, 1 << 20)
         made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))

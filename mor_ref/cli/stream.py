@@ -12,7 +12,7 @@ FORMATS = ("testfloat",)
 _MOST = 1 << 62
 _LAST_SEED = 0xFFFF
 _PIECE = 1 << 20  # bytes: more than a pipe holds
-_INTERRUPTED = 130  # as shells have it
+_INTERRUPTED = 130  # the exit status of shells
 
 
 def run_gen(name: str, form: str, seed: int, count: int | None) -> int:

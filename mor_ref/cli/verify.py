@@ -49,7 +49,7 @@ def _run(
     *,
     must_be_complete: bool,
 ) -> int:
-    if report == "":  # else it would be the folder that one is in
+    if report == "":  # a path that would mean the current directory
         raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
     if report is not None:
         prepare_report(Path(report))

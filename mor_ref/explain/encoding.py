@@ -94,7 +94,7 @@ def explain(
 
 def _place(x: float, fmt: Format) -> _Place:
     exponent = fmt.smallest_exponent
-    if fmt.sign != "twos-complement":  # whose unit is the same everywhere
+    if fmt.sign != "twos-complement":  # its unit is the same everywhere
         exponent = max(exact.floor_log2(abs(x)), exponent)
     unit = exponent - fmt.mantissa_bits
     return _Place(*exact.in_units_of(unit, abs(x)), Fraction(2) ** unit)

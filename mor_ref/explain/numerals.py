@@ -10,7 +10,7 @@ from mor_ref.arguments import known_name
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
-# The sources that a bit pattern may be of, and the struct codes of its bytes and of its integer.
+# The source formats of a bit pattern: width, and the struct codes of the float and the integer.
 _SOURCES = {
     "f64": (64, "<d", "<Q"),
     "f32": (32, "<f", "<I"),
@@ -78,7 +78,7 @@ def _from_hexadecimal(text: str) -> float:
     except OverflowError:
         raise _not_binary64(text) from None
     digits, _, exponent = text.strip().lower().partition("p")
-    if x == 0:  # 2 to the exponent could fill the memory
+    if x == 0:  # a power of two with this exponent could fill the memory
         if _has_digits(digits.replace("0x", "")):
             raise _not_binary64(text)
         return x
