@@ -278,8 +278,8 @@ def test_paragraphs_of_help_are_wrapped_once():
     lines = [
         line.strip() for line in mor_ref("golden", "check", "--help", columns="80").splitlines()
     ]
-    at = lines.index("with 2 if files cannot be used at all.")
-    assert lines[at - 1].endswith("the suite, the case and the field. Exits")
+    at = lines.index("Exits with 2 if files cannot be used at all.")
+    assert lines[at - 1].endswith("names the suite, the case and the field.")
 
 
 def test_a_wrong_digest_is_traced_to_its_input():
