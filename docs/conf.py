@@ -40,7 +40,7 @@ pygments_dark_style = "github-dark"
 # Types of others, whose pages are elsewhere; pages make no requests, so nothing is looked up there.
 nitpick_ignore_regex = [
     ("py:class", r"(numpy|decimal|fractions|collections|contextlib|pathlib)\..*"),
-    ("py:class", r"ArrayLike|type\[.*|mor_ref\.(partition|block_recipes)\..*"),
+    ("py:class", r"ArrayLike|type\[.*|mor_ref\.definitions\.(blocks|nvfp4)\..*"),
 ]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"

@@ -1,7 +1,8 @@
 """Pages as scripts: what a reader would type, in the order of the page, in an empty folder.
 
-A block with a caption is a file of that name. A `console` block has commands after `$`, each
-followed by what it prints, where `...` stands for anything. A `sh` block is a script.
+A block with a caption is a file of that name, and so is a block that begins with `# NAME.py`. A
+`console` block has commands after `$`, each followed by its output, with `...` for any text. A `sh`
+block is a script.
 """
 
 import doctest
@@ -17,6 +18,7 @@ FENCE = re.compile(
     r"^(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL
 )
 CAPTION = re.compile(r"\A:caption: *(\S+)\n(?::[a-z-]+:.*\n)*\n?")
+NAME = re.compile(r"\A# (\w+\.py)\n")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Programs of the environment that the tests run in are beside its Python.
 PATH = os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
@@ -45,7 +47,8 @@ def blocks_of(page):
             language = info.removeprefix("{code-block}").strip()
             yield Block(language, caption[1], body[caption.end() :])
         elif not info.startswith("{"):
-            yield Block(info, None, body)
+            named = NAME.match(body)
+            yield Block(info, named and named[1], body)
 
 
 def commands_of(text):

@@ -56,7 +56,7 @@ def test_what_is_no_array_in_a_npz_is_skipped(run):
     np.savez("x.npz", x=np.ones(3, np.float32))
     with zipfile.ZipFile("x.npz", "a") as archive:
         archive.writestr("readme.txt", "hello")
-    assert "skipped: readme.txt in x.npz (scalar -): it is no .npy file" in run("x.npz")
+    assert "skipped: readme.txt in x.npz (scalar -): it is not a .npy file" in run("x.npz")
 
 
 def test_files_without_tensors_are_said_to_be_so(run, tmp_path):
@@ -173,8 +173,8 @@ def test_what_does_not_fit_is_said(run, monkeypatch):
     ("arguments", "said"),
     [
         (["gone.npy"], "gone.npy is not there; give a file that ends in one of .npy, .npz"),
-        (["folder"], "folder is a folder; name the files in it"),
-        (["folder.npz"], "folder.npz is a folder; name the files in it"),
+        (["folder"], "folder is a directory; name the files in it"),
+        (["folder.npz"], "folder.npz is a directory; name the files in it"),
         (["x.bin"], "x.bin ends in '.bin'; give a file that ends in one of .npy, .npz"),
         (["empty.npy"], "empty.npy is empty; save or download it again"),
         (["empty.npz"], "empty.npz is empty; save or download it again"),

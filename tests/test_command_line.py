@@ -181,7 +181,7 @@ def test_numbers_are_parsed_as_written():
             parse_number(text)
     for text in ("0e-999999999", "-0.00E99999999", "0x0p-99999999999", "-0x.0p999999999999"):
         assert parse_number(text) == 0
-    with pytest.raises(ValueError, match=r"value is '0\.3', which is no f32 number"):
+    with pytest.raises(ValueError, match=r"value is '0\.3', which is not a number of f32"):
         parse_number("0.3", "f32")
     assert parse_number("0.25", "f32") == 0.25
 
@@ -191,11 +191,11 @@ def test_numbers_are_parsed_as_written():
     [
         (["formats", "e4m4"], "format is 'e4m4', which is not known; did you mean 'e4m3'?"),
         (["explain", "abc", "--format", "e4m3"], "value is 'abc'; give a decimal such as 0.3"),
-        (["explain", "0x3f80", "--format", "e4m3"], "say with --source which format it is of"),
+        (["explain", "0x3f80", "--format", "e4m3"], "name its format with --source"),
         (["explain", "-0x3f800000", "--format", "e4m3"], "value is '-0x3f800000'; give a decimal"),
         (
             ["explain", "0x13c00", "--format", "e4m3", "--source", "f16"],
-            "which is not of 16 bits, as f16 is",
+            "which has more than the 16 bits of f16",
         ),
         (["explain", "1", "--format", "e4m3", "--source", "f8"], "source is 'f8'"),
         (["explain", "1", "--format", "e8m0", "--rounding", "rne"], "give one of rtp, rtz, rna"),
@@ -246,7 +246,7 @@ def test_numbers_are_parsed_as_written():
         (["exhaustive", "e4m3", "--threads", "0"], "threads is 0"),
         (
             ["exhaustive", "e4m3", "--threads", "1", "--chunks", "0x3f"],
-            "threads is 1, which is of a run on all inputs; leave it away where candidate or chun",
+            "threads is 1, which is for a run of the engine on all inputs; leave it out if candid",
         ),
         # What a variable of a shell that is not set leaves is not the default.
         (["exhaustive", "e4m3", "--candidate", ""], "candidate is '', which is not known"),
@@ -278,8 +278,8 @@ def test_paragraphs_of_help_are_wrapped_once():
     lines = [
         line.strip() for line in mor_ref("golden", "check", "--help", columns="80").splitlines()
     ]
-    at = lines.index("2 if files cannot be used at all.")
-    assert lines[at - 1].endswith("in which suite, case and field; with")
+    at = lines.index("Exits with 2 if files cannot be used at all.")
+    assert lines[at - 1].endswith("names the suite, the case and the field.")
 
 
 def test_a_wrong_digest_is_traced_to_its_input():

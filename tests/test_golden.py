@@ -300,6 +300,7 @@ def test_things_are_counted(changed, tmp_path):
     """One of them is one."""
     done = run("golden", "make", "decisions", "decisions", "--out", changed)
     assert done.stdout == f"1 suite is in {changed}\n"
+    assert done.stderr.splitlines()[0] == "decisions: 5 cases, 5,344 elements, exposes 9 deviations"
     twice = ("--suite", "decisions", "--suite", "decisions")
     done = run("golden", "check", changed, *twice)
     assert done.stdout.splitlines()[-1] == f"{changed}: match (1 suite, 0 findings)"
@@ -377,11 +378,11 @@ def test_the_commands(made):
     assert cases.stdout.splitlines() == [case.name for case in golden.load("encode")]
     as_json = run("golden", "list", "encode", "--cases", "--json").stdout
     assert json.loads(as_json) == cases.stdout.splitlines()
-    assert "cases are those of a suite; give" in run("golden", "list", "--cases").stderr
+    assert "--cases needs a suite; give" in run("golden", "list", "--cases").stderr
     done = run("golden", "check", made, "--suite", "decisions", "--same-as", made)
     assert done.returncode == 0, done.stderr
     assert "decisions: match, " in done.stdout
-    assert "manifest: the same as that of" in done.stdout
+    assert "manifest equals the one of" in done.stdout
     other = run(
         "golden", "check", made, "--suite", "decisions", "--same-as", kept_files(), "--json"
     )

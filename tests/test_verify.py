@@ -124,7 +124,7 @@ def test_no_report_of_another_run_is_left(module):
     (module / "leaving.py").write_text("import os\ndef run(*_):\n    os._exit(0)\n")
     assert run(module, "candidate:right", *DECISIONS, "--report", "r.json").returncode == 0
     done = run(module, "leaving:run", *DECISIONS, "--report", "r.json")
-    assert (done.returncode, done.stdout) == (0, "")  # as README says of native code
+    assert (done.returncode, done.stdout) == (0, "")  # as the guide says of native code
     assert not (module / "r.json").exists()
 
 

@@ -1,4 +1,4 @@
-"""What MoR makes of the tensors of files, found here or by workers."""
+"""Analyses of the tensors of files, computed here or by workers."""
 
 import functools
 import platform
@@ -11,13 +11,13 @@ from mor_ref.analysis.tensors import Analysis, Settings, analyze
 from mor_ref.workers.pools import Workers
 from mor_ref.workers.shards import WorkersError
 
-Stored = tuple[str, StoredTensor]  # a file as it was named, and a tensor in it
+Stored = tuple[str, StoredTensor]  # the given name of a file, and a tensor in it
 
 
 def analyses_of(
     stored: Sequence[Stored], settings: Settings, workers: Workers | None
 ) -> Iterator[Analysis]:
-    """The analysis of each tensor, in this order."""
+    """Return the analysis of each tensor, in this order."""
     if workers is None:
         return (_analyzed(file, tensor, settings) for file, tensor in stored)
     shards = [
@@ -40,9 +40,11 @@ def _analyzed(file: str, tensor: StoredTensor, settings: Settings) -> Analysis:
 def _analyzed_by_name(
     file: str, path: str, name: str, shape: tuple[int, ...], dtype: str, settings: Settings
 ) -> Analysis:
-    """A tensor that a worker finds in a file that it can read as well, alike as far as headers."""
+    """Analyze a tensor of a file on a worker; refuse a file with another header."""
     stored = _tensors_of(path, _version_of(path))
-    there = stored.get(path if name == file else name)  # that of a .npy is named as the file
+    there = stored.get(
+        path if name == file else name
+    )  # the tensor of a .npy has the name of the file
     if there is None or (there.shape, there.dtype) != (shape, dtype):
         what = "is not there" if there is None else f"is {_described(there.shape, there.dtype)}"
         raise WorkersError(
@@ -57,7 +59,7 @@ def _described(shape: tuple[int, ...], dtype: str) -> str:
 
 
 def _version_of(path: str) -> tuple[int, int]:
-    """A worker may outlive what is in a file."""
+    """Return the size and the time of a file, as a worker may outlive its content."""
     found = Path(path).stat()
     return found.st_size, found.st_mtime_ns
 

@@ -20,9 +20,9 @@ _WIDTH = 10.0  # inches
 _WIDTH_OF_MAP = 7.0  # inches, about
 _DOTS_PER_INCH = 150
 _EVEN_UP_TO = 10.0  # percent, of errors
-_MOST_LABELLED = 64  # blocks that have their error written in them
-_MOST_DRAWN = 1500  # rows and columns of blocks that are drawn; of more, some of each
-# Told apart by readers who do not see all colours as well; from the most aggressive to bfloat16.
+_MOST_LABELLED = 64  # blocks with their error as text
+_MOST_DRAWN = 1500  # rows and columns of blocks; larger grids are thinned
+# Colours for all readers, colour-blind ones as well; from the narrowest to bfloat16.
 _COLOURS = {"nvfp4": "#8172b3", "e4m3": "#4c78a8", "e5m2": "#eeb479", "bf16": "#c44e52"}
 _MARKERS = {"nvfp4": "s", "e4m3": "o", "e5m2": "D", "bf16": "^"}
 _OTHER = "#777777"
@@ -35,7 +35,7 @@ _IN_A_BLOCK: dict[str, Any] = {
 
 
 def check_path(path: str) -> None:
-    """Refuse what no picture can be written to, and say what is missing to draw one."""
+    """Refuse a path that cannot be written, and name what is missing to draw a picture."""
     target = Path(path)
     if target.suffix.lower() != ".png":
         raise ValueError(f"plot is {path!r}; give a file name that ends in .png")
@@ -80,7 +80,7 @@ def draw(
 
 
 def _figure_class() -> "type[Figure]":
-    """Figures without a window; their canvas is Agg."""
+    """Return the class of figures without a window; their canvas is Agg."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -126,7 +126,7 @@ def _draw_errors(
 
 
 def _scale(axes: "Axes", highest: float, threshold: float) -> None:
-    """Even steps up to twice the threshold or more; what is far above is drawn closer together."""
+    """Scale evenly up to twice the threshold or more; compress larger errors."""
     from matplotlib.ticker import MaxNLocator
 
     bend = max(_EVEN_UP_TO, 2 * threshold)
@@ -142,7 +142,7 @@ def _scale(axes: "Axes", highest: float, threshold: float) -> None:
 def _classes(
     reports: Sequence[TensorReport], settings: Settings
 ) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """What dots are told apart by: a label, a representation for the colour, and which they are."""
+    """Yield each kind of dot: a label, a representation for the colour, and its tensors."""
     if settings.policy.unit == "block":
         yield "a tensor", settings.first, np.ones(len(reports), bool)
         return
@@ -169,7 +169,7 @@ def _draw_shares(axes: "Axes", reports: Sequence[TensorReport], settings: Settin
 
 
 def _height_of_names(reports: Sequence[TensorReport]) -> float:
-    """Inches that the names below the axis take."""
+    """Return the height in inches of the names below the axis."""
     if len(reports) > _MOST_NAMED or len(reports) == 1:
         return 0.4
     return 0.2 + 0.075 * max(len(_short(report.name)) for report in reports)
@@ -197,7 +197,7 @@ def _describe(report: TensorReport, *, is_one_of_many: bool) -> str:
 
 
 def _height_of_map(blocks: BlockMap) -> float:
-    """Inches, so that blocks are square if that is neither too low nor too high."""
+    """Return a height in inches that makes blocks square, between 1 and 4."""
     rows, columns = blocks.error.shape
     return float(np.clip(_WIDTH_OF_MAP * rows / max(columns, 1), 1, 4))
 
@@ -241,7 +241,7 @@ def _show_errors(
     label = f"mean relative error\nin {settings.first} (%)"
     bar = axes.figure.colorbar(image, cax=beside, label=label)
     if settings.limit is not None:
-        bar.ax.axhline(limit, color="white", linewidth=4)  # to be seen on any colour
+        bar.ax.axhline(limit, color="white", linewidth=4)  # visible on any colour
         bar.ax.axhline(limit, color="black")
     if errors.size <= _MOST_LABELLED:
         for (row, column), error in np.ndenumerate(errors):
@@ -262,7 +262,7 @@ def _show_choices(
 
 
 def _thinned(grid: NDArray[Any]) -> NDArray[Any]:
-    """The grid with so few blocks left that the picture has room for them."""
+    """Return the grid with only as many blocks as fit the picture."""
     rows, columns = (-(-side // _MOST_DRAWN) for side in grid.shape)
     return grid[::rows, ::columns]
 
@@ -283,6 +283,6 @@ def _describe_block(settings: Settings) -> str:
 
 
 def _short(name: str) -> str:
-    """A name as it fits; its end tells more. A dollar sign is no formula here."""
+    """Return the end of a name that fits; a dollar sign does not begin a formula."""
     end = name if len(name) <= _MOST_LETTERS else f"..{name[2 - _MOST_LETTERS :]}"
     return end.replace("$", r"\$")

@@ -1,7 +1,7 @@
 """The tensors of .npy, .npz and .safetensors files, one at a time.
 
-What is in a file is listed from its headers alone; numbers are read when they are asked for, so a
-file may be larger than the memory.
+Tensors are listed from the headers of a file alone. Numbers are read on demand, so that a file may
+be larger than the memory.
 """
 
 import math
@@ -50,7 +50,7 @@ _UNREADABLE = (
     EOFError,
     LZMAError,
     OSError,
-    RuntimeError,  # of zipfile: encrypted, or compressed as it does not know
+    RuntimeError,  # of zipfile: encrypted, or an unknown compression
     SafetensorError,
     TokenError,
     TypeError,  # of NumPy, which sorts the keys of a header
@@ -62,7 +62,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor of floats that lies in a file; `load` reads it.
+    """A tensor of floats in a file; `load` reads it.
 
     `dtype` is "f64", "f32", "f16" or "bf16".
     """
@@ -75,7 +75,7 @@ class StoredTensor:
 
 @dataclass(frozen=True)
 class SkippedTensor:
-    """What lies in a file but holds no such floats; `dtype` is as the file has it."""
+    """A tensor of a file that is not analyzed; `dtype` is the one of the file."""
 
     name: str
     shape: tuple[int, ...]
@@ -84,7 +84,7 @@ class SkippedTensor:
 
 
 def tensors_in(file: str) -> Iterator[StoredTensor | SkippedTensor]:
-    """What is in a file.
+    """Yield the tensors of a file.
 
     A .npy file has one tensor, named as the file; a .npz file names its own, and so does a
     .safetensors file, which has no order: layer 2 comes before layer 10 here.
@@ -95,7 +95,7 @@ def tensors_in(file: str) -> Iterator[StoredTensor | SkippedTensor]:
     if not file:
         raise ValueError(f"FILE is ''; give a file that ends in one of {known}")
     if path.is_dir():
-        raise IsADirectoryError(f"{file} is a folder; name the files in it")
+        raise IsADirectoryError(f"{file} is a directory; name the files in it")
     if lister is None:
         raise ValueError(f"{file} ends in {path.suffix!r}; give a file that ends in one of {known}")
     if not path.is_file():
@@ -107,7 +107,7 @@ def tensors_in(file: str) -> Iterator[StoredTensor | SkippedTensor]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Say which file it is that cannot be read."""
+    """Name the file in an error of reading it."""
     try:
         yield
     except _UNREADABLE as error:
@@ -127,7 +127,7 @@ def _skipped_kind(dtype: np.dtype[Any]) -> str:
 
 @dataclass(frozen=True)
 class _Header:
-    """What the header of a .npy file says."""
+    """The header of a .npy file."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -142,18 +142,18 @@ class _Header:
 
     @property
     def numbers(self) -> np.dtype[Any]:
-        """The dtype that is meant, in the machine's byte order."""
+        """The dtype of the numbers, in the byte order of the machine."""
         return _BF16 if self.dtype == _SAVED_BF16 else self.dtype.newbyteorder("=")
 
     def plain(self, array: NDArray[Any]) -> NDArray[Any]:
-        """The array in row-major order; what lies so already is not copied."""
+        """Return the array in row-major order, without a copy if it is already."""
         if self.numbers == _BF16:
             array = array.view(_BF16)
         return np.asarray(array, self.numbers, order="C")
 
 
 def _header(stream: IO[bytes], size: int) -> _Header:
-    """The header of a .npy file of that size, which the numbers have to fill."""
+    """Read the header of a .npy file of this size, which the numbers must fill."""
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
         shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
@@ -203,7 +203,7 @@ def _npz(file: str) -> Iterator[StoredTensor | SkippedTensor]:
 def _npz_member(path: Path, member: zipfile.ZipInfo) -> StoredTensor | SkippedTensor:
     name = member.filename.removesuffix(".npy")
     if name == member.filename:
-        return SkippedTensor(name, (), "-", "it is no .npy file")
+        return SkippedTensor(name, (), "-", "it is not a .npy file")
     with _reading(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
         header = _header(stream, member.file_size)
     _refuse_objects(f"{name} in {path}", header)
@@ -239,7 +239,7 @@ def _safetensors(file: str) -> Iterator[StoredTensor | SkippedTensor]:
 
 def _loader(path: Path, name: str) -> Callable[[], NDArray[Any]]:
     def load() -> NDArray[Any]:
-        # It gives bfloat16 because ml_dtypes, once imported, has told NumPy of that name.
+        # It returns bfloat16 because the import of ml_dtypes registers the name in NumPy.
         with _reading(path), safe_open(path, framework="numpy") as file:
             return np.asarray(file.get_tensor(name))
 
@@ -247,7 +247,7 @@ def _loader(path: Path, name: str) -> Callable[[], NDArray[Any]]:
 
 
 def _numbers_as_such(name: str) -> list[str | int]:
-    """A key for sorting: text and numbers take turns."""
+    """Return a key for sorting, in which text and numbers alternate."""
     parts = re.split(r"([0-9]{1,18})", name)
     return [int(part) if k % 2 else part for k, part in enumerate(parts)]
 

@@ -1,4 +1,4 @@
-"""What MoR makes of one tensor, as a few numbers."""
+"""The analysis of one tensor with MoR, as a few numbers."""
 
 import itertools
 import math
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name")
 _AT_ONCE = 1 << 20  # elements
-_ONE = 2**23  # what limits are counted in
+_ONE = 2**23  # the unit of limits
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How tensors are analyzed."""
+    """Settings of an analysis."""
 
     policy: Policy
     block: Cut
@@ -36,21 +36,21 @@ class Settings:
 
     @property
     def first(self) -> str:
-        """The representation whose error is reported: that of the first rung."""
+        """The representation of the first rung, whose error is reported."""
         return self.policy.names[0]
 
     @property
     def limit(self) -> float | None:
-        """What the mean relative error has to be below for the first rung, if that is its rule.
+        """The limit of the mean relative error for the first rung, if its metric has one.
 
-        It is the threshold in units of 2^-23, which decides.
+        The limit is the threshold in units of 2^-23, which decides.
         """
         metric = self.policy.ladder[0].metric
         return metric.limit / _ONE if isinstance(metric, MeanRelativeError) else None
 
     @property
     def thresholds(self) -> dict[str, float]:
-        """The threshold of each rung that has one, as it was written."""
+        """The threshold of each rung that has one, as written."""
         return {
             rung.name: rung.metric.value
             for rung in self.policy.ladder
@@ -66,7 +66,7 @@ def settings_for(
     scaling: str = "gam",
     threads: int | None = None,
 ) -> Settings:
-    """Settings from what people write; None stands for what the policy has.
+    """Return the settings for arguments as people write them; None means the default of the policy.
 
     >>> settings_for("two_way", block="64x32").block
     (64, 32)
@@ -94,7 +94,7 @@ def _cut(text: str) -> Cut:
 
 @dataclass(frozen=True)
 class TensorReport:
-    """What there is to say of one tensor.
+    """The report of one tensor.
 
     A binary64 counts as the binary32 that MoR takes it for. `decision` is None where each block
     has its own, or there is nothing to decide; `units` says how many took each representation.
@@ -121,7 +121,7 @@ class TensorReport:
 
     @property
     def elements(self) -> int:
-        """How many numbers it has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -136,7 +136,7 @@ class TensorReport:
 
     @property
     def minority(self) -> int:
-        """How many units did not take what most of them took."""
+        """The number of units outside of the most frequent representation."""
         return sum(self.units.values()) - max(self.units.values())
 
     @property
@@ -146,13 +146,13 @@ class TensorReport:
 
     @property
     def log2_dynamic_range(self) -> float | None:
-        """The same in binades."""
+        """The dynamic range in binades."""
         return None if self.dynamic_range is None else math.log2(self.dynamic_range)
 
 
 @dataclass(frozen=True, eq=False)
 class BlockMap:
-    """What a tensor's scaling blocks look like: a row of the grid for each row of blocks.
+    """The scaling blocks of a tensor: a row of the grid for each row of blocks.
 
     `error` is the mean relative error of each block under the first rung. `choice` has an index
     into the ladder for each block, or None where one decision is for the whole tensor.
@@ -165,7 +165,7 @@ class BlockMap:
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """A report, and the map behind it."""
+    """A report, and its block map."""
 
     report: TensorReport
     blocks: BlockMap
@@ -175,7 +175,7 @@ class Analysis:
 def analyze(
     x: "ArrayLike", settings: Settings, *, file: str = "", name: str = "", dtype: str = ""
 ) -> Analysis:
-    """Let MoR decide about a tensor, which is all that `mor` takes, and report what it decides.
+    """Report the decisions of MoR for a tensor, which is any input that `mor` takes.
 
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
     >>> report = analyze(x, settings_for("tensor")).report
@@ -227,7 +227,7 @@ def _report(
 
 
 def _counts(result: MorResult) -> tuple[dict[str, int], dict[str, int]]:
-    """How many units took each representation, and how many numbers these units have."""
+    """Count the units that took each representation, and the numbers of these units."""
     units = np.zeros(len(result.ladder), np.int64)
     taken = units.copy()
     (high, wide), (below, beside) = result.units.block, result.choice.shape
@@ -245,7 +245,7 @@ def _counts(result: MorResult) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _count_nonfinite(x: NDArray[Any]) -> int:
-    """How many elements are not finite as binary32, piece by piece: x may be larger than memory."""
+    """Count the elements that are not finite as binary32, in pieces, as x may exceed the memory."""
     flat = x.reshape(-1)
     found = 0
     with np.errstate(all="ignore"):  # neither a signalling NaN nor an overflow is an error here
@@ -256,13 +256,13 @@ def _count_nonfinite(x: NDArray[Any]) -> int:
 
 
 def shares_of(counts: dict[Name, int]) -> dict[Name, float]:
-    """The share of each count; 0 for all if nothing was counted."""
+    """Return the share of each count; 0 for all if nothing was counted."""
     count = max(sum(counts.values()), 1)
     return {name: taken / count for name, taken in counts.items()}
 
 
 def in_percent(share: float) -> str:
-    """A share with one decimal; "0.0" and "100.0" are said of none and of all alone.
+    """Return a share with one decimal; "0.0" means none, and "100.0" means all.
 
     >>> in_percent(1.0), in_percent(0.99999), in_percent(0.123)
     ('100.0', '>99.9', '12.3')
@@ -275,10 +275,10 @@ def in_percent(share: float) -> str:
 
 
 def worth_a_map(report: TensorReport) -> tuple[int, float, float]:
-    """A key to find the tensor by whose map shows most: the most divided, or else the worst.
+    """Return a key that is largest for the tensor whose block map shows most.
 
-    The worst is the one with the largest share beyond the first rung, and of those the one with
-    the largest error.
+    The key compares the most divided tensor first, then the largest share beyond the first rung,
+    then the largest error.
     """
     _, *beyond = report.shares.values()
     return report.minority, sum(beyond), report.error

@@ -1,4 +1,4 @@
-"""What MoR makes of many tensors in total."""
+"""Totals of the analyses of many tensors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mor_ref.definitions.policies import NVFP4, name_of
 
 @dataclass(frozen=True)
 class Totals:
-    """What there is to say of many tensors: of their units, and of their numbers.
+    """Counts of the units and the numbers of many tensors.
 
     With a tensor policy the units are the tensors. `bits` is the width of each representation.
     """
@@ -29,7 +29,7 @@ class Totals:
 
     @property
     def unit_shares(self) -> dict[str, float]:
-        """The same of units: every unit counts once, whatever its size."""
+        """The share of units that took each representation: every unit counts once."""
         return shares_of(self.units)
 
     @property
@@ -41,13 +41,13 @@ class Totals:
     def unit_width_shares(self) -> dict[int, float]:
         """The share of units in representations of 4 bits, of 8, and so on.
 
-        That in 8 bits is the figure that the paper reports.
+        The paper reports the share in 8 bits.
         """
         return shares_of(_by_width(self.units, self.bits))
 
 
 def totals_of(reports: Sequence[TensorReport], settings: Settings) -> Totals:
-    """The totals of tensors that were analyzed with the same settings."""
+    """Return the totals of tensors that were analyzed with the same settings."""
     names = settings.policy.names
     representations = (*(rung.representation for rung in settings.policy.ladder), "bf16")
     return Totals(
@@ -60,7 +60,7 @@ def totals_of(reports: Sequence[TensorReport], settings: Settings) -> Totals:
 
 
 def _bits_of(representation: str | Format) -> int:
-    """How many bits an element has."""
+    """Return the bits of an element."""
     return as_format("e2m1" if representation == NVFP4 else representation).bits
 
 

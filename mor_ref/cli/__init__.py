@@ -1,4 +1,4 @@
-"""The command line: it reads arguments and shows results; what is computed is computed elsewhere.
+"""The command line: it reads arguments and shows results; other packages compute them.
 
 Everything beyond Typer is imported by the command that needs it, so that --help answers at once.
 """
@@ -20,7 +20,7 @@ from mor_ref.cli.options import (
 
 app = typer.Typer(
     name="mor-ref",
-    help="The bit-exact reference for MoR and the number formats that it mixes.",
+    help="Find out which bit of an FP8, MX or NVFP4 kernel is wrong, and why.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -54,30 +54,30 @@ def show_formats(
     name: Annotated[str | None, typer.Argument(help="Show this format, code by code.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """List the formats, or show the layout, the special codes and the values of one."""
+    """List the formats, or show the layout, special codes and values of one format."""
     from mor_ref.cli import formats
 
     formats.run(name, as_json=json)
 
 
-# A negative number is an argument, not an unknown option; and no option here has a short name, for
-# the f of -inf would be it.
+# A negative number is an argument, not an unknown option. No option here has a short name, because
+# -inf would contain it.
 @app.command("explain", context_settings={"ignore_unknown_options": True})
 def explain_value(
     value: Annotated[str, typer.Argument(help="0.3, 0x1.8p-2, or a bit pattern: 0x3f800000.")],
-    fmt: Annotated[str, typer.Option("--format", help="The format to encode in.")],
+    fmt: Annotated[str, typer.Option("--format", help="The target format.")],
     rounding: RoundingOption = None,
     overflow: Annotated[str | None, typer.Option(help="satfinite (default) or ieee.")] = None,
     nan: Annotated[str | None, typer.Option(help="canonical (default) or signed.")] = None,
     preset: Annotated[str | None, typer.Option(help="cuda, ml_dtypes or torch.")] = None,
     source: Annotated[
-        str | None, typer.Option(help="What a bit pattern is of: f64, f32, f16 or bf16.")
+        str | None, typer.Option(help="The format of a bit pattern: f64, f32, f16 or bf16.")
     ] = None,
     random_word: RandomWordOption = None,
     n_random_bits: RandomBitsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show how one number is encoded, and by which rule of the specification."""
+    """Show the code of one number, and the rule of the specification that decides it."""
     from mor_ref.cli import explain
 
     explain.run(
@@ -96,32 +96,37 @@ def explain_value(
 
 @app.command("exhaustive")
 def run_exhaustive(
-    fmt: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to encode in.")],
+    fmt: Annotated[str, typer.Argument(metavar="FORMAT", help="The target format.")],
     rounding: RoundingOption = None,
     overflow: Annotated[str, typer.Option(help="satfinite or ieee.")] = "satfinite",
     random_word: RandomWordOption = None,
     n_random_bits: RandomBitsOption = None,
     threads: Annotated[
-        int | None, typer.Option(help="Of the engine; default: all, or one of a worker.")
+        int | None,
+        typer.Option(
+            help="Threads of the engine; default: all processors, or one for each worker."
+        ),
     ] = None,
-    brief: Annotated[bool, typer.Option("--brief", help="Leave the CRC-32 lines away.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Leave out the CRC-32 lines.")] = False,
     candidate: Annotated[
         str | None,
-        typer.Option(help="What to run in place of the engine, named as for mor-ref verify."),
+        typer.Option(help="Run this candidate instead of the engine; named as for mor-ref verify."),
     ] = None,
     chunks: Annotated[
         str | None,
-        typer.Option(metavar="FIRST:END", help="Of 2^24 inputs each; default: all, 0:256."),
+        typer.Option(
+            metavar="FIRST:END", help="Chunks of 2^24 inputs to run; default: all, 0:256."
+        ),
     ] = None,
     timeout: TimeoutOption = 60.0,
     executor: ExecutorOption = "local",
     json: JsonOption = False,
 ) -> None:
-    """Encode all 2^32 float32 inputs and compare the digests with the kept ones.
+    """Encode all 2^32 float32 inputs, and compare the digests with the bundled ones.
 
-    Exits with 1 if they differ, and says at which input. Where none is kept, it says that; under
-    sr, with one random word for all inputs, the exact model makes them. A candidate is asked for
-    2^20 inputs at a time, up to the first chunk that differs.
+    Exits with 1 if they differ, and names the first input that differs. With sr, all inputs share
+    one random word, and the exact model computes the digest. A candidate gets 2^20 inputs at a
+    time, up to the first chunk that differs.
     """
     from mor_ref.cli import exhaustive as command
 
@@ -132,8 +137,8 @@ def run_exhaustive(
         name = "numba" if candidate is None else candidate
         if threads is not None:
             raise ValueError(
-                f"threads is {threads}, which is of a run on all inputs; leave it away where "
-                "candidate or chunks is given"
+                f"threads is {threads}, which is for a run of the engine on all inputs; leave it "
+                "out if candidate or chunks is given"
             )
         done = command.run_candidate(name, asked, chunks, timeout, executor, as_json=json)
     raise typer.Exit(done)
@@ -151,13 +156,14 @@ def analyze_files(
         list[str] | None,
         typer.Option(
             metavar="[NAME=]NUMBER",
-            help="Of the mean relative error, of e4m3 unless another is named: nvfp4=0.18; may be "
-            "repeated. Default: 0.045, and 0.20 for nvfp4.",
+            help="Threshold of the mean relative error, in e4m3 or in a named format: nvfp4=0.18; "
+            "may be repeated. Default: 0.045, and 0.20 for nvfp4.",
         ),
     ] = None,
     scaling: Annotated[str, typer.Option(help="gam, e8m0 or fp32.")] = "gam",
     threads: Annotated[
-        int | None, typer.Option(help="How many; default: all, or one of a worker.")
+        int | None,
+        typer.Option(help="Number of threads; default: all processors, or one for each worker."),
     ] = None,
     executor: ExecutorOption = "local",
     json: JsonOption = False,
@@ -165,7 +171,7 @@ def analyze_files(
         str | None, typer.Option(metavar="FILE.png", help="Draw the errors and the decisions.")
     ] = None,
 ) -> None:
-    """Show what MoR decides about each tensor of files, and in total."""
+    """Show the decisions of MoR for each tensor of the files, and in total."""
     from mor_ref.cli import analyze
 
     analyze.run(
@@ -191,26 +197,29 @@ def verify_candidate(
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")
     ] = None,
     vectors: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Default: the kept suites.")
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Read golden vectors from here; default: the bundled suites."
+        ),
     ] = None,
     report: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Also write a report: .html for people, .json or .xml (JUnit)."
-        ),
+        typer.Option(metavar="FILE", help="Also write a report: .html, .json or .xml (JUnit)."),
     ] = None,
     timeout: TimeoutOption = 60.0,
     complete: Annotated[
         bool,
-        typer.Option("--complete", help="Also ask for every field of every case, and no other."),
+        typer.Option(
+            "--complete", help="Also require every field of every case, and nothing else."
+        ),
     ] = False,
     executor: ExecutorOption = "local",
 ) -> None:
-    """Run an implementation on golden vectors, and show where its bits differ.
+    """Run an implementation on golden vectors, and show which bits differ, and why.
 
     Exits with 0 if all match, 1 if not, 2 for a wrong call, 3 if the candidate could not be run or
-    its results could not be read.
-    For all 2^32 inputs of an encoding: mor-ref exhaustive FORMAT --candidate CANDIDATE.
+    its results could not be read. To verify an encoding on all 2^32 inputs, run
+    mor-ref exhaustive FORMAT --candidate CANDIDATE.
     """
     from mor_ref.cli import verify as command
 
@@ -222,21 +231,25 @@ def verify_candidate(
 
 StreamArgument = Annotated[
     str,
-    typer.Argument(metavar="SUITE[/CASE]", help="Such as encode/e4m3.f32.rne.satfinite.canonical."),
+    typer.Argument(
+        metavar="SUITE[/CASE]", help="For example encode/e4m3.f32.rne.satfinite.canonical."
+    ),
 ]
-LinesOption = Annotated[str, typer.Option("--format", help="Of the lines: testfloat.")]
+LinesOption = Annotated[str, typer.Option("--format", help="Format of the lines: testfloat.")]
 
 
 @app.command("gen")
 def generate_cases(
     suite: StreamArgument,
     lines: LinesOption = "testfloat",
-    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
-    count: Annotated[int | None, typer.Option(help="How many; default: without end.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
+    count: Annotated[
+        int | None, typer.Option(help="Number of cases; default: without end.")
+    ] = None,
 ) -> None:
-    """Write test cases, a line each: the kept ones of a suite, and then random ones.
+    """Write test cases, one a line: the bundled ones of a suite, then random ones.
 
-    A device appends its results to each line, for mor-ref ver.
+    A device appends its results to each line. mor-ref ver checks them.
     """
     from mor_ref.cli import stream
 
@@ -247,19 +260,19 @@ def generate_cases(
 def verify_lines(
     suite: StreamArgument,
     lines: LinesOption = "testfloat",
-    errors: Annotated[int, typer.Option(help="Stop after so many mismatches.")] = 20,
+    errors: Annotated[int, typer.Option(help="Stop after this number of mismatches.")] = 20,
     count: Annotated[
-        int | None, typer.Option(help="Check so many lines, not fewer; default: all.")
+        int | None, typer.Option(help="Check this number of lines, not fewer; default: all.")
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="That of mor-ref gen: ask for its lines, each once and in its order."),
+        typer.Option(help="Seed of mor-ref gen: also require its lines, each once and in order."),
     ] = None,
 ) -> None:
-    """Check lines of inputs and results, such as mor-ref gen and a device make.
+    """Check lines of inputs and results, as mor-ref gen and a device write them.
 
-    Exits with 0 if all match, 1 if not, 2 for a wrong call or, where none is wrong before it, a
-    line that is not understood.
+    Exits with 0 if all match, and with 1 if a result is wrong. Exits with 2 for a wrong call, or if
+    a line cannot be read before any wrong result.
     """
     from mor_ref.cli import stream
 
@@ -270,7 +283,7 @@ app.add_typer(golden_commands, name="golden")
 
 
 def main() -> None:
-    """Run the command line; a mistake of the user's is one sentence and exit status 2."""
+    """Run the command line; a user error is one sentence and exit status 2."""
     try:
         app()
     except (ValueError, TypeError, OSError, RuntimeError) as error:

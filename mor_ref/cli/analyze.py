@@ -1,4 +1,4 @@
-"""`mor-ref analyze`: what MoR decides about the tensors of files."""
+"""`mor-ref analyze`: the decisions of MoR for the tensors of files."""
 
 import json
 import math
@@ -31,8 +31,8 @@ def run(
     as_json: bool,
     plot: str | None,
 ) -> None:
-    """Print what MoR decides about each tensor, and in total; draw it, if that is wanted."""
-    with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+    """Print the decisions of MoR for each tensor, and in total; draw a picture on request."""
+    with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         settings = settings_for(
             policy,
             block=block,
@@ -43,7 +43,7 @@ def run(
         if plot is not None:
             from mor_ref.analysis.plot import check_path
 
-            check_path(plot)  # an analysis may take long: better now than then
+            check_path(plot)  # an analysis may take long: so refuse early
         listed = _list(files)
         reports, mapped = _analyze_all(listed.stored, settings, workers)
     totals = totals_of(reports, settings)
@@ -61,7 +61,7 @@ def run(
 
 
 def _thresholds(given: list[str]) -> dict[str, Threshold]:
-    """The thresholds by the names of rungs: of e4m3, unless another is named."""
+    """Return the thresholds by the names of rungs; a number alone is for e4m3."""
     found: dict[str, Threshold] = {}
     for text in given:
         name, is_named, threshold = text.partition("=")
@@ -91,7 +91,7 @@ def _list(files: list[str]) -> Listed:
 def _analyze_all(
     stored: list[tuple[str, StoredTensor]], settings: Settings, workers: Workers | None
 ) -> tuple[list[TensorReport], tuple[TensorReport, BlockMap] | None]:
-    """The reports, and the map of one tensor; of the others nothing else is kept."""
+    """Return all reports, and the block map of one tensor."""
     reports: list[TensorReport] = []
     mapped: tuple[TensorReport, BlockMap] | None = None
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
@@ -109,7 +109,7 @@ def _analyze_all(
 
 
 def _weight(tensor: StoredTensor) -> int:
-    """What a tensor adds to the progress: one without elements is work, too."""
+    """Return the progress of a tensor; a tensor without elements is work, too."""
     return math.prod(tensor.shape) + 1
 
 

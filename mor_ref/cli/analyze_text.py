@@ -1,4 +1,4 @@
-"""What `mor-ref analyze` prints for people."""
+"""The text of `mor-ref analyze`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,30 +13,30 @@ _BF16 = 16  # bits
 
 @dataclass(frozen=True)
 class Listed:
-    """What was found in the files."""
+    """The tensors in the files."""
 
     stored: list[tuple[str, StoredTensor]]
     skipped: list[tuple[str, SkippedTensor]]
-    without: list[str]  # the files that hold nothing at all
+    without: list[str]  # files without tensors
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: its heading and a cell for each tensor."""
+    """A column of the table: its heading, and a cell for each tensor."""
 
     heading: str
     cells: list[str]
 
     @property
     def width(self) -> int:
-        """How wide the longest of them is."""
+        """The width of the longest cell."""
         return max(len(text) for text in (self.heading, *self.cells))
 
 
 def print_analysis(
     reports: list[TensorReport], listed: Listed, totals: Totals, settings: Settings
 ) -> None:
-    """Print a table of the tensors, what was skipped, and the totals."""
+    """Print a table of the tensors, the skipped tensors, and the totals."""
     console = console_of_some_width()
     for line in (
         *(_table(reports, settings, console.width) if reports else ()),
@@ -48,7 +48,7 @@ def print_analysis(
 
 
 def _table(reports: list[TensorReport], settings: Settings, width: int) -> Iterator[str]:
-    """Lines of at most so many letters: a name that is too long for its column has its own."""
+    """Yield lines of at most this width; a name too long for its column has its own line."""
     names = [shown(report.name) for report in reports]
     longest = max(map(len, ("tensor", *names)))
     columns = _columns(reports, settings)
@@ -111,7 +111,7 @@ def _columns_if_there_is_room(reports: list[TensorReport]) -> list[Column]:
 
 
 def _overflow_lines(reports: list[TensorReport], settings: Settings) -> Iterator[str]:
-    """Why a tensor stays in bf16 whose error is small, and which has no infinity itself."""
+    """Yield the count of finite numbers that overflow: why a small error stays in bf16."""
     for report in reports:
         if report.overflows:
             count = _of(report.overflows, "finite number")
@@ -144,7 +144,7 @@ def _total_lines(totals: Totals, settings: Settings) -> Iterator[str]:
 
 
 def _named(shares: dict[str, float], more: dict[str, str]) -> str:
-    """Representations with their shares, and what more there is to say of them."""
+    """Return representations with their shares, and the additions for some."""
     each = (f"{name} {in_percent(share)} %{more.get(name, '')}" for name, share in shares.items())
     return ", ".join(each)
 
@@ -154,7 +154,7 @@ def _of(count: int, thing: str) -> str:
 
 
 def _count(count: int) -> str:
-    """Five digits, or three and a unit; all digits are in the JSON."""
+    """Return five digits, or three with a unit; the JSON has all digits."""
     if count < 100_000:
         return str(count)
     if count < 100_000_000:
@@ -167,5 +167,5 @@ def _number(value: float | None, form: str) -> str:
 
 
 def shown(name: str) -> str:
-    """A name as it is, unless it would steer the terminal or not be seen."""
+    """Return a name; quote it if it has control characters or is empty."""
     return name if name and name.isprintable() else repr(name)

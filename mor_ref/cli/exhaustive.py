@@ -1,4 +1,4 @@
-"""`mor-ref exhaustive`: all 2^32 inputs through the engine or a candidate, held to the digests."""
+"""`mor-ref exhaustive`: compare the codes of all 2^32 inputs with the bundled digests."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ from mor_ref.workers.pools import workers_named
 
 
 class Asked(NamedTuple):
-    """A case as it stands on the command line."""
+    """A case as written on the command line."""
 
     fmt: str
     rounding: str | None
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
     n_random_bits: int | None
 
     def case(self) -> exhaustive.Case:
-        """What is meant; a ValueError says why nothing is."""
+        """Return the case; raise a ValueError if there is none."""
         fmt, cases = as_format(self.fmt), special_cases(self.overflow)
         mode = rounding_for(fmt, self.rounding, cases)
         random = exhaustive.random_word_for(mode, self.random_word, self.n_random_bits)
@@ -55,13 +55,13 @@ def run(
     brief: bool,
     as_json: bool,
 ) -> int:
-    """Print the digest and how it compares; the exit status is 1 if it is wrong."""
-    with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+    """Print the digest and its comparison; return 1 if it is wrong, else 0."""
+    with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         case = asked.case()
         by_engine = (
             chunks_of_workers(case, workers, threads) if workers else engine_chunks(case, threads)
         )
-        digest, first_wrong, verdict = _held_to_right(case, by_engine)
+        digest, first_wrong, verdict = _compared(case, by_engine)
     if first_wrong is not None:
         verdict = describe_difference(case, first_wrong)
     if as_json:
@@ -76,18 +76,18 @@ def run(
     return 0 if first_wrong is None else 1
 
 
-def _held_to_right(
+def _compared(
     case: exhaustive.Case, chunks: Iterable[exhaustive.Buffer]
 ) -> tuple[exhaustive.Digest, int | None, str]:
-    """The digest, the first chunk that is wrong, and what is to be said if there is none."""
+    """Return the digest, the first wrong chunk, and the verdict if no chunk is wrong."""
     if case.is_made_when_asked:
         compared = BesideExact(case, chunks)
         digest = _digest(case, compared)
         return digest, compared.first_wrong, "equals the digest of the exact model"
     digest, kept = _digest(case, chunks), exhaustive.bundled_digests().get(case.name)
     if kept is None:
-        return digest, None, "no digest is kept for this case"
-    return digest, digest.first_difference(kept), "equals the kept digest"
+        return digest, None, "there is no bundled digest of this case"
+    return digest, digest.first_difference(kept), "equals the bundled digest"
 
 
 def _digest(case: exhaustive.Case, chunks: Iterable[exhaustive.Buffer]) -> exhaustive.Digest:
@@ -108,7 +108,7 @@ def run_candidate(
     *,
     as_json: bool,
 ) -> int:
-    """Print the first chunk that differs, and where; the exit status is as for `mor-ref verify`."""
+    """Print the first chunk that differs; return the exit status as `mor-ref verify` does."""
     try:
         with workers_named(executor) as workers, opened(name, timeout) as candidate:
             case = asked.case()

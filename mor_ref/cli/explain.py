@@ -29,7 +29,7 @@ def run(
     n_random_bits: int | None,
     as_json: bool,
 ) -> None:
-    """Print how the number is encoded."""
+    """Print the encoding of a number."""
     fmt = as_format(fmt_name)
     cases = special_cases_for(fmt, overflow, nan, preset)
     mode: Rounding = rounding_for(fmt, rounding, cases)
@@ -93,13 +93,13 @@ def _print(found: Explanation, console: Console) -> None:
         table.add_row("midpoint", _decimal(found.midpoint), "")
     if found.error_in_ulp is not None:
         table.add_row("error", f"{float(found.error_in_ulp):+.6g} ulp", "")
-    console.print(f"[bold]{fmt.name}[/bold] under {found.rounding}")
+    console.print(f"[bold]{fmt.name}[/bold], rounding {found.rounding}")
     console.print(table)
     console.print(f"{found.outcome} ({found.rule})", soft_wrap=True)
 
 
 def _decimal(value: Fraction) -> str:
-    """Binary fractions have an end in decimal; a long one is cut and says so."""
+    """Return a decimal of at most 17 digits; a longer one ends in two dots."""
     with decimal.localcontext(prec=17) as context:
         shown = decimal.Decimal(value.numerator) / decimal.Decimal(value.denominator)
         is_exact = not context.flags[decimal.Inexact]

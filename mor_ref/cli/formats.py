@@ -11,11 +11,11 @@ from mor_ref.cli.show import codes, console_of_some_width, split_fields
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
-_CODES_SHOWN = 256  # of larger formats, the special codes say enough
+_CODES_SHOWN = 256  # larger formats show the special codes only
 
 
 def run(name: str | None, *, as_json: bool) -> None:
-    """Print the catalogue or one format."""
+    """Print the catalogue, or one format."""
     console = console_of_some_width()
     if as_json:
         every = [record(fmt) for fmt in formats.values()]
@@ -28,7 +28,7 @@ def run(name: str | None, *, as_json: bool) -> None:
 
 
 def number(value: float | None) -> str:
-    """A number as people read it: exactly, a small power of two as such."""
+    """Return a number as text: exactly, and a small power of two as 2^n."""
     if value is None:
         return "-"
     if math.isnan(value):
@@ -41,7 +41,7 @@ def number(value: float | None) -> str:
 
 
 def record(fmt: Format) -> dict[str, Any]:
-    """What is printed as JSON."""
+    """Return the JSON record of a format."""
     return {
         "name": fmt.name,
         "bits": fmt.bits,
@@ -61,12 +61,12 @@ def record(fmt: Format) -> dict[str, Any]:
 
 
 def _hexadecimal_values(fmt: Format) -> list[str]:
-    """The value of each code, exactly, as a hexadecimal float; JSON has no infinity and no NaN."""
+    """Return the value of each code as a hexadecimal float, as JSON has no infinity or NaN."""
     return [fmt.value(code).hex() for code in range(fmt.code_count)]
 
 
 def nans(fmt: Format) -> str:
-    """The NaN codes: +- where each sign has its own, and ..+ for those that follow."""
+    """Return the NaN codes as text: +- for both signs, ..+ for a range."""
     if not fmt.nan_codes:
         return "-"
     both_signs = "+-" if len(fmt.nan_codes) == 2 else ""
@@ -91,7 +91,7 @@ def _catalogue() -> Table:
             nans(fmt),
         )
     table.caption = (
-        "normal, subnormal: the smallest of each; ..+: and the codes above; +-: of both signs"
+        "normal, subnormal: the smallest of each; ..+: and all codes above; +-: with both signs"
     )
     table.caption_justify = "left"
     return table
@@ -127,7 +127,7 @@ def _bit_fields(fmt: Format) -> str:
 
 
 def _values(fmt: Format, width: int) -> Table:
-    """Every code with its value, in as many columns as the window has room for."""
+    """Return every code with its value, in as many columns as fit the width."""
     cells = [(codes(fmt, code), number(fmt.value(code))) for code in range(fmt.code_count)]
     widths = [max(map(len, column)) for column in zip(("code", "value"), *cells, strict=True)]
     cell_width = sum(widths) + 4

@@ -1,13 +1,15 @@
 """`mor-ref golden`: list, make, check and export suites of golden vectors."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 from mor_ref.arguments import folder_named, known_name, whole_number
-from mor_ref.cli.show import bar, console_of_some_width
+from mor_ref.cli.show import Bars, bar, console_of_some_width
 from mor_ref.golden import kept_files
 from mor_ref.golden.export.export import export
 from mor_ref.golden.making.make import make
@@ -22,7 +24,7 @@ from mor_ref.workers.pools import workers_named
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:
-    """Print the suites, or what one of them is made of."""
+    """Print the suites, or the fields of one suite."""
     if name is not None:
         _show_suite(SUITES[known_name("suite", name, SUITES)], as_json=as_json)
         return
@@ -51,7 +53,7 @@ def run_list(name: str | None, *, as_json: bool) -> None:
 def run_list_cases(suite: str | None, *, as_json: bool) -> None:
     """Print the names of the cases of a suite."""
     if suite is None:
-        raise ValueError("cases are those of a suite; give its name before --cases")
+        raise ValueError("--cases needs a suite; give its name before --cases")
     kept = read_manifest(kept_files())["suites"]
     names = list(kept[known_name("suite", suite, kept)]["cases"])
     print(json.dumps(names, indent=1) if as_json else "\n".join(names))
@@ -76,15 +78,33 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
 
 
 def run_make(names: list[str], out: str, size: int, seed: int, executor: str) -> None:
-    """Make suites in a folder."""
-    with workers_named(executor) as workers:  # only one of many goes on, and says what is wrong
+    """Make suites in a directory."""
+    with workers_named(executor) as workers:  # of the processes of MPI, only one continues
         target = folder_named("out", out)
         factor = whole_number("size", size, 1, 1 << 20)
         made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
         suites = chosen(SUITES, names)
-        with bar("making suites", "made", len(suites)) as on_suite:
-            make(suites, target, made_with, on_suite, workers)
+        with _Making(suites) as making:
+            make(suites, target, made_with, making.done, workers)
     print(f"{_are(len(suites), 'suite')} in {out}")
+
+
+class _Making(Bars):
+    """A bar for the cases that are made, with a line for each suite that is done."""
+
+    def __init__(self, suites: list[str]) -> None:
+        super().__init__()
+        bundled = read_manifest(kept_files())["suites"]
+        self._cases = {name: len(bundled[name]["cases"]) for name in suites if name in bundled}
+        self._task = self.add_task("making cases", total=sum(self._cases.values()))
+
+    def done(self, name: str, entry: Mapping[str, Any]) -> None:
+        """Print the size of a suite and how many deviations it exposes."""
+        cases = counted(len(entry["cases"]), "case")
+        exposed = counted(len(entry["kills"]), "deviation")
+        line = f"{name}: {cases}, {counted(entry['elements'], 'element')}, exposes {exposed}"
+        self.console.print(line, soft_wrap=True, highlight=False)
+        self.advance(self._task, self._cases.get(name, 0))
 
 
 def run_export(folder: str | None, kind: str, out: str, names: list[str], views: list[str]) -> None:
@@ -93,11 +113,11 @@ def run_export(folder: str | None, kind: str, out: str, names: list[str], views:
     print(f"{_are(found.files, 'file')} in {out}")
     if found.left_out:
         count = counted(len(found.left_out), "suite")
-        print(f"left out, as {kind} holds no tensors: {count}, {', '.join(found.left_out)}")
+        print(f"left out, as {kind} cannot hold tensors: {count}, {', '.join(found.left_out)}")
 
 
 def _source(folder: str | None) -> Path:
-    """The folder that is read: the kept suites, unless one is named."""
+    """Return the directory to read: the bundled suites, unless a directory is named."""
     return kept_files() if folder is None else folder_named("DIR", folder)
 
 
@@ -106,9 +126,9 @@ def _are(count: int, noun: str) -> str:
 
 
 def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_json: bool) -> int:
-    """Print what is off in a folder of suites; the exit status is 1 if anything is.
+    """Print the findings in a directory of suites, and return the exit status.
 
-    It is 2 if files of a suite cannot be used at all, as for other bad input.
+    The status is 0 without findings, 1 with findings, and 2 if files cannot be used at all.
     """
     path = _source(folder)
     other = None if same_as is None else folder_named("same_as", same_as)
@@ -123,7 +143,7 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
         for line in lines(found):
             print(line)
         if same_as:
-            print(f"manifest: {'NOT' if others else 'the same as'} that of {same_as}")
+            print(f"manifest {'differs from' if others else 'equals'} the one of {same_as}")
         for line in others:
             print(f"  {line}")
     if found.verdict == "unusable":

@@ -13,13 +13,11 @@ golden_commands = typer.Typer(
 
 @golden_commands.command("list")
 def list_suites(
-    suite: Annotated[str | None, typer.Argument(help="Show the fields of this one.")] = None,
-    cases: Annotated[bool, typer.Option("--cases", help="The names of its cases, a line each.")] = (
-        False
-    ),
+    suite: Annotated[str | None, typer.Argument(help="Show the fields of this suite.")] = None,
+    cases: Annotated[bool, typer.Option("--cases", help="Print the names of its cases.")] = (False),
     json: JsonOption = False,
 ) -> None:
-    """List the suites, or show the operation, the fields and the rules of one."""
+    """List the suites, or show the operation, fields and rules of one suite."""
     from mor_ref.cli import golden as command
 
     if cases:
@@ -30,15 +28,15 @@ def list_suites(
 
 @golden_commands.command("make")
 def make_suites(
-    out: Annotated[str, typer.Option(metavar="DIR", help="The folder to make them in.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Directory of the suites.")],
     suites: Annotated[
-        list[str] | None, typer.Argument(metavar="SUITE...", help="Default: all.")
+        list[str] | None, typer.Argument(metavar="SUITE...", help="Suites to make; default: all.")
     ] = None,
-    size: Annotated[int, typer.Option(help="How many times the random inputs.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+    size: Annotated[int, typer.Option(help="Multiply the random inputs by this number.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
     executor: ExecutorOption = "local",
 ) -> None:
-    """Make suites from the exact model. A second run finishes what was interrupted."""
+    """Make suites from the exact model. A second run finishes an interrupted one."""
     from mor_ref.cli import golden as command
 
     command.run_make(suites or [], out, size, seed, executor)
@@ -47,20 +45,22 @@ def make_suites(
 @golden_commands.command("check")
 def check_suites(
     folder: Annotated[
-        str | None, typer.Argument(metavar="DIR", help="Default: the kept suites.")
+        str | None,
+        typer.Argument(metavar="DIR", help="Directory of suites; default: the bundled suites."),
     ] = None,
     suite: Annotated[
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")
     ] = None,
     same_as: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Also hold the manifest to that of DIR.")
+        str | None,
+        typer.Option(metavar="DIR", help="Also compare the manifest with the one of DIR."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Hold files to their manifest, and every value to the exact model and the engine.
+    """Compare files with their manifest, and every value with the exact model and the engine.
 
-    Exits with 1 if anything is off, and says in which suite, case and field; with 2 if files cannot
-    be used at all.
+    Exits with 1 if anything differs, and names the suite, the case and the field. Exits with 2 if
+    files cannot be used at all.
     """
     from mor_ref.cli import golden as command
 
@@ -69,10 +69,11 @@ def check_suites(
 
 @golden_commands.command("export")
 def export_suites(
-    to: Annotated[str, typer.Option(help="jsonl, testfloat, readmemh, c or npz.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="The folder to write to.")],
+    to: Annotated[str, typer.Option(help="Form: jsonl, testfloat, readmemh, c or npz.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Directory to write to.")],
     folder: Annotated[
-        str | None, typer.Argument(metavar="DIR", help="Default: the kept suites.")
+        str | None,
+        typer.Argument(metavar="DIR", help="Directory of suites; default: the bundled suites."),
     ] = None,
     suite: Annotated[
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")
@@ -81,11 +82,11 @@ def export_suites(
         list[str] | None,
         typer.Option(
             metavar="FIELD@VIEW",
-            help="Also a field in a kernel's layout, as block_scale@swizzled_128x4; repeatable.",
+            help="Also write a field in this layout: block_scale@swizzled_128x4; may be repeated.",
         ),
     ] = None,
 ) -> None:
-    """Write suites for other languages and tools; what every column means is written with them."""
+    """Write suites for other languages and tools, with the meaning of every column."""
     from mor_ref.cli import golden as command
 
     command.run_export(folder, to, out, suite or [], view or [])

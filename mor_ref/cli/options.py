@@ -7,20 +7,20 @@ import typer
 RoundingOption = Annotated[
     str | None,
     typer.Option(
-        help="rne (default), rtz, rtp, rtn, rna, rto or sr; e8m0: rtp (default), rtz, rna."
+        help="rne (default), rtz, rtp, rtn, rna, rto or sr; for e8m0: rtp (default), rtz or rna."
     ),
 ]
 RandomWordOption = Annotated[int | None, typer.Option(help="The random word, for sr.")]
 RandomBitsOption = Annotated[
-    int | None, typer.Option("--n-random-bits", help="How many bits it has.")
+    int | None, typer.Option("--n-random-bits", help="Number of bits of the random word.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 TimeoutOption = Annotated[
-    float, typer.Option(metavar="SECONDS", help="How long a program may take for a case.")
+    float, typer.Option(metavar="SECONDS", help="Longest time of a program for one case.")
 ]
 ExecutorOption = Annotated[
     str,
     typer.Option(
-        metavar="WHERE", help="Who does the work: local, dask://HOST:PORT, or mpi under mpiexec."
+        metavar="WHERE", help="Where to run: local, dask://HOST:PORT, or mpi with mpiexec."
     ),
 ]

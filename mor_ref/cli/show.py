@@ -1,4 +1,4 @@
-"""What the commands share of showing things to people."""
+"""Tables, bars and codes on a terminal, for all commands."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ _NARROWEST = 80  # columns
 
 
 def console_of_some_width() -> Console:
-    """A console that is never so narrow that a table loses something: lines run over instead."""
+    """Return a console of at least 80 columns: long lines wrap, and tables stay complete."""
     console = Console()
     return console if console.width >= _NARROWEST else Console(width=_NARROWEST)
 
 
 class Bars(Progress):
-    """Bars of what is done of how much, and since when, beside what is printed."""
+    """Progress bars on the standard error: the count, the total and the time."""
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -27,19 +27,19 @@ class Bars(Progress):
 
 @contextmanager
 def bar(doing: str, done: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A bar, as what is to be called with the name of each thing that is done."""
+    """Show a bar, and yield a function to call with the name of each item that is done."""
     with Bars() as bars:
         task = bars.add_task(doing, total=total)
         yield lambda name: bars.update(task, advance=1, description=f"{done} {name}")
 
 
 def codes(fmt: Format, code: int | None) -> str:
-    """A code in hexadecimal, as many digits as the format has."""
+    """Return a code in hexadecimal, with as many digits as the format needs."""
     return "-" if code is None else f"0x{code:0{-(-fmt.bits // 4)}X}"
 
 
 def split_fields(fmt: Format, bits: str) -> str:
-    """The bits of a code, a space between its fields."""
+    """Return the bits of a code, with a space between its fields."""
     if fmt.sign == "twos-complement":
         return bits
     sign = bool(fmt.sign_bit)

@@ -12,11 +12,11 @@ FORMATS = ("testfloat",)
 _MOST = 1 << 62
 _LAST_SEED = 0xFFFF
 _PIECE = 1 << 20  # bytes: more than a pipe holds
-_INTERRUPTED = 130  # as shells have it
+_INTERRUPTED = 130  # the exit status of shells
 
 
 def run_gen(name: str, form: str, seed: int, count: int | None) -> int:
-    """Write the inputs of a stream; a reader that has seen enough is no mistake."""
+    """Write the inputs of a stream, until its end or until the reader closes the pipe."""
     known_name("format", form, FORMATS)
     whole_number("seed", seed, 0, _LAST_SEED)
     if count is not None:
@@ -33,17 +33,17 @@ def run_gen(name: str, form: str, seed: int, count: int | None) -> int:
 
 
 def _write(content: bytes) -> None:
-    """Write to the standard output and keep nothing back, which a closed pipe would spoil later."""
+    """Write to the standard output without a buffer, which a closed pipe would spoil later."""
     left = memoryview(content)
     while left:
         left = left[os.write(1, left) :]
 
 
 def run_ver(name: str, form: str, errors: int, count: int | None, seed: int | None = None) -> int:
-    """Print each mismatch and then the counts; the exit status is 1 if there is a mismatch.
+    """Print each mismatch, then the counts; return 1 if there is a mismatch, else 0.
 
-    That is so as well if a line after one ends the check. With the seed that the inputs were made
-    from, each line is held to its inputs as well.
+    The status stays 1 if a later line ends the check. With the seed of the inputs, the inputs of
+    each line are checked as well.
     """
     known_name("format", form, FORMATS)
     whole_number("errors", errors, 1, _MOST)
@@ -79,7 +79,7 @@ def run_ver(name: str, form: str, errors: int, count: int | None, seed: int | No
 
 
 def _say(line: str) -> None:
-    """Print a line; if nobody reads any more, the exit status says it all the same."""
+    """Print a line; if the reader has gone, drop the output and keep the exit status."""
     try:
         print(line, flush=True)
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""`mor-ref verify`: a candidate on the suites, and a report."""
+"""`mor-ref verify`: run a candidate on the suites, and write a report."""
 
 import sys
 from pathlib import Path
@@ -33,7 +33,7 @@ def run(
     *,
     must_be_complete: bool,
 ) -> int:
-    """Print what was found; the exit status says it as well."""
+    """Print the report, and return the exit status."""
     with workers_named(executor) as workers:
         ask = ask_workers(workers, timeout) if workers else ask_here
         return _run(name, suites, vectors, report, timeout, ask, must_be_complete=must_be_complete)
@@ -49,7 +49,7 @@ def _run(
     *,
     must_be_complete: bool,
 ) -> int:
-    if report == "":  # else it would be the folder that one is in
+    if report == "":  # a path that would mean the current directory
         raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
     if report is not None:
         prepare_report(Path(report))
@@ -80,7 +80,7 @@ def _run(
 
 
 class _Shown(Bars):
-    """How far it is: a bar for the suites that are run, and one for those that are diagnosed."""
+    """A bar for the suites that were run, and one for the suites that were diagnosed."""
 
     def __init__(self, total: int) -> None:
         super().__init__()
@@ -88,11 +88,11 @@ class _Shown(Bars):
         self._diagnoses: TaskID | None = None
 
     def verified(self, suite: str) -> None:
-        """A suite was run."""
+        """Count a suite that was run."""
         self.update(self._suites, advance=1, description=f"verified {suite}")
 
     def diagnosing(self, suite: str, of: int) -> None:
-        """What explains the mismatches of a suite is being looked for, after those before it."""
+        """Show that the diagnosis of a suite begins, and that the one before it is done."""
         if self._diagnoses is None:
             self._diagnoses = self.add_task("diagnosing", total=of)
         else:
@@ -100,6 +100,6 @@ class _Shown(Bars):
         self.update(self._diagnoses, description=f"diagnosing {suite}")
 
     def done(self) -> None:
-        """The last diagnosis is over when everything is."""
+        """Count the last diagnosis, which ends with the run."""
         if self._diagnoses is not None:
             self.update(self._diagnoses, completed=self.tasks[-1].total, description="diagnosed")

@@ -1,4 +1,4 @@
-"""Why a number becomes the code that it becomes: the neighbours, the midpoint and the rule."""
+"""The reason for the code of a number: its neighbours, the midpoint and the rule."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mor_ref.definitions.format import Format
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A number next to the input; without a code if it lies beyond the format's largest."""
+    """A number next to the input; its code is None beyond the largest number of the format."""
 
     value: Fraction
     code: int | None
@@ -19,7 +19,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Explanation:
-    """An encoding, step by step. Fields that make no sense for the input are None."""
+    """An encoding, step by step. Fields that do not apply to the input are None."""
 
     x: float
     fmt: Format
@@ -36,7 +36,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where |x| lies: below + rest / whole units, as if the format had no largest number."""
+    """The place of |x|: below + rest / whole units, as if the format had no largest number."""
 
     below: int
     rest: int
@@ -57,7 +57,7 @@ def explain(
     random_word: int | None = None,
     n_random_bits: int | None = None,
 ) -> Explanation:
-    """How `x` is encoded, by the exact model.
+    """Explain the encoding of `x`, computed by the exact model.
 
     >>> from mor_ref import formats
     >>> found = explain(0.3, formats["e4m3"])
@@ -94,14 +94,14 @@ def explain(
 
 def _place(x: float, fmt: Format) -> _Place:
     exponent = fmt.smallest_exponent
-    if fmt.sign != "twos-complement":  # whose unit is the same everywhere
+    if fmt.sign != "twos-complement":  # its unit is the same everywhere
         exponent = max(exact.floor_log2(abs(x)), exponent)
     unit = exponent - fmt.mantissa_bits
     return _Place(*exact.in_units_of(unit, abs(x)), Fraction(2) ** unit)
 
 
 def _neighbour(x: float, magnitude: Fraction, fmt: Format) -> Neighbour:
-    """The number of that magnitude on the side of zero where x is."""
+    """Return the number of this magnitude with the sign of x."""
     negative = x < 0 and fmt.sign != "none"
     value = -magnitude if negative else magnitude
     if magnitude > Fraction(fmt.largest):
@@ -112,7 +112,7 @@ def _neighbour(x: float, magnitude: Fraction, fmt: Format) -> Neighbour:
 
 
 def _without_rounding(x: float, fmt: Format, special: SpecialCases) -> tuple[str, str] | None:
-    """What happens to an input that is not rounded, and the rule; None for one that is."""
+    """Return the outcome and the rule of an input that is not rounded, or None."""
     if math.isnan(x):
         if isinstance(special.nan, tuple):
             return "NaN, as the preset stores it", "ENC-016"
@@ -140,7 +140,7 @@ def _outcome(
     random: tuple[int, int] | None,
     becomes: float,
 ) -> tuple[str, str]:
-    """Which way it went, why, and the rule that says so."""
+    """Return the direction of the rounding with its reason, and the rule."""
     negative = x < 0 and fmt.sign != "none"
     is_odd = place.below % 2 == 1 and not fmt.is_power_of_two
     is_lowest = fmt.is_power_of_two and abs(x) < 2 * fmt.value(0)

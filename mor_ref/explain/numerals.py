@@ -10,7 +10,7 @@ from mor_ref.arguments import known_name
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
-# The sources that a bit pattern may be of, and the struct codes of its bytes and of its integer.
+# The source formats of a bit pattern: width, and the struct codes of the float and the integer.
 _SOURCES = {
     "f64": (64, "<d", "<Q"),
     "f32": (32, "<f", "<I"),
@@ -20,7 +20,7 @@ _SOURCES = {
 
 
 class NotBinary64Error(ValueError):
-    """A number that binary64 does not have, and that is not to be rounded to it in silence."""
+    """A number that is not a binary64 and must not be rounded silently."""
 
 
 def _not_binary64(text: str) -> NotBinary64Error:
@@ -31,10 +31,10 @@ def _not_binary64(text: str) -> NotBinary64Error:
 
 
 def parse_number(text: str, source: str | None = None) -> float:
-    """A number from a decimal, a hexadecimal float (0x1.8p3) or the 0x bit pattern of `source`.
+    """Parse a decimal, a hexadecimal float (0x1.8p3) or the 0x bit pattern of `source`.
 
-    Without `source`, 16 hexadecimal digits are a binary64 and 8 are a binary32. A decimal is taken
-    as the nearest binary64, and then has to be a number of `source` if one is given.
+    Without `source`, 16 hexadecimal digits are a binary64 and 8 are a binary32. A decimal becomes
+    the nearest binary64, which must be a number of `source` if `source` is given.
 
     >>> parse_number("0x3f800000"), parse_number("0x3f80", "bf16"), parse_number("-0x1.8p1")
     (1.0, 1.0, -3.0)
@@ -56,14 +56,14 @@ def parse_number(text: str, source: str | None = None) -> float:
         ) from None
     if source is not None and source != "f64" and not _is_exact(x, formats[source]):
         raise ValueError(
-            f"value is {text!r}, which is no {source} number; leave --source away to take the "
+            f"value is {text!r}, which is not a number of {source}; leave out --source to take the "
             "nearest binary64, or give its bit pattern"
         )
     return x
 
 
 def _from_decimal(text: str) -> float:
-    """The nearest binary64, if there is one: what is finite and not zero stays so."""
+    """Return the nearest binary64; refuse a finite number that would become 0 or infinite."""
     x = float(text)
     is_a_word = not any(character.isdigit() for character in text)
     if not is_a_word and (math.isinf(x) or (x == 0 and _has_digits(re.split("[eE]", text)[0]))):
@@ -72,13 +72,13 @@ def _from_decimal(text: str) -> float:
 
 
 def _from_hexadecimal(text: str) -> float:
-    """A hexadecimal float has to be a binary64 as it is written."""
+    """Return a hexadecimal float, which must be a binary64 as written."""
     try:
         x = float.fromhex(text)
     except OverflowError:
         raise _not_binary64(text) from None
     digits, _, exponent = text.strip().lower().partition("p")
-    if x == 0:  # 2 to the exponent could fill the memory
+    if x == 0:  # a power of two with this exponent could fill the memory
         if _has_digits(digits.replace("0x", "")):
             raise _not_binary64(text)
         return x
@@ -92,7 +92,7 @@ def _from_hexadecimal(text: str) -> float:
 
 
 def _has_digits(text: str) -> bool:
-    """Whether a digit is not 0."""
+    """Return whether a digit is not 0."""
     return any(character.isalnum() and int(character, 16) for character in text)
 
 
@@ -101,12 +101,12 @@ def _from_pattern(digits: str, source: str | None) -> float:
     if name is None:
         raise ValueError(
             f"value is a bit pattern of {len(digits)} hexadecimal digits; give 16 for binary64 or "
-            "8 for binary32, or say with --source which format it is of"
+            "8 for binary32, or name its format with --source"
         )
     width, float_code, int_code = _SOURCES[name]
     bits = int(digits, 16)
     if bits >> width:
-        raise ValueError(f"value is 0x{digits}, which is not of {width} bits, as {name} is")
+        raise ValueError(f"value is 0x{digits}, which has more than the {width} bits of {name}")
     if name == "bf16":
         bits, float_code, int_code = bits << 16, "<f", "<I"
     (x,) = struct.unpack(float_code, struct.pack(int_code, bits))
@@ -114,7 +114,7 @@ def _from_pattern(digits: str, source: str | None) -> float:
 
 
 def binary64_bits(x: float) -> int:
-    """The bit pattern of a number as a binary64."""
+    """Return the bit pattern of a number as a binary64."""
     (bits,) = struct.unpack("<Q", struct.pack("<d", x))
     return int(bits)
 

@@ -1,7 +1,7 @@
-"""Making suites: in processes, one for each suite, and written as they are done."""
+"""Make suites: each in one process, written as soon as it is done."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from mor_ref.golden.store.manifest import MANIFEST, GoldenError, read_manifest
 from mor_ref.workers.pools import Workers, processes
 from mor_ref.workers.shards import WorkersError
 
-OnSuite = Callable[[str], None]
+OnSuite = Callable[[str, Mapping[str, Any]], None]
 Made = tuple[dict[str, bytes], dict[str, Any]]
+
+_SMALL = 20_000  # elements of a suite that one processor makes in a few seconds
 
 
 def made(name: str, size: Size) -> Made:
@@ -48,13 +50,14 @@ def make(
     names: Iterable[str],
     directory: Path,
     size: Size,
-    on_suite: OnSuite = lambda _: None,
+    on_suite: OnSuite = lambda _name, _entry: None,
     workers: Workers | None = None,
 ) -> None:
-    """Make suites in a directory; whole suites that this program made there are left as they are.
+    """Make suites in a directory, and skip those that this program has already made there.
 
-    The manifest is written after each suite, and lists what is there: an interrupted run is taken
-    up where it ended. Where no workers are given, these are processes of this machine.
+    The manifest is written after each suite, so that a later run can finish an interrupted one.
+    `on_suite` is called with the name and the entry of each suite as it is done. The default
+    workers are processes of this machine.
     """
     wanted = list(names)
     made_with = {"size": size.factor, "seed": size.seed}
@@ -62,8 +65,8 @@ def make(
         entries = _entries_there(directory, made_with, record)
         for name in wanted:
             if name in entries:
-                on_suite(name)
-        waited_for = _largest_first(name for name in wanted if name not in entries)
+                on_suite(name, entries[name])
+        waited_for = _in_order_of_work(name for name in wanted if name not in entries)
         shards = [(name, size) for name in waited_for]
         for number, (files, entry) in (workers or processes()).as_done(made, shards):
             name = waited_for[number]
@@ -72,20 +75,25 @@ def make(
                 write_inside(directory, path, content)
             entries[name] = entry
             write_manifest(directory, dict(sorted(entries.items())), made_with)
-            on_suite(name)
+            on_suite(name, entry)
         if not waited_for:  # the digests of all inputs may have come or gone
             write_manifest(directory, dict(sorted(entries.items())), made_with)
 
 
-def _largest_first(names: Iterable[str]) -> list[str]:
-    """Sort by the elements of the bundled suites: a large one that began late would end alone."""
+def _in_order_of_work(names: Iterable[str]) -> list[str]:
+    """Sort small suites first, by size, for an early result; then the others, largest first.
+
+    A large suite that began last would keep one worker busy while the others wait.
+    """
     bundled = read_manifest(kept_files())["suites"]
-    elements = {name: entry["elements"] for name, entry in bundled.items()}
-    return sorted(names, key=lambda name: elements.get(name, 0), reverse=True)
+    elements = {name: bundled.get(name, {"elements": 0})["elements"] for name in names}
+    small = sorted((name for name in elements if elements[name] < _SMALL), key=elements.__getitem__)
+    large = sorted(elements.keys() - small, key=lambda name: (-elements[name], name))
+    return small + large
 
 
 def _check_made(name: str, files: dict[str, bytes], entry: dict[str, Any]) -> None:
-    """Refuse files that differ from their entry: they came from a worker, maybe over a network."""
+    """Refuse files that changed on their way from a worker, maybe over a network."""
     digests = {file_of(name): entry["sha256"]}
     if "negative" in entry:
         digests[negative_file_of(name)] = entry["negative"]["sha256"]
@@ -94,7 +102,7 @@ def _check_made(name: str, files: dict[str, bytes], entry: dict[str, Any]) -> No
 
 
 def _entries_there(directory: Path, made_with: dict[str, int], record: MadeBy) -> dict[str, Any]:
-    """The entries of the suites that are there, whole, and as this program would make them."""
+    """Return the entries of the suites that this program has made there and that are whole."""
     manifest = read_manifest(directory) if (directory / MANIFEST).exists() else None
     entries: dict[str, Any] = {} if manifest is None else manifest["suites"]
     if manifest is not None and manifest["made_with"] != made_with:
