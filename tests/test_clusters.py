@@ -118,7 +118,7 @@ def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
 
 def kill_at_the_next_suite():
     """The worker that this runs on dies while it makes a suite, as its functions go by name."""
-    from mor_ref.golden.making.directory import make as module
+    from mor_ref.golden.making import make as module
 
     module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 

@@ -119,7 +119,7 @@ def test_the_largest_suites_are_begun_first(tmp_path):
 
 
 def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
-    from mor_ref.golden.making.directory import make as module
+    from mor_ref.golden.making import make as module
 
     def spoiled(name, size):
         files, entry = module_made(name, size)
