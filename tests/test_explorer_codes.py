@@ -5,11 +5,14 @@ from random import Random
 
 import pytest
 from explorer_browser import chromium, opened, written
+from extras import needs
 
 from mor_ref import exact, formats
 from mor_ref.definitions.encoding import NANS, OVERFLOWS
 from mor_ref.definitions.formats import presets
 from mor_ref.explain.numerals import parse_number
+
+pytestmark = needs("chromium", "playwright")
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ def bits_of(array):
 # ---------------------------------------------------------------------- ml_dtypes
 
 
+@pytest.mark.tier("full", but=["[e4m3]", "[e8m0]", "[bf16]"])
 @pytest.mark.parametrize("name", presets["ml_dtypes"])
 def test_ml_dtypes(name):
     """ENC-016: from the sources that ml_dtypes rounds once; bfloat16 to itself is no rounding."""

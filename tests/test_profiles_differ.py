@@ -38,6 +38,7 @@ def test_every_pair_has_a_witness(heading):
             assert (a["codes"], a["scale"]) != (b["codes"], b["scale"]), pair
 
 
+@pytest.mark.tier("full", but=["engine-"])
 @every_recipe
 @pytest.mark.parametrize("model", MODELS)
 def test_witness(heading, model):
@@ -53,6 +54,7 @@ def test_witness(heading, model):
             assert compact(found, x.shape) == expected, name
 
 
+@pytest.mark.tier("full", but=["nvfp4 1x16"])
 @every_recipe
 def test_how_often_pairs_differ(heading):
     """Of 16384 scales and 262144 codes; MX has half as many scales, tiles of 16x16 a sixteenth."""

@@ -2,14 +2,13 @@
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
-from extras import reason
+from extras import needs
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
@@ -22,9 +21,7 @@ ENCODER = EXAMPLE / "e4m3_encode.sv"
 BENCH = EXAMPLE / "e4m3_bench.sv"
 CASE = "e4m3.f32.rne.satfinite.canonical"
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("iverilog") and shutil.which("vvp")), reason=reason("iverilog")
-)
+pytestmark = needs("iverilog")
 
 MUTANTS = {
     "a sticky bit without the highest bit": ("|shifted[23:0]", "|shifted[22:0]"),

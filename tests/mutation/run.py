@@ -103,6 +103,7 @@ def mutants_of(module, sample):
         tests = " ".join([*(f"tests/test_{name}.py" for name in TESTS[module]), SUITES])
         (copy / "config.toml").write_text(CONFIG.format(module=module, tests=tests))
         database = copy / "session.sqlite"
+        run_in(copy, "cosmic-ray", "baseline", "config.toml")  # fails if they do without a mutant
         run_in(copy, "cosmic-ray", "init", "config.toml", database)
         run_in(copy, "cr-filter-operators", database, "config.toml")
         if sample is not None:
