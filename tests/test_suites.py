@@ -1,4 +1,4 @@
-"""Suites: their size is what is asked for, and their tensors turn decisions by one step."""
+"""Suites: their sizes and names, and tensors whose decision changes with one step."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def numbers(suite, size):
 @pytest.mark.tier("full", but=SMALL)
 @pytest.mark.parametrize("name", SUITES)
 def test_every_suite_is_made_larger(name):
-    """At least by as many random cases as it has, for each more time."""
+    """By at least as many random cases as it has, for each further factor."""
     once, thrice = (
         sum(array.size for _, _, array in numbers(SUITES[name], Size(factor))) for factor in (1, 3)
     )
@@ -61,7 +61,7 @@ def test_one_quotient_underflows_and_the_next_does_not(name):
 
 
 def choices(tensor, policy):
-    """What the exact model chooses for a tensor that is one unit."""
+    """Return the choice of the exact model for a tensor that is one unit."""
     parameters = {"policy": policy, "scaling": "gam", "block": [128, 128], "source": "f32"}
     found = OPERATIONS["mor"].exact(parameters, {"x": tensor.x})
     return int(found["choice"].item())
@@ -74,7 +74,7 @@ def choices(tensor, policy):
         ("nvfp4", "nvfp4", {"below": 0, "at": 2, "above": 2}),
     ],
 )
-def test_one_step_of_an_error_sum_turns_the_decision(start, policy, wanted):
+def test_one_step_of_an_error_sum_changes_the_decision(start, policy, wanted):
     for tensor in turning_points():
         if tensor.name.startswith(f"{start}_"):
             assert choices(tensor, policy) == wanted[tensor.name.split("_")[1]], tensor.name
@@ -89,7 +89,7 @@ def test_one_step_of_an_error_sum_turns_the_decision(start, policy, wanted):
         ("range_by_rounded_quotient", "three_way"),
     ],
 )
-def test_each_turning_point_is_of_use(deviation, policy):
+def test_turning_points_expose_each_deviation_of_a_threshold(deviation, policy):
     found = [choices(tensor, policy) for tensor in turning_points()]
     with applied(DEVIATIONS[deviation]):
         others = [choices(tensor, policy) for tensor in turning_points()]

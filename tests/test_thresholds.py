@@ -1,4 +1,4 @@
-"""The amaxes that suites are made of are where the exact model's scales turn."""
+"""Thresholds: the scales of the exact model turn at the amaxes of the suites."""
 
 from fractions import Fraction
 
@@ -21,6 +21,7 @@ from mor_ref.golden.inputs.thresholds import (
     turn_of_mx,
 )
 from mor_ref.golden.suites.mx import ELEMENTS
+from mor_ref.golden.suites.scales import SCALED
 from mor_ref.operations.bits import numbers_of
 
 
@@ -30,7 +31,7 @@ def number(bits):
 
 @pytest.mark.parametrize("name", ELEMENTS)
 @pytest.mark.parametrize("rule", SCALE_RULES)
-def test_scales_of_mx_turn_there(name, rule):
+def test_scales_of_mx_turn_at_their_amax(name, rule):
     """At the turn or one step above it, in each binade whose codes are in range."""
     turned = 0
     for binade in BINADES:
@@ -40,8 +41,8 @@ def test_scales_of_mx_turn_there(name, rule):
     assert turned >= len(BINADES) - 2  # the smallest have the code 0
 
 
-@pytest.mark.parametrize("name", ["e4m3", "e5m2", "e2m1", "e2m3", "e3m2"])
-def test_exponents_of_scales_turn_there(name):
+@pytest.mark.parametrize("name", SCALED)
+def test_exponents_of_scales_turn_above_the_largest(name):
     """THM-004: the exponent is one less above the largest number's significand."""
     largest = formats[name].largest
     for binade in BINADES:
@@ -75,7 +76,7 @@ def test_mantissas_of_blocks_are_next_to_those_of_groups():
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
-def test_scales_of_tiles_turn_there(profile):
+def test_scales_of_tiles_turn_at_ties(profile):
     """Each run of steps begins below a tie of e4m3, and ends above it."""
     wholes, tiles = pairs_of_tiles(Fraction(profile.range) / 6)
     codes = []
@@ -90,7 +91,7 @@ def test_scales_of_tiles_turn_there(profile):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_suites_hold_the_tiles_that_were_found(profile):
+def test_suites_contain_the_found_tiles(profile):
     case = next(case for case in load("nvfp4_blocks") if case.name == profile)
     there = {
         (int(amax), *map(int, x))

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from mor_ref import golden
 from mor_ref.golden import kept_files
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
@@ -47,6 +48,10 @@ number = 3
 
 MANIFEST = read_manifest(kept_files())["suites"]
 DECIDING, QUANTIZING = ({*MANIFEST[name]["rules"]} for name in ("decisions", "mx"))
+
+
+def entries_of(suite, field):
+    return sum(case.arrays[field].size for case in golden.load(suite))
 
 
 def run(where, *arguments):

@@ -1,4 +1,4 @@
-"""Another amax."""
+"""Amaxes that differ."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -32,7 +32,7 @@ def amax_without_magnitude(reference: Reference, numbers: Iterable[float]) -> fl
 
 @deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
 def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
-    """An infinite element counts, as the largest binary32 number."""
+    """An infinite element counts in amax as the largest binary32 number."""
     return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
 
 
@@ -44,7 +44,7 @@ def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     exemptions=for_generated(_WITH_INFINITY),
 )
 def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> float:
-    """An infinity does not count in amax, which it does in NVFP4 and MX."""
+    """An infinity does not count in amax, not even in NVFP4 and MX."""
     return float(reference([x for x in numbers if not math.isinf(x)]))
 
 
@@ -52,7 +52,7 @@ def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> flo
     amax, nvfp4.amax_of, rules=("SCL-001", "NVF-002"), domain=_WITHOUT_NAN, exemptions=WITHOUT_NAN
 )
 def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
-    """A block with a NaN has no amax: it is scaled as one of zeros."""
+    """The amax of a block with a NaN is 0: the block is scaled as a block of zeros."""
     found = list(numbers)
     return 0.0 if any(math.isnan(x) for x in found) else float(reference(found))
 
@@ -78,7 +78,7 @@ def subnormal_amax_is_zero(reference: Reference, numbers: Iterable[float]) -> fl
     return found if found >= 2.0**-126 else 0.0
 
 
-# ------------------------------------------------- an amax that is no finite number, and its scale
+# ------------------------------------------------- an amax that is not finite, and its scale
 
 
 def _with_infinity(_: Reference, numbers: Iterable[float]) -> float:
@@ -99,12 +99,12 @@ def _for_no_number(_kind: Scaling, _largest: float, amax: float, _shared: int) -
 
 
 def _mantissa(_: Reference, _largest: float, group_amax: float) -> int:
-    """The mantissa of largest / amax, which is 0 or NaN."""
+    """Return the mantissa of largest / amax, which is 0 or NaN."""
     return _MANTISSA_OF_NAN if math.isnan(group_amax) else 0
 
 
 def _scale(_: Reference, kind: Scaling, _largest: float, amax: float, shared: int) -> Scale:
-    """The scale largest / amax, which is 0 or NaN; in e8m0, that of its exponent field."""
+    """Return the scale largest / amax, 0 or NaN; in e8m0, the scale of its exponent field."""
     if math.isnan(amax):
         return Scale(math.nan, None if kind == "fp32" else 0xFF)
     return Scale(0.0, None) if kind == "fp32" else rebuilt(-127, shared if kind == "gam" else 0)
@@ -124,7 +124,7 @@ infinity_propagates_into_amax = Deviation(
 )
 nan_propagates_into_amax = Deviation(
     "nan_propagates_into_amax",
-    "A NaN makes amax NaN, and with it the scale and all that it scales.",
+    "A NaN makes amax NaN, and with it the scale and all numbers of the block.",
     ("SCL-001", "NVF-002"),
     _WITHOUT_NAN,
     (Change(amax, _with_nan), Change(nvfp4.amax_of, _with_nan), *_ITS_SCALE),

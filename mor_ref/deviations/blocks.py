@@ -1,4 +1,4 @@
-"""Tensors that are read, or cut into blocks, otherwise."""
+"""Layouts and cuts into blocks that differ."""
 
 from collections.abc import Callable
 from itertools import chain, count
@@ -15,7 +15,7 @@ Cells = dict[Sides, list[Sides]]
 
 
 def _ends_within(length: int, side: int) -> bool:
-    """Whether the last block is cut off; one that holds the whole length counts as whole."""
+    """Return whether the last block is cut off; a block of the whole length is not."""
     return length > side and length % side > 0
 
 
@@ -32,7 +32,7 @@ def _is_short(_rows: int, columns: int, sides: Sides) -> bool:
 
 
 def _is_run(_rows: int, _columns: int, sides: Sides) -> bool:
-    """Whether blocks are the runs of a row that share a scale in NVFP4 and MX."""
+    """Return whether blocks are the runs of a row that share a scale in NVFP4 and MX."""
     return sides[0] == 1 and sides[1] in (16, 32)
 
 

@@ -1,4 +1,4 @@
-"""What a deviation is: a named wrong or foreign behaviour, as replaced steps of the model."""
+"""Deviation: a named wrong or foreign behaviour, as replaced steps of the exact model."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -11,16 +11,16 @@ Function = Callable[..., Any]
 
 
 def everywhere(*_: Any, **__: Any) -> bool:
-    """Whatever a step is called with."""
+    """Return that a step is replaced in every call."""
     return True
 
 
 @dataclass(frozen=True)
 class Change:
-    """Another behaviour of a step, in the calls for which `where` holds.
+    """Another behaviour of a step, in the calls for which `where` is true.
 
-    `where` looks at what is asked for, such as the format or the rounding, never at numbers: which
-    numbers show a deviation is for the suites to find.
+    `where` reads parameters, such as the format or the rounding, never numbers: the suites have to
+    find the numbers that expose a deviation.
     """
 
     step: Function
@@ -28,7 +28,7 @@ class Change:
     where: Callable[..., bool] = everywhere
 
     def __call__(self, reference: Function, *args: Any, **known: Any) -> Any:
-        """Called in place of the step, with what it replaces as the first argument."""
+        """Run in place of the step, which is the first argument."""
         if self.where(*args, **known):
             return self.function(reference, *args, **known)
         return reference(*args, **known)
@@ -38,8 +38,8 @@ class Change:
 class Deviation:
     """A behaviour that differs from the specification in one thing.
 
-    Its domain are the suites that reach one of its changes. Each of them tells it from the
-    reference, but those in `exemptions`, where no input can, for the reason that is given.
+    Its domain are the suites that reach one of its changes. Each of them has an input that exposes
+    the deviation, except those in `exemptions`, which gives the reason why no input can.
     """
 
     name: str
@@ -51,17 +51,17 @@ class Deviation:
 
     @property
     def replacements(self) -> tuple[Replacement, ...]:
-        """Its changes as the model takes them."""
+        """The changes as the exact model takes them."""
         return tuple((change.step, change) for change in self.changes)
 
     @property
     def suites(self) -> tuple[str, ...]:
-        """The suites that have to tell it from the reference."""
+        """The suites that have to expose the deviation."""
         return tuple(name for name in self.domain if name not in self.exemptions)
 
 
 def applied(*deviations: Deviation) -> AbstractContextManager[None]:
-    """Compute as the deviations do, inside of a `with`."""
+    """Compute with the deviations, inside of a `with`."""
     return replaced([pair for deviation in deviations for pair in deviation.replacements])
 
 
@@ -72,9 +72,9 @@ def deviation(
     where: Callable[..., bool] = everywhere,
     exemptions: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Deviation]:
-    """Make a function a deviation of its name that is called instead of these steps.
+    """Make a function a deviation of its name, which replaces these steps.
 
-    Its first argument is the step that it replaces, the others are those of the step.
+    The first argument of the function is the step; the others are the arguments of the step.
     """
 
     def decorate(function: Function) -> Deviation:

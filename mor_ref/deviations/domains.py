@@ -1,4 +1,4 @@
-"""Which suites have to tell a deviation from the reference: those that reach its step."""
+"""Domains: the suites that reach the step of a deviation, and so have to expose it."""
 
 from mor_ref.definitions.format import Format
 
@@ -24,7 +24,7 @@ IN_MX = ("mx_blocks", *MX)
 
 TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
 BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *TENSORS)
-# A group of (8, 16) is such a run in a tensor of one row.
+# A group of (8, 16) is a run in a tensor of one row.
 RUNS = ("quantize", *POLICIES, *NVFP4, *MX)
 
 ROUNDED = ("encode", "encode_presets", "quantize_steps", *BLOCKS)
@@ -55,5 +55,5 @@ _NARROW = 8  # bits
 
 
 def is_narrow(fmt: Format) -> bool:
-    """Whether numbers are quantized to a format, and not merely stored in it."""
+    """Return whether a format is one that numbers are quantized to, and not only stored in."""
     return fmt.bits <= _NARROW and not fmt.is_power_of_two

@@ -1,4 +1,4 @@
-"""Encoders whose NaN, zeros or subnormal numbers differ, or that round twice."""
+"""Encoders that differ in NaN, zeros or subnormal numbers, or that round twice."""
 
 import math
 import struct
@@ -37,7 +37,7 @@ def _small_with_subnormals(_x: float, fmt: Format, *_: Any, **__: Any) -> bool:
 
 
 def _wider_than_binary32(x: float, *_: Any, **__: Any) -> bool:
-    """Whether a number is of a wider source: a Python float does not say of which it is."""
+    """Return whether a number needs a wider source: a Python float does not name its source."""
     return not math.isnan(x) and rn32_of_binary64(x) != x
 
 
@@ -48,7 +48,7 @@ def _holds_subnormals(
     special: SpecialCases = _DEFAULT,
     **_: Any,
 ) -> bool:
-    """Whether a format and a rounding tell subnormal binary32 numbers from zero."""
+    """Return whether subnormal binary32 numbers and zero have different codes."""
     is_wide = fmt.smallest_exponent - fmt.mantissa_bits < -126
     return is_wide or rounding_for(fmt, rounding, special) in ("rtp", "rtn", "rto")
 
@@ -66,7 +66,7 @@ def _asked_for(
 def _rounded_first(
     narrow: str, reference: Reference, x: float, fmt: Format, *rest: Any, **known: Any
 ) -> int:
-    """Encoding after a rounding to a 16-bit format."""
+    """Return the code of a number that is first rounded to a 16-bit format."""
     if math.isfinite(x):
         through = formats[narrow]
         x = through.value(reference(x, through, "rne"))
@@ -106,7 +106,7 @@ def special_cases_ignored(
     special: SpecialCases = _DEFAULT,
     **known: Any,
 ) -> int:
-    """Overflow and NaN are as by default, whatever is asked for: ieee, signed or a preset."""
+    """Overflow and NaN are the default, even if ieee, signed or a preset is asked for."""
     del special
     return int(reference(x, fmt, rounding, _DEFAULT, **known))
 
@@ -174,7 +174,7 @@ def _in_a_small_float(_x: float, fmt: Format, _special: SpecialCases) -> bool:
     exemptions=COMPUTED,
 )
 def nan_sign_kept(reference: Reference, x: float, fmt: Format, _: SpecialCases) -> int:
-    """A NaN keeps its sign under canonical too."""
+    """A NaN keeps its sign, even with canonical."""
     return int(reference(x, fmt, SpecialCases(nan="signed")))
 
 

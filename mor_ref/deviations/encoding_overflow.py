@@ -1,4 +1,4 @@
-"""Encoders whose overflow differs."""
+"""Encoders that differ in overflow."""
 
 import math
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def _beyond_int8(_code: int, _negative: bool, fmt: Format, *_: Any) -> bool:
 
 
 def _overflow_as(overflow: Overflow, reference: Reference, *step: Any) -> int:
-    """The step under another rule of overflow."""
+    """Return the result of the step with another rule of overflow."""
     return int(reference(*step[:-1], SpecialCases(overflow=overflow)))
 
 
@@ -53,7 +53,7 @@ def _overflow_as(overflow: Overflow, reference: Reference, *step: Any) -> int:
     domain=("encode", "encode_presets", "encode_stochastic", "policies"),
 )
 def saturates_in_every_mode(*arguments: Any) -> int:
-    """An overflow gives the largest number, under ieee too."""
+    """An overflow becomes the largest number, even with ieee."""
     return _overflow_as("satfinite", *arguments)
 
 
@@ -61,7 +61,7 @@ def saturates_in_every_mode(*arguments: Any) -> int:
     overflow_code, where=_beyond_under_satfinite, rules=("ENC-006", "ENC-007"), domain=OVERFLOWS
 )
 def no_saturation(*arguments: Any) -> int:
-    """An overflow gives infinity or NaN under satfinite too, in formats that have one."""
+    """An overflow becomes infinity or NaN, even with satfinite, in formats that have one."""
     return _overflow_as("ieee", *arguments)
 
 
@@ -69,7 +69,7 @@ def no_saturation(*arguments: Any) -> int:
 def first_code_above_is_kept(
     reference: Reference, code: int, negative: bool, fmt: Format, *rest: Any
 ) -> int:
-    """Only what is beyond the next code saturates: 464 becomes NaN in e4m3, not 448."""
+    """Only numbers above the next code saturate: 464 becomes NaN in e4m3, not 448."""
     if code == fmt.largest_code + 1:
         return code | (fmt.sign_bit if negative else 0)
     return int(reference(code, negative, fmt, *rest))
@@ -79,7 +79,7 @@ def first_code_above_is_kept(
 def infinity_stops_at_the_largest(
     reference: Reference, code: int, negative: bool, fmt: Format, _: Rounding, *rest: Any
 ) -> int:
-    """Overflow ignores the direction of a rounding: rtz too goes to infinity under ieee."""
+    """Overflow ignores the direction of a rounding: with ieee, even rtz goes to infinity."""
     return int(reference(code, negative, fmt, "rne", *rest))
 
 
@@ -116,7 +116,7 @@ def _under_ieee(
 def overflow_before_rounding(
     reference: Reference, x: float, fmt: Format, *rest: Any, **known: Any
 ) -> int:
-    """What is above the largest number overflows, also where it would round to it."""
+    """A number above the largest overflows, even if it would round to the largest."""
     beyond = math.copysign(2 * fmt.largest, x)
     is_above = math.isfinite(x) and abs(x) > fmt.largest
     return int(reference(beyond if is_above else x, fmt, *rest, **known))

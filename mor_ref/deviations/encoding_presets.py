@@ -1,4 +1,4 @@
-"""Codes as other libraries have them, whatever is asked for (ENC-016)."""
+"""Encoders that use the preset of another library (ENC-016)."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ _EXEMPTIONS = {"ml_dtypes": AS_ML_DTYPES, "torch": AS_TORCH}
 
 
 def _encode_as(library: str, rows: Mapping[str, SpecialCases]) -> Deviation:
-    """The rounding and the special cases of a library in the place of those asked for."""
+    """Return the deviation that takes the rounding and the special cases of a library."""
 
     def is_another(
         _x: float,

@@ -1,4 +1,4 @@
-"""Encoders that round otherwise, with and without random bits."""
+"""Encoders that differ in rounding, with and without random bits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,12 +31,12 @@ def _of_a_power_of_two(fmt: Format, *_: Any, **__: Any) -> bool:
 def _rounding_as(
     mode: Rounding, reference: Reference, fmt: Format, _: Rounding, *rest: int, **known: Any
 ) -> bool:
-    """The step with another rounding."""
+    """Return the result of the step with another rounding."""
     return bool(reference(fmt, mode, *rest, **known))
 
 
 def _ties(_: Reference, fmt: Format, mode: Rounding, rest: int, whole: int, *, go_up: bool) -> bool:
-    """To the nearest, and ties as they are told to."""
+    """Return whether a number goes up: to the nearest, and ties if `go_up`."""
     del fmt, mode
     return 2 * rest > whole or (2 * rest == whole and go_up)
 
@@ -55,13 +55,13 @@ def truncation(*arguments: Any, **known: Any) -> bool:
 
 @deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ROUNDED)
 def ties_toward_zero(*arguments: Any, **_: bool) -> bool:
-    """Thresholds are compared with > throughout, so that ties take the code below."""
+    """Thresholds are compared with >, so ties take the code below."""
     return _ties(*arguments, go_up=False)
 
 
 @deviation(code_goes_up, where=_to_nearest, rules=("ENC-003",), domain=ROUNDED)
 def ties_to_odd(*arguments: Any, odd: bool, **_: bool) -> bool:
-    """Ties take the odd code: the last bit is looked at the wrong way round."""
+    """Ties take the odd code, not the even one."""
     return _ties(*arguments, go_up=not odd)
 
 
@@ -87,7 +87,7 @@ def directed_roundings_ignore_the_sign(
     domain=("encode", "encode_presets", *IN_MX),
 )
 def e8m0_rounds_down(*arguments: Any, **known: Any) -> bool:
-    """The exponent of e8m0 is taken as it is, under rtp too."""
+    """The exponent of e8m0 is cut, even with rtp."""
     return _rounding_as("rtz", *arguments, **known)
 
 
@@ -105,7 +105,7 @@ def bf16_ties_away(*arguments: Any, **known: Any) -> bool:
 
 @deviation(goes_up_at_random, rules=("ENC-005",), domain=STOCHASTIC)
 def stochastic_with_greater(_: Reference, rest: int, whole: int, word: int, n: int) -> bool:
-    """F + r has to exceed 2^n: the boundary itself stays below."""
+    """F + r > 2^n rounds up, not F + r >= 2^n."""
     return (rest << n) // whole + word > 1 << n
 
 
@@ -125,7 +125,7 @@ def stochastic_word_at_the_wrong_end(
 
 @deviation(goes_up_at_random, rules=("ENC-005",), domain=STOCHASTIC)
 def stochastic_below_the_fraction(_: Reference, rest: int, whole: int, word: int, n: int) -> bool:
-    """A number goes up if its word is below F: the right share, but for other words."""
+    """A number goes up if its word is below F: as often as it should, but for other words."""
     return word < (rest << n) // whole
 
 

@@ -18,12 +18,12 @@ Pairs = Iterable[tuple[float, float]]
 
 
 def _term(d: float, r: float) -> ErrorTerm:
-    """An error of which r is known."""
+    """Return an error with this r."""
     return ErrorTerm(d, r, error_units(r))
 
 
 class _Unrounded(float):
-    """A dequantized number that remembers what it was before it was rounded."""
+    """A dequantized number with its exact value before it was rounded."""
 
     exact: Fraction
 
@@ -110,7 +110,7 @@ def error_absolute(reference: Reference, x: float, y: float) -> ErrorTerm:
 
 @deviation(error_sum, rules=("ERR-002", "ERR-004"), domain=IN_SCALES)
 def sum_in_floating_point(reference: Reference, pairs: Pairs) -> ErrorSum:
-    """The sum is kept in binary32, from left to right."""
+    """The sum is added in binary32, from left to right."""
     found = list(pairs)
     whole: ErrorSum = reference(found)
     accumulated = 0.0
@@ -121,14 +121,14 @@ def sum_in_floating_point(reference: Reference, pairs: Pairs) -> ErrorSum:
 
 @deviation(error_sum, rules=("ERR-004", "ERR-005"), domain=IN_SCALES, exemptions=SMALL_SUMS)
 def sum_in_32_bits(reference: Reference, pairs: Pairs) -> ErrorSum:
-    """The sum is kept in 32 bits, and wraps."""
+    """The sum has 32 bits, and wraps."""
     found: ErrorSum = reference(pairs)
     return ErrorSum(found.sum & 0xFFFFFFFF, found.nonzero, found.nonfinite)
 
 
 @deviation(error_sum, rules=("ERR-002",), domain=IN_SCALES)
 def zeros_count_in_the_mean(reference: Reference, pairs: Pairs) -> ErrorSum:
-    """The mean is over all elements, those that are zero as well."""
+    """The mean is over all elements, including zeros."""
     found = list(pairs)
     whole: ErrorSum = reference(found)
     return ErrorSum(whole.sum, len(found), whole.nonfinite)

@@ -1,4 +1,4 @@
-"""Why no input of a suite can tell a deviation, although the suite reaches its step."""
+"""Exemptions: why no input of a suite that reaches the step of a deviation can expose it."""
 
 from mor_ref.deviations.domains import (
     COMPUTED_NANS,
@@ -15,7 +15,7 @@ Reasons = dict[str, str]
 
 
 def for_generated(domain: tuple[str, ...]) -> Reasons:
-    """The large suites of a domain: what a deviation needs is not among their numbers."""
+    """Return the large suites of a domain, whose numbers lack the inputs that a deviation needs."""
     reason = (
         "Numbers that are generated (VEC-009) are finite, their magnitudes 0 or from 2^-22 to 256, "
         "and no block of them is all zeros."
@@ -25,26 +25,28 @@ def for_generated(domain: tuple[str, ...]) -> Reasons:
 
 # ---------------------------------------------------------------------- NaN and zeros
 
-COMPUTED = dict.fromkeys(COMPUTED_NANS, "What is encoded is computed: such a NaN has no sign.")
+COMPUTED = dict.fromkeys(
+    COMPUTED_NANS, "The suite encodes results: a NaN of a computation has no sign."
+)
 FALLS_BACK = {"policies": "A unit with a NaN falls back, and its error sums leave the NaN out."}
 WITHOUT_NAN = {
     **for_generated(("quantize_large", "policies_large", "nvfp4_large")),
     **dict.fromkeys(NVFP4_FOREIGN, "These profiles are of tensors without NaN (NVF-002)."),
 }
-NO_NAN_IN_POLICIES = {"policies": "Policies give no field in binary32 that can be NaN."}
+NO_NAN_IN_POLICIES = {"policies": "Policies have no field in binary32 that can be NaN."}
 AS_TORCH = {
     **dict.fromkeys(
         (name for name in IN_NVFP4 if name not in POLICIES),
-        "In e4m3 torch differs in the sign of NaN alone; what is encoded is computed: such a NaN "
-        "has no sign.",
+        "In e4m3 torch differs only in the sign of NaN. The suite encodes results: a NaN of a "
+        "computation has no sign.",
     ),
     **for_generated(("quantize_large", "policies_large")),
-    "policies": "In e5m2 an infinity alone overflows under a scale, and its unit falls back.",
+    "policies": "In e5m2 only an infinity overflows after scaling, and its unit falls back.",
 }
 AS_ML_DTYPES = for_generated(("quantize_large", "policies_large", "nvfp4_large"))
 ZEROS = {
     **for_generated(LARGE[:2]),
-    "policies": "Zeros are zeros under any finite scale, and policies give no scales.",
+    "policies": "A zero is a zero with any finite scale, and policies have no field of scales.",
 }
 
 # ---------------------------------------------------------------------- blocks and scales
@@ -54,12 +56,12 @@ AMAX_ALONE = {
     for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX)
     if name not in NVFP4_4OVER6
 }
-NOT_STORED = dict.fromkeys(POLICIES, "Policies give no stored exponents.")
+NOT_STORED = dict.fromkeys(POLICIES, "Policies have no field of stored exponents.")
 NORMAL_SCALES = {
-    "nvfp4_torchao": "The scale is at least 2^-6 anyway (NVF-007).",
+    "nvfp4_torchao": "The scale is always at least 2^-6 (NVF-007).",
     **dict.fromkeys(
         ("nvfp4_large", "policies_large"),
-        "Of sixteen generated numbers (VEC-009) one is above 0.01, and none above 256.",
+        "One of 16 generated numbers (VEC-009) is above 0.01, and none is above 256.",
     ),
 }
 NO_TIES_OF_SCALES = {
@@ -67,20 +69,20 @@ NO_TIES_OF_SCALES = {
 }
 SCALES_ABOVE_ZERO = {
     **NORMAL_SCALES,
-    "nvfp4_modelopt": "The scale is at least 2^-9 anyway (NVF-008).",
+    "nvfp4_modelopt": "The scale is always at least 2^-9 (NVF-008).",
 }
 SCALES_THAT_UNDERFLOW = {
     **SCALES_ABOVE_ZERO,
-    "policies": "What is under a scale that underflows is too small to be more than 0 under 1.",
+    "policies": "A number whose scale underflows is so small that it is 0 with the scale 1.",
 }
 DIVIDED_FOR_DECODING = dict.fromkeys(
-    ("nvfp4_torchao", "nvfp4_modelopt"), "The scale for codes is amax / Q there (NVF-007, NVF-008)."
+    ("nvfp4_torchao", "nvfp4_modelopt"), "S_dec of the profile is amax / Q (NVF-007, NVF-008)."
 )
 DIVIDED_FOR_ENCODING = dict.fromkeys(
-    ("nvfp4_modelopt", "nvfp4_compressed_tensors"), "Numbers are divided there (NVF-010)."
+    ("nvfp4_modelopt", "nvfp4_compressed_tensors"), "The profile divides numbers (NVF-010)."
 )
 SHORT_NUMBERS = {
-    "mx_large": "Under floor are bfloat16 numbers alone, none so near below a power of two."
+    "mx_large": "With floor all numbers are bfloat16, and none is so near below a power of two."
 }
 AMAX_OFF_POWERS_OF_TWO = {
     "mx_large": "No amax (VEC-009) is so near above a power of two times the largest number."

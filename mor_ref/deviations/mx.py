@@ -1,4 +1,4 @@
-"""MX otherwise: other rules, other guards, other exponents."""
+"""MX that differs: other rules, other guards, other exponents."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _BIAS = 127
 
 
 def _mx_as(other: ScaleRule) -> Deviation:
-    """A scale rule in the place of every other."""
+    """Return the deviation that takes one scale rule in place of every other."""
 
     def is_another(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
         return rule != other
@@ -31,7 +31,7 @@ def _mx_as(other: ScaleRule) -> Deviation:
 
     return Deviation(
         f"mx_as_{other}",
-        f"The scales of MX follow {other} whatever is asked for.",
+        f"The scales of MX follow {other}, whichever rule is asked for.",
         ("MXS-003", "MXS-004", "MXS-005", "MXS-006"),
         IN_MX,
         (Change(mx.scale_code, swapped, is_another),),
@@ -46,7 +46,7 @@ def mx_zero_block_is_127(reference: Reference, numbers: list[float], *rest: Any)
 
 @deviation(mx.scale_code, rules=("MXS-002",), domain=IN_MX, exemptions=for_generated(IN_MX))
 def mx_ignores_nan(reference: Reference, numbers: list[float], *rest: Any) -> int:
-    """The scale of a block with a NaN is that of its other elements."""
+    """A NaN does not count in the scale of its block."""
     return int(reference([x for x in numbers if not math.isnan(x)], *rest))
 
 
@@ -57,7 +57,7 @@ def mx_infinity_is_nan(reference: Reference, numbers: list[float], *rest: Any) -
 
 
 def by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
-    """Whether a scale is one under rceil."""
+    """Return whether the rule is rceil."""
     return rule == "rceil"
 
 
@@ -99,7 +99,7 @@ def mx_log2_in_floating_point(reference: Reference, amax: float, *rest: Any) -> 
 
 
 def log2_in_binary32(x: float) -> float:
-    """The logarithm of a positive number; binary64 has more bits than the rounding needs here."""
+    """Return the logarithm of a positive number; binary64 has more bits than the rounding needs."""
     mantissa, exponent = math.frexp(x)
     return rn32(Fraction(math.log2(mantissa)) + exponent)
 
@@ -108,7 +108,7 @@ def log2_in_binary32(x: float) -> float:
 def mx_element_exponent_left_out(
     reference: Reference, amax: float, fmt: Format, rule: ScaleRule
 ) -> int:
-    """The code is that of amax alone: the exponent of the largest number is not subtracted."""
+    """The code is that of amax: the exponent of the largest number is not subtracted."""
     return int(reference(amax, fmt, rule)) + floor_log2(fmt.largest)
 
 
@@ -138,7 +138,7 @@ def _by_even(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
 def mx_even_adds_to_subnormal_bits(
     reference: Reference, amax: float, fmt: Format, rule: ScaleRule
 ) -> int:
-    """Under even, half of a step is added to the bits of amax, also of a subnormal one."""
+    """With even, half of a step is added to the bits of amax, even if amax is subnormal."""
     if math.isinf(amax):
         return int(reference(amax, fmt, rule))
     width = fmt.mantissa_bits - (fmt.sign == "twos-complement")

@@ -1,4 +1,4 @@
-"""MX as torchao 0.18 has it on a CPU: each of its ways alone, and all together."""
+"""MX of torchao 0.18 on a CPU: each difference alone, and all together."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def _under_another_rule(_x: float, _code: int, _fmt: Format, rule: ScaleRule) ->
 
 
 def _times(x: float, factor: float, code: int, fmt: Format) -> Element:
-    """The element of a number that is multiplied by another factor than its scale asks for."""
+    """Return the element of a number that another factor than its scale multiplies."""
     xs = product(x, factor)
     found = encode(xs, fmt, "rne")
     return Element(xs, found, product(fmt.value(found), math.ldexp(1.0, code - _BIAS)))
@@ -45,7 +45,7 @@ def _times(x: float, factor: float, code: int, fmt: Format) -> Element:
 def mx_divisor_at_least_smallest_normal(
     reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
 ) -> Element:
-    """Under floor, ceil and even, numbers are divided by at least 2^-126: by twice 2^-127."""
+    """With floor, ceil and even, numbers are divided by at least 2^-126, not by 2^-127."""
     return reference(x, code, fmt, rule) if code else _times(x, 2.0 ** (_BIAS - 1), code, fmt)
 
 
@@ -59,7 +59,7 @@ def mx_divisor_at_least_smallest_normal(
 def mx_rceil_leaves_code_0_unscaled(
     reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
 ) -> Element:
-    """Under rceil, numbers with the scale code 0 are multiplied by 1, not by 2^127."""
+    """With rceil, numbers with the scale code 0 are multiplied by 1, not by 2^127."""
     return reference(x, code, fmt, rule) if code else _times(x, 1.0, code, fmt)
 
 
@@ -73,7 +73,7 @@ def mx_rceil_leaves_code_0_unscaled(
 def mx_rceil_by_log2(
     reference: Reference, numbers: list[float], fmt: Format, rule: ScaleRule
 ) -> int:
-    """Under rceil, the exponent is ceil(log2(amax / largest)) in binary32: at times one too low."""
+    """With rceil, the exponent is ceil(log2(amax / largest)) in binary32: sometimes 1 too low."""
     if any(map(math.isnan, numbers)):
         return int(reference(numbers, fmt, rule))
     scale = quotient(mx.amax_of(numbers), fmt.largest)
@@ -83,7 +83,7 @@ def mx_rceil_by_log2(
 
 
 def _element(reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule) -> Element:
-    """An element of torchao's, in a block with a NaN too."""
+    """Return an element of torchao, also in a block with a NaN."""
     if code == _NAN_CODE:
         xs = math.nan if rule == "rceil" or math.isnan(x) else math.copysign(0.0, x)
         return Element(xs, _code(xs, x, fmt), math.nan)
@@ -94,7 +94,7 @@ def _element(reference: Reference, x: float, code: int, fmt: Format, rule: Scale
 
 
 def _code(xs: float, x: float, fmt: Format) -> int:
-    """The code of a NaN or a zero; a NaN that goes in keeps its sign."""
+    """Return the code of a NaN or a zero; a NaN of the input keeps its sign."""
     if not math.isnan(xs):
         return encode(xs, fmt, "rne")
     is_negative = math.isnan(x) and math.copysign(1.0, x) < 0
@@ -106,7 +106,7 @@ def _code(xs: float, x: float, fmt: Format) -> int:
 mx_as_torchao = Deviation(
     "mx_as_torchao",
     "MX is computed as torchao 0.18 does on a CPU: code 0 is not applied in full, rceil takes a "
-    "logarithm in binary32, and numbers beside a NaN are divided by infinity.",
+    "logarithm in binary32, and numbers in a block with a NaN are divided by infinity.",
     ("MXS-006", "MXS-007"),
     IN_MX,
     (

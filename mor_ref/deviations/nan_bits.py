@@ -1,4 +1,4 @@
-"""Other bits of NaN in binary32: those of processors and of libraries."""
+"""NaNs in binary32 with the bits of processors and of libraries."""
 
 import math
 import struct
@@ -30,13 +30,13 @@ def nan_is_ffc00000(*_: Any) -> int:
 
 
 def _bits(_: Reference, x: float) -> int:
-    """The sign and the payload of a NaN of binary64, as a quiet NaN of binary32."""
+    """Return a quiet NaN of binary32 with the sign and the payload of a NaN of binary64."""
     (word,) = struct.unpack(">Q", struct.pack(">d", x))
     return int(word >> 32 & _SIGN | _QUIET | word >> 29 & _PAYLOAD)
 
 
 def _operand_kept(name: str, made: float, where: str) -> Deviation:
-    """A NaN that is an operand is the result; what numbers give is the NaN of a processor."""
+    """Return the deviation in which a NaN operand is the result; `made` is the NaN of numbers."""
 
     def kept(_: Reference, a: float, b: float) -> float:
         return next((x for x in (a, b) if math.isnan(x)), made)

@@ -1,4 +1,4 @@
-"""NVFP4 otherwise: other profiles, other guards, other orders."""
+"""NVFP4 that differs: other profiles, other guards, other orders."""
 
 import math
 from collections.abc import Callable
@@ -27,14 +27,14 @@ _E4M3_SMALLEST = 2.0**-9
 _BY_ENCODE_SCALE = tuple(name for name in IN_NVFP4 if name not in NVFP4_FOREIGN)
 
 
-def _beside(profile: str) -> tuple[str, ...]:
-    """The suites of other profiles; policies take te."""
+def _suites_without(profile: str) -> tuple[str, ...]:
+    """Return the suites of other profiles; policies take te."""
     own = (f"nvfp4_{profile}", *(POLICIES if profile == "te" else ()))
     return tuple(name for name in IN_NVFP4 if name not in own)
 
 
 def _nvfp4_as(other: Nvfp4Profile) -> Deviation:
-    """A profile in the place of every other."""
+    """Return the deviation that takes one profile in place of every other."""
 
     def comes_first(profile: Nvfp4Profile, *_: Any) -> bool:
         return profile != other
@@ -50,9 +50,9 @@ def _nvfp4_as(other: Nvfp4Profile) -> Deviation:
 
     return Deviation(
         f"nvfp4_as_{other.name}",
-        f"NVFP4 is computed as the profile {other.name} does.",
+        f"NVFP4 is computed with the profile {other.name}.",
         ("NVF-002",),
-        _beside(other.name),
+        _suites_without(other.name),
         (
             Change(nvfp4.amaxes_of, swapped_last, comes_last),
             Change(nvfp4.global_scale, swapped_first, comes_first),
@@ -101,7 +101,7 @@ def block_scale_truncated(_: Reference, s: float) -> int:
 
 @deviation(nvfp4.block_scale_code, rules=("NVF-002",), domain=IN_NVFP4)
 def block_scale_rounded_up(_: Reference, s: float) -> int:
-    """The scale of a tile is rounded up to e4m3, so that nothing saturates."""
+    """The scale of a tile is rounded up to e4m3: no element saturates."""
     return encode(s, SCALE_FORMAT, "rtp")
 
 

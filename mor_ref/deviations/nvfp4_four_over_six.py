@@ -1,4 +1,4 @@
-"""The errors of the candidates of 4 over 6 added in another order (NVF-006)."""
+"""Errors of the candidates of 4 over 6, added in another order (NVF-006)."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -22,7 +22,7 @@ def _has_rows(_profile: Nvfp4Profile, tile: Rows, *_: Any) -> bool:
 
 
 def _of_rows(reference: Reference, profile: Nvfp4Profile, tile: Rows, *rest: Any) -> list[float]:
-    """The error of each row."""
+    """Return the error of each row."""
     return [reference(profile, [row], *rest) for row in tile]
 
 

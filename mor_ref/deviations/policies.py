@@ -58,12 +58,12 @@ def mean_in_floating_point(
 def threshold_in_binary32(
     _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
 ) -> bool:
-    """The mean is divided in binary32 and compared with what was written as one: 0.045f."""
+    """The mean is divided in binary32 and compared with the threshold rounded to it: 0.045f."""
     return own.nonzero == 0 or _mean(own) < rn32(_written(metric.limit))
 
 
 def _written(limit: int) -> Fraction:
-    """The shortest decimal that has this limit."""
+    """Return the shortest decimal that has this limit."""
     threshold = Fraction(limit, 1 << 23)
     decimals = (round(threshold, digits) for digits in itertools.count(1))
     return next(number for number in decimals if round(number * (1 << 23)) == limit)
@@ -77,7 +77,7 @@ def _mean(own: ErrorSum) -> float:
 def products_in_32_bits(
     _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
 ) -> bool:
-    """T * nonzero is kept in 32 bits, and wraps."""
+    """T * nonzero has 32 bits, and wraps."""
     return own.nonzero == 0 or own.sum < (metric.limit * own.nonzero & 0xFFFFFFFF)
 
 
@@ -91,7 +91,7 @@ def products_in_32_bits(
 def nothing_accepts_a_unit_of_zeros(
     _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
 ) -> bool:
-    """A unit of which no element counts is not accepted: 0 < 0 is false."""
+    """A unit with no element that counts is not accepted: 0 < 0 is false."""
     return own.sum < metric.limit * own.nonzero
 
 

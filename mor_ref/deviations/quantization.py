@@ -1,4 +1,4 @@
-"""Numbers that are scaled, or codes that are dequantized, otherwise."""
+"""Scaling of numbers and dequantization of codes that differ."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _COMPUTED = tuple(dict.fromkeys((*ERRORS, *SCALED, *IN_NVFP4, *IN_MX)))
 
 @deviation(scaled, rules=("QNT-001",), domain=SCALED)
 def divided_by_the_scale(_: Reference, x: float, scale: float) -> float:
-    """Numbers are divided by the scale instead of multiplied: it is taken for its inverse."""
+    """Numbers are divided by the scale instead of multiplied."""
     return quotient(x, scale)
 
 
@@ -52,7 +52,7 @@ def dequantized_with_the_inverse(_: Reference, value: float, scale: float) -> fl
 
 @deviation(restored, rules=("QNT-002",), domain=SCALED)
 def not_dequantized(_: Reference, value: float, scale: float) -> float:
-    """Y is what the code stands for, without the scale."""
+    """Y is the value of the code, without the scale."""
     del scale
     return value
 

@@ -26,7 +26,7 @@ Reference = Callable[..., Any]
 
 
 def _ideal(value: Fraction) -> IdealScale:
-    """A positive number of 24 significant bits as a mantissa and an exponent."""
+    """Return the mantissa and the exponent of a positive number of 24 significant bits."""
     exponent = floor_log2(value)
     return IdealScale(int((value / Fraction(2) ** exponent - 1) * 2**23), exponent)
 
@@ -53,7 +53,7 @@ def scale_truncated(_: Reference, largest: float, amax: float) -> IdealScale:
 
 @deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
 def scale_by_truncated_reciprocal(_: Reference, largest: float, amax: float) -> IdealScale:
-    """The scale is largest times a reciprocal that is cut, as an approximate division gives it."""
+    """The scale is largest times a truncated reciprocal, as of an approximate division."""
     return _ideal(_rounded(Fraction(largest) * _cut(1 / Fraction(amax))))
 
 
@@ -80,7 +80,7 @@ def _unit_of(value: Fraction) -> Fraction:
 
 
 def _rounded(value: Fraction) -> Fraction:
-    """24 significant bits, to nearest, ties to even, with unbounded exponent."""
+    """Return 24 significant bits, to nearest, ties to even, with an unbounded exponent."""
     unit = _unit_of(value)
     return round(value / unit) * unit
 
@@ -101,7 +101,7 @@ def scale_overflows_to_infinity(reference: Reference, ideal: IdealScale | None) 
 
 @deviation(e8m0_scale, rules=("SCL-005",), domain=SCALES)
 def e8m0_scale_rounded_up(reference: Reference, ideal: IdealScale | None) -> Scale:
-    """The exponent of an e8m0 scale is rounded up, so that the largest number saturates."""
+    """The exponent of an e8m0 scale is rounded up: the largest number saturates."""
     if ideal is not None and ideal.mantissa:
         ideal = IdealScale(0, ideal.exponent + 1)
     found: Scale = reference(ideal)
@@ -110,7 +110,7 @@ def e8m0_scale_rounded_up(reference: Reference, ideal: IdealScale | None) -> Sca
 
 @deviation(e8m0_scale, rules=("SCL-005",), domain=SCALES)
 def e8m0_scale_rounded_to_nearest(reference: Reference, ideal: IdealScale | None) -> Scale:
-    """The exponent of an e8m0 scale is that of the nearest power of two."""
+    """An e8m0 scale is the nearest power of two."""
     if ideal is not None and ideal.mantissa >= 1 << 22:
         ideal = IdealScale(0, ideal.exponent + 1)
     found: Scale = reference(ideal)
@@ -168,14 +168,14 @@ def gam_mantissa_of_7_bits(reference: Reference, *arguments: float) -> int:
 
 @deviation(gam_scale, rules=("GAM-001",), domain=SCALES)
 def gam_with_the_own_mantissa(_: Reference, ideal: IdealScale | None, shared: int) -> Scale:
-    """A block is scaled with its own mantissa, not with that of its group."""
+    """A block is scaled with its own mantissa, not with the mantissa of its group."""
     exponent = min(ideal.exponent, 127) if ideal else 0
     return rebuilt(exponent, ideal.mantissa if ideal else shared)
 
 
 @deviation(group_mantissa, rules=("GAM-001",), domain=SCALES)
 def gam_mantissa_of_amax(_: Reference, largest: float, amax: float) -> int:
-    """The shared mantissa is that of amax, not that of largest / amax."""
+    """The shared mantissa is the mantissa of amax, not of largest / amax."""
     del largest
     return _ideal(Fraction(amax)).mantissa if amax else 0
 
@@ -196,7 +196,7 @@ def gam_zero_block_is_decremented(
 
 
 def rebuilt(exponent: int, mantissa: int) -> Scale:
-    """The scale of an exponent and a mantissa, with the exponent as it is stored."""
+    """Return the scale of an exponent and a mantissa, and the stored exponent."""
     value = (1 + Fraction(mantissa, 2**23)) * Fraction(2) ** exponent
     return Scale(float(value), exponent + 127)
 
@@ -214,7 +214,7 @@ def exponent_of_the_inverse_stored(reference: Reference, *arguments: Any) -> Sca
     e8m0_scale, gam_scale, rules=("SCL-005", "GAM-005"), domain=SCALES, exemptions=NOT_STORED
 )
 def stored_exponent_has_bias_128(reference: Reference, *arguments: Any) -> Scale:
-    """The stored exponent is e + 128, one more than that of e8m0."""
+    """The stored exponent is e + 128, one more than in e8m0."""
     found: Scale = reference(*arguments)
     return replace(found, exponent_code=(found.exponent_code or 0) + 1)
 

@@ -1,4 +1,4 @@
-"""Which steps of the model a computation takes: a deviation of any other step changes nothing."""
+"""The steps of the model that a computation takes: a deviation of another step changes nothing."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ Step = Callable[..., Any]
 
 @contextmanager
 def taken(steps: Iterable[Step]) -> Iterator[set[Step]]:
-    """Those of some steps that are taken inside of a `with`, also where they are replaced."""
+    """Collect those of some steps that a `with` takes, even if they are replaced."""
     found: set[Step] = set()
     with replaced([_noted(step, found) for step in steps]):
         yield found

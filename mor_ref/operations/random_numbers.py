@@ -1,8 +1,8 @@
-"""Random numbers at which encoders part: near the values and midpoints of a format, and beyond.
+"""Random numbers at which encoders differ: near the values and midpoints of a format, and beyond.
 
-Each case has random words of its own, by its number alone: the cases are the same in chunks of any
-size. Of 256 numbers, about 128 have an exponent in the range of the format or near it, 85 are a
-value or a midpoint of the format or next to one, and the rest are any pattern or a special one.
+The number of a case determines its random words: the cases are the same in chunks of any size. Of
+256 numbers, about 128 have an exponent in the range of the format or near it. 85 are a value or a
+midpoint of the format, or next to one. The rest are special numbers or any pattern.
 """
 
 import math
@@ -31,7 +31,7 @@ SIGNIFICANDS = (
 
 
 class Layout(NamedTuple):
-    """An IEEE 754 layout: how many bits it has, those of the fraction, and the bias."""
+    """An IEEE 754 layout: its bits, the bits of its fraction, and its bias."""
 
     bits: int
     fraction_bits: int
@@ -70,28 +70,28 @@ class Draws:
     seed: int
 
     def words(self, stream: int) -> Words:
-        """A word for each case."""
+        """Return a word for each case."""
         return endless_words(self.first, self.count, self.seed, stream)
 
 
 def share(words: Words, bits: int, limit: int | Words) -> Words:
-    """Integers below `limit`, from words of so many bits."""
+    """Return integers below `limit`, from words of so many bits."""
     return words * np.asarray(limit, _U) >> _U(bits)
 
 
 def bits_at(words: Words, place: int, count: int) -> Words:
-    """Some bits of each word."""
+    """Return some bits of each word."""
     return words >> _U(place) & _U((1 << count) - 1)
 
 
 def moved(magnitudes: Words, steps: Words, most: int) -> Words:
-    """Magnitudes some steps of -2 to 2 away, `steps` being 0 to 4; from 0 to `most`."""
+    """Move magnitudes by `steps - 2`, and limit them to 0 to `most`; `steps` is 0 to 4."""
     found: Words = np.minimum(np.maximum(magnitudes + steps, _U(2)) - _U(2), _U(most))
     return found
 
 
 def magnitudes_of(fields: Integers, fractions: Words, layout: Layout) -> Words:
-    """Patterns of these exponent fields; one below 1 makes a subnormal number of that exponent."""
+    """Return patterns of these exponent fields; one below 1 makes a subnormal number."""
     normal = np.maximum(fields, 1)
     significands = (fractions & _U(layout.hidden - 1)) | _U(layout.hidden)
     shifted: Words = significands >> np.minimum(normal - fields, 63).astype(_U)
@@ -114,7 +114,7 @@ def any_number(_: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> NDAr
 
 
 def numbers(draws: Draws, stream: int, target: Format, source: str) -> Words:
-    """Patterns of the source at which encoders to the target part; takes three streams."""
+    """Return patterns of the source at which encoders to the target differ; use three streams."""
     layout = LAYOUTS[source]
     patterns, choices = draws.words(stream), draws.words(stream + 1)
     fields = _fields(target, layout, choices >> _U(32))
@@ -129,7 +129,7 @@ def numbers(draws: Draws, stream: int, target: Format, source: str) -> Words:
 
 
 def _fields(target: Format, layout: Layout, words: Words) -> Integers:
-    """Exponent fields of the source in the range of the target and a few binades around."""
+    """Return exponent fields of the source in the range of the target and a few binades around."""
     lowest = target.smallest_exponent - target.mantissa_bits - _BEYOND + layout.bias
     highest = math.frexp(target.largest)[1] - 1 + _BEYOND + layout.bias
     most = layout.infinity // layout.hidden - 1
@@ -140,7 +140,7 @@ def _fields(target: Format, layout: Layout, words: Words) -> Integers:
 def _near_a_point(
     magnitudes: Words, fields: Integers, target: Format, layout: Layout, words: Words
 ) -> Words:
-    """Values and midpoints of the target, two steps around them, or with a few bits set below."""
+    """Return values and midpoints of the target, within two steps, or with a few lower bits set."""
     dropped = _dropped_bits(fields, target, layout)
     points = magnitudes >> dropped << dropped
     some = [_U(1) << share(bits_at(words, place, 8), 8, dropped) for place in (8, 16)]
@@ -149,7 +149,7 @@ def _near_a_point(
 
 
 def _dropped_bits(fields: Integers, target: Format, layout: Layout) -> Words:
-    """How many low bits of a number of the source lie below half a step of the target."""
+    """Return how many low bits of a number of the source lie below half a step of the target."""
     own = np.maximum(fields, 1) - layout.bias
     step = np.maximum(own, target.smallest_exponent) - target.mantissa_bits
     dropped: Integers = np.clip(step - 1 - own + layout.fraction_bits, 0, layout.fraction_bits)
@@ -157,7 +157,7 @@ def _dropped_bits(fields: Integers, target: Format, layout: Layout) -> Words:
 
 
 def _specials(layout: Layout) -> Words:
-    """Zero, the ends of the subnormal and of the normal numbers, infinity, and NaNs."""
+    """Return zero, the ends of the subnormal and of the normal numbers, infinity, and NaNs."""
     hidden, infinity = layout.hidden, layout.infinity
     quiet = infinity + hidden // 2
     ends = [0, 1, hidden - 1, hidden, infinity - 1]

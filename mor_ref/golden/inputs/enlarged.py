@@ -1,4 +1,4 @@
-"""Suites some times as large: random inputs after the kept ones of operations on columns."""
+"""Enlarged suites: operations on columns have random inputs after the inputs of the suite."""
 
 from collections.abc import Iterator
 
@@ -10,14 +10,14 @@ from mor_ref.operations.random_numbers import Draws
 
 
 def questions(suite: Suite, size: Size) -> Iterator[Case]:
-    """The cases of a suite of this size, without what is expected."""
+    """Yield the cases of a suite of this size, without expected values."""
     for case in suite.questions(size):
         random = OPERATIONS[suite.operation].random
         yield case if random is None else _enlarged(random, case, size)
 
 
 def _enlarged(random: RandomInputs, case: Case, size: Size) -> Case:
-    """A case with as many random rows for each more time as it has rows; tensors have none."""
+    """Return a case with as many random rows as it has rows, for each further factor."""
     rows = next(iter(case.arrays.values())).size
     draws = Draws(0, rows * (size.factor - 1), size.seed)
     drawn = random.draw(case.parameters, draws)

@@ -17,10 +17,10 @@ _WIDE, _TALL = (34, 2100), (2100, 2)  # beyond 2,048 threads, and 2^16 numbers
 
 
 class LargeCase(NamedTuple):
-    """A case: its name, source, shape and stream, and the parameters of the operation.
+    """A case of a large tensor: the recipe of its numbers, and the parameters of the operation.
 
-    The streams are chosen for what few have: zeros, an amax that makes scales powers of two, so
-    that numbers are ties, or an amax with which orders of operations differ.
+    Few streams have zeros, an amax with scales of powers of two, which make numbers ties, or an
+    amax at which orders of operations differ. The streams of the cases are among them.
     """
 
     name: str
