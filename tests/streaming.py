@@ -10,7 +10,7 @@ from mor_ref import exact, formats, golden
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import presets
 from mor_ref.definitions.policies import FitsRange, MeanRelativeError, NotWorseThan
-from mor_ref.exact import policies, quantization
+from mor_ref.exact import errors, policies, quantization
 from mor_ref.exact import scales as scaling
 from mor_ref.golden import kept_files
 from mor_ref.golden.store import container
@@ -75,7 +75,7 @@ def quantize_element(p, x, factor):
 
 
 def error_term(_, x, y):
-    found = quantization.error_term(number(x), number(y))
+    found = errors.error_term(number(x), number(y))
     return bits32(found.d), bits32(found.r), found.u
 
 

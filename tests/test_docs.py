@@ -205,4 +205,4 @@ def test_parameters_have_the_names_of_the_usage_and_are_said_to_be_required():
     shown = command_line.commands()
     text = shown.partition("## mor-ref exhaustive\n")[2].partition("## ")[0]
     assert "{FORMAT}" in text
-    assert "| `FORMAT` | The format to encode in. | required |" in text
+    assert "| `FORMAT` | The target format. | required |" in text

@@ -233,7 +233,7 @@ def test_chunks():
         Case(formats["f32"], "rne", "satfinite"),
         Case(formats["f32"], "sr", "satfinite", RandomWord(0, 1)),
     ):
-        with pytest.raises(ValueError, match="format is 'f32', for which no bundled digests"):
+        with pytest.raises(ValueError, match="format is 'f32', which has no bundled digests"):
             next(verify_chunks(Engine(), case, range(1)))
 
 

@@ -195,7 +195,7 @@ def test_an_interrupted_run_waits_for_no_shard(tmp_path):
     script = """
 import os, signal, sys, threading
 from pathlib import Path
-from mor_ref import workers
+from mor_ref.workers import pools as workers
 workers.available_threads = lambda: 2
 pipes = [Path(sys.argv[2], str(number)) for number in range(8)]
 for pipe in pipes:

@@ -27,7 +27,7 @@ from streaming import (
 
 from mor_ref import formats
 from mor_ref.cli import stream as command
-from mor_ref.exact import arithmetic, quantization
+from mor_ref.exact import arithmetic, errors
 from mor_ref.exact import scales as scaling
 from mor_ref.golden.streams.stream import inputs_of, stream_named
 
@@ -128,7 +128,7 @@ def rounding_small_errors_up(_, x, y):
 
 
 def without_the_one(_, x, y):
-    found = quantization.error_term(number(x), number(y))
+    found = errors.error_term(number(x), number(y))
     ratio = arithmetic.quotient(found.d, abs(number(x)))
     return bits32(found.d), bits32(ratio), found.u
 

@@ -16,6 +16,7 @@ from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting import files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 __all__ = ["module"]  # a fixture
 
@@ -30,7 +31,7 @@ __all__ = ["module"]  # a fixture
         ("candidate:number", 3, "candidate:number is of type int, which cannot be called"),
         ("candidate:nothing", 3, "candidate:nothing cannot be imported: module 'candidate' has no"),
         ("nowhere:nothing", 3, "nowhere:nothing cannot be imported: No module named 'nowhere'"),
-        ("dir:nowhere", 3, "nowhere is no folder; give one with SUITE.safetensors files"),
+        ("dir:nowhere", 3, "nowhere is not a directory; give one with SUITE.safetensors files"),
         (
             "gpu",
             2,
@@ -59,7 +60,7 @@ def test_reports(module):
     root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
     hostile = PythonFunction("a\x00\x1b\ud800<b>", lambda *_: {"accepted": np.zeros(3, np.uint8)})
-    text = files.as_junit(verify(hostile, kept_files(), ["decisions"]))
+    text = files.as_junit(verify(hostile, suites_in(kept_files(), ["decisions"])))
     assert "a???<b>" in ET.fromstring(text).get("name")  # noqa: S314  # made a line before
     wrong = run(module, "candidate:right", "--report", "r.pdf")
     assert wrong.returncode == 2
@@ -72,7 +73,7 @@ def test_reports(module):
     [
         ("nowhere:nothing", "nowhere:nothing cannot be imported: No module named 'nowhere'"),
         ("broken:run", "broken:run cannot be imported: no\\udc80 such thing"),
-        ("dir:nowhere", "nowhere is no folder; give one with SUITE.safetensors files"),
+        ("dir:nowhere", "nowhere is not a directory; give one with SUITE.safetensors files"),
         ("candidate:number", "candidate:number is of type int, which cannot be called"),
     ],
 )
@@ -131,10 +132,13 @@ def test_no_report_of_another_run_is_left(module):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("kern.py:run", "give module:function, without .py, in the folder of the module: kern:run"),
+        (
+            "kern.py:run",
+            "give module:function, without .py, in the directory of the module: kern:run",
+        ),
         ("./kern.py:run", "candidate is './kern.py:run'; give module:function, without .py, in"),
-        ("../a/kern:run", "in the folder of the module: kern:run"),
-        ("kern.py", "in the folder of the module: kern:FUNCTION"),
+        ("../a/kern:run", "in the directory of the module: kern:run"),
+        ("kern.py", "in the directory of the module: kern:FUNCTION"),
         ("kern", "candidate is 'kern', a module; give kern:FUNCTION"),
         ("kern2", "candidate is 'kern2', which is not known; give numba, cuda"),
     ],
@@ -163,8 +167,7 @@ def test_progress(module):
 
     verify(
         PythonFunction("wrong", wrong),
-        kept_files(),
-        ["scale_steps", "decisions"],
+        suites_in(kept_files(), ["scale_steps", "decisions"]),
         asked.append,
         lambda suite, of: asked.append((suite, of)),
     )
@@ -176,6 +179,6 @@ def test_progress(module):
 
 
 def test_the_engine_is_a_candidate():
-    found = verify(Engine(), kept_files(), ["error_steps"])
+    found = verify(Engine(), suites_in(kept_files(), ["error_steps"]))
     assert found.verdict == "match"
     assert list(report.lines(found))[-1] == "numba: match (1 match, 0 mismatch, 0 not run)"

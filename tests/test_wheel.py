@@ -30,7 +30,7 @@ def test_a_wheel_works_away_from_its_source(tmp_path):
         names = archive.namelist()
         archive.extractall(place)
     assert "mor_ref/py.typed" in names
-    assert "mor_ref/verify/page.css" in names
+    assert "mor_ref/verify/reporting/page.css" in names
     assert "mor_ref/golden/v1/exhaustive.json" in names
     assert not [name for name in names if name.startswith(("tests", "benchmarks"))]
     done = subprocess.run(

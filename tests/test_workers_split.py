@@ -22,7 +22,7 @@ from mor_ref.golden import kept_files
 from mor_ref.golden.all_inputs.digests import CHUNK, Case
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
-from mor_ref.verify.all_inputs.engine_codes import chunks_of_workers, coded, engine_codes
+from mor_ref.verify.all_inputs.engine_codes import chunks_of_workers, engine_codes
 from mor_ref.verify.all_inputs.verify import verify_chunks, verify_chunks_by
 from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.candidates.numba_engine import Engine
@@ -30,6 +30,7 @@ from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting import files
 from mor_ref.verify.running.ask import ask_here, ask_workers
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 from mor_ref.workers.pools import Workers, processes
 from mor_ref.workers.shards import WorkersError
 
@@ -49,16 +50,6 @@ def test_codes_of_workers_are_those_of_the_engine(case):
     made = chunks_of_workers(case, threads(), None, chunks)
     for chunk, found in zip(chunks, made, strict=True):
         assert bytes(found) == bytes(engine_codes(case, range(chunk * CHUNK, (chunk + 1) * CHUNK)))
-
-
-def test_codes_that_changed_on_the_way_are_noticed(monkeypatch):
-    def spoiled(case, chunk, threads):
-        found = coded(case, chunk, threads)
-        return found._replace(codes=found.codes ^ found.codes.dtype.type(1))
-
-    monkeypatch.setattr("mor_ref.verify.all_inputs.engine_codes.coded", spoiled)
-    with pytest.raises(WorkersError, match="chunk 0 came from its worker in other bytes"):
-        next(chunks_of_workers(CASES[0], threads(), None))
 
 
 @pytest.mark.parametrize(("given", "used"), [(None, {1}), (2, {2})])
@@ -149,7 +140,7 @@ def candidate(tmp_path, monkeypatch):
 def test_what_workers_find_is_what_is_found_here(candidate, function):
     """Also if a candidate fails in some cases."""
     found = [
-        verify(candidate(function), kept_files(), list(SMALL), ask=ask)
+        verify(candidate(function), suites_in(kept_files(), list(SMALL)), ask=ask)
         for ask in (ask_here, ask_workers(threads(), 60.0))
     ]
     assert found[0] == found[1]
@@ -168,7 +159,7 @@ def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
     for name in ("dir:results", "objects_of_workers:function", "exec:sh ./skips.sh"):
         with opened(name) as candidate:
             found = [
-                verify(candidate, kept_files(), ["decisions", "error_steps"], ask=ask)
+                verify(candidate, suites_in(kept_files(), ["decisions", "error_steps"]), ask=ask)
                 for ask in (ask_here, ask_workers(processes(), 60.0))
             ]
         assert files.as_json(found[0]) == files.as_json(found[1])
@@ -194,8 +185,7 @@ def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_
         candidate = PythonFunction(f"ends_workers:{function}", lambda *_: None)
         found = verify(
             candidate,
-            kept_files(),
-            ["decisions", "error_steps"],
+            suites_in(kept_files(), ["decisions", "error_steps"]),
             ask=ask_workers(processes(), 60.0),
         )
         assert found.verdict == "failed"
@@ -241,7 +231,10 @@ def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch)
             )
             monkeypatch.chdir(tmp_path / folder)
             candidate = PythonFunction(name, lambda *_: None)
-            assert verify(candidate, kept_files(), ["decisions"], ask=ask).verdict == verdict
+            assert (
+                verify(candidate, suites_in(kept_files(), ["decisions"]), ask=ask).verdict
+                == verdict
+            )
         assert executor.submit(Path.cwd).result() == here
 
 
@@ -251,7 +244,9 @@ def test_a_folder_that_a_worker_has_not(tmp_path, monkeypatch):
     (tmp_path / "gone").rmdir()
     monkeypatch.setattr(Path, "cwd", lambda: tmp_path / "gone")
     ask = ask_workers(threads(), 60.0)
-    found = verify(PythonFunction("a:b", lambda *_: None), kept_files(), ["decisions"], ask=ask)
+    found = verify(
+        PythonFunction("a:b", lambda *_: None), suites_in(kept_files(), ["decisions"]), ask=ask
+    )
     assert "gone is not there (No such file or directory)" in found.failures[0].message
 
 

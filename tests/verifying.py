@@ -11,6 +11,7 @@ from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
 
 MODULE = """
 import numpy as np
@@ -68,7 +69,7 @@ def module(tmp_path):
 
 def failure_of(candidate, *names):
     """What is said of a candidate that fails."""
-    found = verify(candidate, kept_files(), list(names))
+    found = verify(candidate, suites_in(kept_files(), list(names)))
     assert found.verdict == "failed"
     return found.failures[0].message
 
@@ -81,7 +82,7 @@ def on(change, name="decisions", operation="decide", *, must_be_complete=False):
         return change(dict(OPERATIONS[asked].engine(parameters, inputs)))
 
     candidate = PythonFunction("changed", function)
-    return verify(candidate, kept_files(), [name], must_be_complete=must_be_complete)
+    return verify(candidate, suites_in(kept_files(), [name]), must_be_complete=must_be_complete)
 
 
 DECISIONS = ("--suite", "decisions")
