@@ -18,11 +18,13 @@ from mor_ref.golden.inputs import (
     amaxes,
     bell,
     edges_of,
+    narrowed,
     random_words,
     to_bf16,
     values_of,
 )
 from mor_ref.golden.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.found_narrow import found_cases, found_in_sources
 from mor_ref.golden.suites.found_tiles import found_squares, found_tensors
 from mor_ref.golden.suites.tensors import Tensor, tensors
 from mor_ref.golden.suites.thresholds import SOME_BINADES, around, turn_of_mx
@@ -84,12 +86,13 @@ def infinite_amax(size: Size) -> Tensor:
     return Tensor("infinite_amax.f32", "f32", rows)
 
 
-def _of_far_corners(size: Size) -> Tensor:
-    """Tiles whose largest numbers are at their corners, and inside."""
-    x = bell(16 * 64, size.seed, 176).reshape(16, 64) & np.uint32(0xBFFFFFFF)
-    for tile, (row, column) in enumerate(((15, 15), (0, 15), (15, 0), (7, 8))):
-        x[row, 16 * tile + column] = 0x40200000 + (tile << 21)
-    return Tensor("corners.bf16", "bf16", to_bf16(x))
+def _of_far_corners(size: Size) -> Iterator[Tensor]:
+    """Tiles whose largest numbers are at their corners, and inside; the last has one column."""
+    x = bell(16 * 33, size.seed, 176).reshape(16, 33) & np.uint32(0xBFFFFFFF)
+    for tile, place in enumerate(((15, 15), (7, 24), (15, 32))):
+        x[place] = 0x40200000 + (tile << 21)
+    for source in ("f32", "bf16", "f16"):
+        yield Tensor(f"corners.{source}", source, narrowed(x, source))
 
 
 def _subnormal_row() -> Tensor:
@@ -160,11 +163,15 @@ def _nvfp4_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
         for tile in profile.tiles:
             yield _in_nvfp4(tensor, profile, tile)
     if (16, 16) in profile.tiles:
-        yield _in_nvfp4(_of_far_corners(size), profile, (16, 16))
+        for tensor in _of_far_corners(size):
+            yield _in_nvfp4(tensor, profile, (16, 16))
     for tensor in found_tensors(profile.name):
         yield _in_nvfp4(tensor, profile, (1, 16))
     for tensor in found_squares(profile.name):
         yield _in_nvfp4(tensor, profile, (16, 16))
+    for tile in profile.tiles:
+        for tensor in found_in_sources(profile.name, tile):
+            yield _in_nvfp4(tensor, profile, tile)
     if SCALE_RULES_OF[profile.rule] == "NVF-006":
         for tile in profile.tiles:
             yield _in_nvfp4(_tied(profile, tile), profile, tile)
@@ -198,6 +205,7 @@ def _mx_cases(size: Size) -> Iterator[Case]:
         blocks = underflowing(as_format(name))
         if blocks.size:
             yield _in_mx(Tensor("underflowing.f32", "f32", blocks), name, "rceil", 32)
+    yield from found_cases("mx")
 
 
 def _turning(fmt: Format, rule: ScaleRule) -> Tensor:

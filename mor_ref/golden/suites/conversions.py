@@ -44,6 +44,7 @@ _BEYOND_BINARY32 = np.array(
 SMALL = [fmt for fmt in formats.values() if fmt.bits <= 8]
 RANDOM = 512  # inputs of any magnitude in each case
 EVERY = 7  # of the patterns of another format of 16 bits: none of the bits that are cut stays alike
+FEW = 19  # of the patterns of 16 bits for a format whose edges they have as well
 
 
 def _inputs(fmt: Format, size: Size) -> Bits:
@@ -82,9 +83,10 @@ def _encode_cases(size: Size) -> Iterator[Case]:
         yield _encoded(fmt, "f32", x, None, "satfinite", "signed")
     for name in CORE:
         fmt = formats[name]
-        patterns = np.arange(0, 1 << 16, 1 if name in WHOLE else EVERY, dtype=np.uint16)
-        yield _encoded(fmt, "bf16", patterns)
-        yield _encoded(fmt, "f16", patterns)
+        patterns = np.arange(0, 1 << 16, 1 if name in WHOLE else FEW, dtype=np.uint16)
+        edges = edges_of(fmt)
+        yield _encoded(fmt, "bf16", np.union1d(patterns, to_bf16(edges)))
+        yield _encoded(fmt, "f16", np.union1d(patterns, to_f16(edges)))
         yield _encoded(fmt, "f64", _next_to(edges_of(fmt)))
     for name in ("bf16", "f16", "f32"):
         yield _encoded(

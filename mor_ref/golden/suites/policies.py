@@ -15,6 +15,7 @@ from mor_ref.golden.suites.extremes import (
     signalling,
     tops,
 )
+from mor_ref.golden.suites.found_narrow import found_cases
 from mor_ref.golden.suites.tensors import Tensor, joined, listed, sum_fields, tensors
 from mor_ref.golden.suites.turning_points import turning_points
 from mor_ref.partition import Cut
@@ -38,6 +39,7 @@ def _policy_cases(size: Size) -> Iterator[Case]:
     for tensor in (*boundaries(size), infinite_amax(size), _tie_of_a_tile()):
         yield _mixed(tensor, "nvfp4", (8, 16), "gam")
     yield from _at_extremes(size)
+    yield from found_cases("mor")
 
 
 def _at_extremes(size: Size) -> Iterator[Case]:

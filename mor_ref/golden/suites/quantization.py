@@ -10,6 +10,7 @@ from mor_ref.catalogue import formats
 from mor_ref.format import Format
 from mor_ref.golden.suite import Case, Size, Suite, given
 from mor_ref.golden.suites.extremes import largest_at_the_end, tops
+from mor_ref.golden.suites.found_narrow import found_cases
 from mor_ref.golden.suites.scaling import SCALED
 from mor_ref.golden.suites.tensors import (
     ELEMENT_FIELDS,
@@ -62,6 +63,7 @@ def _quantize_cases(size: Size) -> Iterator[Case]:
         yield _quantized(_nearly_equal_mantissas(), fmt, "gam", "row", (2, 2))
     for scaling in SCALINGS:
         yield _quantized(largest_at_the_end(size), "e4m3", scaling, "tensor", "tensor")
+    yield from found_cases("quantize")
 
 
 def _cut_otherwise(size: Size) -> Iterator[Case]:
