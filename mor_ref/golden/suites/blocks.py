@@ -87,12 +87,15 @@ def infinite_amax(size: Size) -> Tensor:
 
 
 def _of_far_corners(size: Size) -> Iterator[Tensor]:
-    """Tiles whose largest numbers are at their corners, and inside; the last has one column."""
-    x = bell(16 * 33, size.seed, 176).reshape(16, 33) & np.uint32(0xBFFFFFFF)
-    for tile, place in enumerate(((15, 15), (7, 24), (15, 32))):
-        x[place] = 0x40200000 + (tile << 21)
-    for source in ("f32", "bf16", "f16"):
-        yield Tensor(f"corners.{source}", source, narrowed(x, source))
+    """Tiles whose largest numbers are at their corners, and inside; the last can have one column."""
+    x = bell(16 * 64, size.seed, 176).reshape(16, 64) & np.uint32(0xBFFFFFFF)
+    for source, columns, places in (
+        ("bf16", 64, ((15, 15), (0, 15), (15, 0), (7, 8))), ("f16", 33, ((15, 15), (7, 8), (15, 0))),
+    ):  # fmt: skip
+        own = x[:, :columns].copy()
+        for tile, (row, column) in enumerate(places):
+            own[row, 16 * tile + column] = 0x40200000 + (tile << 21)
+        yield Tensor(f"corners.{source}", source, narrowed(own, source))
 
 
 def _subnormal_row() -> Tensor:
