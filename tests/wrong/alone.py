@@ -53,7 +53,6 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         _SEARCHED: (
             "exact_distance",
             "r_with_residual",
-            "nvfp4.tie_at_5.0.te_4over6_mae_448.1x16",
             "nvfp4.torchao_without_saturation.torchao.1x16",
             "nvfp4.modelopt_without_saturation.modelopt.1x16",
             "mor.mean_by_torch",
@@ -313,9 +312,6 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "nvfp4.tile_amax_without_15_15.te_4over6_mse_448.16x16",
             "scaled_distance",
             "stored_decode",
-            "nvfp4.tie_at_1.75.te_4over6_mse.16x16",
-            "nvfp4.tie_at_3.5.te_4over6_mse.16x16",
-            "nvfp4.tie_at_5.0.te_4over6_mse.16x16",
             "nvfp4.torchao_without_saturation.torchao.1x16",
             "nvfp4.modelopt_without_saturation.modelopt.1x16",
             "mx.always_32",

@@ -100,7 +100,7 @@ def _encode_cases(size: Size) -> Iterator[Case]:
             yield _encoded(fmt, "f64", _next_to(edges))
     for name, rounding in (("bf16", "rtz"), ("f32", "rtz"), ("e8m0", "rtz"), ("f32", "rtp")):
         yield _encoded(formats[name], "f64", _BEYOND_BINARY32, rounding, "ieee")
-    patterns = np.arange(0, 1 << 16, FEW // 10, dtype=np.uint16)
+    patterns = np.arange(0, 1 << 16, FEW // 5, dtype=np.uint16)
     yield _encoded(formats["bf16"], "f16", patterns)
     yield _encoded(formats["f16"], "bf16", patterns)
 
