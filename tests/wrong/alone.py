@@ -72,11 +72,6 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "mor.fits_with_subnormals",
             "mor.fits_strictly",
             "mor.tiles_of_units",
-            "significand_first_e4m3",
-            "significand_first_e5m2",
-            "significand_first_e2m1",
-            "significand_first_e2m3",
-            "significand_first_e3m2",
         ),
     },
     "f16": {
