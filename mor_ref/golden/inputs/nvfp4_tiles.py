@@ -10,7 +10,7 @@ import numpy as np
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.exact.arithmetic import rn32
-from mor_ref.golden.inputs.edges import bell, edges_of, to_bf16, values_of
+from mor_ref.golden.inputs.edges import bell, edges_of, narrowed, values_of
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import f32_array, f32_bits, numbers_of
@@ -65,12 +65,17 @@ def infinite_amax(size: Size) -> Tensor:
     return Tensor("infinite_amax.f32", "f32", rows)
 
 
-def largest_in_corners(size: Size) -> Tensor:
-    """Return tiles whose largest numbers are at a corner, or inside."""
+def largest_in_corners(size: Size) -> Iterator[Tensor]:
+    """Yield tiles whose largest numbers are at a corner, or inside; the last may have one column."""
     x = bell(16 * 64, size.seed, 176).reshape(16, 64) & np.uint32(0xBFFFFFFF)
-    for tile, (row, column) in enumerate(((15, 15), (0, 15), (15, 0), (7, 8))):
-        x[row, 16 * tile + column] = 0x40200000 + (tile << 21)
-    return Tensor("corners.bf16", "bf16", to_bf16(x))
+    for source, columns, places in (
+        ("bf16", 64, ((15, 15), (0, 15), (15, 0), (7, 8))),
+        ("f16", 33, ((15, 15), (7, 8), (15, 0))),
+    ):
+        own = x[:, :columns].copy()
+        for tile, (row, column) in enumerate(places):
+            own[row, 16 * tile + column] = 0x40200000 + (tile << 21)
+        yield Tensor(f"corners.{source}", source, narrowed(own, source))
 
 
 def subnormal_row() -> Tensor:

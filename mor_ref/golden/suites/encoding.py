@@ -40,7 +40,8 @@ _BEYOND_BINARY32 = np.array(
     ],
     np.uint64,
 )  # fmt: skip
-_EVERY = 7  # of the patterns of another format of 16 bits: every bit that is cut changes
+_EVERY = 7  # of the inputs around overflow: every bit that is cut changes
+_FEW = 211  # of the patterns of 16 bits, for a format whose edges are encoded as well
 
 
 def _beyond(fmt: Format, x: Bits) -> Bits:
@@ -63,9 +64,10 @@ def _encode_cases(size: Size) -> Iterator[Case]:
         yield _case(fmt, "f32", x, None, "satfinite", "signed")
     for name in _CORE:
         fmt = formats[name]
-        patterns = np.arange(0, 1 << 16, 1 if name in _ALL_PATTERNS else _EVERY, dtype=np.uint16)
-        yield _case(fmt, "bf16", patterns)
-        yield _case(fmt, "f16", patterns)
+        patterns = np.arange(0, 1 << 16, 1 if name in _ALL_PATTERNS else _FEW, dtype=np.uint16)
+        edges = edges_of(fmt)
+        yield _case(fmt, "bf16", np.union1d(patterns, to_bf16(edges)))
+        yield _case(fmt, "f16", np.union1d(patterns, to_f16(edges)))
         yield _case(fmt, "f64", _next_to(edges_of(fmt)))
     for name in ("bf16", "f16", "f32"):
         yield _case(
@@ -83,7 +85,7 @@ def _encode_cases(size: Size) -> Iterator[Case]:
             yield _case(fmt, "f64", _next_to(edges))
     for name, rounding in (("bf16", "rtz"), ("f32", "rtz"), ("e8m0", "rtz"), ("f32", "rtp")):
         yield _case(formats[name], "f64", _BEYOND_BINARY32, rounding, "ieee")
-    patterns = np.arange(0, 1 << 16, _EVERY, dtype=np.uint16)
+    patterns = np.arange(0, 1 << 16, _FEW // 5, dtype=np.uint16)
     yield _case(formats["bf16"], "f16", patterns)
     yield _case(formats["f16"], "bf16", patterns)
 

@@ -9,6 +9,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.edges import amaxes, values_of
+from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.mx_blocks import (
     below_powers_of_two,
     turning_blocks,
@@ -66,6 +67,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         if blocks.size:
             small = Tensor("underflowing.f32", "f32", blocks)
             yield tensor_case(small, format=name, scale_rule="rceil", block=_WIDTH)
+    yield from found_cases("mx")
 
 
 _LARGE = (

@@ -9,6 +9,7 @@ import numpy as np
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.golden.inputs.edges import bell
+from mor_ref.golden.inputs.found_narrow import found_in_sources
 from mor_ref.golden.inputs.found_tiles import found_squares, found_tensors, found_tiles
 from mor_ref.golden.inputs.nvfp4_tiles import (
     infinite_amax,
@@ -107,11 +108,15 @@ def _tensor_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
         for tile in profile.tiles:
             yield case(tensor, tile=tile)
     if (16, 16) in profile.tiles:
-        yield case(largest_in_corners(size), tile=(16, 16))
+        for tensor in largest_in_corners(size):
+            yield case(tensor, tile=(16, 16))
     for tensor in found_tensors(profile.name):
         yield case(tensor, tile=(1, 16))
     for tensor in found_squares(profile.name):
         yield case(tensor, tile=(16, 16))
+    for tile in profile.tiles:
+        for tensor in found_in_sources(profile.name, tile):
+            yield case(tensor, tile=tile)
     if _RULES[profile.rule] == "NVF-006":
         for tile in profile.tiles:
             yield case(tied_candidates(profile, tile), tile=tile)

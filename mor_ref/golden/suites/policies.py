@@ -22,6 +22,7 @@ from mor_ref.golden.inputs.extremes import (
     signalling,
     tops,
 )
+from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.nvfp4_tiles import infinite_amax, scales_near_ties, tied_by_one_scale
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.inputs.turning_points import turning_points
@@ -113,6 +114,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         if tensor.name in ("5x37.f32", "24x48.f32", "zeros.f32"):
             yield from _with_gam([tensor], ["nvfp4"], (8, 24))
             yield from _with_gam([tensor], ["nvfp4"], (4, 10))
+    yield from found_cases("mor")
 
 
 def _with_gam(tensors: Iterable[Tensor], policies: Iterable[str], block: Cut) -> Iterator[Case]:

@@ -12,6 +12,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.golden.inputs.extremes import largest_at_the_end, tops
+from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.scaled_numbers import scaled_numbers
 from mor_ref.golden.inputs.single_blocks import (
     LARGEST,
@@ -119,6 +120,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     for scaling in SCALINGS:
         last = largest_at_the_end(size)
         yield tensor_case(last, format="e4m3", scaling=scaling, block="tensor", group="tensor")
+    yield from found_cases("quantize")
 
 
 def _cut_otherwise(size: Size) -> Iterator[Case]:
