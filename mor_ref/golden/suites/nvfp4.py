@@ -102,6 +102,14 @@ def _tensors(profile: Nvfp4Profile, size: Size) -> Iterator[Tensor]:
     yield from (*scales_near_ties(size), subnormal_row(), infinite_amax(size))
 
 
+def _found(profile: Nvfp4Profile) -> Iterator[tuple[Tensor, tuple[int, int]]]:
+    """Yield the tensors that searches have found, and their tiles."""
+    yield from ((tensor, (1, 16)) for tensor in found_tensors(profile.name))
+    yield from ((tensor, (16, 16)) for tensor in found_squares(profile.name))
+    for tile in profile.tiles:
+        yield from ((tensor, tile) for tensor in found_in_sources(profile.name, tile))
+
+
 def _tensor_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
     case = functools.partial(tensor_case, profile=profile.name)
     for tensor in _tensors(profile, size):
@@ -110,13 +118,8 @@ def _tensor_cases(profile: Nvfp4Profile, size: Size) -> Iterator[Case]:
     if (16, 16) in profile.tiles:
         for tensor in largest_in_corners(size):
             yield case(tensor, tile=(16, 16))
-    for tensor in found_tensors(profile.name):
-        yield case(tensor, tile=(1, 16))
-    for tensor in found_squares(profile.name):
-        yield case(tensor, tile=(16, 16))
-    for tile in profile.tiles:
-        for tensor in found_in_sources(profile.name, tile):
-            yield case(tensor, tile=tile)
+    for tensor, tile in _found(profile):
+        yield case(tensor, tile=tile)
     if _RULES[profile.rule] == "NVF-006":
         for tile in profile.tiles:
             yield case(tied_candidates(profile, tile), tile=tile)
