@@ -30,7 +30,7 @@ def known_name(
 
 
 def folder_named(argument: str, given: str) -> Path:
-    """A folder by its name, which is not '': that of a variable of a shell that is not set, say."""
+    """Return the directory of a name; refuse '', the value of an unset variable of a shell."""
     if not given:
         raise ValueError(f"{argument} is ''; give a folder, . for the one that you are in")
     return Path(given)

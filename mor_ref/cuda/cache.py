@@ -31,7 +31,7 @@ def cached_file(name: str, make: Callable[[], bytes]) -> Path:
 
 @contextmanager
 def _explained(place: Path) -> Iterator[None]:
-    """That a folder cannot be looked into or written to, as a sentence."""
+    """Return a sentence: the directory cannot be read or written."""
     try:
         yield
     except OSError as error:

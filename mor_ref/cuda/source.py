@@ -18,7 +18,7 @@ def program_names() -> tuple[str, ...]:
 
 @functools.cache
 def flattened(name: str, folder: Path = KERNELS) -> str:
-    """A source with every header of its folder in its place, once: what NVRTC is given."""
+    """Return a source for NVRTC: each header of its directory stands in its place, once."""
     return _with_headers(f"{name}.cu", folder, set())
 
 

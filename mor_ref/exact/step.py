@@ -1,4 +1,4 @@
-"""Steps of the model, each of which can be replaced to see what another behaviour would give.
+"""Steps of the model. Each can be replaced, to see the results of another behaviour.
 
 The reference never replaces one. `replaced` does so for what is computed inside of a `with`, in the
 same thread: that is how a wrong or foreign behaviour is modelled as one small change.

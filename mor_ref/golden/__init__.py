@@ -8,14 +8,14 @@ if TYPE_CHECKING:
 
 
 def kept_files() -> Path:
-    """The folder of the kept files: inside an installed package, or beside a source tree's."""
+    """Return the directory of the bundled files, in the installed package or in the source tree."""
     package = Path(__file__).resolve().parent
     installed = package / "v1"
     return installed if installed.is_dir() else package.parent.parent / "golden" / "v1"
 
 
 def load(name: str, folder: Path | None = None) -> "list[Case]":
-    """The cases of a suite, of the kept ones unless another folder is given.
+    """Return the cases of a suite: of the bundled files, or of another directory.
 
     >>> from mor_ref import golden
     >>> first = golden.load("decode")[0]

@@ -30,7 +30,7 @@ _FOR_EACH = 4  # shards submitted for each worker: it finds the next one waiting
 
 
 class Workers:
-    """What runs shards: executors of `concurrent.futures`, opened anew where one is broken."""
+    """Executors of `concurrent.futures` that run shards; a broken one is opened again."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Workers:
         count: int | None = None,
         losses: tuple[type[Exception], ...] = (),
     ) -> "Workers":
-        """Those of an executor, of which there are so many; who opened it also closes it.
+        """Return so many workers of an executor; whoever opened it also closes it.
 
         One that breaks is not opened anew: what is not done then is given up.
         """
@@ -68,7 +68,7 @@ class Workers:
     def in_order(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[Result]:
-        """What the function gives for each shard, in the order of the shards.
+        """Yield the result of the function for each shard, in the order of the shards.
 
         What one raises is raised in its turn.
         """
@@ -157,7 +157,7 @@ def _of_dask(address: str) -> Iterator[Workers]:
 
 
 def _client_of(address: str, client: Callable[..., Any]) -> Any:
-    """A client of a scheduler that has workers, all of which run this program."""
+    """Yield a client of a scheduler whose workers run this program."""
     connected: Future[Any] = Future()
 
     def connect() -> None:

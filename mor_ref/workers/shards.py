@@ -44,7 +44,7 @@ class WorkersError(RuntimeError):
 
 @dataclass(frozen=True)
 class Outcome(Generic[Result]):
-    """What became of a shard: what its function gave, pickled, or the error that it raised."""
+    """The outcome of a shard: the pickled result of its function, or the error raised."""
 
     written: bytes = b""
     checksum: int = 0
@@ -60,7 +60,7 @@ class Outcome(Generic[Result]):
         return cls(written, zlib.crc32(written))
 
     def result(self) -> Result:
-        """What the function gave; the error is raised."""
+        """Return the result of the function, or raise its error."""
         if self.error is not None:
             raise self.error
         if zlib.crc32(self.written) != self.checksum:

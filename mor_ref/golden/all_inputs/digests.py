@@ -62,7 +62,7 @@ class RandomWord(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What is computed for all inputs."""
+    """An encoding of all inputs: a format, a rounding and an overflow."""
 
     fmt: Format
     rounding: Rounding

@@ -204,7 +204,7 @@ class Exported(NamedTuple):
 def export(
     folder: Path, kind: str, out: Path, names: list[str], views: Sequence[str] = ()
 ) -> Exported:
-    """Write suites of a folder in another form; without names, all that the form can hold.
+    """Write suites of a directory in another form; without names, all that the form can hold.
 
     `views` are fields in other layouts (FIELD@VIEW) to be written as well, where a suite has them.
     """
@@ -234,7 +234,7 @@ def _refuse(kind: str, left_out: Sequence[str], there: Mapping[str, Entry]) -> N
     wrong = ", ".join(map(repr, left_out))
     raise ValueError(
         f"suite is {wrong}, whose cases are tensors, and {kind} is of rows of numbers; give "
-        f"suites of {of_rows or '(none is in this folder)'}, or export to one of {others}"
+        f"suites of {of_rows or '(none is in this directory)'}, or export to one of {others}"
     )
 
 

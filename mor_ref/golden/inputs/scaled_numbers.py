@@ -17,7 +17,7 @@ from mor_ref.operations.random_numbers import SIGNIFICANDS
 
 
 def scaled_numbers(fmt: Format, size: Size) -> tuple[Bits, Bits]:
-    """Return numbers and their scales, some of which are at their extremes."""
+    """Return numbers and their scales; some scales are extreme."""
     edges = [bits for bits in edges_of(fmt).tolist() if not bits >> 31]
     scales = [1.0, 0.75, 149.33332824707031, 1.0606060028076172, 2.0**127, 2.0**-126, 3.0e-38]
     xs: list[int] = []

@@ -24,7 +24,7 @@ _MOST = 1 << 10  # bytes of a record
 
 @dataclass(frozen=True)
 class MadeBy:
-    """What made the suites of a directory that is held."""
+    """The record of the program that made the suites of a locked directory."""
 
     handle: int
 

@@ -42,7 +42,7 @@ def negative_file_of(suite: str) -> str:
 
 
 def results_of(suite: Suite, cases: list[Case]) -> Arrays:
-    """What is expected of a suite, by CASE/FIELD."""
+    """Return the expected arrays of a suite, by CASE/FIELD."""
     names = [field.name for field in suite.fields if field.role == "expected"]
     return {
         f"{case.name}{SEPARATOR}{name}": case.arrays[name]

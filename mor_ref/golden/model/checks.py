@@ -1,6 +1,6 @@
 """Holding the fields and cases of a manifest, and the arrays of a file, to their operation.
 
-Nothing that was read reaches the engine, the model or a view before it was held to this.
+What a file says reaches the engine, the model or a view only after these checks.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _TILE = 16  # numbers of a tile of NVFP4
 
 
 class CallError(ValueError):
-    """What does not suit an operation; the message is the end of a sentence."""
+    """A part of a suite that does not suit its operation; the message ends a sentence."""
 
 
 def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
@@ -121,7 +121,7 @@ def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None
 
 
 def _shapes(call: Operation, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
-    """What the axes of fields are, for a first input of this shape."""
+    """Return the shape of each kind of axes, for a first input of this shape."""
     first = call.first_axes
     if len(shape) != (1 if first == "n" else 2) or not all(shape):
         wanted = "entries in one column" if first == "n" else "rows and columns of entries"

@@ -1,4 +1,4 @@
-"""What a suite of golden vectors is: cases of an operation, the bits that go in and come out."""
+"""Suites of golden vectors: cases of an operation, as bits of inputs and expected values."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

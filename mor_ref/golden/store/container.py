@@ -69,7 +69,7 @@ def elements_of(cases: Iterable[Case]) -> int:
 
 
 def described(suite: Suite) -> dict[str, Any]:
-    """What the manifest says of a suite without its cases, in the lists and records of JSON."""
+    """Return the entry of a suite in the manifest, without its cases, as JSON has it."""
     said = {
         "title": suite.title,
         "operation": suite.operation,
@@ -87,7 +87,7 @@ def _described(operation: str, field: Field) -> dict[str, Any]:
 
 
 def manifest_entry(suite: Suite, cases: list[Case], content: bytes) -> dict[str, Any]:
-    """What the manifest says of a suite (VEC-002)."""
+    """Return the entry of a suite in the manifest (VEC-002)."""
     return {
         **described(suite),
         "cases": {case.name: dict(case.parameters) for case in cases},

@@ -91,7 +91,7 @@ def load_arrays(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _in_a_line(error: Exception) -> str:
-    """What another library says, as it may quote what it read."""
+    """Return the message of another library in printable ASCII, as it may quote the file."""
     text = " ".join(str(error).split()).encode("ascii", "backslashreplace").decode("ascii")
     printable = "".join(letter if letter.isprintable() else "?" for letter in text)
     return printable if len(printable) <= _SHOWN else printable[:_SHOWN] + ".."

@@ -228,7 +228,7 @@ def _no_number(text: str) -> None:
 
 
 def _check_suite(place: str, entry: Mapping[str, Any]) -> None:
-    """What the entry of a suite says has to go with its operation, and with itself."""
+    """Refuse an entry that contradicts its operation, or itself."""
     try:
         check_fields(entry["operation"], entry["fields"])
     except CallError as error:

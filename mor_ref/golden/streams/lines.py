@@ -63,7 +63,7 @@ class Line:
         return tuple(places)
 
     def describe(self) -> str:
-        """What a line has to be, for messages."""
+        """Return a description of a line, for messages."""
         *most, last = (f"{column.name} of {column.digits}" for column in self.columns)
         listed = f"{', '.join(most)} and {last}" if most else last
         return f"{listed} hexadecimal digits, with one space between"

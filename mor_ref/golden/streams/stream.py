@@ -33,7 +33,7 @@ class Stream:
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """The name on the command line."""
         return f"{self.suite}/{self.case}"
 
     @property

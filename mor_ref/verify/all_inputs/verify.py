@@ -95,7 +95,7 @@ def verify_chunks(candidate: Candidate, case: Case, chunks: range) -> Iterator[C
 def verify_chunks_by(
     workers: Workers, name: str, seconds: float, case: Case, chunks: range
 ) -> Iterator[ChunkResult]:
-    """The same by workers, each of which opens the candidate of this name for a chunk."""
+    """Do the same with workers; each opens the candidate of this name for a chunk."""
     right = zip(chunks, _checksums(case, chunks), strict=True)
     here = Path.cwd()
     shards = [(here, name, seconds, case, chunk, checksum) for chunk, checksum in right]

@@ -34,7 +34,7 @@ class Candidate(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name in reports."""
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """The candidate's fields of a case, whose arrays are the inputs alone."""

@@ -28,7 +28,7 @@ class Kernels:
     device: Device
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """What they make of a case."""
+        """Return the fields that the kernels compute."""
         del suite
         try:
             arrays = {

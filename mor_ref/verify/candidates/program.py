@@ -51,7 +51,7 @@ class Program:
         self._end(_PATIENCE if kind is None else 0)
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """What the program says to the case; whatever goes wrong is its failure, and ends it."""
+        """Return the fields of the program's answer; a failure ends the program."""
         begin = time.monotonic()
         try:
             question = question_text(suite, operation, case)
@@ -110,7 +110,7 @@ def _interrupts_later() -> Iterator[None]:
 
 
 class _Process:
-    """PRO-001: a running program, its input and its output, neither of which ever blocks us."""
+    """PRO-001: a running program, and its input and output, which never block."""
 
     def __init__(self, command: Sequence[str]) -> None:
         try:
@@ -181,7 +181,7 @@ class _Process:
             return len(unsent)  # it reads no more; what it still writes will tell
 
     def _read(self, received: Received | None = None) -> bytes:
-        """What there is to read, maybe nothing."""
+        """Return the bytes that are there, maybe none."""
         try:
             chunk = os.read(self._output.fileno(), _CHUNK)
         except BlockingIOError:

@@ -80,7 +80,7 @@ def answer_limit(arrays: Arrays) -> int:
 
 
 class Received:
-    """What came of an answer so far, and where the answer ends in it, if it does (PRO-006)."""
+    """The bytes of an answer so far, and the end of the answer, if it is there (PRO-006)."""
 
     def __init__(self, limit: int) -> None:
         self.text = bytearray()
@@ -104,7 +104,7 @@ class Received:
 
 
 def shown(text: bytes | bytearray) -> str:
-    """What a program wrote, shortened and in quotes."""
+    """Return the text of a program, shortened and in quotes."""
     return repr(bytes(text[:_SHOWN]))[1:] + (".." if len(text) > _SHOWN else "")
 
 

@@ -26,7 +26,7 @@ class PythonFunction:
     function: Callable[[str, Parameters, Arrays], Answer | None]
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """What the function returns; whatever it raises is the candidate's failure."""
+        """Return the fields of the function; an exception is a failure of the candidate."""
         where = f"case {case.name!r} of suite {suite!r}"
         try:
             inputs = {name: array.copy() for name, array in case.arrays.items()}
@@ -60,7 +60,7 @@ class PythonFunction:
 
 
 def _array(given: Any) -> Any:
-    """What a function gave for a field, as an array."""
+    """Return a field of the function as an array."""
     try:
         array = None if given is None else np.asarray(given)
     except Exception as error:  # noqa: BLE001 (somebody's array can raise anything)
@@ -70,7 +70,7 @@ def _array(given: Any) -> Any:
 
 
 def _in_a_line(error: BaseException) -> str:
-    """What somebody's exception says, which may be anything."""
+    """Return the text of an exception in one printable line."""
     text = " ".join(str(error).split())
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:_SAID])
     return shown if len(text) <= _SAID else f"{shown}.."

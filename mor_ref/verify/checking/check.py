@@ -161,7 +161,7 @@ def _compared(evidence: Evidence) -> int:
 
 
 def lines(found: Check) -> Iterator[str]:
-    """What people read of it."""
+    """Yield the lines of the report."""
     for suite in found.suites:
         yield (
             f"{suite.suite}: {suite.verdict}, {counted(suite.by_exact_model, 'entry')} of "

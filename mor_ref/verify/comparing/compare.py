@@ -165,7 +165,7 @@ class Comparison:
     """A field of a case next to what was given for it, both in the same view.
 
     `field` is what the answer calls it, and `kept` what the suite does. `differs` marks the entries
-    that differ, of which there are `count`; `problem` says why nothing could be compared.
+    that differ, and `count` is their number; `problem` says why nothing could be compared.
     """
 
     case: str

@@ -65,7 +65,7 @@ class Evidence:
 
     @property
     def unknown(self) -> list[str]:
-        """What answers gave that the suite has not."""
+        """The names in answers that are not fields of the suite."""
         known = {split(field.name)[0] for field in self.fields}
         names = {name for answer in self.answers.values() for name in answer}
         return sorted(name for name in names if name.split(SEPARATOR)[0] not in known)

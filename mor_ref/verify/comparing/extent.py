@@ -49,7 +49,7 @@ def asked_of(entries: Mapping[str, Entry]) -> Extent:
 
 
 def given_of(found: list[Evidence], entries: Mapping[str, Entry]) -> Extent:
-    """What was given, of a suite in which something was."""
+    """Return the extent of the answers to a suite that has answers."""
     answered = {evidence.suite: evidence for evidence in found if evidence.answered}
     left_out: set[str] = set()
     for suite, entry in entries.items():

@@ -31,7 +31,7 @@ class Input(NamedTuple):
 def origins(
     operation: str, question: Case, kept: str, given: str
 ) -> Callable[[Index], tuple[Input, ...]]:
-    """What gives the inputs of an entry of a field, which a suite calls so and an answer so.
+    """Return a function from an entry of a field to its inputs; suite and answer name the field.
 
     Where an entry is of a part of a tensor, as the scale of a block is, that part is named with the
     largest of its numbers, which is what a scale is made of.

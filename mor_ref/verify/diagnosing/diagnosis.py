@@ -55,9 +55,9 @@ class Explanation:
 
 @dataclass(frozen=True)
 class SuiteDiagnosis:
-    """What explains the mismatches of a suite; several where the suite cannot tell them apart.
+    """The explanations of a suite; several if the suite cannot distinguish them.
 
-    The tensors of a large one are held to what explains other suites, and to nothing else.
+    Large tensors are compared with the explanations of other suites alone.
     `leaders` are the deviations that were tried together with every other, one after the other, and
     `untried` says how many such pairs were left when the search ended, as it had computed so much.
     """
@@ -77,7 +77,7 @@ class SuiteDiagnosis:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What explains the mismatches of each suite that has some."""
+    """The explanations of each suite that has mismatches."""
 
     suites: tuple[SuiteDiagnosis, ...] = ()
 
@@ -87,10 +87,10 @@ def diagnose(
     matching: Sequence[Evidence] = (),
     on_suite: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
-    """What explains the mismatches of these suites, each of which has some.
+    """Return the explanations of suites that have mismatches.
 
     `matching` are suites that have none. `on_suite` is called with the name of each suite before it
-    is looked at, as that may take a while. A suite is left out of which nothing could be compared
+    is looked at, as that may take a while. A suite is left out if nothing in it could be compared
     that differs.
 
     What explains one suite is tried first on the next.
@@ -143,7 +143,7 @@ class _Search:
         return found
 
     def diagnosis(self, those: list[Together], matching: Sequence[Evidence]) -> SuiteDiagnosis:
-        """What is said of the suite where those were found to explain all."""
+        """Return the diagnosis of the suite, given the deviations that explain all."""
         mismatches = sum(sample.mismatches for sample in self.differing)
         found = [
             replace(
@@ -189,7 +189,7 @@ class _Search:
         return left
 
     def _surviving_pairs(self, known: Sequence[Together]) -> list[Together]:
-        """Two deviations together, of which one explains another suite or much of this one."""
+        """Yield pairs of deviations; one explains another suite, or much of this one."""
         leaders = list(dict.fromkeys([*known, *self._leaders[:_LEADERS]]))
         rest = PAIRS_END
         for k, leader in enumerate(leaders):
@@ -239,7 +239,7 @@ class _Search:
         return sum((self._model.run(those, sample).score for sample in samples), Score())
 
     def _best(self) -> Iterator[Explanation]:
-        """What is worth the most, several if they are as good: of all mismatches, or of a share."""
+        """Return the best explanations, of all mismatches or of a share."""
         whole, end = self.differing, _SHARE_OF_TENSORS
         if self._of_rows:
             whole = [e.rows(e.differing_rows) for e in whole]

@@ -129,7 +129,7 @@ def is_generated(evidence: Evidence) -> bool:
 
 
 def in_turn(whole: list[Sample], *, of_rows: bool) -> list[Sample]:
-    """What to look at in turn, so that what is no explanation is soon left out.
+    """Yield samples in turn, so that a wrong explanation is soon left out.
 
     Some rows of the cases where these stand for themselves; else a few small cases that differ in
     kind; then everything.

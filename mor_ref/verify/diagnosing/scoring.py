@@ -39,13 +39,13 @@ class Score:
 
     @property
     def worth(self) -> int:
-        """What they explain, less what they would make, which weighs half as much."""
+        """The mismatches explained, less half of those that would be added."""
         return 2 * self.explained - self.more
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of computing as deviations do: how well they did, and which steps were taken."""
+    """The result of computing with deviations: their score, and the steps that were taken."""
 
     score: Score
     steps: frozenset[Step]
@@ -59,7 +59,7 @@ class Model:
         self._runs: dict[tuple[Together, Sample], Run] = {}
 
     def run(self, those: Together, sample: Sample) -> Run:
-        """What comes of deviations on an sample, or of the reference, which has none.
+        """Return the result of deviations on a sample, or of none, which is the reference.
 
         A deviation whose steps are not taken without it changes nothing. So what is known of the
         others alone is known of all together.
@@ -110,7 +110,7 @@ Field = tuple[str, Pair, NDArray[np.integer]]
 
 
 def _computed(those: Together, sample: Sample) -> tuple[Arrays | None, frozenset[Step]]:
-    """What the model gives with these deviations, and the steps that it takes.
+    """Return the fields of the model with these deviations, and the steps that it takes.
 
     It gives nothing if they lead it out of its numbers.
     """

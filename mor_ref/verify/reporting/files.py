@@ -75,7 +75,7 @@ def as_junit(verification: Verification) -> str:
 
 
 def _outcome(result: SuiteResult) -> tuple[str, str | None]:
-    """What kind of a test a suite is, and the message of it."""
+    """Return the kind of test that a suite becomes, and its message."""
     match result.verdict:
         case "mismatch":
             return "failure", differing(result)
@@ -95,7 +95,7 @@ def _failed(result: SuiteResult) -> tuple[str]:
 
 
 def _verdict_beside_suites(root: ET.Element, verification: Verification) -> None:
-    """What no suite says: so a status that is not 0 has a test that does not pass."""
+    """Add a failing test for a verdict that no suite has, so that each status but 0 has one."""
     strange = verification.unknown.names
     if verification.verdict == "incomplete" and strange:
         _test(root, verification.candidate, "failure", f"not suites: {', '.join(strange)}")

@@ -120,7 +120,7 @@ def _failure(verification: Verification) -> Html:
 
 
 def _explained(verification: Verification) -> Html:
-    """What explains the mismatches, of all suites together if there is such a thing."""
+    """Return the explanations of the mismatches, one for all suites if there is one."""
     suites = verification.diagnosis.suites
     unlike = not all(result.is_comparable for result in verification.results)
     if not suites and not unlike:

@@ -127,7 +127,7 @@ def _differing(field: FieldResult) -> str:
 
 
 def unknown_names(result: SuiteResult) -> list[Html]:
-    """What was given, and the suite does not have."""
+    """Return the fields and cases that the suite does not have."""
     return [
         unknown_list("Given, but not fields of this suite: ", result.unknown),
         unknown_list("Given, but not cases of this suite: ", result.unknown_cases),
@@ -153,7 +153,7 @@ def by(explanation: Explanation) -> Html:
 
 
 def meanings(explanation: Explanation) -> Html:
-    """What the deviations do."""
+    """Return the summaries of the deviations."""
     pieces = []
     for name in explanation.deviations:
         pieces += [element("dt", code(name)), element("dd", DEVIATIONS[name].summary)]
@@ -175,7 +175,7 @@ def bar(explained_: int, of: int, said: str) -> Html:
 
 
 def best_of(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
-    """What explains the mismatches of a suite best, and what it does."""
+    """Return the best explanation of the mismatches of a suite."""
     sentence = markup(explaining(diagnosis, comparable=comparable).capitalize())
     if not diagnosis.explanations:
         return sentence
@@ -195,7 +195,7 @@ def _paragraphs(lines: Iterable[str]) -> list[Html]:
 
 
 def explained(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Html:
-    """What explains the mismatches of a suite, and what it cannot tell from that."""
+    """Return the explanation of the mismatches of a suite, and its equals."""
     whole = [e for e in diagnosis.explanations if e.is_whole]
     return joined(
         element("h4", "What explains them" if whole else "What explains them is not known"),

@@ -1,4 +1,4 @@
-"""What people read of a verification: lines of text."""
+"""Reports as lines of text."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ _NAMES = 10
 
 
 def lines(verification: Verification) -> Iterator[str]:
-    """What was found, suite by suite, what explains it, and how far the candidate conforms."""
+    """Yield the results by suite, their explanations, and the conformance of the candidate."""
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     for result in verification.results:
         yield from suite_lines(result, diagnoses.get(result.suite))
@@ -165,7 +165,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _unknown(unknown: Unknown) -> str:
-    """What was given, and what may have been meant."""
+    """Return the unknown names, and the known name that is nearest."""
     return f"{listed(unknown.names)}; the nearest to {unknown.names[0]} is {unknown.nearest}"
 
 
@@ -200,7 +200,7 @@ def of_nans(nans: int, differing: int) -> str:
 
 
 def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[str]:
-    """What explains the mismatches of a suite, of which all or some could be compared."""
+    """Return the explanation of the mismatches of a suite that was compared, at least in part."""
     explanations = diagnosis.explanations
     sentence = explaining(diagnosis, comparable=comparable)
     for best in explanations[:1]:

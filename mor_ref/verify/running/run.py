@@ -56,7 +56,7 @@ class SuiteResult:
     that a directory has and the suite has not; `not_answered` are cases that nothing was given for,
     and `failures` those at which the candidate failed.
     `expected` holds what all that are expected mean, in the same order. If it `must_be_complete`,
-    one that is not is no match.
+    one that is not complete is not a match.
     """
 
     suite: str
@@ -79,7 +79,7 @@ class SuiteResult:
     def verdict(self) -> Verdict:
         """Whether all that was answered matches; a suite without an answer was not run.
 
-        One in which the candidate failed is no match, whatever else was compared (PRO-010).
+        A suite in which the candidate failed is not a match, whatever was compared (PRO-010).
         """
         if self.differences:
             return "mismatch"

@@ -102,7 +102,7 @@ def checked(
 
 
 def whole_lines(read: Read, length: int) -> Iterator[bytes]:
-    """What `read` gives, cut after newlines; CRLF is a newline, and the last one may be missing.
+    """Yield whole lines from `read`; CRLF is a newline, and the last newline may be missing.
 
     A line that has grown far beyond `length` is handed on as if it had ended.
     """
