@@ -220,5 +220,7 @@ def test_what_is_left_out_of_all_suites_is_named(tmp_path, capsys):
         "left out, as readmemh cannot hold tensors: 1 suite, mx",
     ]
     (source / "MANIFEST.json").write_text(json.dumps({**manifest, "suites": {"mx": few["mx"]}}))
-    with pytest.raises(ValueError, match=r"give suites of \(none is in this folder\), or export"):
+    with pytest.raises(
+        ValueError, match=r"give suites of \(none is in this directory\), or export"
+    ):
         export(source, "readmemh", out, [])

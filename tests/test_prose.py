@@ -20,9 +20,6 @@ INSTEAD = {
     r"\bfolders?\b": "directory",
 }
 IN_DOCSTRINGS = {r"\AWhat\b": "a verb (functions) or a noun (records) first"}
-# Files that are not rewritten yet. The list may only become shorter.
-NOT_YET = (
-)
 CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 PAGES = ("README.md", "docs/index.md", "docs/guide/*.md", "docs/reference/*.md", "spec/*.md")
 FILES = sorted(
@@ -54,14 +51,7 @@ def found_in_file(name: str) -> list[str]:
 @pytest.mark.parametrize("name", FILES)
 def test_prose(name):
     lines = found_in_file(name)
-    if name in NOT_YET:
-        assert lines, f"{name} is done; take it out of NOT_YET"
-    else:
-        assert not lines, "\n".join(lines)
-
-
-def test_the_files_that_are_left_exist():
-    assert set(NOT_YET) <= set(FILES)
+    assert not lines, "\n".join(lines)
 
 
 def helps_of(command, name="mor-ref"):
