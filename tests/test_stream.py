@@ -3,8 +3,8 @@
 import pytest
 from streaming import ALL, E4M3, ENTRIES, FIRST, arrays_of, random_lines, run, widths
 
-from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.streams.stream import inputs_of, random_inputs, stream_named
+from mor_ref.operations import random_words
 from mor_ref.operations.random_numbers import Draws
 
 
@@ -58,7 +58,7 @@ def test_the_words_have_no_end():
     for first in (0, 5, 1 << 40, (1 << 64) - 9):
         start = split_mix(1 + (2 << 32) + (3 << 48))
         expected = [split_mix((start + first + i) % 2**64) for i in range(4)]
-        assert inputs.endless_words(first, 4, 3, 2).tolist() == expected
+        assert random_words.endless_words(first, 4, 3, 2).tolist() == expected
 
 
 @pytest.mark.tier("full", but=[f"[{name}]" for name in FIRST])

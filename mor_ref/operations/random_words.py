@@ -7,7 +7,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def random_words(count: int, seed: int, stream: int, first: int = 0) -> NDArray[np.uint64]:
-    """SplitMix64 of a counter, from word `first` on: word i depends on seed, stream and i alone.
+    """Return SplitMix64 of a counter, from word `first` on: seed, stream and i determine word i.
 
     z = (i + 1 + 2^32 * stream + 2^48 * seed) * 0x9E3779B97F4A7C15, then xor-shifts and products.
     """
@@ -16,7 +16,7 @@ def random_words(count: int, seed: int, stream: int, first: int = 0) -> NDArray[
 
 
 def endless_words(first: int, count: int, seed: int, stream: int) -> NDArray[np.uint64]:
-    """The words from number `first` on of a sequence that has 2^64 of them.
+    """Return the words from number `first` on of a sequence of 2^64 words.
 
     Word i is SplitMix64 of the counter k + i, where k is word 0 of `random_words`.
     """

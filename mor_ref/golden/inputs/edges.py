@@ -10,45 +10,16 @@ from mor_ref.definitions.format import Format
 from mor_ref.exact import arithmetic
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.random_numbers import SIGNIFICANDS
+from mor_ref.operations.random_words import random_words
 
 Bits = NDArray[np.uint32]
-_GOLDEN = 0x9E3779B97F4A7C15
 _RANDOM = 512  # numbers of any magnitude that follow the edges
 
-# Significands of binary32 at which wrong divisions round differently, and those next to 1.75.
-SIGNIFICANDS = (
-    0x800000, 0x800001, 0xAAAAAA, 0xAAAAAB, 0xBFFFFF, 0xC00000, 0xDFFFFF, 0xE00000,
-    0xE00001, 0xEFFFFF, 0xF00000, 0xFFFFFE, 0xFFFFFF, 0x9E3779, 0xB504F3, 0xC90FDB,
-)  # fmt: skip
 SPECIALS = (
     0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF,
     0x7F800000, 0xFF800000, 0x7F800001, 0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0xFFFFFFFF,
 )  # fmt: skip
-
-
-def random_words(count: int, seed: int, stream: int, first: int = 0) -> NDArray[np.uint64]:
-    """Return SplitMix64 of a counter, from word `first` on: seed, stream and i determine word i.
-
-    z = (i + 1 + 2^32 * stream + 2^48 * seed) * 0x9E3779B97F4A7C15, then xor-shifts and products.
-    """
-    start = 1 + first + (stream << 32) + (seed << 48)
-    return _split_mix(np.arange(start, start + count, dtype=np.uint64))
-
-
-def endless_words(first: int, count: int, seed: int, stream: int) -> NDArray[np.uint64]:
-    """Return the words from number `first` on of a sequence of 2^64 words.
-
-    Word i is SplitMix64 of the counter k + i, where k is word 0 of `random_words`.
-    """
-    numbers = np.arange(first, first + count, dtype=np.uint64)
-    return _split_mix(random_words(1, seed, stream) + numbers)
-
-
-def _split_mix(counter: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    z = counter * np.uint64(_GOLDEN)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def bell(count: int, seed: int, stream: int) -> Bits:
