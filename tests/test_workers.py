@@ -97,13 +97,13 @@ def unsendable(number):
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(3, "^TwoPartsError: this and that$"), (4, "cannot send what a shard gave")],
+    [(3, "this and that$"), (4, "cannot send what a shard gave")],
 )
 def test_what_cannot_be_sent_is_told_of_its_shard(number, said):
-    """And takes no process with it."""
+    """And takes no process with it. Dask, once imported, makes every error one that can be sent."""
     found = processes().in_order(unsendable, [(n,) for n in (0, 1, number, 5, 6)])
     assert [next(found), next(found)] == [0, 1]
-    with pytest.raises(WorkersError, match=said):
+    with pytest.raises((WorkersError, TwoPartsError), match=said):
         next(found)
 
 
