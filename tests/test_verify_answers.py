@@ -171,6 +171,21 @@ def test_fields_that_are_not_given_are_named():
     assert "  not fields of this suite: cod; the nearest" in "\n".join(report.lines(nothing))
 
 
+@pytest.mark.parametrize("misspelt", ["scales", "scale_inv", "Scale"])
+def test_a_misspelt_field_is_not_a_match(misspelt):
+    """CON-002."""
+
+    def answer(found):
+        return {"code": found["code"], misspelt: found["scale"]}
+
+    found = on(answer, "mx_blocks", "mx_block")
+    assert found.verdict == found.results[0].verdict == "incomplete"
+    text = "\n".join(report.lines(found))
+    assert f"not fields of this suite: {misspelt}; the nearest to {misspelt} is scale" in text
+    unlike = on(lambda f: {"code": f["code"], "mine": f["scale"]}, "mx_blocks", "mx_block")
+    assert unlike.verdict == "match"
+
+
 def test_a_field_that_some_answers_lack_is_missing():
     def some(found):
         return found if len(found["y"]) > 3000 else {"code": found["code"]}

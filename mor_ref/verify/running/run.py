@@ -79,7 +79,8 @@ class SuiteResult:
     def verdict(self) -> Verdict:
         """Whether all that was answered matches; a suite without an answer was not run.
 
-        A suite in which the candidate failed is not a match, whatever was compared (PRO-010).
+        A suite in which the candidate failed is not a match, whatever was compared (PRO-010), nor
+        is one with a field that was meant to be compared and has another name.
         """
         if self.differences:
             return "mismatch"
@@ -87,7 +88,14 @@ class SuiteResult:
             return "failed"
         if self.must_be_complete and not self.is_complete:
             return "incomplete"
+        if self.compared and self.is_misspelt:
+            return "incomplete"
         return "match" if self.compared else "not run"
+
+    @property
+    def is_misspelt(self) -> bool:
+        """Whether an unknown name is like that of a field that was not given."""
+        return any(difflib.get_close_matches(name, self.not_given) for name in self.unknown.names)
 
     @property
     def is_complete(self) -> bool:
