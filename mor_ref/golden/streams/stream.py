@@ -22,7 +22,10 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Stream:
-    """A case of a suite of columns, as what its lines are made of."""
+    """A case of a suite of columns, as what its lines are made of.
+
+    `domain` has the random inputs of the operation, and which inputs it takes.
+    """
 
     suite: str
     case: str
@@ -30,16 +33,12 @@ class Stream:
     parameters: Parameters
     inputs: tuple[Column, ...]
     results: tuple[Column, ...]
+    domain: RandomInputs
 
     @property
     def name(self) -> str:
         """The name on the command line."""
         return f"{self.suite}/{self.case}"
-
-    @property
-    def domain(self) -> RandomInputs:
-        """The random inputs of the operation, and which inputs it takes."""
-        return _domain_of(self.operation)
 
     @cached_property
     def question(self) -> Line:
@@ -52,25 +51,14 @@ class Stream:
         return Line(self.inputs + self.results)
 
 
-def is_streamed(operation: str) -> bool:
-    """Whether an operation has random inputs without end."""
-    return OPERATIONS[operation].random is not None
-
-
-def _domain_of(operation: str) -> RandomInputs:
-    random = OPERATIONS[operation].random
-    if random is None:
-        raise AssertionError(f"{operation} is not streamed")
-    return random
-
-
 def stream_named(text: str) -> Stream:
     """The stream that SUITE/CASE names, or SUITE if it has one case."""
     suites = read_manifest(kept_files())["suites"]
     suite, _, case = text.partition("/")
     entry = suites[known_name("suite", suite, suites)]
-    if not is_streamed(entry["operation"]):
-        streamed = [name for name, other in suites.items() if is_streamed(other["operation"])]
+    domain = OPERATIONS[entry["operation"]].random
+    if domain is None:
+        streamed = [name for name, other in suites.items() if OPERATIONS[other["operation"]].random]
         raise ValueError(
             f"suite is {suite!r}, whose cases are blocks or tensors, and streams are of single "
             f"numbers; take one of {', '.join(streamed)}, or use mor-ref verify"
@@ -87,6 +75,7 @@ def stream_named(text: str) -> Stream:
         entry["cases"][name],
         tuple(columns["input"]),
         tuple(columns["expected"]),
+        domain,
     )
 
 

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -80,15 +80,16 @@ def _answers_in_worker(
 ) -> _Answers:
     try:
         return call_with_candidate(
-            here, candidate, seconds, _answers_to_file, directory, suite, entry
+            here, candidate, seconds, _in_fresh_process, directory, suite, entry
         )
     except CandidateError as error:  # it was opened by the one who asks, and cannot be here
         return _Answers({}, (Failure(None, f"on the worker {platform.node()}: {error}"),))
 
 
-def _answers_to_file(candidate: Candidate, directory: Path, suite: str, entry: Entry) -> _Answers:
+def _in_fresh_process(candidate: Candidate, directory: Path, suite: str, entry: Entry) -> _Answers:
+    """Return the answers of a candidate that was opened for this suite: it ends no other."""
     found = _answers(candidate, suite, entry, read_suite(directory, suite, entry))
-    return _Answers(found.answers, found.failures, found.other_cases)
+    return replace(found, is_over=False)
 
 
 def _answers(candidate: Candidate, suite: str, entry: Entry, cases: list[Case]) -> _Answers:
