@@ -251,6 +251,26 @@ def test_a_share_of_many_mismatches_is_of_a_sample(monkeypatch):
     assert f" % of a sample of them ({best.explained:,} of {best.of:,})" in said(diagnosis)
 
 
+def test_what_explains_next_to_nothing_is_not_a_guess(monkeypatch):
+    """One entry of thousands by a known deviation: its share would be told as 0.0 %."""
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
+    case = max(golden.load("quantize_steps"), key=size_of)
+    found = answered("ties_away", "quantize_steps", [case])
+    answer = found.answers[case.name]
+    (first, *_) = np.flatnonzero(answer["code"] != case.arrays["code"])
+    wrong = {name: array.copy() for name, array in case.arrays.items() if name in answer}
+    wrong["y"][first:] ^= 0x00012345
+    for name, array in answer.items():
+        wrong[name][first] = array[first]
+    (diagnosis,) = diagnose([replace(found, answers={case.name: wrong})]).suites
+    assert diagnosis.mismatches > 2000  # two explained are less than 0.1 %
+    assert diagnosis.explanations == ()
+    assert said(diagnosis).startswith(
+        f"no known deviation explains the {diagnosis.mismatches:,} mismatches, "
+        "not even 0.1 % of them"
+    )
+
+
 def test_a_share_is_100_percent_only_if_it_is_all():
     assert (report.percent(9999, 10_000), report.percent(7, 7)) == ("99.9 %", "100.0 %")
 

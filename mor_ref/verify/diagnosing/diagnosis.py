@@ -239,7 +239,7 @@ class _Search:
         return sum((self._model.run(those, sample).score for sample in samples), Score())
 
     def _best(self) -> Iterator[Explanation]:
-        """Return the best explanations, of all mismatches or of a share."""
+        """Yield the best explanations, of all mismatches or of a share, if they are guesses."""
         whole, end = self.differing, _SHARE_OF_TENSORS
         if self._of_rows:
             whole = [e.rows(e.differing_rows) for e in whole]
@@ -248,9 +248,9 @@ class _Search:
         whole = whole[::step]
         looked_at = [*whole, *self._some_matching]
         scores = {those: self._score(those, looked_at) for those in self._leaders[:_LEADERS]}
-        most = max((score.worth for score in scores.values()), default=0)
+        most = max((score.worth for score in scores.values() if score.is_guess), default=0)
         for those, score in scores.items():
-            if score.worth == most:
+            if score.is_guess and score.worth == most:
                 found = _explanation(
                     those, score.explained, score.of, is_whole=False, is_of_sample=step > 1
                 )

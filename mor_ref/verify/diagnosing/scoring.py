@@ -16,6 +16,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
 from mor_ref.verify.diagnosing.sample import Pair, Sample, rows_of_any
 
+LEAST_OF = 1000  # mismatches, of which a guess explains at least one: a share of 0.1 %
 Together = tuple[Deviation, ...]
 # What the model raises where deviations together leave the numbers that it is made for.
 _BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
@@ -36,6 +37,11 @@ class Score:
     def is_whole(self) -> bool:
         """Whether the deviations give just what the candidate gave."""
         return self.explained == self.of and not self.more
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether the share that the deviations explain does not round to 0.0 %."""
+        return LEAST_OF * self.explained >= self.of
 
     @property
     def worth(self) -> int:

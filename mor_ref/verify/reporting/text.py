@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END, Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosing.scoring import LEAST_OF
 from mor_ref.verify.reporting.counts import counted
 from mor_ref.verify.running.run import FieldResult, SuiteResult, Unknown, Verdict, Verification
 
@@ -226,7 +227,8 @@ def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
             "tensors as large as these"
         )
     if not diagnosis.explanations:
-        return f"no known deviation explains the {of}, not even in part"
+        part = "in part" if diagnosis.mismatches < LEAST_OF else "0.1 % of them"
+        return f"no known deviation explains the {of}, not even {part}"
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
