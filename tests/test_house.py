@@ -215,8 +215,8 @@ def test_parts_are_there_after_an_import_of_the_package(name):
 
 
 # What takes long to load; time itself depends on the machine.
-SLOW = {"asyncio", "distributed", "llvmlite", "matplotlib", "ml_dtypes", "multiprocessing", "numba",
-        "numpy", "safetensors", "torch"}  # fmt: skip
+SLOW = {"asyncio", "distributed", "jinja2", "llvmlite", "matplotlib", "ml_dtypes",
+        "multiprocessing", "numba", "numpy", "safetensors", "torch"}  # fmt: skip
 
 
 def loaded_by(statement):

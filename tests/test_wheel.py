@@ -12,7 +12,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PROGRAM = """
 import mor_ref
+from mor_ref.golden import kept_files
 from mor_ref.golden.all_inputs.digests import bundled_digests
+from mor_ref.verify.reporting.page import as_html
+from mor_ref.verify.running.run import not_opened
+from mor_ref.verify.running.suites import suites_in
+assert "<h1>" in as_html(not_opened("name", suites_in(kept_files(), []), "reason"))
 print(mor_ref.__file__, len(bundled_digests()), *mor_ref.encode([1.0, -2.0], "e4m3"))
 """
 
@@ -30,7 +35,7 @@ def test_a_wheel_works_away_from_its_source(tmp_path):
         names = archive.namelist()
         archive.extractall(place)
     assert "mor_ref/py.typed" in names
-    assert "mor_ref/verify/reporting/page.css" in names
+    assert "mor_ref/verify/reporting/templates/page.css" in names
     assert "mor_ref/golden/v1/exhaustive.json" in names
     assert not [name for name in names if name.startswith(("tests", "benchmarks"))]
     done = subprocess.run(

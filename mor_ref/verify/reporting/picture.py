@@ -1,11 +1,11 @@
 """Where in a tensor the mismatches lie: a grid of squares, as SVG."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from mor_ref.verify.comparing.compare import Difference
-from mor_ref.verify.reporting.markup import Html, code, element, joined
 
 _CELL = 10
 _SIZES = (4, 6, 8, 10)  # of the squares; more mismatches are a larger square in a stronger colour
@@ -13,33 +13,39 @@ _SIZES = (4, 6, 8, 10)  # of the squares; more mismatches are a larger square in
 Level = tuple[int, int]
 
 
-def figure(difference: Difference) -> Html:
-    """A picture with its axes, what the squares mean, and the same in words."""
+def picture_of(difference: Difference) -> dict[str, Any]:
+    """Return a picture for its template: axes, squares, what the squares mean, all in words."""
     counts = difference.picture
     rows, columns = math.prod(difference.shape[:-1]), (difference.shape or (1,))[-1]
-    levels = levels_of(counts)
     # A field with one axis has an entry in each row; it is drawn lying, where there is more room.
     is_lying = len(difference.shape) < 2
     along = "row" if is_lying else "column"
     down = "" if is_lying else f"{_span('row', counts, rows)} and "
     place = f"They lie in {down}{_span(along, _turned(counts), columns)}."
-    plot = element(
-        "div",
-        _axis("column" if is_lying else "row", rows, len(counts), "rows"),
-        _svg(counts, levels, f"{difference.count:,} of {difference.of:,} differ. {place}"),
-        _axis(along, columns, len(counts[0]), "columns"),
-        class_="plot",
-    )
-    caption = element(
-        "figcaption",
-        joined("case ", code(difference.case), ", field ", code(difference.field)),
-        f": {difference.count:,} of {difference.of:,} differ. {place} Shape {_shape(difference)}.",
-    )
-    return element("figure", caption, plot, _legend(levels, rows, columns, counts))
+    height, width = len(counts), len(counts[0])
+    pixels = max(10, min(20, 320 // width))
+    levels = levels_of(counts)
+    drawn = list(zip(range(len(_SIZES))[-len(levels) :], levels, strict=True))
+    tall, wide = math.ceil(rows / height), math.ceil(columns / width)
+    return {
+        "case": difference.case,
+        "field": difference.field,
+        "words": f"{difference.count:,} of {difference.of:,} differ. {place}",
+        "shape": _shape(difference),
+        "rows": _axis("column" if is_lying else "row", rows, is_long=height >= 3),
+        "columns": _axis(along, columns, is_long=width >= 12),
+        "width": width * _CELL,
+        "height": height * _CELL,
+        "shown_width": width * pixels,
+        "shown_height": height * pixels,
+        "grid": _grid(height * _CELL, width * _CELL),
+        "squares": [(k, _squares(counts, level, k)) for k, level in drawn],
+        **_legend(drawn, tall, wide),
+    }
 
 
 def levels_of(counts: tuple[tuple[int, ...], ...]) -> list[Level]:
-    """The first and last count of each size of square: at most four, each some times the last."""
+    """Return the first and last count of each size of square: at most four, in equal ratios."""
     there = sorted({count for row in counts for count in row if count})
     if len(there) <= len(_SIZES):
         return [(count, count) for count in there]
@@ -53,7 +59,7 @@ def _turned(counts: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
 
 
 def _span(name: str, counts: tuple[tuple[int, ...], ...], side: int) -> str:
-    """From which row to which there are mismatches, to the resolution of the picture."""
+    """Return from which row to which entries differ, to the resolution of the picture."""
     hit = [k for k, line in enumerate(counts) if any(line)]
     edges = np.linspace(0, side, len(counts) + 1).astype(int).tolist()
     first, last = edges[hit[0]], edges[hit[-1] + 1] - 1
@@ -66,70 +72,40 @@ def _shape(difference: Difference) -> str:
     return f"{sides}; a row is the last axis" if leading > 1 else sides
 
 
-def _axis(name: str, side: int, cells: int, class_: str) -> Html:
-    """The numbers at the two ends, or side by side where the picture is too small for that."""
+def _axis(name: str, side: int, *, is_long: bool) -> list[str]:
+    """Return the numbers at the two ends, or side by side if the picture is too small for that."""
     if side == 1:
-        ends = [f"{name} 0"]
-    elif cells < (3 if class_ == "rows" else 12):
-        ends = [f"{name}s 0 to {side - 1:,}"]
-    else:
-        ends = [f"{name} 0", f"{name} {side - 1:,}"]
-    return element("div", *(element("span", end) for end in ends), class_=f"axis {class_}")
+        return [f"{name} 0"]
+    return [f"{name} 0", f"{name} {side - 1:,}"] if is_long else [f"{name}s 0 to {side - 1:,}"]
 
 
-def _svg(counts: tuple[tuple[int, ...], ...], levels: list[Level], words: str) -> Html:
-    height, width = len(counts) * _CELL, len(counts[0]) * _CELL
+def _grid(height: int, width: int) -> str:
     lines = [f"M{x} 0V{height}" for x in range(_CELL, width, _CELL)]
-    lines += [f"M0 {y}H{width}" for y in range(_CELL, height, _CELL)]
-    sizes = _SIZES[-len(levels) :]
-    squares = [
-        element("path", d=Html(_squares(counts, level, size)), class_=f"level{_SIZES.index(size)}")
-        for level, size in zip(levels, sizes, strict=True)
-    ]
-    pixels = max(10, min(20, 320 // len(counts[0])))
-    return element(
-        "svg",
-        element("path", d=Html("".join(lines)), class_="grid"),
-        *squares,
-        viewBox=f"0 0 {width} {height}",
-        width=len(counts[0]) * pixels,
-        height=len(counts) * pixels,
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=words,
-    )
+    return "".join([*lines, *(f"M0 {y}H{width}" for y in range(_CELL, height, _CELL))])
 
 
-def _squares(counts: tuple[tuple[int, ...], ...], level: Level, size: int) -> str:
-    margin = (_CELL - size) // 2
+def _squares(counts: tuple[tuple[int, ...], ...], level: Level, k: int) -> str:
     return "".join(
-        f"M{x * _CELL + margin} {y * _CELL + margin}h{size}v{size}h-{size}z"
+        _square(x, y, k)
         for y, row in enumerate(counts)
         for x, count in enumerate(row)
         if level[0] <= count <= level[1]
     )
 
 
-def _legend(
-    levels: list[Level], rows: int, columns: int, counts: tuple[tuple[int, ...], ...]
-) -> Html:
-    tall, wide = math.ceil(rows / len(counts)), math.ceil(columns / len(counts[0]))
-    if tall == wide == 1:
-        return element("p", "A square is an entry that differs.", class_="legend muted")
-    keys = [
-        element("span", _key(size), f" {low:,}" if low == high else f" {low:,} to {high:,}")
-        for size, (low, high) in zip(_SIZES[-len(levels) :], levels, strict=True)
-    ]
-    cell = f"entries differ in a cell of up to {tall:,} x {wide:,}"
-    return element("p", *keys, element("span", cell), class_="legend muted")
-
-
-def _key(size: int) -> Html:
+def _square(x: int, y: int, k: int) -> str:
+    """Return the path of a square of the k-th size in the middle of a cell."""
+    size = _SIZES[k]
     margin = (_CELL - size) // 2
-    path = element(
-        "path",
-        d=f"M{margin} {margin}h{size}v{size}h-{size}z",
-        class_=f"level{_SIZES.index(size)}",
-    )
-    box = f"0 0 {_CELL} {_CELL}"
-    return element("svg", path, viewBox=box, width=14, height=14, aria_hidden="true")
+    return f"M{x * _CELL + margin} {y * _CELL + margin}h{size}v{size}h-{size}z"
+
+
+def _legend(drawn: list[tuple[int, Level]], tall: int, wide: int) -> dict[str, Any]:
+    """Return what each size of square means, in cells of so many rows and columns."""
+    if tall == wide == 1:
+        return {"sizes": [], "legend": "A square is an entry that differs."}
+    sizes = [
+        (k, _square(0, 0, k), f"{low:,}" if low == high else f"{low:,} to {high:,}")
+        for k, (low, high) in drawn
+    ]
+    return {"sizes": sizes, "legend": f"entries differ in a cell of up to {tall:,} x {wide:,}"}

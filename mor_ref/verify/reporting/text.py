@@ -172,7 +172,7 @@ def _unknown(unknown: Unknown) -> str:
 
 def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
     for field in result.fields:
-        yield f"  {field.name}: {_of_field(field)}"
+        yield f"  {field.name}: {of_field(field)}"
     for difference in result.differences[:_SHOWN]:
         yield f"  {difference}"
         yield from (f"    at {difference.shown(e)}" for e in difference.entries[1:_ENTRIES])
@@ -180,7 +180,7 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
         yield f"  and {len(result.differences) - _SHOWN} more fields of cases"
 
 
-def _of_field(field: FieldResult) -> str:
+def of_field(field: FieldResult) -> str:
     """How many of its entries differ, and in how many cases it could not be compared."""
     if field.matches:
         return "match"

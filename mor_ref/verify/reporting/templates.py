@@ -1,0 +1,61 @@
+"""The templates of the page. What they show is escaped, made visible and cut."""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from mor_ref.deviations import DEVIATIONS
+from mor_ref.verify.comparing.distance import distance, shown
+from mor_ref.verify.reporting import text
+from mor_ref.verify.reporting.counts import counted
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_MOST = 300  # characters of a text that is shown
+_MARKS = {"match": "✓", "mismatch": "✗", "incomplete": "✗", "not run": "○", "failed": "✗"}
+
+
+def rendered(name: str, **values: Any) -> str:
+    """Return a template with these values."""
+    return _environment().get_template(name).render(values)
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("mor_ref.verify.reporting"),
+        autoescape=True,
+        finalize=_plain,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "counted": counted,
+        "deviations": DEVIATIONS,
+        "distance": distance,
+        "marks": _MARKS,
+        "shown": shown,
+        "text": text,
+    }
+    environment.filters |= {"grouped": "{:,}".format, "sentence": _sentence}
+    return environment
+
+
+def _plain(value: Any) -> Any:
+    """Return markup as it is; any other text without what cannot be seen, and not too long."""
+    if hasattr(value, "__html__"):
+        return value
+    said = str(value)
+    seen = "".join(c if c.isprintable() else _visible(c) for c in said[:_MOST])
+    return f"{seen}… ({len(said):,} characters)" if len(said) > _MOST else seen
+
+
+def _visible(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def _sentence(line: str) -> str:
+    return f"{line[:1].upper()}{line[1:]}"
