@@ -46,6 +46,21 @@ def test_exit_status(module, candidate, status, message):
     assert "Traceback" not in done.stderr
 
 
+def test_reports_begin_with_the_verdict():
+    """In JSON and in JUnit's XML; the page has a test of its own."""
+    found = verify(Engine(), suites_in(kept_files(), ["decisions", "error_steps"]))
+    record = json.loads(files.as_json(found))
+    assert [*record][:3] == ["candidate", "verdict", "complete"]
+    assert [*record["results"][0]][:3] == ["suite", "verdict", "complete"]
+    root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+    assert [(one.get("name"), one.get("value")) for one in root[0]] == [
+        ("verdict", "match"),
+        ("conformance", str(found.conformance)),
+    ]
+    verdict, *_, last = report.lines(found)
+    assert verdict == last == "numba: match (2 match, 0 mismatch, 0 not run)"
+
+
 def test_reports(module):
     assert (
         run(module, "candidate:wrong", "--suite", "decisions", "--report", "r.json").returncode == 1

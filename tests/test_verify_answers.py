@@ -117,7 +117,9 @@ def test_complete_on_the_command_line(module):
     for kind in ("json", "xml", "html"):
         done = run(module, "candidate:right", *suites, "--complete", "--report", f"r.{kind}")
         assert done.returncode == 1
+    verdict = "candidate:right: incomplete (1 match, 0 mismatch, 0 not run, 1 incomplete)"
     assert done.stdout.splitlines() == [
+        verdict,
         f"decisions: match, {entries_of('decisions', 'accepted'):,} entries of 5 cases",
         "mx: incomplete, the candidate has no answer",
         (
@@ -125,7 +127,7 @@ def test_complete_on_the_command_line(module):
             f"{len(DECIDING)} of {len(DECIDING | QUANTIZING)} rules in full, 1 of 2 suites "
             f"({len(MANIFEST)} are there); the rest was not shown"
         ),
-        "candidate:right: incomplete (1 match, 0 mismatch, 0 not run, 1 incomplete)",
+        verdict,
     ]
     record = json.loads((module / "r.json").read_text())
     assert (record["verdict"], record["complete"]) == ("incomplete", False)

@@ -66,7 +66,10 @@ def test_what_was_compared_beside_a_failure_is_reported(module):
     assert done.stderr.splitlines()[-1].startswith(f"mor-ref: {said}")
     assert len(done.stderr.splitlines()[-1]) < 500
     others = [case for case in golden.load("decisions") if case.name != "not_worse_than"]
-    lines, size = done.stdout.splitlines(), sum(case.arrays["accepted"].size for case in others)
+    (verdict, *lines), size = (
+        done.stdout.splitlines(),
+        sum(case.arrays["accepted"].size for case in others),
+    )
     assert lines[0] == f"decisions: failed, {size:,} entries of 4 of 5 cases"
     assert lines[1].startswith(f"  it failed: {said}")
     assert lines[2:] == [
@@ -78,6 +81,7 @@ def test_what_was_compared_beside_a_failure_is_reported(module):
         ),
         "candidate:breaking: failed (1 match, 0 mismatch, 0 not run, 1 failed)",
     ]
+    assert verdict == lines[-1]
     record = json.loads((module / "r.json").read_text())
     assert (record["verdict"], record["not_asked"]) == ("failed", [])
     assert [result["verdict"] for result in record["results"]] == ["failed", "match"]
@@ -106,9 +110,9 @@ def test_all_cases_that_failed_are_named():
     )
     first, *others = (case.name for case in golden.load("decisions"))
     lines = list(report.lines(found))
-    assert lines[0] == "decisions: failed, 0 entries of 0 of 5 cases"
-    assert f"raising raised ArithmeticError on case '{first}' of suite 'decisions'" in lines[1]
-    assert lines[2] == f"  and in 4 other cases: {', '.join(others)}"
+    assert lines[1] == "decisions: failed, 0 entries of 0 of 5 cases"
+    assert f"raising raised ArithmeticError on case '{first}' of suite 'decisions'" in lines[2]
+    assert lines[3] == f"  and in 4 other cases: {', '.join(others)}"
     assert [result.verdict for result in found.results] == ["failed", "match"]
     assert [failure.case for failure in found.failures] == [first, *others]
 

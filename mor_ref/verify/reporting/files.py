@@ -18,15 +18,23 @@ from mor_ref.verify.running.run import SuiteResult, Verification
 
 
 def as_json(verification: Verification) -> str:
-    """Everything that was found."""
-    record = asdict(verification)
+    """Return everything that was found, the conclusion first."""
+    first = dict.fromkeys(("candidate", "verdict", "complete", "conformance", "diagnosis"))
+    record: dict[str, Any] = first | asdict(verification)
     record |= {"verdict": verification.verdict, "complete": verification.is_complete}
-    for entry, result in zip(record["results"], verification.results, strict=True):
-        entry |= {"verdict": result.verdict, "complete": result.is_complete}
-        entry["stage"] = result.stage.name if result.stage else None
-        entry["differences"] = [_difference(one) for one in result.differences]
     record["conformance"]["text"] = str(verification.conformance)
+    record["results"] = [_suite(result) for result in verification.results]
     return json.dumps(record, indent=1)
+
+
+def _suite(result: SuiteResult) -> dict[str, Any]:
+    record: dict[str, Any] = dict.fromkeys(("suite", "verdict", "complete", "stage")) | asdict(
+        result
+    )
+    record |= {"verdict": result.verdict, "complete": result.is_complete}
+    record["stage"] = result.stage.name if result.stage else None
+    record["differences"] = [_difference(one) for one in result.differences]
+    return record
 
 
 def _difference(difference: Difference) -> dict[str, Any]:
@@ -49,13 +57,13 @@ def _number(bits: int, fmt: str) -> dict[str, Any]:
 
 
 def as_junit(verification: Verification) -> str:
-    """A test for each suite, as continuous integration shows them."""
+    """Return a test for each suite, as continuous integration shows them."""
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     root = ET.Element(
         "testsuite",
         name=f"mor-ref verify {verification.candidate}",
     )
-    _property(root, "conformance", str(verification.conformance))
+    _properties(root, verdict=verification.verdict, conformance=str(verification.conformance))
     if verification.not_opened:
         _test(root, verification.candidate, "error", verification.not_opened.message)
     for result in verification.results:
@@ -103,9 +111,10 @@ def _verdict_beside_suites(root: ET.Element, verification: Verification) -> None
         _test(root, verification.candidate, "error", str(verification.conformance))
 
 
-def _property(root: ET.Element, name: str, value: str) -> None:
+def _properties(root: ET.Element, **values: str) -> None:
     found = ET.SubElement(root, "properties")
-    ET.SubElement(found, "property", name=name, value=value)
+    for name, value in values.items():
+        ET.SubElement(found, "property", name=name, value=value)
 
 
 def _test(root: ET.Element, name: str, kind: str, message: str | None, text: str = "") -> None:

@@ -13,7 +13,13 @@ _NAMES = 10
 
 
 def lines(verification: Verification) -> Iterator[str]:
-    """Yield the results by suite, their explanations, and the conformance of the candidate."""
+    """Yield the verdict, the results by suite with their explanations, and the summary.
+
+    The verdict is the last line as well, where the eye is in a terminal. The line of a suite that
+    is alone says it already.
+    """
+    if len(verification.results) > 1:
+        yield verdict_line(verification)
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     for result in verification.results:
         yield from suite_lines(result, diagnoses.get(result.suite))
@@ -32,9 +38,14 @@ def summary(verification: Verification) -> Iterator[str]:
         comparable = all(result.is_comparable for result in verification.results)
         yield f"{all_explained(count, comparable=comparable)} {_by(common)}"
         yield from sparing(spared_by(verification.diagnosis.suites, common))
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(verification).items())
     yield f"conformance: {verification.conformance}"
-    yield f"{verification.candidate}: {verification.verdict} ({counts})"
+    yield verdict_line(verification)
+
+
+def verdict_line(verification: Verification) -> str:
+    """Return the verdict, and how many suites have which."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(verification).items())
+    return f"{verification.candidate}: {verification.verdict} ({counts})"
 
 
 def verdicts(verification: Verification) -> dict[Verdict, int]:
