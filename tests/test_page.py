@@ -270,6 +270,22 @@ def test_names_that_nobody_knows():
     assert "Given, but not fields of this suite: cod; the nearest to cod is " in left
 
 
+def test_the_conclusion_comes_first():
+    """The verdict and what explains the mismatches, then pictures, then tables, then the rest."""
+    found = on(deviating("ties_away"), "quantize_steps", "decisions")
+    text = as_html(found)
+    parts = [
+        "</h1>", 'class="lead"', 'class="facts"', 'class="tiles"', "<table", 'id="suite-0"',
+        "<h4>What explains them", 'class="flow"', "<figure>", "<h4>The first mismatches", "Rules: ",
+    ]  # fmt: skip
+    places = [text.index(part, text.index("<body>")) for part in parts]
+    assert places == sorted(places)
+    (tiles,) = Page(text).texts("ol", "tiles")
+    assert tiles == "quantize_steps ✗ mismatch decisions ✓ match"
+    (wrong,) = {result.differing / result.compared for result in found.results[:1]}
+    assert f'style="width: {100 * wrong:.2f}%"' in text
+
+
 def test_explanations_that_are_not_the_whole():
     def whole(*names):
         return Explanation(names, ("ENC-003", "QNT-001"), 60, 60, is_whole=True)
