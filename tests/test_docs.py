@@ -13,7 +13,7 @@ from mor_docs.shown import (
     tensors,
     traces,
 )
-from mor_docs.trace import trace
+from mor_docs.trace import own_trace
 from site_of_docs import ROOT, RULES, Page, build, cells
 
 import mor_ref
@@ -75,7 +75,7 @@ def test_the_exported_needs_are_the_rules_with_their_traces(site):
     exported = json.loads((site / "needs.json").read_text())
     needs = exported["versions"][exported["current_version"]]["needs"]
     assert needs.keys() == {rule.id for rule in RULES}
-    found = trace(ROOT)
+    found = own_trace()
     for rule in RULES:
         need = needs[rule.id]
         assert need["title"] == rule.title
@@ -108,7 +108,7 @@ def test_every_chapter_is_listed_beside_the_chapters():
 
 def test_what_would_show_a_rule_on_a_gpu_is_one_click_away(site, pages):
     """The suites of each rule without evidence."""
-    found = trace(ROOT)
+    found = own_trace()
     shown = traces.without_gpu()
     for rule, cell in zip(cells(shown, 0), cells(shown, -1), strict=True):
         assert re.findall(r"\[(\w+)\]\(#suite-", cell) == found.suites.get(rule, [])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mor_docs.naming import ids_in, named_in
-from mor_docs.trace import rules_of, trace
+from mor_docs.trace import own_trace, rules_of
 
 from mor_ref import Format, formats
 from mor_ref.definitions.encoding import SpecialCases
@@ -15,7 +15,6 @@ from mor_ref.definitions.formats import presets
 from mor_ref.operations import OPERATIONS
 
 ROOT = Path(__file__).resolve().parent.parent
-TRACE = trace(ROOT)
 
 
 def test_ids_are_used_once():
@@ -26,12 +25,12 @@ def test_ids_are_used_once():
 
 def test_every_block_of_a_rule_is_read():
     blocks = sum(path.read_text().count("{rule}") for path in (ROOT / "spec").glob("*.md"))
-    assert blocks == len(TRACE.rules)
+    assert blocks == len(own_trace().rules)
 
 
 def test_no_rule_lacks_a_link_and_no_id_is_unknown():
     """Of every rule there is code, a test of its own, and a suite if values are to be expected."""
-    assert list(TRACE.problems()) == []
+    assert list(own_trace().problems()) == []
 
 
 def lines_left_out(path):
@@ -54,20 +53,20 @@ def test_every_rule_has_a_test_in_a_usual_run():
         for path in (ROOT / "tests").rglob("test_*.py")
         for line in lines_left_out(path)
     }
-    places = TRACE.places["tests"]
+    places = own_trace().places["tests"]
     tested = {
         rule
-        for rule in TRACE.rules
+        for rule in own_trace().rules
         if any((place.path, place.line) not in left_out for place in places.get(rule, []))
     }
-    untestable = {name for name, rule in TRACE.rules.items() if "tests" in rule.reasons}
-    assert tested | untestable == set(TRACE.rules)
+    untestable = {name for name, rule in own_trace().rules.items() if "tests" in rule.reasons}
+    assert tested | untestable == set(own_trace().rules)
 
 
 def test_references_between_rules_are_not_dangling():
     texts = [path.read_text() for path in (ROOT / "spec").glob("*.md")]
     named = {rule for text in texts for rule, _ in ids_in(text)}
-    assert named == set(TRACE.rules)
+    assert named == set(own_trace().rules)
 
 
 MARKED = re.compile(r"^:id: (?P<id>.+)\n:origin: (?P<origin>.+)\n(?P<rest>[\s\S]+)", re.MULTILINE)

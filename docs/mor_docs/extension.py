@@ -13,7 +13,7 @@ from sphinx.util import logging
 
 from mor_docs import links, rules, sources
 from mor_docs.computed import Computed
-from mor_docs.trace import trace
+from mor_docs.trace import ROOT, own_trace, trace
 from mor_docs.typography import Typography
 
 # NDArray[float32], and NDArray[unsignedinteger[Any]].
@@ -90,7 +90,8 @@ def _drop_needless(app: Sphinx, _: Exception | None) -> None:
 
 
 def _read_trace(app: Sphinx) -> None:
-    found = trace(app.config.trace_root, app.config.trace_suites)
+    root, suites = app.config.trace_root, app.config.trace_suites
+    found = own_trace() if root == ROOT and suites is None else trace(root, suites)
     app.env.rule_trace = found  # type: ignore[attr-defined]
     for problem in found.problems():
         LOG.warning("%s", problem, type="trace")

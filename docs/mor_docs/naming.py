@@ -56,6 +56,8 @@ def lines_of_tests(path: Path) -> set[int]:
 
 def _remarks(path: Path) -> Iterator[Remark]:
     source = path.read_text()
+    if not ID.search(source):
+        return
     lines = source.splitlines()
     if path.suffix == ".py":
         yield from _of_definitions(ast.parse(source))
@@ -75,7 +77,12 @@ def _of_definitions(module: ast.Module) -> Iterator[Remark]:
 
 
 def _python_comments(source: str) -> dict[int, tuple[int, str]]:
-    """Of each line with a comment, the column where it begins and its text."""
+    """Of each line with a comment, the column where it begins and its text.
+
+    Nothing if no line has both a comment and an id: to find the tokens takes long.
+    """
+    if not any(ID.search(line, line.find("#")) for line in source.splitlines() if "#" in line):
+        return {}
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = (token for token in tokens if token.type == tokenize.COMMENT)
     return {token.start[0]: (token.start[1], token.string[1:]) for token in comments}

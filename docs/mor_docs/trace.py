@@ -4,6 +4,7 @@ It is read from the sources: a rule is a block in `spec/`, and whoever implement
 its id (`mor_docs.naming`).
 """
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from mor_docs.naming import ids_in, lines_of_tests, named_in
 from mor_ref.golden.suites import SUITES
+
+ROOT = Path(__file__).resolve().parents[2]
 
 RULE = re.compile(
     r"^(?P<fence>`{3,})\{rule\} (?P<title>.+)\n(?P<options>(?::.+\n)+)\n"
@@ -152,6 +155,12 @@ def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace
     return Trace(rules, places, named, list(_unknown(root, set(rules))))
 
 
+@functools.cache
+def own_trace() -> Trace:
+    """Return the trace of this repository, which is read once."""
+    return trace(ROOT)
+
+
 def _unknown(root: Path, rules: set[str]) -> Iterator[tuple[str, Place]]:
     is_made_up = any(rule.startswith(MADE_UP) for rule in rules)
     for path in sorted(path for pattern in READ for path in root.glob(pattern)):
@@ -174,8 +183,9 @@ def _places_in(
     for path in _programs(root / folder):
         if not str(path).startswith(apart):
             name = path.relative_to(root).as_posix()
-            of_tests = lines_of_tests(path) if column == "tests" else None
-            for line, rule, in_range in named_in(path):
+            named = list(named_in(path))
+            of_tests = lines_of_tests(path) if named and column == "tests" else None
+            for line, rule, in_range in named:
                 if of_tests is None or line in of_tests:
                     found.setdefault(rule, []).append(Place(name, line, in_range))
     return found

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mor_docs.shown.markup import links_to_suites, table
-from mor_docs.trace import Rule, Trace, trace
+from mor_docs.trace import Rule, Trace, own_trace
 
 _ROOT = Path(__file__).resolve().parents[3]
 _EVIDENCE = _ROOT / "docs" / "gpu-evidence.json"
@@ -30,7 +30,7 @@ CHAPTERS = (
 
 def chapters() -> str:
     """A table of the trace for each chapter that has rules."""
-    with_rules = {rule.chapter for rule in trace(_ROOT).rules.values()}
+    with_rules = {rule.chapter for rule in own_trace().rules.values()}
     shown = [chapter for chapter in CHAPTERS if chapter in with_rules]
     return "\n".join(f"## {_title(name)}\n\n```{{trace-table}} {name}\n```\n" for name in shown)
 
@@ -46,7 +46,7 @@ def without_gpu() -> str:
     `docs/gpu-evidence.json` is what `mor-ref verify cuda --report` has written, if it is there: a
     suite that matched there shows its rules.
     """
-    found = trace(_ROOT)
+    found = own_trace()
     shown = _shown_on_a_gpu(found)
     wanted = [rule for rule in found.rules.values() if "cuda" not in rule.reasons]
     wanted.sort(key=lambda rule: CHAPTERS.index(rule.chapter))
