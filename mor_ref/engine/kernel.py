@@ -4,11 +4,15 @@ Numba keeps a compiled function on disk for as long as the file of that function
 That is not enough: a kernel is also made of the steps that it calls, of constants, and of the order
 of the fields in a row, which are in other files; and a file need not be what is loaded. Here the
 place on disk is named after a digest of all code of the engine as it is loaded in this process.
-Other code has another place, and no kernel of the old code can be found there.
+Other code has another place, and no kernel of the old code can be found there. All modules are
+loaded first: the digest does not depend on what the process has called before.
 """
 
+import functools
 import hashlib
+import importlib
 import os
+import pkgutil
 import re
 import shutil
 import sys
@@ -33,12 +37,20 @@ _ENGINE = __name__.rpartition(".")[0]
 
 def code_digest() -> str:
     """A digest of what kernels are made of: the engine's code as loaded, and the compilers."""
+    _load_engine()
     digest = hashlib.sha256(f"numba {numba.__version__} llvmlite {llvmlite.__version__}".encode())
     for name in sorted(sys.modules):
         if name.startswith(f"{_ENGINE}."):
             for part in _parts_of_module(sys.modules[name]):
                 digest.update(f"{len(part)} {part}".encode())
     return digest.hexdigest()[:32]
+
+
+@functools.cache
+def _load_engine() -> None:
+    """Import every module of the engine: a digest of some is of another place on disk."""
+    for module in pkgutil.iter_modules(sys.modules[_ENGINE].__path__):
+        importlib.import_module(f"{_ENGINE}.{module.name}")
 
 
 def _parts_of_module(module: ModuleType) -> Iterator[str]:
