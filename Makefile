@@ -10,13 +10,14 @@ golden: .venv/installed
 	$(BIN)/mor-ref golden make --out build/golden
 	$(BIN)/mor-ref golden check build/golden --same-as golden/v1
 
-# More than four processes would spend more on starting than they save.
+# More than four processes would spend more on starting than they save. The tests of a file run in one
+# process, which makes once what they share.
 test: .venv/installed
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 # What test leaves out: the same on more inputs, formats, suites, schedules and compilers.
 test-full: .venv/installed
-	$(BIN)/python -m pytest -n auto --dist loadgroup --tier=full tests
+	$(BIN)/python -m pytest -n auto --dist loadfile --tier=full tests
 
 exhaustive: .venv/installed
 	$(BIN)/python -m pytest --tier=exhaustive
@@ -58,7 +59,7 @@ wheel: .venv/installed
 test-wheel: wheel
 	rm -rf build/wheel
 	$(BIN)/python -m pip install --quiet --no-deps --target build/wheel dist/mor_ref-*.whl
-	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests
+	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto --dist loadfile tests
 
 digests: .venv/installed
 	$(BIN)/python -m mor_ref.golden.all_inputs.digests golden/v1/exhaustive.json

@@ -42,10 +42,6 @@ NO_LIMITS = {
 }
 
 
-# All of a group are run by the same process, so that there is one cluster and not many.
-one_cluster = pytest.mark.xdist_group("cluster")
-
-
 class Cluster(NamedTuple):
     address: str
     client: Any
@@ -85,7 +81,6 @@ def dying_at_work(path, number):
     return dying_once(path, number)
 
 
-@one_cluster
 def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
     cluster.wait_for_both()
     before = set(cluster.pids())
@@ -106,7 +101,6 @@ def dying_often(folder, number):
     return number
 
 
-@one_cluster
 def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
     cluster.wait_for_both()
     with workers_named(f"dask://{cluster.address}") as found:
@@ -123,7 +117,6 @@ def kill_at_the_next_suite():
     module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 
 
-@one_cluster
 def test_a_cluster_makes_the_same_bytes_while_a_worker_is_killed(cluster, tmp_path):
     cluster.wait_for_both()
     doomed, pid = next(iter(cluster.client.run(os.getpid).items()))
@@ -152,7 +145,6 @@ def run(*arguments, cwd, before=()):
 
 
 @pytest.mark.tier("full")
-@one_cluster
 def test_commands_on_a_cluster(cluster, tmp_path):
     """The same output, word for word."""
     cluster.wait_for_both()
@@ -241,7 +233,6 @@ def test_a_scheduler_without_workers(monkeypatch):
             pass
 
 
-@one_cluster
 def test_a_worker_without_this_program_is_refused(cluster, monkeypatch):
     """Before it gets a shard, which would end it."""
     cluster.wait_for_both()

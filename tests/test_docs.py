@@ -20,9 +20,6 @@ import mor_ref
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.golden.suites import SUITES
 
-# One process makes the site, and runs all that look at it.
-pytestmark = pytest.mark.xdist_group("site")
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):

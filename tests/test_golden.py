@@ -28,9 +28,6 @@ from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
-# One process makes the suites, and runs all that look at them.
-pytestmark = pytest.mark.xdist_group("suites")
-
 QUICK = ("decisions", "error_steps", "scale_steps")
 
 
