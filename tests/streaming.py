@@ -2,9 +2,9 @@
 
 import functools
 import struct
-import subprocess
-import sys
 from fractions import Fraction
+
+import forking
 
 from mor_ref import exact, formats, golden
 from mor_ref.definitions.encoding import SpecialCases
@@ -156,11 +156,6 @@ def joined(lines, newline="\n"):
 
 
 def run(*arguments, text=b""):
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN, *map(str, arguments)],
-        input=text,
-        capture_output=True,
-        check=False,
-    )
+    done = forking.mor_ref(*arguments, input=text, text=False)
     assert b"Traceback" not in done.stderr
     return done.returncode, done.stdout.decode(), done.stderr.decode()

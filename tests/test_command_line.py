@@ -2,9 +2,8 @@
 
 import json
 import os
-import subprocess
-import sys
 
+import forking
 import pytest
 from inputs import ALL, UP_TO_16
 
@@ -15,21 +14,11 @@ from mor_ref.golden.all_inputs import digests as exhaustive
 from mor_ref.verify.all_inputs import engine_codes
 
 SR = ["--rounding", "sr"]
-MOR_REF = [
-    sys.executable,
-    "-c",
-    "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()",
-]
 
 
 def mor_ref(*arguments, status=0, columns="100"):
-    done = subprocess.run(
-        [*MOR_REF, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"COLUMNS": columns, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
-    )
+    environment = os.environ | {"COLUMNS": columns, "NO_COLOR": "1"}
+    done = forking.mor_ref(*arguments, env=environment)
     assert done.returncode == status, done.stderr + done.stdout
     return done.stdout if status == 0 else done.stderr
 

@@ -2,12 +2,11 @@
 
 import itertools
 import struct
-import subprocess
-import sys
 import zlib
 
 import numpy as np
 import pytest
+from forking import mor_ref
 from inputs import SMALL, by_name
 
 from mor_ref import encode, exact, formats
@@ -238,7 +237,6 @@ def test_chunks():
 
 
 def test_the_command(tmp_path):
-    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
     lines = [
         "from mor_ref import encode",
         "def run(operation, parameters, inputs):",
@@ -248,24 +246,13 @@ def test_the_command(tmp_path):
     (tmp_path / "mykernel.py").write_text("\n".join(lines))
     for rounding, status in (("rne", 1), ("rtz", 0)):
         arguments = ["--candidate", "mykernel:run", "--chunks", "0x3f", "--rounding", rounding]
-        done = subprocess.run(
-            [sys.executable, "-c", main, "exhaustive", "e2m1", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = mor_ref("exhaustive", "e2m1", *arguments, cwd=tmp_path)
         assert done.returncode == status, done.stderr
         verdict = "mismatch" if status else "match"
         said = f"mykernel:run: {verdict} in e2m1 {rounding} satfinite, chunks 63 to 63"
         assert said in done.stdout
     arguments = ["--candidate", "nowhere:run", "--chunks", "0x3f", "--json"]
-    done = subprocess.run(
-        [sys.executable, "-c", main, "exhaustive", "e2m1", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = mor_ref("exhaustive", "e2m1", *arguments)
     assert done.returncode == 3
     assert "nowhere:run cannot be imported" in done.stderr
 

@@ -3,11 +3,11 @@
 import json
 import shutil
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 from extras import reason
+from forking import mor_ref
 
 from mor_ref import golden
 from mor_ref.cli.golden import run_export
@@ -108,19 +108,11 @@ def test_npz(tmp_path):
 
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_the_command(tmp_path, kind):
-    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
     arguments = ["golden", "export", "--to", kind, "--out", tmp_path, "--suite", "error_steps"]
-    done = subprocess.run(
-        [sys.executable, "-c", main, *arguments], capture_output=True, text=True, check=False
-    )
+    done = mor_ref(*arguments)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{len([p for p in tmp_path.rglob('*') if p.is_file()])} file")
-    wrong = subprocess.run(
-        [sys.executable, "-c", main, *arguments[:3], "xml", "--out", tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    wrong = mor_ref(*arguments[:3], "xml", "--out", tmp_path)
     assert wrong.returncode == 2
     assert "to is 'xml', which is not known; take one of jsonl, testfloat" in wrong.stderr
 

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from forking import mor_ref as run
 
 from mor_ref import golden
 from mor_ref.golden import kept_files
@@ -36,12 +37,6 @@ def engine_on(folder, name):
     (result,) = verify(Engine(), suites_in(folder, [name])).results
     assert result.answered == result.cases
     return list(result.differences)
-
-
-def run(*arguments):
-    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
-    command = [sys.executable, "-c", main, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

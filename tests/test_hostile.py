@@ -4,11 +4,10 @@ import dataclasses
 import hashlib
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from forking import mor_ref as run
 from safetensors.numpy import load, save, save_file
 from verifying import failure_of
 
@@ -35,12 +34,6 @@ from mor_ref.verify.running.suites import suites_in
 
 COLUMNS, TENSORS = "decisions", "nvfp4_large"
 KEPT = container.read_manifest(kept_files())
-MAIN = "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()"
-
-
-def run(*arguments):
-    command = [sys.executable, "-c", MAIN, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def a_manifest():

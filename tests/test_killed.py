@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forking import python
 
 from mor_ref.golden.making import directory as making
 from mor_ref.golden.making.directory import RECORD, lock_directory
@@ -45,11 +46,6 @@ from mor_ref.golden.model.suite import Size
 sys.addaudithook(watch)
 make(sys.argv[4:], Path(folder), Size())
 """
-
-
-def python(script, *arguments):
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def seen_in(folder):

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import forking
 import numpy as np
 import pytest
 from extras import reason
@@ -124,9 +125,7 @@ def eventually(condition):
 
 
 def mor_ref(*arguments):
-    command = [sys.executable, "-c", MAIN, "verify", "--timeout", LONG, *arguments]
-    command = list(map(str, command))
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return forking.mor_ref("verify", "--timeout", LONG, *arguments)
 
 
 def test_the_text_of_a_question():

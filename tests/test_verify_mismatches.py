@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from verifying import entries_of, on
+from verifying import entries_of, on, undiagnosed
 
 import mor_ref
 from mor_ref import golden
@@ -24,7 +24,10 @@ from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
+__all__ = ["undiagnosed"]  # a fixture
 
+
+@pytest.mark.usefixtures("undiagnosed")
 def test_a_wrong_bit_is_found_with_its_place_its_inputs_and_the_rules():
     """CON-001."""
 
@@ -53,6 +56,7 @@ def test_a_wrong_bit_is_found_with_its_place_its_inputs_and_the_rules():
     assert "conformance: not conformant" in text
 
 
+@pytest.mark.usefixtures("undiagnosed")
 def test_codes_are_shown_with_their_values():
     def flipped(found):
         found["code"] = found["code"] ^ np.uint8(1)
@@ -100,6 +104,7 @@ def whole_scales(wrong):
     return PythonFunction("whole_scales", function)
 
 
+@pytest.mark.usefixtures("undiagnosed")
 def test_a_number_without_a_shape_is_one_entry(tmp_path):
     found = verify(whole_scales(0), suites_in(kept_files(), ["nvfp4_torchao"]))
     assert found.verdict == "match"
@@ -124,6 +129,7 @@ def test_a_number_without_a_shape_is_not_many_entries():
     assert "has shape (), and (" in str(found.results[0].differences[0])
 
 
+@pytest.mark.usefixtures("undiagnosed")
 def test_how_much_differs_is_said_of_how_much():
     """And what cannot be compared is counted apart."""
     first = golden.load("mx_blocks")[0].name
@@ -152,6 +158,7 @@ def test_how_much_differs_is_said_of_how_much():
 
 
 @pytest.mark.tier("full")
+@pytest.mark.usefixtures("undiagnosed")
 def test_what_cannot_be_compared_is_not_counted_as_differing():
     """A field of another shape in all cases, and one that is missing or of floats in some."""
 
@@ -223,6 +230,7 @@ def test_what_explains_one_suite_is_said_once():
         assert "\n".join(report.lines(found)).count("explained by `ties_away`") == times
 
 
+@pytest.mark.usefixtures("undiagnosed")
 def test_one_of_a_thing_is_one():
     found = on(lambda f: {"u": f["u"] ^ (np.arange(len(f["u"])) == 3)}, "error_steps", "error_term")
     root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
@@ -262,6 +270,7 @@ def in_views(found, names):
 
 
 @pytest.mark.tier("full")
+@pytest.mark.usefixtures("undiagnosed")
 def test_a_candidate_may_give_views():
     """VEC-003: also a view of a view; VEC-001 and VEC-002 say where the fields come from."""
     views = {"code": "transposed", "block_scale": "replicated@swizzled_128x4"}
@@ -313,6 +322,7 @@ def test_a_field_that_cannot_be_compared_ends_nothing_else(change, field, messag
     assert (root.get("failures"), root.get("errors")) == ("1", "0")
 
 
+@pytest.mark.usefixtures("undiagnosed")
 def test_wrong_on_purpose():
     """VEC-011: every planted entry of the negative files is found, and nothing else."""
     manifest = read_manifest(kept_files())["suites"]
@@ -334,6 +344,7 @@ def test_wrong_on_purpose():
     assert sum(result.differing for result in found.results) == len(planted)
 
 
+@pytest.mark.usefixtures("undiagnosed")
 def test_codes_that_are_not_of_the_format_are_mismatches():
     found = on(
         lambda f: {"code": f["code"] | np.uint16(0x100)}, "quantize_steps", "quantize_element"

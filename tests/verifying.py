@@ -1,8 +1,6 @@
 """Candidates that the tests of verifying ask, and the runs on them."""
 
-import subprocess
-import sys
-
+import forking
 import pytest
 
 from mor_ref import golden
@@ -10,6 +8,8 @@ from mor_ref.golden import kept_files
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.diagnosing.diagnosis import Diagnosis
+from mor_ref.verify.running import run as running
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
@@ -56,15 +56,19 @@ def entries_of(suite, field):
 
 
 def run(where, *arguments):
-    main = "import sys; from mor_ref.cli import main; sys.argv[0] = 'mor-ref'; main()"
-    command = [sys.executable, "-c", main, "verify", *map(str, arguments)]
-    return subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+    return forking.mor_ref("verify", *arguments, cwd=where)
 
 
 @pytest.fixture
 def module(tmp_path):
     (tmp_path / "candidate.py").write_text(MODULE)
     return tmp_path
+
+
+@pytest.fixture
+def undiagnosed(monkeypatch):
+    """Mismatches are found, and their cause is not searched for, which takes most of the time."""
+    monkeypatch.setattr(running, "diagnose", lambda *_: Diagnosis())
 
 
 def failure_of(candidate, *names):
