@@ -1,4 +1,4 @@
-"""Programs of Python in processes of their own, which need not import this package again.
+"""Programs of Python in processes of their own, which need not import a package again.
 
 One process has imported it, and forks for each program. A program starts in a hundredth of the time
 then. Its modules are there before it begins: what a program imports, and when, is for tests that
@@ -15,13 +15,15 @@ import tempfile
 from pathlib import Path
 
 MAIN = "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main()"
-# The program runs at the end, so that Python ends as after any other.
+# A program ends as Python does, but leaves the modules as they are: to take them apart takes long.
 SERVER = """
-import importlib, json, os, pkgutil, sys
-import mor_ref
-for module in pkgutil.walk_packages(mor_ref.__path__, "mor_ref."):
-    if not module.name.startswith("mor_ref.cuda"):
-        importlib.import_module(module.name)
+import atexit, gc, importlib, json, os, pkgutil, sys, threading, traceback
+package = importlib.import_module(sys.argv[1])
+if sys.argv[1] == "mor_ref":
+    for module in pkgutil.walk_packages(package.__path__, "mor_ref."):
+        if not module.name.startswith("mor_ref.cuda"):
+            importlib.import_module(module.name)
+gc.freeze()
 answers = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:
     program, sys.argv, folder, variables, streams = json.loads(line)
@@ -40,13 +42,29 @@ sys.stdin = open(0)
 os.chdir(folder)
 os.environ.clear()
 os.environ.update(variables)
-exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
+sys.path[1:1] = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
+sys.dont_write_bytecode = bool(variables.get("PYTHONDONTWRITEBYTECODE"))
+status = 0
+try:
+    exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
+except SystemExit as end:
+    status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    if end.code is not None and not isinstance(end.code, int):
+        print(end.code, file=sys.stderr)
+except BaseException:
+    status = 1
+    traceback.print_exc()
+threading._shutdown()
+atexit._run_exitfuncs()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(status)
 """
 
 
 @functools.cache
-def _server():
-    command = [sys.executable, "-X", "utf8", "-c", SERVER]
+def _server(package):
+    command = [sys.executable, "-X", "utf8", "-c", SERVER, package]
     server = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     )
@@ -54,9 +72,9 @@ def _server():
     return server
 
 
-def python(program, *arguments, text=True, input=None, cwd=None, env=None):  # noqa: A002
-    """What `python -c program arguments` prints, and how it ends."""
-    server = _server()
+def python(program, *arguments, text=True, input=None, cwd=None, env=None, package="mor_ref"):  # noqa: A002
+    """What `python -c program arguments` prints, and how it ends; only `package` was imported."""
+    server = _server(package)
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("input", "output", "errors")]
         given = input or ""

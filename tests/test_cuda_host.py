@@ -48,6 +48,11 @@ SCHEDULES = {
 }
 
 
+# Every suite on one schedule that is like no other, and some on all.
+IN_SHORT = ["-shuffled for workers]", "[mx_blocks-", "[nvfp4_te-", "[quantize-"]
+
+
+@pytest.mark.tier("full", but=IN_SHORT)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("suite", suites.manifest())
 def test_suites(suite, schedule):

@@ -21,27 +21,33 @@ MANIFEST = container.read_manifest(kept_files())["suites"]
 LARGE = [name for name in SUITES if name.endswith("_large")]
 # A case of blocks takes long to search for witnesses.
 QUICK = [name for name in SUITES if name not in LARGE and not name.endswith("_blocks")]
-ELEMENTS, SMALL, EVERY = 64, 400, 17  # of a case by rows, and of a tensor; which tensors
+# Of a case by rows, and of a tensor; which tensors.
+ELEMENTS, SMALL, EVERY = (16, 64), 400, 17
 
 
 def rows_of(case, chosen):
     return Case(case.name, case.parameters, {n: a[chosen] for n, a in case.arrays.items()})
 
 
-def some_of(name):
+def some_of(name, elements):
     """Yield a few questions of a suite: rows of each case, small tensors, or a corner."""
     suite = SUITES[name]
     questions = [question(suite.fields, case) for case in golden.load(name)]
     if OPERATIONS[suite.operation].is_by_row:
         for case in questions:
             x = next(iter(case.arrays.values()))
-            rows = max(ELEMENTS * len(x) // x.size, 6)
+            rows = max(elements * len(x) // x.size, 6)
             yield rows_of(case, np.unique(np.linspace(0, len(x) - 1, rows).astype(int)))
     elif name in LARGE:
         for case in questions:
             yield Case(case.name, case.parameters, {"x": case.arrays["x"][:20, :36]})
     else:
         yield from [case for case in questions if case.arrays["x"].size <= SMALL][::EVERY]
+
+
+def elements_of(name):
+    """How many elements of a case are taken; of tensors the same for any number."""
+    return ELEMENTS if OPERATIONS[SUITES[name].operation].is_by_row else ELEMENTS[:1]
 
 
 def reached(name, questions):
@@ -87,10 +93,13 @@ def test_the_manifest_has_a_witness_for_every_pair():
     assert {name: set(MANIFEST[name]["kills"]) for name in SUITES} == wanted
 
 
-@pytest.mark.parametrize("name", SUITES)
-def test_suites_that_reach_a_step_are_in_its_domain(name):
+@pytest.mark.tier("full", but=["-16]"])
+@pytest.mark.parametrize(
+    ("name", "elements"), [(name, n) for name in SUITES for n in elements_of(name)]
+)
+def test_suites_that_reach_a_step_are_in_its_domain(name, elements):
     domain = {deviation.name for deviation in DEVIATIONS.values() if name in deviation.domain}
-    assert reached(name, some_of(name)) - domain == set()
+    assert reached(name, some_of(name, elements)) - domain == set()
 
 
 @pytest.mark.tier("exhaustive")
@@ -104,10 +113,12 @@ def test_domains_are_the_suites_that_reach_a_step(name):
 EXEMPT = {name: [d for d in DEVIATIONS.values() if name in d.exemptions] for name in SUITES}
 
 
-@pytest.mark.tier("full", but=[f"[{name}]" for name in QUICK])
-@pytest.mark.parametrize("name", [name for name in SUITES if EXEMPT[name]])
-def test_some_inputs_of_a_suite_expose_no_exempt_deviation(name):
-    cases = [with_expected(SUITES[name], asked) for asked in some_of(name)]
+@pytest.mark.tier("full", but=[f"[{name}-16]" for name in QUICK])
+@pytest.mark.parametrize(
+    ("name", "elements"), [(name, n) for name in SUITES if EXEMPT[name] for n in elements_of(name)]
+)
+def test_some_inputs_of_a_suite_expose_no_exempt_deviation(name, elements):
+    cases = [with_expected(SUITES[name], asked) for asked in some_of(name, elements)]
     for deviation in EXEMPT[name]:
         assert deviation.exemptions[name].endswith("."), deviation.name
         assert first_witness(deviation, SUITES[name], cases) is None, deviation.name

@@ -47,12 +47,24 @@ def check(x, fmt, overflow):
 @pytest.mark.parametrize("fmt", ALL, ids=by_name)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values_midpoints_and_neighbours(dtype, fmt, overflow):
-    """ENC-001 to ENC-015: all of them; of a format of 16 bits every eleventh, of each kind."""
+    """ENC-001 to ENC-015: all of them; of a format of 16 bits every 101st, of each kind."""
     x = edges(fmt, dtype)
-    if fmt.bits == 16:
-        is_far = ~((np.abs(x) > fmt.value(9)) & (np.abs(x) < fmt.largest * 0.99))
-        x = x[is_far | (np.arange(x.size) % 11 == 0)]
-    check(x, fmt, overflow)
+    check(share_of(x, fmt, 101) if fmt.bits == 16 else x, fmt, overflow)
+
+
+def share_of(x, fmt, every):
+    """Every so many numbers, and all that are next to zero or to the largest number."""
+    is_far = ~((np.abs(x) > fmt.value(9)) & (np.abs(x) < fmt.largest * 0.99))
+    return x[is_far | (np.arange(x.size) % every == 0)]
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize("overflow", OVERFLOWS)
+@pytest.mark.parametrize("fmt", [formats["bf16"], formats["f16"]], ids=by_name)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_more_values_midpoints_and_neighbours_of_16_bits(dtype, fmt, overflow):
+    """ENC-001 to ENC-015."""
+    check(share_of(edges(fmt, dtype), fmt, 11), fmt, overflow)
 
 
 @pytest.mark.tier("exhaustive")

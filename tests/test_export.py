@@ -173,6 +173,7 @@ def test_a_view_that_suits_no_case_is_refused():
         export_module._check_views(["code@packed"], [entry | {"cases": cases}])
 
 
+@pytest.mark.tier("full", but=["-testfloat]", "[error_steps-"])
 @pytest.mark.parametrize("kind", ["testfloat", "readmemh"])
 @pytest.mark.parametrize("suite", [s for s in ENTRIES if s != "encode"])  # it takes seconds
 def test_rows_of_every_suite_are_written_or_refused(tmp_path, kind, suite):

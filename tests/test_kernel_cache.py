@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forking
 import numpy as np
 import pytest
 
@@ -23,27 +24,49 @@ print(sum(encoding.encode_array.stats.cache_hits.values()))
 """
 
 
+def environment_of(where):
+    return os.environ | {
+        "PYTHONPATH": str(where),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(where / "cache"),
+    }
+
+
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the package that can be edited, and an environment that uses it."""
     shutil.copytree(PACKAGE, tmp_path / "mor_ref", ignore=shutil.ignore_patterns("__pycache__"))
-    environment = os.environ | {
-        "PYTHONPATH": str(tmp_path),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-    }
-    return tmp_path, environment
+    return tmp_path, environment_of(tmp_path)
 
 
-def run(program, where, environment):
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=where,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.fixture(scope="module")
+def kept_kernel(tmp_path_factory):
+    """The cache after a first process, which has no kernel yet."""
+    where = tmp_path_factory.mktemp("first")
+    shutil.copytree(PACKAGE, where / "mor_ref", ignore=shutil.ignore_patterns("__pycache__"))
+    assert run(ENCODE, where, environment_of(where)) == ["56", "0"]
+    return where / "cache"
+
+
+@pytest.fixture
+def used(copy, kept_kernel):
+    """A copy of the package in which a first process has made the kernel."""
+    shutil.copytree(kept_kernel, copy[0] / "cache")
+    return copy
+
+
+def python(program, **options):
+    """A process that has imported Numba, and nothing of this package."""
+    return forking.python(program, package="numba", **options)
+
+
+def fresh_python(program, **options):
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def run(program, where, environment, start=python):
+    done = start(program, cwd=where, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -54,19 +77,17 @@ def edit(path, old, new):
     path.write_text(source.replace(old, new))
 
 
-def test_a_second_process_finds_the_kernel(copy):
+def test_a_second_process_finds_the_kernel(used):
     """Whichever other kernels either has called."""
-    assert run(ENCODE, *copy) == ["56", "0"]
     other = "import mor_ref; mor_ref.decode([1], 'e4m3'); import mor_ref.engine.mx"
-    assert run(f"{other}\n{ENCODE}", *copy) == ["56", "1"]
+    assert run(f"{other}\n{ENCODE}", *used) == ["56", "1"]
 
 
-def test_an_edit_in_a_file_that_a_kernel_calls_is_noticed(copy):
-    where, _ = copy
-    assert run(ENCODE, *copy) == ["56", "0"]
+def test_an_edit_in_a_file_that_a_kernel_calls_is_noticed(used):
+    where, _ = used
     # Makes every shift to the right one too short; encoding.py and its times stay as they are.
     edit(where / "mor_ref/engine/intrinsics.py", "builder.lshr(*args)", "builder.shl(*args)")
-    code, hits = run(ENCODE, *copy)
+    code, hits = run(ENCODE, *used)
     assert hits == "0"
     assert code != "56"
 
@@ -101,15 +122,14 @@ def test_arrays_and_numbers_of_numpy_are_code():
 
 
 @pytest.mark.tier("full")
-def test_going_back_to_a_source_finds_its_kernels_again(copy):
-    where, _ = copy
+def test_going_back_to_a_source_finds_its_kernels_again(used):
+    where, _ = used
     path = where / "mor_ref/engine/intrinsics.py"
     source = path.read_text()
-    run(ENCODE, *copy)
     edit(path, "builder.lshr(*args)", "builder.shl(*args)")
-    run(ENCODE, *copy)
+    run(ENCODE, *used)
     path.write_text(source)
-    assert run(ENCODE, *copy) == ["56", "1"]
+    assert run(ENCODE, *used) == ["56", "1"]
 
 
 @pytest.mark.tier("full", but=["intrinsics"])
@@ -169,16 +189,15 @@ importlib.reload(encoding)
 
 
 @pytest.mark.tier("full")
-def test_another_order_of_fields_is_other_code(copy):
+def test_another_order_of_fields_is_other_code(used):
     """A kernel has the places of the fields of its row compiled in."""
-    where, _ = copy
-    assert run(ENCODE, *copy) == ["56", "0"]
+    where, _ = used
     edit(
         where / "mor_ref/engine/formats.py",
         "    infinity_bits: Any  # of the source, as are the next four\n    hidden_bit: Any\n",
         "    hidden_bit: Any\n    infinity_bits: Any  # of the source, as are the next four\n",
     )
-    assert run(ENCODE, *copy) == ["56", "0"]
+    assert run(ENCODE, *used) == ["56", "0"]
 
 
 def test_packages_in_archives_do_not_share_kernels(copy):
@@ -220,13 +239,12 @@ def test_only_kernels_of_old_code_are_forgotten(copy):
 
 @pytest.mark.tier("full", but=[".nbi"])
 @pytest.mark.parametrize(("suffix", "damage"), [(".nbi", b""), (".nbc", b"\x80\x05garbage")])
-def test_a_damaged_cache_is_made_anew(copy, suffix, damage):
-    where, _ = copy
-    assert run(ENCODE, *copy) == ["56", "0"]
+def test_a_damaged_cache_is_made_anew(used, suffix, damage):
+    where, _ = used
     for path in kernels_in(where).rglob(f"*{suffix}"):
         path.write_bytes(damage)
-    assert run(ENCODE, *copy) == ["56", "0"]
-    assert run(ENCODE, *copy) == ["56", "1"]
+    assert run(ENCODE, *used) == ["56", "0"]
+    assert run(ENCODE, *used) == ["56", "1"]
 
 
 def test_a_full_disk_is_no_obstacle(copy):
@@ -260,7 +278,7 @@ print("numba" in sys.modules, "numpy" in sys.modules)
 mor_ref.encode
 print("numba" in sys.modules)
 """
-    assert run(program, *copy) == ["False", "False", "False"]
+    assert run(program, *copy, fresh_python) == ["False", "False", "False"]
     where, _ = copy
     assert not (where / "cache").exists()
 
@@ -274,6 +292,6 @@ try:
 except RuntimeError as error:
     print(error)
 """
-    said = " ".join(run(program, where, environment | {"NUMBA_DISABLE_JIT": "1"}))
+    said = " ".join(run(program, where, environment | {"NUMBA_DISABLE_JIT": "1"}, fresh_python))
     assert said.startswith("NUMBA_DISABLE_JIT is set")
     assert "mor_ref.exact" in said

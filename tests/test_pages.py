@@ -19,7 +19,13 @@ PAGES = [
     *sorted((ROOT / "spec").glob("*.md")),
 ]
 # Of the others, tests of the commands themselves have each one on less.
-LONG_PAGES = {"report.md", "checkpoint.md", "larger-suites.md", "verify-triton.md"}
+LONG_PAGES = {
+    "checkpoint.md",
+    "larger-suites.md",
+    "report.md",
+    "verify-c.md",
+    "verify-triton.md",
+}
 QUICK_PAGES = [f"[{page.name}]" for page in GUIDE if page.name not in LONG_PAGES]
 # What a page needs that is not everywhere: a program, or a module.
 NEEDS = {

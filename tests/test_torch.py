@@ -49,6 +49,7 @@ def forgetful():
     torch._dynamo.reset()
 
 
+@pytest.mark.tier("full", but=["[encode]", "[mx]", "[mor]"])
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("name", CALLS)
 def test_torch_compile_calls_it_as_it_is(name):
@@ -71,6 +72,7 @@ def test_torch_compile_calls_it_as_it_is(name):
     assert graphs, "torch compiled nothing"
 
 
+@pytest.mark.tier("full", but=["[overall]", "[packed]", "[map]"])
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("name", READ)
 def test_torch_compile_reads_records_as_they_are(name):

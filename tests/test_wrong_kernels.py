@@ -18,24 +18,30 @@ WRONG = [kernel for kernel in REGISTERED if kernel.mistake]
 
 
 @functools.cache
-def cases_of(suite):
-    """The cases of a suite, those of the fewest numbers first: most mistakes show there."""
+def cases_of(suite, source=None):
+    """Return the cases of a suite with their questions, all or those of a source.
+
+    Those of the fewest numbers come first: most mistakes show there.
+    """
+    if source:
+        return [(c, asked) for c, asked in cases_of(suite) if c.parameters.get("source") == source]
     cases = read_suite(kept_files(), suite, SUITES[suite])
     for case in cases:
         for array in case.arrays.values():
             array.flags.writeable = False
-    return sorted(cases, key=lambda case: next(iter(case.arrays.values())).size)
+    cases.sort(key=lambda case: next(iter(case.arrays.values())).size)
+    fields = fields_of(SUITES[suite])
+    return [(case, question(fields, case)) for case in cases]
 
 
-def first_difference(kernel, suite):
+def first_difference(kernel, suite, source=None):
     """The first field that differs, as text; None if all match, "" if nothing was answered.
 
     An exception fails the test, and is no mismatch.
     """
     entry = SUITES[suite]
     fields, is_answered = fields_of(entry), False
-    for case in cases_of(suite):
-        asked = question(fields, case)
+    for case, asked in cases_of(suite, source):
         answer = kernel.run(entry["operation"], case.parameters, asked.arrays)
         if answer is not None:
             chosen = given_as(fields, answer)

@@ -1,57 +1,30 @@
 """A wrong implementation that takes one source alone is found, or it is said why it is not."""
 
-import functools
 import itertools
 from fnmatch import fnmatch
 
 import numpy as np
 import pytest
-from test_wrong_kernels import GENERATED, SUITES, WRONG, cases_of
+from test_wrong_kernels import GENERATED, SUITES, WRONG, first_difference
 from wrong import REGISTERED
 from wrong.alone import NO_AMAX, REASONS
-
-from mor_ref.golden.model.suite import question
-from mor_ref.verify.comparing.compare import comparisons, fields_of, given_as
 
 SOURCES = ("bf16", "f16")
 SMALL = [suite for suite in SUITES if suite not in GENERATED]
 LARGE = [suite for suite in SUITES if suite in GENERATED]
+SHARES = {"some": WRONG[::10], "others": [k for i, k in enumerate(WRONG) if i % 10]}
 BY_NAME = {kernel.name: kernel for kernel in WRONG}
 INFINITY = {"bf16": 0x7F80, "f16": 0x7C00}
-
-
-@functools.cache
-def asked_of(suite, source):
-    """The cases of a suite that are of a source, and what is asked."""
-    fields = fields_of(SUITES[suite])
-    chosen = [case for case in cases_of(suite) if case.parameters.get("source") == source]
-    return fields, [(case, question(fields, case)) for case in chosen]
-
-
-def differs(kernel, suite, source):
-    """Whether a case of the source differs; None if the kernel answers none."""
-    operation, is_answered = SUITES[suite]["operation"], None
-    fields, cases = asked_of(suite, source)
-    for case, asked in cases:
-        answer = kernel.run(operation, case.parameters, asked.arrays)
-        if answer is not None:
-            chosen = given_as(fields, answer)
-            given = [field for field in fields if field.name in chosen]
-            found = comparisons(case, given, answer, chosen)
-            if any(compared.count or compared.problem for compared in found):
-                return True
-            is_answered = False if given else is_answered
-    return is_answered
 
 
 def is_found(kernel, source, suites):
     """Whether a suite shows the mistake, the first that does; None if none is answered."""
     found = None
     for suite in suites:
-        one = differs(kernel, suite, source)
-        if one:
+        text = first_difference(kernel, suite, source)
+        if text:
             return True
-        found = found if one is None else False
+        found = False if text is None else found
     return found
 
 
@@ -61,11 +34,13 @@ def reason_of(name, source):
     return next(reasons, None)
 
 
+@pytest.mark.tier("full", but=["-some]"])
+@pytest.mark.parametrize("kernels", SHARES)
 @pytest.mark.parametrize("source", SOURCES)
-def test_each_is_found_alone(source):
+def test_each_is_found_alone(source, kernels):
     """Those with a reason are not found by any suite but the generated ones, which take long."""
     wrong, stale = [], []
-    for kernel in WRONG:
+    for kernel in SHARES[kernels]:
         found = is_found(kernel, source, SMALL)
         reason = reason_of(kernel.name, source)
         if reason and found:

@@ -160,12 +160,6 @@ def cast_alone(x, scale, name):
     return code, from_code(code, name) / scale
 
 
-def cuda_nan(x, scale, name):
-    """The NaN that x86 makes."""
-    code = to_code(x * scale, name)
-    return code, np.where(np.isnan(x), x, from_code(code, name) / scale)
-
-
 def zero_from_sign(x, scale, name):
     """Multiply the magnitude, and put the sign on by a product with sign(x)."""
     code = to_code(np.abs(x) * scale, name)
