@@ -43,8 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = config.stash.setdefault(LEFT_OUT, Counter())
     kept, others = [], []
     for item in items:
-        modules = [name for marker in item.iter_markers("needs") for name in marker.args]
-        missing = extras.missing(modules)
+        missing = extras.missing(extras.needed_by(item))
         is_wanted = tier_of(item) == wanted
         (kept if is_wanted and not missing else others).append(item)
         if is_wanted and missing:

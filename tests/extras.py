@@ -41,12 +41,22 @@ HOW = {
     "gcc": "apt-get install gcc",
     "iverilog": "apt-get install iverilog",
 }
+# What the fixtures of a test need, as if it were marked.
+OF_FIXTURES = {"browser": ("playwright", "chromium"), "page": ("playwright", "chromium")}
 _REASON = re.compile(r"needs (?P<name>.+?): (?P<how>.+)")
 
 
 def needs(*modules):
     """A mark for tests that are left out of a run, and counted, if a module is missing."""
     return pytest.mark.needs(*modules)
+
+
+def needed_by(item):
+    """The modules and programs that the marks and the fixtures of a test name."""
+    for marker in item.iter_markers("needs"):
+        yield from marker.args
+    for fixture in getattr(item, "fixturenames", ()):
+        yield from OF_FIXTURES.get(fixture, ())
 
 
 def is_there(name):
