@@ -19,7 +19,7 @@ from mor_ref.definitions.encoding import (
     SpecialCases,
 )
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import presets
+from mor_ref.definitions.formats import as_format, presets
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import (
@@ -28,7 +28,6 @@ from mor_ref.definitions.policies import (
     MeanRelativeError,
     Metric,
     NotWorseThan,
-    name_of,
 )
 from mor_ref.definitions.scales import SCALINGS, scaled_format
 
@@ -120,13 +119,13 @@ def _policy(name: str) -> dict[str, Any]:
         "unit": policy.unit,
         "ladder": [
             {
-                "representation": name_of(rung.representation),
+                "representation": rung.name,
                 "takesThreshold": rung.takes_threshold,
                 **_metric(rung.metric),
             }
             for rung in policy.ladder
         ],
-        "tried": [name_of(one) for one in policy.tried],
+        "tried": [one.name for one in policy.tried],
     }
 
 
@@ -136,9 +135,9 @@ def _metric(metric: Metric) -> dict[str, Any]:
             threshold = str(metric.threshold)
             return {"metric": "mean_relative_error", "threshold": threshold, "limit": metric.limit}
         case NotWorseThan(yardstick):
-            return {"metric": "not_worse_than", "yardstick": name_of(yardstick)}
+            return {"metric": "not_worse_than", "yardstick": yardstick.name}
         case FitsRange(fmt):
-            return {"metric": "fits_range", "format": name_of(fmt)}
+            return {"metric": "fits_range", "format": as_format(fmt).name}
 
 
 def _rules() -> dict[str, dict[str, str]]:

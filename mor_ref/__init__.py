@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Policy,
         Rung,
     )
+    from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
 
 _IMPORTED_WHEN_ASKED_FOR = {
     "api.decoding": ("decode",),
@@ -36,8 +37,9 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.policies": ("MorResult", "mor"),
     "api.quantization": ("Quantized", "quantize"),
     "definitions.policies": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
+    "representations": ("MxBlocks", "Nvfp4Tiles", "ScaledFormat"),
 }
-_SUBMODULES = ("cuda", "deviations", "exact", "golden", "verify")
+_SUBMODULES = ("cuda", "deviations", "exact", "golden", "representations", "verify")
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
@@ -48,11 +50,14 @@ __all__ = [
     "MeanRelativeError",
     "MorResult",
     "Mx",
+    "MxBlocks",
     "NotWorseThan",
     "Nvfp4",
+    "Nvfp4Tiles",
     "Policy",
     "Quantized",
     "Rung",
+    "ScaledFormat",
     "UnknownNameError",
     "decode",
     "encode",

@@ -5,12 +5,13 @@ import math
 import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
+from integers import Integers
 
 import mor_ref
 from mor_ref import exact, formats
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import SpecialCases
-from mor_ref.definitions.nvfp4 import profile_named
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import as_policy
 from mor_ref.exact import arithmetic, mx, nvfp4, policies, quantization
 from mor_ref.exact.errors import error_sum
@@ -124,7 +125,7 @@ def canonical(x):
 def exact_nvfp4(x, profile="te", tile=(1, 16)):
     cut = partition(x.shape, tile)
     sides = tile
-    found = nvfp4.nvfp4(rows_of(x), profile_named(profile), sides)
+    found = nvfp4.nvfp4(rows_of(x), PROFILES[profile], sides)
     codes, y = codes_and_y(found.elements)
     return {
         "codes": codes,
@@ -167,7 +168,12 @@ def engine_mor(x, policy, **arguments):
         "amin": found.amin.tolist(),
         "error": errors,
         "output": found.output.ravel().tolist(),
-        "codes": {name: q.codes.ravel().tolist() for name, q in found.quantized.items()},
+        "codes": {
+            name: q.codes.ravel().tolist()
+            for name, q in found.quantized.items()
+            if hasattr(q, "codes")
+        },
+        "y": {name: bits_list(canonical(q.dequantize())) for name, q in found.quantized.items()},
     }
 
 
@@ -192,7 +198,12 @@ def exact_mor(x, policy, block=None, scaling="gam", threshold=None):
             for name in names
         },
         "output": [code for row in found.output for code in row],
-        "codes": {name: codes_and_y(found.tried[name])[0] for name in names},
+        "codes": {
+            one.name: codes_and_y(found.tried[one.name])[0]
+            for one in rules.tried
+            if not isinstance(one, Integers)
+        },
+        "y": {name: codes_and_y(found.tried[name])[1] for name in names},
     }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mor_ref import golden
-from mor_ref.definitions.policies import MeanRelativeError, as_policy, name_of
+from mor_ref.definitions.policies import MeanRelativeError, as_policy
 from mor_ref.golden import kept_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
@@ -289,7 +289,7 @@ ARRAYS = {"choice": np.uint8, "amax": np.uint32, "amin": np.uint32}
 
 def unit_of(policy, choice, given, without=(), **sums):
     """How far a candidate conforms in one unit, whose choice is another; the sums are the same."""
-    names = {f"{name_of(one)}.{field}" for one in as_policy(policy).tried for field in SUMS}
+    names = {f"{one.name}.{field}" for one in as_policy(policy).tried for field in SUMS}
     values = dict.fromkeys(names, 0) | {name: 1000 for name in names if "nonzero" in name}
     values |= {name.replace("_", "."): value for name, value in sums.items()}
     values |= {"choice": choice, "amax": BIG, "amin": BIG} | values

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from integers import Integers
 from kernels import needed
 from kernels.tensors import bits
 from records import SCALED, SOURCES, adversarial, differing, engine_mor, exact_mor
@@ -17,8 +18,10 @@ from mor_ref import FitsRange, Format, MeanRelativeError, NotWorseThan, Policy, 
 from mor_ref.cuda import policies
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.policies import NVFP4, name_of
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES, TILES
 from mor_ref.definitions.scales import SCALINGS
+from mor_ref.representations import REPRESENTATIONS, MxBlocks, Nvfp4Tiles
 
 # Names that mean something elsewhere: "bf16" is what a unit without a rung is called.
 OWN = [
@@ -29,7 +32,16 @@ OWN = [
         "int8", exponent_bits=0, mantissa_bits=7, bias=-6, specials="none", sign="twos-complement"
     ),
 ]
-REPRESENTATIONS = [*SCALED, formats["e4m3"], NVFP4, *OWN]  # one format by name and as such
+OF_TILES = [
+    *REPRESENTATIONS,
+    *PROFILES,
+    *(Nvfp4Tiles(p.name, TILES[1]) for p in PROFILES.values() if TILES[1] in p.tiles),
+    *(MxBlocks(element, rule) for element in ("e4m3", "e2m1") for rule in SCALE_RULES),
+    *(MxBlocks(fmt, block=block) for fmt, block in zip(OWN, (1, 5, 16, 20), strict=True)),
+]
+# One format by name and as such, and a quantizer whose implementations give y.
+KINDS = [st.sampled_from(each) for each in ([*SCALED, formats["e4m3"], *OWN], OF_TILES)]
+representations = st.one_of(*KINDS, st.just(Integers()))
 BLOCKS = ["tensor", "row", "column", (1, 4), (2, 16), (3, 5), (128, 128)]
 
 
@@ -40,7 +52,7 @@ def metrics(draw):
         case "mean":
             return MeanRelativeError(draw(st.sampled_from(["0.01", "0.03", "0.06", "0.15", 1])))
         case "not worse":
-            return NotWorseThan(draw(st.sampled_from(REPRESENTATIONS)))
+            return NotWorseThan(draw(representations))
         case _:
             return FitsRange(draw(st.sampled_from(["e2m1", "e4m3", "e5m2", "f16", "e8m0"])))
 
@@ -48,10 +60,9 @@ def metrics(draw):
 @st.composite
 def ladders(draw):
     """Policies of one to four rungs."""
-    rungs = st.builds(Rung, st.sampled_from([r for r in REPRESENTATIONS if r != OWN[0]]), metrics())
-    ladder = draw(
-        st.lists(rungs, min_size=1, max_size=4, unique_by=lambda r: name_of(r.representation))
-    )
+    taken = representations.filter(lambda one: one != OWN[0])
+    rungs = st.builds(Rung, taken, metrics())
+    ladder = draw(st.lists(rungs, min_size=1, max_size=4, unique_by=lambda rung: rung.name))
     unit, block = draw(st.sampled_from(["tensor", "block"])), draw(st.sampled_from(BLOCKS))
     return Policy("mine", tuple(ladder), unit=unit, block=block)
 
@@ -98,7 +109,7 @@ def test_the_kernels(x, policy, scaling):
         "error": {name: np.stack(each, axis=-1).tolist() for name, each in found.error.items()},
         "output": found.output.ravel().tolist(),
     }
-    del expected["codes"]  # the kernels keep none
+    del expected["codes"], expected["y"]  # the kernels keep none
     expected["error"] = {
         name: [[list(unit) for unit in row] for row in each]
         for name, each in expected["error"].items()

@@ -242,7 +242,7 @@ def test_the_printed_policies_are_those_of_the_catalogue():
             rungs.append((representation, plain(made)))
         printed[name] = (unit, rungs)
     assert printed == {
-        policy.name: (policy.unit, [(r.representation, plain(r.metric)) for r in policy.ladder])
+        policy.name: (policy.unit, [(r.name, plain(r.metric)) for r in policy.ladder])
         for policy in POLICIES.values()
     }
     assert all(policy.block == (128, 128) for policy in POLICIES.values())

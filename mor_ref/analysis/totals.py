@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mor_ref.analysis.tensors import Settings, TensorReport, shares_of
-from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.policies import NVFP4, name_of
+from mor_ref.definitions.formats import formats
 
 
 @dataclass(frozen=True)
@@ -49,19 +47,14 @@ class Totals:
 def totals_of(reports: Sequence[TensorReport], settings: Settings) -> Totals:
     """Return the totals of tensors that were analyzed with the same settings."""
     names = settings.policy.names
-    representations = (*(rung.representation for rung in settings.policy.ladder), "bf16")
+    bits = {rung.name: rung.representation.bits for rung in settings.policy.ladder}
     return Totals(
         len(reports),
         sum(report.elements for report in reports),
         {name: sum(r.units[name] for r in reports) for name in names},
         {name: sum(r.taken[name] for r in reports) for name in names},
-        {name_of(r): _bits_of(r) for r in representations},
+        {**bits, "bf16": formats["bf16"].bits},
     )
-
-
-def _bits_of(representation: str | Format) -> int:
-    """Return the bits of an element."""
-    return as_format("e2m1" if representation == NVFP4 else representation).bits
 
 
 def _by_width(counts: dict[str, int], bits: dict[str, int]) -> dict[int, int]:

@@ -1,17 +1,18 @@
 """From codes and scales back to numbers: what the records of all quantizers have in common."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.encoding import encode
-from mor_ref.api.errors import ErrorSums, percent
+from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import BF16, dequantized_dtype
-from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.arrays import BF16, Bits, Numbers, dequantized_dtype, numbers_from
+from mor_ref.definitions.blocks import Partition, rows_and_columns
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.scales import ScalingBlocks
 
 if TYPE_CHECKING:
     from mor_ref.engine.strips import TileScales
@@ -49,9 +50,111 @@ class Dequantizable:
 Record = TypeVar("Record", bound=Dequantizable)
 
 
+class Tried(Protocol):
+    """A tensor under a representation that a policy has tried.
+
+    `record` has `error`, for each scaling block, and `dequantize`. `sums` has the same error sums
+    along the last axis.
+    """
+
+    @property
+    def record(self) -> Any:
+        """The record that `MorResult.quantized` has."""
+
+    @property
+    def sums(self) -> NDArray[np.uint64]:
+        """The sum, nonzero and nonfinite of each scaling block."""
+
+    def write(
+        self,
+        units: Partition,
+        choice: NDArray[np.uint8],
+        rung: int,
+        out: Bits,
+        threads: int | None,
+    ) -> None:
+        """Write y as bfloat16 into the units that took this rung (MOR-006)."""
+
+
 class Outcome(NamedTuple, Generic[Record]):
     """A quantized tensor: its record, and the scales and the error sums as the engine has them."""
 
     record: Record
     scales: "TileScales"
     sums: NDArray[np.uint64]
+
+    def write(
+        self,
+        units: Partition,
+        choice: NDArray[np.uint8],
+        rung: int,
+        out: Bits,
+        threads: int | None,
+    ) -> None:
+        """Write y as bfloat16 into the units that took this rung (MOR-006)."""
+        from mor_ref.engine.policies import render
+
+        codes, fmt = self.record.codes.reshape(-1), self.record.fmt
+        render(codes, fmt, self.scales, units, choice, rung, out, threads)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A tensor under a representation whose implementation gives y.
+
+    `y` has the shape of x. `error` has the sums of each scaling block.
+    """
+
+    y: NDArray[np.float32]
+    error: ErrorSums
+
+    @untraced
+    def dequantize(
+        self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
+    ) -> NDArray[Any]:
+        """Return y: as float32, or rounded from it to bfloat16."""
+        wanted = dequantized_dtype(dtype)
+        if wanted == np.float32:
+            return self.y
+        return encode(self.y, "bf16", overflow="ieee", threads=threads).view(BF16)
+
+
+class OutcomeOfValues(NamedTuple):
+    """Values, with y and the error sums as the engine has them."""
+
+    record: Values
+    y: Numbers
+    sums: NDArray[np.uint64]
+
+    def write(
+        self,
+        units: Partition,
+        choice: NDArray[np.uint8],
+        rung: int,
+        out: Bits,
+        threads: int | None,
+    ) -> None:
+        """Write y as bfloat16 into the units that took this rung (MOR-006)."""
+        from mor_ref.engine.policies import keep
+
+        keep(self.y, units, choice, rung, out, threads)
+
+
+def values(
+    numbers: Numbers,
+    y: NDArray[np.float32],
+    blocks: ScalingBlocks,
+    out: Bits | None,
+    threads: int | None,
+) -> OutcomeOfValues:
+    """Return a tensor under a representation, given y: for representations without a fused loop.
+
+    `out` takes y as bfloat16.
+    """
+    from mor_ref.engine.measuring import measure
+
+    own = numbers_from(y.reshape(numbers.shape), "y")
+    sums = measure(numbers, own, blocks.parts, threads)
+    if out is not None:
+        out[:] = encode(y.reshape(-1), "bf16", overflow="ieee", threads=threads)
+    return OutcomeOfValues(Values(y.reshape(numbers.shape), error_sums(sums)), own, sums)

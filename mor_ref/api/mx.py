@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import Dequantizable
+from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
 from mor_ref.api.tracing import untraced
 from mor_ref.arguments import known_name, whole_number
-from mor_ref.arrays import numbers_from
-from mor_ref.definitions.blocks import partition
+from mor_ref.arrays import Bits, Numbers, numbers_from
+from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule, mx_element
 
@@ -63,18 +63,32 @@ def quantize_mx(
     known_name("scale_rule", scale_rule, SCALE_RULES)
     side = whole_number("block", block, 1, 1 << 62)
     numbers = numbers_from(x, "x")
+    whole = partition(numbers.shape, "tensor")
+    return mx(numbers, element, scale_rule, side, whole, None, threads).record
+
+
+def mx(
+    numbers: Numbers,
+    fmt: Format,
+    scale_rule: ScaleRule,
+    block: int,
+    units: Partition,
+    out: Bits | None,
+    threads: int | None,
+) -> Outcome[Mx]:
+    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16."""
     from mor_ref.engine.mx import mx_scales  # imports Numba
     from mor_ref.engine.quantization import quantize
 
-    whole = partition(numbers.shape, "tensor")
-    found = mx_scales(numbers, element, scale_rule, partition(numbers.shape, (1, side)), threads)
-    codes, sums = quantize(numbers, element, found.blocks, whole, None, threads)
-    return Mx(
+    found = mx_scales(numbers, fmt, scale_rule, partition(numbers.shape, (1, block)), threads)
+    codes, sums = quantize(numbers, fmt, found.blocks, units, out, threads)
+    record = Mx(
         codes.reshape(numbers.shape),
         error_sums(sums),
-        element,
+        fmt,
         numbers.described,
         found.blocks,
         found.code,
         scale_rule,
     )
+    return Outcome(record, found.blocks, sums)

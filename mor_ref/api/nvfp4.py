@@ -12,7 +12,7 @@ from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import Nvfp4Profile, profile_named, tile_of
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, tile_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -74,7 +74,7 @@ def quantize_nvfp4(
     >>> found.block_scale.tolist(), found.packed[:4].tolist()
     ([[126, 126]], [255, 239, 238, 222])
     """
-    rules = profile_named(profile)
+    rules = PROFILES[profile]
     sides = tile_of(rules, tile)
     numbers = numbers_from(x, "x")
     whole = partition(numbers.shape, "tensor")

@@ -1,29 +1,34 @@
 """MoR itself: the public function and its record."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import Outcome
+from mor_ref.api.dequantization import Tried
 from mor_ref.api.errors import ErrorSums, error_sums, percent
-from mor_ref.api.nvfp4 import Nvfp4, nvfp4
-from mor_ref.api.quantization import Quantized, quantized
 from mor_ref.api.tracing import untraced
 from mor_ref.arguments import known_name
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
-from mor_ref.definitions.format import Format
-from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.policies import NVFP4, Policy, Thresholds, as_policy, name_of
-from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
+from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.policies import (
+    FitsRange,
+    MeanRelativeError,
+    NotWorseThan,
+    Policy,
+    Rung,
+    Thresholds,
+    as_policy,
+)
+from mor_ref.definitions.scales import SCALINGS, Scaling, ScalingBlocks, check_group
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-Representation = Quantized | Nvfp4
-Tried = Outcome[Quantized] | Outcome[Nvfp4]
+    from mor_ref.engine.policies import Accepted, Errors
+    from mor_ref.engine.scales import Extremes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +46,7 @@ class MorResult:
     choice: NDArray[np.uint8]
     output: NDArray[np.uint16]
     error: dict[str, ErrorSums]
-    quantized: dict[str, Representation]
+    quantized: dict[str, Any]
     amax: NDArray[np.float32]
     amin: NDArray[np.float32]
     units: Partition
@@ -115,25 +120,24 @@ def _mixed(
     blocks_of_units: Partition,
     threads: int | None,
 ) -> MorResult:
-    """Try every representation, choose one for each unit, and write the output.
+    """Try every representation (MOR-007), choose one for each unit, and write the output.
 
     `cut` has the groups that share a mantissa, and `blocks_of_units` the same blocks, grouped into
     units.
     """
     from mor_ref.engine.blocks import over_groups  # imports Numba
-    from mor_ref.engine.policies import choose
     from mor_ref.engine.scales import extremes, extremes_of_groups
 
     output = np.empty(numbers.bits.size, np.uint16)
     of_blocks = extremes(numbers, cut, threads)
+    blocks = ScalingBlocks(cut, scaling, of_blocks.amax)
     tried: dict[str, Tried] = {}
-    for representation in policy.tried:
-        name = name_of(representation)
-        out = output if name == policy.names[0] else None  # most units take the first rung
-        tried[name] = _tried(numbers, representation, scaling, cut, of_blocks.amax, out, threads)
+    for one in policy.tried:
+        out = output if one.name == policy.names[0] else None  # most units take the first rung
+        tried[one.name] = one.engine(numbers, blocks, out, threads)
     sums = {name: over_groups(one.sums, blocks_of_units, np.add) for name, one in tried.items()}
     of_units = extremes_of_groups(of_blocks, blocks_of_units)
-    choice = choose(policy, sums, of_units)
+    choice = _choose(policy, sums, of_units)
     units = blocks_of_units.groups
     _write_other_rungs(output, numbers, policy, tried, units, choice, threads)
     return MorResult(
@@ -150,18 +154,25 @@ def _mixed(
     )
 
 
-def _tried(
-    numbers: Numbers,
-    representation: str | Format,
-    scaling: Scaling,
-    cut: Partition,
-    amax: NDArray[np.uint32],
-    out: Bits | None,
-    threads: int | None,
-) -> Tried:
-    if representation == NVFP4:
-        return nvfp4(numbers, PROFILES["te"], (1, 16), cut, out, threads)
-    return quantized(numbers, scaled_format(representation), scaling, cut, amax, out, threads)
+def _choose(policy: Policy, sums: "dict[str, Errors]", extremes: "Extremes") -> NDArray[np.uint8]:
+    """MOR-001: the index of the first rung that accepts each unit, the fallback's if none does."""
+    choice = np.full(extremes.amax.shape, len(policy.ladder), np.uint8)
+    for index, rung in reversed(list(enumerate(policy.ladder))):
+        is_lossless = sums[rung.name][..., 2] == 0
+        choice[is_lossless & _accepted(rung, sums, extremes)] = index
+    return choice
+
+
+def _accepted(rung: Rung, sums: "dict[str, Errors]", extremes: "Extremes") -> "Accepted":
+    from mor_ref.engine.policies import fits_range, is_below, is_not_worse
+
+    match rung.metric:
+        case MeanRelativeError() as metric:
+            return is_below(sums[rung.name], metric.limit)
+        case NotWorseThan(yardstick):
+            return is_not_worse(sums[rung.name], sums[yardstick.name])
+        case FitsRange(fmt):
+            return fits_range(sums[rung.name], extremes, as_format(fmt))
 
 
 def _write_other_rungs(
@@ -174,9 +185,8 @@ def _write_other_rungs(
     threads: int | None,
 ) -> None:
     """Write the units that did not take the first rung, whose output is there already."""
-    from mor_ref.engine.policies import keep, render
+    from mor_ref.engine.policies import keep
 
     for index, rung in enumerate(policy.ladder[1:], start=1):
-        found, scales, _ = tried[rung.name]
-        render(found.codes.reshape(-1), found.fmt, scales, units, choice, index, output, threads)
+        tried[rung.name].write(units, choice, index, output, threads)
     keep(numbers, units, choice, len(policy.ladder), output, threads)

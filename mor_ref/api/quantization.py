@@ -14,7 +14,13 @@ from mor_ref.arguments import known_name
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
+from mor_ref.definitions.scales import (
+    SCALINGS,
+    Scaling,
+    ScalingBlocks,
+    check_group,
+    scaled_format,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -75,15 +81,14 @@ def quantize(
     from mor_ref.engine.scales import extremes  # imports Numba
 
     amax = extremes(numbers, cut, threads).amax
-    return quantized(numbers, target, scaling, cut, amax, None, threads).record
+    blocks = ScalingBlocks(cut, scaling, amax)
+    return quantized(numbers, target, blocks, None, threads).record
 
 
 def quantized(
     numbers: Numbers,
     fmt: Format,
-    scaling: Scaling,
-    cut: Partition,
-    amax: NDArray[np.uint32],
+    blocks: ScalingBlocks,
     out: Bits | None,
     threads: int | None,
 ) -> Outcome[Quantized]:
@@ -93,6 +98,7 @@ def quantized(
     from mor_ref.engine.scales import scales_for
     from mor_ref.engine.strips import TileScales
 
+    cut, scaling, amax = blocks
     found = scales_for(scaling, amax, fmt, cut)
     scales = TileScales(Sides(*cut.block), found.scale, None)
     codes, sums = quantize_numbers(numbers, fmt, scales, cut, out, threads)

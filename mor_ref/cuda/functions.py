@@ -27,7 +27,7 @@ from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, special_cases_for
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule, mx_element
-from mor_ref.definitions.nvfp4 import Nvfp4Profile, profile_named, tile_of
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, tile_of
 from mor_ref.definitions.policies import Policy, Thresholds, as_policy
 from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
 
@@ -205,7 +205,7 @@ def quantize(
 
 def quantize_nvfp4(x: Any, *, profile: str = "te", tile: tuple[int, int] = (1, 16)) -> Nvfp4:
     """Quantize `x` to NVFP4, as `mor_ref.quantize_nvfp4` does."""
-    rules = profile_named(profile)
+    rules = PROFILES[profile]
     sides = tile_of(rules, tile)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.cuda import structures as rows
-from mor_ref.cuda.errors import ErrorSums, addresses, no_errors
-from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch, run_team
+from mor_ref.cuda.errors import ErrorSums, no_errors
+from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch
+from mor_ref.cuda.measuring import Rule, measure
 from mor_ref.cuda.scales import NOT_NAN, extremes
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
@@ -84,9 +85,9 @@ def strips(x: Bits) -> int:
 
 def by_tile(
     device: Device, x: Bits, tile: tuple[int, int], profile: Nvfp4Profile, found: TileScales
-) -> rows.Row:
-    """Return the structure with which kernels quantize elements by the scales of their tiles."""
-    return rows.row(
+) -> Rule:
+    """Return the rule by which each tile has a scale."""
+    row = rows.row(
         rows.BY_TILE,
         encodes=device.address(found.encode),
         decodes=device.address(found.decode),
@@ -94,6 +95,7 @@ def by_tile(
         tiles_across=partition(x.array.shape, tile).grid[1],
         profile=rows.profile(profile),
     )
+    return Rule("_tiles", row, found)
 
 
 def nvfp4(
@@ -110,7 +112,7 @@ def nvfp4(
     codes = device.empty((count, columns), np.uint8)
     packed = device.empty((count, -(-columns // 2)), np.uint8)
     tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, found)
-    arguments = (x.array, tiles, rule, codes, packed)
+    arguments = (x.array, tiles, rule.row, codes, packed)
     launch(device, "nvfp4", f"nvfp4_elements_{x.source}", strips(x), *arguments)
     return Nvfp4(codes, packed, found, whole)
 
@@ -121,9 +123,8 @@ def errors(
     """The error sums of the tensor (ERR-002)."""
     parts = partition(x.array.shape, "tensor")
     sums = no_errors(device, parts.grid)
-    own = addresses(device, sums)
     rule = by_tile(device, x, tile, profile, found)
-    run_team(device, "policies", "measure_tiles", x, parts, rule, np.uint64(0), own)
+    measure(device, x, parts, rule, sums, by_block=False)
     return sums
 
 
@@ -139,6 +140,6 @@ def dequantize(
     y = device.empty(found.codes.shape, WORDS[to])
     tiles = _tiles(codes, tile, per_row=False)
     rule = by_tile(device, codes, tile, profile, found.tiles)
-    name, arguments = f"nvfp4_dequantize_{to}", (found.codes, tiles, rule, y)
+    name, arguments = f"nvfp4_dequantize_{to}", (found.codes, tiles, rule.row, y)
     launch(device, "nvfp4", name, strips(codes), *arguments)
     return y

@@ -5,23 +5,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mor_ref.cuda import structures as rows
-from mor_ref.cuda.errors import ErrorSums, addresses
+from mor_ref.cuda.errors import ErrorSums
 from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
-from mor_ref.cuda.nvfp4 import by_tile, global_scales, tile_scales
-from mor_ref.cuda.scales import Extremes, extremes, scales
+from mor_ref.cuda.measuring import measure
+from mor_ref.cuda.scales import Extremes, extremes
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.nvfp4 import PROFILES, TILES
-from mor_ref.definitions.policies import (
-    NVFP4,
-    FitsRange,
-    MeanRelativeError,
-    NotWorseThan,
-    Policy,
-    name_of,
-)
-from mor_ref.definitions.scales import Scaling, scaled_format
+from mor_ref.definitions.policies import FitsRange, MeanRelativeError, NotWorseThan, Policy
+from mor_ref.definitions.scales import Scaling, ScalingBlocks
 
 
 class Mixed(NamedTuple):
@@ -33,33 +25,24 @@ class Mixed(NamedTuple):
     error: dict[str, ErrorSums]
 
 
-class _Tried(NamedTuple):
-    """A representation: the kernels for it, and the structure that these take."""
-
-    suffix: str
-    rule: rows.Row
-    kept: Any  # arrays that the structure points into
-
-
 def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition) -> Mixed:
-    """A tensor under a policy, in the scaling blocks of `parts`."""
+    """Mix representations by a policy, in the scaling blocks of `parts` (MOR-007)."""
     by_block = policy.unit == "block"
     units = parts if by_block else partition(x.array.shape, "tensor")
     per_block = np.uint64(by_block)
     of_blocks = extremes(device, x, parts)
     of_units = of_blocks if by_block else _of_all(device, of_blocks)
-    tried = {
-        name_of(one): _tried(device, x, one, kind, of_blocks.amax, parts) for one in policy.tried
-    }
+    blocks = ScalingBlocks(parts, kind, of_blocks.amax)
+    tried = {one.name: one.cuda(device, x, blocks) for one in policy.tried}
     errors = ErrorSums(*(device.filled((len(tried), *units.grid), np.uint64, 0) for _ in range(3)))
     for k, one in enumerate(tried.values()):
-        own = addresses(device, ErrorSums(*(array[k] for array in errors)))
-        run_team(device, "policies", f"measure{one.suffix}", x, parts, one.rule, per_block, own)
+        own = ErrorSums(*(array[k] for array in errors))
+        measure(device, x, parts, one, own, by_block=by_block)
     choice = _choose(device, policy, list(tried), errors, of_units)
     output = device.empty(x.array.shape, np.uint16)
     for k, rung in enumerate(policy.ladder):
-        one = tried[name_of(rung.representation)]
-        taken = (choice, per_block, np.uint32(k), one.rule, output)
+        one = tried[rung.name]
+        taken = (choice, per_block, np.uint32(k), one.row, output)
         run_team(device, "policies", f"write{one.suffix}", x, parts, *taken)
     kept = (choice, per_block, np.uint32(len(policy.ladder)), output)
     run_team(device, "policies", "write_kept", x, parts, *kept)
@@ -88,27 +71,14 @@ def _choose(
     return choice
 
 
-def _tried(
-    device: Device, x: Bits, representation: Any, kind: Scaling, amax: Array, parts: Partition
-) -> _Tried:
-    if representation == NVFP4:
-        profile, tile = PROFILES["te"], TILES[0]
-        found = tile_scales(device, x, profile, tile, global_scales(device, x, profile))
-        return _Tried("_tiles", by_tile(device, x, tile, profile, found), found)
-    fmt = scaled_format(representation)
-    own = scales(device, kind, amax, fmt, parts)
-    rule = rows.row(rows.BY_SCALE, scales=device.address(own.scale), to=rows.scaled(fmt))
-    return _Tried("", rule, own)
-
-
 def _rung(rung: Any, names: list[str]) -> rows.Row:
     """A rung as the device has it."""
-    own = names.index(name_of(rung.representation))
+    own = names.index(rung.name)
     match rung.metric:
         case MeanRelativeError():
             return rows.rung("mean_relative_error", own=own, limit=rung.metric.limit)
         case NotWorseThan(yardstick):
-            return rows.rung("not_worse_than", own=own, yardstick=names.index(name_of(yardstick)))
+            return rows.rung("not_worse_than", own=own, yardstick=names.index(yardstick.name))
         case FitsRange(fmt):
             return rows.rung("fits_range", own=own, fmt=as_format(fmt))
     raise TypeError(f"metric is {rung.metric!r}, which the kernels do not have")

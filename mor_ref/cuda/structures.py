@@ -71,6 +71,7 @@ BY_TILE = np.dtype(
     ],
     align=True,
 )  # fmt: skip
+BY_VALUE = _structure("u8 y,columns")
 ERROR_SUMS = _structure("u8 sum,nonzero,nonfinite")
 RUNG = _structure("u4 metric,own,yardstick,limit; f4 largest,smallest")
 MX_FORMAT = np.dtype(

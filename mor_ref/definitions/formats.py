@@ -1,9 +1,10 @@
 """The rows: every built-in format, and every preset. The only file that holds format numbers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from mor_ref.arguments import known_name
+from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.encoding import SpecialCases, special_cases
 from mor_ref.definitions.format import Format
 
@@ -95,33 +96,14 @@ _PRESETS: dict[str, dict[str, SpecialCases]] = {
 }
 
 
-class _Catalogue(Mapping[str, Format]):
-    """The built-in formats by name, in the order of the specification."""
-
-    def __init__(self, rows: tuple[Format, ...]) -> None:
-        self._rows = MappingProxyType({row.name: row for row in rows})
-
-    def __getitem__(self, name: str) -> Format:
-        return self._rows[known_name("format", name, self._rows, _OTHER_NAMES)]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __repr__(self) -> str:
-        return f"<formats: {' '.join(self._rows)}>"
-
-
-formats: Mapping[str, Format] = _Catalogue(_FORMATS)
+formats: Catalogue[Format] = Catalogue("format", _FORMATS, _OTHER_NAMES)
 presets: Mapping[str, Mapping[str, SpecialCases]] = MappingProxyType(
     {name: MappingProxyType(rows) for name, rows in _PRESETS.items()}
 )
 
 
 def as_format(fmt: str | Format) -> Format:
-    """The format itself, or the built-in one of that name."""
+    """The format itself, or the one of that name."""
     return fmt if isinstance(fmt, Format) else formats[fmt]
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from mor_ref.arguments import known_name
+from mor_ref.definitions.catalogue import Catalogue
 
 BlockScaleRule = Literal[
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors"
@@ -37,9 +37,9 @@ class Nvfp4Profile:
 
 
 _ROWS = ((1, 16),)
-PROFILES = {
-    profile.name: profile
-    for profile in (
+PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
+    "profile",
+    (
         Nvfp4Profile("te", "te"),
         Nvfp4Profile("te_2_13", "te_2_13"),
         Nvfp4Profile("te_row", "te", per_row=True, tiles=_ROWS),
@@ -50,13 +50,8 @@ PROFILES = {
         Nvfp4Profile("torchao", "torchao", tiles=_ROWS),
         Nvfp4Profile("modelopt", "modelopt", tiles=_ROWS),
         Nvfp4Profile("compressed_tensors", "compressed_tensors", tiles=_ROWS),
-    )
-}
-
-
-def profile_named(name: str) -> Nvfp4Profile:
-    """The profile of that name."""
-    return PROFILES[known_name("profile", name, PROFILES)]
+    ),
+)
 
 
 def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:

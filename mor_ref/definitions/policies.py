@@ -8,9 +8,10 @@ from typing import Literal
 
 from mor_ref.arguments import known_name
 from mor_ref.definitions.blocks import Cut, check_cut
+from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.scales import scaled_format
+from mor_ref.representations import Representation, as_representation
 
 Threshold = float | str | Decimal | Fraction
 Thresholds = Threshold | Mapping[str, Threshold]  # of the e4m3 rung, or by the names of rungs
@@ -66,7 +67,10 @@ class MeanRelativeError:
 class NotWorseThan:
     """Accepts a unit whose error sum is at most that under a yardstick (MOR-003)."""
 
-    yardstick: str | Format
+    yardstick: Representation
+
+    def __init__(self, yardstick: str | Format | Representation) -> None:
+        object.__setattr__(self, "yardstick", as_representation(yardstick))
 
 
 @dataclass(frozen=True)
@@ -77,46 +81,41 @@ class FitsRange:
 
 
 Metric = MeanRelativeError | NotWorseThan | FitsRange
-NVFP4 = "nvfp4"
-
-
-def name_of(representation: str | Format) -> str:
-    """Return the name of a representation in results."""
-    return representation.name if isinstance(representation, Format) else representation
-
-
-def check_representation(representation: str | Format) -> None:
-    """Refuse what is neither a scaled format nor NVFP4."""
-    if representation != NVFP4:
-        scaled_format(representation)
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A representation and what has to hold for a unit to take it."""
+    """A representation and the metric by which a unit takes it.
 
-    representation: str | Format
+    >>> Rung("mxfp8", MeanRelativeError(0.03)).representation.block
+    32
+    """
+
+    representation: Representation
     metric: Metric
+
+    def __init__(self, representation: str | Format | Representation, metric: Metric) -> None:
+        """`representation` is a name, a scaled format or a record (MOR-007)."""
+        object.__setattr__(self, "representation", as_representation(representation))
+        object.__setattr__(self, "metric", metric)
+        self._check_metric()
 
     @property
     def name(self) -> str:
         """The name of its representation."""
-        return name_of(self.representation)
+        return self.representation.name
 
     @property
     def takes_threshold(self) -> bool:
         """Whether it is the rung that a threshold without a name is given for."""
         return self.name == _RUNG_MEANT and isinstance(self.metric, MeanRelativeError)
 
-    def __post_init__(self) -> None:
-        check_representation(self.representation)
+    def _check_metric(self) -> None:
         match self.metric:
-            case NotWorseThan(yardstick):
-                check_representation(yardstick)
             case FitsRange(fmt):
                 if as_format(fmt).smallest_normal is None:
                     raise ValueError(f"FitsRange is of {fmt!r}, which has no normal numbers")
-            case MeanRelativeError():
+            case MeanRelativeError() | NotWorseThan():
                 pass
             case _:
                 raise TypeError(
@@ -152,32 +151,30 @@ class Policy:
             check_cut(argument, cut)
 
     def _check_yardsticks(self) -> None:
-        """Refuse two formats of one name, as results are found by name."""
-        known: dict[str, object] = {}
-        for representation in self.mentioned:
-            name = name_of(representation)
-            meant = NVFP4 if representation == NVFP4 else as_format(representation)
-            if known.setdefault(name, meant) != meant:
+        """Refuse two representations of one name, as results are found by name."""
+        known: dict[str, Representation] = {}
+        for one in self.mentioned:
+            if known.setdefault(one.name, one) != one:
                 raise ValueError(
-                    f"ladder has two representations named {name!r}; give one another name"
+                    f"ladder has two representations named {one.name!r}; give one another name"
                 )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The representations in order, the fallback last."""
-        return (*(name_of(rung.representation) for rung in self.ladder), "bf16")
+        return (*(rung.name for rung in self.ladder), "bf16")
 
     @property
-    def mentioned(self) -> tuple[str | Format, ...]:
+    def mentioned(self) -> tuple[Representation, ...]:
         """The representations of all rungs, and then the yardsticks."""
         metrics = [rung.metric for rung in self.ladder]
         yardsticks = [metric.yardstick for metric in metrics if isinstance(metric, NotWorseThan)]
         return (*(rung.representation for rung in self.ladder), *yardsticks)
 
     @property
-    def tried(self) -> tuple[str | Format, ...]:
+    def tried(self) -> tuple[Representation, ...]:
         """Every representation that the decisions need, each once, in the order of the rungs."""
-        return tuple({name_of(one): one for one in self.mentioned}.values())
+        return tuple({one.name: one for one in self.mentioned}.values())
 
     def with_threshold(self, threshold: Thresholds) -> "Policy":
         """The same with other thresholds: of the e4m3 rung, or of rungs by name (MOR-005).
@@ -215,19 +212,17 @@ _MEAN = Rung("e4m3", MeanRelativeError(0.045))
 _BETTER_THAN_E5M2 = Rung("e4m3", NotWorseThan("e5m2"))
 
 # From the paper, and with NVFP4 in front (MOR-005).
-POLICIES = {
-    policy.name: policy
-    for policy in (
+POLICIES: Catalogue[Policy] = Catalogue(
+    "policy",
+    (
         Policy("tensor", (_MEAN,)),
         Policy("two_way", (_BETTER_THAN_E5M2,), unit="block"),
         Policy("three_way", (_BETTER_THAN_E5M2, Rung("e5m2", FitsRange("e5m2"))), unit="block"),
-        Policy("nvfp4", (Rung(NVFP4, MeanRelativeError("0.20")), _MEAN), unit="block"),
-    )
-}
+        Policy("nvfp4", (Rung("nvfp4", MeanRelativeError("0.20")), _MEAN), unit="block"),
+    ),
+)
 
 
 def as_policy(policy: str | Policy) -> Policy:
     """The policy itself, or the one of that name."""
-    if isinstance(policy, Policy):
-        return policy
-    return POLICIES[known_name("policy", policy, POLICIES)]
+    return policy if isinstance(policy, Policy) else POLICIES[policy]

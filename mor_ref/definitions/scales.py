@@ -1,6 +1,6 @@
 """Kinds of scaling, and the formats that numbers can be scaled into."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.format import Format
@@ -23,6 +23,17 @@ def scaled_format(fmt: str | Format) -> Format:
             f"largest value is at least {_SMALLEST_LARGEST:g}, such as e4m3, e5m2 or e2m1"
         )
     return found
+
+
+class ScalingBlocks(NamedTuple):
+    """The scaling blocks of a tensor: how it is cut, the kind of scales, and each block's amax.
+
+    `amax` is an array of the implementation, of binary32 bits.
+    """
+
+    parts: Partition
+    scaling: Scaling
+    amax: Any
 
 
 def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.policies import FitsRange, MeanRelativeError, Metric, NotWorseThan, name_of
+from mor_ref.definitions.policies import FitsRange, MeanRelativeError, Metric, NotWorseThan
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DECISIONS, POLICIES
 from mor_ref.deviations.exemptions import CLEAR_CHOICES, CLEAR_MEANS, for_generated
@@ -102,7 +102,7 @@ def strict_not_worse_than(
     _: Reference, metric: NotWorseThan, own: ErrorSum, errors: dict[str, ErrorSum], *_rest: Any
 ) -> bool:
     """A tie does not accept: < for <=."""
-    return own.sum < errors[name_of(metric.yardstick)].sum
+    return own.sum < errors[metric.yardstick.name].sum
 
 
 @deviation(accepts, where=_by_the_range, rules=("MOR-004",), domain=_RANGES)

@@ -29,8 +29,22 @@ def error_of(bits, y):
     """ERR-001 to ERR-003: u, and a count of one if it counts or if it is lost; y is a magnitude."""
     magnitude = _U(bits & _MAGNITUDE)
     _, _, u = error_terms(float_of(magnitude), y)
+    return counted(magnitude, u, bits_of(y))
+
+
+@step
+def error_of_any(bits, y):
+    """ERR-001 to ERR-003, as `error_of`; y is the bits of a number of any sign."""
+    magnitude = _U(bits & _MAGNITUDE)
+    _, _, u = error_terms(float_of(bits), float_of(y))
+    return counted(magnitude, u, _U(y & _MAGNITUDE))
+
+
+@step
+def counted(magnitude, u, y):
+    """ERR-002 and ERR-003: u if it counts, and the counts, from the magnitudes of x and y."""
     counts = _U(_U(magnitude - _U(1)) < _U(_INFINITY - _U(1)))
-    is_lost = _U(max(magnitude, _U(bits_of(y) + _BELOW_LOST)) >= _INFINITY)
+    is_lost = _U(max(magnitude, _U(y + _BELOW_LOST)) >= _INFINITY)
     return _U(u & _U(_U(0) - counts)), _U(counts | _U(is_lost * _NONFINITE))
 
 

@@ -7,15 +7,7 @@ from mor_ref.arrays import Bits, Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format, formats
-from mor_ref.definitions.policies import (
-    FitsRange,
-    MeanRelativeError,
-    NotWorseThan,
-    Policy,
-    Rung,
-    name_of,
-)
+from mor_ref.definitions.formats import formats
 from mor_ref.engine.blocks import Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.decoding import decoded, layout_of
 from mor_ref.engine.dequantization import restored
@@ -55,25 +47,6 @@ def fits_range(errors: Errors, extremes: Extremes, fmt: Format) -> Accepted:
     ratio = fmt.largest / float(fmt.smallest_normal or 1)
     accepted: Accepted = (amax <= amin * ratio) | (errors[..., 1] == 0)
     return accepted
-
-
-def choose(policy: Policy, sums: dict[str, Errors], extremes: Extremes) -> NDArray[np.uint8]:
-    """MOR-001: the index of the first rung that accepts each unit, the fallback's if none does."""
-    choice = np.full(extremes.amax.shape, len(policy.ladder), np.uint8)
-    for index, rung in reversed(list(enumerate(policy.ladder))):
-        is_lossless = sums[rung.name][..., 2] == 0
-        choice[is_lossless & _accepted(rung, sums, extremes)] = index
-    return choice
-
-
-def _accepted(rung: Rung, sums: dict[str, Errors], extremes: Extremes) -> Accepted:
-    match rung.metric:
-        case MeanRelativeError() as metric:
-            return is_below(sums[rung.name], metric.limit)
-        case NotWorseThan(yardstick):
-            return is_not_worse(sums[rung.name], sums[name_of(yardstick)])
-        case FitsRange(fmt):
-            return fits_range(sums[rung.name], extremes, as_format(fmt))
 
 
 # ---------------------------------------------------------------------- output

@@ -6,23 +6,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mor_ref.definitions.blocks import Partition
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import (
-    NVFP4,
     FitsRange,
     MeanRelativeError,
     Metric,
     NotWorseThan,
     Policy,
-    name_of,
 )
-from mor_ref.definitions.scales import Scaling, scaled_format
+from mor_ref.definitions.scales import Scaling
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.errors import ErrorSum, error_sum
-from mor_ref.exact.nvfp4 import nvfp4
-from mor_ref.exact.quantization import Element, quantize, to_bf16
+from mor_ref.exact.quantization import Element, to_bf16
 from mor_ref.exact.scales import amax
 from mor_ref.exact.step import step
 
@@ -52,12 +47,12 @@ class Mixed:
 def mix(
     x: Rows, policy: Policy, scaling: Scaling, parts: Partition, fallback: Bf16Of | None = None
 ) -> Mixed:
-    """Mix representations by a policy, in the scaling blocks of `parts`, whose group is the tensor.
+    """Mix representations by a policy, in the scaling blocks of `parts` (MOR-007).
 
     `fallback` gives the bfloat16 code of an element that is not quantized, by its row and column; a
     bfloat16 tensor has its own codes, NaN payloads included. Without it, numbers are encoded.
     """
-    tried = {name_of(r): _elements(x, r, scaling, parts) for r in policy.tried}
+    tried = {one.name: one.exact(x, scaling, parts) for one in policy.tried}
     sides = parts.block if policy.unit == "block" else (parts.rows, parts.columns)
     output = [[0] * parts.columns for _ in range(parts.rows)]
     decisions = {}
@@ -93,7 +88,7 @@ def amin(numbers: list[float]) -> float:
 def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float) -> Decision:
     """Return the decision for the first rung that accepts (MOR-001)."""
     for choice, rung in enumerate(policy.ladder):
-        own = errors[name_of(rung.representation)]
+        own = errors[rung.name]
         if loses_nothing(own) and accepts(rung.metric, own, errors, amax, amin):
             return Decision(errors, amax, amin, choice)
     return Decision(errors, amax, amin, len(policy.ladder))
@@ -114,16 +109,8 @@ def accepts(
         case MeanRelativeError():  # MOR-002
             return own.nonzero == 0 or own.sum < metric.limit * own.nonzero
         case NotWorseThan(yardstick):  # MOR-003
-            return own.sum <= errors[name_of(yardstick)].sum
+            return own.sum <= errors[yardstick.name].sum
         case FitsRange(fmt):  # MOR-004
             bound = as_format(fmt)
             ratio = Fraction(bound.largest) / Fraction(bound.smallest_normal or 1)
             return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio
-
-
-def _elements(
-    x: Rows, representation: str | Format, scaling: Scaling, parts: Partition
-) -> list[list[Element]]:
-    if representation == NVFP4:
-        return nvfp4(x, PROFILES["te"], (1, 16)).elements
-    return quantize(x, scaled_format(representation), scaling, parts).elements

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.policies import POLICIES, as_policy, name_of
+from mor_ref.definitions.policies import POLICIES, as_policy
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
 from mor_ref.operations.fields import Fields, fields
@@ -140,7 +140,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
 def _fields_of_sums() -> Fields:
     """Return the sums of every representation that a policy tries."""
-    tried = sorted({name_of(one) for policy in POLICIES.values() for one in policy.tried})
+    tried = sorted({one.name for policy in POLICIES.values() for one in policy.tried})
     return fields(f"unit {','.join(f'{name}.{field}' for name in tried for field in _SUMS)} u64")
 
 

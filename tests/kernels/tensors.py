@@ -10,11 +10,13 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.policies import POLICIES
+from mor_ref.definitions.policies import POLICIES, MeanRelativeError, Policy, Rung
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 CODES = ("e4m3", "bf16", "f32")  # of 8, 16 and 32 bits
 TARGETS = ("f32", "bf16")
+_MX_RUNGS = Rung("mxfp4", MeanRelativeError("0.15")), Rung("mxfp8_e4m3", MeanRelativeError(1))
+OF_MX = Policy("mx", _MX_RUNGS, unit="block")
 _WORDS = {8: np.uint64, 4: np.uint32, 2: np.uint16}
 
 
@@ -45,8 +47,8 @@ def quantized(device, x):
         found = quantization.quantize(device, x, e4m3, scaling, parts)
         yield [found.codes, found.amax, *found.scales, *found.error]
         yield [quantization.dequantize(device, found, e4m3, parts, to) for to in TARGETS]
-        for name in ("three_way", "nvfp4"):
-            mixed = policies.mor(device, x, POLICIES[name], scaling, parts)
+        for policy in (POLICIES["three_way"], POLICIES["nvfp4"], OF_MX):
+            mixed = policies.mor(device, x, policy, scaling, parts)
             yield [mixed.choice, mixed.output, *mixed.extremes]
             yield [array for sums in mixed.error.values() for array in sums]
     for name, tile in (("te", (1, 16)), ("te_4over6_mse", (16, 16))):

@@ -38,6 +38,7 @@ TESTS = {
     "formats": ("encoding", "decoding"),
     "intrinsics": ("encoding", "quantization", "decoding"),
     "kernel": ("kernel_cache",),
+    "measuring": ("representations",),
     "mx": ("mx", "thresholds"),
     "nearest": ("quantization", "encoding"),
     "nvfp4": ("nvfp4", "thresholds"),

@@ -101,7 +101,12 @@ def code_bits(code: int, fmt: Format) -> str:
 
 def code_hex(code: int, fmt: Format) -> str:
     """A code in hexadecimal, as wide as the format."""
-    return f"`0x{code:0{-(-fmt.bits // 4)}X}`"
+    return bits_hex(code, fmt.bits)
+
+
+def bits_hex(code: int, bits: int) -> str:
+    """A code of so many bits in hexadecimal."""
+    return f"`0x{code:0{-(-bits // 4)}X}`"
 
 
 def f32_hex(x: float) -> str:

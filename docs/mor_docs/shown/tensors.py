@@ -16,6 +16,7 @@ from mor_docs.shown.markup import (
 )
 from mor_ref import formats
 from mor_ref.definitions.blocks import Cut, partition
+from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.policies import (
     POLICIES,
     FitsRange,
@@ -23,7 +24,6 @@ from mor_ref.definitions.policies import (
     Metric,
     NotWorseThan,
     Policy,
-    name_of,
 )
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.blocks import cells
@@ -135,9 +135,9 @@ def _question(metric: Metric) -> list[str]:
         case MeanRelativeError():
             return [f"and (sum < {metric.limit} · nonzero", "or nonzero = 0) ?"]
         case NotWorseThan(yardstick):
-            return [f"and sum ≤ sum under {name_of(yardstick)} ?"]
+            return [f"and sum ≤ sum under {yardstick.name} ?"]
         case FitsRange(fmt):
-            return [f"and amax ≤ amin · range of {name_of(fmt)} ?"]
+            return [f"and amax ≤ amin · range of {as_format(fmt).name} ?"]
 
 
 def ladder(name: str) -> str:
@@ -146,7 +146,7 @@ def ladder(name: str) -> str:
     shapes = [box(10, 10, 170, 40, "plain"), text(95, 35, f"a unit: one {policy.unit}")]
     x, y = 95.0, 50.0
     for rung in policy.ladder:
-        taken = name_of(rung.representation)
+        taken = rung.name
         asked = [f"nonfinite = 0 under {taken}", *_question(rung.metric)]
         top, height = y + 24, 18 + 22 * len(asked)
         middle = top + height / 2

@@ -3,18 +3,16 @@
 import math
 from fractions import Fraction
 
-from mor_docs.shown.markup import binary32, code_hex, equation, number, table
+from mor_docs.shown.markup import binary32, bits_hex, code_hex, equation, number, table
 from mor_ref import formats
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.policies import (
-    NVFP4,
     POLICIES,
     FitsRange,
     MeanRelativeError,
     NotWorseThan,
     Rung,
-    name_of,
 )
 from mor_ref.exact.errors import error_term
 from mor_ref.exact.policies import Decision, mix
@@ -24,14 +22,14 @@ def unit(name: str, *given: str) -> str:
     """One unit: codes, errors and the output in bits, and then each rung (MOR-001 to MOR-004)."""
     policy, row = POLICIES[name], binary32(given)
     found = mix([row], policy, "gam", partition((1, len(row)), block="tensor"))
+    bits = {one.name: one.bits for one in policy.tried}
     decision = found.decisions[0, 0]
     head, rows = ["x"], [[number(x)] for x in row]
     for tried, elements in found.tried.items():
-        fmt = formats["e2m1" if tried == NVFP4 else tried]
         head += [f"{tried} code", "y", "u"]
         for x, element, cells in zip(row, elements[0], rows, strict=True):
             u = str(error_term(x, element.y).u) if x and math.isfinite(x) else "—"
-            cells += [code_hex(element.code, fmt), number(element.y), u]
+            cells += [bits_hex(element.code, bits[tried]), number(element.y), u]
     for code, cells in zip(found.output[0], rows, strict=True):
         cells.append(code_hex(code, formats["bf16"]))
     asked = [_asked(rung, decision) for rung in policy.ladder]
@@ -42,7 +40,7 @@ def unit(name: str, *given: str) -> str:
 
 def _asked(rung: Rung, decision: Decision) -> str:
     """What decides on a rung, with its numbers: what is not finite, or else its metric."""
-    name = name_of(rung.representation)
+    name = rung.name
     own = decision.errors[name]
     if own.nonfinite:
         return f"{name}: nonfinite = {own.nonfinite} > 0"
@@ -54,9 +52,9 @@ def _asked(rung: Rung, decision: Decision) -> str:
             sign = "<" if own.sum < bound else "≥"
             return f"{name}: sum = {own.sum} {sign} {limit} · {own.nonzero} = {bound}"
         case NotWorseThan(yardstick):
-            other = decision.errors[name_of(yardstick)].sum
+            other = decision.errors[yardstick.name].sum
             sign = "≤" if own.sum <= other else ">"
-            return f"{name}: sum = {own.sum} {sign} {other} under {name_of(yardstick)}"
+            return f"{name}: sum = {own.sum} {sign} {other} under {yardstick.name}"
         case FitsRange(fmt):
             ends = as_format(fmt)
             ratio = Fraction(ends.largest) / Fraction(ends.smallest_normal or 1)

@@ -41,7 +41,7 @@ MOR_DEVICE void measure(const typename Source::Stored* x, const Cut& cut, const 
       auto codes = beside<u8>(run);
       for (u32 k = 0; k < run.count; k++) {
         const u32 bits = Source::binary32(run.numbers[k]);
-        const Element element = quantized(bits);
+        const Element element = quantized(bits, k);
         add_error(own, bits, element.y);
         codes.numbers[k] = u8(element.code);
       }

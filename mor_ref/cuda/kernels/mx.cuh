@@ -51,7 +51,7 @@ struct UnderPower {
   float encode, decode;
   const Nearest& to;
   MOR_MEMBER const UnderPower& in_run(u64, u64) const { return *this; }
-  MOR_MEMBER Element operator()(u32 x) const {
+  MOR_MEMBER Element operator()(u32 x, u32) const {
     const float xs = __fmul_rn(number(x), encode);
     const Rounded found = nearest(xs, to);
     return {bits_of(xs), found.code, bits_of(__fmul_rn(found.value, decode))};

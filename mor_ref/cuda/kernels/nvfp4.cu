@@ -130,7 +130,7 @@ MOR_DEVICE void elements(const typename Source::Stored* x, const Tiles& tiles, c
     const TileRow<Source> numbers(x, tiles, row, left, true);
     const UnderTile& quantized = rule.in_run(row, left);
     u8 found[TILE], pairs[TILE / 2];
-    for (u32 k = 0; k < TILE; k++) found[k] = k < numbers.count ? u8(quantized(numbers.numbers[k]).code) : 0;
+    for (u32 k = 0; k < TILE; k++) found[k] = k < numbers.count ? u8(quantized(numbers.numbers[k], k).code) : 0;
     for (u32 k = 0; k < TILE / 2; k++) pairs[k] = packed(found[2 * k], found[2 * k + 1]);
     store_strip(found, codes, tiles.columns, row, left);
     store_strip(pairs, bytes, (tiles.columns + 1) / 2, row, left / 2);

@@ -103,7 +103,7 @@ MOR_DEVICE u8 packed(u32 even, u32 odd) { return u8(even | odd << 4); }
 struct UnderTile {
   TileScale scale;
   const Profile& profile;
-  MOR_MEMBER Element operator()(u32 x) const { return quantized(x, scale, profile); }
+  MOR_MEMBER Element operator()(u32 x, u32) const { return quantized(x, scale, profile); }
 };
 
 // A rule, as ByScale is. No run goes from one tile to the next: runs begin where as many begin that a

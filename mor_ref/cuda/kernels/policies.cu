@@ -45,7 +45,7 @@ MOR_DEVICE void write_units(const typename Source::Stored* x, const Cut& cut, co
     visit_piece<TEAM>(x, cut, piece, [&](const auto& run, u64 row, u64 column) {
       const auto& quantized = in_block.in_run(row, column);
       auto codes = beside<u16>(run);
-      for (u32 k = 0; k < run.count; k++) codes.numbers[k] = u16(code(quantized, run.numbers[k]));
+      for (u32 k = 0; k < run.count; k++) codes.numbers[k] = u16(code(quantized, run.numbers[k], k));
       store(codes, output);
     });
   }
@@ -56,6 +56,20 @@ template <class Source> MOR_DEVICE u32 kept(Source, typename Source::Stored stor
   return as_bf16(Source::binary32(stored));
 }
 MOR_DEVICE u32 kept(Bf16, u16 stored) { return stored; }
+
+// The y of the elements of a run.
+struct GivenRun {
+  const u32* y;
+  MOR_MEMBER Element operator()(u32, u32 k) const { return {0, 0, y[k]}; }
+};
+
+// The rule of a representation whose y is given, for the whole tensor.
+struct ByValue {
+  const u32* y;
+  u64 columns;
+  template <u32 TEAM> MOR_MEMBER const ByValue& in_block(u64) const { return *this; }
+  MOR_MEMBER GivenRun in_run(u64 row, u64 column) const { return {y + row * columns + column}; }
+};
 
 // The rule of units that nothing is made of.
 struct NoScale {
@@ -71,8 +85,8 @@ struct NoScale {
   MOR_KERNEL write##suffix##_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice,                  \
                                              u64 units_per_block, u32 rung, Rule rule, u16* output) {             \
     write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, rule, output,                                \
-                              [](const auto& quantized, Source::Stored stored) {                                  \
-                                return as_bf16(quantized(Source::binary32(stored)).y);                            \
+                              [](const auto& quantized, Source::Stored stored, u32 k) {                           \
+                                return as_bf16(quantized(Source::binary32(stored), k).y);                         \
                               });                                                                                 \
   }                                                                                                               \
   MOR_EXPORT(measure##suffix##_##name##_##TEAM)                                                                   \
@@ -80,10 +94,11 @@ struct NoScale {
 #define POLICIES(name, Source, TEAM)                                                                              \
   UNDER_RULE(name, Source, TEAM, , ByScale)                                                                       \
   UNDER_RULE(name, Source, TEAM, _tiles, ByTile)                                                                  \
+  UNDER_RULE(name, Source, TEAM, _values, ByValue)                                                                \
   MOR_KERNEL write_kept_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice, u64 units_per_block,  \
                                         u32 rung, u16* output) {                                                  \
     write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, NoScale(), output,                           \
-                              [](const auto&, Source::Stored stored) { return kept(Source(), stored); });         \
+                              [](const auto&, Source::Stored stored, u32) { return kept(Source(), stored); });    \
   }                                                                                                               \
   MOR_EXPORT(write_kept_##name##_##TEAM)
 MOR_FOR_SOURCES_AND_TEAMS(POLICIES)

@@ -53,7 +53,7 @@ template <u32 TEAM> struct UnderScale {
   Values<TEAM> values;
   MOR_MEMBER UnderScale(u32 bits, const Scaled& to) : scale(number(bits)), to(to), values(scale, to.decoding) {}
   MOR_MEMBER const UnderScale& in_run(u64, u64) const { return *this; }
-  MOR_MEMBER Element operator()(u32 x) const {
+  MOR_MEMBER Element operator()(u32 x, u32) const {
     if (TEAM < THREADS) return quantized(x, scale, to);
     const float xs = __fmul_rn(number(x), scale);
     const u32 code = nearest(xs, to.nearest).code;
@@ -61,7 +61,8 @@ template <u32 TEAM> struct UnderScale {
   }
 };
 
-// A rule: what it makes of the elements of a block, and of a run in it from a row and a column on.
+// A rule: what it makes of the elements of a block, and of a run in it from a row and a column on:
+// of a number, and of its place in the run.
 struct ByScale {
   const u32* scales;
   Scaled to;

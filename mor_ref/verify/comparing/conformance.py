@@ -21,7 +21,6 @@ from mor_ref.definitions.policies import (
     Policy,
     Rung,
     as_policy,
-    name_of,
 )
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.bits import numbers_of
@@ -128,7 +127,7 @@ def _margin(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | N
 def _has_sums(case: Case) -> bool:
     """Whether a case under a policy has the choice, and all that it was made from."""
     policy = as_policy(case.parameters["policy"])
-    sums = {f"{name_of(one)}.{field}" for one in policy.tried for field in _SUMS}
+    sums = {f"{one.name}.{field}" for one in policy.tried for field in _SUMS}
     has_ranges = any(isinstance(rung.metric, FitsRange) for rung in policy.ladder)
     extremes = {"amax", "amin"} if has_ranges else set()
     return {"choice", *sums, *extremes} <= set(case.arrays)
@@ -205,7 +204,7 @@ def _largest(margins: list[Fraction | None]) -> Fraction | None:
 
 def _decision(rung: Rung, case: Case, unit: tuple[int, ...]) -> tuple[bool, Fraction | None]:
     """Whether a rung accepts a unit, and how far that is from a threshold, if it depends on one."""
-    name = name_of(rung.representation)
+    name = rung.name
     own, nonzero, nonfinite = (int(case.arrays[f"{name}.{field}"][unit]) for field in _SUMS)
     if nonfinite:
         return False, None
@@ -214,7 +213,7 @@ def _decision(rung: Rung, case: Case, unit: tuple[int, ...]) -> tuple[bool, Frac
             threshold = metric.limit * nonzero
             return (own < threshold, _distance(own, threshold)) if nonzero else (True, None)
         case NotWorseThan(yardstick):
-            threshold = int(case.arrays[f"{name_of(yardstick)}.sum"][unit])
+            threshold = int(case.arrays[f"{yardstick.name}.sum"][unit])
             return own <= threshold, _distance(own, threshold)
         case FitsRange(fmt):
             bound = as_format(fmt)

@@ -1,0 +1,40 @@
+"""The rules by which kernels quantize the elements of a tensor, and measure their errors."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mor_ref.cuda import structures as rows
+from mor_ref.cuda.errors import ErrorSums, addresses
+from mor_ref.cuda.launching import Array, Bits, Device, run_team
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.format import Format
+
+
+class Rule(NamedTuple):
+    """A rule of kernels: the end of their names, and the structure that they take."""
+
+    suffix: str
+    row: rows.Row
+    kept: Any  # arrays that the structure points into
+
+
+def by_scale(device: Device, scales: Array, fmt: Format) -> Rule:
+    """Return the rule by which each scaling block has a scale."""
+    row = rows.row(rows.BY_SCALE, scales=device.address(scales), to=rows.scaled(fmt))
+    return Rule("", row, scales)
+
+
+def by_value(device: Device, y: Array) -> Rule:
+    """Return the rule of a representation whose y is given: binary32 bits, in the shape of x."""
+    row = rows.row(rows.BY_VALUE, y=device.address(y), columns=y.shape[1])
+    return Rule("_values", row, y)
+
+
+def measure(
+    device: Device, x: Bits, parts: Partition, rule: Rule, sums: ErrorSums, *, by_block: bool
+) -> None:
+    """Add the error sums of each block, or of the tensor (ERR-002)."""
+    own = addresses(device, sums)
+    arguments = (rule.row, np.uint64(by_block), own)
+    run_team(device, "policies", f"measure{rule.suffix}", x, parts, *arguments)

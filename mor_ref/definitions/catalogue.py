@@ -1,0 +1,68 @@
+"""Catalogues: rows by name, those of the specification and those that a user adds."""
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from typing import Protocol, TypeVar
+
+from mor_ref.arguments import known_name
+
+
+class Named(Protocol):
+    """A row of a catalogue."""
+
+    @property
+    def name(self) -> str:
+        """The name of the row in arguments and in results."""
+
+
+Row = TypeVar("Row", bound=Named)
+
+
+class Catalogue(MutableMapping[str, Row]):
+    """Rows by name, in the order in which they are listed.
+
+    A user adds a row under its own name: `formats["mine"] = Format("mine", ...)`. The rows of the
+    specification stay as they are.
+    """
+
+    def __init__(
+        self, noun: str, rows: Iterable[Row], other_names: Mapping[str, str] | None = None
+    ) -> None:
+        """`noun` is what a row is called, and `other_names` those of other people, for hints."""
+        self._noun = noun
+        self._rows = {row.name: row for row in rows}
+        self._other_names = other_names
+        self.specified = tuple(self._rows)
+
+    def __getitem__(self, name: str) -> Row:
+        return self._rows[known_name(self._noun, name, self._rows, self._other_names)]
+
+    def __setitem__(self, name: str, row: Row) -> None:
+        self._refuse_specified(name)
+        if name != row.name:
+            raise ValueError(
+                f"{self._noun} {row.name!r} is given the name {name!r}; give it its own name"
+            )
+        self._rows[name] = row
+
+    def __delitem__(self, name: str) -> None:
+        self._refuse_specified(name)
+        del self._rows[name]
+
+    def _refuse_specified(self, name: str) -> None:
+        if name in self.specified:
+            raise ValueError(
+                f"{self._noun} {name!r} is of the specification, which stays as it is; give a row "
+                "of another name"
+            )
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<catalogue: {' '.join(self._rows)}>"

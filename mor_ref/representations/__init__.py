@@ -1,0 +1,57 @@
+"""Representations as rows, and the names that rungs and yardsticks have for them."""
+
+from mor_ref.arguments import known_name
+from mor_ref.definitions.catalogue import Catalogue
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.scales import scaled_format
+from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
+from mor_ref.representations.nvfp4 import Nvfp4Tiles
+from mor_ref.representations.representation import Representation
+from mor_ref.representations.scaled import ScaledFormat
+
+__all__ = [
+    "REPRESENTATIONS",
+    "MxBlocks",
+    "Nvfp4Tiles",
+    "Representation",
+    "ScaledFormat",
+    "as_representation",
+]
+
+# The names that no format and no profile has (MOR-007).
+REPRESENTATIONS: Catalogue[Representation] = Catalogue(
+    "representation",
+    (
+        Nvfp4Tiles("te", name="nvfp4"),
+        MxBlocks("e4m3", name="mxfp8"),
+        *(MxBlocks(element) for element in STANDARD_NAMES),
+    ),
+)
+
+
+def as_representation(given: str | Format | Representation) -> Representation:
+    """Return the representation that is given, by itself or by its name (MOR-007).
+
+    >>> as_representation("te_4over6_mse").bits, as_representation("mxfp8").bits
+    (4, 8)
+    """
+    if isinstance(given, Format):
+        return ScaledFormat(given)
+    if isinstance(given, str):
+        return _named(given)
+    if isinstance(given, Representation):
+        return given
+    raise TypeError(
+        f"representation is {given!r}; give a name, a Format, or a record such as MxBlocks('e4m3')"
+    )
+
+
+def _named(name: str) -> Representation:
+    if name in REPRESENTATIONS:
+        return REPRESENTATIONS[name]
+    if name in PROFILES:
+        return Nvfp4Tiles(name)
+    known = (*formats, *PROFILES, *REPRESENTATIONS)
+    return ScaledFormat(scaled_format(known_name("representation", name, known)))

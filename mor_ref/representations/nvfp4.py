@@ -1,0 +1,70 @@
+"""NVFP4 as a representation, in each of its profiles."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import PROFILES, tile_of
+from mor_ref.definitions.scales import Scaling, ScalingBlocks
+
+if TYPE_CHECKING:
+    from mor_ref.api.dequantization import Outcome
+    from mor_ref.api.nvfp4 import Nvfp4
+    from mor_ref.arrays import Bits, Numbers
+    from mor_ref.cuda import launching, measuring
+    from mor_ref.exact.blocks import Rows
+    from mor_ref.exact.quantization import Element
+
+_SHORT_TILE = (1, 16)
+
+
+@dataclass(frozen=True)
+class Nvfp4Tiles:
+    """NVFP4 of a profile, with tiles of the tensor and one global scale (MOR-007).
+
+    >>> Nvfp4Tiles("te_2_13").name, Nvfp4Tiles("te", (16, 16)).name
+    ('te_2_13', 'te_16x16')
+    """
+
+    profile: str
+    tile: tuple[int, int] = _SHORT_TILE
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        tile = tile_of(PROFILES[self.profile], self.tile)
+        tiles = "" if tile == _SHORT_TILE else f"_{tile[0]}x{tile[1]}"
+        object.__setattr__(self, "tile", tile)
+        object.__setattr__(self, "name", self.name or f"{self.profile}{tiles}")
+
+    @property
+    def bits(self) -> int:
+        """The bits of e2m1."""
+        return formats["e2m1"].bits
+
+    def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
+        """Quantize with the exact model."""
+        from mor_ref.exact.nvfp4 import nvfp4
+
+        del scaling, parts
+        return nvfp4(x, PROFILES[self.profile], self.tile).elements
+
+    def engine(
+        self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
+    ) -> "Outcome[Nvfp4]":
+        """Quantize with the engine."""
+        from mor_ref.api.nvfp4 import nvfp4
+
+        return nvfp4(numbers, PROFILES[self.profile], self.tile, blocks.parts, out, threads)
+
+    def cuda(
+        self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
+    ) -> "measuring.Rule":
+        """Return the rule of kernels, with the scales of the tiles."""
+        from mor_ref.cuda.nvfp4 import by_tile, global_scales, tile_scales
+
+        del blocks
+        profile = PROFILES[self.profile]
+        whole = global_scales(device, x, profile)
+        scales = tile_scales(device, x, profile, self.tile, whole)
+        return by_tile(device, x, self.tile, profile, scales)

@@ -1,0 +1,66 @@
+"""Scaled formats as representations: a scale for each scaling block of the policy."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.scales import Scaling, ScalingBlocks, scaled_format
+
+if TYPE_CHECKING:
+    from mor_ref.api.dequantization import Outcome
+    from mor_ref.api.quantization import Quantized
+    from mor_ref.arrays import Bits, Numbers
+    from mor_ref.cuda import launching, measuring
+    from mor_ref.exact.blocks import Rows
+    from mor_ref.exact.quantization import Element
+
+
+@dataclass(frozen=True)
+class ScaledFormat:
+    """A format that the numbers of each scaling block are scaled to (MOR-007).
+
+    >>> from mor_ref import formats
+    >>> ScaledFormat(formats["e4m3"]).name
+    'e4m3'
+    """
+
+    fmt: Format
+
+    def __post_init__(self) -> None:
+        scaled_format(self.fmt)
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.fmt.name
+
+    @property
+    def bits(self) -> int:
+        """The bits of the format."""
+        return self.fmt.bits
+
+    def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
+        """Quantize with the exact model."""
+        from mor_ref.exact.quantization import quantize
+
+        return quantize(x, self.fmt, scaling, parts).elements
+
+    def engine(
+        self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
+    ) -> "Outcome[Quantized]":
+        """Quantize with the engine."""
+        from mor_ref.api.quantization import quantized
+
+        return quantized(numbers, self.fmt, blocks, out, threads)
+
+    def cuda(
+        self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
+    ) -> "measuring.Rule":
+        """Return the rule of kernels, with the scales of the blocks."""
+        from mor_ref.cuda.measuring import by_scale
+        from mor_ref.cuda.scales import scales
+
+        del x
+        found = scales(device, blocks.scaling, blocks.amax, self.fmt, blocks.parts)
+        return by_scale(device, found.scale, self.fmt)

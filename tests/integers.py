@@ -1,0 +1,80 @@
+"""A quantizer from outside of the package: integers of 4 bits with a zero point for each row.
+
+With the finite numbers of a row, and 0, from low to high: s = (high - low) / 15, and
+z = min(rint(-low / s), 15). The code of x is rint(x / s) + z, from 0 to 15, and y = (code - z) * s.
+If s is 0 or infinite, y is 0. NaN and infinities become NaN.
+"""
+
+import math
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from mor_ref.api.dequantization import values
+from mor_ref.api.encoding import encode
+from mor_ref.cuda.measuring import by_value
+from mor_ref.exact.arithmetic import difference, product, quotient
+from mor_ref.exact.quantization import Element
+
+LARGEST = 15
+DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+
+
+@dataclass(frozen=True)
+class Integers:
+    """A representation (MOR-007): its protocol is `mor_ref.representations.Representation`."""
+
+    name: str = "uint4_rows"
+    bits: int = 4
+
+    def exact(self, x, scaling, parts):
+        del scaling, parts
+        return [self.row(row) for row in x]
+
+    @staticmethod
+    def row(row):
+        finite = [number for number in row if math.isfinite(number)]
+        low, high = min([0.0, *finite]), max([0.0, *finite])
+        scale = quotient(difference(high, low), float(LARGEST))
+        if scale == 0 or math.isinf(scale):
+            return [Element(0.0, 0, 0.0 if math.isfinite(v) else math.nan) for v in row]
+        zero = min(round(quotient(-low, scale)), LARGEST)
+        found = []
+        for number in row:
+            if not math.isfinite(number):
+                found.append(Element(number, 0, math.nan))
+                continue
+            xs = quotient(number, scale)
+            code = min(max(round(xs) + zero, 0), LARGEST)
+            found.append(Element(xs, code, product(float(code - zero), scale)))
+        return found
+
+    def engine(self, numbers, blocks, out, threads):
+        x = numbers.bits.view(numbers.dtype).reshape(blocks.parts.rows, blocks.parts.columns)
+        return values(numbers, y_of(single(x)), blocks, out, threads)
+
+    def cuda(self, device, x, blocks):
+        del blocks
+        numbers = device.download(x.array).view(DTYPES[x.source])
+        return by_value(device, device.upload(y_of(single(numbers)).view(np.uint32)))
+
+
+def single(x):
+    """The numbers as binary32 (QNT-004)."""
+    return encode(x, "f32", overflow="ieee").view(np.float32)
+
+
+def y_of(x):
+    """The y of rows of binary32 numbers, with the operations of NumPy."""
+    with np.errstate(all="ignore"):
+        finite = np.where(np.isfinite(x), x, np.float32(0))
+        low = finite.min(axis=1, initial=0, keepdims=True)
+        high = finite.max(axis=1, initial=0, keepdims=True)
+        scale = (high - low) / np.float32(LARGEST)
+        is_usable = (scale != 0) & np.isfinite(scale)
+        usable = np.where(is_usable, scale, np.float32(1))
+        zero = np.minimum(np.rint(-low / usable), np.float32(LARGEST))
+        code = np.clip(np.rint(finite / usable) + zero, 0, LARGEST)
+        y = np.where(is_usable, (code - zero) * usable, np.float32(0))
+    return np.where(np.isfinite(x), y, np.float32(np.nan))
