@@ -19,13 +19,8 @@ if TYPE_CHECKING:
     from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
     from mor_ref.api.quantization import Quantized, quantize
-    from mor_ref.definitions.policies import (
-        FitsRange,
-        MeanRelativeError,
-        NotWorseThan,
-        Policy,
-        Rung,
-    )
+    from mor_ref.definitions.policies import Policy, Rung
+    from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
 
 _IMPORTED_WHEN_ASKED_FOR = {
@@ -36,7 +31,8 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),
     "api.quantization": ("Quantized", "quantize"),
-    "definitions.policies": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
+    "definitions.policies": ("Policy", "Rung"),
+    "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
     "representations": ("MxBlocks", "Nvfp4Tiles", "ScaledFormat"),
 }
 _SUBMODULES = ("cuda", "deviations", "exact", "golden", "representations", "verify")
@@ -48,6 +44,7 @@ __all__ = [
     "Format",
     "FormatError",
     "MeanRelativeError",
+    "Metric",
     "MorResult",
     "Mx",
     "MxBlocks",

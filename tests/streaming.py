@@ -9,12 +9,12 @@ import forking
 from mor_ref import exact, formats, golden
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import presets
-from mor_ref.definitions.policies import FitsRange, MeanRelativeError, NotWorseThan
-from mor_ref.exact import errors, policies, quantization
+from mor_ref.exact import errors, quantization
 from mor_ref.exact import scales as scaling
 from mor_ref.golden import kept_files
 from mor_ref.golden.store import container
 from mor_ref.golden.streams.stream import random_inputs, stream_named
+from mor_ref.metrics import FitsRange, MeanRelativeError, NotWorseThan
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.random_numbers import Draws
 from mor_ref.verify.running.stream import checked
@@ -89,7 +89,7 @@ def decide(p, total, nonzero, nonfinite, limit, yardstick, amax, amin):
         metric, errors = NotWorseThan("e5m2"), {"e5m2": quantization.ErrorSum(yardstick, 1, 0)}
     else:
         metric = FitsRange(p["format"])
-    return (nonfinite == 0 and policies.accepts(metric, own, errors, number(amax), number(amin)),)
+    return (nonfinite == 0 and metric.accepts(own, errors, number(amax), number(amin)),)
 
 
 DEVICE = {

@@ -13,11 +13,12 @@ PACKAGE = ROOT / "mor_ref"
 
 # What each part may import of this package. A part is a module or a folder right under mor_ref.
 MAY_IMPORT = {
-    "__init__": {"api", "arguments", "definitions", "representations"},
+    "__init__": {"api", "arguments", "definitions", "metrics", "representations"},
     "arguments": set(),
     "processor": set(),
-    "definitions": {"arguments", "definitions", "representations"},
+    "definitions": {"arguments", "definitions", "metrics", "representations"},
     "exact": {"definitions", "exact", "processor"},
+    "metrics": {"cuda", "definitions", "engine", "exact", "representations"},
     # A row binds the implementations when it is called, and none of them calls another.
     "representations": {
         "api",
@@ -30,11 +31,19 @@ MAY_IMPORT = {
     },
     "arrays": {"definitions"},
     "engine": {"arguments", "arrays", "definitions", "engine", "processor"},
-    "cuda": {"arguments", "arrays", "cuda", "definitions", "processor"},
+    "cuda": {"arguments", "arrays", "cuda", "definitions", "metrics", "processor"},
     "api": {"api", "arguments", "arrays", "definitions", "engine"},
     "explain": {"arguments", "definitions", "exact"},
     "workers": {"arguments", "engine", "workers"},
-    "analysis": {"analysis", "api", "arguments", "arrays", "definitions", "workers"},
+    "analysis": {
+        "analysis",
+        "api",
+        "arguments",
+        "arrays",
+        "definitions",
+        "metrics",
+        "workers",
+    },
     "deviations": {"definitions", "deviations", "exact"},
     "operations": {
         "__init__",
@@ -43,6 +52,7 @@ MAY_IMPORT = {
         "definitions",
         "engine",
         "exact",
+        "metrics",
         "operations",
     },
     "golden": {
@@ -51,6 +61,7 @@ MAY_IMPORT = {
         "deviations",
         "exact",
         "golden",
+        "metrics",
         "operations",
         "workers",
     },
@@ -61,7 +72,9 @@ MAY_IMPORT = {
         "cuda",
         "definitions",
         "deviations",
+        "exact",
         "golden",
+        "metrics",
         "operations",
         "verify",
         "workers",
@@ -74,6 +87,7 @@ MAY_IMPORT = {
         "definitions",
         "explain",
         "golden",
+        "metrics",
         "verify",
         "workers",
     },
@@ -157,7 +171,7 @@ CHAPTERS = {"formats", "encoding", "decoding", "blocks", "scales", "quantization
             "policies", "nvfp4", "mx"}  # fmt: skip
 NO_CHAPTERS = {
     "definitions": {"catalogue", "format"},
-    "exact": {"arithmetic", "step"},
+    "exact": {"arithmetic", "metrics", "step"},
     "engine": {"dequantization", "intrinsics", "kernel", "measuring", "nearest", "parallel",
                "steps", "strips", "widening"},
     "api": {"dequantization", "tracing"},

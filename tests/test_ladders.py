@@ -3,6 +3,8 @@
 The engine and the kernels, which run on the CPU here, are compared with the exact model.
 """
 
+from dataclasses import dataclass
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -14,14 +16,23 @@ from kernels.tensors import bits
 from records import SCALED, SOURCES, adversarial, differing, engine_mor, exact_mor
 
 import mor_ref
-from mor_ref import FitsRange, Format, MeanRelativeError, NotWorseThan, Policy, Rung, formats
+from mor_ref import (
+    FitsRange,
+    Format,
+    MeanRelativeError,
+    Metric,
+    NotWorseThan,
+    Policy,
+    Rung,
+    formats,
+)
 from mor_ref.cuda import policies
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES, TILES
 from mor_ref.definitions.scales import SCALINGS
-from mor_ref.representations import REPRESENTATIONS, MxBlocks, Nvfp4Tiles
+from mor_ref.representations import REPRESENTATIONS, MxBlocks, Nvfp4Tiles, as_representation
 
 # Names that mean something elsewhere: "bf16" is what a unit without a rung is called.
 OWN = [
@@ -45,14 +56,35 @@ representations = st.one_of(*KINDS, st.just(Integers()))
 BLOCKS = ["tensor", "row", "column", (1, 4), (2, 16), (3, 5), (128, 128)]
 
 
+@dataclass(frozen=True)
+class WithinSteps(Metric):
+    """A metric from outside: at most so many steps an element worse than a yardstick."""
+
+    steps: int
+    yardstick: object
+
+    @property
+    def yardsticks(self):
+        return (as_representation(self.yardstick),)
+
+    def accepts(self, own, errors, amax, amin):
+        (yardstick,) = self.yardsticks
+        worse = own.sum - errors[yardstick.name].sum
+        assert all(type(number) is int for number in own.__dict__.values())
+        assert own.nonfinite == 0
+        return worse < self.steps * own.nonzero and amax <= 2.0**40 * amin
+
+
 @st.composite
 def metrics(draw):
     """Any metric; a yardstick may be a rung before or after, or none of the ladder."""
-    match draw(st.sampled_from(["mean", "not worse", "range"])):
+    match draw(st.sampled_from(["mean", "not worse", "range", "own"])):
         case "mean":
             return MeanRelativeError(draw(st.sampled_from(["0.01", "0.03", "0.06", "0.15", 1])))
         case "not worse":
             return NotWorseThan(draw(representations))
+        case "own":
+            return draw(st.builds(WithinSteps, st.integers(1, 1 << 20), representations))
         case _:
             return FitsRange(draw(st.sampled_from(["e2m1", "e4m3", "e5m2", "f16", "e8m0"])))
 

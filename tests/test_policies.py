@@ -20,7 +20,6 @@ from mor_ref.definitions.policies import POLICIES
 from mor_ref.definitions.scales import SCALINGS
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.scales import Extremes
-from mor_ref.exact import policies
 from mor_ref.exact.errors import ErrorSum
 
 NAMES = list(POLICIES)
@@ -92,7 +91,7 @@ def test_the_mean_at_the_threshold_and_one_step_off(threshold, nonzero):
     for total, accepted in ((at - 1, True), (at, False), (at + 1, False)):
         assert acceptance.is_below(one_unit(total, nonzero), metric.limit).tolist() == [[accepted]]
         errors = {"e4m3": ErrorSum(total, nonzero, 0)}
-        assert policies.accepts(metric, errors["e4m3"], errors, 1.0, 1.0) is accepted
+        assert metric.accepts(errors["e4m3"], errors, 1.0, 1.0) is accepted
     assert acceptance.is_below(one_unit(0, 0), metric.limit).tolist() == [[True]]
 
 
@@ -162,7 +161,7 @@ def test_a_tie_takes_the_first_rung():
         assert acceptance.is_not_worse(one_unit(total, 1), yardstick).tolist() == [[accepted]]
         errors = {"e4m3": ErrorSum(total, 1, 0), "e5m2": ErrorSum(5, 1, 0)}
         metric = NotWorseThan("e5m2")
-        assert policies.accepts(metric, errors["e4m3"], errors, 1.0, 1.0) is accepted
+        assert metric.accepts(errors["e4m3"], errors, 1.0, 1.0) is accepted
 
 
 @pytest.mark.parametrize("fmt", ["e5m2", "e4m3", "f16"])
@@ -183,7 +182,7 @@ def test_the_range_at_the_ratio(fmt, amin):
         found = acceptance.fits_range(one_unit(1, 2), extremes, formats[fmt])
         assert found.tolist() == [[accepted]]
         errors = {"e5m2": ErrorSum(1, 2, 0)}
-        fits = policies.accepts(FitsRange(fmt), errors["e5m2"], errors, float(amax), float(low))
+        fits = FitsRange(fmt).accepts(errors["e5m2"], errors, float(amax), float(low))
         assert fits is accepted
         ladder = Policy("range", (Rung("e5m2", FitsRange(fmt)),))
         assert mor_ref.mor(x, ladder).choice.tolist() == [[0 if accepted else 1]]

@@ -14,8 +14,9 @@ from mor_ref.api.tracing import untraced
 from mor_ref.arguments import known_name
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import Cut, partition
-from mor_ref.definitions.policies import MeanRelativeError, Policy, Thresholds, as_policy
+from mor_ref.definitions.policies import Policy, Thresholds, as_policy
 from mor_ref.definitions.scales import SCALINGS, Scaling
+from mor_ref.metrics import MeanRelativeError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

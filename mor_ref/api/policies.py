@@ -12,22 +12,13 @@ from mor_ref.api.tracing import untraced
 from mor_ref.arguments import known_name
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
-from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.policies import (
-    FitsRange,
-    MeanRelativeError,
-    NotWorseThan,
-    Policy,
-    Rung,
-    Thresholds,
-    as_policy,
-)
+from mor_ref.definitions.policies import Policy, Thresholds, as_policy
 from mor_ref.definitions.scales import SCALINGS, Scaling, ScalingBlocks, check_group
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from mor_ref.engine.policies import Accepted, Errors
+    from mor_ref.engine.policies import Errors
     from mor_ref.engine.scales import Extremes
 
 
@@ -159,20 +150,8 @@ def _choose(policy: Policy, sums: "dict[str, Errors]", extremes: "Extremes") -> 
     choice = np.full(extremes.amax.shape, len(policy.ladder), np.uint8)
     for index, rung in reversed(list(enumerate(policy.ladder))):
         is_lossless = sums[rung.name][..., 2] == 0
-        choice[is_lossless & _accepted(rung, sums, extremes)] = index
+        choice[is_lossless & rung.metric.engine(sums[rung.name], sums, extremes)] = index
     return choice
-
-
-def _accepted(rung: Rung, sums: "dict[str, Errors]", extremes: "Extremes") -> "Accepted":
-    from mor_ref.engine.policies import fits_range, is_below, is_not_worse
-
-    match rung.metric:
-        case MeanRelativeError() as metric:
-            return is_below(sums[rung.name], metric.limit)
-        case NotWorseThan(yardstick):
-            return is_not_worse(sums[rung.name], sums[yardstick.name])
-        case FitsRange(fmt):
-            return fits_range(sums[rung.name], extremes, as_format(fmt))
 
 
 def _write_other_rungs(

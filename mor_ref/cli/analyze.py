@@ -13,7 +13,7 @@ from mor_ref.analysis.tensor_files import StoredTensor, tensors_in
 from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, settings_for, worth_a_map
 from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.cli.analyze_text import Listed, print_analysis, shown
-from mor_ref.definitions.policies import Threshold
+from mor_ref.metrics import Threshold
 from mor_ref.workers.pools import Workers, workers_named
 
 _LONGEST_IN_PROGRESS = 30  # letters of a name

@@ -31,13 +31,8 @@ if TYPE_CHECKING:
         quantize_mx,
         quantize_nvfp4,
     )
-    from mor_ref.definitions.policies import (
-        FitsRange,
-        MeanRelativeError,
-        NotWorseThan,
-        Policy,
-        Rung,
-    )
+    from mor_ref.definitions.policies import Policy, Rung
+    from mor_ref.metrics import FitsRange, MeanRelativeError, NotWorseThan
 
 _IMPORTED_WHEN_ASKED_FOR = {
     "cuda.functions": (

@@ -73,7 +73,7 @@ BY_TILE = np.dtype(
 )  # fmt: skip
 BY_VALUE = _structure("u8 y,columns")
 ERROR_SUMS = _structure("u8 sum,nonzero,nonfinite")
-RUNG = _structure("u4 metric,own,yardstick,limit; f4 largest,smallest")
+RUNG = _structure("u4 metric,limit; f4 largest,smallest")
 MX_FORMAT = np.dtype(
     [
         ("rule", "u4"), ("element", SCALED), ("largest_exponent", "i4"), ("even_bits", "u4"),
@@ -279,15 +279,11 @@ def mx_format(fmt: Format, rule: ScaleRule) -> Row:
     )
 
 
-def rung(
-    metric: Metric, *, own: int = 0, yardstick: int = 0, limit: int = 0, fmt: Format | None = None
-) -> Row:
-    """A rung of a ladder: which of the representations it is of, and the numbers of its metric."""
+def rung(metric: Metric, *, limit: int = 0, fmt: Format | None = None) -> Row:
+    """The metric of a rung, and its numbers."""
     return row(
         RUNG,
         metric=get_args(Metric).index(metric),
-        own=own,
-        yardstick=yardstick,
         limit=limit,
         largest=fmt.largest if fmt else 0,
         smallest=(fmt.smallest_normal or 0) if fmt else 0,

@@ -1,86 +1,19 @@
-"""Metrics, rungs and policies as data (MOR)."""
+"""Rungs and policies as data (MOR)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from fractions import Fraction
 from typing import Literal
 
 from mor_ref.arguments import known_name
 from mor_ref.definitions.blocks import Cut, check_cut
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format
+from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan, Threshold
 from mor_ref.representations import Representation, as_representation
 
-Threshold = float | str | Decimal | Fraction
 Thresholds = Threshold | Mapping[str, Threshold]  # of the e4m3 rung, or by the names of rungs
 
 _RUNG_MEANT = "e4m3"  # by a threshold without a name
-_SMALLEST_THRESHOLD = -30  # as an exponent of ten
-
-
-@dataclass(frozen=True)
-class MeanRelativeError:
-    """Accepts a unit whose mean relative error is below a threshold, 0 < threshold <= 1.
-
-    The threshold is the decimal that is written: 0.045 is 45/1000, not the float next to it.
-
-    >>> MeanRelativeError(0.045).limit
-    377487
-    """
-
-    threshold: Threshold
-
-    def __post_init__(self) -> None:
-        try:
-            is_threshold = 0 < self._written <= 1
-        except (TypeError, ValueError, ArithmeticError):
-            is_threshold = False
-        if not is_threshold:
-            raise ValueError(
-                f"threshold is {self.threshold!r}; give a number above 0 and up to 1, such as 0.045"
-            )
-
-    @property
-    def _written(self) -> Decimal | Fraction:
-        """The threshold as it was written: a decimal, or a fraction such as "1/22"."""
-        text = str(self.threshold)
-        is_fraction = "/" in text or isinstance(self.threshold, Fraction)
-        return Fraction(text) if is_fraction else Decimal(text)
-
-    @property
-    def value(self) -> float:
-        """The threshold as people read it; decisions use the limit."""
-        return float(self._written)
-
-    @property
-    def limit(self) -> int:
-        """The threshold times 2^23, to the nearest integer, ties to even (MOR-002)."""
-        written = self._written
-        if isinstance(written, Decimal) and written.adjusted() < _SMALLEST_THRESHOLD:
-            return 0  # as it is anyway; but the digits of such a fraction could fill the memory
-        return round(Fraction(written) * 2**23)
-
-
-@dataclass(frozen=True)
-class NotWorseThan:
-    """Accepts a unit whose error sum is at most that under a yardstick (MOR-003)."""
-
-    yardstick: Representation
-
-    def __init__(self, yardstick: str | Format | Representation) -> None:
-        object.__setattr__(self, "yardstick", as_representation(yardstick))
-
-
-@dataclass(frozen=True)
-class FitsRange:
-    """Accepts a unit whose magnitudes span no more than a format's normal numbers (MOR-004)."""
-
-    fmt: str | Format
-
-
-Metric = MeanRelativeError | NotWorseThan | FitsRange
 
 
 @dataclass(frozen=True)
@@ -98,7 +31,11 @@ class Rung:
         """`representation` is a name, a scaled format or a record (MOR-007)."""
         object.__setattr__(self, "representation", as_representation(representation))
         object.__setattr__(self, "metric", metric)
-        self._check_metric()
+        if not isinstance(metric, Metric):
+            raise TypeError(
+                f"metric is {metric!r}; give MeanRelativeError, NotWorseThan, FitsRange, or an "
+                "object of a subclass of Metric"
+            )
 
     @property
     def name(self) -> str:
@@ -109,18 +46,6 @@ class Rung:
     def takes_threshold(self) -> bool:
         """Whether it is the rung that a threshold without a name is given for."""
         return self.name == _RUNG_MEANT and isinstance(self.metric, MeanRelativeError)
-
-    def _check_metric(self) -> None:
-        match self.metric:
-            case FitsRange(fmt):
-                if as_format(fmt).smallest_normal is None:
-                    raise ValueError(f"FitsRange is of {fmt!r}, which has no normal numbers")
-            case MeanRelativeError() | NotWorseThan():
-                pass
-            case _:
-                raise TypeError(
-                    f"metric is {self.metric!r}; give MeanRelativeError, NotWorseThan or FitsRange"
-                )
 
 
 @dataclass(frozen=True)
@@ -167,8 +92,7 @@ class Policy:
     @property
     def mentioned(self) -> tuple[Representation, ...]:
         """The representations of all rungs, and then the yardsticks."""
-        metrics = [rung.metric for rung in self.ladder]
-        yardsticks = [metric.yardstick for metric in metrics if isinstance(metric, NotWorseThan)]
+        yardsticks = (one for rung in self.ladder for one in rung.metric.yardsticks)
         return (*(rung.representation for rung in self.ladder), *yardsticks)
 
     @property

@@ -6,60 +6,36 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.policies import FitsRange, MeanRelativeError, Metric, NotWorseThan
+from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DECISIONS, POLICIES
 from mor_ref.deviations.exemptions import CLEAR_CHOICES, CLEAR_MEANS, for_generated
 from mor_ref.exact.arithmetic import quotient, rn32
 from mor_ref.exact.errors import ErrorSum
-from mor_ref.exact.policies import accepts, amin, kept, loses_nothing
+from mor_ref.exact.metrics import fits_range, is_not_worse, mean_is_below
+from mor_ref.exact.policies import amin, kept, loses_nothing
 from mor_ref.exact.quantization import to_bf16
 
 Reference = Callable[..., Any]
 _RANGES = ("decisions", "policies")  # in policies_large, an earlier rung accepts
 
 
-def _by_the_mean(metric: Metric, *_: Any) -> bool:
-    return isinstance(metric, MeanRelativeError)
-
-
-def _by_a_yardstick(metric: Metric, *_: Any) -> bool:
-    return isinstance(metric, NotWorseThan)
-
-
-def _by_the_range(metric: Metric, *_: Any) -> bool:
-    return isinstance(metric, FitsRange)
-
-
-@deviation(
-    accepts, where=_by_the_mean, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS
-)
-def accepts_at_the_threshold(
-    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
-) -> bool:
+@deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS)
+def accepts_at_the_threshold(_: Reference, own: ErrorSum, limit: int) -> bool:
     """A mean that equals the threshold is accepted: <= for <."""
-    return own.sum <= metric.limit * own.nonzero
+    return own.sum <= limit * own.nonzero
 
 
-@deviation(
-    accepts, where=_by_the_mean, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS
-)
-def mean_in_floating_point(
-    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
-) -> bool:
+@deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS)
+def mean_in_floating_point(_: Reference, own: ErrorSum, limit: int) -> bool:
     """The mean is divided in binary32 and compared with the threshold as a binary32 number."""
-    return own.nonzero == 0 or _mean(own) < quotient(float(metric.limit), float(1 << 23))
+    return own.nonzero == 0 or _mean(own) < quotient(float(limit), float(1 << 23))
 
 
-@deviation(
-    accepts, where=_by_the_mean, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS
-)
-def threshold_in_binary32(
-    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
-) -> bool:
+@deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS)
+def threshold_in_binary32(_: Reference, own: ErrorSum, limit: int) -> bool:
     """The mean is divided in binary32 and compared with the threshold rounded to it: 0.045f."""
-    return own.nonzero == 0 or _mean(own) < rn32(_written(metric.limit))
+    return own.nonzero == 0 or _mean(own) < rn32(_written(limit))
 
 
 def _written(limit: int) -> Fraction:
@@ -73,54 +49,43 @@ def _mean(own: ErrorSum) -> float:
     return quotient(rn32(Fraction(own.sum)), rn32(Fraction(own.nonzero << 23)))
 
 
-@deviation(accepts, where=_by_the_mean, rules=("MOR-002", "ERR-005"), domain=DECISIONS)
-def products_in_32_bits(
-    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
-) -> bool:
+@deviation(mean_is_below, rules=("MOR-002", "ERR-005"), domain=DECISIONS)
+def products_in_32_bits(_: Reference, own: ErrorSum, limit: int) -> bool:
     """T * nonzero has 32 bits, and wraps."""
-    return own.nonzero == 0 or own.sum < (metric.limit * own.nonzero & 0xFFFFFFFF)
+    return own.nonzero == 0 or own.sum < (limit * own.nonzero & 0xFFFFFFFF)
 
 
 @deviation(
-    accepts,
-    where=_by_the_mean,
+    mean_is_below,
     rules=("MOR-002",),
     domain=DECISIONS,
     exemptions=for_generated(DECISIONS),
 )
-def nothing_accepts_a_unit_of_zeros(
-    _: Reference, metric: MeanRelativeError, own: ErrorSum, *_rest: Any
-) -> bool:
+def nothing_accepts_a_unit_of_zeros(_: Reference, own: ErrorSum, limit: int) -> bool:
     """A unit with no element that counts is not accepted: 0 < 0 is false."""
-    return own.sum < metric.limit * own.nonzero
+    return own.sum < limit * own.nonzero
 
 
-@deviation(
-    accepts, where=_by_a_yardstick, rules=("MOR-003",), domain=DECISIONS, exemptions=CLEAR_CHOICES
-)
-def strict_not_worse_than(
-    _: Reference, metric: NotWorseThan, own: ErrorSum, errors: dict[str, ErrorSum], *_rest: Any
-) -> bool:
+@deviation(is_not_worse, rules=("MOR-003",), domain=DECISIONS, exemptions=CLEAR_CHOICES)
+def strict_not_worse_than(_: Reference, own: ErrorSum, yardstick: ErrorSum) -> bool:
     """A tie does not accept: < for <=."""
-    return own.sum < errors[metric.yardstick.name].sum
+    return own.sum < yardstick.sum
 
 
-@deviation(accepts, where=_by_the_range, rules=("MOR-004",), domain=_RANGES)
+@deviation(fits_range, rules=("MOR-004",), domain=_RANGES)
 def range_with_subnormals(
-    _: Reference, metric: FitsRange, own: ErrorSum, _errors: Any, amax: float, amin: float
+    _: Reference, own: ErrorSum, amax: float, amin: float, fmt: Format
 ) -> bool:
     """The range of fits_range reaches down to the subnormal numbers."""
-    fmt = as_format(metric.fmt)
     ratio = Fraction(fmt.largest) / Fraction(fmt.value(1))
     return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio
 
 
-@deviation(accepts, where=_by_the_range, rules=("MOR-004",), domain=_RANGES)
+@deviation(fits_range, rules=("MOR-004",), domain=_RANGES)
 def range_by_rounded_quotient(
-    _: Reference, metric: FitsRange, own: ErrorSum, _errors: Any, amax: float, amin: float
+    _: Reference, own: ErrorSum, amax: float, amin: float, fmt: Format
 ) -> bool:
     """Amax / amin is rounded to binary32 before it is compared."""
-    fmt = as_format(metric.fmt)
     ratio = rn32(Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1))
     return own.nonzero == 0 or quotient(amax, amin) <= ratio
 

@@ -3,17 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 from mor_ref.definitions.blocks import Partition
-from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.policies import (
-    FitsRange,
-    MeanRelativeError,
-    Metric,
-    NotWorseThan,
-    Policy,
-)
+from mor_ref.definitions.policies import Policy
 from mor_ref.definitions.scales import Scaling
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.errors import ErrorSum, error_sum
@@ -89,7 +81,7 @@ def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float
     """Return the decision for the first rung that accepts (MOR-001)."""
     for choice, rung in enumerate(policy.ladder):
         own = errors[rung.name]
-        if loses_nothing(own) and accepts(rung.metric, own, errors, amax, amin):
+        if loses_nothing(own) and rung.metric.accepts(own, errors, amax, amin):
             return Decision(errors, amax, amin, choice)
     return Decision(errors, amax, amin, len(policy.ladder))
 
@@ -98,19 +90,3 @@ def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float
 def loses_nothing(own: ErrorSum) -> bool:
     """Return whether a unit can be accepted at all (MOR-001)."""
     return own.nonfinite == 0
-
-
-@step
-def accepts(
-    metric: Metric, own: ErrorSum, errors: dict[str, ErrorSum], amax: float, amin: float
-) -> bool:
-    """Return whether a metric accepts a unit."""
-    match metric:
-        case MeanRelativeError():  # MOR-002
-            return own.nonzero == 0 or own.sum < metric.limit * own.nonzero
-        case NotWorseThan(yardstick):  # MOR-003
-            return own.sum <= errors[yardstick.name].sum
-        case FitsRange(fmt):  # MOR-004
-            bound = as_format(fmt)
-            ratio = Fraction(bound.largest) / Fraction(bound.smallest_normal or 1)
-            return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, formats
-from mor_ref.definitions.policies import FitsRange, MeanRelativeError, Metric, NotWorseThan, Rung
+from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
@@ -40,7 +40,7 @@ _LIMITS = np.array([377487, 1, 838861, 1677722, 419430, 4194304, _LIMIT_OF_ONE],
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Decide unit by unit."""
     from mor_ref.exact.errors import ErrorSum
-    from mor_ref.exact.policies import accepts, loses_nothing
+    from mor_ref.exact.policies import loses_nothing
 
     columns = [arrays[name].tolist() for name in ("sum", "nonzero", "nonfinite")]
     extremes = [numbers_of(arrays[name], "f32") for name in ("amax", "amin")]
@@ -49,7 +49,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     for *sums, amax, amin, limit, yardstick in zip(*columns, *extremes, *others, strict=True):
         own, metric = ErrorSum(*sums), _metric(parameters, limit)
         errors = {_YARDSTICK: ErrorSum(yardstick)}
-        accepted.append(loses_nothing(own) and accepts(metric, own, errors, amax, amin))
+        accepted.append(loses_nothing(own) and metric.accepts(own, errors, amax, amin))
     return {"accepted": np.array(accepted, np.uint8)}
 
 
@@ -154,7 +154,7 @@ def admit(parameters: Parameters) -> None:
     if (parameters["metric"] == "fits_range") != ("format" in parameters):
         raise ValueError("a format goes with the metric fits_range, and with no other")
     if "format" in parameters:
-        Rung("e4m3", FitsRange(parameters["format"]))
+        FitsRange(parameters["format"])
 
 
 DECIDE = Operation(

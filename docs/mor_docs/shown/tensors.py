@@ -17,19 +17,13 @@ from mor_docs.shown.markup import (
 from mor_ref import formats
 from mor_ref.definitions.blocks import Cut, partition
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.policies import (
-    POLICIES,
-    FitsRange,
-    MeanRelativeError,
-    Metric,
-    NotWorseThan,
-    Policy,
-)
+from mor_ref.definitions.policies import POLICIES, Policy
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.blocks import cells
 from mor_ref.exact.errors import error_sum, error_term
 from mor_ref.exact.policies import Decision, mix
 from mor_ref.exact.quantization import quantize
+from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
 
 
 def cut(rows: str, columns: str, block: str, group: str) -> str:
@@ -138,6 +132,7 @@ def _question(metric: Metric) -> list[str]:
             return [f"and sum ≤ sum under {yardstick.name} ?"]
         case FitsRange(fmt):
             return [f"and amax ≤ amin · range of {as_format(fmt).name} ?"]
+    raise TypeError(f"metric is {metric!r}, which has no words")
 
 
 def ladder(name: str) -> str:

@@ -7,15 +7,10 @@ from mor_docs.shown.markup import binary32, bits_hex, code_hex, equation, number
 from mor_ref import formats
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.policies import (
-    POLICIES,
-    FitsRange,
-    MeanRelativeError,
-    NotWorseThan,
-    Rung,
-)
+from mor_ref.definitions.policies import POLICIES, Rung
 from mor_ref.exact.errors import error_term
 from mor_ref.exact.policies import Decision, mix
+from mor_ref.metrics import FitsRange, MeanRelativeError, NotWorseThan
 
 
 def unit(name: str, *given: str) -> str:
@@ -47,10 +42,10 @@ def _asked(rung: Rung, decision: Decision) -> str:
     if not own.nonzero and not isinstance(rung.metric, NotWorseThan):
         return f"{name}: nonzero = 0"
     match rung.metric:
-        case MeanRelativeError(limit=limit):
-            bound = limit * own.nonzero
+        case MeanRelativeError() as metric:
+            bound = metric.limit * own.nonzero
             sign = "<" if own.sum < bound else "≥"
-            return f"{name}: sum = {own.sum} {sign} {limit} · {own.nonzero} = {bound}"
+            return f"{name}: sum = {own.sum} {sign} {metric.limit} · {own.nonzero} = {bound}"
         case NotWorseThan(yardstick):
             other = decision.errors[yardstick.name].sum
             sign = "≤" if own.sum <= other else ">"
@@ -63,3 +58,4 @@ def _asked(rung: Rung, decision: Decision) -> str:
             mantissa, exponent = math.frexp(ratio)
             product = f"{number(decision.amin)} · {number(2 * mantissa)} · 2^{exponent - 1}"
             return f"{name}: amax = {number(decision.amax)} {sign} {equation(product, most)}"
+    raise TypeError(f"metric is {rung.metric!r}, which has no words")

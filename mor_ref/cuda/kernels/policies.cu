@@ -4,23 +4,23 @@
 #include "nvfp4.cuh"
 #include "policies.cuh"
 
-// The first rung that accepts each unit, MOR-001; `rungs` stands for none. The sums of a
-// representation follow on one another, unit by unit.
-MOR_KERNEL choose(const Rung* ladder, u32 rungs, const u64* sum, const u64* nonzero, const u64* nonfinite,
-                  const u32* amax, const u32* amin, u64 units, u8* choice) {
+// The units that a metric accepts, whatever they lose.
+MOR_KERNEL accepted(Rung rung, const u64* sum, const u64* nonzero, const u64* yardstick_sum, const u32* amax,
+                    const u32* amin, u64 units, u8* found) {
   for (u64 unit = first_of_thread(); unit < units; unit += threads_of_grid()) {
-    u32 found = 0;
-    for (; found < rungs; found++) {
-      const Rung rung = ladder[found];
-      const u64 at = rung.own * units + unit;
-      const ErrorSum own = {sum[at], nonzero[at], nonfinite[at]};
-      const Extremes extremes = {amax[unit], amin[unit]};
-      if (own.nonfinite == 0 && accepts(rung, own, sum[rung.yardstick * units + unit], extremes)) break;
-    }
-    choice[unit] = u8(found);
+    const ErrorSum own = {sum[unit], nonzero[unit], 0};
+    found[unit] = accepts(rung, own, yardstick_sum[unit], Extremes{amax[unit], amin[unit]});
   }
 }
-MOR_EXPORT(choose)
+MOR_EXPORT(accepted)
+
+// The units that lose nothing under a rung, and that its metric accepts, take it: MOR-001, from the last rung
+// to the first.
+MOR_KERNEL take(u32 rung, const u8* is_accepted, const u64* nonfinite, u64 units, u8* choice) {
+  for (u64 unit = first_of_thread(); unit < units; unit += threads_of_grid())
+    if (is_accepted[unit] && nonfinite[unit] == 0) choice[unit] = u8(rung);
+}
+MOR_EXPORT(take)
 
 // Whether a metric accepts a unit of these sums, without a ladder.
 MOR_KERNEL decision_steps(const u64* sum, const u64* nonzero, const u64* nonfinite, const u32* limit,

@@ -4,12 +4,11 @@
 
 enum Metric : u32 { MEAN_RELATIVE_ERROR, NOT_WORSE_THAN, FITS_RANGE };
 
-// A rung of a ladder; the numbers that its metric does not need are 0.
+// The metric of a rung; the numbers that it does not need are 0.
 struct Rung {
   u32 metric;
-  u32 own, yardstick;         // which of the representations that were tried
-  u32 limit;                  // T
-  float largest, smallest;    // of the format whose range is asked for, `smallest` being normal
+  u32 limit;                // T
+  float largest, smallest;  // of the format whose range is asked for, `smallest` being normal
 };
 
 struct Extremes {

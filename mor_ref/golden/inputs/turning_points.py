@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.policies import MeanRelativeError
 from mor_ref.exact import arithmetic
 from mor_ref.exact.errors import error_term
 from mor_ref.golden.inputs.tensors import Tensor
+from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import f32_array
 
 _SIDES = (8, 16)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.policies import POLICIES, MeanRelativeError
+from mor_ref.definitions.policies import POLICIES
 from mor_ref.definitions.scales import SCALINGS
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.edges import amaxes
@@ -37,6 +37,7 @@ from mor_ref.golden.suites.large import (
     wide_and_tall,
 )
 from mor_ref.golden.suites.tensor_cases import tensor_case
+from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import f32_bits, numbers_of
 
 _LOST = (1, 1 << 8, 1 << 16, 1 << 32)  # counts that are 0 in fewer bits

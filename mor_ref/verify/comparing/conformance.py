@@ -12,17 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.policies import (
-    POLICIES,
-    FitsRange,
-    MeanRelativeError,
-    NotWorseThan,
-    Policy,
-    Rung,
-    as_policy,
-)
+from mor_ref.definitions.policies import POLICIES, Policy, Rung, as_policy
+from mor_ref.exact.errors import ErrorSum
 from mor_ref.golden.model.suite import Case
+from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.parameters import as_cut
 from mor_ref.verify.comparing.compare import Comparison
@@ -32,13 +25,6 @@ from mor_ref.verify.comparing.extent import Entry, Extent, asked_of, given_of
 Level = Literal["bit-exact", "partial", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)
 _SUMS = ("sum", "nonzero", "nonfinite")
-# Of a mean of 2^23 to the one; a decision turns on no smaller one.
-_LEAST_LIMIT = min(
-    rung.metric.limit
-    for policy in POLICIES.values()
-    for rung in policy.ladder
-    if isinstance(rung.metric, MeanRelativeError)
-)
 
 
 @dataclass(frozen=True)
@@ -128,17 +114,20 @@ def _has_sums(case: Case) -> bool:
     """Whether a case under a policy has the choice, and all that it was made from."""
     policy = as_policy(case.parameters["policy"])
     sums = {f"{one.name}.{field}" for one in policy.tried for field in _SUMS}
-    has_ranges = any(isinstance(rung.metric, FitsRange) for rung in policy.ladder)
-    extremes = {"amax", "amin"} if has_ranges else set()
-    return {"choice", *sums, *extremes} <= set(case.arrays)
+    return {"choice", "amax", "amin", *sums} <= set(case.arrays)
 
 
 def _of_means(sums: Comparison, counts: NDArray[Any]) -> Fraction:
     """The largest difference of two means, as a share of the least threshold of the policies."""
     arrays = [array.ravel().tolist() for array in (sums.actual, sums.expected, counts)]
-    return max(
-        abs(Fraction(a - b, max(n, 1) * _LEAST_LIMIT)) for a, b, n in zip(*arrays, strict=True)
-    )
+    limit = _least_limit()
+    return max(abs(Fraction(a - b, max(n, 1) * limit)) for a, b, n in zip(*arrays, strict=True))
+
+
+def _least_limit() -> int:
+    """Return the least limit of a mean, in units of 2^-23: no decision turns on a smaller one."""
+    metrics = (rung.metric for policy in POLICIES.values() for rung in policy.ladder)
+    return min(metric.limit for metric in metrics if isinstance(metric, MeanRelativeError))
 
 
 def _of_single_decisions(accepted: Comparison, case: Case) -> Fraction | None:
@@ -189,7 +178,11 @@ def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], given: int) -> F
     """
     if given > len(policy.ladder):
         return None
-    expected = [_decision(rung, case, unit) for rung in policy.ladder[: given + 1]]
+    errors = {
+        one.name: ErrorSum(*(int(case.arrays[f"{one.name}.{field}"][unit]) for field in _SUMS))
+        for one in policy.tried
+    }
+    expected = [_decision(rung, errors, case, unit) for rung in policy.ladder[: given + 1]]
     margins = [
         distance for k, (accepts, distance) in enumerate(expected) if accepts != (k == given)
     ]
@@ -202,24 +195,17 @@ def _largest(margins: list[Fraction | None]) -> Fraction | None:
     return max(known, default=Fraction(0)) if len(known) == len(margins) else None
 
 
-def _decision(rung: Rung, case: Case, unit: tuple[int, ...]) -> tuple[bool, Fraction | None]:
+def _decision(
+    rung: Rung, errors: Mapping[str, ErrorSum], case: Case, unit: tuple[int, ...]
+) -> tuple[bool, Fraction | None]:
     """Whether a rung accepts a unit, and how far that is from a threshold, if it depends on one."""
-    name = rung.name
-    own, nonzero, nonfinite = (int(case.arrays[f"{name}.{field}"][unit]) for field in _SUMS)
-    if nonfinite:
+    own, metric = errors[rung.name], rung.metric
+    if own.nonfinite:
         return False, None
-    match rung.metric:
-        case MeanRelativeError() as metric:
-            threshold = metric.limit * nonzero
-            return (own < threshold, _distance(own, threshold)) if nonzero else (True, None)
-        case NotWorseThan(yardstick):
-            threshold = int(case.arrays[f"{yardstick.name}.sum"][unit])
-            return own <= threshold, _distance(own, threshold)
-        case FitsRange(fmt):
-            bound = as_format(fmt)
-            amax, amin = (numbers_of(case.arrays[f][unit], "f32")[0] for f in ("amax", "amin"))
-            ratio = bound.largest / (bound.smallest_normal or 1)
-            return nonzero == 0 or amax <= amin * ratio, None
+    amax, amin = (numbers_of(case.arrays[name][unit], "f32")[0] for name in ("amax", "amin"))
+    turn = metric.turning_point(own, errors)
+    accepts = metric.accepts(own, errors, amax, amin)
+    return accepts, None if turn is None else _distance(own.sum, turn)
 
 
 def _distance(found: int, threshold: int) -> Fraction:

@@ -1,0 +1,26 @@
+"""Metrics: whether a unit that loses nothing is accepted."""
+
+from fractions import Fraction
+
+from mor_ref.definitions.format import Format
+from mor_ref.exact.errors import ErrorSum
+from mor_ref.exact.step import step
+
+
+@step
+def mean_is_below(own: ErrorSum, limit: int) -> bool:
+    """Return whether the mean is below a threshold, of which `limit` is T (MOR-002)."""
+    return own.nonzero == 0 or own.sum < limit * own.nonzero
+
+
+@step
+def is_not_worse(own: ErrorSum, yardstick: ErrorSum) -> bool:
+    """Return whether the error sum is at most that under the yardstick (MOR-003)."""
+    return own.sum <= yardstick.sum
+
+
+@step
+def fits_range(own: ErrorSum, amax: float, amin: float, fmt: Format) -> bool:
+    """Return whether magnitudes span no more than the normal numbers of a format (MOR-004)."""
+    ratio = Fraction(fmt.largest) / Fraction(fmt.smallest_normal or 1)
+    return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio
