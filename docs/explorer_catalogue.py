@@ -46,7 +46,7 @@ def catalogue() -> dict[str, Any]:
         },
         "scalings": SCALINGS,
         "profiles": {name: _profile(name) for name in PROFILES},
-        "scaleRules": SCALE_RULES,
+        "scaleRules": list(SCALE_RULES),
         "policies": {name: _policy(name) for name in POLICIES},
         "rules": _rules(),
     }

@@ -30,7 +30,7 @@ def test_every_record_is_that_of_the_exact_model(fmt, rule):
     st.integers(0, 1 << 30),
     st.sampled_from(SOURCES),
     st.sampled_from(ELEMENTS),
-    st.sampled_from(SCALE_RULES),
+    st.sampled_from(list(SCALE_RULES)),
     st.sampled_from([1, 5, 32, 64]),
 )
 def test_any_tensor(shape, seed, dtype, fmt, rule, block):

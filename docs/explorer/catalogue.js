@@ -120,6 +120,7 @@ const Explorer = { catalogue: {
     "MOR-004": {"chapter": "policies", "title": "fits_range"},
     "MOR-005": {"chapter": "policies", "title": "The policies"},
     "MOR-006": {"chapter": "policies", "title": "What a unit becomes"},
+    "MOR-007": {"chapter": "policies", "title": "Representations"},
     "PRO-001": {"chapter": "protocol", "title": "The greeting"},
     "PRO-002": {"chapter": "protocol", "title": "Tokens"},
     "PRO-003": {"chapter": "protocol", "title": "The question"},

@@ -13,7 +13,7 @@ from mor_ref.arguments import known_name, whole_number
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.mx import SCALE_RULES, ScaleRule, mx_element
+from mor_ref.definitions.mx import SCALE_RULES, mx_element
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ class Mx(Dequantizable):
     """
 
     scale: NDArray[np.uint8]
-    scale_rule: ScaleRule
+    scale_rule: str
 
     @untraced
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ def quantize_mx(
     x: "ArrayLike",
     fmt: str | Format,
     *,
-    scale_rule: ScaleRule = "floor",
+    scale_rule: str = "floor",
     block: int = 32,
     threads: int | None = None,
 ) -> Mx:
@@ -70,7 +70,7 @@ def quantize_mx(
 def mx(
     numbers: Numbers,
     fmt: Format,
-    scale_rule: ScaleRule,
+    scale_rule: str,
     block: int,
     units: Partition,
     out: Bits | None,

@@ -26,7 +26,7 @@ from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
 from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, special_cases_for
-from mor_ref.definitions.mx import SCALE_RULES, ScaleRule, mx_element
+from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, tile_of
 from mor_ref.definitions.policies import Policy, Thresholds, as_policy
 from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
@@ -87,7 +87,7 @@ class Mx:
     scale: Array
     error: ErrorSums
     fmt: Format
-    scale_rule: ScaleRule
+    scale_rule: str
     _block: int
     _found: in_mx.Mx
     _ready: Moment
@@ -228,9 +228,7 @@ def quantize_nvfp4(x: Any, *, profile: str = "te", tile: tuple[int, int] = (1, 1
     )
 
 
-def quantize_mx(
-    x: Any, fmt: str | Format, *, scale_rule: ScaleRule = "floor", block: int = 32
-) -> Mx:
+def quantize_mx(x: Any, fmt: str | Format, *, scale_rule: str = "floor", block: int = 32) -> Mx:
     """Quantize `x` to an MX format, as `mor_ref.quantize_mx` does."""
     element = mx_element(fmt)
     known_name("scale_rule", scale_rule, SCALE_RULES)

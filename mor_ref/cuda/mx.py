@@ -10,7 +10,6 @@ from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch, r
 from mor_ref.cuda.scales import ALL, extremes
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.mx import ScaleRule
 
 
 class Mx(NamedTuple):
@@ -21,7 +20,7 @@ class Mx(NamedTuple):
     error: ErrorSums
 
 
-def mx(device: Device, x: Bits, fmt: Format, rule: ScaleRule, block: int) -> Mx:
+def mx(device: Device, x: Bits, fmt: Format, rule: str, block: int) -> Mx:
     """A tensor in MX."""
     parts = partition(x.array.shape, (1, block))
     amax = extremes(device, x, parts, ALL).amax

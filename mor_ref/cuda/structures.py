@@ -11,7 +11,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import Rounding, SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.mx import ScaleRule
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 
 Metric = Literal["mean_relative_error", "not_worse_than", "fits_range"]
@@ -21,7 +21,6 @@ _ROUNDINGS: tuple[Rounding, ...] = ("rne", "rna", "rtz", "rtp", "rtn", "rto", "s
 _TILE_RULES = (
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors",
 )  # fmt: skip
-_SCALE_RULES: tuple[ScaleRule, ...] = ("floor", "ceil", "even", "rceil")
 
 
 def _structure(text: str) -> np.dtype[np.void]:
@@ -76,7 +75,7 @@ ERROR_SUMS = _structure("u8 sum,nonzero,nonfinite")
 RUNG = _structure("u4 metric,limit; f4 largest,smallest")
 MX_FORMAT = np.dtype(
     [
-        ("rule", "u4"), ("element", SCALED), ("largest_exponent", "i4"), ("even_bits", "u4"),
+        ("divides", "u4"), ("element", SCALED), ("largest_exponent", "i4"), ("up_from", "u4"),
         ("scale_codes", POWER_ENCODING),
     ],
     align=True,
@@ -267,14 +266,14 @@ def profile(found: Nvfp4Profile) -> Row:
     )
 
 
-def mx_format(fmt: Format, rule: ScaleRule) -> Row:
+def mx_format(fmt: Format, rule: str) -> Row:
     """A format of MX elements under a scale rule."""
     return row(
         MX_FORMAT,
-        rule=_SCALE_RULES.index(rule),
+        divides=SCALE_RULES[rule].up_from is None,
         element=scaled(fmt),
         largest_exponent=int(np.frexp(fmt.largest)[1]) - 1,
-        even_bits=fmt.mantissa_bits - (fmt.sign == "twos-complement"),
+        up_from=SCALE_RULES[rule].up_from_of(fmt),
         scale_codes=power_encoding(formats["e8m0"], "rtp", SpecialCases()),
     )
 

@@ -1,12 +1,42 @@
 """MX scale rules, and the formats of elements."""
 
-from typing import Literal, get_args
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 
-ScaleRule = Literal["floor", "ceil", "even", "rceil"]
-SCALE_RULES: tuple[ScaleRule, ...] = get_args(ScaleRule)
+_NEVER = 1 << 23  # above the 23 bits after the leading one of a binary32 number
+
+
+@dataclass(frozen=True)
+class ScaleRule:
+    """One way of finding the scale of a block (MXS-003 to MXS-006).
+
+    p is the exponent of amax, plus one if the 23 bits after its leading one are at least
+    `up_from(width)`. `width` is how many bits an element has after its leading one. A rule without
+    `up_from` divides amax by the largest number of the elements, as rceil does.
+    """
+
+    name: str
+    up_from: Callable[[int], int] | None = None
+
+    def up_from_of(self, fmt: Format) -> int:
+        """Return the least 23 bits that count as the next exponent, for elements of a format."""
+        width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
+        return _NEVER if self.up_from is None else self.up_from(width)
+
+
+SCALE_RULES: Catalogue[ScaleRule] = Catalogue(
+    "scale_rule",
+    (
+        ScaleRule("floor", lambda _: _NEVER),
+        ScaleRule("ceil", lambda _: 1),
+        ScaleRule("even", lambda width: _NEVER - (1 << (22 - width))),
+        ScaleRule("rceil"),
+    ),
+)
 
 
 def mx_element(fmt: str | Format) -> Format:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
 from mor_ref.deviations.exemptions import SHORT_NUMBERS, for_generated
@@ -20,13 +20,13 @@ Reference = Callable[..., Any]
 _BIAS = 127
 
 
-def _mx_as(other: ScaleRule) -> Deviation:
+def _mx_as(other: str) -> Deviation:
     """Return the deviation that takes one scale rule in place of every other."""
 
-    def is_another(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+    def is_another(_numbers: list[float], _fmt: Format, rule: str) -> bool:
         return rule != other
 
-    def swapped(reference: Reference, numbers: list[float], fmt: Format, _: ScaleRule) -> Any:
+    def swapped(reference: Reference, numbers: list[float], fmt: Format, _: str) -> Any:
         return reference(numbers, fmt, other)
 
     return Deviation(
@@ -56,7 +56,7 @@ def mx_infinity_is_nan(reference: Reference, numbers: list[float], *rest: Any) -
     return 0xFF if any(math.isinf(x) for x in numbers) else int(reference(numbers, *rest))
 
 
-def by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
+def by_rceil(_numbers: list[float], _fmt: Format, rule: str) -> bool:
     """Return whether the rule is rceil."""
     return rule == "rceil"
 
@@ -68,9 +68,7 @@ def by_rceil(_numbers: list[float], _fmt: Format, rule: ScaleRule) -> bool:
     domain=IN_MX,
     exemptions=for_generated(IN_MX),
 )
-def mx_underflow_is_one(
-    reference: Reference, numbers: list[float], fmt: Format, rule: ScaleRule
-) -> int:
+def mx_underflow_is_one(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
     """A quotient amax / largest that underflows to 0 is stored as the scale 1, the code 127."""
     amax = mx.amax_of(numbers)
     underflows = amax > 0 and quotient(amax, fmt.largest) == 0
@@ -84,7 +82,7 @@ def mx_stores_the_inverse(reference: Reference, *arguments: Any) -> int:
     return code if code == 0xFF else 254 - code
 
 
-def _by_floor(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
+def _by_floor(_amax: float, _fmt: Format, rule: str) -> bool:
     return rule == "floor"
 
 
@@ -105,16 +103,14 @@ def log2_in_binary32(x: float) -> float:
 
 
 @deviation(mx.shared_exponent, rules=("MXS-002",), domain=IN_MX)
-def mx_element_exponent_left_out(
-    reference: Reference, amax: float, fmt: Format, rule: ScaleRule
-) -> int:
+def mx_element_exponent_left_out(reference: Reference, amax: float, fmt: Format, rule: str) -> int:
     """The code is that of amax: the exponent of the largest number is not subtracted."""
     return int(reference(amax, fmt, rule)) + floor_log2(fmt.largest)
 
 
 @deviation(mx.quantize_element, rules=("MXS-008",), domain=IN_MX, exemptions=for_generated(IN_MX))
 def mx_scale_by_a_shift(
-    reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
+    reference: Reference, x: float, code: int, fmt: Format, rule: str
 ) -> Element:
     """Y has the scale of the bits code << 23: code 0 is 0, and code 255 infinity."""
     found: Element = reference(x, code, fmt, rule)
@@ -124,7 +120,7 @@ def mx_scale_by_a_shift(
     return replace(found, y=product(fmt.value(found.code), scale))
 
 
-def _by_even(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
+def _by_even(_amax: float, _fmt: Format, rule: str) -> bool:
     return rule == "even"
 
 
@@ -136,7 +132,7 @@ def _by_even(_amax: float, _fmt: Format, rule: ScaleRule) -> bool:
     exemptions=for_generated(IN_MX),
 )
 def mx_even_adds_to_subnormal_bits(
-    reference: Reference, amax: float, fmt: Format, rule: ScaleRule
+    reference: Reference, amax: float, fmt: Format, rule: str
 ) -> int:
     """With even, half of a step is added to the bits of amax, even if amax is subnormal."""
     if math.isinf(amax):
@@ -146,6 +142,6 @@ def mx_even_adds_to_subnormal_bits(
 
 
 DEVIATIONS = (
-    *(_mx_as(rule) for rule in SCALE_RULES),
+    *(_mx_as(rule) for rule in SCALE_RULES.specified),
     *(value for value in tuple(globals().values()) if isinstance(value, Deviation)),
 )

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.mx import ScaleRule
 from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_MX
 from mor_ref.deviations.exemptions import AMAX_OFF_POWERS_OF_TWO, for_generated
@@ -20,11 +19,11 @@ _NAN_CODE, _BIAS = 0xFF, 127
 _MADE_BY_SHIFTS = {"e2m1": 0x3, "e2m3": 0x0C, "e3m2": 0x0E}  # of a NaN, in formats without one
 
 
-def _under_rceil(_x: float, _code: int, _fmt: Format, rule: ScaleRule) -> bool:
+def _under_rceil(_x: float, _code: int, _fmt: Format, rule: str) -> bool:
     return rule == "rceil"
 
 
-def _under_another_rule(_x: float, _code: int, _fmt: Format, rule: ScaleRule) -> bool:
+def _under_another_rule(_x: float, _code: int, _fmt: Format, rule: str) -> bool:
     return rule != "rceil"
 
 
@@ -43,7 +42,7 @@ def _times(x: float, factor: float, code: int, fmt: Format) -> Element:
     exemptions=for_generated(IN_MX),
 )
 def mx_divisor_at_least_smallest_normal(
-    reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
+    reference: Reference, x: float, code: int, fmt: Format, rule: str
 ) -> Element:
     """With floor, ceil and even, numbers are divided by at least 2^-126, not by 2^-127."""
     return reference(x, code, fmt, rule) if code else _times(x, 2.0 ** (_BIAS - 1), code, fmt)
@@ -57,7 +56,7 @@ def mx_divisor_at_least_smallest_normal(
     exemptions=for_generated(IN_MX),
 )
 def mx_rceil_leaves_code_0_unscaled(
-    reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule
+    reference: Reference, x: float, code: int, fmt: Format, rule: str
 ) -> Element:
     """With rceil, numbers with the scale code 0 are multiplied by 1, not by 2^127."""
     return reference(x, code, fmt, rule) if code else _times(x, 1.0, code, fmt)
@@ -70,9 +69,7 @@ def mx_rceil_leaves_code_0_unscaled(
     domain=IN_MX,
     exemptions=AMAX_OFF_POWERS_OF_TWO,
 )
-def mx_rceil_by_log2(
-    reference: Reference, numbers: list[float], fmt: Format, rule: ScaleRule
-) -> int:
+def mx_rceil_by_log2(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
     """With rceil, the exponent is ceil(log2(amax / largest)) in binary32: sometimes 1 too low."""
     if any(map(math.isnan, numbers)):
         return int(reference(numbers, fmt, rule))
@@ -82,7 +79,7 @@ def mx_rceil_by_log2(
     return min(max(math.ceil(log2_in_binary32(scale)), -_BIAS), _BIAS) + _BIAS
 
 
-def _element(reference: Reference, x: float, code: int, fmt: Format, rule: ScaleRule) -> Element:
+def _element(reference: Reference, x: float, code: int, fmt: Format, rule: str) -> Element:
     """Return an element of torchao, also in a block with a NaN."""
     if code == _NAN_CODE:
         xs = math.nan if rule == "rceil" or math.isnan(x) else math.copysign(0.0, x)

@@ -180,6 +180,6 @@ def nibbles_swapped(reference: Reference, low: int, high: int) -> int:
 
 
 DEVIATIONS = (
-    *(_nvfp4_as(profile) for profile in PROFILES.values()),
+    *(_nvfp4_as(profile) for profile in map(PROFILES.__getitem__, PROFILES.specified)),
     *(value for value in tuple(globals().values()) if isinstance(value, Deviation)),
 )

@@ -10,7 +10,7 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.mx import ScaleRule
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.engine.blocks import Sides
 from mor_ref.engine.encoding import encoded_as_power_of_two
 from mor_ref.engine.formats import BINARY32, power_of_two_target_for
@@ -92,12 +92,12 @@ def powers_of_two(codes, encode, decode):
 
 
 def mx_scales(
-    numbers: Numbers, fmt: Format, rule: ScaleRule, blocks: Partition, threads: int | None
+    numbers: Numbers, fmt: Format, rule: str, blocks: Partition, threads: int | None
 ) -> MxScales:
     """The scales of a tensor."""
     amax = extremes(numbers, blocks, threads, "all").amax
     codes = np.empty(amax.shape, np.uint8)
-    if rule == "rceil":
+    if SCALE_RULES[rule].up_from is None:
         e8m0 = power_of_two_target_for(_E8M0, "rtp", SpecialCases(), BINARY32)
         rounded_up_codes(amax.reshape(-1), _F(fmt.largest), e8m0, codes.reshape(-1))
     else:
@@ -107,8 +107,7 @@ def mx_scales(
     return MxScales(codes, TileScales(Sides(*blocks.block), encode, decode))
 
 
-def _shared_exponent(fmt: Format, rule: ScaleRule) -> SharedExponent:
-    width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
-    added = {"floor": 0, "ceil": 0x007FFFFF, "even": 1 << (22 - width)}[rule]
+def _shared_exponent(fmt: Format, rule: str) -> SharedExponent:
+    added = 0x00800000 - SCALE_RULES[rule].up_from_of(fmt)
     largest_exponent = int(np.frexp(fmt.largest)[1]) - 1
     return SharedExponent(_U(added), _I(largest_exponent))

@@ -9,7 +9,7 @@ from mor_ref.exact.step import step
 
 @step
 def mean_is_below(own: ErrorSum, limit: int) -> bool:
-    """Return whether the mean is below a threshold, of which `limit` is T (MOR-002)."""
+    """Return whether the mean is below a threshold; `limit` is its T (MOR-002)."""
     return own.nonzero == 0 or own.sum < limit * own.nonzero
 
 

@@ -2,11 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.mx import ScaleRule
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import product, quotient
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.encoding import encode, floor_log2, in_units_of
@@ -27,7 +26,7 @@ class Mx:
     scale: dict[tuple[int, int], int]
 
 
-def mx(x: Rows, fmt: Format, rule: ScaleRule, block: int) -> Mx:
+def mx(x: Rows, fmt: Format, rule: str, block: int) -> Mx:
     """Quantize a tensor to MX."""
     rows, columns = len(x), len(x[0]) if x else 0
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
@@ -40,14 +39,14 @@ def mx(x: Rows, fmt: Format, rule: ScaleRule, block: int) -> Mx:
 
 
 @step
-def scale_code(numbers: list[float], fmt: Format, rule: ScaleRule) -> int:
+def scale_code(numbers: list[float], fmt: Format, rule: str) -> int:
     """Return the e8m0 code of a block (MXS-002 to MXS-006)."""
     if any(math.isnan(v) for v in numbers):
         return _NAN_CODE
     amax = amax_of(numbers)
     if amax == 0:
         return 0
-    if rule == "rceil":  # MXS-006
+    if SCALE_RULES[rule].up_from is None:  # MXS-006
         return encode(quotient(amax, fmt.largest), _E8M0, "rtp")
     exponent = shared_exponent(amax, fmt, rule) - floor_log2(fmt.largest)
     return min(max(exponent + _E8M0.bias, 0), _LARGEST_CODE)
@@ -60,24 +59,18 @@ def amax_of(numbers: list[float]) -> float:
 
 
 @step
-def shared_exponent(amax: float, fmt: Format, rule: ScaleRule) -> int:
-    """The exponent that an amax counts as, under floor, ceil and even (MXS-003 to MXS-005)."""
+def shared_exponent(amax: float, fmt: Format, rule: str) -> int:
+    """The exponent that an amax counts as (MXS-003 to MXS-005)."""
     if math.isinf(amax):
         return _EXPONENT_OF_INFINITY
     exponent = floor_log2(amax)
-    is_power_of_two = math.ldexp(1.0, exponent) == amax
-    if rule == "ceil" and not is_power_of_two:
-        return exponent + 1
-    if rule == "even":
-        width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
-        below, rest, whole = in_units_of(exponent - width, amax)
-        rounded = (below + (2 * rest >= whole)) * Fraction(2) ** (exponent - width)
-        return floor_log2(rounded)
-    return exponent
+    significand, _, _ = in_units_of(exponent - 23, amax)
+    goes_up = significand - 2**23 >= SCALE_RULES[rule].up_from_of(fmt)
+    return exponent + goes_up
 
 
 @step
-def quantize_element(x: float, code: int, fmt: Format, rule: ScaleRule) -> Element:
+def quantize_element(x: float, code: int, fmt: Format, rule: str) -> Element:
     """The element of a number under the scale of that code (MXS-007, MXS-008).
 
     It is the same under every scale rule.

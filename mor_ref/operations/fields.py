@@ -1,6 +1,6 @@
 """The fields of operations: which format their entries have, and along which axes they lie."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,22 @@ AXES: Mapping[str, Axes] = {
     "ends": Axes(("whole scales",)),
     "pairs": Axes(("rows", "pairs"), "row-major, the even code of a pair in the low nibble"),
 }
+
+
+class LateFields(Mapping[str, tuple[str, str]]):
+    """Fields that are found when they are asked for, as rows of a user add to them."""
+
+    def __init__(self, found: Callable[[], Fields]) -> None:
+        self._found = found
+
+    def __getitem__(self, name: str) -> tuple[str, str]:
+        return self._found()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found())
+
+    def __len__(self) -> int:
+        return len(self._found())
 
 
 def fields(text: str) -> dict[str, tuple[str, str]]:

@@ -8,7 +8,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.policies import POLICIES, as_policy
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
-from mor_ref.operations.fields import Fields, fields
+from mor_ref.operations.fields import Fields, LateFields, fields
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 
@@ -138,21 +138,18 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     }
 
 
-def _fields_of_sums() -> Fields:
-    """Return the sums of every representation that a policy tries."""
+def _outputs() -> Fields:
+    """Return the fields of results, with the sums of every representation that a policy tries."""
     tried = sorted({one.name for policy in POLICIES.values() for one in policy.tried})
-    return fields(f"unit {','.join(f'{name}.{field}' for name in tried for field in _SUMS)} u64")
+    sums = ",".join(f"{name}.{field}" for name in tried for field in _SUMS)
+    return fields(f"unit amax,amin f32; unit {sums} u64; unit choice u8; rc output bf16")
 
 
 MOR = Operation(
     "mor",
     kinds("policy scaling block source"),
     inputs=fields("rc x source"),
-    outputs={
-        **fields("unit amax,amin f32"),
-        **_fields_of_sums(),
-        **fields("unit choice u8; rc output bf16"),
-    },
+    outputs=LateFields(_outputs),
     exact=exact,
     engine=engine,
     cuda=cuda,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mor_ref.arguments import known_name, whole_number
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.mx import SCALE_RULES, ScaleRule, mx_element
+from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class MxBlocks:
     """
 
     fmt: str | Format
-    scale_rule: ScaleRule = "floor"
+    scale_rule: str = "floor"
     block: int = _USUAL_BLOCK
     name: str = ""
 

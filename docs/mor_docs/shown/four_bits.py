@@ -8,7 +8,7 @@ from typing import Any
 
 from mor_docs.shown.markup import binary32, code_hex, f32_hex, number, table
 from mor_ref import formats
-from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.mx import quantize_element, scale_code, shared_exponent
@@ -115,7 +115,7 @@ def even_of_subnormals(element: str, *words: str) -> str:
     return table([f"amax of a block of {element}", "p", "c", "c if not normalised"], rows)
 
 
-def mx_block(element: str, rule: ScaleRule, *given: str) -> str:
+def mx_block(element: str, rule: str, *given: str) -> str:
     """A short block in MX (MXS-007, MXS-008)."""
     fmt, row = formats[element], binary32(given)
     c = scale_code(row, fmt, rule)

@@ -60,7 +60,7 @@ def pairs_of(names: Sequence[str]) -> list[str]:
 def quantized(x: Array, name: str, **how: Any) -> tuple[Array, Array]:
     """Codes and scales from the engine: under a rule of MX if a format is given, or a profile."""
     if "fmt" in how:
-        mx = mor_ref.quantize_mx(x, scale_rule=name, **how)  # type: ignore[arg-type]
+        mx = mor_ref.quantize_mx(x, scale_rule=name, **how)
         return mx.codes, mx.scale
     nvfp4 = mor_ref.quantize_nvfp4(x, profile=name, **how)
     return nvfp4.codes, nvfp4.block_scale

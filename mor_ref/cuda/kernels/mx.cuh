@@ -4,15 +4,13 @@
 #include "quantization.cuh"
 #include "scales.cuh"
 
-enum ScaleRule : u32 { FLOOR, CEIL, EVEN, RCEIL };
-
 constexpr u32 NAN_SCALE = 0xFF;
 
 struct MxFormat {
-  u32 rule;
+  u32 divides;  // as rceil does
   Scaled element;
   i32 largest_exponent;  // P
-  u32 even_bits;         // to how many bits after the leading one `even` rounds
+  u32 up_from;           // the least bits after the leading one of amax that count as the next exponent
   PowerEncoding scale_codes;
 };
 
@@ -20,16 +18,14 @@ struct MxFormat {
 MOR_DEVICE i32 counted_exponent(u32 amax, const MxFormat& format) {
   if (!is_finite(amax)) return 128;
   const Ideal parts = normalised(amax);
-  if (format.rule == CEIL) return parts.exponent + (parts.mantissa != 0);
-  if (format.rule == EVEN) return parts.exponent + ((parts.mantissa + (1u << (22 - format.even_bits))) >> 23);
-  return parts.exponent;
+  return parts.exponent + (parts.mantissa >= format.up_from);
 }
 
 // MXS-002 and MXS-006, of the largest magnitude; that of a NaN is above infinity.
 MOR_DEVICE u32 mx_scale(u32 amax, const MxFormat& format) {
   if (is_nan(amax)) return NAN_SCALE;
   if (amax == 0) return 0;
-  if (format.rule == RCEIL) {
+  if (format.divides) {
     const float quotient = __fdiv_rn(number(amax), number(format.element.largest));
     return encoded_as_power_of_two(bits_of(quotient), format.scale_codes);
   }

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.mx import ScaleRule
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.edges import Bits, values_of
 from mor_ref.golden.inputs.tensors import Tensor
@@ -42,7 +41,7 @@ def underflowing(fmt: Format) -> Bits:
     return np.array(with_half_of([last, last + 1] if last else []), np.uint32).reshape(-1, 32)
 
 
-def turning_tensor(fmt: Format, rule: ScaleRule) -> Tensor:
+def turning_tensor(fmt: Format, rule: str) -> Tensor:
     """Return blocks whose amaxes are next to where the scale turns, and a block of zeros."""
     amaxes = [0, *around(turn_of_mx(fmt, rule), SOME_BINADES, (-1, 0, 1)), 0x7F800000]
     if rule == "rceil":  # a quotient that is subnormal

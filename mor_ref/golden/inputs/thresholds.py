@@ -12,7 +12,6 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.mx import ScaleRule
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.golden.inputs.edges import Bits, amaxes, values_of
@@ -55,7 +54,7 @@ def around(
     return list(dict.fromkeys(found))
 
 
-def turn_of_mx(fmt: Format, rule: ScaleRule) -> Fraction:
+def turn_of_mx(fmt: Format, rule: str) -> Fraction:
     """Return the amax at which, or above which, the scale of a block becomes larger."""
     match rule:
         case "rceil":

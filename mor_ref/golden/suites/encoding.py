@@ -55,7 +55,7 @@ def _beyond(fmt: Format, x: Bits) -> Bits:
 
 
 def _encode_cases(size: Size) -> Iterator[Case]:
-    for fmt in formats.values():
+    for fmt in map(formats.__getitem__, formats.specified):
         x = edges_and_random(fmt, size)
         for rounding in POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS:
             for overflow in OVERFLOWS:
@@ -77,7 +77,7 @@ def _encode_cases(size: Size) -> Iterator[Case]:
             None,
             "ieee",
         )
-    for fmt in formats.values():
+    for fmt in map(formats.__getitem__, formats.specified):
         if fmt.bits <= 8 and fmt.name not in _CORE:
             edges = edges_of(fmt)
             yield _case(fmt, "bf16", np.unique(to_bf16(edges)))

@@ -36,7 +36,7 @@ def _block_cases(size: Size) -> Iterator[Case]:
     for k, name in enumerate(ELEMENTS):
         fmt = formats[name]
         usual = with_specials(filled(fmt, blocks, _WIDTH, size, 140 + k))
-        for n, rule in enumerate(SCALE_RULES):
+        for n, rule in enumerate(SCALE_RULES.specified):
             near = np.array(around(turn_of_mx(fmt, rule)), np.uint32)
             turning = filled(fmt, near, _WIDTH, size, 180 + 4 * k + n)
             x = np.concatenate([usual, turning_blocks(fmt), turning])
@@ -51,10 +51,12 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     odd = {tensor.name: tensor for tensor in tensors(size)}
     steps = list(ladders(size))
     for tensor in (*odd.values(), *steps, below_powers_of_two()):
-        for (k, name), (n, rule) in itertools.product(enumerate(ELEMENTS), enumerate(SCALE_RULES)):
+        for (k, name), (n, rule) in itertools.product(
+            enumerate(ELEMENTS), enumerate(SCALE_RULES.specified)
+        ):
             if tensor.name.startswith("ladder") or (k + n) % 2 == 0:
                 yield tensor_case(tensor, format=name, scale_rule=rule, block=_WIDTH)
-    for name, rule in itertools.product(ELEMENTS, SCALE_RULES):
+    for name, rule in itertools.product(ELEMENTS, SCALE_RULES.specified):
         turning = turning_tensor(formats[name], rule)
         yield tensor_case(turning, format=name, scale_rule=rule, block=_WIDTH)
     yield tensor_case(steps[0], format="e4m3", scale_rule="rceil", block=16)
@@ -84,7 +86,7 @@ _LARGE = (
 
 def _every_format_and_rule() -> Iterator[LargeCase]:
     """Yield each format and rule, with blocks larger than a warp and than a thread block."""
-    for n, (fmt, rule) in enumerate(itertools.product(ELEMENTS, SCALE_RULES)):
+    for n, (fmt, rule) in enumerate(itertools.product(ELEMENTS, SCALE_RULES.specified)):
         for name, shape, block, stream in (
             (f"wide.{fmt}.{rule}", (2, 2100), 32, 80),
             (f"tall.{fmt}.{rule}", (2100, 2), 32, 80),

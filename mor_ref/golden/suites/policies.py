@@ -97,12 +97,12 @@ def _decided(name: str, parameters: dict[str, str], rows: Sequence[tuple[int, ..
 def _tensor_cases(size: Size) -> Iterator[Case]:
     blocks: list[Cut] = [(128, 128), (8, 16), "row"]
     for tensor in tensors(size):
-        for k, policy in enumerate(POLICIES):
+        for k, policy in enumerate(POLICIES.specified):
             for block in blocks:
                 scaling = SCALINGS[k % 3] if block == "row" else "gam"
                 yield tensor_case(tensor, policy=policy, scaling=scaling, block=block)
-    yield from _with_gam(turning_points(), POLICIES, (128, 128))
-    yield from _with_gam((beyond_bf16(size), beyond_scales(size)), POLICIES, (8, 16))
+    yield from _with_gam(turning_points(), POLICIES.specified, (128, 128))
+    yield from _with_gam((beyond_bf16(size), beyond_scales(size)), POLICIES.specified, (8, 16))
     yield tensor_case(beyond_bf16(size), policy="two_way", scaling="e8m0", block="row")
     yield from _with_gam([many_elements(size)], ["tensor"], (128, 128))
     tiles = (*scales_near_ties(size), infinite_amax(size), tied_by_one_scale())
@@ -144,7 +144,7 @@ _LARGE = (
 
 
 def _every_policy_and_scaling() -> Iterator[LargeCase]:
-    for policy, scaling in itertools.product(POLICIES, SCALINGS):
+    for policy, scaling in itertools.product(POLICIES.specified, SCALINGS):
         name = f"{policy}.{scaling}"
         yield from wide_and_tall(name, policy=policy, scaling=scaling, block="tensor")
 
