@@ -1,0 +1,182 @@
+"""A format, an NVFP4 profile, a scale rule, a metric and a quantizer, added from outside.
+
+Nothing of the package is edited. Each is in a policy, in a suite that `golden make` makes, and in
+what `verify` compares: the engine and the kernels match the exact model, and a wrong answer is
+found.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from integers import Integers
+from kernels import needed
+from records import adversarial, differing, engine_mor, exact_mor
+
+import mor_ref
+from mor_ref import Format, MeanRelativeError, Metric, MxBlocks, Policy, Rung, formats
+from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
+from mor_ref.definitions.policies import POLICIES
+from mor_ref.golden.making.make import make
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites import SUITES
+from mor_ref.operations import OPERATIONS
+from mor_ref.representations import REPRESENTATIONS, as_representation
+from mor_ref.verify.candidates.kernels import kernels_named
+from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.checking.check import check
+from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
+from mor_ref.workers.pools import Workers
+
+
+def tensor(seed):
+    """Rows of usual numbers above rows of every magnitude."""
+    usual = np.random.default_rng(seed).standard_normal((4, 50)).astype(np.float32)
+    return np.concatenate([usual, adversarial((4, 50), seed)])
+
+
+X = {seed: tensor(seed) for seed in (1, 2, 5)}
+
+
+@dataclass(frozen=True)
+class FewLargeErrors(Metric):
+    """Accepts a unit whose mean error is below an eighth, if its range is short."""
+
+    binades: int
+
+    def accepts(self, own, errors, amax, amin):
+        del errors
+        return 4 * own.sum <= own.nonzero << 23 and amax <= amin * 2.0**self.binades
+
+
+FORMAT = Format("e3m3", exponent_bits=3, mantissa_bits=3, bias=4, specials="fn")
+PROFILE = Nvfp4Profile("half_range", "te", 1344.0)
+RULE = ScaleRule("from_three_quarters", lambda _: 3 << 21)
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    """Add a row of each kind, as a user does, and take it away at the end."""
+    monkeypatch.setitem(formats, FORMAT.name, FORMAT)
+    monkeypatch.setitem(PROFILES, PROFILE.name, PROFILE)
+    monkeypatch.setitem(SCALE_RULES, RULE.name, RULE)
+    by_rule = MxBlocks("e4m3", RULE.name, name="mx_by_rule")
+    for row in (Integers(), by_rule):
+        monkeypatch.setitem(REPRESENTATIONS, row.name, row)
+    for name in (FORMAT.name, PROFILE.name, by_rule.name, Integers().name):
+        policy = Policy(
+            f"of_{name}",
+            (Rung(name, FewLargeErrors(20)), Rung("e5m2", MeanRelativeError("0.05"))),
+            unit="block",
+            block=(4, 20),
+        )
+        monkeypatch.setitem(POLICIES, policy.name, policy)
+
+
+def suite_of(operation, parameters, names):
+    """A suite of one's own: some tensors under the same parameters."""
+    fields = OPERATIONS[operation].outputs
+    shown = [expected(name, fields[name][0], "as the operation has it") for name in names.split()]
+    cases = [
+        Case(f"seed{seed}", {**parameters, "source": "f32"}, {"x": x.view(np.uint32)})
+        for seed, x in X.items()
+    ]
+    inputs = (given("x", "source", "the tensor"),)
+    return Suite("ours", "Ours", operation, (), (*inputs, *shown), lambda _: iter(cases))
+
+
+def of_policy(name):
+    """A suite of the policy with a representation, with the error sums of all that it tries."""
+    sums = " ".join(f"{one}.{field}" for one in (name, "e5m2") for field in SUMS)
+    parameters = {"policy": f"of_{name}", "scaling": "gam", "block": [4, 20]}
+    return "mor", parameters, f"amax amin {sums} choice output"
+
+
+SUMS = ("sum", "nonzero", "nonfinite")
+GAM = {"scaling": "gam", "block": [3, 7], "group": "tensor"}
+EXERCISES = {
+    "format": ("quantize", {"format": "e3m3", **GAM}, "amax scale xs code y sum"),
+    "format in a policy": of_policy("e3m3"),
+    "profile": ("nvfp4", {"profile": "half_range", "tile": [16, 16]}, "block_scale code packed y"),
+    "profile in a policy": of_policy("half_range"),
+    "scale rule": (
+        "mx",
+        {"format": "e4m3", "scale_rule": "from_three_quarters", "block": 32},
+        "scale code y",
+    ),
+    "scale rule in a policy": of_policy("mx_by_rule"),
+    "quantizer and metric in a policy": of_policy("uint4_rows"),
+}
+
+
+@dataclass(frozen=True)
+class OneOff:
+    """The engine, with y changed in one place."""
+
+    name: str = "one-off"
+
+    def answer(self, suite, operation, case):
+        found = dict(Engine().answer(suite, operation, case))
+        found["y"] = found["y"].copy()
+        found["y"].flat[3] ^= 1
+        return found
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_it_is_in_golden_make_and_in_verify(exercise, tmp_path, monkeypatch):
+    needed.compiler()
+    monkeypatch.setitem(SUITES, "ours", suite_of(*EXERCISES[exercise]))
+    with ThreadPoolExecutor(1) as executor:  # the rows are of this process
+        make(["ours"], tmp_path, Size(), workers=Workers.of(executor, 1))
+    suites = suites_in(tmp_path)
+    assert check(tmp_path, []).verdict == "match"
+    for candidate in (Engine(), kernels_named("cuda-host")):
+        (result,) = verify(candidate, suites).results
+        assert result.verdict == "match", candidate
+        assert result.answered == len(X)
+        assert not {field.name for field in result.fields} & set(result.not_given)
+    if exercise in ("profile", "scale rule"):  # the diagnosis of policies takes long
+        (wrong,) = verify(OneOff(), suites).results
+        assert wrong.verdict == "mismatch"
+        assert wrong.differing == len(X)
+
+
+def test_the_suites_make_something_of_the_rows():
+    """Else they would show nothing: the rows give other results than those of the package."""
+    x = X[1]
+    assert (mor_ref.quantize(x, "e3m3").codes != mor_ref.quantize(x, "e4m3").codes).any()
+    scales = {p: mor_ref.quantize_nvfp4(x, profile=p).block_scale for p in ("te", "half_range")}
+    assert (scales["te"] != scales["half_range"]).any()
+    rules = ("floor", "from_three_quarters", "ceil")
+    codes = [mor_ref.quantize_mx(x, "e4m3", scale_rule=rule).scale for rule in rules]
+    assert (codes[0] != codes[1]).any()
+    assert (codes[1] != codes[2]).any()
+    for policy in POLICIES:
+        if policy not in POLICIES.specified:
+            choices = {int(c) for x in X.values() for c in mor_ref.mor(x, policy).choice.flat}
+            assert choices > {0}, policy
+
+
+@pytest.mark.parametrize("seed", X)
+def test_it_is_in_policies_by_name(seed):
+    for policy in set(POLICIES) - set(POLICIES.specified):
+        x = X[seed]
+        assert differing(engine_mor(x, policy), exact_mor(x, policy)) == {}, policy
+
+
+def test_the_rows_of_the_specification_stay():
+    """A row of a user has a name of its own; the bundled suites are those of the specification."""
+    assert "e3m3" not in formats.specified
+    assert as_representation("uint4_rows") == Integers()
+    for catalogue, name in ((formats, "e4m3"), (PROFILES, "te"), (SCALE_RULES, "floor")):
+        with pytest.raises(ValueError, match="is of the specification, which stays as it is"):
+            catalogue[name] = catalogue[name]
+        with pytest.raises(ValueError, match="is of the specification, which stays as it is"):
+            del catalogue[name]
+    with pytest.raises(ValueError, match="format 'e3m3' is given the name 'mine'"):
+        formats["mine"] = FORMAT
+    bundled = {case.parameters["policy"] for case in SUITES["policies"].questions(Size())}
+    assert bundled == set(POLICIES.specified)
