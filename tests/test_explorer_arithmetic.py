@@ -12,6 +12,7 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.policies import POLICIES
 from mor_ref.exact import policies
 from mor_ref.golden.suites import SUITES
+from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import numbers_of
 
 STEPS = ("encode", "encode_presets", "encode_stochastic", "decode", "scale_steps", "quantize_steps",
@@ -134,7 +135,7 @@ NO_THRESHOLDS = [
 @pytest.mark.parametrize("text", THRESHOLDS, ids=lambda text: text[:24])
 def test_thresholds(page, text):
     """MOR-002: ties to even, and the number that is written."""
-    limit = policies.MeanRelativeError(text).limit
+    limit = MeanRelativeError(text).limit
     assert page.evaluate("text => Explorer.mor.limitOf(text)", text) == limit
 
 
@@ -142,7 +143,7 @@ def test_thresholds(page, text):
 def test_what_is_no_threshold(page, text):
     """MOR-002: the page refuses what Python does."""
     with pytest.raises(ValueError, match="threshold is "):
-        policies.MeanRelativeError(text)
+        MeanRelativeError(text)
     refused = "text => { try { Explorer.mor.limitOf(text); } catch (e) { return e.message; } }"
     assert page.evaluate(refused, text).startswith(f'threshold is "{text}"')
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
         quantize_nvfp4,
     )
     from mor_ref.definitions.policies import Policy, Rung
-    from mor_ref.metrics import FitsRange, MeanRelativeError, NotWorseThan
+    from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
+    from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
 
 _IMPORTED_WHEN_ASKED_FOR = {
     "cuda.functions": (
@@ -40,7 +41,9 @@ _IMPORTED_WHEN_ASKED_FOR = {
         "quantize_mx", "quantize_nvfp4",
     ),
     "cuda.errors": ("ErrorSums",),
-    "definitions.policies": ("FitsRange", "MeanRelativeError", "NotWorseThan", "Policy", "Rung"),
+    "definitions.policies": ("Policy", "Rung"),
+    "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
+    "representations": ("MxBlocks", "Nvfp4Tiles", "ScaledFormat"),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
@@ -50,13 +53,17 @@ __all__ = [
     "Format",
     "FormatError",
     "MeanRelativeError",
+    "Metric",
     "MorResult",
     "Mx",
+    "MxBlocks",
     "NotWorseThan",
     "Nvfp4",
+    "Nvfp4Tiles",
     "Policy",
     "Quantized",
     "Rung",
+    "ScaledFormat",
     "UnknownNameError",
     "decode",
     "encode",

@@ -62,8 +62,8 @@ def every_kernel_in_pieces(device):
     """All that has teams of all threads of a block, which go on to other pieces."""
     x, parts = _in_pieces()
     dequantization(device)
-    for name in ("three_way", "nvfp4"):
-        policies.mor(device, x, POLICIES[name], "gam", parts)
+    for policy in (POLICIES["three_way"], POLICIES["nvfp4"], tensors.OF_MX):
+        policies.mor(device, x, policy, "gam", parts)
     e4m3, side = tensors.formats["e4m3"], parts.block[1]
     found = mx.mx(device, x, e4m3, "floor", side)
     for to in tensors.TARGETS:

@@ -9,6 +9,20 @@ struct ErrorSums {
   u64 *sum, *nonzero, *nonfinite;
 };
 
+// The y of the elements of a run.
+struct GivenRun {
+  const u32* y;
+  MOR_MEMBER Element operator()(u32, u32 k) const { return {0, 0, y[k]}; }
+};
+
+// The rule of a representation whose y is given, for the whole tensor.
+struct ByValue {
+  const u32* y;
+  u64 columns;
+  template <u32 TEAM> MOR_MEMBER const ByValue& in_block(u64) const { return *this; }
+  MOR_MEMBER GivenRun in_run(u64 row, u64 column) const { return {y + row * columns + column}; }
+};
+
 MOR_DEVICE void add(ErrorSum& to, const ErrorSum& more) {
   to.sum += more.sum;
   to.nonzero += more.nonzero;

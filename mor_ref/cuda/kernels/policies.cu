@@ -57,20 +57,6 @@ template <class Source> MOR_DEVICE u32 kept(Source, typename Source::Stored stor
 }
 MOR_DEVICE u32 kept(Bf16, u16 stored) { return stored; }
 
-// The y of the elements of a run.
-struct GivenRun {
-  const u32* y;
-  MOR_MEMBER Element operator()(u32, u32 k) const { return {0, 0, y[k]}; }
-};
-
-// The rule of a representation whose y is given, for the whole tensor.
-struct ByValue {
-  const u32* y;
-  u64 columns;
-  template <u32 TEAM> MOR_MEMBER const ByValue& in_block(u64) const { return *this; }
-  MOR_MEMBER GivenRun in_run(u64 row, u64 column) const { return {y + row * columns + column}; }
-};
-
 // The rule of units that nothing is made of.
 struct NoScale {
   template <u32 TEAM> MOR_MEMBER const NoScale& in_block(u64) const { return *this; }
