@@ -2,10 +2,11 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from mor_docs.trace import RULE, rules_of
 from typer.main import get_command
 
 from mor_ref.cli import app
@@ -20,6 +21,7 @@ INSTEAD = {
     r"\bfolders?\b": "directory",
 }
 IN_DOCSTRINGS = {r"\AWhat\b": "a verb (functions) or a noun (records) first"}
+IN_CAPITALS = ("MUST", "SHALL", "SHOULD", "MAY")  # of BCP 14, what English has too
 CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 PAGES = ("README.md", "docs/index.md", "docs/guide/*.md", "docs/reference/*.md", "spec/*.md")
 FILES = sorted(
@@ -52,6 +54,49 @@ def found_in_file(name: str) -> list[str]:
 def test_prose(name):
     lines = found_in_file(name)
     assert not lines, "\n".join(lines)
+
+
+def words_in(text: str, words: Iterable[str]) -> list[str]:
+    """Return the words that a text has outside of code, each with what is around it."""
+    prose = " ".join(CODE.sub("`code`", text).split())
+    found = re.finditer(rf".{{0,30}}\b(?:{'|'.join(words)})\b.{{0,30}}", prose)
+    return [match[0] for match in found]
+
+
+def informative(text: str) -> str:
+    """Return a chapter without its rules, and without the paragraph of the key words."""
+    paragraphs = RULE.sub("", text).split("\n\n")
+    return "\n\n".join(part for part in paragraphs if not part.startswith("The key words "))
+
+
+@pytest.mark.parametrize("rule", rules_of(ROOT / "spec"), ids=lambda rule: rule.id)
+def test_what_a_rule_demands_is_in_capitals(rule):
+    """BCP 14: in lower case these words demand nothing, and in a rule they would seem to."""
+    assert words_in(rule.text, map(str.lower, IN_CAPITALS)) == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "spec").glob("*.md")), ids=lambda path: path.stem)
+def test_notes_demand_nothing(path):
+    assert words_in(informative(path.read_text()), IN_CAPITALS) == []
+
+
+def test_key_words_are_defined_and_used():
+    """Once, in the chapter on what conforms; every chapter with rules but the theorems uses one."""
+    paragraphs = (ROOT / "spec/scope.md").read_text().split("\n\n")
+    defined = [part for part in paragraphs if part.startswith("The key words ")]
+    assert len(defined) == 1
+    assert all(words_in(defined[0], [word]) for word in ("MUST NOT", "SHOULD NOT", "MAY", "BCP 14"))
+    rules = rules_of(ROOT / "spec")
+    binding = {rule.chapter for rule in rules if words_in(rule.text, IN_CAPITALS)}
+    assert {rule.chapter for rule in rules} - binding == {"theorems"}
+
+
+def test_key_words_are_found():
+    rule = "```{rule} One\n:id: TIN-001\n:origin: ours\n\nIt MUST.\n```\n\n"
+    note = "Note. It MAY; it\nmust not be `should`."
+    assert words_in(note, ["must", "should"]) == ["Note. It MAY; it must not be `code`."]
+    assert words_in("Mustard, dismay; as in May.", ["must", "may"]) == []
+    assert informative(f"{rule}The key words MUST.\n\n{note}").strip() == note
 
 
 def helps_of(command, name="mor-ref"):
