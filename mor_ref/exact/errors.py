@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from mor_ref.exact.arithmetic import bits_of, difference, quotient, total
 from mor_ref.exact.step import step
@@ -33,6 +33,9 @@ class ErrorSum:
             self.nonzero + other.nonzero,
             self.nonfinite + other.nonfinite,
         )
+
+
+SUMS = tuple(field.name for field in fields(ErrorSum))
 
 
 @step

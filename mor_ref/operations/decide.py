@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, formats
+from mor_ref.exact.errors import SUMS
 from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.fields import fields
@@ -42,7 +43,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.exact.errors import ErrorSum
     from mor_ref.exact.policies import loses_nothing
 
-    columns = [arrays[name].tolist() for name in ("sum", "nonzero", "nonfinite")]
+    columns = [arrays[name].tolist() for name in SUMS]
     extremes = [numbers_of(arrays[name], "f32") for name in ("amax", "amin")]
     others = [arrays[name].tolist() for name in ("limit", "yardstick_sum")]
     accepted = []
@@ -68,7 +69,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     from mor_ref.engine.policies import fits_range, is_below, is_not_worse
     from mor_ref.engine.scales import Extremes
 
-    own = np.stack([arrays[name] for name in ("sum", "nonzero", "nonfinite")], axis=-1)
+    own = np.stack([arrays[name] for name in SUMS], axis=-1)
     if parameters["metric"] == "not_worse_than":
         yardstick = np.stack([arrays["yardstick_sum"]] * 3, axis=-1)
         accepted = is_not_worse(own, yardstick)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
 from mor_ref.exact.blocks import Rows, in_rows
-from mor_ref.exact.errors import ErrorSum, error_term
+from mor_ref.exact.errors import SUMS, ErrorSum, error_term
 from mor_ref.exact.quantization import Element
 from mor_ref.operations.bits import Unsigned, codes_array, f32_array, numbers_of
 from mor_ref.operations.operation import Arrays
@@ -38,7 +38,7 @@ def sums(found: Iterable[ErrorSum], shape: tuple[int, ...]) -> dict[str, NDArray
     units = list(found)
     return {
         name: np.array([getattr(unit, name) for unit in units], np.uint64).reshape(shape)
-        for name in ("sum", "nonzero", "nonfinite")
+        for name in SUMS
     }
 
 

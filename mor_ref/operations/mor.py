@@ -6,6 +6,7 @@ import numpy as np
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.policies import POLICIES, as_policy
+from mor_ref.exact.errors import SUMS
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
 from mor_ref.operations.fields import Fields, LateFields, fields
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from mor_ref.exact.quantization import Element
 
 MANY = 1 << 22  # elements of a tensor that is made from the numbers that differ
-_SUMS = ("sum", "nonzero", "nonfinite")
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -106,7 +106,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     errors = {
         f"{name}.{field}": getattr(error, field)
         for name, error in found.error.items()
-        for field in _SUMS
+        for field in SUMS
     }
     return {
         "choice": found.choice,
@@ -141,7 +141,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 def _outputs() -> Fields:
     """Return the fields of results, with the sums of every representation that a policy tries."""
     tried = sorted({one.name for policy in POLICIES.values() for one in policy.tried})
-    sums = ",".join(f"{name}.{field}" for name in tried for field in _SUMS)
+    sums = ",".join(f"{name}.{field}" for name in tried for field in SUMS)
     return fields(f"unit amax,amin f32; unit {sums} u64; unit choice u8; rc output bf16")
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.policies import POLICIES, Policy, Rung, as_policy
-from mor_ref.exact.errors import ErrorSum
+from mor_ref.exact.errors import SUMS, ErrorSum
 from mor_ref.golden.model.suite import Case
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import numbers_of
@@ -24,7 +24,6 @@ from mor_ref.verify.comparing.extent import Entry, Extent, asked_of, given_of
 
 Level = Literal["bit-exact", "partial", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)
-_SUMS = ("sum", "nonzero", "nonfinite")
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def _margin(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | N
 def _has_sums(case: Case) -> bool:
     """Whether a case under a policy has the choice, and all that it was made from."""
     policy = as_policy(case.parameters["policy"])
-    sums = {f"{one.name}.{field}" for one in policy.tried for field in _SUMS}
+    sums = {f"{one.name}.{field}" for one in policy.tried for field in SUMS}
     return {"choice", "amax", "amin", *sums} <= set(case.arrays)
 
 
@@ -179,7 +178,7 @@ def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], given: int) -> F
     if given > len(policy.ladder):
         return None
     errors = {
-        one.name: ErrorSum(*(int(case.arrays[f"{one.name}.{field}"][unit]) for field in _SUMS))
+        one.name: ErrorSum(*(int(case.arrays[f"{one.name}.{field}"][unit]) for field in SUMS))
         for one in policy.tried
     }
     expected = [_decision(rung, errors, case, unit) for rung in policy.ladder[: given + 1]]
