@@ -10,6 +10,9 @@ golden: .venv/installed
 	$(BIN)/mor-ref golden make --out build/golden
 	$(BIN)/mor-ref golden check build/golden --same-as golden/v1
 
+# The many processes of the tests compile sources once, whatever the environment says.
+test test-full test-wheel: export PYTHONDONTWRITEBYTECODE =
+
 # More than four processes would spend more on starting than they save. The tests of a file run in one
 # process, which makes once what they share.
 test: .venv/installed

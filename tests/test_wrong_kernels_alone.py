@@ -9,7 +9,7 @@ from test_wrong_kernels import GENERATED, SUITES, WRONG, first_difference
 from wrong import REGISTERED
 from wrong.alone import NO_AMAX, REASONS
 
-SOURCES = ("bf16", "f16")
+SOURCES = ("bf16", "f16", "f32")
 SMALL = [suite for suite in SUITES if suite not in GENERATED]
 LARGE = [suite for suite in SUITES if suite in GENERATED]
 SHARES = {"some": WRONG[::10], "others": [k for i, k in enumerate(WRONG) if i % 10]}
@@ -55,7 +55,7 @@ def test_each_pattern_is_of_one():
     assert [n for n in patterns if not any(fnmatch(name, n) for name in BY_NAME)] == []
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", INFINITY)
 def test_no_amax_shows_them(source):
     """Every number of the source is the amax of a block, and the pairs of significands."""
     step = {"bf16": 1, "f16": 64}[source]

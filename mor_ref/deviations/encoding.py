@@ -9,7 +9,16 @@ from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import ENCODED, IN_MX, NANS, POLICIES, STOCHASTIC, STORED, is_narrow
+from mor_ref.deviations.domains import (
+    ENCODED,
+    IN_MX,
+    NANS,
+    NVFP4_TE,
+    POLICIES,
+    STOCHASTIC,
+    STORED,
+    is_narrow,
+)
 from mor_ref.deviations.exemptions import COMPUTED, FALLS_BACK, for_generated
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.encoding import encode, nan_code
@@ -150,6 +159,13 @@ def _without_sign(_x: float, fmt: Format, special: SpecialCases) -> bool:
     return special.nan == "canonical" and fmt.sign == "sign-magnitude"
 
 
+def _of_two_signs(_x: float, fmt: Format, special: SpecialCases) -> bool:
+    code = fmt.canonical_nan_code
+    if code is None or code & fmt.sign_bit or special.nan != "canonical":
+        return False
+    return any(code | fmt.sign_bit in codes for codes in fmt.nan_codes)
+
+
 def _beside_infinity(_x: float, fmt: Format, _special: SpecialCases) -> bool:
     return fmt.infinity_code is not None and fmt.mantissa_bits > 1
 
@@ -176,6 +192,17 @@ def _in_a_small_float(_x: float, fmt: Format, _special: SpecialCases) -> bool:
 def nan_sign_kept(reference: Reference, x: float, fmt: Format, _: SpecialCases) -> int:
     """A NaN keeps its sign, even with canonical."""
     return int(reference(x, fmt, SpecialCases(nan="signed")))
+
+
+@deviation(
+    nan_code,
+    where=_of_two_signs,
+    rules=("ENC-009",),
+    domain=tuple(name for name in NANS if name not in NVFP4_TE),
+)
+def nan_is_negative(reference: Reference, x: float, fmt: Format, special: SpecialCases) -> int:
+    """Every NaN has the canonical code with the sign bit: 0xFF in e4m3 and e5m2."""
+    return int(reference(x, fmt, special)) | fmt.sign_bit
 
 
 @deviation(nan_code, where=_beside_infinity, rules=("ENC-009",), domain=_NANS_BESIDE_INFINITY)

@@ -26,6 +26,8 @@ _MODULES: tuple[str, ...] = (
     "nvfp4_differences",
     "nvfp4_sums",
     "nvfp4_four_over_six",
+    "nvfp4_ties",
+    "nvfp4_quotients",
     "nvfp4_others",
     "nvfp4_compressed",
     "nvfp4_launches",

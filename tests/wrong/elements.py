@@ -160,6 +160,18 @@ def cast_alone(x, scale, name):
     return code, from_code(code, name) / scale
 
 
+def nan_of_one_bit(x, scale, name):
+    """The NaN of e5m2 that conversions of ml_dtypes and of NumPy make."""
+    code = to_code(x * scale, name)
+    return np.where(np.isnan(x * scale), np.uint8(0x7E), code), from_code(code, name) / scale
+
+
+def nan_is_negative(x, scale, name):
+    """The NaN that x86 makes, converted."""
+    code = to_code(x * scale, name)
+    return np.where(np.isnan(x * scale), np.uint8(0xFF), code), from_code(code, name) / scale
+
+
 def zero_from_sign(x, scale, name):
     """Multiply the magnitude, and put the sign on by a product with sign(x)."""
     code = to_code(np.abs(x) * scale, name)
@@ -182,6 +194,10 @@ KERNELS = [
     Kernel("clamped_first", element(clamped_first)),
     Kernel("fused", element(fused), _FUSED),
     *by_format(Kernel("fused", element(fused), _FUSED), ("e2m1", "e2m3", "e3m2")),
+    *by_format(Kernel("nan_of_one_bit", element(nan_of_one_bit), "a NaN is 0x7E"), ("e5m2",)),
+    *by_format(
+        Kernel("nan_is_negative", element(nan_is_negative), "a NaN is 0xFF"), ("e4m3", "e5m2")
+    ),
     Kernel("reciprocal", element(reciprocal), "y is v * RN32(1 / scale)"),
     Kernel("divided", element(divided), "xs is x / RN32(1 / scale)"),
     *by_format(

@@ -187,22 +187,6 @@ def scale_by_way_of_float16(profile, x, amax):
     return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
 
 
-@wrong("ties of scales go away from zero", *TE)
-def scale_ties_away(profile, x, amax):
-    s_enc = np.minimum(Q / amax, FLT_MAX)
-    s_enc = np.where((amax == 0) | (s_enc == 0), ONE, s_enc)
-    b = largest(x, (1, 2))
-    t = b / SIX * s_enc if profile == "te_2_13" else b * (s_enc * SIXTH)
-    values = E4M3[:0x7F].astype(np.float64)
-    s = np.searchsorted((values[1:] + values[:-1]) / 2, t, side="right").astype(np.uint8)
-    s_dec = ONE / s_enc
-    decode = E4M3[s] * s_dec
-    encode = np.minimum(ONE / decode, FLT_MAX)
-    xs = x * encode
-    code = e2m1(xs)
-    return record(b, s_enc, s_dec, s, decode, xs, code, E2M1[code] * decode, encode)
-
-
 @wrong(
     "decode is kept above 2^-126, where encode should be kept below FLT_MAX", *TE, large=ORDINARY
 )

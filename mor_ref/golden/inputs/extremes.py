@@ -69,6 +69,12 @@ def signalling() -> Tensor:
     return Tensor("signalling.bf16", "bf16", x)
 
 
+def in_binary32(narrow: Tensor) -> Tensor:
+    """Return a tensor of bfloat16 as one of binary32."""
+    x = narrow.x.astype(np.uint32) << np.uint32(16)
+    return Tensor(narrow.name.replace("bf16", "f32"), "f32", x)
+
+
 def nearly_tied() -> Iterator[Tensor]:
     """Yield tensors whose error sums in e4m3 and e5m2 differ by 1; a search has found them.
 

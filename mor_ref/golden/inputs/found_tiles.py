@@ -3,7 +3,8 @@
 Their scales and errors are within a step or two of a tie. There another order of the operations, a
 fused multiply-add, an approximate reciprocal or a wider intermediate result changes the result.
 `found_tiles.json` lists them for each profile: the amax of a tensor, and the numbers of a tile. A
-tile of `blocks` and `tensors` has 16 numbers, a tile of `squares` 16 rows and columns.
+tile of `squares` has 16 rows and columns. A tile of `lines` is 16 x 16 as well, but the tensor has
+one row. All others have 16 numbers.
 """
 
 import functools
@@ -19,7 +20,7 @@ from mor_ref.golden.inputs.tensors import Tensor
 
 _FILE = Path(__file__).with_name("found_tiles.json")
 _TILE = 16
-Kind = Literal["blocks", "tensors", "squares"]
+Kind = Literal["blocks", "tensors", "squares", "lines"]
 
 
 @functools.cache
@@ -55,3 +56,13 @@ def found_squares(profile: str) -> Iterator[Tensor]:
         first[0, 0] = amax
         own = tiles[amaxes == amax].reshape(-1, _TILE, _TILE)
         yield Tensor(f"squares_{amax:08x}.f32", "f32", np.concatenate([first, *own], axis=1))
+
+
+def found_lines(profile: str) -> Iterator[Tensor]:
+    """Yield a tensor of one row for each amax: the amax and zeros, and the found tiles."""
+    amaxes, tiles = found_tiles(profile, "lines")
+    for amax in np.unique(amaxes):
+        first = np.zeros(_TILE, np.uint32)
+        first[0] = amax
+        row = np.concatenate([first, *tiles[amaxes == amax]])
+        yield Tensor(f"lines_{amax:08x}.f32", "f32", row[None, :])

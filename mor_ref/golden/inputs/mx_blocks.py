@@ -71,4 +71,6 @@ def turning_blocks(fmt: Format) -> Bits:
     ties = [float(a + b) / 2 for a, b in itertools.pairwise(values_of(fmt)[:17])]
     top = 2.0 ** (math.frexp(fmt.largest)[1] - 1)
     signed = [x * sign for sign in (1, -1) for x in (ties * 32)[:16]]
-    return np.array([*with_half_of(amaxes), [f32_bits(x) for x in (top, *signed[1:])]], np.uint32)
+    blocks = with_half_of(amaxes)
+    turned = [np.roll(block, 25 + 3 * n) for n, block in enumerate(blocks)]  # to other lanes
+    return np.array([*turned, [f32_bits(x) for x in (top, *signed[1:])]], np.uint32)

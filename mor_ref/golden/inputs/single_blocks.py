@@ -77,7 +77,7 @@ def extremes(usual: Bits) -> tuple[Bits, Bits]:
     for top in (*TOPS, 0xFF7F8000):
         blocks.append(LARGEST - np.uint32(1 << 24))
         blocks[-1][3] = top
-    for tiny in (0x005A827A, 0x00100001, 0x00000003):
+    for tiny in (0x025FFFFF, 0x005A827A, 0x00100001, 0x00000003):
         blocks.append(np.arange(WIDTH, dtype=np.uint32) * np.uint32(tiny // WIDTH))
         blocks[-1][9] = tiny
     x = np.array(blocks, np.uint32)

@@ -7,7 +7,6 @@ import numpy as np
 
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
-    OVERFLOWS,
     POWER_OF_TWO_ROUNDINGS,
     Nan,
     Overflow,
@@ -18,16 +17,16 @@ from mor_ref.definitions.formats import formats, presets
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.encoding import floor_log2, in_units_of
 from mor_ref.golden.inputs.edges import (
+    SPECIALS,
     Bits,
     amaxes,
     edges_and_random,
     edges_of,
-    to_bf16,
-    to_f16,
+    narrowed,
     wide,
 )
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.operations.bits import f32_bits, numbers_of
+from mor_ref.operations.bits import Unsigned, f32_bits, numbers_of
 from mor_ref.operations.random_words import random_words
 
 _ALL_PATTERNS = ("e4m3", "e5m2")  # formats that all patterns of 16 bits are encoded to
@@ -40,63 +39,85 @@ _BEYOND_BINARY32 = np.array(
     ],
     np.uint64,
 )  # fmt: skip
-_EVERY = 7  # of the inputs around overflow: every bit that is cut changes
-_FEW = 211  # of the patterns of 16 bits, for a format whose edges are encoded as well
+_EVERY = 7  # of the inputs that are dull: every bit that is cut changes
+_FEW = 211  # of the patterns of 16 bits, beside the edges of a format
+
+
+def _smallest(fmt: Format) -> Fraction:
+    return Fraction(2) ** (fmt.smallest_exponent - fmt.mantissa_bits)
 
 
 def _beyond(fmt: Format, x: Bits) -> Bits:
-    """Return the inputs from half of the largest number on, and some of the others.
+    """Return the inputs around zero and from half of the largest number on, and some others.
 
     Overflow is decided after rounding: it changes no code of smaller numbers (ENC-006).
     """
-    is_beyond = (x & np.uint32(0x7FFFFFFF)) >= f32_bits(rn32(Fraction(fmt.largest) / 2))
-    is_beyond[::_EVERY] = True
-    return x[is_beyond]
+    magnitude = x & np.uint32(0x7FFFFFFF)
+    is_chosen = magnitude >= f32_bits(rn32(Fraction(fmt.largest) / 2))
+    is_chosen |= magnitude <= max(f32_bits(rn32(_smallest(fmt) * Fraction(3, 4))), 1)
+    is_chosen[::_EVERY] = True
+    return x[is_chosen]
 
 
 def _encode_cases(size: Size) -> Iterator[Case]:
     for fmt in map(formats.__getitem__, formats.specified):
         x = edges_and_random(fmt, size)
         for rounding in POWER_OF_TWO_ROUNDINGS if fmt.is_power_of_two else DETERMINISTIC_ROUNDINGS:
-            for overflow in OVERFLOWS:
-                own = x if overflow == "satfinite" else _beyond(fmt, x)
-                yield _case(fmt, "f32", own, rounding, overflow)
-        yield _case(fmt, "f32", x, None, "satfinite", "signed")
-    for name in _CORE:
-        fmt = formats[name]
-        patterns = np.arange(0, 1 << 16, 1 if name in _ALL_PATTERNS else _FEW, dtype=np.uint16)
-        edges = edges_of(fmt)
-        yield _case(fmt, "bf16", np.union1d(patterns, to_bf16(edges)))
-        yield _case(fmt, "f16", np.union1d(patterns, to_f16(edges)))
-        yield _case(fmt, "f64", _next_to(edges_of(fmt)))
-    for name in ("bf16", "f16", "f32"):
-        yield _case(
-            formats[name],
-            "f64",
-            _next_to(edges_and_random(formats[name], Size())[::2]),
-            None,
-            "ieee",
-        )
+            yield _case(fmt, "f32", x, rounding)
+            yield _case(fmt, "f32", _beyond(fmt, x), rounding, "ieee")
+        yield _case(fmt, "f32", _beyond(fmt, x), None, "satfinite", "signed")
     for fmt in map(formats.__getitem__, formats.specified):
-        if fmt.bits <= 8 and fmt.name not in _CORE:
-            edges = edges_of(fmt)
-            yield _case(fmt, "bf16", np.unique(to_bf16(edges)))
-            yield _case(fmt, "f16", np.unique(to_f16(edges)))
-            yield _case(fmt, "f64", _next_to(edges))
-    for name, rounding in (("bf16", "rtz"), ("f32", "rtz"), ("e8m0", "rtz"), ("f32", "rtp")):
-        yield _case(formats[name], "f64", _BEYOND_BINARY32, rounding, "ieee")
-    patterns = np.arange(0, 1 << 16, _FEW // 5, dtype=np.uint16)
-    yield _case(formats["bf16"], "f16", patterns)
-    yield _case(formats["f16"], "bf16", patterns)
+        if fmt.bits <= 8:
+            yield from _from_other_sources(fmt)
+    yield from _to_wide_formats()
 
 
-def _next_to(edges: Bits) -> np.ndarray:
-    """Return binary64 numbers at the edges and a step to each side: rounding twice goes wrong."""
+def _from_other_sources(fmt: Format) -> Iterator[Case]:
+    step = 1 if fmt.name in _ALL_PATTERNS else _FEW if fmt.name in _CORE else 1 << 16
+    patterns = np.arange(0, 1 << 16, step, dtype=np.uint16)
+    for source in ("bf16", "f16"):
+        yield _case(fmt, source, np.union1d(patterns, _at_edges(fmt, source)))
+    yield _case(fmt, "f64", _next_to(edges_of(fmt)))
+
+
+def _to_wide_formats() -> Iterator[Case]:
+    for name in ("bf16", "f16", "f32"):
+        x = _beyond(formats[name], edges_and_random(formats[name], Size()))
+        yield _case(formats[name], "f64", _next_to(x, ties=name == "f32"), None, "ieee")
+    directed: tuple[tuple[str, Rounding], ...] = (
+        ("bf16", "rtz"), ("f32", "rtz"), ("e8m0", "rtz"), ("f32", "rtp"),
+    )  # fmt: skip
+    for name, rounding in directed:
+        some = np.concatenate([np.array(SPECIALS, np.uint32), amaxes()[::_EVERY]])
+        x = np.concatenate([_BEYOND_BINARY32, _next_to(some, ties=name == "f32")])
+        yield _case(formats[name], "f64", x, rounding, "ieee")
+    for name, source in (("bf16", "f16"), ("f16", "bf16")):
+        fmt = formats[name]
+        tie = f32_bits(rn32(_smallest(fmt) / 2))
+        more = narrowed(np.array([*SPECIALS, tie, tie | 0x80000000], np.uint32), source)
+        patterns = np.arange(0, 1 << 16, _FEW // 5 | 1, dtype=np.uint16)
+        yield _case(fmt, source, np.union1d(patterns, more))
+
+
+def _at_edges(fmt: Format, source: str) -> Unsigned:
+    """Return the numbers of 16 bits at the edges of a format, and a step to each side."""
+    at = np.unique(narrowed(edges_of(fmt), source)).astype(np.int64)
+    near: Unsigned = np.unique([at - 1, at, at + 1]).clip(0, 0xFFFF).astype(np.uint16)
+    return np.unique(near)
+
+
+def _next_to(edges: Bits, *, ties: bool = False) -> Unsigned:
+    """Return binary64 numbers at the edges and a step to each side: rounding twice goes wrong.
+
+    With `ties` those in the middle between two binary32 numbers as well.
+    """
     with np.errstate(invalid="ignore"):  # widening a signalling NaN is not an error here
         at = edges.view(np.float32).astype(np.float64)
     finite = at[np.isfinite(at)]
-    near = [np.nextafter(finite, -np.inf), at, np.nextafter(finite, np.inf)]
-    return np.concatenate(near).view(np.uint64)
+    if ties:
+        finite = np.concatenate([finite, finite * (1 + 2.0**-24)])
+    near = [np.nextafter(finite, -np.inf), finite, np.nextafter(finite, np.inf)]
+    return np.concatenate([*near, at[~np.isfinite(at)]]).view(np.uint64)
 
 
 def _case(
@@ -130,13 +151,24 @@ def _stochastic_cases(size: Size) -> Iterator[Case]:
         fmt = formats[name]
         edges = edges_of(fmt) if fmt.bits <= 8 else amaxes()
         x = np.concatenate([edges[:: max(1, edges.size // 300)], wide(100, size.seed, 2)])
+        x = np.append(x, _near_zero(fmt))
         for n in (1, 2, 3, 8, 16, 23, 24, 31, 32):
             yield _stochastic(fmt, np.append(x, _below_a_word(fmt, n)), n, size)
-        yield _stochastic(fmt, np.append(x[::3], _above_the_largest(fmt)), 8, size, "ieee")
+        some = np.concatenate([x[::3], _near_zero(fmt), _above_the_largest(fmt)])
+        yield _stochastic(fmt, some, 8, size, "ieee")
     for name in ("e2m3", "e3m2", "int8_mx", "e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e4m3_ieee"):
-        edges = edges_of(formats[name])
+        fmt = formats[name]
+        edges = edges_of(fmt)
+        x = np.concatenate([edges[:: max(1, edges.size // 80)], wide(30, size.seed, 2)])
+        x = np.append(x, _near_zero(fmt))
         for n in (1, 8, 24):
-            yield _stochastic(formats[name], edges[:: max(1, edges.size // 100)], n, size)
+            yield _stochastic(fmt, np.append(x, _below_a_word(fmt, n)), n, size)
+
+
+def _near_zero(fmt: Format) -> Bits:
+    """Return both zeros, and numbers below the smallest and below its half."""
+    parts = [f32_bits(rn32(_smallest(fmt) * Fraction(k, 8))) for k in (3, 5, 7)]
+    return np.array([0, 0x80000000, *parts, parts[0] | 0x80000000], np.uint32)
 
 
 def _stochastic(fmt: Format, x: Bits, n: int, size: Size, overflow: Overflow = "satfinite") -> Case:
@@ -159,7 +191,7 @@ def _below_a_word(fmt: Format, n: int) -> Bits:
 
     The sum of the largest word and the number below takes more bits than binary64 has.
     """
-    smallest = Fraction(2) ** (fmt.smallest_exponent - fmt.mantissa_bits - n)
+    smallest = _smallest(fmt) / 2**n
     at = f32_bits(rn32(smallest)) if smallest > Fraction(2) ** -126 else 0
     return np.array([at, at - 1] if at else [], np.uint32)
 

@@ -30,10 +30,19 @@ class LargeCase(NamedTuple):
     parameters: Mapping[str, Any]
 
 
+def in_each_source(
+    name: str, shape: tuple[int, int], stream: int, parameters: Mapping[str, Any]
+) -> Iterator[LargeCase]:
+    """Yield a case for each source; many kernels take one alone."""
+    for source in ("bf16", "f32", "f16"):
+        named = name if source == "bf16" else f"{name}.{source}"
+        yield LargeCase(named, source, shape, stream, parameters)
+
+
 def wide_and_tall(name: str, **parameters: Any) -> Iterator[LargeCase]:
-    """Yield a case with more columns, and one with more rows, than a thread block has threads."""
-    yield LargeCase(f"wide.{name}", "bf16", _WIDE, LARGEST_LATE, parameters)
-    yield LargeCase(f"tall.{name}", "bf16", _TALL, LARGEST_LATE, parameters)
+    """Yield cases with more columns, and with more rows, than a thread block has threads."""
+    yield from in_each_source(f"wide.{name}", _WIDE, LARGEST_LATE, parameters)
+    yield from in_each_source(f"tall.{name}", _TALL, LARGEST_LATE, parameters)
 
 
 def digests(name: str, meaning: str, *rules: str) -> Field:

@@ -20,12 +20,20 @@ from mor_ref.golden.inputs.single_blocks import filled, repeats, with_specials
 from mor_ref.golden.inputs.tensors import Tensor, ladders, tensors
 from mor_ref.golden.inputs.thresholds import around, turn_of_mx
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.golden.suites.large import TALLER, WIDER, LargeCase, digests, large_suite
+from mor_ref.golden.suites.large import (
+    TALLER,
+    WIDER,
+    LargeCase,
+    digests,
+    in_each_source,
+    large_suite,
+)
 from mor_ref.golden.suites.tensor_cases import tensor_case
 from mor_ref.operations.bits import f32_bits
 
 ELEMENTS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
 _WIDTH = 32  # numbers of a block
+_OF_EVERY_PAIR = ("ladder", "nan.f16", "5x37.f16")  # tensors for each format and rule, by name
 
 
 def _block_cases(size: Size) -> Iterator[Case]:
@@ -54,7 +62,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         for (k, name), (n, rule) in itertools.product(
             enumerate(ELEMENTS), enumerate(SCALE_RULES.specified)
         ):
-            if tensor.name.startswith("ladder") or (k + n) % 2 == 0:
+            if tensor.name.startswith(_OF_EVERY_PAIR) or (k + n) % 2 == 0:
                 yield tensor_case(tensor, format=name, scale_rule=rule, block=_WIDTH)
     for name, rule in itertools.product(ELEMENTS, SCALE_RULES.specified):
         turning = turning_tensor(formats[name], rule)
@@ -64,6 +72,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         ("e4m3", "floor", 16), ("e5m2", "even", 8), ("e2m1", "ceil", 64), ("e3m2", "rceil", 5),
     ):  # fmt: skip
         yield tensor_case(odd["5x37.f32"], format=name, scale_rule=rule, block=block)
+    yield tensor_case(odd["tiny.f32"], format="e4m3", scale_rule="rceil", block=_WIDTH)
     for name in ELEMENTS:
         blocks = underflowing(formats[name])
         if blocks.size:
@@ -87,14 +96,13 @@ _LARGE = (
 def _every_format_and_rule() -> Iterator[LargeCase]:
     """Yield each format and rule, with blocks larger than a warp and than a thread block."""
     for n, (fmt, rule) in enumerate(itertools.product(ELEMENTS, SCALE_RULES.specified)):
-        for name, shape, block, stream in (
-            (f"wide.{fmt}.{rule}", (2, 2100), 32, 80),
-            (f"tall.{fmt}.{rule}", (2100, 2), 32, 80),
-            (f"{fmt}.{rule}.100", (5, 2100), 100, 110),
-            (f"{fmt}.{rule}.1100", (5, 2100), 1100, 110),
-        ):
-            parameters = {"format": fmt, "scale_rule": rule, "block": block}
-            yield LargeCase(name, "bf16", shape, stream + n, parameters)
+        pair = {"format": fmt, "scale_rule": rule}
+        for word, shape in (("wide", (2, 2100)), ("tall", (2100, 2))):
+            name, usual = f"{word}.{fmt}.{rule}", {**pair, "block": 32}
+            yield from in_each_source(name, shape, 80 + n, usual)
+        for block in (100, 1100):
+            name, blocks = f"{fmt}.{rule}.{block}", {**pair, "block": block}
+            yield from in_each_source(name, (5, 2100), 110 + n, blocks)
 
 
 _SCALE_RULES = tuple(f"MXS-{k:03}" for k in range(2, 7))

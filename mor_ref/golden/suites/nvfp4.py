@@ -10,7 +10,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.golden.inputs.edges import bell
 from mor_ref.golden.inputs.found_narrow import found_in_sources
-from mor_ref.golden.inputs.found_tiles import found_squares, found_tensors, found_tiles
+from mor_ref.golden.inputs.found_tiles import found_lines, found_squares, found_tensors, found_tiles
 from mor_ref.golden.inputs.nvfp4_tiles import (
     infinite_amax,
     largest_in_corners,
@@ -35,6 +35,7 @@ from mor_ref.golden.suites.large import (
     WIDER,
     LargeCase,
     digests,
+    in_each_source,
     large_suite,
 )
 from mor_ref.golden.suites.tensor_cases import tensor_case
@@ -107,6 +108,7 @@ def _found(profile: Nvfp4Profile) -> Iterator[tuple[Tensor, tuple[int, int]]]:
     """Yield the tensors that searches have found, and their tiles."""
     yield from ((tensor, (1, 16)) for tensor in found_tensors(profile.name))
     yield from ((tensor, (16, 16)) for tensor in found_squares(profile.name))
+    yield from ((tensor, (16, 16)) for tensor in found_lines(profile.name))
     for tile in profile.tiles:
         yield from ((tensor, tile) for tensor in found_in_sources(profile.name, tile))
 
@@ -145,7 +147,7 @@ def _every_profile_and_tile() -> Iterator[LargeCase]:
             for word, (shape, stream) in sides.items():
                 name = f"{word}.{profile.name}.{rows}x{columns}"
                 parameters = {"profile": profile.name, "tile": [rows, columns]}
-                yield LargeCase(name, "bf16", shape, stream, parameters)
+                yield from in_each_source(name, shape, stream, parameters)
 
 
 _PROFILE_RULES = sorted(set(_RULES.values()))

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ from mor_ref.golden.inputs.edges import amaxes
 from mor_ref.golden.inputs.extremes import (
     beyond_bf16,
     beyond_scales,
+    in_binary32,
     largest_at_the_end,
     many_elements,
     many_lost,
@@ -36,10 +38,12 @@ from mor_ref.golden.suites.large import (
     large_suite,
     wide_and_tall,
 )
-from mor_ref.golden.suites.tensor_cases import tensor_case
+from mor_ref.golden.suites.tensor_cases import each_once, tensor_case
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import f32_bits, numbers_of
 
+# Policies with tensors at the threshold of one of their metrics: names of these begin so.
+_TURNS = {"tensor": ("e4m3",), "two_way": (), "three_way": ("range",), "nvfp4": ("nvfp4", "e4m3")}
 _LOST = (1, 1 << 8, 1 << 16, 1 << 32)  # counts that are 0 in fewer bits
 
 
@@ -107,15 +111,41 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     yield from _with_gam([many_elements(size)], ["tensor"], (128, 128))
     tiles = (*scales_near_ties(size), infinite_amax(size), tied_by_one_scale())
     yield from _with_gam(tiles, ["nvfp4"], (8, 16))
-    yield from _with_gam(tops(), ("tensor", "two_way"), (8, 16))
+    yield from _with_gam(tops(), POLICIES.specified, (8, 16))
     yield from _with_gam(nearly_tied(), ("two_way", "three_way"), (8, 16))
-    yield from _with_gam((many_lost(), signalling()), ("tensor", "two_way"), (128, 128))
+    narrow = (many_lost(), signalling())
+    yield from _with_gam((*narrow, *map(in_binary32, narrow)), POLICIES.specified, (128, 128))
     yield from _with_gam([largest_at_the_end(size)], ["tensor"], "tensor")
     for tensor in tensors(size):  # tiles of NVFP4 continue from one unit to the next
         if tensor.name in ("5x37.f32", "24x48.f32", "zeros.f32"):
             yield from _with_gam([tensor], ["nvfp4"], (8, 24))
             yield from _with_gam([tensor], ["nvfp4"], (4, 10))
+    yield from _with_other_scales(size)
     yield from found_cases("mor")
+
+
+def _with_other_scales(size: Size) -> Iterator[Case]:
+    """Yield some tensors under every policy with scales other than those of GAM."""
+    usual = {tensor.name: tensor for tensor in tensors(size)}
+    first, second, *_, last = tops()
+    names = ("1x1.bf16", "nan.f16", "infinity.f16", "extremes.f16", "subnormal.f32")
+    small = [*(usual[name] for name in names), infinite_amax(size)]
+    near = [*small, beyond_bf16(size), beyond_scales(size), first, second, last]
+    for policy, scaling in itertools.product(POLICIES.specified, ("fp32", "e8m0")):
+        tied = [*nearly_tied()] if policy in ("two_way", "three_way") else []
+        turning = [one for one in turning_points() if one.name.startswith(_TURNS[policy])]
+        counted = [many_lost(), signalling(), usual["infinity.f16"], *turning]
+        cut = [usual["5x37.f32"], usual["zeros.f32"]] if policy == "nvfp4" else [usual["5x37.f32"]]
+        blocks: dict[Cut, list[Tensor]] = {
+            (8, 16): [*near, *tied], (128, 128): counted, (4, 10): cut, "row": [usual["33x1.f32"]],
+        }  # fmt: skip
+        for block, chosen in blocks.items():
+            for tensor in chosen:
+                yield tensor_case(tensor, policy=policy, scaling=scaling, block=block)
+    for case, scaling in itertools.product(found_cases("mor"), ("fp32", "e8m0")):
+        if case.parameters["policy"] == "nvfp4":
+            changed = {**case.parameters, "scaling": scaling}
+            yield replace(case, name=case.name.replace("gam", scaling), parameters=changed)
 
 
 def _with_gam(tensors: Iterable[Tensor], policies: Iterable[str], block: Cut) -> Iterator[Case]:
@@ -189,7 +219,7 @@ TENSORS = Suite(
         expected("choice", "u8", "for each unit, the rung that it takes", "MOR-001"),
         expected("output", "bf16", "the tensor that comes out", "MOR-006", "QNT-003"),
     ),
-    _tensor_cases,
+    lambda size: each_once(_tensor_cases(size)),
 )
 LARGE = large_suite(
     "policies_large",

@@ -1,5 +1,6 @@
 """Cases of whole tensors, named after the tensor and the parameters."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mor_ref.golden.inputs.tensors import Tensor
@@ -16,6 +17,15 @@ def tensor_case(tensor: Tensor, **parameters: Any) -> Case:
     return Case(
         ".".join((tensor.name, *named)), {**listed, "source": tensor.source}, {"x": tensor.x}
     )
+
+
+def each_once(cases: Iterable[Case]) -> Iterator[Case]:
+    """Yield the first case of each name: a name says what a case is."""
+    names = set()
+    for case in cases:
+        if case.name not in names:
+            names.add(case.name)
+            yield case
 
 
 def _word(value: Any) -> str:
