@@ -27,6 +27,7 @@ Reference = Callable[..., Any]
 _DEFAULT = SpecialCases()
 _SMALLEST_NORMAL = 2.0**-126  # of binary32
 _SUBNORMAL = ("encode", "encode_presets", "encode_stochastic", *POLICIES, *IN_MX)
+_WITH_SIGNED_NANS = ("encode", "encode_presets", "encode_stochastic")
 _NANS_BESIDE_INFINITY = tuple(name for name in NANS if not name.startswith("nvfp4"))
 
 
@@ -166,6 +167,17 @@ def _of_two_signs(_x: float, fmt: Format, special: SpecialCases) -> bool:
     return any(code | fmt.sign_bit in codes for codes in fmt.nan_codes)
 
 
+def _has_signed_nan(
+    _x: float,
+    fmt: Format,
+    _rounding: Rounding | None = None,
+    special: SpecialCases = _DEFAULT,
+    **_: Any,
+) -> bool:
+    overflows = special.overflow == "ieee" and fmt.infinity_code is None
+    return (overflows or special.nan == "signed") and len(fmt.nan_codes) > 1
+
+
 def _beside_infinity(_x: float, fmt: Format, _special: SpecialCases) -> bool:
     return fmt.infinity_code is not None and fmt.mantissa_bits > 1
 
@@ -203,6 +215,22 @@ def nan_sign_kept(reference: Reference, x: float, fmt: Format, _: SpecialCases) 
 def nan_is_negative(reference: Reference, x: float, fmt: Format, special: SpecialCases) -> int:
     """Every NaN has the canonical code with the sign bit: 0xFF in e4m3 and e5m2."""
     return int(reference(x, fmt, special)) | fmt.sign_bit
+
+
+@deviation(encode, where=_has_signed_nan, rules=("ENC-007", "ENC-010"), domain=_WITH_SIGNED_NANS)
+def signed_nan_is_negative(
+    reference: Reference,
+    x: float,
+    fmt: Format,
+    rounding: Rounding | None = None,
+    special: SpecialCases = _DEFAULT,
+    **known: Any,
+) -> int:
+    """A NaN of an overflow, or with the sign of its input, always has the sign bit."""
+    code = int(reference(x, fmt, rounding, special, **known))
+    is_signed = not math.isnan(x) or special.nan == "signed"
+    is_nan = any(code in codes for codes in fmt.nan_codes)
+    return code | fmt.sign_bit if is_signed and is_nan else code
 
 
 @deviation(nan_code, where=_beside_infinity, rules=("ENC-009",), domain=_NANS_BESIDE_INFINITY)

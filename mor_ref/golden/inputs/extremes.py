@@ -13,6 +13,12 @@ TOPS = (0x7F7F0001, 0x7F7F4000, 0x7F7F7FFF, 0x7F7F8000, 0x7F7F8001, 0x7F7FFFFF)
 HUGE = (0x7F333333, 0x7F4CCCCD)  # above 2^127
 _BELOW_TOPS = (0x7F000001, *HUGE, 0xFF400000, 0x7E000000)
 _SIGNALLING = (0x7F81, 0xFF81, 0x7FBF, 0xFFA5)
+_SPECIALS = {
+    "f32": np.array([0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000,
+                     0x7F800001, 0xFF800001, 0x3F800000, 0], np.uint32),
+    "bf16": np.array([0x7F80, 0xFF80, 0x7FC0, 0xFFC0, 0x7F81, 0xFF81, 0x3F80, 0], np.uint16),
+    "f16": np.array([0x7C00, 0xFC00, 0x7E00, 0xFE00, 0x7C01, 0xFC01, 0x3C00, 0], np.uint16),
+}  # fmt: skip
 _ONE, _NAN, _INFINITY = 0x3F80, 0x7FC0, 0xFF80
 
 
@@ -67,6 +73,22 @@ def signalling() -> Tensor:
     x = np.full((4, 16), _ONE, np.uint16)
     x[1, 3:7] = _SIGNALLING
     return Tensor("signalling.bf16", "bf16", x)
+
+
+def lost_by_e5m2() -> Tensor:
+    """Return units that e5m2 with a scale of e8m0 rounds to infinity, and e4m3 does not.
+
+    e4m3 is exact in the first 16 columns, and loses small numbers of the others that e5m2 keeps.
+    """
+    x = np.full((8, 32), 0x7F70, np.uint16)
+    x[:, 17:] = 0x7200
+    return Tensor("lost_by_e5m2.bf16", "bf16", x)
+
+
+def specials(source: str) -> Tensor:
+    """Return a row of infinities and NaNs of both signs, quiet and signalling, one and zero."""
+    row = _SPECIALS[source]
+    return Tensor(f"specials.{source}", source, np.concatenate([row, row[::-1]])[None])
 
 
 def in_binary32(narrow: Tensor) -> Tensor:

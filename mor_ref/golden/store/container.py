@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 SEPARATOR = "/"
+_LINE = 100  # characters
 _MOST_GENERATED = 1 << 26  # elements of all tensors of a suite
 
 
@@ -107,7 +108,22 @@ def write_manifest(
         **_of_all_inputs(directory),
         "suites": dict(entries),
     }
-    write_inside(directory, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode("ascii"))
+    write_inside(directory, MANIFEST, (_in_lines(manifest) + "\n").encode("ascii"))
+
+
+def _in_lines(value: Any, depth: int = 0) -> str:
+    """Return JSON with one entry in a line, and short lists and records whole: a case is one."""
+    whole = json.dumps(value)
+    if not (isinstance(value, dict | list) and len(whole) + depth > _LINE):
+        return whole
+    if isinstance(value, dict):
+        opened, closed = "{}"
+        entries = [f"{json.dumps(key)}: {_in_lines(one, depth + 1)}" for key, one in value.items()]
+    else:
+        opened, closed = "[]"
+        entries = [_in_lines(one, depth + 1) for one in value]
+    margin = "\n" + " " * depth
+    return f"{opened}{margin} " + f",{margin} ".join(entries) + f"{margin}{closed}"
 
 
 def _of_all_inputs(directory: Path) -> dict[str, Any]:

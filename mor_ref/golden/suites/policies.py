@@ -18,6 +18,7 @@ from mor_ref.golden.inputs.extremes import (
     beyond_scales,
     in_binary32,
     largest_at_the_end,
+    lost_by_e5m2,
     many_elements,
     many_lost,
     nearly_tied,
@@ -120,6 +121,8 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         if tensor.name in ("5x37.f32", "24x48.f32", "zeros.f32"):
             yield from _with_gam([tensor], ["nvfp4"], (8, 24))
             yield from _with_gam([tensor], ["nvfp4"], (4, 10))
+        if tensor.name == "zeros.f32":
+            yield from _with_gam([tensor], ["two_way", "three_way"], (4, 10))
     yield from _with_other_scales(size)
     yield from found_cases("mor")
 
@@ -127,15 +130,16 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
 def _with_other_scales(size: Size) -> Iterator[Case]:
     """Yield some tensors under every policy with scales other than those of GAM."""
     usual = {tensor.name: tensor for tensor in tensors(size)}
-    first, second, *_, last = tops()
+    first, second, third, *_, last = tops()
     names = ("1x1.bf16", "nan.f16", "infinity.f16", "extremes.f16", "subnormal.f32")
     small = [*(usual[name] for name in names), infinite_amax(size)]
-    near = [*small, beyond_bf16(size), beyond_scales(size), first, second, last]
+    near = [*small, beyond_bf16(size), beyond_scales(size), first, second, third, last]
+    turns, pairs = [*turning_points()], [*nearly_tied(), lost_by_e5m2()]
     for policy, scaling in itertools.product(POLICIES.specified, ("fp32", "e8m0")):
-        tied = [*nearly_tied()] if policy in ("two_way", "three_way") else []
-        turning = [one for one in turning_points() if one.name.startswith(_TURNS[policy])]
+        tied = pairs if policy in ("two_way", "three_way") else []
+        turning = [one for one in turns if one.name.startswith(_TURNS[policy])]
         counted = [many_lost(), signalling(), usual["infinity.f16"], *turning]
-        cut = [usual["5x37.f32"], usual["zeros.f32"]] if policy == "nvfp4" else [usual["5x37.f32"]]
+        cut = [usual["5x37.f32"], usual["zeros.f32"]]
         blocks: dict[Cut, list[Tensor]] = {
             (8, 16): [*near, *tied], (128, 128): counted, (4, 10): cut, "row": [usual["33x1.f32"]],
         }  # fmt: skip

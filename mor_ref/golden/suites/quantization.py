@@ -11,7 +11,7 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
-from mor_ref.golden.inputs.extremes import largest_at_the_end, tops
+from mor_ref.golden.inputs.extremes import largest_at_the_end, specials, tops
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.scaled_numbers import scaled_numbers
 from mor_ref.golden.inputs.single_blocks import (
@@ -163,11 +163,12 @@ def _cut_otherwise(size: Size) -> Iterator[Case]:
 def _in_every_format(size: Size) -> Iterator[Case]:
     """Yield some tensors in every format with every kind of scales, in case a kernel has one."""
     usual = {tensor.name: tensor for tensor in tensors(size)}
-    few_zeros = Tensor("few_zeros.f32", "f32", usual["zeros.f32"].x[:8, :16])
+    few = np.concatenate([usual["zeros.f32"].x[:8, :16], specials("f32").x])
+    few_zeros = Tensor("few_zeros.f32", "f32", few)
     few_edges = Tensor("few_edges.f32", "f32", usual["edges.f32"].x[::3])
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
         pair = {"format": fmt, "scaling": scaling}
-        for tensor in (few_zeros, few_edges, usual["nan.f16"]):
+        for tensor in (few_zeros, few_edges, specials("bf16"), specials("f16")):
             yield tensor_case(tensor, **pair, block=(4, 8), group="tensor")
         yield tensor_case(usual["extremes.f16"], **pair, block="row", group="tensor")
         for case in (one for one in found_cases("quantize") if one.name in _IN_EVERY_FORMAT):

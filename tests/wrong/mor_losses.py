@@ -1,0 +1,101 @@
+"""MoR that judges a rung by what another loses, or does not count all that is lost."""
+
+import numpy as np
+
+from wrong.microscaling import Register
+from wrong.mor_right import (
+    INFINITE,
+    ORDINARY,
+    acceptance,
+    extremes,
+    fields,
+    read,
+    tiled,
+    written,
+)
+
+KERNELS = Register()
+mor = KERNELS.mor
+PAIRS = ("two_way", "three_way")
+_LOST = "e4m3.nonfinite"
+
+
+def _judged(change):
+    """All fields as they are, and choices from other counts of what e4m3 loses."""
+
+    def mixed(bits_in, parameters):
+        x, unit, ys = read(bits_in, parameters)
+        found = fields(x, unit, ys)
+        return found | written(
+            bits_in, parameters, acceptance(parameters, found | change(found)), ys
+        )
+
+    return mixed
+
+
+mor(
+    "lost_in_the_yardstick",
+    "e4m3 is refused where e5m2, its yardstick, loses a number.",
+    PAIRS,
+    unseen=ORDINARY,
+)(_judged(lambda found: {_LOST: found[_LOST] | found["e5m2.nonfinite"]}))
+mor(
+    "lost_by_the_yardstick_alone",
+    "e4m3 is judged by what e5m2 loses.",
+    PAIRS,
+    unseen=ORDINARY,
+)(_judged(lambda found: {_LOST: found["e5m2.nonfinite"]}))
+mor(
+    "lost_by_e4m3_alone",
+    "e5m2 is judged by what e4m3 loses.",
+    ("three_way",),
+    unseen=ORDINARY,
+)(_judged(lambda found: {"e5m2.nonfinite": found[_LOST]}))
+mor(
+    "lost_in_nvfp4",
+    "e4m3 is refused where NVFP4 loses a number.",
+    ("nvfp4",),
+    unseen=ORDINARY,
+)(_judged(lambda found: {_LOST: found[_LOST] | found["nvfp4.nonfinite"]}))
+mor(
+    "lost_by_e4m3_for_nvfp4",
+    "NVFP4 is judged by what e4m3 loses.",
+    ("nvfp4",),
+    unseen=ORDINARY,
+)(_judged(lambda found: {"nvfp4.nonfinite": found[_LOST]}))
+
+
+def _lost_but(left_out):
+    """What is lost, but for some numbers of x."""
+
+    def mixed(bits_in, parameters):
+        x, unit, ys = read(bits_in, parameters)
+        found = fields(x, unit, ys)
+        kept = tiled(left_out(x), unit, dtype=np.uint64)
+        for name in ys:
+            found[f"{name}.nonfinite"] = found[f"{name}.nonfinite"] - kept
+        return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+    return mixed
+
+
+for _name, _mistake, _left_out in (
+    ("negative_infinity_not_lost", "-infinity is not counted as lost.", lambda x: x == -np.inf),
+    ("infinity_not_lost", "An infinity is not counted as lost.", np.isinf),
+    ("nan_not_lost", "A NaN is not counted as lost.", np.isnan),
+    (
+        "negative_nan_not_lost",
+        "A NaN with the sign bit is not counted as lost.",
+        lambda x: np.isnan(x) & np.signbit(x),
+    ),
+):
+    mor(_name, _mistake, unseen=ORDINARY)(_lost_but(_left_out))
+
+
+@mor("amin_of_nothing", "amin of a unit of zeros is infinite.", unseen=ORDINARY)
+def _amin_of_nothing(bits_in, parameters):
+    x, unit, ys = read(bits_in, parameters)
+    found = fields(x, unit, ys)
+    _, amin = extremes(x, unit)
+    found["amin"] = np.where(amin == 0, np.uint32(INFINITE), amin)
+    return found | written(bits_in, parameters, acceptance(parameters, found), ys)
