@@ -4,6 +4,7 @@ import numpy as np
 
 from mor_ref.engine.intrinsics import bits_of, float_of
 from mor_ref.engine.kernel import step
+from mor_ref.engine.strips import segment
 
 _U = np.uint32
 _W = np.uint64
@@ -59,3 +60,12 @@ def add_errors(sums, counts, entry):
     entry[0] += total
     entry[1] += nonzero
     entry[2] += nonfinite
+
+
+@step
+def add_strip(sums, counts, of_blocks, part, left, right, block):
+    """ERR-004: what the columns from left to right have, added to each block of a row of them."""
+    for column in range(left // block.columns, (right - 1) // block.columns + 1):
+        first, last = segment(column, block, left, right)
+        j = column - part.left // block.columns
+        add_errors(sums[first:last], counts[first:last], of_blocks[j])

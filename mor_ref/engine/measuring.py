@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from mor_ref.arrays import Bits, Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
-from mor_ref.engine.errors import add_errors, error_of_any
+from mor_ref.engine.errors import add_strip, error_of_any
 from mor_ref.engine.intrinsics import use_full_vectors
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.strips import STRIP, segment
+from mor_ref.engine.strips import STRIP
 from mor_ref.engine.widening import widen
 
 _U = np.uint32
@@ -40,11 +40,8 @@ def measure_part(x, place, y, part, bounds, columns, block, errors):
                 start = (row - place.top) * place.stride + left - place.left
                 at = row * columns + left
                 measure_row(x[start : start + width], y[at : at + width], sums, counts)
-            i = bounds[k] // block.rows - part.top // block.rows
-            for column in range(left // block.columns, (right - 1) // block.columns + 1):
-                first, last = segment(column, block, left, right)
-                j = column - part.left // block.columns
-                add_errors(sums[first:last], counts[first:last], errors[i, j])
+            of_blocks = errors[bounds[k] // block.rows - part.top // block.rows]
+            add_strip(sums, counts, of_blocks, part, left, right, block)
 
 
 def measure(

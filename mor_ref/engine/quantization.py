@@ -11,11 +11,11 @@ from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
 from mor_ref.engine.dequantization import restored
-from mor_ref.engine.errors import add_errors, error_of
+from mor_ref.engine.errors import add_strip, error_of
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.nearest import grid_of, nearest, with_sign
-from mor_ref.engine.strips import STRIP, TileScales, entry, prefetch_row, segment, spread, strip_of
+from mor_ref.engine.strips import STRIP, TileScales, entry, prefetch_row, spread, strip_of
 from mor_ref.engine.widening import widen
 
 _U = np.uint32
@@ -120,11 +120,8 @@ def quantize_part(
                 numbers, found = x[start : start + width], codes[at : at + width]
                 room = strip_of(out, at, width)
                 quantize_row(numbers, strip, grid, found, room, sums, counts)
-            i = block_bounds[k] // block.rows - part.top // block.rows
-            for column in range(left // block.columns, (right - 1) // block.columns + 1):
-                first, last = segment(column, block, left, right)
-                j = column - part.left // block.columns
-                add_errors(sums[first:last], counts[first:last], errors[i, j])
+            of_blocks = errors[block_bounds[k] // block.rows - part.top // block.rows]
+            add_strip(sums, counts, of_blocks, part, left, right, block)
 
 
 # ---------------------------------------------------------------------- whole tensors

@@ -44,6 +44,17 @@ _SEARCHED_FOR_BOTH = (
     "mor.fits_by_logarithms",
     "mor.fits_strictly",
 )
+# Names of both binary16 and binary32.
+_OF_TALL_ONES = (
+    "grid_of_65535",
+    "nvfp4.first_65535_rows.*",
+    "mx.grid_of_16_bits",
+    "mx.blocks_a_thread",
+    "mx.index_of_16_bits",
+    "mor.first_65535_rows",
+    "mor.nonzero_in_binary32",
+)
+_OF_NANS_KEPT = ("mor.kept_ones_cast", "mor.kept_ones_quiet")
 
 REASONS: dict[str, dict[str, tuple[str, ...]]] = {
     "bf16": {
@@ -72,6 +83,8 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "mor.kept_nan_rounded",
             "mor.lost_at_infinity",
             "mor.lost_above_the_last_bf16",
+            "mor.lost_in_nvfp4",
+            "mor.lost_by_e4m3_for_nvfp4",
             "mx.restored_in_bf16",
             "mx.through_f16",
         ),
@@ -131,6 +144,11 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "lost_inputs",
             "mor.lost_at_infinity",
             "mor.lost_above_the_last_bf16",
+            "mor.lost_in_the_yardstick",
+            "mor.lost_by_the_yardstick_alone",
+            "mor.lost_by_e4m3_alone",
+            "mor.lost_in_nvfp4",
+            "mor.lost_by_e4m3_for_nvfp4",
         ),
         _EXACT: (
             *_EXACT_OF_BOTH,
@@ -145,19 +163,8 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "nvfp4.nan_keeps_its_sign.torchao.1x16",
             "nvfp4.nan_keeps_its_sign.modelopt.1x16",
         ),
-        _TALL: (
-            "grid_of_65535",
-            "nvfp4.first_65535_rows.*",
-            "mx.grid_of_16_bits",
-            "mx.blocks_a_thread",
-            "mx.index_of_16_bits",
-            "mor.first_65535_rows",
-            "mor.nonzero_in_binary32",
-        ),
-        _CONVERTED: (
-            "mor.kept_ones_cast",
-            "mor.kept_ones_quiet",
-        ),
+        _TALL: _OF_TALL_ONES,
+        _CONVERTED: _OF_NANS_KEPT,
         _STEPS: ("exact_distance",),
         _SEARCHED: (
             *_SEARCHED_FOR_BOTH,
@@ -195,25 +202,12 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "mor.yardstick_of_bf16",
             "mor.lost_ones_have_no_error",
             "mor.lost_in_x_alone",
-            "mor.kept_ones_cast",
-            "mor.kept_ones_quiet",
             "mor.a_thread_an_element",
         ),
     },
     "f32": {
-        _TALL: (
-            "grid_of_65535",
-            "nvfp4.first_65535_rows.*",
-            "mx.grid_of_16_bits",
-            "mx.blocks_a_thread",
-            "mx.index_of_16_bits",
-            "mor.first_65535_rows",
-            "mor.nonzero_in_binary32",
-        ),
-        _CONVERTED: (
-            "mor.kept_ones_cast",
-            "mor.kept_ones_quiet",
-        ),
+        _TALL: _OF_TALL_ONES,
+        _CONVERTED: _OF_NANS_KEPT,
         _STEPS: ("exact_distance",),
     },
 }

@@ -86,9 +86,10 @@ def lost_by_e5m2() -> Tensor:
 
 
 def specials(source: str) -> Tensor:
-    """Return a row of infinities and NaNs of both signs, quiet and signalling, one and zero."""
+    """Return a row of infinities and NaNs of both signs, quiet and signalling, and one of zeros."""
     row = _SPECIALS[source]
-    return Tensor(f"specials.{source}", source, np.concatenate([row, row[::-1]])[None])
+    row = np.concatenate([row, row[::-1]])
+    return Tensor(f"specials.{source}", source, np.stack([row, np.zeros_like(row)]))
 
 
 def in_binary32(narrow: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ from mor_ref.golden.inputs.extremes import (
     many_lost,
     nearly_tied,
     signalling,
+    specials,
     tops,
 )
 from mor_ref.golden.inputs.found_narrow import found_cases
@@ -116,6 +117,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     yield from _with_gam(nearly_tied(), ("two_way", "three_way"), (8, 16))
     narrow = (many_lost(), signalling())
     yield from _with_gam((*narrow, *map(in_binary32, narrow)), POLICIES.specified, (128, 128))
+    yield from _with_gam(map(specials, ("bf16", "f16")), POLICIES.specified, "row")
     yield from _with_gam([largest_at_the_end(size)], ["tensor"], "tensor")
     for tensor in tensors(size):  # tiles of NVFP4 continue from one unit to the next
         if tensor.name in ("5x37.f32", "24x48.f32", "zeros.f32"):
@@ -134,7 +136,8 @@ def _with_other_scales(size: Size) -> Iterator[Case]:
     names = ("1x1.bf16", "nan.f16", "infinity.f16", "extremes.f16", "subnormal.f32")
     small = [*(usual[name] for name in names), infinite_amax(size)]
     near = [*small, beyond_bf16(size), beyond_scales(size), first, second, third, last]
-    turns, pairs = [*turning_points()], [*nearly_tied(), lost_by_e5m2()]
+    lost = lost_by_e5m2()
+    turns, pairs = [*turning_points()], [*nearly_tied(), lost, in_binary32(lost)]
     for policy, scaling in itertools.product(POLICIES.specified, ("fp32", "e8m0")):
         tied = pairs if policy in ("two_way", "three_way") else []
         turning = [one for one in turns if one.name.startswith(_TURNS[policy])]

@@ -168,9 +168,10 @@ def _in_every_format(size: Size) -> Iterator[Case]:
     few_edges = Tensor("few_edges.f32", "f32", usual["edges.f32"].x[::3])
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
         pair = {"format": fmt, "scaling": scaling}
-        for tensor in (few_zeros, few_edges, specials("bf16"), specials("f16")):
+        for tensor in (few_zeros, few_edges):
             yield tensor_case(tensor, **pair, block=(4, 8), group="tensor")
-        yield tensor_case(usual["extremes.f16"], **pair, block="row", group="tensor")
+        for tensor in (usual["extremes.f16"], specials("bf16"), specials("f16")):
+            yield tensor_case(tensor, **pair, block="row", group="tensor")
         for case in (one for one in found_cases("quantize") if one.name in _IN_EVERY_FORMAT):
             name = f"{case.name}.in.{fmt}.{scaling}"
             if scaling == "gam" or case.parameters["group"] == "tensor":
