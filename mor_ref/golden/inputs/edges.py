@@ -21,6 +21,9 @@ SPECIALS = (
     0x7F800000, 0xFF800000, 0x7F800001, 0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0xFFFFFFFF,
 )  # fmt: skip
 
+# Quiet and signalling NaNs of both signs; a signalling one has its payload in the last bit.
+NANS = (0x7F800001, 0xFF800001, 0x7FC00000, 0xFFC00000)
+
 
 def bell(count: int, seed: int, stream: int) -> Bits:
     """Return numbers like activations: sums of four uniform 22-bit integers, centred, times 2^-22.
@@ -121,7 +124,9 @@ def edges_and_random(fmt: Format, size: Size) -> Bits:
     """Return binary32 numbers for a format: edges of its codes or, if it is large, of exponents."""
     random = wide(_RANDOM, size.seed, stream=1)
     if fmt.bits <= 8:
-        return np.concatenate([edges_of(fmt), single_bits_of(fmt), random])
+        edges = edges_of(fmt)
+        more = np.setdiff1d(np.array([*NANS, 0x80800000], np.uint32), edges)
+        return np.concatenate([edges, single_bits_of(fmt), random, more])
     dropped = 23 - fmt.mantissa_bits
     found = set(amaxes().tolist())
     for exponent in range(256):
@@ -129,5 +134,6 @@ def edges_and_random(fmt: Format, size: Size) -> Bits:
             field = exponent << 23 | mantissa
             half = 1 << dropped >> 1
             found |= {field, field & ~((1 << dropped) - 1) | half, field ^ half}
-    both = [bits | sign for bits in found for sign in (0, 0x80000000)]
+    found |= {*NANS, arithmetic.bits_of(arithmetic.rn32(Fraction(fmt.largest)))}
+    both = {bits | sign for bits in found for sign in (0, 0x80000000)}
     return np.concatenate([np.array(sorted(both), np.uint32), single_bits_of(fmt), random])

@@ -17,29 +17,23 @@ from mor_ref.definitions.formats import formats, presets
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.encoding import floor_log2, in_units_of
 from mor_ref.golden.inputs.edges import (
+    NANS,
     SPECIALS,
     Bits,
     amaxes,
     edges_and_random,
     edges_of,
-    narrowed,
     wide,
 )
+from mor_ref.golden.inputs.other_sources import binary64, sixteen_bits
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.operations.bits import Unsigned, f32_bits, numbers_of
+from mor_ref.operations.bits import f32_bits, numbers_of
 from mor_ref.operations.random_words import random_words
 
 _ALL_PATTERNS = ("e4m3", "e5m2")  # formats that all patterns of 16 bits are encoded to
 _CORE = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e8m0", "int8_mx")
-# Binary64 numbers above the largest of binary32, and next to one of its numbers.
-_BEYOND_BINARY32 = np.array(
-    [
-        0x47F0000000000000, 0xC7F0000000000000, 0x7FEFFFFFFFFFFFFF, 0x7FF0000000000000,
-        0xFFF0000000000000, 0x3FF0000000000001, 0xBFF0000000000001,
-    ],
-    np.uint64,
-)  # fmt: skip
 _EVERY = 7  # of the inputs that are dull: every bit that is cut changes
+_EXTREMES = (*NANS, 0x7F800000, 0xFF800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x00000001, 0x00FFFFFF)
 _FEW = 211  # of the patterns of 16 bits, beside the edges of a format
 
 
@@ -56,7 +50,20 @@ def _beyond(fmt: Format, x: Bits) -> Bits:
     is_chosen = magnitude >= f32_bits(rn32(Fraction(fmt.largest) / 2))
     is_chosen |= magnitude <= max(f32_bits(rn32(_smallest(fmt) * Fraction(3, 4))), 1)
     is_chosen[::_EVERY] = True
-    return x[is_chosen]
+    return np.concatenate([x[is_chosen], _single_bits(fmt)])
+
+
+def _single_bits(fmt: Format) -> Bits:
+    """Return numbers that differ from a large power of two, and from a tie, in one bit."""
+    exponent = floor_log2(Fraction(fmt.largest)) - 1
+    cut = 23 - fmt.mantissa_bits + max(fmt.smallest_exponent - exponent, 0)
+    power = f32_bits(rn32(Fraction(2) ** exponent))
+    found: list[int] = []
+    for bit in (1, 15, 16):
+        if bit < cut - 1:
+            found += [power | 1 << bit, power | 1 << bit | 0x80000000]
+            found += [power | 1 << (cut - 1) | 1 << bit] if not fmt.is_power_of_two else []
+    return np.array(found, np.uint32)
 
 
 def _encode_cases(size: Size) -> Iterator[Case]:
@@ -76,48 +83,29 @@ def _from_other_sources(fmt: Format) -> Iterator[Case]:
     step = 1 if fmt.name in _ALL_PATTERNS else _FEW if fmt.name in _CORE else 1 << 16
     patterns = np.arange(0, 1 << 16, step, dtype=np.uint16)
     for source in ("bf16", "f16"):
-        yield _case(fmt, source, np.union1d(patterns, _at_edges(fmt, source)))
-    yield _case(fmt, "f64", _next_to(edges_of(fmt)))
+        yield _case(fmt, source, np.union1d(patterns, sixteen_bits(fmt, source)))
+    yield _case(fmt, "f64", binary64(fmt, edges_of(fmt)))
 
 
 def _to_wide_formats() -> Iterator[Case]:
     for name in ("bf16", "f16", "f32"):
-        x = _beyond(formats[name], edges_and_random(formats[name], Size()))
-        yield _case(formats[name], "f64", _next_to(x, ties=name == "f32"), None, "ieee")
+        fmt = formats[name]
+        x = _beyond(fmt, edges_and_random(fmt, Size()))
+        yield _case(fmt, "f64", binary64(fmt, x, ties=name == "f32"), None, "ieee")
     directed: tuple[tuple[str, Rounding], ...] = (
         ("bf16", "rtz"), ("f32", "rtz"), ("e8m0", "rtz"), ("f32", "rtp"),
     )  # fmt: skip
     for name, rounding in directed:
+        fmt = formats[name]
         some = np.concatenate([np.array(SPECIALS, np.uint32), amaxes()[::_EVERY]])
-        x = np.concatenate([_BEYOND_BINARY32, _next_to(some, ties=name == "f32")])
-        yield _case(formats[name], "f64", x, rounding, "ieee")
+        x = binary64(fmt, some, ties=name == "f32")
+        yield _case(fmt, "f64", x, rounding, "ieee")
     for name, source in (("bf16", "f16"), ("f16", "bf16")):
         fmt = formats[name]
         tie = f32_bits(rn32(_smallest(fmt) / 2))
-        more = narrowed(np.array([*SPECIALS, tie, tie | 0x80000000], np.uint32), source)
+        edges = np.array([*SPECIALS, tie, tie | 0x80000000], np.uint32)
         patterns = np.arange(0, 1 << 16, _FEW // 5 | 1, dtype=np.uint16)
-        yield _case(fmt, source, np.union1d(patterns, more))
-
-
-def _at_edges(fmt: Format, source: str) -> Unsigned:
-    """Return the numbers of 16 bits at the edges of a format, and a step to each side."""
-    at = np.unique(narrowed(edges_of(fmt), source)).astype(np.int64)
-    near: Unsigned = np.unique([at - 1, at, at + 1]).clip(0, 0xFFFF).astype(np.uint16)
-    return np.unique(near)
-
-
-def _next_to(edges: Bits, *, ties: bool = False) -> Unsigned:
-    """Return binary64 numbers at the edges and a step to each side: rounding twice goes wrong.
-
-    With `ties` those in the middle between two binary32 numbers as well.
-    """
-    with np.errstate(invalid="ignore"):  # widening a signalling NaN is not an error here
-        at = edges.view(np.float32).astype(np.float64)
-    finite = at[np.isfinite(at)]
-    if ties:
-        finite = np.concatenate([finite, finite * (1 + 2.0**-24)])
-    near = [np.nextafter(finite, -np.inf), finite, np.nextafter(finite, np.inf)]
-    return np.concatenate([*near, at[~np.isfinite(at)]]).view(np.uint64)
+        yield _case(fmt, source, np.union1d(patterns, sixteen_bits(fmt, source, edges)))
 
 
 def _case(
@@ -154,8 +142,8 @@ def _stochastic_cases(size: Size) -> Iterator[Case]:
         x = np.append(x, _near_zero(fmt))
         for n in (1, 2, 3, 8, 16, 23, 24, 31, 32):
             yield _stochastic(fmt, np.append(x, _below_a_word(fmt, n)), n, size)
-        some = np.concatenate([x[::3], _near_zero(fmt), _above_the_largest(fmt)])
-        yield _stochastic(fmt, some, 8, size, "ieee")
+        few = [x[::3], _near_zero(fmt), _below_a_word(fmt, 8), _above_the_largest(fmt)]
+        yield _stochastic(fmt, np.concatenate(few), 8, size, "ieee")
     for name in ("e2m3", "e3m2", "int8_mx", "e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e4m3_ieee"):
         fmt = formats[name]
         edges = edges_of(fmt)
@@ -172,7 +160,11 @@ def _near_zero(fmt: Format) -> Bits:
 
 
 def _stochastic(fmt: Format, x: Bits, n: int, size: Size, overflow: Overflow = "satfinite") -> Case:
-    """Return each input with the last word that rounds down, the first up, and a random one."""
+    """Return each input with the last word that rounds down, the first up, and a random one.
+
+    Infinities, NaNs, and the largest and the smallest numbers of binary32 are inputs of each case.
+    """
+    x = np.concatenate([x, np.setdiff1d(np.array(_EXTREMES, np.uint32), x)])
     random = (random_words(x.size, size.seed, 3 + n) >> np.uint64(64 - n)).tolist()
     inputs, words = [], []
     for bits, value, word in zip(x.tolist(), numbers_of(x, "f32"), random, strict=True):
@@ -207,8 +199,10 @@ def _above_the_largest(fmt: Format) -> Bits:
 
 def _decisive(value: float, fmt: Format, n: int) -> set[int]:
     """Return the last word that rounds a number down, and the first that rounds it up."""
-    if value == 0 or value - value != 0:  # zeros, infinities and NaN are not rounded
+    if value == 0:  # zeros are not rounded
         return {0}
+    if value - value != 0:  # neither are infinities and NaN
+        return set()
     exponent = max(floor_log2(abs(value)), fmt.smallest_exponent)
     _, rest, whole = in_units_of(exponent - fmt.mantissa_bits, abs(value))
     first = (1 << n) - (rest << n) // whole
