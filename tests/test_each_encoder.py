@@ -26,6 +26,14 @@ def quiet():
         yield
 
 
+def every_exponent(source):
+    """Numbers of both signs with every exponent, and NaNs: each with one bit of the fraction."""
+    dtype, fields, bits = {"f32": (np.uint32, 1 << 9, 23), "f64": (np.uint64, 1 << 12, 52)}[source]
+    single = [1 << bit for bit in range(bits)]
+    fractions = np.array([0, *single, (1 << bits) - 1], dtype)
+    return (np.arange(fields, dtype=dtype)[:, None] << dtype(bits) | fractions).ravel()
+
+
 @functools.cache
 def searched(source):
     """Inputs at which a mistake shows if it is one: all of 16 bits, or near what formats have."""
@@ -34,12 +42,13 @@ def searched(source):
     near = [edges_and_random(fmt, Size()) for fmt in formats.values()]
     x = np.unique(np.concatenate([*near, amaxes(), wide(_RANDOM, 0, 5)]))
     if source == "f32":
-        return opened(x, source)
+        return opened(np.union1d(x, every_exponent(source)), source)
     at = x.view(np.float32).astype(np.float64)
     half = at * (1 + 2.0**-24)  # a tie of binary32
     near = [at, np.nextafter(at, 0), np.nextafter(at, np.inf), half, np.nextafter(half, np.inf)]
-    small = np.array([5e-324, 2.0**-1022, 2.0**-1060, -(2.0**-1030), 1e300, -1e300])
-    return opened(np.concatenate([*near, small]).view(np.uint64), source)
+    words = [number.view(np.uint64) for number in near]
+    lower = words[0] | np.uint64(1 << 31)  # negative as a word with a sign
+    return opened(np.concatenate([*words, lower, every_exponent(source)]), source)
 
 
 @pytest.mark.tier("full", but=["[e4m3.f32.", "[e5m2.bf16.", "[f32.f64."])
@@ -49,11 +58,13 @@ def test_the_case_shows_each_mistake(name):
     source = case.parameters["source"]
     x = opened(case.arrays["x"], source)
     np.testing.assert_array_equal(right(case.parameters, x), case.arrays["code"])
-    missed = []
+    missed, expected = [], None
     for mistake, encode in MISTAKES.items():
         if (encode(case.parameters, x) == case.arrays["code"]).all():
-            more = searched(source)
-            differing = encode(case.parameters, more) != right(case.parameters, more)
+            if expected is None:
+                more = searched(source)
+                expected = right(case.parameters, more)
+            differing = encode(case.parameters, more) != expected
             if differing.any():
                 missed.append((mistake, int(differing.sum())))
     assert missed == []
@@ -66,13 +77,14 @@ def test_the_case_with_random_bits_shows_each_mistake(name):
     parameters, n = case.parameters, case.parameters["n_random_bits"]
     x, words = opened(case.arrays["x"], "f32"), case.arrays["random_word"].astype(U64)
     np.testing.assert_array_equal(each_stochastic.right(parameters, x, words), case.arrays["code"])
+    more = searched("f32")
+    random = random_words(more[0].size, 0, 99) >> U64(64 - n)
+    tried = (random, random * U64(0), random | U64((1 << n) - 1))
+    expected = [each_stochastic.right(parameters, more, word) for word in tried]
     missed = []
     for mistake, encode in each_stochastic.MISTAKES.items():
         if (encode(parameters, x, words) == case.arrays["code"]).all():
-            more = searched("f32")
-            random = random_words(more[0].size, 0, 99) >> U64(64 - n)
-            for word in (random, random * U64(0), random | U64((1 << n) - 1)):
-                expected = each_stochastic.right(parameters, more, word)
-                if (encode(parameters, more, word) != expected).any():
+            for word, codes in zip(tried, expected, strict=True):
+                if (encode(parameters, more, word) != codes).any():
                     missed.append(mistake)
     assert missed == []

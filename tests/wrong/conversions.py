@@ -9,6 +9,8 @@ from wrong.kernel import Kernel
 from wrong.porting import dispatch, pattern
 
 I64, U64 = np.int64, np.uint64
+Opened = tuple[np.ndarray, ...]  # sign, exponent, 53-bit significand, infinities, NaNs
+FRACTION = {"bf16": 7, "f16": 10, "f32": 23, "f64": 52}  # the bits of it that are stored
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,12 @@ Layout.table.update(
 
 
 def opened(bits, source):
-    """Sign, exponent and 53-bit significand of numbers, and which are infinite and NaN."""
+    """Sign, exponent and 53-bit significand of numbers, and which are infinite and NaN.
+
+    A NaN has its own payload, although casts make it a quiet one.
+    """
+    held = U64(FRACTION[source])
+    payload = (bits.astype(U64) & ((U64(1) << held) - U64(1))) << U64(52) - held
     wide = {"bf16": np.uint32, "f16": np.float16, "f32": np.uint32, "f64": U64}[source]
     if source == "bf16":
         bits = bits.astype(np.uint32) << np.uint32(16)
@@ -99,6 +106,7 @@ def opened(bits, source):
     field = (raw >> U64(52)).astype(I64)
     fraction = raw & U64((1 << 52) - 1)
     significand = np.where(field > 0, fraction | U64(1 << 52), fraction)
+    significand = np.where(np.isnan(x), payload | U64(1 << 52), significand)
     return negative, np.maximum(field, 1) - 1023, significand, np.isinf(x), np.isnan(x)
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wrong.conversions import I64, U64, Layout, codes_of, cut, no_number
+from wrong.conversions import FRACTION, I64, U64, Layout, Opened, codes_of, cut, goes_up, no_number
+from wrong.each_input import CHANGES, NORMAL, OF_BINARY64, cut_modulo
+from wrong.each_sign import RESULTS
 
-Opened = tuple[np.ndarray, ...]  # sign, exponent, 53-bit significand, infinities, NaNs
 Encoder = Callable[[dict, Opened], np.ndarray]
-_NORMAL = {"bf16": -126, "f32": -126, "f16": -14, "f64": -1022}  # the smallest exponents
 _ONE = U64(1 << 52)
 
 
@@ -41,7 +41,7 @@ def is_below(x, power):
 
 
 def flushed_inputs(parameters, x):
-    return right(parameters, zeroed(x, is_below(x, _NORMAL[parameters["source"]])))
+    return right(parameters, zeroed(x, is_below(x, NORMAL[parameters["source"]])))
 
 
 def flushed_results(parameters, x):
@@ -75,6 +75,15 @@ def _rounded_as(rounding):
         return right(parameters, x, rounding=rounding)
 
     return encode
+
+
+def _one_sign_rounded_as(rounding, negative):
+    encode = _rounded_as(rounding)
+
+    def mixed(parameters, x):
+        return np.where(x[0] == negative, encode(parameters, x), right(parameters, x))
+
+    return mixed
 
 
 def _decided_by(up):
@@ -126,12 +135,28 @@ def _blind(count):
     """Overlook the last bits of a significand, of those that the source has."""
 
     def encode(parameters, x):
-        held = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}[parameters["source"]]
+        held = FRACTION[parameters["source"]]
         if count >= held:
             return right(parameters, x)
         sign, exponent, significand, infinite, nan = x
         mask = ~((_ONE >> U64(held - count)) - U64(1))
         return right(parameters, (sign, exponent, significand & mask, infinite, nan))
+
+    return encode
+
+
+def _rest_modulo(width, modulo):
+    """Cut the bits that decide by a distance whose upper bits are lost, the code by the whole."""
+
+    def encode(parameters, x):
+        layout, rounding = Layout.table[parameters["format"]], parameters["rounding"]
+        source = parameters["source"]
+        if layout.powers or width <= FRACTION[source] or parameters["format"] == source:
+            return right(parameters, x)
+        code, rest, bits = cut(layout, x[1], x[2])
+        up = goes_up(rounding, code, *cut_modulo(rest, bits, width, modulo), x[0])
+        codes = codes_of(layout, x, rounding, parameters["overflow"], lambda *_: up)
+        return no_number(layout, codes, x, signed=parameters["nan"] == "signed")
 
     return encode
 
@@ -176,17 +201,14 @@ def nan_without_sign(parameters, x):
     return right(parameters, x, nan="canonical")
 
 
-def shifted_modulo(bits):
-    """Shift by a distance whose upper bits processors cut off."""
+def _of_inputs(change):
+    return lambda parameters, x: right(parameters, change(parameters, x))
 
+
+def _of_results(change):
     def encode(parameters, x):
-        layout = Layout.table[parameters["format"]]
-        if layout.powers or parameters["source"] == "f64":
-            return right(parameters, x)
-        distance = np.maximum(np.maximum(x[1], 1 - layout.bias) - x[1] + 23 - layout.m, 0)
-        wrapped = (distance >= bits) & (distance % bits <= 23) & ~x[3] & ~x[4]
-        moved = np.where(wrapped, x[1] + bits * (distance // bits), x[1]).astype(I64)
-        return right(parameters, (x[0], moved, *x[2:]))
+        layout, codes = Layout.table[parameters["format"]], right(parameters, x)
+        return change(layout, x, codes.astype(I64)).astype(codes.dtype)
 
     return encode
 
@@ -198,6 +220,11 @@ MISTAKES: dict[str, Encoder] = {
     "below_the_smallest_is_zero": early_zero,
     "zero_without_sign": without_negative_zero,
     **{f"rounded_{to}": _rounded_as(to) for to in ("rne", "rna", "rtz", "rtp", "rtn", "rto")},
+    **{
+        f"{'negative' if negative else 'positive'}_rounded_{to}": _one_sign_rounded_as(to, negative)
+        for to in ("rne", "rna", "rtz", "rtp", "rtn", "rto")
+        for negative in (False, True)
+    },
     "ties_down": _nearest_alone(_decided_by(lambda _, rest, half: rest > half)),
     "ties_away": _nearest_alone(_decided_by(lambda _, rest, half: rest >= half)),
     "ties_to_odd": _nearest_alone(
@@ -235,6 +262,11 @@ MISTAKES: dict[str, Encoder] = {
         )
     ),
     "nan_of_all_bits": _nan_as(lambda layout, *_: layout.top - 1),
-    "shifted_modulo_32": shifted_modulo(32),
-    "shifted_modulo_64": shifted_modulo(64),
+    **{
+        f"rest_modulo_{modulo}_in_{width}_bits": _rest_modulo(width, modulo)
+        for width in (8, 24, 53)
+        for modulo in (32, 64, 128)
+    },
+    **{name: _of_inputs(change) for name, change in (CHANGES | OF_BINARY64).items()},
+    **{name: _of_results(change) for name, change in RESULTS.items()},
 }

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from wrong.conversions import U64, Layout, codes_of, no_number
+from wrong.conversions import I64, U64, Layout, codes_of, no_number
 from wrong.each_encoder import is_below, zeroed
+from wrong.each_input import CHANGES, cut_modulo
+from wrong.each_sign import RESULTS
 
 
 def right(parameters, x, word, up=None):
@@ -30,11 +32,36 @@ def _deciding(up):
     return lambda parameters, x, word: right(parameters, x, word, up)
 
 
+def _rest_modulo(width, modulo):
+    return _deciding(
+        lambda rest, bits, *random: _carries(*cut_modulo(rest, bits, width, modulo), *random)
+    )
+
+
+def _if_negative(up):
+    """A mistake of numbers below zero alone."""
+
+    def encode(parameters, x, word):
+        return np.where(x[0], right(parameters, x, word, up), right(parameters, x, word))
+
+    return encode
+
+
 def _of_inputs(change):
     """A mistake of the numbers that come in."""
 
     def encode(parameters, x, word):
         return right(parameters, change(parameters, x), word)
+
+    return encode
+
+
+def _of_results(change):
+    """A mistake of the codes that go out."""
+
+    def encode(parameters, x, word):
+        layout, codes = Layout.table[parameters["format"]], right(parameters, x, word)
+        return change(layout, x, codes.astype(I64)).astype(codes.dtype)
 
     return encode
 
@@ -89,7 +116,22 @@ MISTAKES = {
     "to_nearest": _deciding(_nearest),
     "in_32_bits": _deciding(_in_32_bits),
     "never_up": _deciding(lambda rest, *_: rest < 0),
+    "negative_never_up": _if_negative(lambda rest, *_: rest < 0),
+    "negative_to_nearest": _if_negative(_nearest),
+    "negative_with_complement": _if_negative(
+        lambda rest, bits, word, n: _carries(rest, bits, U64((1 << n) - 1) - word, n)
+    ),
+    "negative_strictly": _if_negative(
+        lambda rest, bits, word, n: _fraction(rest, bits, n) + word > U64(1 << n)
+    ),
+    **{
+        f"rest_modulo_{modulo}_in_{width}_bits": _rest_modulo(width, modulo)
+        for width in (24, 53)
+        for modulo in (32, 64, 128)
+    },
     "shifted_by_31_at_most": _deciding(
         lambda rest, bits, word, n: _carries(rest, np.minimum(bits, 29 + 31), word, n)
     ),
+    **{name: _of_inputs(change) for name, change in CHANGES.items()},
+    **{name: _of_results(change) for name, change in RESULTS.items()},
 }
