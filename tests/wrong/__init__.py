@@ -16,6 +16,7 @@ _MODULES: tuple[str, ...] = (
     "elements",
     "terms",
     "losses",
+    "distances",
     "launches",
     "reaches",
     "tilings",

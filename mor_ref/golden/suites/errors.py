@@ -29,7 +29,19 @@ def _pairs(size: Size) -> list[tuple[int, int]]:
     pairs += _far_apart(size)
     pairs += [(b, b + 1) for b in (0x3AFFFFFF, 0x3B7FFFFF, 0x10FFFFFF, 0x607FFFFF)]
     pairs += [(1, 0), (1, 2), (3, 2), (one, 0x80000000 | one), (0x7F7FFFFF, 0x7F800000), (1, one)]
+    pairs += _lost_and_overflowing()
     return [(a, b) for a, b in pairs if a & 0x7FFFFFFF and a & 0x7F800000 != 0x7F800000 and b >= 0]
+
+
+def _lost_and_overflowing() -> Iterator[tuple[int, int]]:
+    """Yield pairs whose y is an infinity or a zero, and pairs about an infinite distance."""
+    largest = 0x7F7FFFFF
+    for sign in (0, 1 << 31):
+        for y in (0x7F800000, 0xFF800000, 0, 1 << 31):
+            yield 0x3F800000 | sign, y
+        # The distance of the largest number and -2^103 is a tie, which becomes infinite.
+        for y in (largest, 0x73000000, 0x72FFFFFF, 0x7F800000):
+            yield largest | sign, y | sign ^ 1 << 31
 
 
 def _far_apart(size: Size) -> Iterator[tuple[int, int]]:
