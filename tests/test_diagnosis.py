@@ -120,6 +120,21 @@ def test_two_together_are_diagnosed(names, suites):
     assert set(names) in explanations(found.diagnosis.suites[-1])
 
 
+def test_every_nan_with_the_sign_bit_is_named():
+    """Those of inputs are one deviation, those of overflows and with a sign another."""
+    is_asked = re.compile(r"e4m3\.f32\.rne\.(satfinite|ieee)\.(canonical|signed)").fullmatch
+    cases = [case for case in golden.load("encode") if is_asked(case.name)]
+    assert len(cases) > 2
+    answers = {}
+    for case in cases:
+        codes = case.arrays["code"]
+        wrong = np.where(codes & 0x7F == 0x7F, np.uint8(0xFF), codes)
+        answers[case.name] = {**case.arrays, "code": wrong}
+    fields = fields_of(MANIFEST["encode"])
+    (found,) = diagnose([Evidence("encode", "encode", fields, cases, answers)]).suites
+    assert explanations(found) == [{"nan_is_negative", "signed_nan_is_negative"}]
+
+
 def test_the_best_is_found_by_all_mismatches(monkeypatch):
     """Not by a sample, though all that it shows is explained by another."""
     names = "scale_by_rounded_reciprocal", "scale_by_truncated_reciprocal"

@@ -241,7 +241,10 @@ def quiet_nan_of_one_bit(reference: Reference, x: float, fmt: Format, special: S
 
 
 @deviation(
-    nan_code, where=_in_bf16, rules=("ENC-009",), domain=("encode", "encode_presets", "policies")
+    nan_code,
+    where=_in_bf16,
+    rules=("ENC-009",),
+    domain=("encode", "encode_presets", "encode_stochastic", "policies"),
 )
 def nan_payload_truncated(_: Reference, x: float, *_rest: Any) -> int:
     """A NaN in bf16 is the upper half of its bits: infinity, if the payload is in the lower."""
