@@ -40,6 +40,7 @@ _MODULES: tuple[str, ...] = (
     "mx_elements",
     "mx_integers",
     "mx_launches",
+    "mx_specials",
     "decisions",
     "mor_means",
     "mor_counts",

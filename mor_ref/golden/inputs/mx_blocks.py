@@ -23,7 +23,7 @@ def below_powers_of_two() -> Tensor:
         power = 127 + 7 * k << 23
         for steps in (1, 3, 1 << 15, 1 << 17, 1 << 20):
             top = power - steps | (k & 1) << 31
-            rows.append([top, *(top - (n << 18) ^ 0x80000000 for n in range(1, 32))])
+            rows.append([top, *(top - (n << 18) ^ 0x80000000 for n in range(4, 32, 4))])
     return Tensor("ladder_below.f32", "f32", np.array(rows, np.uint32))
 
 

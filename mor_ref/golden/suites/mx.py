@@ -9,6 +9,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.edges import amaxes, values_of
+from mor_ref.golden.inputs.every_code import every_code
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.mx_blocks import (
     below_powers_of_two,
@@ -18,7 +19,7 @@ from mor_ref.golden.inputs.mx_blocks import (
 )
 from mor_ref.golden.inputs.single_blocks import filled, repeats, with_specials
 from mor_ref.golden.inputs.tensors import Tensor, ladders, tensors
-from mor_ref.golden.inputs.thresholds import around, turn_of_mx
+from mor_ref.golden.inputs.thresholds import SOME_BINADES, SOME_STEPS, around, turn_of_mx
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.large import (
     TALLER,
@@ -33,6 +34,7 @@ from mor_ref.operations.bits import f32_bits
 
 ELEMENTS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
 _WIDTH = 32  # numbers of a block
+_NEXT_TO_AMAX = slice(2, 10)  # some columns of the ladders, that of the amaxes among them
 _OF_EVERY_PAIR = ("ladder", "nan.f16", "5x37.f16")  # tensors for each format and rule, by name
 
 
@@ -45,19 +47,21 @@ def _block_cases(size: Size) -> Iterator[Case]:
         fmt = formats[name]
         usual = with_specials(filled(fmt, blocks, _WIDTH, size, 140 + k))
         for n, rule in enumerate(SCALE_RULES.specified):
-            near = np.array(around(turn_of_mx(fmt, rule)), np.uint32)
+            parameters = {"format": name, "scale_rule": rule, "source": "f32"}
+            turn = turn_of_mx(fmt, rule)
+            near = np.array(around(turn, SOME_BINADES, SOME_STEPS), np.uint32)
             turning = filled(fmt, near, _WIDTH, size, 180 + 4 * k + n)
             x = np.concatenate([usual, turning_blocks(fmt), turning])
-            yield Case(
-                f"{name}.{rule}",
-                {"format": name, "scale_rule": rule, "source": "f32"},
-                {"x": np.concatenate([x, underflowing(fmt)]) if rule == "rceil" else x},
-            )
+            x = np.concatenate([x, underflowing(fmt)]) if rule == "rceil" else x
+            yield Case(f"{name}.{rule}", parameters, {"x": x})
+            near = np.array(around(turn), np.uint32)
+            pairs = [every_code(fmt, rule, "f32").x, np.stack([near, near >> 1], axis=1)]
+            yield Case(f"{name}.{rule}.2", parameters, {"x": np.concatenate(pairs)})
 
 
 def _tensor_cases(size: Size) -> Iterator[Case]:
     odd = {tensor.name: tensor for tensor in tensors(size)}
-    steps = list(ladders(size))
+    steps = [tensor._replace(x=tensor.x[:, _NEXT_TO_AMAX]) for tensor in ladders(size)]
     for tensor in (*odd.values(), *steps, below_powers_of_two()):
         for (k, name), (n, rule) in itertools.product(
             enumerate(ELEMENTS), enumerate(SCALE_RULES.specified)
@@ -65,8 +69,9 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
             if tensor.name.startswith(_OF_EVERY_PAIR) or (k + n) % 2 == 0:
                 yield tensor_case(tensor, format=name, scale_rule=rule, block=_WIDTH)
     for name, rule in itertools.product(ELEMENTS, SCALE_RULES.specified):
-        turning = turning_tensor(formats[name], rule)
-        yield tensor_case(turning, format=name, scale_rule=rule, block=_WIDTH)
+        own = [every_code(formats[name], rule, source) for source in ("bf16", "f16", "f32")]
+        for tensor in (turning_tensor(formats[name], rule), *own):
+            yield tensor_case(tensor, format=name, scale_rule=rule, block=_WIDTH)
     yield tensor_case(steps[0], format="e4m3", scale_rule="rceil", block=16)
     for name, rule, block in (
         ("e4m3", "floor", 16), ("e5m2", "even", 8), ("e2m1", "ceil", 64), ("e3m2", "rceil", 5),

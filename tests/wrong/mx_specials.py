@@ -1,0 +1,194 @@
+"""MX with mistakes in special numbers and in tables of scales, once for each format and rule."""
+
+import itertools
+
+import numpy as np
+
+from wrong.microscaling import (
+    LARGEST,
+    NOT_A_NUMBER,
+    Register,
+    decoded,
+    encoded,
+    f32,
+    in_blocks,
+    magnitude_bits,
+    power,
+    spread,
+)
+from wrong.mx_right import scale_codes
+
+KERNELS = Register()
+INFINITY, NAN = np.uint32(0x7F800000), np.uint32(0x7FC00000)
+ORDINARY = {"mx_large": "The recipe of its tensors makes bell-shaped numbers, and no special ones."}
+PAIRS = tuple(itertools.product(LARGEST, ("floor", "ceil", "even", "rceil")))
+ALL = ("bf16", "f16", "f32")
+
+
+def register(name, mistake, quantize, pairs=PAIRS, sources=ALL):
+    """Register a function of (x, format, rule, k), once for each format and rule."""
+    for fmt, rule in pairs:
+        full = f"{name}.{fmt}.{rule}"
+        KERNELS.mx(full, mistake, (rule,), (fmt,), sources, unseen=ORDINARY)(quantize)
+
+
+def with_powers(x, scale, fmt, k, up, down):
+    """The elements of blocks whose scales are known, by functions of the exponent of a scale."""
+    code = spread(scale.astype(np.int64), k, x.shape[1])
+    lost = code == 255
+    xs = np.where(lost, f32(np.nan), x * up(code - 127))
+    codes = np.where(lost, np.uint8(NOT_A_NUMBER[fmt]), encoded(xs, fmt))
+    return scale, xs, codes, np.where(lost, f32(np.nan), decoded(codes, fmt) * down(code - 127))
+
+
+def by_amax(name, mistake, amax_of, sources=ALL):
+    """Register a function of blocks that returns the bits of their amaxes."""
+
+    def quantize(x, fmt, rule, k):
+        scale = scale_codes(amax_of(in_blocks(x, k)), fmt, rule)
+        return with_powers(x, scale, fmt, k, lambda n: power(-n), power)
+
+    register(name, mistake, quantize, sources=sources)
+
+
+# Infinities and NaNs in the amax
+
+
+def infinity_hides_nan(blocks):
+    """The amax is infinite if a number is."""
+    held = magnitude_bits(blocks)
+    return np.where((held == INFINITY).any(axis=2), INFINITY, held.max(axis=2))
+
+
+def without(is_lost):
+    """The function whose amaxes leave some numbers out, by their bits."""
+
+    def amax_of(blocks):
+        bits = np.ascontiguousarray(blocks).view(np.uint32)
+        return magnitude_bits(np.where(is_lost(bits), f32(0), blocks)).max(axis=2)
+
+    return amax_of
+
+
+def folded(takes_new):
+    """The amax by a loop over a block, which compares with what it has so far."""
+
+    def amax_of(blocks):
+        held = np.abs(blocks)
+        amax = np.zeros(held.shape[:2], np.float32)
+        for n in range(held.shape[2]):
+            amax = np.where(takes_new(amax, held[:, :, n]), held[:, :, n], amax)
+        return magnitude_bits(amax)
+
+    return amax_of
+
+
+def halved(takes_upper):
+    """The amax by halves of a block, as the lanes of a warp find it."""
+
+    def amax_of(blocks):
+        k = blocks.shape[2]
+        held = np.zeros((*blocks.shape[:2], 1 << (k - 1).bit_length()), np.float32)
+        held[:, :, :k] = np.abs(blocks)
+        while held.shape[2] > 1:
+            lower, upper = np.split(held, 2, axis=2)
+            held = np.where(takes_upper(lower, upper), upper, lower)
+        return magnitude_bits(held[:, :, 0])
+
+    return amax_of
+
+
+def of_signed_integers(blocks):
+    """The amax is the largest bit pattern as a signed integer: negative numbers are left out."""
+    return np.maximum(np.ascontiguousarray(blocks).view(np.int32), 0).max(axis=2).view(np.uint32)
+
+
+def of_upper_halves(blocks):
+    """The amax is of upper halves: a NaN whose upper half is that of an infinity is one."""
+    return magnitude_bits(blocks).max(axis=2) & np.uint32(0xFFFF0000)
+
+
+def nan_by_the_sum(blocks):
+    """A block has a NaN if its sum is one, as that of two infinities is."""
+    amax = magnitude_bits(blocks).max(axis=2)
+    return np.where(np.isnan(blocks.sum(axis=2)), NAN, amax)
+
+
+def nan_by_the_first(blocks):
+    """A NaN is looked for in the first number of a block alone."""
+    held = magnitude_bits(blocks)
+    rest = np.where(held > INFINITY, np.uint32(0), held).max(axis=2)
+    return np.where(held[:, :, 0] > INFINITY, NAN, rest)
+
+
+def nonfinite_is_nan(blocks):
+    """A NaN is looked for by its exponent, which infinities have as well."""
+    amax = magnitude_bits(blocks).max(axis=2)
+    return np.where(amax >= INFINITY, NAN, amax)
+
+
+for function in (
+    infinity_hides_nan, of_signed_integers, nan_by_the_sum, nan_by_the_first, nonfinite_is_nan,
+):  # fmt: skip
+    by_amax(function.__name__, function.__doc__, function)
+by_amax("of_upper_halves", of_upper_halves.__doc__, of_upper_halves, ("f32",))
+for name, mistake, is_lost in (
+    ("nan_is_lost", "A NaN is ignored.", lambda b: b & 0x7FFFFFFF > INFINITY),
+    ("negative_nan_is_lost", "A NaN with a sign is ignored.", lambda b: b > 0xFF800000),
+    ("negative_infinity_is_lost", "An infinity below zero is ignored.", lambda b: b == 0xFF800000),
+    ("infinity_is_lost", "An infinity above zero is ignored.", lambda b: b == INFINITY),
+    (
+        "signalling_nan_is_lost",
+        "A NaN without the quiet bit is ignored.",
+        lambda b: (b & 0x7FFFFFFF > INFINITY) & (b & 0x400000 == 0),
+    ),
+):
+    by_amax(name, mistake, without(is_lost))
+for fold, names in ((folded, ("new", "old")), (halved, ("upper", "lower"))):
+    first, second = names
+    for name, text, takes in (
+        (first, "b > a ? b : a", lambda a, b: b > a),
+        (second, "a > b ? a : b", lambda a, b: ~(a > b)),
+    ):
+        by_amax(
+            f"nan_by_{fold.__name__}_{name}", f"An amax is of {text}, {fold.__doc__}", fold(takes)
+        )
+
+
+# Powers of two
+
+
+def shifted(width):
+    """The function that makes 2^n by 1 << n in so many bits, and 2^-n by its reciprocal."""
+
+    def of(n):
+        size = np.abs(n) % width
+        numbers = np.left_shift(np.uint64(1), size.astype(np.uint64)).astype(np.float32)
+        return np.where(n < 0, f32(1) / numbers, numbers)
+
+    return of
+
+
+def with_table(entry):
+    """The function of a table of 2^n with a wrong entry."""
+    return lambda n: np.where(n == entry - 127, power(n) * f32(2), power(n))
+
+
+def by_powers(name, mistake, up, down):
+    """Register functions of exponents of scales: the factors of numbers, and those of codes."""
+
+    def quantize(x, fmt, rule, k):
+        scale = scale_codes(magnitude_bits(in_blocks(x, k)).max(axis=2), fmt, rule)
+        return with_powers(x, scale, fmt, k, up, down)
+
+    register(name, mistake, quantize)
+
+
+for width in (32, 64):
+    of = shifted(width)
+    by_powers(f"shift_of_{width}", f"2^n is 1 << n in {width} bits", lambda n, of=of: of(-n), of)
+for entry in (36, 78, 110, 203):
+    of = with_table(entry)
+    by_powers(
+        f"table_{entry}", f"Entry {entry} of a table of scales is wrong.", lambda n: power(-n), of
+    )
