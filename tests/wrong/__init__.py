@@ -33,6 +33,7 @@ _MODULES: tuple[str, ...] = (
     "nvfp4_others",
     "nvfp4_compressed",
     "nvfp4_launches",
+    "nvfp4_tables",
     "mx_right",
     "mor_right",
     "mx_scales",

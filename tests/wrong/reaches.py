@@ -54,7 +54,9 @@ def nvfp4(name, mistake, tensor):
         if tile == (1, 16) or profile in SQUARE:
             (one,) = by("tile", [list(tile)], Kernel("", called(tensor, profile), mistake))
             of = f"{profile}.{tile[0]}x{tile[1]}"
-            unseen = {f"nvfp4_{profile}": SMALLER}
+            # Tensors of one row are for tiles of sixteen rows, and for rows with an amax each.
+            is_long = name == "first_512_columns" and (tile[0] > 1 or profile == "te_row")
+            unseen = {} if is_long else {f"nvfp4_{profile}": SMALLER}
             KERNELS.append(replace(one, name=f"nvfp4.{name}.{of}", unseen=unseen))
 
 

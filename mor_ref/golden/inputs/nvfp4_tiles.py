@@ -58,10 +58,10 @@ def tied_by_one_scale() -> Tensor:
 
 
 def infinite_amax(size: Size) -> Tensor:
-    """Return an infinite number, which makes the global scale 1: scales of tiles overflow."""
-    rows = bell(96, size.seed, 174).reshape(2, 48).copy()
-    for column, bits in ((3, 0x7F800000), (20, 0x45340000), (40, 0x7149F2CA)):
-        rows[0, column] = bits
+    """Return infinite numbers, which make the global scale 1: scales of tiles overflow."""
+    rows = bell(128, size.seed, 174).reshape(2, 64).copy()
+    for column, bits in ((3, 0x7F800000), (20, 0x45340000), (40, 0x7149F2CA), (50, 0xFF800000)):
+        rows[int(column == 50), column] = bits
     return Tensor("infinite_amax.f32", "f32", rows)
 
 

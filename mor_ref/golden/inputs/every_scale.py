@@ -1,0 +1,104 @@
+"""Tiles of NVFP4 with every scale, and tiles with infinite errors or errors that are NaN."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.golden.inputs.edges import Bits, narrowed
+from mor_ref.golden.inputs.tensors import Tensor
+from mor_ref.operations.bits import Unsigned, f32_array
+
+_TILE = 16
+_LOST = 5 * 2.0**-10  # s6 is 0, and s4 is not
+# The amax of a tensor and of a tile, in units of 2^111, by range.
+_OVERFLOWING = {1536: (249, 83), 2688: (252, 48)}
+
+
+def every_scale(profile: Nvfp4Profile, tile: tuple[int, int], source: str) -> Tensor:
+    """Return a tile for each scale; the largest number makes the global scale 1.
+
+    Tiles of sixteen rows, and tiles of a tensor whose rows have an amax each, are in one row.
+    """
+    numbers = [x for pair in (*_once(profile), (_LOST, _LOST)) for x in pair]
+    pairs = _narrow(numbers, source).reshape(-1, 2)
+    if tile[0] == 1 and not profile.per_row:
+        return Tensor(f"every_scale.{source}", source, pairs)
+    line = np.zeros((len(pairs), _TILE), pairs.dtype)
+    line[:, :2] = pairs
+    return Tensor(f"every_scale.{source}", source, line.reshape(1, -1))
+
+
+def tiles_of_scales(profile: Nvfp4Profile) -> tuple[Bits, Bits]:
+    """Return the amaxes of tensors, and a tile for each scale; the global scale is 1."""
+    pairs = np.array([*_once(profile), (_LOST, _LOST)])
+    tiles = np.tile(np.concatenate([pairs, -pairs], axis=1), _TILE // 4)
+    amaxes = f32_array([profile.range] * len(pairs))
+    return amaxes, f32_array(tiles.ravel().tolist()).reshape(-1, _TILE)
+
+
+def _once(profile: Nvfp4Profile) -> list[tuple[float, float]]:
+    """Return a pair for each scale: the numbers that are 6 and 1, or 4 and 3 if 6 is too large."""
+    reached = [[pair for pair in _pairs(s) if pair[0] <= profile.range] for s in _scales()]
+    return [pairs[0] for pairs in reached if pairs]
+
+
+def _scales() -> list[float]:
+    return [formats["e4m3"].value(code) for code in range(formats["e4m3"].largest_code + 1)]
+
+
+def _pairs(s: float) -> tuple[tuple[float, float], ...]:
+    return (6 * s, s), (4 * s, 3 * s)
+
+
+def lost_scale(profile: Nvfp4Profile, tile: tuple[int, int], source: str) -> Tensor:
+    """Return a tile in which the scale of 6 is 0, and that of 4 is not."""
+    return _in_tiles("lost", [profile.range, *[0.0] * 15, *[_LOST] * 16], tile, source)
+
+
+def unordered_errors(tile: tuple[int, int], source: str) -> Tensor:
+    """Return tiles with errors of 4 over 6 that do not compare, as the amax is infinite.
+
+    A code is 0, and the error NaN: of 6 in a tile of small numbers, and of 4 in one whose largest
+    number is 6. Both errors are infinite in the last tile, whose scale is 416. The tiles of small
+    numbers have no padding, whose codes are 0.
+    """
+    rows, columns = tile
+    infinity = -math.inf if source == "f16" else math.inf
+    small, six = np.full(tile, _LOST), np.full(tile, 0.3125)
+    six[0, 0] = 6
+    last = np.ones((1, 2 * columns))
+    last[0, 0], last[0, columns:] = infinity, 2496
+    x = np.concatenate([np.concatenate([small, six], axis=1), last])
+    bits = _narrow(x.ravel().tolist(), source)
+    return Tensor(f"unordered.{source}", source, bits.reshape(rows + 1, 2 * columns))
+
+
+def infinite_errors(profile: Nvfp4Profile, tile: tuple[int, int], source: str) -> Tensor:
+    """Return a tile whose error is infinite for 6, and 0 for 4.
+
+    The product of 6, the scale for 6 and the amax of the tensor is above the largest binary32
+    number. That of 4, the scale for 4 and that amax is not.
+    """
+    whole, part = (math.ldexp(number, 111) for number in _OVERFLOWING[int(profile.range)])
+    return _in_tiles("overflowing", [whole, *[0.0] * 15, *[part] * 16], tile, source)
+
+
+def infinite_tiles(profile: Nvfp4Profile) -> tuple[Bits, Bits]:
+    """Return the amaxes of tensors, and tiles: those of `unordered_errors`, `infinite_errors`."""
+    unordered = unordered_errors((1, _TILE), "f32").x.reshape(-1, _TILE)
+    first, last = infinite_errors(profile, (1, _TILE), "f32").x
+    amaxes = f32_array([math.inf] * len(unordered))
+    return np.append(amaxes, first[:1]), np.append(unordered, [last], axis=0)
+
+
+def _in_tiles(name: str, numbers: list[float], tile: tuple[int, int], source: str) -> Tensor:
+    """Return a tensor of tiles of sixteen numbers, in one row if tiles have more rows."""
+    rows = _narrow(numbers, source).reshape(-1, _TILE)
+    return Tensor(f"{name}.{source}", source, rows if tile[0] == 1 else rows.reshape(1, -1))
+
+
+def _narrow(numbers: Iterable[float], source: str) -> Unsigned:
+    return narrowed(f32_array(numbers), source)
