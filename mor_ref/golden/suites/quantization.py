@@ -11,6 +11,7 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
+from mor_ref.golden.inputs.every_code import every_value
 from mor_ref.golden.inputs.extremes import largest_at_the_end, specials, tops
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.scaled_numbers import scaled_numbers
@@ -73,6 +74,7 @@ _ALONE: dict[str, list[tuple[str, Scaling, Cut, Cut]]] = {
     "tiny.f32": [("e2m1", "fp32", "column", "tensor")],
     "nearly_infinite.bf16": [("e4m3", "fp32", (4, 8), "tensor")],
 }
+_WITH_LONG_TABLES = ("e4m3", "e5m2")  # the codes of the other formats are in all tensors
 _LONG = 600  # numbers of a tensor that is cut in half of the ways
 _IN_OTHER_CUTS = ("5x37.f32", "5x37.f16", "zeros.f32", "tiny.f32")
 
@@ -121,6 +123,9 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
             yield tensor_case(tensor, format=fmt, scaling=scaling, block="row", group="tensor")
         for tensor in tops():
             yield tensor_case(tensor, format=fmt, scaling=scaling, block="tensor", group="tensor")
+    for fmt, scaling in itertools.product(_WITH_LONG_TABLES, SCALINGS):
+        values = every_value(formats[fmt])
+        yield tensor_case(values, format=fmt, scaling=scaling, block="tensor", group="tensor")
     nearly, last = _nearly_equal_mantissas(), largest_at_the_end(size)
     for fmt in SCALED:
         yield tensor_case(nearly, format=fmt, scaling="gam", block="row", group=(2, 2))

@@ -9,6 +9,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS
 from mor_ref.golden.inputs.edges import Bits, amaxes
+from mor_ref.golden.inputs.every_code import every_amax
 from mor_ref.golden.inputs.thresholds import (
     BINADES,
     LOGARITHMS,
@@ -28,6 +29,8 @@ def _step_cases(_: Size) -> Iterator[Case]:
         for scaling in SCALINGS:
             pairs = _pairs_of_gam if scaling == "gam" else _equal_amaxes
             groups, blocks = pairs(formats[name])
+            if scaling == "e8m0":
+                groups, blocks = (np.append(amaxes, every_amax()) for amaxes in (groups, blocks))
             yield Case(
                 f"{name}.{scaling}",
                 {"format": name, "scaling": scaling},
@@ -38,7 +41,14 @@ def _step_cases(_: Size) -> Iterator[Case]:
 def _pairs_of_gam(fmt: Format) -> tuple[Bits, Bits]:
     """Return amaxes of groups and of blocks in them."""
     turns = _turns(fmt)
-    pairs = (edge_pairs_of_gam(), pairs_of_gam(fmt), found_pairs_of_gam(), (turns, turns))
+    each = every_amax()
+    pairs = (
+        edge_pairs_of_gam(),
+        pairs_of_gam(fmt),
+        found_pairs_of_gam(),
+        (turns, turns),
+        (np.maximum(each, each[each.size // 2]), each),
+    )
     groups, blocks = (np.concatenate(side) for side in zip(*pairs, strict=True))
     return groups, blocks
 
