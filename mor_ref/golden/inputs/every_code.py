@@ -19,7 +19,7 @@ from mor_ref.operations.bits import Unsigned, f32_array
 # The exponents of the smallest and the largest number of a source, and its bits of significand.
 _SOURCES = {"bf16": (-133, 127, 8), "f16": (-24, 15, 11), "f32": (-149, 127, 24)}
 # A positive and a negative infinity, NaN and signalling NaN, and one.
-_SPECIALS = {
+SPECIALS = {
     "bf16": (0x7F80, 0xFF80, 0x7FC0, 0xFFC0, 0x7F81, 0xFF81, 0x3F80),
     "f16": (0x7C00, 0xFC00, 0x7E00, 0xFE00, 0x7C01, 0xFC01, 0x3C00),
     "f32": (0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFF800001, 0x3F800000),
@@ -52,7 +52,7 @@ def every_amax() -> Bits:
 
 def special_pairs(source: str) -> Unsigned:
     """Return pairs of infinities, NaNs and ordinary numbers, each in both orders."""
-    infinity, below, nan, negative, signalling, negative_signalling, one = _SPECIALS[source]
+    infinity, below, nan, negative, signalling, negative_signalling, one = SPECIALS[source]
     pairs = [
         (infinity, nan), (nan, infinity), (below, negative), (negative, below), (nan, one),
         (one, nan), (negative, 0), (0, negative), (below, one), (one, below), (infinity, below),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mor_ref.golden.inputs.edges import bell, to_bf16
+from mor_ref.golden.inputs.every_code import SPECIALS
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Size
 
@@ -13,12 +14,6 @@ TOPS = (0x7F7F0001, 0x7F7F4000, 0x7F7F7FFF, 0x7F7F8000, 0x7F7F8001, 0x7F7FFFFF)
 HUGE = (0x7F333333, 0x7F4CCCCD)  # above 2^127
 _BELOW_TOPS = (0x7F000001, *HUGE, 0xFF400000, 0x7E000000)
 _SIGNALLING = (0x7F81, 0xFF81, 0x7FBF, 0xFFA5)
-_SPECIALS = {
-    "f32": np.array([0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000,
-                     0x7F800001, 0xFF800001, 0x3F800000, 0], np.uint32),
-    "bf16": np.array([0x7F80, 0xFF80, 0x7FC0, 0xFFC0, 0x7F81, 0xFF81, 0x3F80, 0], np.uint16),
-    "f16": np.array([0x7C00, 0xFC00, 0x7E00, 0xFE00, 0x7C01, 0xFC01, 0x3C00, 0], np.uint16),
-}  # fmt: skip
 _ONE, _NAN, _INFINITY = 0x3F80, 0x7FC0, 0xFF80
 
 
@@ -87,8 +82,8 @@ def lost_by_e5m2() -> Tensor:
 
 def specials(source: str) -> Tensor:
     """Return a row of infinities and NaNs of both signs, quiet and signalling, and one of zeros."""
-    row = _SPECIALS[source]
-    row = np.concatenate([row, row[::-1]])
+    numbers = [*SPECIALS[source], 0, *reversed(SPECIALS[source])]
+    row = np.array(numbers, np.uint32 if source == "f32" else np.uint16)
     return Tensor(f"specials.{source}", source, np.stack([row, np.zeros_like(row)]))
 
 
