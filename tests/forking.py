@@ -23,6 +23,9 @@ if sys.argv[1] == "mor_ref":
     for module in pkgutil.walk_packages(package.__path__, "mor_ref."):
         if not module.name.startswith("mor_ref.cuda"):
             importlib.import_module(module.name)
+    from mor_ref import golden
+    from mor_ref.golden.store.manifest import read_manifest
+    read_manifest(golden.kept_files())
 gc.freeze()
 answers = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:

@@ -1,5 +1,6 @@
 """Reading a manifest, which is trusted no more than the files that it lists (VEC-002)."""
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,10 @@ AGAIN = "make it again with mor-ref golden make"
 
 class GoldenError(ValueError):
     """A file of golden vectors, or a manifest, that cannot be used."""
+
+
+class _UnusableError(Exception):
+    """Why a manifest cannot be used, as the end of a sentence."""
 
 
 class _FaultError(Exception):
@@ -186,24 +191,37 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of a directory, if it is one of this version."""
     path = directory / MANIFEST
     try:
-        manifest = json.loads(
-            read_inside(directory, MANIFEST, _LARGEST).decode("utf-8"),
-            object_pairs_hook=_without_repeats,
-            parse_constant=_no_number,
-        )
+        content = read_inside(directory, MANIFEST, _LARGEST)
+        _check(content)
     except FileNotFoundError:
         raise GoldenError(
             f"{path} is not there; make the suites with mor-ref golden make"
         ) from None
     except OSError as error:
         raise GoldenError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
+    except _UnusableError as error:
+        raise GoldenError(f"{path} {error}") from error
+    found: dict[str, Any] = json.loads(content)
+    return found
+
+
+@functools.lru_cache(maxsize=4)
+def _check(content: bytes) -> None:
+    """Refuse what is not a manifest of this version; a content that is one is not checked again.
+
+    The bundled manifest is read by nearly every call, and to check it takes a tenth of a second.
+    """
+    try:
+        manifest = json.loads(
+            content.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_no_number
+        )
     except (ValueError, RecursionError) as error:
         reason = "too deep" if isinstance(error, RecursionError) else error
-        raise GoldenError(f"{path} is no manifest ({reason}); {AGAIN}") from error
+        raise _UnusableError(f"is no manifest ({reason}); {AGAIN}") from error
     version = manifest.get("version") if isinstance(manifest, dict) else None
     if type(version) is int and version != VERSION:
-        raise GoldenError(
-            f"{path} is of version {_shown(version)}; this program reads version {VERSION}"
+        raise _UnusableError(
+            f"is of version {_shown(version)}; this program reads version {VERSION}"
         )
     try:
         _WHOLE("it", manifest)
@@ -211,9 +229,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             _check_suite(f"suites.{name}", entry)
         _check_distinct("suites", manifest["suites"])
     except _FaultError as fault:
-        raise GoldenError(f"{path} is no manifest: {fault}; {AGAIN}") from fault
-    found: dict[str, Any] = manifest
-    return found
+        raise _UnusableError(f"is no manifest: {fault}; {AGAIN}") from fault
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
