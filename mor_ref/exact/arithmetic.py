@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from mor_ref.exact.encoding import floor_log2, goes_up, in_units_of
+from mor_ref.exact.encoding import Ratio, floor_log2, goes_up, in_units_of
 from mor_ref.exact.step import step
 
 FLT_MAX = math.ldexp(2**24 - 1, 104)
@@ -13,13 +13,18 @@ _LARGEST_UNIT = 104
 
 def rn32(value: Fraction) -> float:
     """A rational number rounded to binary32 (ART-001); zero is positive."""
-    if value == 0:
+    return rn32_of_ratio(value.numerator, value.denominator)
+
+
+def rn32_of_ratio(numerator: int, denominator: int) -> float:
+    """Return numerator / denominator rounded to binary32 (ART-001); zero is positive."""
+    if numerator == 0:
         return 0.0
-    magnitude = abs(value)
+    magnitude = Ratio(abs(numerator), denominator)
     unit = max(floor_log2(magnitude) - 23, _SMALLEST_UNIT)
     is_finite = unit <= _LARGEST_UNIT
     nearest = math.ldexp(units_next_to(magnitude, unit), unit) if is_finite else math.inf
-    return math.copysign(nearest if nearest <= FLT_MAX else math.inf, value.numerator)
+    return math.copysign(nearest if nearest <= FLT_MAX else math.inf, numerator)
 
 
 def rn32_of_binary64(x: float) -> float:
@@ -27,7 +32,7 @@ def rn32_of_binary64(x: float) -> float:
     return rn32(Fraction(x)) if math.isfinite(x) and x != 0 else x
 
 
-def units_next_to(magnitude: Fraction, unit: int) -> int:
+def units_next_to(magnitude: Fraction | Ratio, unit: int) -> int:
     """How many units of 2^unit are next to a positive number, an even number of them in a tie."""
     below, rest, whole = in_units_of(unit, magnitude)
     return below + goes_up("rne", rest, whole, odd=below % 2 == 1, negative=False)
@@ -50,7 +55,8 @@ def product(a: float, b: float) -> float:
     """RN32(a * b)."""
     if not (math.isfinite(a) and math.isfinite(b)):
         return _special(a * b, a, b)
-    result = rn32(Fraction(a) * Fraction(b))
+    (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
+    result = rn32_of_ratio(p * r, q * s)
     return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
 
 
@@ -63,7 +69,8 @@ def quotient(a: float, b: float) -> float:
         return math.copysign(math.inf, math.copysign(1, a) * math.copysign(1, b))
     if not (math.isfinite(a) and math.isfinite(b)):
         return _special(a / b, a, b)
-    result = rn32(Fraction(a) / Fraction(b))
+    (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
+    result = rn32_of_ratio(abs(p) * s, q * abs(r))
     return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
 
 
@@ -71,7 +78,8 @@ def total(a: float, b: float) -> float:
     """RN32(a + b); the sum of opposite numbers is +0, that of two zeros -0 if both are."""
     if not (math.isfinite(a) and math.isfinite(b)) or (a == 0 and b == 0):
         return _special(a + b, a, b)
-    return rn32(Fraction(a) + Fraction(b))
+    (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
+    return rn32_of_ratio(p * s + r * q, q * s)
 
 
 def difference(a: float, b: float) -> float:

@@ -2,12 +2,24 @@
 
 import math
 from fractions import Fraction
+from typing import NamedTuple
 
 from mor_ref.definitions.encoding import Rounding, SpecialCases, rounding_for, takes_random_bits
 from mor_ref.definitions.format import Format
 from mor_ref.exact.step import step
 
 _OURS = SpecialCases()
+
+
+class Ratio(NamedTuple):
+    """A rational number that need not be in lowest terms; its denominator is positive."""
+
+    numerator: int
+    denominator: int
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """Return both, as a float and a Fraction do."""
+        return self
 
 
 @step
@@ -47,7 +59,7 @@ def encode(
     return with_sign(code, negative, fmt)
 
 
-def floor_log2(magnitude: float | Fraction) -> int:
+def floor_log2(magnitude: float | Fraction | Ratio) -> int:
     """Return the exponent e with 2^e <= magnitude < 2^(e + 1); magnitude is positive and finite."""
     numerator, denominator = magnitude.as_integer_ratio()
     exponent = numerator.bit_length() - denominator.bit_length()
@@ -55,7 +67,7 @@ def floor_log2(magnitude: float | Fraction) -> int:
     return exponent if is_reached else exponent - 1
 
 
-def in_units_of(unit: int, magnitude: float | Fraction) -> tuple[int, int, int]:
+def in_units_of(unit: int, magnitude: float | Fraction | Ratio) -> tuple[int, int, int]:
     """Return `magnitude` as below + rest / whole units of 2^unit, with rest < whole."""
     numerator, denominator = magnitude.as_integer_ratio()
     whole = denominator << max(unit, 0)

@@ -32,8 +32,7 @@ def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @functools.wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         check_processor()
-        chosen = _replaced.get().get(run)
-        return cast("_R", (function if chosen is None else chosen)(*args, **kwargs))
+        return cast("_R", _replaced.get().get(run, function)(*args, **kwargs))
 
     return run
 
