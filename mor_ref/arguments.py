@@ -38,13 +38,12 @@ def folder_named(argument: str, given: str) -> Path:
 
 def whole_number(argument: str, given: object, lowest: int, highest: int) -> int:
     """`given` as an int, if it is one between the two."""
-    wanted = f"give an int from {lowest} to {highest}"
     try:
         number = operator.index(given)  # type: ignore[arg-type]  # which is what is found out here
     except TypeError:
-        raise TypeError(f"{argument} is {given!r}; {wanted}") from None
-    if isinstance(given, bool):
-        raise TypeError(f"{argument} is {given!r}; {wanted}")
+        number = None
+    if number is None or isinstance(given, bool):
+        raise TypeError(f"{argument} is {given!r}; give an int from {lowest} to {highest}")
     if not lowest <= number <= highest:
-        raise ValueError(f"{argument} is {number}; {wanted}")
+        raise ValueError(f"{argument} is {number}; give an int from {lowest} to {highest}")
     return number

@@ -59,24 +59,24 @@ class Format:
         """The width of a code."""
         return (self.sign != "none") + self.exponent_bits + self.mantissa_bits
 
-    @property
+    @cached_property
     def code_count(self) -> int:
         """How many codes there are, those that are not numbers included."""
         return 1 << self.bits
 
-    @property
+    @cached_property
     def sign_bit(self) -> int:
         """The bit that says negative, as a mask; 0 for a format without sign."""
         return 0 if self.sign == "none" else 1 << (self.bits - 1)
 
-    @property
+    @cached_property
     def is_power_of_two(self) -> bool:
         """Whether every value is a power of two, zero not among them: no mantissa, no sign."""
         return self.mantissa_bits == 0
 
     # ------------------------------------------------------------------ special codes
 
-    @property
+    @cached_property
     def infinity_code(self) -> int | None:
         """The code of +infinity, or None (FMT-003)."""
         if self.specials != "ieee":
@@ -97,14 +97,14 @@ class Format:
             return (positive,)
         return (positive, range(first + self.sign_bit, magnitudes + self.sign_bit))
 
-    @property
+    @cached_property
     def canonical_nan_code(self) -> int | None:
         """The NaN that this reference writes: all ones without the sign (FMT-011); None if none."""
         return self.nan_codes[0][-1] if self.nan_codes else None
 
     # ------------------------------------------------------------------ values
 
-    @property
+    @cached_property
     def smallest_exponent(self) -> int:
         """The exponent of the smallest normal number: of 2^(1 - bias), or of code 0 if no zero."""
         return -self.bias if self.is_power_of_two else 1 - self.bias
@@ -139,8 +139,9 @@ class Format:
         (448.0, -0.0, -2.0)
         """
         code = whole_number(f"code of {self.name}", code, 0, self.code_count - 1)
-        if any(code in codes for codes in self.nan_codes):
-            return math.nan
+        for codes in self.nan_codes:
+            if code in codes:
+                return math.nan
         negative = bool(code & self.sign_bit)
         if self.sign == "twos-complement":  # FMT-008
             count = code - (self.code_count if negative else 0)
