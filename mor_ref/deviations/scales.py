@@ -3,15 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import SCALES
 from mor_ref.deviations.exemptions import NOT_STORED, ZEROS, for_generated
-from mor_ref.exact.arithmetic import FLT_MAX
-from mor_ref.exact.encoding import floor_log2
+from mor_ref.exact.arithmetic import FLT_MAX, units_next_to
+from mor_ref.exact.encoding import Ratio, floor_log2, in_units_of
 from mor_ref.exact.scales import (
     IdealScale,
     Scale,
@@ -25,36 +24,35 @@ from mor_ref.exact.scales import (
 Reference = Callable[..., Any]
 
 
-def _ideal(value: Fraction) -> IdealScale:
+def _ideal(value: float) -> IdealScale:
     """Return the mantissa and the exponent of a positive number of 24 significant bits."""
     exponent = floor_log2(value)
-    return IdealScale(int((value / Fraction(2) ** exponent - 1) * 2**23), exponent)
+    significand, _, _ = in_units_of(exponent - 23, value)
+    return IdealScale(significand - 2**23, exponent)
 
 
 @deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
 def scale_by_rounded_reciprocal(_: Reference, largest: float, amax: float) -> IdealScale:
     """The scale is largest * RN(1 / amax): two roundings."""
-    inverse = 1 / Fraction(amax)
-    once = _rounded(inverse)
-    return _ideal(_rounded(Fraction(largest) * once))
+    return _ideal(_rounded(largest * _rounded(Ratio.of(1.0, amax))))
 
 
 @deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
 def scale_as_inverse_of_a_quotient(_: Reference, largest: float, amax: float) -> IdealScale:
     """The scale is 1 / RN(amax / largest): two roundings."""
-    return _ideal(_rounded(1 / _rounded(Fraction(amax) / Fraction(largest))))
+    return _ideal(_rounded(Ratio.of(1.0, _rounded(Ratio.of(amax, largest)))))
 
 
 @deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
 def scale_truncated(_: Reference, largest: float, amax: float) -> IdealScale:
     """The quotient is cut to 24 bits instead of rounded."""
-    return _ideal(_cut(Fraction(largest) / Fraction(amax)))
+    return _ideal(_cut(Ratio.of(largest, amax)))
 
 
 @deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
 def scale_by_truncated_reciprocal(_: Reference, largest: float, amax: float) -> IdealScale:
     """The scale is largest times a truncated reciprocal, as of an approximate division."""
-    return _ideal(_rounded(Fraction(largest) * _cut(1 / Fraction(amax))))
+    return _ideal(_rounded(largest * _cut(Ratio.of(1.0, amax))))
 
 
 def _for_e4m3(largest: float, _amax: float) -> bool:
@@ -75,25 +73,25 @@ def scale_aims_at_a_power_of_two(reference: Reference, largest: float, amax: flo
     return chosen
 
 
-def _unit_of(value: Fraction) -> Fraction:
-    return Fraction(2) ** (floor_log2(value) - 23)
+def _rounded(value: float | Ratio) -> float:
+    """Return 24 significant bits, to nearest, ties to even, with an unbounded exponent.
+
+    A binary64 number holds them, and the product of two such numbers.
+    """
+    unit = floor_log2(value) - 23
+    return math.ldexp(units_next_to(value, unit), unit)
 
 
-def _rounded(value: Fraction) -> Fraction:
-    """Return 24 significant bits, to nearest, ties to even, with an unbounded exponent."""
-    unit = _unit_of(value)
-    return round(value / unit) * unit
-
-
-def _cut(value: Fraction) -> Fraction:
-    unit = _unit_of(value)
-    return int(value / unit) * unit
+def _cut(value: Ratio) -> float:
+    unit = floor_log2(value) - 23
+    below, _, _ = in_units_of(unit, value)
+    return math.ldexp(below, unit)
 
 
 @deviation(fp32_scale, rules=("SCL-004",), domain=SCALES, exemptions=for_generated(SCALES))
 def scale_overflows_to_infinity(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A scale above the largest binary32 number is infinite."""
-    if ideal is not None and ideal.value > Fraction(FLT_MAX):
+    if ideal is not None and ideal.value > FLT_MAX:
         return Scale(math.inf, None)
     found: Scale = reference(ideal)
     return found
@@ -177,7 +175,7 @@ def gam_with_the_own_mantissa(_: Reference, ideal: IdealScale | None, shared: in
 def gam_mantissa_of_amax(_: Reference, largest: float, amax: float) -> int:
     """The shared mantissa is the mantissa of amax, not of largest / amax."""
     del largest
-    return _ideal(Fraction(amax)).mantissa if amax else 0
+    return _ideal(amax).mantissa if amax else 0
 
 
 @deviation(gam_scale, rules=("GAM-004",), domain=SCALES, exemptions=ZEROS)
@@ -197,8 +195,7 @@ def gam_zero_block_is_decremented(
 
 def rebuilt(exponent: int, mantissa: int) -> Scale:
     """Return the scale of an exponent and a mantissa, and the stored exponent."""
-    value = (1 + Fraction(mantissa, 2**23)) * Fraction(2) ** exponent
-    return Scale(float(value), exponent + 127)
+    return Scale(IdealScale(mantissa, exponent).value, exponent + 127)
 
 
 @deviation(

@@ -11,28 +11,23 @@ _SMALLEST_UNIT = -149  # of the subnormal numbers
 _LARGEST_UNIT = 104
 
 
-def rn32(value: Fraction) -> float:
+def rn32(value: Fraction | Ratio) -> float:
     """A rational number rounded to binary32 (ART-001); zero is positive."""
-    return rn32_of_ratio(value.numerator, value.denominator)
-
-
-def rn32_of_ratio(numerator: int, denominator: int) -> float:
-    """Return numerator / denominator rounded to binary32 (ART-001); zero is positive."""
-    if numerator == 0:
+    if value.numerator == 0:
         return 0.0
-    magnitude = Ratio(abs(numerator), denominator)
+    magnitude = Ratio(abs(value.numerator), value.denominator)
     unit = max(floor_log2(magnitude) - 23, _SMALLEST_UNIT)
     is_finite = unit <= _LARGEST_UNIT
     nearest = math.ldexp(units_next_to(magnitude, unit), unit) if is_finite else math.inf
-    return math.copysign(nearest if nearest <= FLT_MAX else math.inf, numerator)
+    return math.copysign(nearest if nearest <= FLT_MAX else math.inf, value.numerator)
 
 
 def rn32_of_binary64(x: float) -> float:
     """A binary64 number rounded to binary32 (QNT-004); zeros keep their sign, NaN stays."""
-    return rn32(Fraction(x)) if math.isfinite(x) and x != 0 else x
+    return rn32(Ratio.of(x, 1.0)) if math.isfinite(x) and x != 0 else x
 
 
-def units_next_to(magnitude: Fraction | Ratio, unit: int) -> int:
+def units_next_to(magnitude: float | Fraction | Ratio, unit: int) -> int:
     """How many units of 2^unit are next to a positive number, an even number of them in a tie."""
     below, rest, whole = in_units_of(unit, magnitude)
     return below + goes_up("rne", rest, whole, odd=below % 2 == 1, negative=False)
@@ -56,7 +51,7 @@ def product(a: float, b: float) -> float:
     if not (math.isfinite(a) and math.isfinite(b)):
         return _special(a * b, a, b)
     (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
-    result = rn32_of_ratio(p * r, q * s)
+    result = rn32(Ratio(p * r, q * s))
     return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
 
 
@@ -69,8 +64,7 @@ def quotient(a: float, b: float) -> float:
         return math.copysign(math.inf, math.copysign(1, a) * math.copysign(1, b))
     if not (math.isfinite(a) and math.isfinite(b)):
         return _special(a / b, a, b)
-    (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
-    result = rn32_of_ratio(abs(p) * s, q * abs(r))
+    result = rn32(Ratio.of(abs(a), abs(b)))
     return math.copysign(result, math.copysign(1, a) * math.copysign(1, b))
 
 
@@ -79,7 +73,7 @@ def total(a: float, b: float) -> float:
     if not (math.isfinite(a) and math.isfinite(b)) or (a == 0 and b == 0):
         return _special(a + b, a, b)
     (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
-    return rn32_of_ratio(p * s + r * q, q * s)
+    return rn32(Ratio(p * s + r * q, q * s))
 
 
 def difference(a: float, b: float) -> float:

@@ -17,6 +17,12 @@ class Ratio(NamedTuple):
     numerator: int
     denominator: int
 
+    @classmethod
+    def of(cls, a: float, b: float) -> "Ratio":
+        """Return a / b exactly; b is positive."""
+        (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
+        return cls(p * s, q * r)
+
     def as_integer_ratio(self) -> tuple[int, int]:
         """Return both, as a float and a Fraction do."""
         return self

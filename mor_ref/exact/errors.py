@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from mor_ref.exact.arithmetic import bits_of, difference, quotient, total
 from mor_ref.exact.step import step
 
-_ROUNDS_TO_BF16_INFINITY = 0x7F7F8000  # and every larger magnitude does
+# The smallest magnitude that bfloat16 rounds to infinity, of the bits 0x7F7F8000.
+_LEAST_LOST = math.ldexp(0xFF8000, 104)
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,6 @@ def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
     found = ErrorSum()
     for x, y in pairs:
         counts = math.isfinite(x) and x != 0
-        lost = not math.isfinite(x) or not abs(y) < _least_lost()
+        lost = not math.isfinite(x) or not abs(y) < _LEAST_LOST
         found += ErrorSum(error_term(x, y).u if counts else 0, counts, lost)
     return found
-
-
-def _least_lost() -> float:
-    """Return the smallest magnitude that bfloat16 rounds to infinity."""
-    return math.ldexp((_ROUNDS_TO_BF16_INFINITY & 0x7FFFFF) | 0x800000, 104)

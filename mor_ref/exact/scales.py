@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 
 from mor_ref.definitions.scales import Scaling
 from mor_ref.exact.arithmetic import FLT_MAX, units_next_to
-from mor_ref.exact.encoding import floor_log2
+from mor_ref.exact.encoding import Ratio, floor_log2
 from mor_ref.exact.step import step
 
 _LARGEST_EXPONENT = 127
@@ -22,9 +21,9 @@ class IdealScale:
     exponent: int
 
     @property
-    def value(self) -> Fraction:
-        """The number itself."""
-        return (1 + Fraction(self.mantissa, 2**23)) * Fraction(2) ** self.exponent
+    def value(self) -> float:
+        """The number itself, which may be above all binary32 numbers."""
+        return math.ldexp(2**23 + self.mantissa, self.exponent - 23)
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def amax(numbers: Iterable[float]) -> float:
 @step
 def ideal_scale(largest: float, amax: float) -> IdealScale:
     """Largest / amax, rounded to 24 significant bits, the exponent unbounded (SCL-002)."""
-    ratio = Fraction(largest) / Fraction(amax)
+    ratio = Ratio.of(largest, amax)
     exponent = floor_log2(ratio)
     return IdealScale(units_next_to(ratio, exponent - 23) - 2**23, exponent)
 
@@ -75,8 +74,7 @@ def scale_of_block(kind: Scaling, largest: float, amax: float, shared_mantissa: 
 @step
 def fp32_scale(ideal: IdealScale | None) -> Scale:
     """SCL-004."""
-    value = 1.0 if ideal is None else float(min(ideal.value, Fraction(FLT_MAX)))
-    return Scale(value, None)
+    return Scale(1.0 if ideal is None else min(ideal.value, FLT_MAX), None)
 
 
 @step
@@ -95,5 +93,4 @@ def gam_scale(ideal: IdealScale | None, shared_mantissa: int) -> Scale:
         if shared_mantissa > ideal.mantissa:
             exponent -= 1
         exponent = min(exponent, _LARGEST_EXPONENT)
-    value = (1 + Fraction(shared_mantissa, 2**23)) * Fraction(2) ** exponent
-    return Scale(float(value), exponent + _BIAS)
+    return Scale(IdealScale(shared_mantissa, exponent).value, exponent + _BIAS)
