@@ -29,7 +29,7 @@ from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
-QUICK = ("decisions", "error_steps", "scale_steps")
+QUICK = ("decisions", "error_steps")
 
 
 def engine_on(folder, name):
@@ -103,11 +103,23 @@ def test_shapes_are_what_the_manifest_says():
 
 
 def test_making_again_gives_the_same_bytes(made):
+    are_those_that_are_kept(made, QUICK)
+
+
+@pytest.mark.tier("full")
+def test_making_scales_again_gives_the_same_bytes(tmp_path):
+    make(["scale_steps"], tmp_path, Size())
+    are_those_that_are_kept(tmp_path, ["scale_steps"])
+
+
+def are_those_that_are_kept(folder, names):
     kept = container.read_manifest(kept_files())
-    for name, entry in container.read_manifest(made)["suites"].items():
+    found = container.read_manifest(folder)["suites"]
+    assert sorted(found) == sorted(names)
+    for name, entry in found.items():
         assert entry == kept["suites"][name]
         file = f"{name}.safetensors"
-        assert (made / file).read_bytes() == (kept_files() / file).read_bytes()
+        assert (folder / file).read_bytes() == (kept_files() / file).read_bytes()
 
 
 @pytest.mark.tier("full")
