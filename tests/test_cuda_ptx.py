@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from pathlib import Path
 
 import pytest
 from kernels import needed
@@ -21,16 +22,21 @@ def _nvrtc():
 
 
 def ptx_of(program, architecture):
-    """The PTX of a program, which takes seconds; it is kept as compiled kernels are."""
-    text, options = source.flattened(program), (f"compute_{architecture}", ARITHMETIC)
-    key = source.digest(text, options, nvrtc.version())
+    """The PTX of a program, which NVRTC does not warn of."""
+    return compiled(source.flattened(program), architecture, program, refused="warning")
+
+
+def compiled(text, architecture, name, options=ARITHMETIC, refused=None):
+    """The PTX of a text, which takes seconds; it is kept for as long as nothing of it changes."""
+    made_by = nvrtc.version(), Path(nvrtc.__file__).read_text()
+    key = source.digest(text, architecture, options, refused, made_by)
 
     def made():
-        found = nvrtc.compiled(text, f"compute_{architecture}", program)
-        assert "warning" not in found.log
+        found = nvrtc.compiled(text, f"compute_{architecture}", name, options)
+        assert refused is None or refused not in found.log
         return zlib.compress(found.ptx.encode())
 
-    return zlib.decompress(cached_file(f"{program}-{key}.ptx.z", made).read_bytes()).decode()
+    return zlib.decompress(cached_file(f"{name}-{key}.ptx.z", made).read_bytes()).decode()
 
 
 @pytest.mark.tier("full", but=["-90]"])
@@ -74,8 +80,8 @@ WRONG_OPTIONS = {
 
 
 def found_in(text, options=ARITHMETIC, architecture=90):
-    compiled = nvrtc.compiled(text, f"compute_{architecture}", "small", options)
-    return compiled.ptx, {violation.instruction for violation in ptx.violations(compiled.ptx)}
+    found = compiled(text, architecture, "small", options)
+    return found, {violation.instruction for violation in ptx.violations(found)}
 
 
 def test_the_right_options_pass():

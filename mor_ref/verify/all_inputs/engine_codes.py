@@ -87,13 +87,14 @@ class BesideExact:
 
     def __iter__(self) -> Iterator[Buffer]:
         for number, (codes, right) in enumerate(self._pairs):
-            if self.first_wrong is None and not _are_same(codes, right):
+            if self.first_wrong is None and _differing(codes, right).size:
                 self.first_wrong = number
             yield codes
 
 
-def _are_same(codes: Buffer, right: Buffer) -> bool:
-    return np.array_equal(np.frombuffer(codes, np.uint8), np.frombuffer(right, np.uint8))
+def _differing(codes: Buffer, right: Buffer) -> NDArray[np.intp]:
+    """Return the places of the bytes that differ."""
+    return np.flatnonzero(np.frombuffer(codes, np.uint8) != np.frombuffer(right, np.uint8))
 
 
 def describe_difference(case: Case, chunk: int) -> str:
@@ -101,14 +102,12 @@ def describe_difference(case: Case, chunk: int) -> str:
     inputs = inputs_of(chunk)
     ours, theirs = engine_codes(case, inputs), exact_codes(case, runs(case), inputs)
     width = -(-case.fmt.bits // 8)
-    at = next(
-        (i for i, pair in enumerate(zip(ours, theirs, strict=True)) if len(set(pair)) > 1), None
-    )
-    if at is None:
+    differing = _differing(ours, theirs)
+    if not differing.size:
         return (
             f"differs from the bundled digest in chunk {chunk}, where engine and exact model agree"
         )
-    element = at // width
+    element = int(differing[0]) // width
     codes = [
         int.from_bytes(side[element * width : (element + 1) * width], "little")
         for side in (ours, theirs)
