@@ -4,6 +4,7 @@
 skips a test. A run ends with the sums of both.
 """
 
+import functools
 import re
 import shutil
 from collections import Counter
@@ -76,6 +77,7 @@ def skip_without(*names):
             pytest.skip(reason(name))
 
 
+@functools.cache
 def imported(name):
     """A module, or skip the test. What importing it warns of is silenced."""
     package = name.partition(".")[0]

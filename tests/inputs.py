@@ -1,5 +1,7 @@
 """The inputs at which encoders part, and expected codes from the exact model."""
 
+import functools
+
 import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
@@ -47,6 +49,11 @@ def values_of(fmt):
 
 def edges(fmt, dtype):
     """Each value, each midpoint, their two neighbours, and what lies beyond; of both signs."""
+    return _edges(fmt, dtype).copy()
+
+
+@functools.cache
+def _edges(fmt, dtype):
     values = values_of(fmt)
     step = values[-1] - values[-2]
     beyond = [values[-1] + step * share for share in (0.25, 0.5, 1, 1.5, 8)]

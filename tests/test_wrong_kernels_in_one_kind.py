@@ -63,15 +63,19 @@ def found_in_other_kinds(kernels, operation, kind):
         if key in seen or arrays["x"].size > 1 << 14:
             continue
         seen.add(key)
-        answers = {name: kernel.run(operation, parameters, arrays) for name, kernel in left.items()}
-        if not any(answers.values()):
+        answers = {
+            name: answer
+            for name, kernel in left.items()
+            if (answer := kernel.run(operation, parameters, arrays))
+        }
+        if not answers:
             continue
         try:
             expected = OPERATIONS[operation].engine(parameters, arrays)
         except ValueError:  # a group that only GAM takes
             continue
         for name, answer in answers.items():
-            shared = [field for field in answer or () if field in expected]
+            shared = [field for field in answer if field in expected]
             if any(not np.array_equal(answer[field], expected[field]) for field in shared):
                 del left[name]
                 yield name
