@@ -6,6 +6,7 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
+from mor_docs import links
 from mor_docs.shown import (
     command_line,
     formats,
@@ -33,6 +34,14 @@ def site(tmp_path_factory):
 def pages(site):
     paths = [path for path in site.rglob("*.html") if "explorer" not in path.parts]
     return {path: Page(path) for path in paths}
+
+
+def test_the_build_finds_the_ids_and_links_of_its_pages(pages):
+    """By patterns, and not by a parser of HTML."""
+    for path, page in pages.items():
+        found = links.Page(path)
+        assert found.ids == page.ids, path
+        assert found.links >= page.links | page.loads, path
 
 
 def is_elsewhere(link):

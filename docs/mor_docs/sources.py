@@ -1,6 +1,8 @@
 """Copies of the sources that the trace links to, as pages with a name for each line."""
 
+import functools
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
 from pygments import highlight
@@ -36,9 +38,19 @@ def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         for places in column.values()
         for place in places
     }
+    navigation = functools.cache(functools.partial(_navigation, app))
     for path in sorted(named):
         code = (app.config.trace_root / path).read_text()
         formatter = HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=True)
         lexer = get_lexer_for_filename("x.cpp" if path.endswith((".cu", ".cuh")) else path)
         body = f"<h1><code>{path}</code></h1>{highlight(code, lexer, formatter)}"
-        yield page_of(path), {"title": path, "body": body, "parents": []}, "page.html"
+        folder = str(PurePosixPath(page_of(path)).parent)
+        context: dict[str, Any] = {"title": path, "body": body, "parents": []}
+        context["toctree"] = functools.partial(navigation, folder)
+        yield page_of(path), context, "page.html"
+
+
+def _navigation(app: Sphinx, folder: str, **options: Any) -> str:
+    """The list of pages, as each page of a directory has it: Sphinx makes it for each page."""
+    builder: Any = app.builder
+    return str(builder._get_local_toctree(f"{folder}/page", **options))  # noqa: SLF001
