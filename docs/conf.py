@@ -51,6 +51,8 @@ python_use_unqualified_type_names = True
 
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 3
+# Links lead to pages and to names of Python; to look for each one in C++ as well takes long.
+myst_ref_domains = ["std", "py"]
 
 # A rule is a need: its id is its anchor, and needs.json has all of them with their traces.
 needs_types = [{"directive": "rule", "title": "Rule", "prefix": "", "color": "", "style": ""}]
