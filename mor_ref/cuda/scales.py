@@ -8,9 +8,8 @@ from mor_ref.cuda import structures as rows
 from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.scales import Scaling
+from mor_ref.definitions.scales import SCALINGS, Scaling
 
-_SCALINGS: tuple[Scaling, ...] = ("gam", "e8m0", "fp32")
 # The first magnitudes that do not count.
 FINITE, NOT_NAN, ALL = 0x7F800000, 0x7F800001, 0x80000000
 
@@ -64,8 +63,8 @@ def scales(device: Device, kind: Scaling, amax: Array, fmt: Format, parts: Parti
 
 
 def scaling_of(kind: Scaling) -> np.uint32:
-    """A kind as kernels have it."""
-    return np.uint32(_SCALINGS.index(kind))
+    """A kind as kernels have it: its place in the list."""
+    return np.uint32(SCALINGS.index(kind))
 
 
 def scale_steps(

@@ -40,7 +40,6 @@ _SEARCHED_FOR_BOTH = (
     "mor.mean_of_sums",
     "mor.limits_cut",
     "mor.limits_raised",
-    "mor.zeros_have_no_mean",
     "mor.mean_at_its_limit",
     "mor.fits_in_binary32",
     "mor.fits_by_logarithms",

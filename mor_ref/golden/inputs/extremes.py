@@ -87,6 +87,12 @@ def specials(source: str) -> Tensor:
     return Tensor(f"specials.{source}", source, np.stack([row, np.zeros_like(row)]))
 
 
+def ties_of_bf16() -> Tensor:
+    """Return a unit that stays bfloat16, as it has a NaN, with numbers halfway between two."""
+    x = np.array([[0x3F808000, 0xBF808000, 0x3F818000, 0x7FC00000]], np.uint32)
+    return Tensor("ties_of_bf16.f32", "f32", x)
+
+
 def in_binary32(narrow: Tensor) -> Tensor:
     """Return a tensor of bfloat16 as one of binary32."""
     x = narrow.x.astype(np.uint32) << np.uint32(16)

@@ -24,6 +24,7 @@ from mor_ref.golden.inputs.extremes import (
     nearly_tied,
     signalling,
     specials,
+    ties_of_bf16,
     tops,
 )
 from mor_ref.golden.inputs.found_narrow import found_cases
@@ -117,7 +118,8 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     yield from _with_gam(nearly_tied(), ("two_way", "three_way"), (8, 16))
     narrow = (many_lost(), signalling())
     yield from _with_gam((*narrow, *map(in_binary32, narrow)), POLICIES.specified, (128, 128))
-    yield from _with_gam(map(specials, ("bf16", "f16")), POLICIES.specified, "row")
+    kept = (specials("bf16"), specials("f16"), ties_of_bf16())
+    yield from _with_gam(kept, POLICIES.specified, "row")
     yield from _with_gam([largest_at_the_end(size)], ["tensor"], "tensor")
     for tensor in tensors(size):  # tiles of NVFP4 continue from one unit to the next
         if tensor.name in ("5x37.f32", "24x48.f32", "zeros.f32"):
