@@ -7,7 +7,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from mor_ref.cuda import nvrtc, source
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 
 NOT_YET_RUN = "**Not yet run.**"
 _OPENING = """# Evidence from a GPU
@@ -135,7 +135,7 @@ class Speed(NamedTuple):
 
 def digests():
     """What the evidence is of: the golden vectors, and each program as NVRTC is given it."""
-    manifest = (kept_files() / "MANIFEST.json").read_bytes()
+    manifest = (bundled_files() / "MANIFEST.json").read_bytes()
     found = {"golden/v1/MANIFEST.json": manifest}
     found |= {f"{name}.cu": source.flattened(name).encode() for name in source.program_names()}
     return {name: hashlib.sha256(content).hexdigest() for name, content in found.items()}

@@ -7,7 +7,7 @@ first call that needs them.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from mor_ref.arguments import UnknownNameError
+from mor_ref.argument_checks import UnknownNameError
 from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import formats
 

@@ -25,7 +25,7 @@ if sys.argv[1] == "mor_ref":
             importlib.import_module(module.name)
     from mor_ref import golden
     from mor_ref.golden.store.manifest import read_manifest
-    read_manifest(golden.kept_files())
+    read_manifest(golden.bundled_files())
 gc.freeze()
 answers = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:

@@ -15,7 +15,7 @@ from extras import imported
 from mor_ref import golden
 from mor_ref.definitions.formats import formats, presets
 from mor_ref.deviations import DEVIATIONS, applied
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.reporting import files
@@ -27,7 +27,7 @@ CANONICAL, QUIET, OF_X86 = 0x7FFFFFFF, 0x7FC00000, 0xFFC00000
 
 
 def on(function, *suites):
-    return verify(PythonFunction("other", function), suites_in(kept_files(), list(suites)))
+    return verify(PythonFunction("other", function), suites_in(bundled_files(), list(suites)))
 
 
 def causes(found):

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from safetensors.numpy import load, save
 
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs import digests as exhaustive
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store import container
@@ -19,7 +19,7 @@ from mor_ref.verify.checking.check import check, check_suite, lines
 from mor_ref.workers.pools import Workers
 
 NAME = "decisions"
-KEPT = container.read_manifest(kept_files())
+KEPT = container.read_manifest(bundled_files())
 CASE, FIELD = "not_worse_than", "accepted"
 ELEMENTS = KEPT["suites"][NAME]["elements"]
 
@@ -29,7 +29,7 @@ def entry_of(name=NAME):
 
 
 def entries_of(name, case, field):
-    content = (kept_files() / f"{name}.safetensors").read_bytes()
+    content = (bundled_files() / f"{name}.safetensors").read_bytes()
     return f"{load(content)[f'{case}/{field}'].size:,}"
 
 
@@ -44,11 +44,11 @@ def copied(tmp_path):
     def copy(*names):
         (tmp_path / "negative").mkdir()
         for name in names:
-            shutil.copy(kept_files() / f"{name}.safetensors", tmp_path)
+            shutil.copy(bundled_files() / f"{name}.safetensors", tmp_path)
             if "negative" in KEPT["suites"][name]:
                 path = f"negative/{name}.safetensors"
-                shutil.copy(kept_files() / path, tmp_path / path)
-        shutil.copy(kept_files() / DIGESTS, tmp_path)
+                shutil.copy(bundled_files() / path, tmp_path / path)
+        shutil.copy(bundled_files() / DIGESTS, tmp_path)
         suites = {name: KEPT["suites"][name] for name in names}
         (tmp_path / container.MANIFEST).write_text(json.dumps({**KEPT, "suites": suites}))
         return tmp_path
@@ -89,7 +89,7 @@ KILL = next(iter(KEPT["suites"][NAME]["kills"]))
 
 
 def test_what_was_not_changed_has_no_findings():
-    assert found_in(kept_files(), entry_of()) == []
+    assert found_in(bundled_files(), entry_of()) == []
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_what_the_manifest_says(change, message):
     """VEC-002: nothing in it is taken on trust."""
     entry = entry_of()
     change(entry)
-    (finding,) = found_in(kept_files(), entry)
+    (finding,) = found_in(bundled_files(), entry)
     assert message in finding
     assert finding.startswith(f"suite {NAME}")
 
@@ -186,7 +186,7 @@ def test_cases_and_fields_that_are_not_there(copied):
     parameters = entry["cases"].pop(CASE)
     entry["kills"] = {k: at for k, at in entry["kills"].items() if at["case"] != CASE}
     assert f"suite {NAME}, case {CASE}: it is not there" in found_in(folder, entry)
-    shutil.copy(kept_files() / path.name, path)
+    shutil.copy(bundled_files() / path.name, path)
     more = {key.replace(CASE, "more"): a for key, a in load(path.read_bytes()).items()}
     entry = entry_of()
     entry["sha256"] = rewritten(path, lambda arrays: arrays.update(more))
@@ -298,14 +298,14 @@ def test_digests_of_all_inputs_are_put_into_the_manifest(copied, monkeypatch):
     (folder / DIGESTS).unlink()
     container.write_manifest(folder, suites, KEPT["made_with"])
     assert "all_inputs" not in container.read_manifest(folder)
-    shutil.copy(kept_files() / DIGESTS, folder)
+    shutil.copy(bundled_files() / DIGESTS, folder)
     (finding,) = check(folder, []).findings
     assert str(finding) == "'exhaustive.json' is there, and the manifest does not list it"
     kept = exhaustive.bundled_digests()
     monkeypatch.setattr(exhaustive, "expected_digest", lambda case: kept[case.name])
     exhaustive.make(folder / DIGESTS, Workers(lambda: ThreadPoolExecutor(1)))
     assert container.read_manifest(folder)["all_inputs"] == listed
-    assert (folder / DIGESTS).read_bytes() == (kept_files() / DIGESTS).read_bytes()
+    assert (folder / DIGESTS).read_bytes() == (bundled_files() / DIGESTS).read_bytes()
 
 
 def test_a_folder(copied):
@@ -315,7 +315,7 @@ def test_a_folder(copied):
     found = check(folder, [], done.append)
     assert found.verdict == "match"
     assert sorted(done) == [suite.suite for suite in found.suites] == [NAME, "error_steps"]
-    shutil.copy(kept_files() / "scale_steps.safetensors", folder)
+    shutil.copy(bundled_files() / "scale_steps.safetensors", folder)
     manifest = json.loads((folder / container.MANIFEST).read_text())
     manifest["views"]["packed"] = "in some way"
     (folder / container.MANIFEST).write_text(json.dumps(manifest))

@@ -17,7 +17,7 @@ import pytest
 from extras import imported, reason, skip_without
 from working import CANDIDATE, SMALL, dying_once, two_processes
 
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.workers import pools as workers
@@ -127,7 +127,7 @@ def test_a_cluster_makes_the_same_bytes_while_a_worker_is_killed(cluster, tmp_pa
     assert pid not in cluster.pids(), "it was killed in the middle of a suite"
     for name in SMALL:
         assert (tmp_path / "made" / f"{name}.safetensors").read_bytes() == (
-            kept_files() / f"{name}.safetensors"
+            bundled_files() / f"{name}.safetensors"
         ).read_bytes()
 
 

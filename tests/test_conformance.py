@@ -5,17 +5,17 @@ import pytest
 
 from mor_ref import golden
 from mor_ref.definitions.policies import as_policy
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.conformance import Conformance
 from mor_ref.verify.comparing.conformance import conformance as conformance_of
+from mor_ref.verify.comparing.coverage import Coverage
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.comparing.extent import Extent
 
-MANIFEST = read_manifest(kept_files())["suites"]
+MANIFEST = read_manifest(bundled_files())["suites"]
 
 
 def conformance(change, *suites):
@@ -44,7 +44,7 @@ def test_bit_exact():
 
 
 def test_of_all_suites_it_says_no_more_than_that():
-    found = Conformance("bit-exact", *[Extent(2, 4, 6, 7)] * 2, suites=2)
+    found = Conformance("bit-exact", *[Coverage(2, 4, 6, 7)] * 2, suites=2)
     assert str(found) == "bit-exact in all that was asked: 4 fields, 6 cases, 7 rules, 2 suites"
 
 

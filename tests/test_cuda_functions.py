@@ -34,8 +34,8 @@ import mor_ref.cuda
 from mor_ref.cuda import device, nvrtc, ptx, source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.device import GpuError
-from mor_ref.cuda.failure import CudaError
 from mor_ref.cuda.nvrtc import NvrtcError
+from mor_ref.cuda.unavailable import CudaError
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import POLICIES

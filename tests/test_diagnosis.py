@@ -11,10 +11,10 @@ import pytest
 from mor_ref import exact, formats, golden
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.deviations.domains import LARGE
-from mor_ref.deviations.steps_taken import taken
+from mor_ref.deviations.reached_steps import reached
 from mor_ref.exact.errors import error_term as exact_error_term
 from mor_ref.exact.step import replaced
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.making.witnesses import with_expected
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.manifest import read_manifest
@@ -33,7 +33,7 @@ from mor_ref.verify.running.suites import suites_in
 
 # What no suite of the domain can tell apart: the same function of every input that there is.
 INDISTINGUISHABLE: tuple[frozenset[str], ...] = ()
-MANIFEST = read_manifest(kept_files())["suites"]
+MANIFEST = read_manifest(bundled_files())["suites"]
 FAST = ("quantize_steps", "mx_blocks")
 
 
@@ -97,7 +97,7 @@ def test_whole_suites_tell_a_planted_deviation_from_all_others(name):
     allowed = {name}.union(*(group for group in INDISTINGUISHABLE if name in group))
     left = None
     for suite in smallest_suites(DEVIATIONS[name]):
-        (diagnosis,) = verify(planted(name), suites_in(kept_files(), [suite])).diagnosis.suites
+        (diagnosis,) = verify(planted(name), suites_in(bundled_files(), [suite])).diagnosis.suites
         found = explanations(diagnosis)
         assert {name} in found
         left = found if left is None else [one for one in left if one in found]
@@ -116,7 +116,7 @@ def test_whole_suites_tell_a_planted_deviation_from_all_others(name):
     ],
 )
 def test_two_together_are_diagnosed(names, suites):
-    found = verify(planted(*names), suites_in(kept_files(), suites))
+    found = verify(planted(*names), suites_in(bundled_files(), suites))
     assert set(names) in explanations(found.diagnosis.suites[-1])
 
 
@@ -161,7 +161,7 @@ def test_the_best_is_found_by_all_mismatches(monkeypatch):
 
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.first_cases", flattering)
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
-    found = verify(PythonFunction("mine", function), suites_in(kept_files(), ["scale_steps"]))
+    found = verify(PythonFunction("mine", function), suites_in(bundled_files(), ["scale_steps"]))
     (diagnosis,) = found.diagnosis.suites
     assert [e.deviations for e in diagnosis.explanations] == [(one.name,)]
 
@@ -173,7 +173,7 @@ def test_an_unknown_mistake_is_not_explained():
         found["code"] = found["code"] ^ (np.arange(found["code"].shape[1]) % 7 == 3)
         return found
 
-    found = verify(PythonFunction("odd", function), suites_in(kept_files(), ["mx_blocks"]))
+    found = verify(PythonFunction("odd", function), suites_in(bundled_files(), ["mx_blocks"]))
     (diagnosis,) = found.diagnosis.suites
     assert explanations(diagnosis) == []
     text = "\n".join(report.lines(found))
@@ -192,7 +192,7 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
         found["y"][7] ^= 0x00012345
         return found
 
-    found = verify(PythonFunction("two", function), suites_in(kept_files(), ["quantize_steps"]))
+    found = verify(PythonFunction("two", function), suites_in(bundled_files(), ["quantize_steps"]))
     (diagnosis,) = found.diagnosis.suites
     (best,) = diagnosis.explanations
     assert best.deviations == ("ties_away",)
@@ -338,7 +338,7 @@ def in_format(name, fmt, *suites):
         run = deviating if parameters.get("format") == fmt else right
         return run(operation, parameters, inputs)
 
-    return verify(PythonFunction("in a format", function), suites_in(kept_files(), list(suites)))
+    return verify(PythonFunction("in a format", function), suites_in(bundled_files(), list(suites)))
 
 
 def test_an_explanation_says_where_it_does_not_hold():
@@ -361,7 +361,7 @@ def test_an_explanation_says_which_suites_do_not_show_it():
         names = ["ties_away"] if operation == "mx_block" else []
         return planted(*names).function(operation, parameters, inputs)
 
-    found = verify(PythonFunction("in a suite", function), suites_in(kept_files(), list(FAST)))
+    found = verify(PythonFunction("in a suite", function), suites_in(bundled_files(), list(FAST)))
     (diagnosis,) = found.diagnosis.suites
     at = MANIFEST["quantize_steps"]["kills"]["ties_away"]["case"]
     assert diagnosis.explanations[0].spared == (f"case {at} of quantize_steps",)
@@ -386,7 +386,7 @@ def test_a_part_that_is_explained_by_what_would_make_more_says_so():
         wrong = np.isnan(inputs["x"].view(np.float32))
         return found | {"xs": np.where(wrong, np.uint32(0x7FC00000), found["xs"])}
 
-    found = verify(PythonFunction("both", function), suites_in(kept_files(), ["mx_blocks"]))
+    found = verify(PythonFunction("both", function), suites_in(bundled_files(), ["mx_blocks"]))
     (diagnosis,) = found.diagnosis.suites
     assert not diagnosis.is_explained
     named = [e.deviations for e in diagnosis.explanations]
@@ -398,7 +398,7 @@ def test_a_part_that_is_explained_by_what_would_make_more_says_so():
 
 @pytest.mark.tier("full")
 def test_what_explains_everything_spares_nothing():
-    found = verify(planted("ties_away"), suites_in(kept_files(), list(FAST)))
+    found = verify(planted("ties_away"), suites_in(bundled_files(), list(FAST)))
     assert [e.spared for d in found.diagnosis.suites for e in d.explanations] == [(), ()]
     assert "only there" not in "\n".join(report.lines(found))
 
@@ -462,7 +462,7 @@ def one_step(a, b):
 def test_steps_are_noted_where_they_are_called():
     """Also where what replaces them does not call them; and to the end of the block."""
     steps = [exact.encode, exact.decode]
-    with replaced([(exact.encode, lambda *_: 7)]), taken(steps) as found:
+    with replaced([(exact.encode, lambda *_: 7)]), reached(steps) as found:
         assert found == set()
         assert exact.encode(0.3, formats["e4m3"]) == 7
         assert found == {exact.encode}
@@ -477,7 +477,7 @@ def test_what_cannot_be_compared_is_not_claimed():
         found = function(operation, parameters, inputs)
         return found if parameters["format"] != "e5m2" else found | {"y": found["y"][1:]}
 
-    found = verify(PythonFunction("partly", partly), suites_in(kept_files(), ["quantize_steps"]))
+    found = verify(PythonFunction("partly", partly), suites_in(bundled_files(), ["quantize_steps"]))
     text = "\n".join(report.lines(found))
     assert "mismatches that can be compared are explained by `ties_away`" in text
     assert "mismatches are explained" not in text
@@ -485,7 +485,7 @@ def test_what_cannot_be_compared_is_not_claimed():
 
 @pytest.mark.tier("full")
 def test_one_explanation_of_all_suites_comes_last():
-    found = verify(planted("ties_away"), suites_in(kept_files(), list(FAST)))
+    found = verify(planted("ties_away"), suites_in(bundled_files(), list(FAST)))
     lines = list(report.summary(found))
     count = sum(result.differing for result in found.results)
     assert lines[0] == f"all {count:,} mismatches are explained by `ties_away` (rule ENC-003)"

@@ -114,7 +114,7 @@ def test_digests_are_kept_for_every_case():
     kept = exhaustive.bundled_digests()
     assert set(names) ^ set(kept) == set(), "make digests"
     assert all(len(digest.crc32) == exhaustive.CHUNKS for digest in kept.values())
-    assert exhaustive.as_json(kept) == (exhaustive.kept_files() / "exhaustive.json").read_text()
+    assert exhaustive.as_json(kept) == (exhaustive.bundled_files() / "exhaustive.json").read_text()
 
 
 def test_the_runs_are_those_of_every_single_input():

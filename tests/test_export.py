@@ -11,17 +11,17 @@ from forking import mor_ref
 
 from mor_ref import golden
 from mor_ref.cli.golden import run_export
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.export import export as export_module
 from mor_ref.golden.export.export import EXPORTS, export
 from mor_ref.golden.store.manifest import read_manifest
 
-ENTRIES = read_manifest(kept_files())["suites"]
+ENTRIES = read_manifest(bundled_files())["suites"]
 STEPS = "quantize_steps"
 
 
 def exported(tmp_path, kind, *names):
-    found = export(kept_files(), kind, tmp_path, list(names))
+    found = export(bundled_files(), kind, tmp_path, list(names))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) == found.files > 0
     assert found.left_out == ()
@@ -102,7 +102,7 @@ def test_npz(tmp_path):
             for field, array in case.arrays.items():
                 assert np.array_equal(arrays[f"{case.name}/{field}"], array)
     first = path.read_bytes()
-    export(kept_files(), "npz", tmp_path, ["policies"])
+    export(bundled_files(), "npz", tmp_path, ["policies"])
     assert path.read_bytes() == first
 
 
@@ -141,16 +141,16 @@ def test_blocks_are_rows(tmp_path):
 
 def test_views_are_written_as_well(tmp_path):
     name = "block_scale@replicated@swizzled_128x4"
-    export(kept_files(), "npz", tmp_path, ["nvfp4_te", "decisions"], [name])
+    export(bundled_files(), "npz", tmp_path, ["nvfp4_te", "decisions"], [name])
     case = golden.load("nvfp4_te")[0]
     with np.load(tmp_path / "nvfp4_te.npz") as arrays:
         about = json.loads(str(arrays["about"]))[case.name][1]
         assert arrays[f"{case.name}/{name}"].size % 512 == 0
         assert arrays[f"{case.name}/{name}"][0] == case.arrays["block_scale"][0, 0]
     assert any(line.startswith(f"{name} (expected, e4m3, shape 512): ") for line in about)
-    export(kept_files(), "c", tmp_path, ["nvfp4_te"], [name])
+    export(bundled_files(), "c", tmp_path, ["nvfp4_te"], [name])
     assert "block_scale_replicated_swizzled_128x4[512]" in (tmp_path / "nvfp4_te.h").read_text()
-    export(kept_files(), "npz", tmp_path, ["mx"], ["code@packed"])
+    export(bundled_files(), "npz", tmp_path, ["mx"], ["code@packed"])
     with np.load(tmp_path / "mx.npz") as arrays:
         formats = {
             case.parameters["format"]
@@ -159,9 +159,9 @@ def test_views_are_written_as_well(tmp_path):
         }
     assert formats == {"e2m1"}
     with pytest.raises(ValueError, match="view is 'xs@packed', which these suites do not have"):
-        export(kept_files(), "npz", tmp_path, ["nvfp4_te"], ["xs@packed"])
+        export(bundled_files(), "npz", tmp_path, ["nvfp4_te"], ["xs@packed"])
     with pytest.raises(ValueError, match="give each view of code once"):
-        export(kept_files(), "npz", tmp_path, ["nvfp4_te"], ["code@packed@packed"])
+        export(bundled_files(), "npz", tmp_path, ["nvfp4_te"], ["code@packed@packed"])
 
 
 def test_a_view_that_suits_no_case_is_refused():
@@ -182,7 +182,7 @@ def test_rows_of_every_suite_are_written_or_refused(tmp_path, kind, suite):
         exported(tmp_path, kind, suite)
         return
     with pytest.raises(ValueError, match=f"suite is '{suite}', whose cases are tensors") as refused:
-        export(kept_files(), kind, tmp_path, [suite])
+        export(bundled_files(), kind, tmp_path, [suite])
     assert f"and {kind} is of rows of numbers; give suites of decisions" in str(refused.value)
     assert "or export to one of jsonl, c, npz" in str(refused.value)
     assert not list(tmp_path.iterdir())
@@ -200,8 +200,8 @@ def test_what_is_left_out_of_all_suites_is_named(tmp_path, capsys):
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
     for name in ("decisions", "mx"):
-        shutil.copy(kept_files() / f"{name}.safetensors", source)
-    manifest = read_manifest(kept_files())
+        shutil.copy(bundled_files() / f"{name}.safetensors", source)
+    manifest = read_manifest(bundled_files())
     few = {name: ENTRIES[name] for name in ("decisions", "mx")}
     (source / "MANIFEST.json").write_text(json.dumps({**manifest, "suites": few}))
     with pytest.raises(ValueError, match="suite is 'mx', whose cases are tensors"):

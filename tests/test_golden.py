@@ -15,7 +15,7 @@ import pytest
 from forking import mor_ref as run
 
 from mor_ref import golden
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
@@ -54,17 +54,17 @@ def changed(made, tmp_path):
 
 @pytest.mark.parametrize("name", SUITES)
 def test_the_engine_matches_every_kept_suite(name):
-    assert engine_on(kept_files(), name) == []
+    assert engine_on(bundled_files(), name) == []
 
 
 def test_the_kept_manifest_is_that_of_the_suites():
-    manifest = container.read_manifest(kept_files())
+    manifest = container.read_manifest(bundled_files())
     assert list(manifest["suites"]) == sorted(SUITES)
     for name, suite in SUITES.items():
         entry = manifest["suites"][name]
         assert entry["rules"] == list(suite.rules), name
         assert [field["name"] for field in entry["fields"]] == [f.name for f in suite.fields]
-    size = sum(path.stat().st_size for path in kept_files().iterdir())
+    size = sum(path.stat().st_size for path in bundled_files().iterdir())
     assert size < 25e6
 
 
@@ -85,7 +85,7 @@ def test_every_nan_that_is_expected_in_binary32_is_one():
 
 def test_shapes_are_what_the_manifest_says():
     """VEC-012: a size has one name, and a name one size, in all arrays of a case."""
-    for name, entry in container.read_manifest(kept_files())["suites"].items():
+    for name, entry in container.read_manifest(bundled_files())["suites"].items():
         shapes = {field["name"]: field["shape"] for field in entry["fields"]}
         for case in golden.load(name):
             sizes = {}
@@ -113,20 +113,20 @@ def test_making_scales_again_gives_the_same_bytes(tmp_path):
 
 
 def are_those_that_are_kept(folder, names):
-    kept = container.read_manifest(kept_files())
+    kept = container.read_manifest(bundled_files())
     found = container.read_manifest(folder)["suites"]
     assert sorted(found) == sorted(names)
     for name, entry in found.items():
         assert entry == kept["suites"][name]
         file = f"{name}.safetensors"
-        assert (folder / file).read_bytes() == (kept_files() / file).read_bytes()
+        assert (folder / file).read_bytes() == (bundled_files() / file).read_bytes()
 
 
 @pytest.mark.tier("full")
 def test_digests_that_came_or_went_are_put_into_the_manifest(changed):
     """VEC-014: also where no suite is to be made."""
     for come_or_go in (
-        lambda: shutil.copy(kept_files() / DIGESTS, changed),
+        lambda: shutil.copy(bundled_files() / DIGESTS, changed),
         (changed / DIGESTS).unlink,
     ):
         come_or_go()
@@ -390,7 +390,7 @@ def test_the_commands(made):
     assert "decisions: match, " in done.stdout
     assert "manifest equals the one of" in done.stdout
     other = run(
-        "golden", "check", made, "--suite", "decisions", "--same-as", kept_files(), "--json"
+        "golden", "check", made, "--suite", "decisions", "--same-as", bundled_files(), "--json"
     )
     assert other.returncode == 1
     assert json.loads(other.stdout)["verdict"] == "match"

@@ -12,7 +12,7 @@ from safetensors.numpy import load, save, save_file
 from verifying import failure_of
 
 from mor_ref import golden
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import EXPORTS, export
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model import checks
@@ -33,7 +33,7 @@ from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
 COLUMNS, TENSORS = "decisions", "nvfp4_large"
-KEPT = container.read_manifest(kept_files())
+KEPT = container.read_manifest(bundled_files())
 
 
 def a_manifest():
@@ -46,7 +46,7 @@ def folder_of(where, changed):
     where.mkdir()
     for name in (COLUMNS, TENSORS):
         (where / f"{name}.safetensors").write_bytes(
-            (kept_files() / f"{name}.safetensors").read_bytes()
+            (bundled_files() / f"{name}.safetensors").read_bytes()
         )
     text = changed if isinstance(changed, str) else json.dumps(changed)
     (where / container.MANIFEST).write_text(text)
@@ -393,7 +393,7 @@ def test_what_the_engine_refuses_is_a_sentence(monkeypatch):
     declared = OPERATIONS["decide"]
     monkeypatch.setitem(OPERATIONS, "decide", dataclasses.replace(declared, engine=refuses))
     with pytest.raises(container.GoldenError, match=r"cannot be computed \(no such thing\); make"):
-        verify(Engine(), suites_in(kept_files(), [COLUMNS]))
+        verify(Engine(), suites_in(bundled_files(), [COLUMNS]))
 
 
 # ---------------------------------------------------------------------- what is read
@@ -468,7 +468,7 @@ def test_a_link_at_the_place_of_a_file_is_replaced(tmp_path):
         (tmp_path / name).symlink_to(outside)
     done = run("verify", "numba", "--suite", COLUMNS, "--report", report)
     assert done.returncode == 0, done.stderr
-    export(kept_files(), "jsonl", tmp_path, [COLUMNS])
+    export(bundled_files(), "jsonl", tmp_path, [COLUMNS])
     files.write_whole(tmp_path / container.MANIFEST, b"{}")
     assert outside.read_text() == "mine"
     assert json.loads(report.read_text())["verdict"] == "match"
@@ -541,7 +541,7 @@ def test_a_view_of_itself_over_and_over_fills_no_memory(tmp_path):
     case = golden.load("nvfp4_te")[1].name
     name = f"{case}/block_scale{'@replicated' * 12}"
     candidate = results(tmp_path / "r", "nvfp4_te", {name: BYTE})
-    (result,) = verify(candidate, suites_in(kept_files(), ["nvfp4_te"])).results
+    (result,) = verify(candidate, suites_in(bundled_files(), ["nvfp4_te"])).results
     assert "give a view of block_scale once" in str(result.differences[0])
 
 
@@ -549,7 +549,7 @@ def test_rows_without_entries_take_no_time(tmp_path):
     """2^40 rows of nothing have 2^33 rows of digests, which no machine would come to the end of."""
     empty = np.zeros((1 << 40, 0), np.uint8)
     candidate = results(tmp_path / "r", "mx_large", {"e4m3.floor/code": empty})
-    found = verify(candidate, suites_in(kept_files(), ["mx_large"]))
+    found = verify(candidate, suites_in(bundled_files(), ["mx_large"]))
     assert "has shape (1099511627776, 0)" in str(found.results[0].differences[0])
 
 
@@ -603,7 +603,9 @@ class Breaking(dict):
     ],
 )
 def test_strange_answers_of_functions(answer, message):
-    found = verify(PythonFunction("strange", lambda *_: answer), suites_in(kept_files(), [COLUMNS]))
+    found = verify(
+        PythonFunction("strange", lambda *_: answer), suites_in(bundled_files(), [COLUMNS])
+    )
     assert found.verdict != "match"
     assert message in "\n".join(report.lines(found))
 

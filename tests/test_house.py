@@ -273,7 +273,7 @@ def test_starting_is_quick():
     packages, ours = loaded_by("import mor_ref")
     assert not packages & (SLOW | {"rich", "typer"})
     assert ours == {
-        "mor_ref.arguments",
+        "mor_ref.argument_checks",
         *(
             f"mor_ref.definitions{name}"
             for name in ("", ".catalogue", ".encoding", ".format", ".formats")

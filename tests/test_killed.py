@@ -42,16 +42,16 @@ def watch(name, given):
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.making import make as making
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.workers.pools import Workers
 
 def kept(name, size):
-    entry, files = read_manifest(kept_files())["suites"][name], [f"{name}.safetensors"]
+    entry, files = read_manifest(bundled_files())["suites"][name], [f"{name}.safetensors"]
     files += [f"negative/{name}.safetensors"] * ("negative" in entry)
-    return {file: (kept_files() / file).read_bytes() for file in files}, entry
+    return {file: (bundled_files() / file).read_bytes() for file in files}, entry
 
 workers = None
 if sys.argv[4] == "kept":

@@ -28,7 +28,7 @@ from mor_ref.engine.nearest import grid_of
 from mor_ref.engine.scales import Extremes
 from mor_ref.exact.policies import mix
 from mor_ref.explain.encoding import explain
-from mor_ref.processor import follows_ieee_754
+from mor_ref.processor_modes import follows_ieee_754
 
 pytestmark = has_modes
 IN_EACH_MODE = pytest.mark.parametrize("mode", MODES)

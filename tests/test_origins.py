@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from mor_ref import golden
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.comparing.compare import fields_of
-from mor_ref.verify.comparing.origins import origins
+from mor_ref.verify.comparing.inputs_of_entry import origins
 
-MANIFEST = read_manifest(kept_files())
+MANIFEST = read_manifest(bundled_files())
 
 
 def shown(suite, case, kept, given, index):

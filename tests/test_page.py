@@ -10,14 +10,14 @@ from verifying import module, run
 
 from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.compare import Difference, Entry
 from mor_ref.verify.comparing.conformance import Conformance
+from mor_ref.verify.comparing.coverage import Coverage
 from mor_ref.verify.comparing.evidence import Failure
-from mor_ref.verify.comparing.extent import Extent
-from mor_ref.verify.comparing.origins import Input
+from mor_ref.verify.comparing.inputs_of_entry import Input
 from mor_ref.verify.diagnosing.diagnosis import Diagnosis, Explanation, SuiteDiagnosis
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.picture import levels_of, picture_of
@@ -97,13 +97,15 @@ def deviating(*names, without=()):
 
 
 def on(function, *suites):
-    return verify(PythonFunction("kernel:dut", function), suites_in(kept_files(), list(suites)))
+    return verify(PythonFunction("kernel:dut", function), suites_in(bundled_files(), list(suites)))
 
 
 def made(differences=(), suites=("suite",), diagnoses=(), name="kernel:dut"):
     """A verification that says that these differ, in each of the suites."""
     fields = tuple(
-        FieldResult(field, ("QNT-001",), 2048, sum(d.count for d in differences if d.kept == field))
+        FieldResult(
+            field, ("QNT-001",), 2048, sum(d.count for d in differences if d.suite_field == field)
+        )
         for field in ("code", "y")
     )
     results = tuple(
@@ -114,7 +116,7 @@ def made(differences=(), suites=("suite",), diagnoses=(), name="kernel:dut"):
         for suite in suites
     )  # fmt: skip
     diagnosis = Diagnosis(tuple(diagnoses))
-    conformance = Conformance("not", Extent(1, 2, 9, 1), Extent(1, 2, 9, 1), 28)
+    conformance = Conformance("not", Coverage(1, 2, 9, 1), Coverage(1, 2, 9, 1), 28)
     return Verification(name, "golden", results, (), Unknown(), diagnosis, conformance)
 
 

@@ -11,7 +11,7 @@ import pytest
 from extras import needs
 
 from mor_ref import golden
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
 from mor_ref.golden.store.manifest import read_manifest
 
@@ -82,7 +82,7 @@ def count():
 def vectors(tmp_path_factory):
     """The folder of the exported suite."""
     out = tmp_path_factory.mktemp("vectors")
-    export(kept_files(), "readmemh", out, ["encode"])
+    export(bundled_files(), "readmemh", out, ["encode"])
     return out / "encode"
 
 
@@ -155,9 +155,9 @@ def test_vectors_that_are_not_there(tmp_path, vectors):
 
 def test_all_structs_can_be_included(tmp_path):
     """A module for each suite, as suites have cases of the same name."""
-    export(kept_files(), "readmemh", tmp_path, [])
+    export(bundled_files(), "readmemh", tmp_path, [])
     modules = []
-    for suite in read_manifest(kept_files())["suites"]:
+    for suite in read_manifest(bundled_files())["suites"]:
         if files := sorted((tmp_path / suite).glob("*.svh")):
             includes = "".join(f'`include "{path}"\n' for path in files)
             modules.append(f"module {suite};\n{includes}endmodule\n")

@@ -8,7 +8,7 @@ from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.exact.arithmetic import quotient
 from mor_ref.golden.inputs.enlarged import questions
 from mor_ref.golden.inputs.mx_blocks import underflowing
-from mor_ref.golden.inputs.turning_points import turning_points
+from mor_ref.golden.inputs.tensors_at_thresholds import turning_points
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.mx import ELEMENTS

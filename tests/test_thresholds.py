@@ -11,8 +11,7 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact import mx, nvfp4
 from mor_ref.exact.scales import ideal_scale
 from mor_ref.golden import load
-from mor_ref.golden.inputs.found_tiles import found_tiles
-from mor_ref.golden.inputs.thresholds import (
+from mor_ref.golden.inputs.amaxes_at_thresholds import (
     BINADES,
     around,
     hard_divisors,
@@ -20,6 +19,7 @@ from mor_ref.golden.inputs.thresholds import (
     pairs_of_tiles,
     turn_of_mx,
 )
+from mor_ref.golden.inputs.found_tiles import found_tiles
 from mor_ref.golden.suites.mx import ELEMENTS
 from mor_ref.golden.suites.scales import SCALED
 from mor_ref.operations.bits import numbers_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from verifying import DECISIONS, module, run
 
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.numba_engine import Engine
@@ -48,7 +48,7 @@ def test_exit_status(module, candidate, status, message):
 
 def test_reports_begin_with_the_verdict():
     """In JSON and in JUnit's XML; the page has a test of its own."""
-    found = verify(Engine(), suites_in(kept_files(), ["decisions", "error_steps"]))
+    found = verify(Engine(), suites_in(bundled_files(), ["decisions", "error_steps"]))
     record = json.loads(files.as_json(found))
     assert [*record][:3] == ["candidate", "verdict", "complete"]
     assert [*record["results"][0]][:3] == ["suite", "verdict", "complete"]
@@ -75,7 +75,7 @@ def test_reports(module):
     root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
     hostile = PythonFunction("a\x00\x1b\ud800<b>", lambda *_: {"accepted": np.zeros(3, np.uint8)})
-    text = files.as_junit(verify(hostile, suites_in(kept_files(), ["decisions"])))
+    text = files.as_junit(verify(hostile, suites_in(bundled_files(), ["decisions"])))
     assert "a???<b>" in ET.fromstring(text).get("name")  # noqa: S314  # made a line before
     wrong = run(module, "candidate:right", "--report", "r.pdf")
     assert wrong.returncode == 2
@@ -182,7 +182,7 @@ def test_progress(module):
 
     verify(
         PythonFunction("wrong", wrong),
-        suites_in(kept_files(), ["scale_steps", "decisions"]),
+        suites_in(bundled_files(), ["scale_steps", "decisions"]),
         asked.append,
         lambda suite, of: asked.append((suite, of)),
     )
@@ -194,6 +194,6 @@ def test_progress(module):
 
 
 def test_the_engine_is_a_candidate():
-    found = verify(Engine(), suites_in(kept_files(), ["error_steps"]))
+    found = verify(Engine(), suites_in(bundled_files(), ["error_steps"]))
     assert found.verdict == "match"
     assert list(report.lines(found))[-1] == "numba: match (1 match, 0 mismatch, 0 not run)"

@@ -19,7 +19,7 @@ from verifying import (
 )
 
 from mor_ref import golden
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
@@ -34,7 +34,9 @@ MX = len(MANIFEST["mx"]["cases"])
 
 
 def test_an_operation_without_an_answer_is_not_run():
-    found = verify(PythonFunction("none", lambda *_: None), suites_in(kept_files(), ["decisions"]))
+    found = verify(
+        PythonFunction("none", lambda *_: None), suites_in(bundled_files(), ["decisions"])
+    )
     assert found.verdict == "not run"
     assert "not run, the candidate has no answer" in next(report.lines(found))
 
@@ -46,7 +48,7 @@ def test_candidates_see_no_expected_values():
         seen.append(set(arguments[2]))
         arguments[2]["sum"] = None
 
-    verify(PythonFunction("curious", function), suites_in(kept_files(), ["decisions"]))
+    verify(PythonFunction("curious", function), suites_in(bundled_files(), ["decisions"]))
     given = {"sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin"}
     assert all(names == given for names in seen)
 
@@ -57,10 +59,10 @@ def test_a_folder_of_results(tmp_path):
         results[f"{case.name}/accepted"] = case.arrays["accepted"].copy()
     save_file(results, tmp_path / "decisions.safetensors")
     folder = candidate_named(f"dir:{tmp_path}")
-    assert verify(folder, suites_in(kept_files(), ["decisions", "mx"])).verdict == "match"
+    assert verify(folder, suites_in(bundled_files(), ["decisions", "mx"])).verdict == "match"
     results["not_worse_than/accepted"][2] ^= 1
     save_file(results, tmp_path / "decisions.safetensors")
-    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(kept_files(), ["decisions"]))
+    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(bundled_files(), ["decisions"]))
     assert [str(d.case) for d in found.results[0].differences] == ["not_worse_than"]
     (tmp_path / "mx.safetensors").write_bytes(b"nothing")
     said = failure_of(candidate_named(f"dir:{tmp_path}"), "mx")
@@ -152,11 +154,11 @@ def test_cases_that_were_not_answered_are_named():
     candidate = PythonFunction("one format", one_format)
     names = [case.name for case in golden.load("encode")]
     mine = [name for name in names if not name.startswith("e4m3.")]
-    found = verify(candidate, suites_in(kept_files(), ["encode"]), must_be_complete=True)
+    found = verify(candidate, suites_in(bundled_files(), ["encode"]), must_be_complete=True)
     left = f"  not answered: {', '.join(mine[:10])} and {len(mine) - 10} more"
     assert list(report.lines(found))[1] == left
     assert found.results[0].not_answered == tuple(mine)
-    found = verify(candidate, suites_in(kept_files(), ["encode"]))
+    found = verify(candidate, suites_in(bundled_files(), ["encode"]))
     assert "not answered" not in "\n".join(report.lines(found))
 
 

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from verifying import DECIDING, MANIFEST, entries_of, failure_of, module, on, run
 
 from mor_ref import golden
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
@@ -32,7 +32,7 @@ def test_an_answer_to_other_inputs_is_refused(tmp_path):
         return PythonFunction("repeating", function)
 
     names = ["quantize_steps"]
-    assert verify(repeating(np.copy), suites_in(kept_files(), names)).verdict == "match"
+    assert verify(repeating(np.copy), suites_in(bundled_files(), names)).verdict == "match"
     for change in (lambda x: x ^ np.uint32(1), lambda x: x[:-1], lambda x: x.view(np.float32)):
         said = failure_of(repeating(change), *names)
         assert "repeating, case 'e4m3' of quantize_steps: the answer gives 'x', which goes in" in (
@@ -42,7 +42,7 @@ def test_an_answer_to_other_inputs_is_refused(tmp_path):
     arrays = {f"{case.name}/{name}": array for name, array in case.arrays.items()}
     save_file(arrays, tmp_path / "quantize_steps.safetensors")
     folder = candidate_named(f"dir:{tmp_path}")
-    assert verify(folder, suites_in(kept_files(), names)).verdict == "match"
+    assert verify(folder, suites_in(bundled_files(), names)).verdict == "match"
     arrays[f"{case.name}/x"] = case.arrays["x"][::-1].copy()
     save_file(arrays, tmp_path / "quantize_steps.safetensors")
     assert "gives 'x', which goes in, otherwise than" in (
@@ -106,7 +106,7 @@ def test_all_cases_that_failed_are_named():
         return OPERATIONS[operation].engine(parameters, inputs)
 
     found = verify(
-        PythonFunction("raising", raising), suites_in(kept_files(), ["decisions", "error_steps"])
+        PythonFunction("raising", raising), suites_in(bundled_files(), ["decisions", "error_steps"])
     )
     first, *others = (case.name for case in golden.load("decisions"))
     lines = list(report.lines(found))
@@ -125,14 +125,14 @@ def test_every_status_has_a_test_that_does_not_pass(tmp_path):
         return {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
 
     nothing = verify(
-        PythonFunction("nothing", lambda *_: None), suites_in(kept_files(), ["decisions"])
+        PythonFunction("nothing", lambda *_: None), suites_in(bundled_files(), ["decisions"])
     )
     assert nothing.verdict == "not run"
     assert counts(nothing) == {"tests": "2", "failures": "0", "errors": "1", "skipped": "1"}
     for name in ("decisions", "decision"):
-        shutil.copy(kept_files() / "decisions.safetensors", tmp_path / f"{name}.safetensors")
+        shutil.copy(bundled_files() / "decisions.safetensors", tmp_path / f"{name}.safetensors")
     folder = candidate_named(f"dir:{tmp_path}")
-    strange = verify(folder, suites_in(kept_files(), ["decisions"]), must_be_complete=True)
+    strange = verify(folder, suites_in(bundled_files(), ["decisions"]), must_be_complete=True)
     assert strange.verdict == "incomplete"
     assert counts(strange) == {"tests": "2", "failures": "1", "errors": "0", "skipped": "0"}
 
@@ -165,7 +165,7 @@ def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
     save_file(known | strange, tmp_path / "decisions.safetensors")
     save_file(known, tmp_path / "decision.safetensors")
     save_file(known, tmp_path / "mx.safetensors")  # not asked for, and known
-    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(kept_files(), ["decisions"]))
+    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(bundled_files(), ["decisions"]))
     assert found.verdict == "match"
     assert found.results[0].unknown_cases.names == (f"{right.name}x", "zz")
     assert found.unknown.names == ("decision",)
@@ -183,16 +183,16 @@ def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
 
 def test_complete_asks_for_suites_that_are_known(tmp_path):
     """A name that is misspelt is not made good by the suites that are not."""
-    shutil.copy(kept_files() / "decisions.safetensors", tmp_path)
+    shutil.copy(bundled_files() / "decisions.safetensors", tmp_path)
     for is_strange, verdict in ((False, "match"), (True, "incomplete")):
         if is_strange:
             shutil.copy(
-                kept_files() / "error_steps.safetensors", tmp_path / "error_step.safetensors"
+                bundled_files() / "error_steps.safetensors", tmp_path / "error_step.safetensors"
             )
         candidate = candidate_named(f"dir:{tmp_path}")
-        found = verify(candidate, suites_in(kept_files(), ["decisions"]), must_be_complete=True)
+        found = verify(candidate, suites_in(bundled_files(), ["decisions"]), must_be_complete=True)
         assert (found.verdict, found.is_complete) == (verdict, not is_strange)
-        assert verify(candidate, suites_in(kept_files(), ["decisions"])).verdict == "match"
+        assert verify(candidate, suites_in(bundled_files(), ["decisions"])).verdict == "match"
 
 
 def test_a_folder_in_which_nothing_is_known(module):
@@ -222,7 +222,7 @@ def test_a_folder_in_which_nothing_is_known(module):
 def test_names_that_nobody_knows_are_many(tmp_path):
     arrays = {f"case{k}/accepted": np.zeros(1, np.uint8) for k in range(3000)}
     save_file(arrays, tmp_path / "decisions.safetensors")
-    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(kept_files(), ["decisions"]))
+    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(bundled_files(), ["decisions"]))
     text = "\n".join(report.lines(found))
     assert "case1004, case1005 and 2,990 more; the nearest to case0 is " in text
 
@@ -257,6 +257,6 @@ def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
         return found
 
     found = verify(
-        PythonFunction("spoiling", spoiling), suites_in(kept_files(), ["quantize_steps"])
+        PythonFunction("spoiling", spoiling), suites_in(bundled_files(), ["quantize_steps"])
     )
     assert found.verdict == "match"

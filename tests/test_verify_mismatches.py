@@ -11,7 +11,7 @@ from verifying import entries_of, on, undiagnosed
 import mor_ref
 from mor_ref import golden
 from mor_ref.deviations import DEVIATIONS, applied
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.model.views import seen
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
@@ -106,13 +106,13 @@ def whole_scales(wrong):
 
 @pytest.mark.usefixtures("undiagnosed")
 def test_a_number_without_a_shape_is_one_entry(tmp_path):
-    found = verify(whole_scales(0), suites_in(kept_files(), ["nvfp4_torchao"]))
+    found = verify(whole_scales(0), suites_in(bundled_files(), ["nvfp4_torchao"]))
     assert found.verdict == "match"
     assert [(f.name, f.compared > 5) for f in found.results[0].fields] == [
         ("global_encode_scale", True),
         ("global_decode_scale", True),
     ]
-    found = verify(whole_scales(1), suites_in(kept_files(), ["nvfp4_torchao"]))
+    found = verify(whole_scales(1), suites_in(bundled_files(), ["nvfp4_torchao"]))
     difference = found.results[0].differences[0]
     assert (difference.problem, difference.entries[0].index) == (None, (0,))
     assert difference.entries[0].actual == difference.entries[0].expected ^ 1
@@ -120,7 +120,7 @@ def test_a_number_without_a_shape_is_one_entry(tmp_path):
     results = {f"{case.name}/scale": case.arrays["scale"].reshape(())}
     results |= {f"{case.name}/scale@reciprocal": seen(results.popitem()[1], ["reciprocal"], {})}
     save_file(results, tmp_path / "quantize.safetensors")
-    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(kept_files(), ["quantize"]))
+    found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(bundled_files(), ["quantize"]))
     assert (found.verdict, found.results[0].compared) == ("match", 1)
 
 
@@ -140,7 +140,7 @@ def test_how_much_differs_is_said_of_how_much():
             name = f"{parameters['format']}.{parameters['scale_rule']}"
             return found | change(found["code"]) if name == first else None
 
-        found = verify(PythonFunction("wrong", function), suites_in(kept_files(), ["mx_blocks"]))
+        found = verify(PythonFunction("wrong", function), suites_in(bundled_files(), ["mx_blocks"]))
         return next(report.lines(found)), found.results[0].compared
 
     line, compared = wrong(lambda code: {"code": code ^ np.uint8(1)})
@@ -174,7 +174,7 @@ def test_what_cannot_be_compared_is_not_counted_as_differing():
 
     cases = golden.load("mx_blocks")
     there = {case.name: case.arrays for case in cases}
-    found = verify(PythonFunction("wrong", wrong), suites_in(kept_files(), ["mx_blocks"]))
+    found = verify(PythonFunction("wrong", wrong), suites_in(bundled_files(), ["mx_blocks"]))
     (result,) = found.results
     off = sum(a["y"].size for name, a in there.items() if name != "e4m3.floor")
     codes = sum(a["code"].size for name, a in there.items() if name != "e4m3.ceil")
@@ -211,7 +211,7 @@ def test_what_cannot_be_compared_leaves_the_rest_named():
 
     found = verify(
         PythonFunction("floats", floats),
-        suites_in(kept_files(), ["mx_blocks"]),
+        suites_in(bundled_files(), ["mx_blocks"]),
         must_be_complete=True,
     )
     lines = list(report.lines(found))
@@ -226,7 +226,7 @@ def test_what_explains_one_suite_is_said_once():
             return OPERATIONS[operation].exact(parameters, inputs)
 
     for suites, times in ((["quantize_steps"], 1), (["quantize_steps", "quantize_blocks"], 3)):
-        found = verify(PythonFunction("wrong", wrong), suites_in(kept_files(), suites))
+        found = verify(PythonFunction("wrong", wrong), suites_in(bundled_files(), suites))
         assert "\n".join(report.lines(found)).count("explained by `ties_away`") == times
 
 
@@ -311,7 +311,7 @@ def test_a_field_that_cannot_be_compared_ends_nothing_else(change, field, messag
         return found | change(found) if operation == "nvfp4" else found
 
     names = ["nvfp4_te_row", "decisions"]
-    found = verify(PythonFunction("one field", function), suites_in(kept_files(), names))
+    found = verify(PythonFunction("one field", function), suites_in(bundled_files(), names))
     assert [result.verdict for result in found.results] == ["mismatch", "match"]
     assert found.failures == ()
     result = found.results[0]
@@ -325,7 +325,7 @@ def test_a_field_that_cannot_be_compared_ends_nothing_else(change, field, messag
 @pytest.mark.usefixtures("undiagnosed")
 def test_wrong_on_purpose():
     """VEC-011: every planted entry of the negative files is found, and nothing else."""
-    manifest = read_manifest(kept_files())["suites"]
+    manifest = read_manifest(bundled_files())["suites"]
     planted = {
         (name, row["case"], row["field"], tuple(row["index"]), row["wrong"])
         for name, entry in manifest.items()
@@ -333,8 +333,8 @@ def test_wrong_on_purpose():
     }
     names = sorted({name for name, *_ in planted})
     assert len(planted) == 5
-    folder = candidate_named(f"dir:{kept_files() / 'negative'}")
-    found = verify(folder, suites_in(kept_files(), names))
+    folder = candidate_named(f"dir:{bundled_files() / 'negative'}")
+    found = verify(folder, suites_in(bundled_files(), names))
     assert planted == {
         (result.suite, d.case, d.field, entry.index, entry.actual)
         for result in found.results

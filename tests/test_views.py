@@ -8,7 +8,7 @@ import pytest
 from extras import needs
 
 from mor_ref import golden
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.views import VIEWS, seen, split
 from mor_ref.golden.store.manifest import read_manifest
@@ -58,7 +58,7 @@ def test_what_is_not_of_four_bits_is_not_packed():
             {"code@packed": codes} if operation == "mx" and parameters["format"] != "e2m1" else {}
         )
 
-    found = verify(PythonFunction("packs", function), suites_in(kept_files(), ["mx"]))
+    found = verify(PythonFunction("packs", function), suites_in(bundled_files(), ["mx"]))
     assert found.verdict == "mismatch"
     assert "packed is of codes of 4 bits, and e4m3 has 8" in str(found.results[0].differences[0])
 
@@ -96,7 +96,7 @@ def test_swizzled(shape):
 
 def differences(case, answer):
     """What is off in an answer to a case of nvfp4_te."""
-    entry = read_manifest(kept_files())["suites"]["nvfp4_te"]
+    entry = read_manifest(bundled_files())["suites"]["nvfp4_te"]
     fields = fields_of(entry)
     found = Evidence("nvfp4_te", entry["operation"], fields, [case], {case.name: answer})
     return list(found.differences())

@@ -18,7 +18,7 @@ from mor_ref.engine import blocks as parts
 from mor_ref.engine import encoding as conversions
 from mor_ref.engine import parallel
 from mor_ref.engine.parallel import thread_count
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import CHUNK, Case
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size
@@ -92,7 +92,7 @@ def test_made_suites_are_the_same_bytes(tmp_path):
             )
     for name in SMALL:
         assert (tmp_path / "b" / f"{name}.safetensors").read_bytes() == (
-            kept_files() / f"{name}.safetensors"
+            bundled_files() / f"{name}.safetensors"
         ).read_bytes()
 
 
@@ -140,7 +140,7 @@ def candidate(tmp_path, monkeypatch):
 def test_what_workers_find_is_what_is_found_here(candidate, function):
     """Also if a candidate fails in some cases."""
     found = [
-        verify(candidate(function), suites_in(kept_files(), list(SMALL)), ask=ask)
+        verify(candidate(function), suites_in(bundled_files(), list(SMALL)), ask=ask)
         for ask in (ask_here, ask_workers(threads(), 60.0))
     ]
     assert found[0] == found[1]
@@ -151,7 +151,7 @@ def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
     """Processes pickle what is asked and answered, and know no folder but the one that is told."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
-    shutil.copy(kept_files() / "decisions.safetensors", "results")
+    shutil.copy(bundled_files() / "decisions.safetensors", "results")
     (tmp_path / "objects_of_workers.py").write_text(OBJECTS)
     (tmp_path / "skips.sh").write_text(
         "while read word rest; do test $word = run && echo skip; done"
@@ -159,7 +159,7 @@ def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
     for name in ("dir:results", "objects_of_workers:function", "exec:sh ./skips.sh"):
         with opened(name) as candidate:
             found = [
-                verify(candidate, suites_in(kept_files(), ["decisions", "error_steps"]), ask=ask)
+                verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]), ask=ask)
                 for ask in (ask_here, ask_workers(processes(), 60.0))
             ]
         assert files.as_json(found[0]) == files.as_json(found[1])
@@ -185,7 +185,7 @@ def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_
         candidate = PythonFunction(f"ends_workers:{function}", lambda *_: None)
         found = verify(
             candidate,
-            suites_in(kept_files(), ["decisions", "error_steps"]),
+            suites_in(bundled_files(), ["decisions", "error_steps"]),
             ask=ask_workers(processes(), 60.0),
         )
         assert found.verdict == "failed"
@@ -232,7 +232,7 @@ def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch)
             monkeypatch.chdir(tmp_path / folder)
             candidate = PythonFunction(name, lambda *_: None)
             assert (
-                verify(candidate, suites_in(kept_files(), ["decisions"]), ask=ask).verdict
+                verify(candidate, suites_in(bundled_files(), ["decisions"]), ask=ask).verdict
                 == verdict
             )
         assert executor.submit(Path.cwd).result() == here
@@ -245,7 +245,7 @@ def test_a_folder_that_a_worker_has_not(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "cwd", lambda: tmp_path / "gone")
     ask = ask_workers(threads(), 60.0)
     found = verify(
-        PythonFunction("a:b", lambda *_: None), suites_in(kept_files(), ["decisions"]), ask=ask
+        PythonFunction("a:b", lambda *_: None), suites_in(bundled_files(), ["decisions"]), ask=ask
     )
     assert "gone is not there (No such file or directory)" in found.failures[0].message
 

@@ -5,13 +5,13 @@ import functools
 import pytest
 from wrong import REGISTERED
 
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.container import read_suite
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.comparing.compare import comparisons, fields_of, given_as
 
-SUITES = read_manifest(kept_files())["suites"]
+SUITES = read_manifest(bundled_files())["suites"]
 GENERATED = {name for name in SUITES if name.endswith("_large")}
 RIGHT = [kernel for kernel in REGISTERED if not kernel.mistake]
 WRONG = [kernel for kernel in REGISTERED if kernel.mistake]
@@ -25,7 +25,7 @@ def cases_of(suite, source=None):
     """
     if source:
         return [(c, asked) for c, asked in cases_of(suite) if c.parameters.get("source") == source]
-    cases = read_suite(kept_files(), suite, SUITES[suite])
+    cases = read_suite(bundled_files(), suite, SUITES[suite])
     for case in cases:
         for array in case.arrays.values():
             array.flags.writeable = False

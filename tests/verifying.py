@@ -4,7 +4,7 @@ import forking
 import pytest
 
 from mor_ref import golden
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
@@ -47,7 +47,7 @@ number = 3
 """
 
 
-MANIFEST = read_manifest(kept_files())["suites"]
+MANIFEST = read_manifest(bundled_files())["suites"]
 DECIDING, QUANTIZING = ({*MANIFEST[name]["rules"]} for name in ("decisions", "mx"))
 
 
@@ -73,7 +73,7 @@ def undiagnosed(monkeypatch):
 
 def failure_of(candidate, *names):
     """What is said of a candidate that fails."""
-    found = verify(candidate, suites_in(kept_files(), list(names)))
+    found = verify(candidate, suites_in(bundled_files(), list(names)))
     assert found.verdict == "failed"
     return found.failures[0].message
 
@@ -86,7 +86,7 @@ def on(change, name="decisions", operation="decide", *, must_be_complete=False):
         return change(dict(OPERATIONS[asked].engine(parameters, inputs)))
 
     candidate = PythonFunction("changed", function)
-    return verify(candidate, suites_in(kept_files(), [name]), must_be_complete=must_be_complete)
+    return verify(candidate, suites_in(bundled_files(), [name]), must_be_complete=must_be_complete)
 
 
 DECISIONS = ("--suite", "decisions")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.policies import MorResult, mor
 from mor_ref.api.tracing import untraced
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import Cut, partition
 from mor_ref.definitions.policies import Policy, Thresholds, as_policy

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mor_ref.api.tracing import untraced
-from mor_ref.arguments import whole_number
+from mor_ref.argument_checks import whole_number
 from mor_ref.arrays import (
     Bits,
     Numbers,

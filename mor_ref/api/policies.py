@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.tracing import untraced
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
 from mor_ref.definitions.policies import Policy, Thresholds, as_policy

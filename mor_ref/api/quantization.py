@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
 from mor_ref.api.tracing import untraced
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.format import Format

@@ -84,10 +84,10 @@ def _compared(
         compared = BesideExact(case, chunks)
         digest = _digest(case, compared)
         return digest, compared.first_wrong, "equals the digest of the exact model"
-    digest, kept = _digest(case, chunks), exhaustive.bundled_digests().get(case.name)
-    if kept is None:
+    digest, bundled = _digest(case, chunks), exhaustive.bundled_digests().get(case.name)
+    if bundled is None:
         return digest, None, "there is no bundled digest of this case"
-    return digest, digest.first_difference(kept), "equals the bundled digest"
+    return digest, digest.first_difference(bundled), "equals the bundled digest"
 
 
 def _digest(case: exhaustive.Case, chunks: Iterable[exhaustive.Buffer]) -> exhaustive.Digest:

@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.table import Table
 
-from mor_ref.arguments import folder_named, known_name, whole_number
+from mor_ref.argument_checks import folder_named, known_name, whole_number
 from mor_ref.cli.show import Bars, bar, console_of_some_width
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Size, Suite, chosen
@@ -41,10 +41,10 @@ def run_list(name: str | None, *, as_json: bool) -> None:
         ]
         print(json.dumps(rows, indent=1))
         return
-    kept = read_manifest(kept_files())["suites"]
+    bundled = read_manifest(bundled_files())["suites"]
     table = Table("suite", "cases", "elements", "title", box=None, pad_edge=False)
     for suite in SUITES.values():
-        entry = kept.get(suite.name)
+        entry = bundled.get(suite.name)
         counts = ("-", "-") if entry is None else (len(entry["cases"]), f"{entry['elements']:,}")
         table.add_row(suite.name, *map(str, counts), suite.title)
     console_of_some_width().print(table)
@@ -54,14 +54,14 @@ def run_list_cases(suite: str | None, *, as_json: bool) -> None:
     """Print the names of the cases of a suite."""
     if suite is None:
         raise ValueError("--cases needs a suite; give its name before --cases")
-    kept = read_manifest(kept_files())["suites"]
-    names = list(kept[known_name("suite", suite, kept)]["cases"])
+    bundled = read_manifest(bundled_files())["suites"]
+    names = list(bundled[known_name("suite", suite, bundled)]["cases"])
     print(json.dumps(names, indent=1) if as_json else "\n".join(names))
 
 
 def _show_suite(suite: Suite, *, as_json: bool) -> None:
-    kept = read_manifest(kept_files())["suites"]
-    entry = kept.get(suite.name, {"cases": {}})
+    bundled = read_manifest(bundled_files())["suites"]
+    entry = bundled.get(suite.name, {"cases": {}})
     if as_json:
         print(json.dumps({"name": suite.name, **entry}, indent=1))
         return
@@ -94,7 +94,7 @@ class _Making(Bars):
 
     def __init__(self, suites: list[str]) -> None:
         super().__init__()
-        bundled = read_manifest(kept_files())["suites"]
+        bundled = read_manifest(bundled_files())["suites"]
         self._cases = {name: len(bundled[name]["cases"]) for name in suites if name in bundled}
         self._task = self.add_task("making cases", total=sum(self._cases.values()))
 
@@ -118,7 +118,7 @@ def run_export(folder: str | None, kind: str, out: str, names: list[str], views:
 
 def _source(folder: str | None) -> Path:
     """Return the directory to read: the bundled suites, unless a directory is named."""
-    return kept_files() if folder is None else folder_named("DIR", folder)
+    return bundled_files() if folder is None else folder_named("DIR", folder)
 
 
 def _are(count: int, noun: str) -> str:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from mor_ref.arguments import known_name, whole_number
+from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.golden.streams.stream import inputs_of, stream_named
 from mor_ref.verify.reporting.counts import counted
 from mor_ref.verify.running.stream import LineError, Sent, checked

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mor_ref.arguments import folder_named
+from mor_ref.argument_checks import folder_named
 from mor_ref.cli.show import Bars
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.reporting.counts import counted
@@ -53,7 +53,7 @@ def _run(
         raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
     if report is not None:
         prepare_report(Path(report))
-    folder = kept_files() if vectors is None else folder_named("vectors", vectors)
+    folder = bundled_files() if vectors is None else folder_named("vectors", vectors)
     wanted = suites_in(folder, suites)
     try:
         with opened(name, timeout) as candidate, _Shown(len(wanted.entries)) as shown:

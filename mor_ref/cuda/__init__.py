@@ -13,7 +13,7 @@ another stream has to wait for that one, and that one for what reads it before i
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from mor_ref.arguments import UnknownNameError
+from mor_ref.argument_checks import UnknownNameError
 from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import formats
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from mor_ref.arrays import dequantized_dtype
 from mor_ref.cuda.device import USING_MEMORY, Gpu, cupy, errors_of_torch, explained, in_order
-from mor_ref.cuda.failure import CudaError
 from mor_ref.cuda.launching import WORDS, Array, Bits, Target
 from mor_ref.cuda.streams import Moment, after, current, now
+from mor_ref.cuda.unavailable import CudaError
 from mor_ref.definitions.blocks import rows_and_columns
 
 _SOURCES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}

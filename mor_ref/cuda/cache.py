@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mor_ref.cuda.failure import CudaError
+from mor_ref.cuda.unavailable import CudaError
 
 
 def folder() -> Path:

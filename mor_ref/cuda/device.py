@@ -11,7 +11,7 @@ import numpy as np
 
 from mor_ref.cuda import nvrtc, ptx, source
 from mor_ref.cuda.cache import cached_file
-from mor_ref.cuda.failure import CudaError
+from mor_ref.cuda.unavailable import CudaError
 
 
 class GpuError(CudaError):

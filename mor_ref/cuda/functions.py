@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.arguments import known_name, whole_number
+from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.cuda import decoding, encoding, policies, quantization
 from mor_ref.cuda import mx as in_mx
 from mor_ref.cuda import nvfp4 as in_nvfp4

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from mor_ref.cuda import source
 from mor_ref.cuda.cache import cached_file
-from mor_ref.cuda.failure import CudaError
-from mor_ref.processor import check_processor
+from mor_ref.cuda.unavailable import CudaError
+from mor_ref.processor_modes import check_processor
 
 # Kernels load 16 bytes at once, of numbers of any type.
 _FLAGS = (

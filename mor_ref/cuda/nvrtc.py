@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mor_ref.cuda.failure import CudaError
+from mor_ref.cuda.unavailable import CudaError
 
 STANDARD = "--std=c++17"
 # The only arithmetic that kernels are compiled for: IEEE division (ART-001), and nothing fused or

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from mor_ref.cuda.failure import CudaError
+from mor_ref.cuda.unavailable import CudaError
 
 _NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"[^"\n]*"', re.DOTALL)
 _FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from mor_ref.arguments import known_name, whole_number
+from mor_ref.argument_checks import known_name, whole_number
 
 NamedCut = Literal["tensor", "row", "column"]
 Cut = NamedCut | tuple[int, int]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Protocol, TypeVar
 
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 
 
 class Named(Protocol):

@@ -8,7 +8,7 @@ preset, which is the record of another library. Every implementation reads the s
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.definitions.format import Format
 
 Rounding = Literal["rne", "rtz", "rtp", "rtn", "rna", "rto", "sr"]

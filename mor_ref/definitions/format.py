@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from mor_ref.arguments import whole_number
+from mor_ref.argument_checks import whole_number
 
 Sign = Literal["sign-magnitude", "none", "twos-complement"]
 Specials = Literal["ieee", "fn", "fnuz", "none"]

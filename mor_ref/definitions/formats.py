@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.encoding import SpecialCases, special_cases
 from mor_ref.definitions.format import Format

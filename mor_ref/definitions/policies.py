@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.definitions.blocks import Cut, check_cut
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format

@@ -25,7 +25,7 @@ from mor_ref.engine.kernel import integer_kernel, kernel, step
 from mor_ref.engine.nearest import grid_of, nearest, with_sign
 from mor_ref.engine.parallel import for_each_slice, thread_count
 from mor_ref.engine.widening import as_binary16, widen
-from mor_ref.processor import follows_ieee_754
+from mor_ref.processor_modes import follows_ieee_754
 
 _U = np.uint32
 _MAGNITUDE = _U(0x7FFFFFFF)

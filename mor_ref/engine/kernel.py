@@ -29,7 +29,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.registry import CPUDispatcher
 
-from mor_ref.processor import check_processor
+from mor_ref.processor_modes import check_processor
 
 _DIGESTS_KEPT = 16
 _ENGINE = __name__.rpartition(".")[0]

@@ -16,7 +16,7 @@ from mor_ref.engine.nearest import Grid, grid_of, nearest
 from mor_ref.engine.scales import extremes
 from mor_ref.engine.strips import STRIP, TileScales, segment
 from mor_ref.engine.widening import widen
-from mor_ref.processor import check_processor
+from mor_ref.processor_modes import check_processor
 
 _U = np.uint32
 _F = np.float32

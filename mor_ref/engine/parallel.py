@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-from mor_ref.arguments import whole_number
+from mor_ref.argument_checks import whole_number
 
 Item = TypeVar("Item")
 

@@ -18,7 +18,7 @@ from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.quantization import as_bf16, sign_of_bf16
 from mor_ref.engine.scales import Extremes
 from mor_ref.engine.strips import STRIP, TileScales, segment, spread
-from mor_ref.processor import check_processor
+from mor_ref.processor_modes import check_processor
 
 _U = np.uint32
 _W = np.uint64

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar, cast
 
-from mor_ref.processor import check_processor
+from mor_ref.processor_modes import check_processor
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -6,7 +6,7 @@ import struct
 from fractions import Fraction
 
 from mor_ref import exact
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 

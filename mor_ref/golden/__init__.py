@@ -1,4 +1,4 @@
-"""Expected results that are kept with the package, how they are made, and how they are checked."""
+"""Expected results that come with the package, how they are made, and how they are checked."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from mor_ref.golden.model.suite import Case
 
 
-def kept_files() -> Path:
+def bundled_files() -> Path:
     """Return the directory of the bundled files, in the installed package or in the source tree."""
     package = Path(__file__).resolve().parent
     installed = package / "v1"
@@ -22,10 +22,10 @@ def load(name: str, folder: Path | None = None) -> "list[Case]":
     >>> first.name, first.parameters, hex(first.arrays["value"][0x38])
     ('e4m3', {'format': 'e4m3'}, '0x3f800000')
     """
-    from mor_ref.arguments import known_name
+    from mor_ref.argument_checks import known_name
     from mor_ref.golden.store.container import read_suite
     from mor_ref.golden.store.manifest import read_manifest
 
-    where = folder or kept_files()
+    where = folder or bundled_files()
     suites = read_manifest(where)["suites"]
     return read_suite(where, name, suites[known_name("suite", name, suites)])

@@ -1,6 +1,6 @@
 """Representations as rows, and the names that rungs and yardsticks have for them."""
 
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mor_ref.arguments import known_name, whole_number
+from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.mx import SCALE_RULES, mx_element

@@ -14,7 +14,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
-from mor_ref.arguments import whole_number
+from mor_ref.argument_checks import whole_number
 from mor_ref.engine.parallel import available_threads
 from mor_ref.workers.shards import Crew, Outcome, WorkersError, outcomes
 from mor_ref.workers.sources import digest_of_sources

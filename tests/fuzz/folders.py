@@ -36,14 +36,14 @@ SEEDS = [
 @cache
 def answers():
     """The small suites are made, and what is right in them."""
-    from mor_ref.golden import kept_files
+    from mor_ref.golden import bundled_files
     from mor_ref.golden.store.container import read_suite, suite_bytes, write_manifest
     from mor_ref.golden.store.manifest import read_manifest
 
-    manifest, entries, found = read_manifest(kept_files()), {}, {}
+    manifest, entries, found = read_manifest(bundled_files()), {}, {}
     for suite, names in KEPT.items():
         entry = manifest["suites"][suite]
-        cases = [case for case in read_suite(kept_files(), suite, entry) if case.name in names]
+        cases = [case for case in read_suite(bundled_files(), suite, entry) if case.name in names]
         assert len(cases) == len(names), suite
         content = suite_bytes(cases)
         (VECTORS / f"{suite}.safetensors").write_bytes(content)

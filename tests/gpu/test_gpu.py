@@ -17,8 +17,8 @@ from test_cuda_functions import EVERY_CALL, SHAPES, STRIDES, same, same_of_any_s
 import mor_ref
 import mor_ref.cuda
 from mor_ref.cuda.device import Gpu, cupy
-from mor_ref.cuda.failure import CudaError
 from mor_ref.cuda.streams import now
+from mor_ref.cuda.unavailable import CudaError
 
 pytestmark = pytest.mark.tier("gpu")
 TESTS = Path(__file__).parents[1]

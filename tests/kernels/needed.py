@@ -4,7 +4,7 @@ import extras
 import pytest
 
 from mor_ref.cuda import host, nvrtc
-from mor_ref.cuda.failure import CudaError
+from mor_ref.cuda.unavailable import CudaError
 
 
 def compiler():

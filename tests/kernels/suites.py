@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from mor_ref.cuda.host import Host
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.container import read_suite
 from mor_ref.golden.store.manifest import read_manifest
@@ -36,12 +36,12 @@ class Names(Host):
 
 @cache
 def manifest():
-    return read_manifest(kept_files())["suites"]
+    return read_manifest(bundled_files())["suites"]
 
 
 @cache
 def cases(suite):
-    return read_suite(kept_files(), suite, manifest()[suite])
+    return read_suite(bundled_files(), suite, manifest()[suite])
 
 
 def copied(array):

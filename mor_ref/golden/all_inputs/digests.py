@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mor_ref import exact
-from mor_ref.arguments import whole_number
+from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
     OVERFLOWS,
@@ -38,7 +38,7 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.store.container import write_manifest
 from mor_ref.golden.store.files import write_whole
 from mor_ref.golden.store.manifest import DIGESTS, MANIFEST, read_manifest
@@ -194,7 +194,7 @@ def runs(case: Case) -> list[Run]:
 
 def bundled_digests(path: Path | None = None) -> dict[str, Digest]:
     """Return the digests that are bundled with the package, by the name of their case."""
-    return digests_in((path or kept_files() / DIGESTS).read_bytes())
+    return digests_in((path or bundled_files() / DIGESTS).read_bytes())
 
 
 def digests_in(content: bytes) -> dict[str, Digest]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.golden.model.suite import Case, chosen
 from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, split, unsuited
 from mor_ref.golden.store.container import read_suite

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.arguments import whole_number
+from mor_ref.argument_checks import whole_number
 from mor_ref.golden.inputs.edges import bell_between, narrowed
 from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.parameters import LONGEST

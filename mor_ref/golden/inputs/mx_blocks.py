@@ -8,9 +8,9 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.exact.arithmetic import rn32
+from mor_ref.golden.inputs.amaxes_at_thresholds import SOME_BINADES, around, turn_of_mx
 from mor_ref.golden.inputs.edges import Bits, values_of
 from mor_ref.golden.inputs.tensors import Tensor
-from mor_ref.golden.inputs.thresholds import SOME_BINADES, around, turn_of_mx
 from mor_ref.operations.bits import f32_bits
 
 _HALF_STEPS = (0x007F0000, 0x007F7FFF, 0x007F8000)  # where even rounds subnormal amaxes

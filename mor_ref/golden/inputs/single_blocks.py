@@ -7,9 +7,7 @@ import numpy as np
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import Scaling
 from mor_ref.exact import arithmetic
-from mor_ref.golden.inputs.edges import Bits, edges_of
-from mor_ref.golden.inputs.extremes import TOPS
-from mor_ref.golden.inputs.thresholds import (
+from mor_ref.golden.inputs.amaxes_at_thresholds import (
     BINADES,
     LOGARITHMS,
     SOME_BINADES,
@@ -20,6 +18,8 @@ from mor_ref.golden.inputs.thresholds import (
     hard_amaxes,
     pairs_of_gam,
 )
+from mor_ref.golden.inputs.edges import Bits, edges_of
+from mor_ref.golden.inputs.extremes import TOPS
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import f32_bits, numbers_of
 from mor_ref.operations.random_words import random_words

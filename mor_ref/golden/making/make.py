@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.making.directory import RECORD, MadeBy, lock_directory
 from mor_ref.golden.making.negative import negative_file_of
 from mor_ref.golden.model.suite import Size
@@ -85,7 +85,7 @@ def _in_order_of_work(names: Iterable[str]) -> list[str]:
 
     A large suite that began last would keep one worker busy while the others wait.
     """
-    bundled = read_manifest(kept_files())["suites"]
+    bundled = read_manifest(bundled_files())["suites"]
     elements = {name: bundled.get(name, {"elements": 0})["elements"] for name in names}
     small = sorted((name for name in elements if elements[name] < _SMALL), key=elements.__getitem__)
     large = sorted(elements.keys() - small, key=lambda name: (-elements[name], name))

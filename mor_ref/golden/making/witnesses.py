@@ -9,7 +9,7 @@ from mor_ref.deviations import DEVIATIONS, Deviation, applied
 from mor_ref.exact import mx, nvfp4, quantization
 from mor_ref.exact.errors import error_term
 from mor_ref.exact.step import replaced
-from mor_ref.golden import kept_files
+from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case, Suite, question
 from mor_ref.golden.model.views import seen, split
 from mor_ref.golden.store.manifest import GoldenError, read_manifest
@@ -101,7 +101,7 @@ def witnesses(suite: Suite, cases: list[Case], likely: Mapping[str, str]) -> dic
 def cases_of_bundled_witnesses(suite: str) -> dict[str, str]:
     """Return the cases of the witnesses of the bundled suite, by deviation; none without one."""
     try:
-        entry = read_manifest(kept_files())["suites"].get(suite, {"kills": {}})
+        entry = read_manifest(bundled_files())["suites"].get(suite, {"kills": {}})
     except GoldenError:
         return {}
     return {name: at["case"] for name, at in entry["kills"].items()}

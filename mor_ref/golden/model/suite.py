@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.operations.operation import Arrays, Parameters
 
 Role = Literal["input", "expected"]

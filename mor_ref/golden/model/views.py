@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.arguments import known_name
+from mor_ref.argument_checks import known_name
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.arithmetic import quotient
 from mor_ref.operations import OPERATIONS

@@ -1,4 +1,4 @@
-"""Streams of test cases: the inputs of a kept case first, and then random ones without end."""
+"""Streams of test cases: the inputs of a bundled case first, and then random ones without end."""
 
 import difflib
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mor_ref.arguments import UnknownNameError, known_name
-from mor_ref.golden import kept_files, load
+from mor_ref.argument_checks import UnknownNameError, known_name
+from mor_ref.golden import bundled_files, load
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.streams.lines import Column, Line
 from mor_ref.operations import OPERATIONS, RandomInputs
@@ -53,7 +53,7 @@ class Stream:
 
 def stream_named(text: str) -> Stream:
     """The stream that SUITE/CASE names, or SUITE if it has one case."""
-    suites = read_manifest(kept_files())["suites"]
+    suites = read_manifest(bundled_files())["suites"]
     suite, _, case = text.partition("/")
     entry = suites[known_name("suite", suite, suites)]
     domain = OPERATIONS[entry["operation"]].random
@@ -112,9 +112,9 @@ def inputs_of(
 
 
 def _without_end(stream: Stream, seed: int, chunk: int) -> Iterator[Arrays]:
-    kept = _kept_inputs(stream)
-    for start in range(0, next(iter(kept.values())).size, chunk):
-        yield {name: array[start : start + chunk] for name, array in kept.items()}
+    bundled = _bundled_inputs(stream)
+    for start in range(0, next(iter(bundled.values())).size, chunk):
+        yield {name: array[start : start + chunk] for name, array in bundled.items()}
     first = 0
     while True:
         yield random_inputs(stream, Draws(first, chunk, seed))
@@ -127,6 +127,6 @@ def random_inputs(stream: Stream, draws: Draws) -> Arrays:
     return {c.name: found[c.name].astype(np.dtype(f"u{c.size}")) for c in stream.inputs}
 
 
-def _kept_inputs(stream: Stream) -> Arrays:
+def _bundled_inputs(stream: Stream) -> Arrays:
     arrays = next(case.arrays for case in load(stream.suite) if case.name == stream.case)
     return {column.name: arrays[column.name].copy() for column in stream.inputs}

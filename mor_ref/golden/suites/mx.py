@@ -8,6 +8,7 @@ import numpy as np
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import rn32
+from mor_ref.golden.inputs.amaxes_at_thresholds import SOME_BINADES, SOME_STEPS, around, turn_of_mx
 from mor_ref.golden.inputs.edges import amaxes, values_of
 from mor_ref.golden.inputs.every_code import every_code
 from mor_ref.golden.inputs.found_narrow import found_cases
@@ -19,7 +20,6 @@ from mor_ref.golden.inputs.mx_blocks import (
 )
 from mor_ref.golden.inputs.single_blocks import filled, repeats, with_specials
 from mor_ref.golden.inputs.tensors import Tensor, ladders, tensors
-from mor_ref.golden.inputs.thresholds import SOME_BINADES, SOME_STEPS, around, turn_of_mx
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.large import (
     TALLER,

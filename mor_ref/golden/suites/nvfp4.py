@@ -8,6 +8,7 @@ import numpy as np
 
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
+from mor_ref.golden.inputs.amaxes_at_thresholds import pairs_of_tiles
 from mor_ref.golden.inputs.edges import bell
 from mor_ref.golden.inputs.every_scale import (
     every_scale,
@@ -35,7 +36,6 @@ from mor_ref.golden.inputs.single_blocks import (
     with_specials,
 )
 from mor_ref.golden.inputs.tensors import Tensor, bell_in_bf16, ladders, tensors
-from mor_ref.golden.inputs.thresholds import pairs_of_tiles
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.large import (
     LARGEST_LATE,

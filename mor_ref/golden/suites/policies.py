@@ -30,7 +30,7 @@ from mor_ref.golden.inputs.extremes import (
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.nvfp4_tiles import infinite_amax, scales_near_ties, tied_by_one_scale
 from mor_ref.golden.inputs.tensors import Tensor, tensors
-from mor_ref.golden.inputs.turning_points import turning_points
+from mor_ref.golden.inputs.tensors_at_thresholds import turning_points
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.golden.suites.large import (

@@ -11,6 +11,14 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
+from mor_ref.golden.inputs.amaxes_at_thresholds import (
+    LOGARITHMS,
+    SOME_BINADES,
+    SOME_STEPS,
+    around,
+    found_pairs_of_gam,
+    pairs_of_gam,
+)
 from mor_ref.golden.inputs.every_code import every_value
 from mor_ref.golden.inputs.extremes import largest_at_the_end, specials, tops
 from mor_ref.golden.inputs.found_narrow import found_cases
@@ -26,14 +34,6 @@ from mor_ref.golden.inputs.single_blocks import (
     with_specials,
 )
 from mor_ref.golden.inputs.tensors import Tensor, tensors
-from mor_ref.golden.inputs.thresholds import (
-    LOGARITHMS,
-    SOME_BINADES,
-    SOME_STEPS,
-    around,
-    found_pairs_of_gam,
-    pairs_of_gam,
-)
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.golden.suites.large import (

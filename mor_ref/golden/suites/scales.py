@@ -8,9 +8,7 @@ import numpy as np
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS
-from mor_ref.golden.inputs.edges import Bits, amaxes
-from mor_ref.golden.inputs.every_code import every_amax
-from mor_ref.golden.inputs.thresholds import (
+from mor_ref.golden.inputs.amaxes_at_thresholds import (
     BINADES,
     LOGARITHMS,
     around,
@@ -19,6 +17,8 @@ from mor_ref.golden.inputs.thresholds import (
     hard_amaxes,
     pairs_of_gam,
 )
+from mor_ref.golden.inputs.edges import Bits, amaxes
+from mor_ref.golden.inputs.every_code import every_amax
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 
 SCALED = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mor_ref.cuda.device import Gpu
-from mor_ref.cuda.failure import CudaError
 from mor_ref.cuda.host import Host
 from mor_ref.cuda.launching import Device
+from mor_ref.cuda.unavailable import CudaError
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer, CandidateError

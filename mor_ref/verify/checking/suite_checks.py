@@ -115,9 +115,9 @@ def check_presence(exact: Evidence) -> Iterator[Finding]:
 def check_values(evidence: Evidence, implementation: str) -> Iterator[Finding]:
     """Yield the expected fields that differ from those of an implementation."""
     for difference in evidence.differences():
-        if difference.kept in evidence.chosen[difference.case]:
+        if difference.suite_field in evidence.chosen[difference.case]:
             what = _of_difference(implementation, difference)
-            yield Finding(what, evidence.suite, difference.case, difference.kept)
+            yield Finding(what, evidence.suite, difference.case, difference.suite_field)
 
 
 def _of_difference(implementation: str, difference: Difference) -> str:

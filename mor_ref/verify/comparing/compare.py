@@ -15,7 +15,7 @@ from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Parameters
 from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.distance import distance, shown
-from mor_ref.verify.comparing.origins import Index, Input, origins
+from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
 
 _SHOWN = 8  # entries of a field
 _NAME_SHOWN = 100  # characters of a name
@@ -36,7 +36,7 @@ class Entry:
 class Difference:
     """A field of a case that differs: in how many of its entries, and the first of them.
 
-    `field` is what the answer calls it, and `kept` what the suite does.
+    `field` is what the answer calls it, and `suite_field` what the suite does.
 
     `problem` says why nothing could be compared, and is None where it could; if it does, `count`
     is 0. `picture` counts the entries that differ in each of the cells that the field is divided
@@ -46,7 +46,7 @@ class Difference:
 
     case: str
     field: str
-    kept: str
+    suite_field: str
     format: str
     count: int
     of: int
@@ -164,13 +164,13 @@ def _of_shape(expected: Unsigned, actual: Any) -> Any:
 class Comparison:
     """A field of a case next to what was given for it, both in the same view.
 
-    `field` is what the answer calls it, and `kept` what the suite does. `differs` marks the entries
-    that differ, and `count` is their number; `problem` says why nothing could be compared.
+    `field` is what the answer calls it, and `suite_field` what the suite does. `differs` marks the
+    entries that differ, and `count` is their number; `problem` says why nothing could be compared.
     """
 
     case: str
     field: str
-    kept: str
+    suite_field: str
     format: str
     expected: Unsigned
     actual: NDArray[Any]
@@ -181,14 +181,14 @@ class Comparison:
     @property
     def view(self) -> str:
         """The name of what was compared: that of the suite, unless the answer names a view."""
-        return self.field if SEPARATOR in self.field else self.kept
+        return self.field if SEPARATOR in self.field else self.suite_field
 
     def difference(self, operation: str, asked: Case) -> Difference:
         """Return what there is to report; `asked` is the case without what is expected."""
-        names, size = (self.case, self.field, self.kept, self.format), self.expected.size
+        names, size = (self.case, self.field, self.suite_field, self.format), self.expected.size
         if self.problem is not None:
             return Difference(*names, 0, size, self.expected.shape, problem=self.problem)
-        inputs_of = origins(operation, asked, self.kept, self.field)
+        inputs_of = origins(operation, asked, self.suite_field, self.field)
         places = (tuple(map(int, place)) for place in np.argwhere(self.differs)[:_SHOWN])
         entries = tuple(
             Entry(i, int(self.expected[i]), int(self.actual[i]), inputs_of(i)) for i in places
@@ -225,7 +225,7 @@ def comparisons(
 def _both_nan(compared: Comparison) -> NDArray[np.bool_]:
     """Return where both have a NaN; nowhere if the entries are not codes."""
     is_of_codes = compared.format in formats and not {"packed", DIGEST} & {
-        view for name in (compared.field, compared.kept) for view in split(name)[1]
+        view for name in (compared.field, compared.suite_field) for view in split(name)[1]
     }
     ranges = formats[compared.format].nan_codes if is_of_codes else ()
     both = np.full(compared.differs.shape, fill_value=True)

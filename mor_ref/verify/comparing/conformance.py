@@ -19,8 +19,8 @@ from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.parameters import as_cut
 from mor_ref.verify.comparing.compare import Comparison
+from mor_ref.verify.comparing.coverage import Coverage, Entry, asked_of, given_of
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.comparing.extent import Entry, Extent, asked_of, given_of
 
 Level = Literal["bit-exact", "partial", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)
@@ -37,8 +37,8 @@ class Conformance:
     """
 
     level: Level
-    given: Extent
-    asked: Extent
+    given: Coverage
+    asked: Coverage
     suites: int
     margin: float = 0.0
 

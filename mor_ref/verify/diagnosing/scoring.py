@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.deviations import DEVIATIONS, Deviation, applied
-from mor_ref.deviations.steps_taken import Step, taken
+from mor_ref.deviations.reached_steps import Step, reached
 from mor_ref.golden.model.views import seen, split
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
@@ -122,7 +122,7 @@ def _computed(those: Together, sample: Sample) -> tuple[Arrays | None, frozenset
     """
     question, found = sample.question, None
     # The steps are noted where they are called, in front of what replaces them.
-    with applied(*those), taken(_STEPS) as steps, contextlib.suppress(*_BEYOND):
+    with applied(*those), reached(_STEPS) as steps, contextlib.suppress(*_BEYOND):
         found = OPERATIONS[sample.operation].exact(question.parameters, question.arrays)
     return found, frozenset(steps)
 

@@ -260,7 +260,7 @@ def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool
     given, differences = evidence.given, tuple(evidence.differences())
     there = {*given, *evidence.not_given}
     fields = [
-        _field_result(evidence, field, [d for d in differences if d.kept == field.name])
+        _field_result(evidence, field, [d for d in differences if d.suite_field == field.name])
         for field in evidence.fields
         if field.name in given
     ]

@@ -10,7 +10,7 @@ Step = Callable[..., Any]
 
 
 @contextmanager
-def taken(steps: Iterable[Step]) -> Iterator[set[Step]]:
+def reached(steps: Iterable[Step]) -> Iterator[set[Step]]:
     """Collect those of some steps that a `with` takes, even if they are replaced."""
     found: set[Step] = set()
     with replaced([_noted(step, found) for step in steps]):

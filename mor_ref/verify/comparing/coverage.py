@@ -11,7 +11,7 @@ Entry = Mapping[str, Any]  # of a manifest, on a suite
 
 
 @dataclass(frozen=True)
-class Extent:
+class Coverage:
     """So many suites, fields of them, cases and rules. A field of two suites counts twice.
 
     A field or a case counts as given if something of it was, a rule only if all was (CON-002).
@@ -22,7 +22,7 @@ class Extent:
     cases: int
     rules: int
 
-    def of(self, asked: "Extent") -> str:
+    def of(self, asked: "Coverage") -> str:
         """How much this is of what was asked, in words."""
         return ", ".join(
             (
@@ -38,9 +38,9 @@ def _share(given: int, of: int, noun: str, how: str = "") -> str:
     return counted(of, noun) if given == of else f"{given:,} of {counted(of, noun)}{how}"
 
 
-def asked_of(entries: Mapping[str, Entry]) -> Extent:
+def asked_of(entries: Mapping[str, Entry]) -> Coverage:
     """All that these suites have."""
-    return Extent(
+    return Coverage(
         len(entries),
         sum(len(_expected(entry)) for entry in entries.values()),
         sum(len(entry["cases"]) for entry in entries.values()),
@@ -48,13 +48,13 @@ def asked_of(entries: Mapping[str, Entry]) -> Extent:
     )
 
 
-def given_of(found: list[Evidence], entries: Mapping[str, Entry]) -> Extent:
-    """Return the extent of the answers to a suite that has answers."""
+def given_of(found: list[Evidence], entries: Mapping[str, Entry]) -> Coverage:
+    """Return the coverage of the answers to a suite that has answers."""
     answered = {evidence.suite: evidence for evidence in found if evidence.answered}
     left_out: set[str] = set()
     for suite, entry in entries.items():
         left_out |= _left_out(answered.get(suite), entry)
-    return Extent(
+    return Coverage(
         len(answered),
         sum(len(evidence.given) for evidence in answered.values()),
         sum(evidence.answered for evidence in answered.values()),

@@ -29,7 +29,7 @@ class Input(NamedTuple):
 
 
 def origins(
-    operation: str, question: Case, kept: str, given: str
+    operation: str, question: Case, suite_field: str, given: str
 ) -> Callable[[Index], tuple[Input, ...]]:
     """Return a function from an entry of a field to its inputs; suite and answer name the field.
 
@@ -38,9 +38,10 @@ def origins(
     """
     declared, parameters = OPERATIONS[operation], question.parameters
     inputs, first = declared.inputs, declared.first_axes
-    kind, shape = declared.field(split(kept)[0])[1], question.arrays[next(iter(inputs))].shape
+    _, kind = declared.field(split(suite_field)[0])
+    shape = question.arrays[next(iter(inputs))].shape
     sides = sides_of(first, parameters, shape)[kind]
-    views = split(kept)[1] or split(given)[1]
+    views = split(suite_field)[1] or split(given)[1]
     of_digests = DIGEST_TILE if DIGEST in views else 1
     plain = shapes_of(first, parameters, shape)[kind]
     places = sources(plain, views, parameters)
