@@ -14,13 +14,14 @@ golden: .venv/installed
 test test-full test-wheel: export PYTHONDONTWRITEBYTECODE =
 
 # More than four processes would spend more on starting than they save. The tests of a file run in one
-# process, which makes once what they share.
+# process, which makes once what they share; conftest.py has the order of the files.
+BY_FILE := --dist loadfile --no-loadscope-reorder
 test: .venv/installed
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 $(BY_FILE)
 
 # What test leaves out: the same on more inputs, formats, suites, schedules and compilers.
 test-full: .venv/installed
-	$(BIN)/python -m pytest -n auto --dist loadfile --tier=full tests
+	$(BIN)/python -m pytest -n auto $(BY_FILE) --tier=full tests
 
 exhaustive: .venv/installed
 	$(BIN)/python -m pytest --tier=exhaustive
@@ -62,7 +63,7 @@ wheel: .venv/installed
 test-wheel: wheel
 	rm -rf build/wheel
 	$(BIN)/python -m pip install --quiet --no-deps --target build/wheel dist/mor_ref-*.whl
-	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto --dist loadfile tests
+	PYTHONPATH=build/wheel PYTHONSAFEPATH=1 $(BIN)/python -m pytest -n auto $(BY_FILE) tests
 
 digests: .venv/installed
 	$(BIN)/python -m mor_ref.golden.all_inputs.digests golden/v1/exhaustive.json

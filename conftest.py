@@ -17,6 +17,13 @@ settings.register_profile("usual", max_examples=100, derandomize="CI" in os.envi
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 TIERS = ("full", "exhaustive", "gpu")
+# The files that take longest, which begin first: one that began last would be waited for alone.
+LONGEST = (
+    "test_wrong_kernels_in_one_kind.py", "test_diagnosis.py", "test_encoding.py",
+    "test_wrong_kernels_alone.py", "test_wrong_kernels.py", "test_pages.py", "test_docs.py",
+    "test_kernel_cache.py", "test_cuda_host.py", "test_workers_split.py", "test_block_peers.py",
+    "test_causes.py", "test_explorer.py", "test_deviations.py", "test_exhaustive.py",
+)  # fmt: skip
 LEFT_OUT = pytest.StashKey[Counter[tuple[str, str]]]()
 
 
@@ -48,8 +55,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if is_wanted and not missing else others).append(item)
         if is_wanted and missing:
             left_out[missing, extras.HOW[missing]] += 1
-    items[:] = kept
+    items[:] = sorted(kept, key=_rank)
     config.hook.pytest_deselected(items=others)
+
+
+def _rank(item: pytest.Item) -> int:
+    """Return the place of the file of a test in the order of a run."""
+    name = item.path.name
+    return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

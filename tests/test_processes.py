@@ -26,11 +26,13 @@ def test_the_tests_of_a_file_run_in_one_process(tmp_path):
     makefile = ROOT / "Makefile"
     if not makefile.exists():
         pytest.skip("a source distribution has no Makefile")
-    options = set(re.findall(r"-m pytest .*(--dist \w+)", makefile.read_text()))
-    assert len(options) == 1
+    (options,) = re.findall(r"^BY_FILE := (--dist .*)$", makefile.read_text(), re.MULTILINE)
+    runs = re.findall(r"-m pytest -n auto .*", makefile.read_text())
+    assert len(runs) == 3
+    assert all("$(BY_FILE)" in run for run in runs)
     for name in ("test_a.py", "test_b.py"):
         (tmp_path / name).write_text(SAMPLE)
-    command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n", "2", *options.pop().split()]
+    command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n", "2", *options.split()]
     subprocess.run(
         command,
         cwd=tmp_path,
@@ -43,3 +45,11 @@ def test_the_tests_of_a_file_run_in_one_process(tmp_path):
         processes[path.stem].add(path.read_text())
     assert [len(found) for found in processes.values()] == [1, 1]
     assert len(set().union(*processes.values())) == 2
+
+
+def test_files_that_begin_first_are_there():
+    """conftest.py names them."""
+    text = (ROOT / "conftest.py").read_text()
+    names = re.findall(r'"(test_\w+\.py)"', text)
+    assert len(names) > 10
+    assert [name for name in names if not (ROOT / "tests" / name).exists()] == []
