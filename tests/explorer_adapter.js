@@ -126,7 +126,7 @@ const adapter = (() => {
     },
 
     mx_block(parameters, { x }) {
-      return joined(rowsOf(numbersOf(x, "f32"), x.length / 32).map((row) => {
+      return joined(rowsOf(numbersOf(x, "f32"), parameters.rows).map((row) => {
         const { blocks: [block] } = mx.quantizeRow(row, formatOf(parameters), parameters.scale_rule);
         return { scale: [block.scale.code], ...elementFields(block.elements) };
       }));

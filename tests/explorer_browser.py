@@ -80,5 +80,6 @@ def packed(array):
 def answer(page, operation, parameters, inputs):
     """What the page's arithmetic gives for an operation of golden vectors, as lists of words."""
     arrays = {name: packed(array.ravel()) for name, array in inputs.items()}
-    found = page.evaluate("question => adapter(question)", [operation, parameters, arrays])
+    known = {**parameters, "rows": len(next(iter(inputs.values())))}
+    found = page.evaluate("question => adapter(question)", [operation, known, arrays])
     return {name: np.frombuffer(base64.b64decode(text), "<u8") for name, text in found.items()}
