@@ -109,9 +109,11 @@ def as_float64(x):
 
 def differences(x, actual, expected):
     """The first few inputs whose codes differ, to be compared with an empty list."""
-    pairs = zip(x.tolist(), actual.tolist(), expected, strict=True)
-    wrong = [(v, hex(found), hex(right)) for v, found, right in pairs if found != right]
-    return wrong[:5]
+    right = np.asarray(expected)
+    assert x.shape == actual.shape == right.shape
+    first = np.flatnonzero(actual != right)[:5]
+    pairs = zip(x[first].tolist(), actual[first].tolist(), right[first].tolist(), strict=True)
+    return [(v, hex(found), hex(wanted)) for v, found, wanted in pairs]
 
 
 @st.composite

@@ -171,7 +171,7 @@ def test_fields_that_are_not_given_are_named():
     text = "\n".join(report.lines(found))
     assert "  not given: xs, y\n  not fields of this suite: cod; the nearest to cod is code" in text
     nothing = on(lambda f: {"cod": f["code"]}, "quantize_steps", "quantize_element")
-    assert nothing.verdict == "not run"
+    assert nothing.verdict == "incomplete"
     assert "  not fields of this suite: cod; the nearest" in "\n".join(report.lines(nothing))
 
 
@@ -188,6 +188,19 @@ def test_a_misspelt_field_is_not_a_match(misspelt):
     assert f"not fields of this suite: {misspelt}; the nearest to {misspelt} is scale" in text
     unlike = on(lambda f: {"code": f["code"], "mine": f["scale"]}, "mx_blocks", "mx_block")
     assert unlike.verdict == "match"
+
+
+def test_a_misspelt_field_alone_is_not_left_out():
+    """Beside another suite that matches: nothing of this one was compared."""
+
+    def function(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine(parameters, inputs)
+        return {"scales": found["scale"]} if operation == "mx_block" else found
+
+    suites = suites_in(bundled_files(), ["decode", "mx_blocks"])
+    found = verify(PythonFunction("misspelt", function), suites)
+    assert [result.verdict for result in found.results] == ["match", "incomplete"]
+    assert found.verdict == "incomplete"
 
 
 def test_a_field_that_some_answers_lack_is_missing():

@@ -15,6 +15,7 @@ from mor_ref.definitions.formats import as_format
 from mor_ref.exact.arithmetic import FLT_MAX, rn32
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.golden.inputs.edges import Bits, amaxes, values_of
+from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.operations.bits import f32_bits
 from mor_ref.operations.random_numbers import SIGNIFICANDS
 
@@ -141,3 +142,9 @@ def pairs_of_tiles(reach: Fraction) -> tuple[Bits, Bits]:
             wholes.append(f32_bits(rn32(whole)))
             tiles.append(at + step)
     return np.array(wholes, np.uint32), np.array(tiles, np.uint32)
+
+
+def nearly_equal_mantissas() -> Tensor:
+    """Return pairs of rows: the first has the amax of a group, the second of a block in it."""
+    amaxes = np.stack(found_pairs_of_gam(), axis=1).reshape(-1, 1)
+    return Tensor("mantissas.f32", "f32", np.concatenate([amaxes, amaxes - amaxes // 64], axis=1))

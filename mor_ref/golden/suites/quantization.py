@@ -16,7 +16,7 @@ from mor_ref.golden.inputs.amaxes_at_thresholds import (
     SOME_BINADES,
     SOME_STEPS,
     around,
-    found_pairs_of_gam,
+    nearly_equal_mantissas,
     pairs_of_gam,
 )
 from mor_ref.golden.inputs.every_code import every_value
@@ -126,7 +126,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     for fmt, scaling in itertools.product(_WITH_LONG_TABLES, SCALINGS):
         values = every_value(formats[fmt])
         yield tensor_case(values, format=fmt, scaling=scaling, block="tensor", group="tensor")
-    nearly, last = _nearly_equal_mantissas(), largest_at_the_end(size)
+    nearly, last = nearly_equal_mantissas(), largest_at_the_end(size)
     for fmt in SCALED:
         yield tensor_case(nearly, format=fmt, scaling="gam", block="row", group=(2, 2))
     for scaling in SCALINGS:
@@ -181,12 +181,6 @@ def _in_every_format(size: Size) -> Iterator[Case]:
             name = f"{case.name}.in.{fmt}.{scaling}"
             if scaling == "gam" or case.parameters["group"] == "tensor":
                 yield replace(case, name=name, parameters={**case.parameters, **pair})
-
-
-def _nearly_equal_mantissas() -> Tensor:
-    """Return pairs of rows: the first has the amax of a group, the second of a block in it."""
-    amaxes = np.stack(found_pairs_of_gam(), axis=1).reshape(-1, 1)
-    return Tensor("mantissas.f32", "f32", np.concatenate([amaxes, amaxes - amaxes // 64], axis=1))
 
 
 def _turning(fmt: Format, scaling: Scaling) -> Iterator[Tensor]:

@@ -88,7 +88,7 @@ class SuiteResult:
             return "failed"
         if self.must_be_complete and not self.is_complete:
             return "incomplete"
-        if self.compared and self.is_misspelt:
+        if self.is_misspelt:
             return "incomplete"
         return "match" if self.compared else "not run"
 
