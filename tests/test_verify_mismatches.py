@@ -177,11 +177,11 @@ def test_what_cannot_be_compared_is_not_counted_as_differing():
     there = {case.name: case.arrays for case in cases}
     found = verify(PythonFunction("wrong", wrong), suites_in(bundled_files(), ["mx_blocks"]))
     (result,) = found.results
-    off = sum(a["y"].size for name, a in there.items() if name != "e4m3.floor")
-    codes = sum(a["code"].size for name, a in there.items() if name != "e4m3.ceil")
+    off = sum(a["y"].size for name, a in there.items() if not name.startswith("e4m3.floor"))
+    codes = sum(a["code"].size for name, a in there.items() if not name.startswith("e4m3.ceil"))
     fields = {field.name: field for field in result.fields}
     assert {name: (f.compared, f.differing, f.not_comparable) for name, f in fields.items()} == {
-        "scale": (0, 0, len(cases)), "code": (codes, 0, 1), "y": (off, off, 1),
+        "scale": (0, 0, len(cases)), "code": (codes, 0, 2), "y": (off, off, 2),
     }  # fmt: skip
     assert (result.compared, result.differing) == (codes + off, off)
     assert result.stage is fields["scale"]
