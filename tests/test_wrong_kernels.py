@@ -34,6 +34,16 @@ def cases_of(suite, source=None):
     return [(case, question(fields, case)) for case in cases]
 
 
+def compared(kernel, operation, fields, case, arrays):
+    """The comparisons of what a kernel answers of a case; None if it has no answer."""
+    answer = kernel.run(operation, case.parameters, arrays)
+    if answer is None:
+        return None
+    chosen = given_as(fields, answer)
+    given = [field for field in fields if field.name in chosen]
+    return comparisons(case, given, answer, chosen)
+
+
 def first_difference(kernel, suite, source=None):
     """The first field that differs, as text; None if all match, "" if nothing was answered.
 
@@ -42,15 +52,11 @@ def first_difference(kernel, suite, source=None):
     entry = SUITES[suite]
     fields, is_answered = fields_of(entry), False
     for case, asked in cases_of(suite, source):
-        answer = kernel.run(entry["operation"], case.parameters, asked.arrays)
-        if answer is not None:
-            chosen = given_as(fields, answer)
-            given = [field for field in fields if field.name in chosen]
-            for compared in comparisons(case, given, answer, chosen):
-                assert compared.problem is None, compared.problem
-                if compared.count:
-                    return str(compared.difference(entry["operation"], asked))
-            is_answered = is_answered or bool(given)
+        for one in compared(kernel, entry["operation"], fields, case, asked.arrays) or ():
+            assert one.problem is None, one.problem
+            if one.count:
+                return str(one.difference(entry["operation"], asked))
+            is_answered = True
     return None if is_answered else ""
 
 

@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from test_wrong_kernels import SUITES, WRONG, cases_of
+from test_wrong_kernels import SUITES, WRONG, cases_of, compared
 
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.comparing.compare import comparisons, fields_of, given_as
+from mor_ref.verify.comparing.compare import fields_of
 
 # What kernels are compiled for, one by one.
 KINDS = {
@@ -45,13 +45,8 @@ def kinds(operation):
     return dict.fromkeys(json.dumps(kind_of(operation, parameters)) for parameters in cases)
 
 
-def differs(kernel, operation, fields, case, arrays):
-    answer = kernel.run(operation, case.parameters, arrays)
-    if answer is None:
-        return False
-    chosen = given_as(fields, answer)
-    given = [field for field in fields if field.name in chosen]
-    return any(one.count or one.problem for one in comparisons(case, given, answer, chosen))
+def differs(*asked):
+    return any(one.count or one.problem for one in compared(*asked) or ())
 
 
 def found_in_other_kinds(kernels, operation, kind):

@@ -6,7 +6,7 @@ import numpy as np
 
 from wrong.conversions import FRACTION, I64, U64, Layout, Opened, codes_of, cut, goes_up, no_number
 from wrong.each_input import CHANGES, NORMAL, OF_BINARY64, cut_modulo
-from wrong.each_sign import RESULTS
+from wrong.each_sign import RESULTS, with_results
 
 Encoder = Callable[[dict, Opened], np.ndarray]
 _ONE = U64(1 << 52)
@@ -205,14 +205,6 @@ def _of_inputs(change):
     return lambda parameters, x: right(parameters, change(parameters, x))
 
 
-def _of_results(change):
-    def encode(parameters, x):
-        layout, codes = Layout.table[parameters["format"]], right(parameters, x)
-        return change(layout, x, codes.astype(I64)).astype(codes.dtype)
-
-    return encode
-
-
 MISTAKES: dict[str, Encoder] = {
     "subnormal_inputs_are_zero": flushed_inputs,
     "subnormal_results_are_zero": flushed_results,
@@ -268,5 +260,5 @@ MISTAKES: dict[str, Encoder] = {
         for modulo in (32, 64, 128)
     },
     **{name: _of_inputs(change) for name, change in (CHANGES | OF_BINARY64).items()},
-    **{name: _of_results(change) for name, change in RESULTS.items()},
+    **{name: with_results(right, change) for name, change in RESULTS.items()},
 }

@@ -2,7 +2,18 @@
 
 import numpy as np
 
-from wrong.conversions import U64, cut
+from wrong.conversions import I64, Layout, cut
+from wrong.each_special import is_quiet
+
+
+def with_results(right, change):
+    """A mistake of the codes that go out of the right encoder."""
+
+    def encode(parameters, x, *words):
+        layout, codes = Layout.table[parameters["format"]], right(parameters, x, *words)
+        return change(layout, x, codes.astype(I64)).astype(codes.dtype)
+
+    return encode
 
 
 def _tiny_without_sign(layout, x, codes):
@@ -71,8 +82,7 @@ def _nan_with_sign(quiet):
     """Keep the sign of quiet NaNs alone, or of signalling ones."""
 
     def change(layout, x, codes):
-        is_quiet = (x[2] >> U64(51) & U64(1)).astype(bool)
-        chosen = x[4] & x[0] & (is_quiet == quiet)
+        chosen = x[4] & x[0] & (is_quiet(x) == quiet)
         return np.where(chosen, layout.signed(codes & layout.top - 1, x[0]), codes)
 
     return change

@@ -29,7 +29,8 @@ def _of_other_sign(_, x, where):
     return x[0] ^ where, *x[1:]
 
 
-def _is_quiet(x):
+def is_quiet(x):
+    """Whether the first bit of a payload is there."""
     return (x[2] >> U64(51) & U64(1)).astype(bool)
 
 
@@ -60,10 +61,10 @@ def _without_last(bits):
 
 
 _OF_ONE_KIND = {
-    "quiet": lambda x, _: ~x[0] & _is_quiet(x),
-    "negative_quiet": lambda x, _: x[0] & _is_quiet(x),
-    "signalling": lambda x, _: ~x[0] & ~_is_quiet(x),
-    "negative_signalling": lambda x, _: x[0] & ~_is_quiet(x),
+    "quiet": lambda x, _: ~x[0] & is_quiet(x),
+    "negative_quiet": lambda x, _: x[0] & is_quiet(x),
+    "signalling": lambda x, _: ~x[0] & ~is_quiet(x),
+    "negative_signalling": lambda x, _: x[0] & ~is_quiet(x),
 }
 _BY_PAYLOAD = {
     "but_the_default": lambda x, _: x[2] != _ONE | _ONE >> U64(1),

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from wrong.conversions import I64, U64, Layout, codes_of, no_number
+from wrong.conversions import U64, Layout, codes_of, no_number
 from wrong.each_encoder import is_below, zeroed
 from wrong.each_input import CHANGES, cut_modulo
-from wrong.each_sign import RESULTS
+from wrong.each_sign import RESULTS, with_results
 
 
 def right(parameters, x, word, up=None):
@@ -52,16 +52,6 @@ def _of_inputs(change):
 
     def encode(parameters, x, word):
         return right(parameters, change(parameters, x), word)
-
-    return encode
-
-
-def _of_results(change):
-    """A mistake of the codes that go out."""
-
-    def encode(parameters, x, word):
-        layout, codes = Layout.table[parameters["format"]], right(parameters, x, word)
-        return change(layout, x, codes.astype(I64)).astype(codes.dtype)
 
     return encode
 
@@ -133,5 +123,5 @@ MISTAKES = {
         lambda rest, bits, word, n: _carries(rest, np.minimum(bits, 29 + 31), word, n)
     ),
     **{name: _of_inputs(change) for name, change in CHANGES.items()},
-    **{name: _of_results(change) for name, change in RESULTS.items()},
+    **{name: with_results(right, change) for name, change in RESULTS.items()},
 }

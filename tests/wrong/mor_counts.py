@@ -23,7 +23,7 @@ KERNELS = Register()
 mor = KERNELS.mor
 
 
-def _counted(change):
+def counted(change):
     """All fields, with a change to sums before anything is asked of them."""
 
     def mixed(bits_in, parameters):
@@ -44,7 +44,7 @@ def of_width(what, dtype):
         part = {"sum": u, "nonzero": counts, "nonfinite": gone}[what]
         return {f"{name}.{what}": tiled(part, unit, dtype=dtype).astype(np.uint64)}
 
-    return _counted(narrow)
+    return counted(narrow)
 
 
 mor("nonzero_of_8_bits", "nonzero is counted in a byte.")(of_width("nonzero", np.uint8))
@@ -52,7 +52,7 @@ mor("nonfinite_of_8_bits", "nonfinite is counted in a byte.", unseen=ORDINARY)(
     of_width("nonfinite", np.uint8)
 )
 mor("nonfinite_is_a_flag", "nonfinite is 1 for any number of them.", unseen=ORDINARY)(
-    _counted(lambda name, x, y, unit: {f"{name}.nonfinite": (~clean(x, y, unit)).astype(np.uint64)})
+    counted(lambda name, x, y, unit: {f"{name}.nonfinite": (~clean(x, y, unit)).astype(np.uint64)})
 )
 mor("sum_as_a_float", "The sum of u is an atomic float.")(of_width("sum", np.float32))
 
@@ -90,7 +90,7 @@ def _lost_ones_kept(bits_in, parameters):
     return found | written(bits_in, parameters, acceptance(parameters, found | none), ys)
 
 
-def _ranged(change):
+def ranged(change):
     """All fields, with other magnitudes, and the decision from these."""
 
     def mixed(bits_in, parameters):
@@ -103,17 +103,17 @@ def _ranged(change):
 
 
 mor("amin_of_zeros", "amin is the smallest magnitude, zeros included.")(
-    _ranged(lambda x, unit, _amax, _amin: {"amin": tiled(magnitude_bits(x), unit, np.minimum)})
+    ranged(lambda x, unit, _amax, _amin: {"amin": tiled(magnitude_bits(x), unit, np.minimum)})
 )
 mor("amin_flushed", "amin leaves subnormal numbers out.", unseen=ORDINARY)(
-    _ranged(
+    ranged(
         lambda x, unit, _amax, _amin: {
             "amin": extremes(np.where(np.abs(x) < f32(2.0**-126), f32(0), x), unit)[1]
         }
     )
 )
 mor("amax_of_infinities", "amax counts infinities.", unseen=ORDINARY)(
-    _ranged(
+    ranged(
         lambda x, unit, _amax, _amin: {
             "amax": tiled(np.where(np.isnan(x), np.uint32(0), magnitude_bits(x)), unit, np.maximum)
         }

@@ -3,16 +3,8 @@
 import numpy as np
 
 from wrong.microscaling import Register
-from wrong.mor_right import (
-    INFINITE,
-    ORDINARY,
-    acceptance,
-    extremes,
-    fields,
-    read,
-    tiled,
-    written,
-)
+from wrong.mor_counts import counted, ranged
+from wrong.mor_right import INFINITE, ORDINARY, acceptance, errors, fields, read, tiled, written
 
 KERNELS = Register()
 mor = KERNELS.mor
@@ -68,15 +60,11 @@ mor(
 def _lost_but(left_out):
     """What is lost, but for some numbers of x."""
 
-    def mixed(bits_in, parameters):
-        x, unit, ys = read(bits_in, parameters)
-        found = fields(x, unit, ys)
-        kept = tiled(left_out(x), unit, dtype=np.uint64)
-        for name in ys:
-            found[f"{name}.nonfinite"] = found[f"{name}.nonfinite"] - kept
-        return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+    def change(name, x, y, unit):
+        _, _, gone = errors(x, y)
+        return {f"{name}.nonfinite": tiled(gone & ~left_out(x), unit, dtype=np.uint64)}
 
-    return mixed
+    return counted(change)
 
 
 for _name, _mistake, _left_out in (
@@ -92,10 +80,6 @@ for _name, _mistake, _left_out in (
     mor(_name, _mistake, unseen=ORDINARY)(_lost_but(_left_out))
 
 
-@mor("amin_of_nothing", "amin of a unit of zeros is infinite.", unseen=ORDINARY)
-def _amin_of_nothing(bits_in, parameters):
-    x, unit, ys = read(bits_in, parameters)
-    found = fields(x, unit, ys)
-    _, amin = extremes(x, unit)
-    found["amin"] = np.where(amin == 0, np.uint32(INFINITE), amin)
-    return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+mor("amin_of_nothing", "amin of a unit of zeros is infinite.", unseen=ORDINARY)(
+    ranged(lambda _x, _u, _amax, amin: {"amin": np.where(amin == 0, np.uint32(INFINITE), amin)})
+)

@@ -21,13 +21,16 @@ mx = KERNELS.mx
 ORDINARY = {"mx_large": "The recipe of its tensors makes bell-shaped numbers, and no special ones."}
 
 
-def finished(x, scale, fmt, k):
-    """The elements of rows whose scales are known, as the library's last kernel makes them."""
+def finished(x, scale, fmt, k, up=lambda n: power(-n), down=power):
+    """The elements of rows whose scales are known, as the library's last kernel makes them.
+
+    `up` and `down` make the factors of numbers, and those of codes, from exponents of scales.
+    """
     code = spread(scale.astype(np.int64), k, x.shape[1])
-    factor = np.where(code == 255, f32(np.nan), power(127 - code))
+    factor = np.where(code == 255, f32(np.nan), up(code - 127))
     xs = x * factor
     codes = encoded(xs, fmt)
-    back = np.where(code == 255, f32(np.nan), power(code - 127))
+    back = np.where(code == 255, f32(np.nan), down(code - 127))
     return scale, xs, codes, decoded(codes, fmt) * back
 
 

@@ -4,23 +4,12 @@ import itertools
 
 import numpy as np
 
-from wrong.microscaling import (
-    LARGEST,
-    NOT_A_NUMBER,
-    Register,
-    decoded,
-    encoded,
-    f32,
-    in_blocks,
-    magnitude_bits,
-    power,
-    spread,
-)
+from wrong.microscaling import LARGEST, Register, f32, in_blocks, magnitude_bits, power
 from wrong.mx_right import scale_codes
+from wrong.mx_scales import ORDINARY, finished
 
 KERNELS = Register()
 INFINITY, NAN = np.uint32(0x7F800000), np.uint32(0x7FC00000)
-ORDINARY = {"mx_large": "The recipe of its tensors makes bell-shaped numbers, and no special ones."}
 PAIRS = tuple(itertools.product(LARGEST, ("floor", "ceil", "even", "rceil")))
 ALL = ("bf16", "f16", "f32")
 
@@ -32,21 +21,11 @@ def register(name, mistake, quantize, pairs=PAIRS, sources=ALL):
         KERNELS.mx(full, mistake, (rule,), (fmt,), sources, unseen=ORDINARY)(quantize)
 
 
-def with_powers(x, scale, fmt, k, up, down):
-    """The elements of blocks whose scales are known, by functions of the exponent of a scale."""
-    code = spread(scale.astype(np.int64), k, x.shape[1])
-    lost = code == 255
-    xs = np.where(lost, f32(np.nan), x * up(code - 127))
-    codes = np.where(lost, np.uint8(NOT_A_NUMBER[fmt]), encoded(xs, fmt))
-    return scale, xs, codes, np.where(lost, f32(np.nan), decoded(codes, fmt) * down(code - 127))
-
-
 def by_amax(name, mistake, amax_of, sources=ALL):
     """Register a function of blocks that returns the bits of their amaxes."""
 
     def quantize(x, fmt, rule, k):
-        scale = scale_codes(amax_of(in_blocks(x, k)), fmt, rule)
-        return with_powers(x, scale, fmt, k, lambda n: power(-n), power)
+        return finished(x, scale_codes(amax_of(in_blocks(x, k)), fmt, rule), fmt, k)
 
     register(name, mistake, quantize, sources=sources)
 
@@ -179,7 +158,7 @@ def by_powers(name, mistake, up, down):
 
     def quantize(x, fmt, rule, k):
         scale = scale_codes(magnitude_bits(in_blocks(x, k)).max(axis=2), fmt, rule)
-        return with_powers(x, scale, fmt, k, up, down)
+        return finished(x, scale, fmt, k, up, down)
 
     register(name, mistake, quantize)
 

@@ -27,16 +27,21 @@ def term(function):
     return dispatch(error_term=error_term, **summed(sums))
 
 
+def restored(task):
+    """The scales of a tensor, and y."""
+    amax = task.amax()
+    groups = task.of_blocks(task.amax_of_groups(amax))
+    _, _, scale = right(task.scaling, task.largest, groups, amax)
+    spread = task.of_elements(scale)
+    return scale, from_code(to_code(task.x * spread, task.name), task.name) / spread
+
+
 def summed(sums):
     """The entries of a kernel that has sum and nonzero of tensors by x, y and the blocks."""
 
     def quantize(parameters, inputs):
         task = Task.of(parameters, inputs)
-        amax = task.amax()
-        groups = task.of_blocks(task.amax_of_groups(amax))
-        _, _, scale = right(task.scaling, task.largest, groups, amax)
-        spread = task.of_elements(scale)
-        y = from_code(to_code(task.x * spread, task.name), task.name) / spread
+        scale, y = restored(task)
         total, nonzero = sums(task.x, y, task.blocks)
         return task.answer(scale=scale, y=y, sum=total, nonzero=nonzero)
 

@@ -1,6 +1,7 @@
 """Edges, the inputs at which implementations differ, and random numbers that any language makes."""
 
 import itertools
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.format import Format
 from mor_ref.exact import arithmetic
 from mor_ref.golden.model.suite import Size
-from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.bits import Unsigned, f32_array
 from mor_ref.operations.random_numbers import SIGNIFICANDS
 from mor_ref.operations.random_words import random_words
 
@@ -66,6 +67,11 @@ def narrowed(bits: Bits, source: str) -> Unsigned:
     if source == "f32":
         return bits
     return to_bf16(bits) if source == "bf16" else to_f16(bits)
+
+
+def in_source(numbers: Iterable[float], source: str) -> Unsigned:
+    """Return the bits of numbers in the format of a source."""
+    return narrowed(f32_array(numbers), source)
 
 
 def values_of(fmt: Format) -> list[Fraction]:

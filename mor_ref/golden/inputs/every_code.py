@@ -4,7 +4,6 @@ A kernel may take scales and codes from a table: each entry needs a block of its
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Iterator
 
@@ -12,18 +11,19 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.exact import mx
-from mor_ref.golden.inputs.edges import Bits, narrowed
+from mor_ref.golden.inputs.edges import Bits, in_source
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.operations.bits import Unsigned, f32_array
 
 # The exponents of the smallest and the largest number of a source, and its bits of significand.
 _SOURCES = {"bf16": (-133, 127, 8), "f16": (-24, 15, 11), "f32": (-149, 127, 24)}
 # A positive and a negative infinity, NaN and signalling NaN, and one.
-SPECIALS = {
-    "bf16": (0x7F80, 0xFF80, 0x7FC0, 0xFFC0, 0x7F81, 0xFF81, 0x3F80),
-    "f16": (0x7C00, 0xFC00, 0x7E00, 0xFE00, 0x7C01, 0xFC01, 0x3C00),
-    "f32": (0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFF800001, 0x3F800000),
-}
+SPECIALS: dict[str, Unsigned] = {
+    "bf16": np.array([0x7F80, 0xFF80, 0x7FC0, 0xFFC0, 0x7F81, 0xFF81, 0x3F80], np.uint16),
+    "f16": np.array([0x7C00, 0xFC00, 0x7E00, 0xFE00, 0x7C01, 0xFC01, 0x3C00], np.uint16),
+    "f32": np.array([0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFF800001,
+                     0x3F800000], np.uint32),
+}  # fmt: skip
 
 
 def every_code(fmt: Format, rule: str, source: str) -> Tensor:
@@ -31,7 +31,7 @@ def every_code(fmt: Format, rule: str, source: str) -> Tensor:
 
     The amax is the first number of a block, or the second; it is positive, or negative.
     """
-    bits = _wide_bits([x for pair in _pairs(fmt, rule, source) for x in pair], source)
+    bits = in_source([x for pair in _pairs(fmt, rule, source) for x in pair], source)
     pairs = bits.reshape(-1, 2)
     pairs[1::2] = pairs[1::2, ::-1].copy()
     rows = np.concatenate([pairs, special_pairs(source)])
@@ -41,7 +41,7 @@ def every_code(fmt: Format, rule: str, source: str) -> Tensor:
 def every_value(fmt: Format) -> Tensor:
     """Return every finite number of a format of at most 8 bits: the scale of all is 1."""
     values = [fmt.value(code) for code in range(fmt.code_count)]
-    x = _wide_bits([value for value in values if math.isfinite(value)], "bf16")
+    x = in_source([value for value in values if math.isfinite(value)], "bf16")
     return Tensor("every_value.bf16", "bf16", x.reshape(2, -1))
 
 
@@ -59,7 +59,7 @@ def special_pairs(source: str) -> Unsigned:
         (infinity, one), (signalling, one), (one, negative_signalling),
         (negative - nan, negative - nan),
     ]  # fmt: skip
-    return np.array(pairs, np.uint32 if source == "f32" else np.uint16)
+    return np.array(pairs, SPECIALS[source].dtype)
 
 
 def _pairs(fmt: Format, rule: str, source: str) -> Iterator[tuple[float, float]]:
@@ -76,9 +76,10 @@ def _pairs(fmt: Format, rule: str, source: str) -> Iterator[tuple[float, float]]
     if source != "f16":  # binary16 has fewer scales than there are codes
         for value in left:
             scales = (scale for scale in (127, *amaxes) if scale in amaxes)
-            found = (s for s in scales if _fits(math.ldexp(value, s - 127), amaxes[s], source))
-            for scale in itertools.islice(found, 1):
-                yield amaxes[scale], math.ldexp(value, scale - 127)
+            reaching = (s for s in scales if _fits(math.ldexp(value, s - 127), amaxes[s], source))
+            found = next(reaching, None)
+            if found is not None:
+                yield amaxes[found], math.ldexp(value, found - 127)
 
 
 @functools.cache
@@ -116,7 +117,3 @@ def _is_of(value: float, source: str) -> bool:
     exponent = math.frexp(value)[1] - 1
     step = max(exponent - bits + 1, low)
     return exponent <= high and math.ldexp(value, -step).is_integer()
-
-
-def _wide_bits(numbers: list[float], source: str) -> Unsigned:
-    return narrowed(f32_array(numbers), source)

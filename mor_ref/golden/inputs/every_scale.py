@@ -1,15 +1,14 @@
 """Tiles of NVFP4 with every scale, and tiles with infinite errors or errors that are NaN."""
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
-from mor_ref.golden.inputs.edges import Bits, narrowed
+from mor_ref.golden.inputs.edges import Bits, in_source
 from mor_ref.golden.inputs.tensors import Tensor
-from mor_ref.operations.bits import Unsigned, f32_array
+from mor_ref.operations.bits import f32_array
 
 _TILE = 16
 _LOST = 5 * 2.0**-10  # s6 is 0, and s4 is not
@@ -23,7 +22,7 @@ def every_scale(profile: Nvfp4Profile, tile: tuple[int, int], source: str) -> Te
     Tiles of sixteen rows, and tiles of a tensor whose rows have an amax each, are in one row.
     """
     numbers = [x for pair in (*_once(profile), (_LOST, _LOST)) for x in pair]
-    pairs = _narrow(numbers, source).reshape(-1, 2)
+    pairs = in_source(numbers, source).reshape(-1, 2)
     if tile[0] == 1 and not profile.per_row:
         return Tensor(f"every_scale.{source}", source, pairs)
     line = np.zeros((len(pairs), _TILE), pairs.dtype)
@@ -72,7 +71,7 @@ def unordered_errors(tile: tuple[int, int], source: str) -> Tensor:
     last = np.ones((1, 2 * columns))
     last[0, 0], last[0, columns:] = infinity, 2496
     x = np.concatenate([np.concatenate([small, six], axis=1), last])
-    bits = _narrow(x.ravel().tolist(), source)
+    bits = in_source(x.ravel().tolist(), source)
     return Tensor(f"unordered.{source}", source, bits.reshape(rows + 1, 2 * columns))
 
 
@@ -96,9 +95,5 @@ def infinite_tiles(profile: Nvfp4Profile) -> tuple[Bits, Bits]:
 
 def _in_tiles(name: str, numbers: list[float], tile: tuple[int, int], source: str) -> Tensor:
     """Return a tensor of tiles of sixteen numbers, in one row if tiles have more rows."""
-    rows = _narrow(numbers, source).reshape(-1, _TILE)
+    rows = in_source(numbers, source).reshape(-1, _TILE)
     return Tensor(f"{name}.{source}", source, rows if tile[0] == 1 else rows.reshape(1, -1))
-
-
-def _narrow(numbers: Iterable[float], source: str) -> Unsigned:
-    return narrowed(f32_array(numbers), source)

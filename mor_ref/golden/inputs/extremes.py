@@ -82,8 +82,8 @@ def lost_by_e5m2() -> Tensor:
 
 def specials(source: str) -> Tensor:
     """Return a row of infinities and NaNs of both signs, quiet and signalling, and one of zeros."""
-    numbers = [*SPECIALS[source], 0, *reversed(SPECIALS[source])]
-    row = np.array(numbers, np.uint32 if source == "f32" else np.uint16)
+    numbers = SPECIALS[source]
+    row = np.concatenate([numbers, np.zeros_like(numbers, shape=1), numbers[::-1]])
     return Tensor(f"specials.{source}", source, np.stack([row, np.zeros_like(row)]))
 
 
