@@ -48,6 +48,9 @@ _SEARCHED_FOR_BOTH = (
 # Names of both binary16 and binary32.
 _OF_TALL_ONES = (
     "grid_of_65535",
+    "loop_of_16_bits",
+    "columns_of_2048",
+    "rows_of_2048",
     "nvfp4.first_65535_rows.*",
     "mx.grid_of_16_bits",
     "mx.blocks_a_thread",

@@ -146,12 +146,15 @@ def rows_of_16(task):
     return _limited(task, 16, 1 << 30)
 
 
-def threads_of_1024(task):
-    """A thread for each element of a block, of which there are 1,024 at most."""
-    rows, columns = _inside(task)
-    spread = task.of_elements(_widths(task))
-    inside = rows[:, None] * spread + columns < 1024
-    return task.blocks.reduce(np.maximum, np.where(inside, _finite(task.x), F32(0)))
+def first_numbers(count):
+    """The amax of the first so many numbers of each block, row by row."""
+
+    def amaxes(task):
+        rows, columns = _inside(task)
+        inside = rows[:, None] * task.of_elements(_widths(task)) + columns < count
+        return task.blocks.reduce(np.maximum, np.where(inside, _finite(task.x), F32(0)))
+
+    return amaxes
 
 
 def grid_of_65535(task):
@@ -195,7 +198,28 @@ KERNELS = [
     Kernel("half_a_warp", launch(half_a_warp), "an amax of the first 16 columns of a block"),
     Kernel("rows_of_16", launch(rows_of_16), "an amax of the first 16 rows of a block", _SIXTEEN),
     Kernel(
-        "threads_of_1024", launch(threads_of_1024), "an amax of 1,024 numbers of a block", _SIXTEEN
+        "threads_of_1024",
+        launch(first_numbers(1024)),
+        "an amax of 1,024 numbers of a block",
+        _SIXTEEN,
+    ),
+    Kernel(
+        "loop_of_16_bits",
+        launch(first_numbers(1 << 16)),
+        "the loop over the numbers of a block counts in 16 bits",
+        _SMALL,
+    ),
+    Kernel(
+        "columns_of_2048",
+        launch(lambda task: _limited(task, 1 << 30, 2048)),
+        "an amax of the 2,048 columns of a block that fit in shared memory",
+        _SMALL,
+    ),
+    Kernel(
+        "rows_of_2048",
+        launch(lambda task: _limited(task, 2048, 1 << 30)),
+        "an amax of the first 2,048 rows of a block",
+        _SMALL,
     ),
     Kernel(
         "grid_of_65535", launch(grid_of_65535), "an amax of the first 65,535 rows of blocks", _SMALL

@@ -135,7 +135,20 @@ def amax_without(part):
 
 for name, (mistake, rows, columns) in CUTS.items():
     mx(name, mistake, functools.partial(up_to, rows=rows, columns=columns))
-mx("amax_of_64", "a warp of 32 lanes takes two numbers each", amax_without(slice(64, None)))
+TWO_EACH = "a warp of 32 lanes takes two numbers each"
+mx("amax_of_64", TWO_EACH, amax_without(slice(64, None)))
+for fmt, rule in itertools.product(LARGEST, ("floor", "ceil", "even", "rceil")):
+    for count, mistake in ((32, "a warp of 32 lanes takes one number each"), (64, TWO_EACH)):
+        KERNELS.mx(
+            f"block_amax_of_{count}.{fmt}.{rule}",
+            mistake,
+            (rule,),
+            (fmt,),
+            operations=("mx_block",),
+        )(amax_without(slice(count, None)))
+        KERNELS.mx(
+            f"block_of_{count}.{fmt}.{rule}", mistake, (rule,), (fmt,), operations=("mx_block",)
+        )(functools.partial(up_to, rows=ALL_OF_THEM, columns=count))
 for lane in (19, 25, 28, 31):
     KERNELS.mx(f"no_lane_{lane}", f"lane {lane} is not in an amax")(
         amax_without(slice(lane, None, 32))

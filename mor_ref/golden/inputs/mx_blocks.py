@@ -10,7 +10,9 @@ from mor_ref.definitions.format import Format
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.amaxes_at_thresholds import SOME_BINADES, around, turn_of_mx
 from mor_ref.golden.inputs.edges import Bits, values_of
+from mor_ref.golden.inputs.single_blocks import filled
 from mor_ref.golden.inputs.tensors import Tensor
+from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import f32_bits
 
 _HALF_STEPS = (0x007F0000, 0x007F7FFF, 0x007F8000)  # where even rounds subnormal amaxes
@@ -74,3 +76,12 @@ def turning_blocks(fmt: Format) -> Bits:
     blocks = with_half_of(amaxes)
     turned = [np.roll(block, 25 + 3 * n) for n, block in enumerate(blocks)]  # to other lanes
     return np.array([*turned, [f32_bits(x) for x in (top, *signed[1:])]], np.uint32)
+
+
+def long_block(fmt: Format, size: Size, stream: int) -> Bits:
+    """Return a block of four warps, whose amax is in the last one."""
+    amax = np.array([f32_bits(fmt.largest)], np.uint32)
+    x = filled(fmt, amax, 128, size, stream)
+    x = np.where(x & 0x7F800000, x - (1 << 23), x)  # half of the amax at most
+    x[0, 100] = amax[0]
+    return x

@@ -53,10 +53,10 @@ def repeats(size: Size) -> int:
     return 5 * size.factor - 4
 
 
-def with_specials(blocks: Bits) -> Bits:
-    """Put a NaN, an infinity, a zero or the smallest number into every eighth block."""
-    for n in range(7, len(blocks), 8):
-        blocks[n, (n + 5) % blocks.shape[1]] = _SPECIAL[n // 8 % len(_SPECIAL)]
+def with_specials(blocks: Bits, every: int = 8) -> Bits:
+    """Put a NaN, an infinity, a zero or the smallest number into every so many blocks."""
+    for n in range(every - 1, len(blocks), every):
+        blocks[n, (n + 5) % blocks.shape[1]] = _SPECIAL[n // every % len(_SPECIAL)]
     return blocks
 
 

@@ -8,12 +8,13 @@ import numpy as np
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import rn32
-from mor_ref.golden.inputs.amaxes_at_thresholds import SOME_BINADES, SOME_STEPS, around, turn_of_mx
+from mor_ref.golden.inputs.amaxes_at_thresholds import around, turn_of_mx
 from mor_ref.golden.inputs.edges import amaxes, values_of
 from mor_ref.golden.inputs.every_code import every_code
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.mx_blocks import (
     below_powers_of_two,
+    long_block,
     turning_blocks,
     turning_tensor,
     underflowing,
@@ -34,22 +35,24 @@ from mor_ref.operations.bits import f32_bits
 
 ELEMENTS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
 _WIDTH = 32  # numbers of a block
+_USUAL = 10  # blocks whose amaxes are spread over the edges of all formats
+_STEPS = (-1, 0, 1, 2, 4, 8)  # from thresholds, in whole blocks; in pairs all of them
 _NEXT_TO_AMAX = slice(2, 10)  # some columns of the ladders, that of the amaxes among them
 _OF_EVERY_PAIR = ("ladder", "nan.f16", "5x37.f16")  # tensors for each format and rule, by name
 
 
 def _block_cases(size: Size) -> Iterator[Case]:
     edges = amaxes()
-    blocks = edges[np.linspace(0, edges.size - 1, 40 * repeats(size)).astype(int)]
-    halves = [f32_bits(rn32(v)) for v in values_of(formats["e2m3"])[1:24]]
+    blocks = edges[np.linspace(0, edges.size - 1, _USUAL * repeats(size)).astype(int)]
+    halves = [f32_bits(rn32(v)) for v in values_of(formats["e2m3"])[1:24:2]]
     blocks = np.concatenate([blocks, np.array(halves, np.uint32) + np.uint32(60 << 23)])
     for k, name in enumerate(ELEMENTS):
         fmt = formats[name]
-        usual = with_specials(filled(fmt, blocks, _WIDTH, size, 140 + k))
+        usual = with_specials(filled(fmt, blocks, _WIDTH, size, 140 + k), every=3)
         for n, rule in enumerate(SCALE_RULES.specified):
             parameters = {"format": name, "scale_rule": rule, "source": "f32"}
             turn = turn_of_mx(fmt, rule)
-            near = np.array(around(turn, SOME_BINADES, SOME_STEPS), np.uint32)
+            near = np.array(around(turn, steps=_STEPS), np.uint32)
             turning = filled(fmt, near, _WIDTH, size, 180 + 4 * k + n)
             x = np.concatenate([usual, turning_blocks(fmt), turning])
             x = np.concatenate([x, underflowing(fmt)]) if rule == "rceil" else x
@@ -57,6 +60,8 @@ def _block_cases(size: Size) -> Iterator[Case]:
             near = np.array(around(turn), np.uint32)
             pairs = [every_code(fmt, rule, "f32").x, np.stack([near, near >> 1], axis=1)]
             yield Case(f"{name}.{rule}.2", parameters, {"x": np.concatenate(pairs)})
+            long = long_block(fmt, size, 240 + 4 * k + n)
+            yield Case(f"{name}.{rule}.128", parameters, {"x": long})
 
 
 def _tensor_cases(size: Size) -> Iterator[Case]:

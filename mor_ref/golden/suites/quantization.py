@@ -42,6 +42,7 @@ from mor_ref.golden.suites.large import (
     LargeCase,
     digests,
     large_suite,
+    largest_last,
     wide_and_tall,
 )
 from mor_ref.golden.suites.scales import SCALED
@@ -290,5 +291,9 @@ LARGE = large_suite(
         digests("nonzero", "how many elements of blocks count", "ERR-002"),
         digests("nonfinite", "how many elements of blocks are lost", "ERR-003"),
     ),
-    (*_LARGE, *_every_format_and_scaling()),
+    (
+        *_LARGE,
+        *largest_last(format="e4m3", **_GAM, block="tensor", group="tensor"),
+        *_every_format_and_scaling(),
+    ),
 )
