@@ -143,7 +143,7 @@ def left_out_of_nvfp4(peer, x, theirs):
     return dict.fromkeys(("codes", "y"), np.isnan(z))
 
 
-@pytest.mark.tier("full", but=["-ties]"])
+@pytest.mark.tier("full", but=["[torchao-ties]", "[compressed_tensors-ties]"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("peer", [*map(needing, PROFILES)], **by_name)
 def test_nvfp4(peer, kind):

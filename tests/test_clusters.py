@@ -35,7 +35,8 @@ pytestmark = [
 
 LONG = "1000 hours"
 NO_LIMITS = {
-    "distributed.comm.timeouts.connect": LONG,
+    # The scheduler waits so long for a result on a worker that has died; then it asks another one.
+    "distributed.comm.timeouts.connect": "60 s",
     "distributed.comm.timeouts.tcp": LONG,
     "distributed.deploy.lost-worker-timeout": LONG,
     "distributed.scheduler.worker-ttl": None,

@@ -80,7 +80,7 @@ def test_no_kernel_has_a_race(job):
     assert_clean(sanitized("thread", job))
 
 
-@pytest.mark.tier("full", but=["empty_tensors"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("job", ["every_kernel", "every_suite", "empty_tensors"])
 def test_no_kernel_overruns(job):
     """Nor does what C++ does not define."""

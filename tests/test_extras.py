@@ -49,7 +49,7 @@ def run(folder, *arguments):
     return done.stdout.splitlines()
 
 
-@pytest.mark.tier("full", but=["two processes"])
+@pytest.mark.tier("full", but=["one process"])
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two processes"])
 def test_a_run_ends_with_what_would_bring_more_tests(tmp_path, processes):
     (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text() + ABSENT)

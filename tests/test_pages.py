@@ -22,6 +22,7 @@ PAGES = [
 LONG_PAGES = {
     "checkpoint.md",
     "larger-suites.md",
+    "many-machines.md",
     "report.md",
     "verify-c.md",
     "verify-triton.md",

@@ -49,7 +49,7 @@ WITHOUT_NEGATIVE_ZERO = [
 ]
 
 
-@pytest.mark.tier("full", but=["[shape0-", "[shape4-"])
+@pytest.mark.tier("full", but=["[shape0-own", "[shape0-three_way", "[shape4-"])
 @pytest.mark.parametrize(
     "policy", [*NAMES, OWN, BY_ROWS, *WITHOUT_NEGATIVE_ZERO], ids=lambda p: getattr(p, "name", p)
 )

@@ -95,6 +95,7 @@ def test_an_interrupt_before_any_mismatch(monkeypatch, capsys, lines, verdict):
     assert capsys.readouterr().out == f"{E4M3}: {verdict}, {count}, 0 of them wrong\n"
 
 
+@pytest.mark.tier("full")
 def test_memory_does_not_grow_with_the_stream():
     """Ten million bytes more go through; the most memory that was used stays as it was."""
     status = Path("/proc/self/status")

@@ -136,6 +136,7 @@ def candidate(tmp_path, monkeypatch):
     return named
 
 
+@pytest.mark.tier("full", but=["wrong"])
 @pytest.mark.parametrize("function", ["wrong", "failing"])
 def test_what_workers_find_is_what_is_found_here(candidate, function):
     """Also if a candidate fails in some cases."""
