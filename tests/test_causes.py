@@ -62,6 +62,7 @@ def with_nan(bits, *fields):
     return function
 
 
+@pytest.mark.tier("full", but=["nan_is_7fc00000"])
 @pytest.mark.parametrize(
     ("bits", "name"), [(QUIET, "nan_is_7fc00000"), (OF_X86, "nan_is_ffc00000")]
 )

@@ -159,7 +159,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.tier("full", but=["an element"])
+@pytest.mark.tier("full")
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("overrun", OVERRUNS)
 def test_an_index_that_is_one_off_is_an_overrun(tmp_path, overrun):

@@ -1,6 +1,5 @@
 """The page of the format explorer, in Chromium: what it shows, and how it is used."""
 
-import importlib.util
 import json
 import re
 from fractions import Fraction
@@ -44,6 +43,8 @@ ROWS = (
     "inf -3",
     "30000 0.001 7 -0.25 0.00002",
 )
+
+pytestmark = pytest.mark.tier("full")
 
 
 @pytest.fixture(scope="module")
@@ -464,26 +465,3 @@ def test_the_theme_of_the_site_is_followed(browser):
         page.reload()
         assert page.evaluate(ground) == "rgb(19, 20, 22)"
         context.close()
-
-
-def catalogue_module():
-    path = ROOT / "docs" / "explorer_catalogue.py"
-    spec = importlib.util.spec_from_file_location("explorer_catalogue", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_catalogue_is_up_to_date():
-    """After a change, call: python docs/explorer_catalogue.py"""
-    assert catalogue_module().script() == (EXPLORER / "catalogue.js").read_text(encoding="utf-8")
-
-
-def test_scripts_are_short():
-    for path in EXPLORER.glob("*.js"):
-        text = path.read_text(encoding="utf-8")
-        assert text.count("\n") <= 300, path
-        for function in re.findall(
-            r"^  (?:async )?function .*?^  \}$", text, re.MULTILINE | re.DOTALL
-        ):
-            assert function.count("\n") <= 40, (path, function[:60])

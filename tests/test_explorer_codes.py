@@ -12,7 +12,7 @@ from mor_ref.definitions.encoding import NANS, OVERFLOWS
 from mor_ref.definitions.formats import presets
 from mor_ref.explain.numerals import parse_number
 
-pytestmark = needs("chromium", "playwright")
+pytestmark = [needs("chromium", "playwright"), pytest.mark.tier("full")]
 
 
 @pytest.fixture(scope="module")

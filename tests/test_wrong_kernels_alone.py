@@ -34,7 +34,7 @@ def reason_of(name, source):
     return next(reasons, None)
 
 
-@pytest.mark.tier("full", but=["-some]"])
+@pytest.mark.tier("full", but=["[bf16-some]"])
 @pytest.mark.parametrize("kernels", SHARES)
 @pytest.mark.parametrize("source", SOURCES)
 def test_each_is_found_alone(source, kernels):
