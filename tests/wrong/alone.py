@@ -164,10 +164,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "nvfp4.decode_of_the_error_first.te_4over6_mae.*",
             "nvfp4.element_times_amax_first.*",
         ),
-        _SOURCE: (
-            "mx.restored_in_bf16",
-            "mx.through_f16",
-        ),
+        _SOURCE: ("mx.restored_in_bf16",),
         _NO_NAN: (
             "nvfp4.nan_keeps_its_sign.torchao.1x16",
             "nvfp4.nan_keeps_its_sign.modelopt.1x16",

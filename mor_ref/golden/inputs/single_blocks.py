@@ -74,6 +74,7 @@ def extremes(usual: Bits) -> tuple[Bits, Bits]:
                         (1, 0x7FC00000)):  # fmt: skip
         blocks.append(usual.copy())
         blocks[-1][place] = bits
+    blocks[2][7] = 0xFF800000  # a second one that is lost
     for top in (*TOPS, 0xFF7F8000):
         blocks.append(LARGEST - np.uint32(1 << 24))
         blocks[-1][3] = top

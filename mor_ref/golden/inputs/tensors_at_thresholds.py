@@ -1,4 +1,4 @@
-"""Tensors whose decision changes with one step of an error sum, or of the range of magnitudes."""
+"""Tensors with a step next to which scales change, or a decision by an error sum or a range."""
 
 import itertools
 from collections.abc import Iterator
@@ -6,9 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.scales import Scaling
 from mor_ref.exact import arithmetic
 from mor_ref.exact.errors import error_term
+from mor_ref.golden.inputs.amaxes_at_thresholds import (
+    LOGARITHMS,
+    SOME_BINADES,
+    SOME_STEPS,
+    around,
+    pairs_of_gam,
+)
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import f32_array
@@ -72,3 +81,17 @@ def _ranges() -> Iterator[tuple[str, float, float]]:
         if amin * ratio < above and arithmetic.quotient(above, float(amin)) == ratio:
             yield "fits_if_rounded", above, float(amin)
             return
+
+
+def rows_at_turns(fmt: Format, scaling: Scaling) -> Iterator[Tensor]:
+    """Yield rows with amaxes next to which scales turn; the first is the amax of the tensor."""
+    largest = Fraction(fmt.largest)
+    turns = [*around(largest, SOME_BINADES, SOME_STEPS), *around(largest, LOGARITHMS, (0,))]
+    amaxes = {"largest": np.array([max(turns), *turns], np.uint32)}
+    if scaling == "gam":
+        groups, blocks = pairs_of_gam(fmt)
+        for group in np.unique(groups)[1::6]:
+            amaxes[f"{group:08x}"] = np.append(group, blocks[groups == group])
+    for name, found in amaxes.items():
+        x = np.stack([found | np.uint32(0x80000000), found - found // 64], axis=1)
+        yield Tensor(f"turning_{name}.f32", "f32", x)

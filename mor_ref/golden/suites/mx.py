@@ -40,6 +40,8 @@ _STEPS = (-1, 0, 1, 2, 4, 8)  # from thresholds, in whole blocks; in pairs all o
 _NEXT_TO_AMAX = slice(2, 10)  # some columns of the ladders, that of the amaxes among them
 _OF_EVERY_PAIR = ("ladder", "nan.f16", "5x37.f16")  # tensors for each format and rule, by name
 
+_LARGE_ONES = "24x48"  # for every fourth format and rule, and others for every second
+
 
 def _block_cases(size: Size) -> Iterator[Case]:
     edges = amaxes()
@@ -71,7 +73,8 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         for (k, name), (n, rule) in itertools.product(
             enumerate(ELEMENTS), enumerate(SCALE_RULES.specified)
         ):
-            if tensor.name.startswith(_OF_EVERY_PAIR) or (k + n) % 2 == 0:
+            of_many = 4 if tensor.name.startswith(_LARGE_ONES) else 2
+            if tensor.name.startswith(_OF_EVERY_PAIR) or (k + n) % of_many == 0:
                 yield tensor_case(tensor, format=name, scale_rule=rule, block=_WIDTH)
     for name, rule in itertools.product(ELEMENTS, SCALE_RULES.specified):
         own = [every_code(formats[name], rule, source) for source in ("bf16", "f16", "f32")]

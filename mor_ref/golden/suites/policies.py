@@ -28,6 +28,7 @@ from mor_ref.golden.inputs.extremes import (
     tops,
 )
 from mor_ref.golden.inputs.found_narrow import found_cases
+from mor_ref.golden.inputs.hard_numbers import accepted
 from mor_ref.golden.inputs.nvfp4_tiles import infinite_amax, scales_near_ties, tied_by_one_scale
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.inputs.tensors_at_thresholds import turning_points
@@ -128,6 +129,12 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         if tensor.name == "zeros.f32":
             yield from _with_gam([tensor], ["two_way", "three_way"], (4, 10))
     yield from _with_other_scales(size)
+    zero = Tensor("zero.bf16", "bf16", np.zeros((1, 1), np.uint16))
+    for policy, scaling in itertools.product(POLICIES.specified, SCALINGS):
+        pair = {"policy": policy, "scaling": scaling}
+        yield tensor_case(zero, **pair, block=(128, 128))
+        for source in ("bf16", "f16", "f32"):
+            yield tensor_case(accepted(source), **pair, block="row")
     yield from found_cases("mor")
 
 

@@ -3,25 +3,19 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
 from mor_ref.definitions.blocks import Cut
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.golden.inputs.amaxes_at_thresholds import (
-    LOGARITHMS,
-    SOME_BINADES,
-    SOME_STEPS,
-    around,
     nearly_equal_mantissas,
-    pairs_of_gam,
 )
 from mor_ref.golden.inputs.every_code import every_value
 from mor_ref.golden.inputs.extremes import largest_at_the_end, specials, tops
 from mor_ref.golden.inputs.found_narrow import found_cases
+from mor_ref.golden.inputs.hard_numbers import hard_rows
 from mor_ref.golden.inputs.scaled_numbers import scaled_numbers
 from mor_ref.golden.inputs.single_blocks import (
     LARGEST,
@@ -34,6 +28,7 @@ from mor_ref.golden.inputs.single_blocks import (
     with_specials,
 )
 from mor_ref.golden.inputs.tensors import Tensor, tensors
+from mor_ref.golden.inputs.tensors_at_thresholds import rows_at_turns
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.golden.suites.large import (
@@ -76,7 +71,8 @@ _ALONE: dict[str, list[tuple[str, Scaling, Cut, Cut]]] = {
     "nearly_infinite.bf16": [("e4m3", "fp32", (4, 8), "tensor")],
 }
 _WITH_LONG_TABLES = ("e4m3", "e5m2")  # the codes of the other formats are in all tensors
-_LONG = 600  # numbers of a tensor that is cut in half of the ways
+# Large tensors are cut in every second way, or fourth.
+_OF_WAYS = {"outlier.f32": 2, "edges.f32": 2, "24x48.f32": 4, "24x48.bf16": 4}
 _IN_OTHER_CUTS = ("5x37.f32", "5x37.f16", "zeros.f32", "tiny.f32")
 
 
@@ -120,7 +116,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     yield from _cut_as_usual(size)
     yield from _cut_otherwise(size)
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
-        for tensor in _turning(formats[fmt], scaling):
+        for tensor in rows_at_turns(formats[fmt], scaling):
             yield tensor_case(tensor, format=fmt, scaling=scaling, block="row", group="tensor")
         for tensor in tops():
             yield tensor_case(tensor, format=fmt, scaling=scaling, block="tensor", group="tensor")
@@ -139,7 +135,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
 def _cut_as_usual(size: Size) -> Iterator[Case]:
     for k, tensor in enumerate(tensors(size)):
         for n, (block, group) in enumerate(_CUTS):
-            if tensor.x.size > _LONG and (k + n) % 2:
+            if (k + n) % _OF_WAYS.get(tensor.name, 1):
                 continue
             fmt = SCALED[(k + n) % 3]
             other = "e8m0" if (k // 3 + n) % 2 == 0 else "fp32"
@@ -173,29 +169,18 @@ def _in_every_format(size: Size) -> Iterator[Case]:
     few_zeros = Tensor("few_zeros.f32", "f32", few)
     few_edges = Tensor("few_edges.f32", "f32", usual["edges.f32"].x[::3])
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
-        pair = {"format": fmt, "scaling": scaling}
+        pair, group = {"format": fmt, "scaling": scaling}, "row" if scaling == "gam" else "tensor"
         for tensor in (few_zeros, few_edges):
             yield tensor_case(tensor, **pair, block=(4, 8), group="tensor")
-        for tensor in (usual["extremes.f16"], specials("bf16"), specials("f16")):
-            yield tensor_case(tensor, **pair, block="row", group="tensor")
+        yield tensor_case(usual["extremes.f16"], **pair, block="row", group="tensor")
+        for source in ("bf16", "f16"):
+            x = np.concatenate([specials(source).x, hard_rows(formats[fmt], source)])
+            hard = Tensor(f"specials.{source}", source, x)
+            yield tensor_case(hard, **pair, block="row", group=group)
         for case in (one for one in found_cases("quantize") if one.name in _IN_EVERY_FORMAT):
             name = f"{case.name}.in.{fmt}.{scaling}"
             if scaling == "gam" or case.parameters["group"] == "tensor":
                 yield replace(case, name=name, parameters={**case.parameters, **pair})
-
-
-def _turning(fmt: Format, scaling: Scaling) -> Iterator[Tensor]:
-    """Yield rows with amaxes next to which scales turn; the first is the amax of the tensor."""
-    largest = Fraction(fmt.largest)
-    turns = [*around(largest, SOME_BINADES, SOME_STEPS), *around(largest, LOGARITHMS, (0,))]
-    amaxes = {"largest": np.array([max(turns), *turns], np.uint32)}
-    if scaling == "gam":
-        groups, blocks = pairs_of_gam(fmt)
-        for group in np.unique(groups)[1::6]:
-            amaxes[f"{group:08x}"] = np.append(group, blocks[groups == group])
-    for name, found in amaxes.items():
-        x = np.stack([found | np.uint32(0x80000000), found - found // 64], axis=1)
-        yield Tensor(f"turning_{name}.f32", "f32", x)
 
 
 _GAM = {"scaling": "gam"}
