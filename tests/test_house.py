@@ -84,6 +84,7 @@ MAY_IMPORT = {
         "golden",
         "metrics",
         "operations",
+        "processor_modes",
         "verify",
         "workers",
     },

@@ -12,6 +12,7 @@ import numpy as np
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.processor_modes import modes_of_others
 from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
 
 _SHOWN = 100  # characters of a name
@@ -30,7 +31,8 @@ class PythonFunction:
         where = f"case {case.name!r} of suite {suite!r}"
         try:
             inputs = {name: array.copy() for name, array in case.arrays.items()}
-            found = self.function(operation, dict(case.parameters), inputs)
+            with modes_of_others():
+                found = self.function(operation, dict(case.parameters), inputs)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # one that exits, or whose library panics, has no answer
@@ -89,7 +91,8 @@ def imported_function(text: str, module: str, name: str) -> PythonFunction:
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the working directory, as with python -m
     try:
-        function = getattr(importlib.import_module(module), name)
+        with modes_of_others():  # it may load a library that flushes subnormal numbers
+            function = getattr(importlib.import_module(module), name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # importing somebody's module can raise anything
