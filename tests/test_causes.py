@@ -147,7 +147,7 @@ def mx_by_torchao(operation, parameters, inputs):
         "e2m1": torch.float4_e2m1fn_x2,
     }
     fmt, x = parameters["format"], inputs["x"]
-    if fmt == "int8_mx" or operation != "mx_block":
+    if fmt == "int8_mx" or operation != "mx_block" or x.shape[1] != 32:
         return None
     dtype = dtypes.get(fmt, f"fp6_{fmt}")
     whole = torch.from_numpy(x.view(np.int32)).view(torch.float32)

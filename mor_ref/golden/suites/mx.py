@@ -45,7 +45,7 @@ _LARGE_ONES = "24x48"  # for every fourth format and rule, and others for every 
 
 def _block_cases(size: Size) -> Iterator[Case]:
     edges = amaxes()
-    blocks = edges[np.linspace(0, edges.size - 1, _USUAL * repeats(size)).astype(int)]
+    blocks = edges[np.linspace(0, edges.size - 1, _USUAL * (2 * repeats(size) - 1)).astype(int)]
     halves = [f32_bits(rn32(v)) for v in values_of(formats["e2m3"])[1:24:2]]
     blocks = np.concatenate([blocks, np.array(halves, np.uint32) + np.uint32(60 << 23)])
     for k, name in enumerate(ELEMENTS):
