@@ -219,6 +219,7 @@ def spoilt_digests(text):
     return text.replace('"sha256": "', '"sha256": "0', 1)
 
 
+@pytest.mark.tier("full", but=["match", "mismatch"])
 @pytest.mark.parametrize(
     ("change", "verdict", "messages"),
     [

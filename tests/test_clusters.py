@@ -102,6 +102,7 @@ def dying_often(folder, number):
     return number
 
 
+@pytest.mark.tier("full")
 def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
     cluster.wait_for_both()
     with workers_named(f"dask://{cluster.address}") as found:

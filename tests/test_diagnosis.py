@@ -135,6 +135,7 @@ def test_every_nan_with_the_sign_bit_is_named():
     assert explanations(found) == [{"nan_is_negative", "signed_nan_is_negative"}]
 
 
+@pytest.mark.tier("full")
 def test_the_best_is_found_by_all_mismatches(monkeypatch):
     """Not by a sample, though all that it shows is explained by another."""
     names = "scale_by_rounded_reciprocal", "scale_by_truncated_reciprocal"
@@ -252,6 +253,7 @@ def test_what_explains_small_cases_alone_is_not_claimed():
     assert "of a sample" not in said(diagnosis)
 
 
+@pytest.mark.tier("full")
 def test_a_share_of_many_mismatches_is_of_a_sample(monkeypatch):
     """Of cases of all sizes, and the report says so."""
     found = with_another_mistake_in_a_large_case()

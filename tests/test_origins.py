@@ -75,6 +75,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.tier("full", but=["quantize-scale]", "policies-choice"])
 @pytest.mark.parametrize(("suite", "given"), PARTS)
 def test_what_is_of_a_part_shows_its_largest_number(suite, given):
     """Of every partition and unit: it is the amax that the model found there."""

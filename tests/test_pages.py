@@ -21,6 +21,7 @@ PAGES = [
 # Of the others, tests of the commands themselves have each one on less.
 LONG_PAGES = {
     "checkpoint.md",
+    "golden-vectors.md",
     "larger-suites.md",
     "many-machines.md",
     "report.md",

@@ -153,6 +153,7 @@ def test_vectors_that_are_not_there(tmp_path, vectors):
         assert not [line for line in said if "given" in line]
 
 
+@pytest.mark.tier("full")
 def test_all_structs_can_be_included(tmp_path):
     """A module for each suite, as suites have cases of the same name."""
     export(bundled_files(), "readmemh", tmp_path, [])

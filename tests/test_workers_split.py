@@ -81,6 +81,7 @@ def test_a_worker_leaves_the_other_processors_to_others(monkeypatch, tmp_path, g
         assert set(found) == used
 
 
+@pytest.mark.tier("full")
 def test_made_suites_are_the_same_bytes(tmp_path):
     """And those that are kept."""
     make(SMALL, tmp_path / "a", Size())

@@ -18,7 +18,7 @@ from mor_ref.golden.inputs.hard_numbers import SOURCES, fits, hard_numbers, is_o
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.operations.bits import Unsigned, f32_array
 
-_ENOUGH = 128  # numbers that are hard to round
+_ENOUGH, _LISTS = 128, 16  # of numbers that are hard to round
 # A positive and a negative infinity, NaN and signalling NaN, and one.
 SPECIALS: dict[str, Unsigned] = {
     "bf16": np.array([0x7F80, 0xFF80, 0x7FC0, 0xFFC0, 0x7F81, 0xFF81, 0x3F80], np.uint16),
@@ -31,7 +31,7 @@ _FAR_APART = {"bf16": (0x4700, 0x2140), "f16": (0x7800, 3), "f32": (0x47000000, 
 
 
 def every_code(fmt: Format, rule: str, source: str) -> Tensor:
-    """Return blocks of each scale, with each code if the source has enough of them, and specials.
+    """Return blocks of each scale, with a number that is hard to round for each code, and specials.
 
     The amax is the first number of a block, or the second; it is positive, or negative.
     """
@@ -70,7 +70,7 @@ def special_pairs(source: str) -> Unsigned:
 def _pairs(fmt: Format, rule: str, source: str) -> Iterator[tuple[float, float]]:
     """Yield an amax for each scale with a number that is hard to round, and more of these."""
     amaxes = _amax_of_each_scale(fmt, rule, source)
-    numbers = itertools.chain.from_iterable(hard_numbers(fmt, source, k) for k in range(16))
+    numbers = itertools.chain.from_iterable(hard_numbers(fmt, source, k) for k in range(_LISTS))
     left = dict(enumerate(numbers))
     for n, (scale, amax) in enumerate(amaxes.items()):
         there = (k for k, x in left.items() if fits(math.ldexp(x, scale - 127), amax, source))

@@ -32,6 +32,7 @@ def hard_numbers(fmt: Format, source: str, k: int = 0) -> Iterator[float]:
     for sign in (1, -1):
         values = sorted({0.0, *(abs(value) for value in finite if value * sign > 0)})
         for n, at in enumerate(values):
+            # By the count of bits, so that numbers of every ending have both kinds of neighbours.
             is_above = n == 0 or (n.bit_count() % 2 == k % 2 and n + 1 < len(values))
             tie = (at + values[n + 1 if is_above else n - 1]) / 2
             is_near = k == 0 and n % 8 < 4
