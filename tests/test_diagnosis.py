@@ -518,3 +518,22 @@ def test_views_are_diagnosed_as_what_they_show(suite):
     }
     (diagnosis,) = diagnose([replace(plain, fields=fields, answers=turned)]).suites
     assert {"mx_as_ceil"} in explanations(diagnosis)
+
+
+@pytest.mark.tier("full")
+def test_a_mistake_of_a_few_small_cases_does_not_hide_what_explains_the_rest():
+    """They come first; the guess is judged by cases of all sizes."""
+
+    def wrong(operation, parameters, inputs):
+        with applied(DEVIATIONS["truncation"]):
+            found = dict(OPERATIONS[operation].exact(parameters, inputs))
+        if len(inputs["x"]) == 1:
+            found = {name: array ^ 1 for name, array in found.items()}
+        return found
+
+    found = verify(PythonFunction("wrong", wrong), suites_in(bundled_files(), ["mx_blocks"]))
+    (suite,) = found.diagnosis.suites
+    (guess,) = suite.explanations
+    assert guess.deviations == ("truncation",)
+    assert not guess.is_whole
+    assert guess.explained > guess.of / 2

@@ -12,7 +12,7 @@ from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.sample import (
     Sample,
-    first_cases,
+    few_cases,
     in_turn,
     is_generated,
     is_of_rows,
@@ -227,7 +227,7 @@ class _Search:
 
     @cached_property
     def _sample(self) -> list[Sample]:
-        samples = [*first_cases(self._turns), *self._some_matching]
+        samples = [*few_cases(self._turns, of_rows=self._of_rows), *self._some_matching]
         for sample in samples:
             self._model.run((), sample)
         return samples

@@ -141,8 +141,13 @@ def in_turn(whole: list[Sample], *, of_rows: bool) -> list[Sample]:
     return [*first, *(sample for sample in whole if sample not in first)]
 
 
-def first_cases(samples: list[Sample]) -> list[Sample]:
-    """The first cases, up to a number of elements; of a case that is there twice, the first."""
+def few_cases(samples: list[Sample], *, of_rows: bool) -> list[Sample]:
+    """Return cases up to a number of elements; of a case that is there twice, the first.
+
+    Of rows, cases of all sizes; of tensors the first ones, as large ones would be too large.
+    """
     once = list({sample.question.name: sample for sample in reversed(samples)}.values())[::-1]
+    if of_rows:
+        once = once[:: math.ceil(sum(sample.size for sample in once) / _ENOUGH)]
     sizes = itertools.accumulate(sample.size for sample in once)
     return [e for e, size in zip(once, sizes, strict=True) if size <= _ENOUGH] or once[:1]
