@@ -39,7 +39,7 @@ has, one after the other, or as long as it takes to hand out all jobs, if that i
 {explanations}
 
 * **Codes are compared** by their SHA-256 and CRC-32, which take {digest:.2f} ns for a byte here. To
-  compare them with a second voice at once is to encode twice, and the comparison.
+  compare them with a second implementation at once is to encode twice, and the comparison.
 * **Handing out a job** to a process and taking its result back takes {overhead:.2f} ms here, one
   after the other: {handed:,.0f} jobs in a second.
 

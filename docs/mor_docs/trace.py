@@ -87,7 +87,7 @@ class Trace:
         if column == "tests" and not all(place.in_range for place in places):
             places = [place for place in places if not place.in_range]
         lines = {(place.path, place.line): place for place in places}
-        return sorted(lines.values(), key=lambda place: (_after_the_voices(place.path), place))
+        return sorted(lines.values(), key=lambda place: (_after_the_models(place.path), place))
 
     def problems(self) -> Iterator[str]:
         """A sentence for each rule that lacks a link, and for each id that is no rule."""
@@ -115,10 +115,10 @@ class Trace:
         return any(column != "tests" or not place.in_range for place in places)
 
 
-def _after_the_voices(path: str) -> int:
+def _after_the_models(path: str) -> int:
     """Where a file comes in a row: the exact model first, then the engine, then all others."""
-    voices = ("mor_ref/exact/", "mor_ref/engine/")
-    return next((i for i, voice in enumerate(voices) if path.startswith(voice)), len(voices))
+    models = ("mor_ref/exact/", "mor_ref/engine/")
+    return next((i for i, model in enumerate(models) if path.startswith(model)), len(models))
 
 
 def rules_of(spec: Path) -> list[Rule]:

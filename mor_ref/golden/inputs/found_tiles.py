@@ -31,7 +31,9 @@ def _found() -> Mapping[str, Any]:
 
 def found_tiles(profile: str, of: Kind) -> tuple[Bits, Bits]:
     """Return the amaxes of tensors, and a tile of each."""
-    rows = [[int(bits, 16) for bits in row.split()] for row in _found()[profile].get(of, ())]
+    rows = [
+        [int(bits, 16) for bits in row.split()] for row in _found().get(profile, {}).get(of, ())
+    ]
     if not rows:
         return np.zeros(0, np.uint32), np.zeros((0, _TILE), np.uint32)
     amaxes, tiles = np.split(np.array(rows, np.uint32), [1], axis=1)

@@ -149,7 +149,7 @@ def _with_other_scales(size: Size) -> Iterator[Case]:
     turns, pairs = [*turning_points()], [*nearly_tied(), lost, in_binary32(lost)]
     for policy, scaling in itertools.product(POLICIES.specified, ("fp32", "e8m0")):
         tied = pairs if policy in ("two_way", "three_way") else []
-        turning = [one for one in turns if one.name.startswith(_TURNS[policy])]
+        turning = [one for one in turns if one.name.startswith(_TURNS.get(policy, ()))]
         counted = [many_lost(), signalling(), usual["infinity.f16"], *turning]
         cut = [usual["5x37.f32"], usual["zeros.f32"]]
         blocks: dict[Cut, list[Tensor]] = {
