@@ -14,6 +14,7 @@ _SEARCHED = "a search found no input: tests/wrong/README.md has over how many it
 _SOURCE = "the mistake is in what becomes of numbers that the source does not have"
 _SCALES = "tensors of one row with every scale are binary32 alone, as they have 16 numbers for each"
 _NO_NAN = "the profile is of tensors without NaN"
+_SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
 # Names of both bfloat16 and binary16.
 _SCALES_OF_BOTH = ("nvfp4.table_*.16x16", "nvfp4.table_*.te_row.1x16")
@@ -102,6 +103,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f16": {
+        _SQUARE: ("mor.choice_turned",),
         NO_AMAX: (
             "floor_log2f_*",
             "ceil_log2f_*",
@@ -114,6 +116,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "capped_before_*",
         ),
         _RANGE: (
+            "mor.lost_x_alone",
             "uncapped",
             "clamped_amax",
             "uncapped_ratio",
@@ -213,6 +216,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f32": {
+        _SQUARE: ("mor.choice_turned",),
         _TALL: _OF_TALL_ONES,
         _CONVERTED: _OF_NANS_KEPT,
         _STEPS: ("exact_distance",),

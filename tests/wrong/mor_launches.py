@@ -240,3 +240,26 @@ def _half_of_the_blocks(bits_in, parameters):
         ys[fmt] = np.where(live, in_format(x, fmt, unit, parameters["scaling"]), plain)
     found = fields(x, unit, ys)
     return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+
+@mor("choice_turned", "Outputs are written by the choice of the unit with row and column swapped.")
+def _choice_turned(bits_in, parameters):
+    """As in a launch for square grids of units alone: others are right."""
+    x, unit, ys = read(bits_in, parameters)
+    found = fields(x, unit, ys)
+    accepted = acceptance(parameters, found)
+    turned = [one.T if one.shape[0] == one.shape[1] else one for one in accepted]
+    output = written(bits_in, parameters, turned, ys)["output"]
+    return found | written(bits_in, parameters, accepted, ys) | {"output": output}
+
+
+@mor(
+    "lost_x_alone",
+    "Units are refused for numbers that are not finite, not for those that become so.",
+)
+def _lost_x_alone(bits_in, parameters):
+    x, unit, ys = read(bits_in, parameters)
+    found = fields(x, unit, ys)
+    of_x = fields(x, unit, dict.fromkeys(ys, np.where(np.isfinite(x), x, np.float32(np.nan))))
+    lost = {name: array for name, array in of_x.items() if name.endswith("nonfinite")}
+    return found | written(bits_in, parameters, acceptance(parameters, found | lost), ys)

@@ -87,6 +87,20 @@ def specials(source: str) -> Tensor:
     return Tensor(f"specials.{source}", source, np.stack([row, np.zeros_like(row)]))
 
 
+def overflowing_y() -> Tensor:
+    """Return a unit that is finite, and whose largest number e4m3 restores to an infinity."""
+    x = np.full((8, 16), 0x7F600000, np.uint32)  # 448 * 2^119
+    x[0, 0] = 0x7F7FFFFF
+    return Tensor("overflowing_y.f32", "f32", x)
+
+
+def one_unit_of_four() -> Tensor:
+    """Return two units in each direction, of which one alone is decided otherwise."""
+    x = np.full((16, 32), _ONE, np.uint16)
+    x[:8, 16:] = _NAN
+    return Tensor("one_of_four.bf16", "bf16", x)
+
+
 def ties_of_bf16() -> Tensor:
     """Return a unit that stays bfloat16, as it has a NaN, with numbers halfway between two."""
     x = np.array([[0x3F808000, 0xBF808000, 0x3F818000, 0x7FC00000]], np.uint32)

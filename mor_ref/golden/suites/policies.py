@@ -22,6 +22,8 @@ from mor_ref.golden.inputs.extremes import (
     many_elements,
     many_lost,
     nearly_tied,
+    one_unit_of_four,
+    overflowing_y,
     signalling,
     specials,
     ties_of_bf16,
@@ -133,8 +135,11 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     for policy, scaling in itertools.product(POLICIES.specified, SCALINGS):
         pair = {"policy": policy, "scaling": scaling}
         yield tensor_case(zero, **pair, block=(128, 128))
+        if policy == "tensor":
+            yield tensor_case(overflowing_y(), **pair, block=(128, 128))
         for source in ("bf16", "f16", "f32"):
             yield tensor_case(accepted(source), **pair, block="row")
+    yield from _with_gam([one_unit_of_four()], ("two_way", "three_way", "nvfp4"), (8, 16))
     yield from found_cases("mor")
 
 
