@@ -7,7 +7,6 @@ microsecond.
 
 import ctypes
 import struct
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -71,16 +70,21 @@ class _Modes:
 
 
 _MODES = _Modes()
-_OF_OTHERS = threading.local()
 
 
-@contextmanager
-def modes_of_others() -> Iterator[None]:
-    """Run somebody's code under the modes that it left when it ran last; then restore ours."""
-    ours = _MODES.now()
-    _MODES.become(getattr(_OF_OTHERS, "modes", ours))
-    try:
-        yield
-    finally:
-        _OF_OTHERS.modes = _MODES.now()
-        _MODES.become(ours)
+class OtherModes:
+    """The modes that somebody's code leaves: its next call has them, and no other code does."""
+
+    def __init__(self) -> None:
+        self._left: ctypes.Array[ctypes.c_char] | None = None
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """Run that code under the modes that it left when it ran last; then restore ours."""
+        ours = _MODES.now()
+        _MODES.become(self._left or ours)
+        try:
+            yield
+        finally:
+            self._left = _MODES.now()
+            _MODES.become(ours)

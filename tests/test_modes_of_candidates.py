@@ -52,3 +52,15 @@ def test_a_call_that_changes_them_has_them_in_the_next_call():
     assert found.verdict == "not run"
     assert not np.any(seen[1:])
     assert follows_ieee_754()
+
+
+def test_another_candidate_does_not_have_them():
+    seen = []
+
+    def run(*_):
+        seen.append(follows_ieee_754())
+
+    suites = suites_in(bundled_files(), ["error_steps"])
+    verify(PythonFunction("flushing", lambda *_: set_modes(MODES["FTZ"]) and None), suites)
+    verify(PythonFunction("run", run), suites)
+    assert seen == [True]

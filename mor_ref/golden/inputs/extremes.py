@@ -95,7 +95,7 @@ def overflowing_y() -> Tensor:
 
 
 def one_unit_of_four() -> Tensor:
-    """Return two units in each direction, of which one alone is decided otherwise."""
+    """Return two units in each direction; one alone has no numbers."""
     x = np.full((16, 32), _ONE, np.uint16)
     x[:8, 16:] = _NAN
     return Tensor("one_of_four.bf16", "bf16", x)

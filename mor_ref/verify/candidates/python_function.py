@@ -4,7 +4,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.operation import Arrays, Parameters
-from mor_ref.processor_modes import modes_of_others
+from mor_ref.processor_modes import OtherModes
 from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
 
 _SHOWN = 100  # characters of a name
@@ -25,13 +25,14 @@ class PythonFunction:
 
     name: str
     function: Callable[[str, Parameters, Arrays], Answer | None]
+    modes: OtherModes = field(default_factory=OtherModes, repr=False, compare=False)
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """Return the fields of the function; an exception is a failure of the candidate."""
         where = f"case {case.name!r} of suite {suite!r}"
         try:
             inputs = {name: array.copy() for name, array in case.arrays.items()}
-            with modes_of_others():
+            with self.modes.within():
                 found = self.function(operation, dict(case.parameters), inputs)
         except KeyboardInterrupt:
             raise
@@ -90,8 +91,9 @@ def imported_function(text: str, module: str, name: str) -> PythonFunction:
     """Return the function of this name in a module, which is imported."""
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the working directory, as with python -m
+    modes = OtherModes()
     try:
-        with modes_of_others():  # it may load a library that flushes subnormal numbers
+        with modes.within():  # it may load a library that flushes subnormal numbers
             function = getattr(importlib.import_module(module), name)
     except KeyboardInterrupt:
         raise
@@ -100,4 +102,4 @@ def imported_function(text: str, module: str, name: str) -> PythonFunction:
     if not callable(function):
         kind = type(function).__name__
         raise CandidateError(f"{text} is of type {kind}, which cannot be called")
-    return PythonFunction(text, function)
+    return PythonFunction(text, function, modes)
