@@ -5,11 +5,7 @@ are those of binary32 and binary64 alike, so Python's own floats show them, in a
 microsecond.
 """
 
-import ctypes
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
 
 
 def _float_of(bits: int) -> float:
@@ -44,47 +40,3 @@ def check_processor() -> None:
             "in this process has told the processor to; undo that "
             "(torch.set_flush_denormal(False)) or call from another process"
         )
-
-
-class _Modes:
-    """The modes of the thread that asks, as the C library reads and sets them."""
-
-    _LARGEST = 64  # bytes; those of the C libraries take 8 to 32
-
-    def __init__(self) -> None:
-        self._get: Callable[[Any], Any] = lambda _: 0
-        self._set = self._get
-        try:
-            library = ctypes.CDLL(None)
-            self._get, self._set = library.fegetenv, library.fesetenv
-        except (AttributeError, OSError, TypeError):
-            pass  # there is no C library of POSIX: the modes stay as they are left
-
-    def now(self) -> ctypes.Array[ctypes.c_char]:
-        found = ctypes.create_string_buffer(self._LARGEST)
-        self._get(found)
-        return found
-
-    def become(self, modes: ctypes.Array[ctypes.c_char]) -> None:
-        self._set(modes)
-
-
-_MODES = _Modes()
-
-
-class OtherModes:
-    """The modes that somebody's code leaves: its next call has them, and no other code does."""
-
-    def __init__(self) -> None:
-        self._left: ctypes.Array[ctypes.c_char] | None = None
-
-    @contextmanager
-    def within(self) -> Iterator[None]:
-        """Run that code under the modes that it left when it ran last; then restore ours."""
-        ours = _MODES.now()
-        _MODES.become(self._left or ours)
-        try:
-            yield
-        finally:
-            self._left = _MODES.now()
-            _MODES.become(ours)

@@ -84,7 +84,6 @@ MAY_IMPORT = {
         "golden",
         "metrics",
         "operations",
-        "processor_modes",
         "verify",
         "workers",
     },

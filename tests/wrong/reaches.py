@@ -108,16 +108,16 @@ for k, one in enumerate(KERNELS):
 # MX, for each format and rule
 
 
-def mx(name, mistake, function):
-    """Register a function of (x, format, rule, k) that quantizes tensors."""
+def mx(name, mistake, function, operation="mx"):
+    """Register a function of (x, format, rule, k) that quantizes tensors, or blocks."""
     for fmt, rule in itertools.product(LARGEST, ("floor", "ceil", "even", "rceil")):
         one = KERNELS.mx(
             f"{name}.{fmt}.{rule}",
             mistake,
             (rule,),
             (fmt,),
-            operations=("mx",),
-            unseen={"mx": SMALLER},
+            operations=(operation,),
+            unseen={"mx": SMALLER} if operation == "mx" else {},
         )
         one(function)
 
@@ -137,18 +137,14 @@ for name, (mistake, rows, columns) in CUTS.items():
     mx(name, mistake, functools.partial(up_to, rows=rows, columns=columns))
 TWO_EACH = "a warp of 32 lanes takes two numbers each"
 mx("amax_of_64", TWO_EACH, amax_without(slice(64, None)))
-for fmt, rule in itertools.product(LARGEST, ("floor", "ceil", "even", "rceil")):
-    for count, mistake in ((32, "a warp of 32 lanes takes one number each"), (64, TWO_EACH)):
-        KERNELS.mx(
-            f"block_amax_of_{count}.{fmt}.{rule}",
-            mistake,
-            (rule,),
-            (fmt,),
-            operations=("mx_block",),
-        )(amax_without(slice(count, None)))
-        KERNELS.mx(
-            f"block_of_{count}.{fmt}.{rule}", mistake, (rule,), (fmt,), operations=("mx_block",)
-        )(functools.partial(up_to, rows=ALL_OF_THEM, columns=count))
+for count, mistake in ((32, "a warp of 32 lanes takes one number each"), (64, TWO_EACH)):
+    mx(f"block_amax_of_{count}", mistake, amax_without(slice(count, None)), "mx_block")
+    mx(
+        f"block_of_{count}",
+        mistake,
+        functools.partial(up_to, rows=ALL_OF_THEM, columns=count),
+        "mx_block",
+    )
 for lane in (19, 25, 28, 31):
     KERNELS.mx(f"no_lane_{lane}", f"lane {lane} is not in an amax")(
         amax_without(slice(lane, None, 32))

@@ -116,9 +116,9 @@ def _next_to(x: float, source: str, steps: int) -> float:
     return math.copysign((abs(x) // step + steps) * step, x)
 
 
-def signed(n: int, amax: float) -> float:
+def signed(n: int, x: float) -> float:
     """Return every second number of a count with the other sign."""
-    return -amax if n % 2 else amax
+    return -x if n % 2 else x
 
 
 def fits(value: float, amax: float, source: str) -> bool:

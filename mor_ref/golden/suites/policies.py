@@ -132,13 +132,14 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
             yield from _with_gam([tensor], ["two_way", "three_way"], (4, 10))
     yield from _with_other_scales(size)
     zero = Tensor("zero.bf16", "bf16", np.zeros((1, 1), np.uint16))
+    of_e4m3 = [accepted(source) for source in ("bf16", "f16", "f32")]
     for policy, scaling in itertools.product(POLICIES.specified, SCALINGS):
         pair = {"policy": policy, "scaling": scaling}
         yield tensor_case(zero, **pair, block=(128, 128))
         if policy == "tensor":
             yield tensor_case(overflowing_y(), **pair, block=(128, 128))
-        for source in ("bf16", "f16", "f32"):
-            yield tensor_case(accepted(source), **pair, block="row")
+        for tensor in of_e4m3:
+            yield tensor_case(tensor, **pair, block="row")
     yield from _with_gam([one_unit_of_four()], ("two_way", "three_way", "nvfp4"), (8, 16))
     yield from found_cases("mor")
 

@@ -9,9 +9,7 @@ import numpy as np
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
-from mor_ref.golden.inputs.amaxes_at_thresholds import (
-    nearly_equal_mantissas,
-)
+from mor_ref.golden.inputs.amaxes_at_thresholds import nearly_equal_mantissas
 from mor_ref.golden.inputs.every_code import every_value
 from mor_ref.golden.inputs.extremes import largest_at_the_end, specials, tops
 from mor_ref.golden.inputs.found_narrow import found_cases
@@ -168,19 +166,23 @@ def _in_every_format(size: Size) -> Iterator[Case]:
     few = np.concatenate([usual["zeros.f32"].x[:8, :15], specials("f32").x])
     few_zeros = Tensor("few_zeros.f32", "f32", few)
     few_edges = Tensor("few_edges.f32", "f32", usual["edges.f32"].x[::3])
+    hard = {fmt: [_with_hard_rows(fmt, source) for source in ("bf16", "f16")] for fmt in SCALED}
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
         pair, group = {"format": fmt, "scaling": scaling}, "row" if scaling == "gam" else "tensor"
         for tensor in (few_zeros, few_edges):
             yield tensor_case(tensor, **pair, block=(4, 8), group="tensor")
         yield tensor_case(usual["extremes.f16"], **pair, block="row", group="tensor")
-        for source in ("bf16", "f16"):
-            x = np.concatenate([specials(source).x, hard_rows(formats[fmt], source)])
-            hard = Tensor(f"specials.{source}", source, x)
-            yield tensor_case(hard, **pair, block="row", group=group)
+        for tensor in hard[fmt]:
+            yield tensor_case(tensor, **pair, block="row", group=group)
         for case in (one for one in found_cases("quantize") if one.name in _IN_EVERY_FORMAT):
             name = f"{case.name}.in.{fmt}.{scaling}"
             if scaling == "gam" or case.parameters["group"] == "tensor":
                 yield replace(case, name=name, parameters={**case.parameters, **pair})
+
+
+def _with_hard_rows(fmt: str, source: str) -> Tensor:
+    special = specials(source)
+    return special._replace(x=np.concatenate([special.x, hard_rows(formats[fmt], source)]))
 
 
 _GAM = {"scaling": "gam"}

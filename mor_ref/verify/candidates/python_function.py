@@ -12,8 +12,8 @@ import numpy as np
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.operation import Arrays, Parameters
-from mor_ref.processor_modes import OtherModes
 from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
+from mor_ref.verify.candidates.other_modes import OtherModes
 
 _SHOWN = 100  # characters of a name
 _SAID = 300  # characters of what an exception says
