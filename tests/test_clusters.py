@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from extras import imported, reason, skip_without
-from working import CANDIDATE, SMALL, dying_once, two_processes
+from working import CANDIDATE, SMALL, dying_once, pid_among, two_processes, wait_until
 
 from mor_ref.golden import bundled_files
 from mor_ref.golden.making.make import make
@@ -53,10 +52,13 @@ class Cluster(NamedTuple):
 
     def wait_for_both(self):
         """However long a worker takes to come, unless the nanny that starts it gave up."""
-        while len(self.found.scheduler.workers) < 2:
+
+        def are_there():
             states = {nanny.status.name for nanny in self.found.workers.values()}
             assert states <= {"init", "starting", "running", "undefined"}, states
-            time.sleep(0.05)
+            return len(self.found.scheduler.workers) >= 2
+
+        wait_until(are_there)
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +78,9 @@ def cluster():
         yield Cluster(found.scheduler_address.removeprefix("tcp://"), client, found)
 
 
-def dying_at_work(path, number):
-    """So long that both workers have some mostly, and the third shard kills its worker."""
-    time.sleep(0.05)
+def dying_at_work(folder, path, number):
+    """Each of the two workers has taken a shard when the third shard kills its worker."""
+    pid_among(folder, 2)
     return dying_once(path, number)
 
 
@@ -86,8 +88,9 @@ def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
     cluster.wait_for_both()
     before = set(cluster.pids())
     assert len(before) == 2
+    (tmp_path / "pids").mkdir()
     with workers_named(f"dask://{cluster.address}") as found:
-        asked = [(tmp_path / "killed", n) for n in range(12)]
+        asked = [(tmp_path / "pids", tmp_path / "killed", n) for n in range(12)]
         assert list(found.in_order(dying_at_work, asked)) == list(range(12))
     assert (tmp_path / "killed").exists()
     cluster.wait_for_both()

@@ -593,7 +593,7 @@ def test_a_program_that_fails_midway_is_reported(tmp_path):
     ("candidate", "asked_until"),
     [
         ("exec:/nowhere/program", 0),  # it cannot be started
-        (f"exec:{answering('sleep 9')}", 2),  # three cases that are late
+        (f"exec:{answering(FOREVER)}", 2),  # three cases that are late
     ],
 )
 def test_a_program_that_takes_time_for_nothing_is_not_asked_for_ever(candidate, asked_until):

@@ -4,13 +4,19 @@ import os
 import pickle
 import signal
 import threading
-import time
 import weakref
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from dataclasses import replace
 
 import pytest
-from working import dying_once, threads, two_processes
+from working import dying_once, pid_among, threads, two_processes, wait_until
 
 from mor_ref.workers import pools as workers
 from mor_ref.workers import shards
@@ -49,16 +55,20 @@ def test_a_killed_process_loses_nothing(tmp_path):
     assert (tmp_path / "killed").exists()
 
 
-def test_there_are_as_many_processes_as_processors(monkeypatch):
+@pytest.mark.parametrize("count", [1, 3])
+def test_there_are_as_many_processes_as_processors(monkeypatch, tmp_path, count):
     """Of those that this process may use, not of the machine."""
-    for count in (1, 3):
-        monkeypatch.setattr(workers, "available_threads", lambda count=count: count)
-        assert len(set(processes().in_order(pid_after, [(0.01,)] * 40))) <= count
+    most = []
 
+    class Noted(ProcessPoolExecutor):
+        def __init__(self, max_workers, **options):
+            most.append(max_workers)
+            super().__init__(max_workers, **options)
 
-def pid_after(seconds):
-    time.sleep(seconds)
-    return os.getpid()
+    monkeypatch.setattr(workers, "available_threads", lambda: count)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", Noted)
+    pids = set(processes().in_order(pid_among, [(tmp_path, count)] * 12))
+    assert (most, len(pids)) == ([count], count)
 
 
 def dying(_):
@@ -259,38 +269,57 @@ class Kept(shards.Outcome):
         ALIVE.add(self)
 
 
-def large(number, seconds):
-    time.sleep(seconds)
-    return number
+class OneSlow(Executor):
+    """Runs a shard as it is submitted; only the slow one when nothing else is left to wait for."""
+
+    def __init__(self, slow):
+        self.slow, self.late = slow, None
+
+    def submit(self, function, program, task, shard):
+        future = Future()
+
+        def run():
+            future.set_result(function(program, task, shard))
+
+        if shard[0] == self.slow:
+            self.late = run
+        else:
+            run()
+        return future
+
+    def wait(self, futures, **options):
+        if not any(future.done() for future in futures):
+            self.late()
+        return wait(futures, **options)
 
 
-@pytest.mark.parametrize("slow", [0, 30])
+@pytest.mark.parametrize("slow", [None, 0, 30])
 def test_few_results_are_kept(monkeypatch, slow):
     """Whether those who take them are slow, or one of the shards is."""
     monkeypatch.setattr(shards, "Outcome", Kept)
     most, count = 0, 2
-    asked = [(n, 0.2 if n == slow else 0) for n in range(60)]
-    for number, found in enumerate(threads(count).in_order(large, asked)):
-        assert found == number
-        if number in (0, 20):
-            while len(ALIVE) < 4:
-                time.sleep(0.01)
-            time.sleep(0.2)  # in which there must not be too many
+    executor = OneSlow(slow)
+    monkeypatch.setattr(shards, "wait", executor.wait)
+    found = Workers.of(executor, count).in_order(abs, [(n,) for n in range(60)])
+    for number, result in enumerate(found):
+        assert result == number
         most = max(most, len(ALIVE))
     assert number == 59
     assert 4 <= most <= 4 * count + 2, "as many as are submitted, and two that are at hand"
 
 
-def dying_second(number):
+def dying_second(folder, number):
+    """Kills its worker; the first two times, the other shards are not done when it does."""
     if number == 1:
+        (folder / str(os.getpid())).touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(0.3)
+    wait_until(lambda: len(list(folder.iterdir())) >= 2)
     return number
 
 
-def test_a_crash_is_told_of_the_shard_that_crashes():
+def test_a_crash_is_told_of_the_shard_that_crashes(tmp_path):
     """In its turn, and after what other shards give, which are not done when it happens."""
-    found = processes().in_order(dying_second, [(n,) for n in range(4)])
+    found = processes().in_order(dying_second, [(tmp_path, n) for n in range(4)])
     assert next(found) == 0
     with pytest.raises(WorkersError, match="every worker that took a shard was lost"):
         next(found)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -21,6 +22,19 @@ def threads(count=2):
 def two_processes(monkeypatch):
     """More show nothing more, on a machine of any size."""
     monkeypatch.setattr(workers, "available_threads", lambda: 2)
+
+
+def wait_until(condition):
+    """Wait for what has to come, however long a busy machine takes."""
+    while not condition():
+        time.sleep(0.01)
+
+
+def pid_among(folder, count):
+    """Return the id of this process, once so many processes have a shard."""
+    (folder / str(os.getpid())).touch()
+    wait_until(lambda: len(list(folder.iterdir())) >= count)
+    return os.getpid()
 
 
 def dying_once(path, number):
