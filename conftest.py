@@ -1,8 +1,7 @@
 """Options and settings that all tests share."""
 
 import os
-from collections import Counter
-from typing import Any
+from collections import defaultdict
 
 import extras
 import pytest
@@ -24,7 +23,6 @@ LONGEST = (
     "test_kernel_cache.py", "test_cuda_host.py", "test_workers_split.py", "test_block_peers.py",
     "test_causes.py", "test_explorer.py", "test_deviations.py", "test_exhaustive.py",
 )  # fmt: skip
-LEFT_OUT = pytest.StashKey[Counter[tuple[str, str]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,17 +42,20 @@ def tier_of(item: pytest.Item) -> str | None:
     return marker.args[0]
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the tier; one skip stands for those of a file that need the same."""
     wanted = config.getoption("--tier")
-
-    left_out = config.stash.setdefault(LEFT_OUT, Counter())
-    kept, others = [], []
+    others = [item for item in items if tier_of(item) != wanted]
+    kept, lacking = [], defaultdict(list)
     for item in items:
-        missing = extras.missing(extras.needed_by(item))
-        is_wanted = tier_of(item) == wanted
-        (kept if is_wanted and not missing else others).append(item)
-        if is_wanted and missing:
-            left_out[missing, extras.HOW[missing]] += 1
+        if tier_of(item) == wanted:
+            missing = extras.missing(extras.needed_by(item))
+            of_file = lacking[item.path, missing] if missing else kept
+            of_file.append(item)
+    for (_, missing), tests in lacking.items():
+        tests[0].add_marker(pytest.mark.skip(reason=extras.reason(missing, len(tests))))
+        kept.append(tests[0])
     items[:] = sorted(kept, key=_rank)
     config.hook.pytest_deselected(items=others)
 
@@ -65,23 +66,9 @@ def _rank(item: pytest.Item) -> int:
     return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A process of xdist says what it left out, as each one leaves out the same."""
-    if hasattr(session.config, "workeroutput"):
-        left_out = session.config.stash.get(LEFT_OUT, Counter())
-        session.config.workeroutput["left_out"] = [[*key, n] for key, n in left_out.items()]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    found = getattr(node, "workeroutput", {}).get("left_out", [])
-    node.config.stash[LEFT_OUT] = Counter({(name, how): n for name, how, n in found})
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say at the end which missing extra would bring how many tests."""
     skipped = terminalreporter.stats.get("skipped", [])
     counts = extras.counted(report.longrepr[2] for report in skipped)
-    counts += terminalreporter.config.stash.get(LEFT_OUT, Counter())
-    for line in extras.summary(counts):
-        terminalreporter.write_line(line, yellow=True)
+    if counts:
+        terminalreporter.write_line(extras.summary(counts), yellow=True)

@@ -1,7 +1,7 @@
 """What tests need that is not installed everywhere, and how to get it.
 
-`needs` marks tests that compare with a library, which are left out without it; what else is missing
-skips a test. A run ends with the sums of both.
+`needs` marks tests that compare with a library. Without it, one skip stands for those of a file,
+and says how many they are; what else is missing skips a test. A run ends with the sums of both.
 """
 
 import functools
@@ -43,12 +43,12 @@ HOW = {
     "iverilog": "apt-get install iverilog",
 }
 # What the fixtures of a test need, as if it were marked.
-OF_FIXTURES = {"browser": ("playwright", "chromium"), "page": ("playwright", "chromium")}
-_REASON = re.compile(r"needs (?P<name>.+?): (?P<how>.+)")
+OF_FIXTURES = {"browser": ("playwright", "chromium")}
+_REASON = re.compile(r"needs (?P<name>.+?)(?: \((?P<number>\d+) tests\))?: (?P<how>.+)")
 
 
 def needs(*modules):
-    """A mark for tests that are left out of a run, and counted, if a module is missing."""
+    """A mark for tests that are skipped, with one skip for those of a file, without a module."""
     return pytest.mark.needs(*modules)
 
 
@@ -65,9 +65,9 @@ def is_there(name):
     return find_spec(name) is not None or shutil.which(name) is not None
 
 
-def reason(name):
-    """Why a test is skipped, as `summary` reads it."""
-    return f"needs {name}: {HOW[name]}"
+def reason(name, number=1):
+    """Why a test, or a number of tests, is skipped, as `summary` reads it."""
+    return f"needs {name}{f' ({number} tests)' if number > 1 else ''}: {HOW[name]}"
 
 
 def skip_without(*names):
@@ -96,18 +96,23 @@ def missing(names):
 
 
 def counted(reasons):
-    """How many of the reasons of skips name what is missing; others are not of this module."""
-    found = (_REASON.search(text) for text in reasons)
-    return Counter((each["name"], each["how"]) for each in found if each)
+    """How many tests lack what, by the reasons of skips; other reasons are not of this module."""
+    found = Counter()
+    for each in filter(None, map(_REASON.search, reasons)):
+        found[each["name"], each["how"]] += int(each["number"] or 1)
+    return found
 
 
 def summary(counts):
-    """A line for each way to install what is missing: how many tests need what."""
-    ways = sorted({how for _, how in counts}, key=lambda way: -_tests(counts, way))
-    for way in ways:
-        names = ", ".join(sorted(name for name, how in counts if how == way))
-        number = _tests(counts, way)
-        yield f"{number} {'tests need' if number > 1 else 'test needs'} {names}: {way}"
+    """One line: how many tests were skipped, and how many each way to install something brings."""
+    ways = sorted({how for _, how in counts}, key=lambda way: (-_tests(counts, way), way))
+    needed = "; ".join(f"{_tests(counts, way)} {_names(counts, way)}: {way}" for way in ways)
+    number = counts.total()
+    return f"{number} {'tests need' if number > 1 else 'test needs'} what is missing: {needed}"
+
+
+def _names(counts, way):
+    return ", ".join(sorted(name for name, how in counts if how == way))
 
 
 def _tests(counts, way):

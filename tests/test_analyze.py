@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from analyzing import BF16, POLICIES, expected, heavy, run, with_specials, write
-from extras import imported
+from extras import imported, needs
 
 import mor_ref
 from mor_ref import MeanRelativeError, Policy, Rung
@@ -108,6 +108,7 @@ def test_everything_that_mor_takes_can_be_analyzed():
             analyze(refused, settings)
 
 
+@needs("torch")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_tensors_of_torch(dtype, policy):

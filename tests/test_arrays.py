@@ -93,6 +93,7 @@ def test_torch_tensors_that_are_refused():
         assert message in str(refused.value)
 
 
+@needs("torch")
 def test_codes_in_a_float_dtype_of_torch_are_refused_with_the_way_to_give_them():
     torch = imported("torch")
     codes = torch.from_numpy(CODES)

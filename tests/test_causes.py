@@ -10,7 +10,7 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 import pytest
-from extras import imported
+from extras import imported, needs
 
 from mor_ref import golden
 from mor_ref.definitions.formats import formats, presets
@@ -159,10 +159,10 @@ def mx_by_torchao(operation, parameters, inputs):
     return {"scale": scale.view(torch.uint8).numpy()[:, 0], "code": code, "y": y}
 
 
+@needs("torch", "torchao")
 @pytest.mark.tier("full")
 def test_torchao_is_explained_whole():
     """MXS-006, MXS-007: by its ways with code 0, with logarithms and with NaN, and by no other."""
-    torchao()
     found = on(mx_by_torchao, "mx_blocks")
     (explained,) = causes(found).values()
     assert explained[0] == ("mx_as_torchao", "nan_is_7fc00000")
@@ -179,6 +179,7 @@ def near_thresholds(fmt):
     return x
 
 
+@needs("torch", "torchao")
 @pytest.mark.parametrize("fmt", ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1"])
 def test_the_scale_of_rceil_is_that_of_torchao(fmt):
     """MXS-006: the logarithm in binary32 is wrong there in most blocks, and in the same ones."""
@@ -191,6 +192,7 @@ def test_the_scale_of_rceil_is_that_of_torchao(fmt):
         assert np.array_equal(theirs, ours)
 
 
+@needs("torch", "torchao")
 @pytest.mark.parametrize("rule", ["floor", "ceil", "even", "rceil"])
 def test_scale_code_0_is_applied_as_torchao_does(rule):
     """MXS-007: divided by 2^-126, or not at all."""
@@ -271,6 +273,7 @@ def test_codes_are_those_of_the_preset(library):
             assert np.array_equal(found["code"], case.arrays["code"][::7]), name
 
 
+@needs("torch")
 def test_torch_rounds_binary64_through_binary32():
     torch = imported("torch")
     x = np.array([0.3, 1.0625 + 2.0**-40, 1.0625 - 2.0**-40, 1.1875 - 2.0**-40, -1.0625 - 2.0**-40])

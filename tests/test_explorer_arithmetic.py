@@ -21,14 +21,19 @@ SCRIPTS = ("catalogue", "exact", "formats", "scaling", "nvfp4", "mx", "mor")
 
 
 @pytest.fixture(scope="module")
-def page():
-    with chromium() as browser:
-        page = context_of(browser).new_page()
-        page.set_content("<title>arithmetic</title>")
-        for name in SCRIPTS:
-            page.add_script_tag(path=EXPLORER / f"{name}.js")
-        page.add_script_tag(path=ADAPTER)
-        yield page
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    page = context_of(browser).new_page()
+    page.set_content("<title>arithmetic</title>")
+    for name in SCRIPTS:
+        page.add_script_tag(path=EXPLORER / f"{name}.js")
+    page.add_script_tag(path=ADAPTER)
+    return page
 
 
 def inputs_of(case, suite):

@@ -1,4 +1,4 @@
-"""What a run says of tests that it left out or skipped, as something is not installed."""
+"""What a run says of tests that it skipped, as something is not installed."""
 
 import ast
 import re
@@ -43,6 +43,17 @@ extras.is_there = lambda name: False
 """
 
 
+def sample(folder):
+    """A project with this conftest.py, on a machine where nothing is installed."""
+    (folder / "conftest.py").write_text((ROOT / "conftest.py").read_text() + ABSENT)
+    (folder / "test_sample.py").write_text(SAMPLE)
+    markers = "".join(f"    {name}(): as in the project\n" for name in ("needs", "tier"))
+    paths = f"    {ROOT}\n    {ROOT / 'tests'}\n"
+    (folder / "pytest.ini").write_text(
+        f"[pytest]\npythonpath =\n{paths}addopts = --strict-markers\nmarkers =\n{markers}"
+    )
+
+
 def run(folder, *arguments):
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -52,27 +63,32 @@ def run(folder, *arguments):
 @pytest.mark.tier("full", but=["one process"])
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two processes"])
 def test_a_run_ends_with_what_would_bring_more_tests(tmp_path, processes):
-    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text() + ABSENT)
-    (tmp_path / "test_sample.py").write_text(SAMPLE)
-    markers = "".join(f"    {name}(): as in the project\n" for name in ("needs", "tier"))
-    paths = f"    {ROOT}\n    {ROOT / 'tests'}\n"
-    (tmp_path / "pytest.ini").write_text(
-        f"[pytest]\npythonpath =\n{paths}addopts = --strict-markers\nmarkers =\n{markers}"
-    )
+    sample(tmp_path)
     lines = run(tmp_path, *processes)
     said = [line for line in lines if re.match(r"\d+ tests? needs? ", line)]
     assert said == [
-        "4 tests need torch, torchao: pip install -e '.[peers]'",
-        "2 tests need gfloat: pip install -e '.[test]'",
-        "1 test needs iverilog: apt-get install iverilog",
+        (
+            "7 tests need what is missing: 4 torch, torchao: pip install -e '.[peers]'; "
+            "2 gfloat: pip install -e '.[test]'; 1 iverilog: apt-get install iverilog"
+        )
     ]
-    assert "1 passed, 4 skipped" in lines[-1]
+    # Of the four with torch or torchao, a skip for each of the two stands for all.
+    assert "1 passed, 6 skipped" in lines[-1]
+    assert "deselected" not in lines[-1]
+
+
+def test_a_test_that_is_asked_for_by_name_says_what_it_needs(tmp_path):
+    """Also one that is not the first of its file."""
+    sample(tmp_path)
+    lines = run(tmp_path, "-k", "test_with_torch and 2")
+    assert "1 skipped" in lines[-1]
+    assert any(line.startswith("1 test needs what is missing: 1 torch: ") for line in lines)
 
 
 def test_nothing_is_said_where_nothing_is_missing():
-    assert list(extras.summary(extras.counted(["this processor cannot flush"]))) == []
+    assert not extras.counted(["this processor cannot flush"])
     counts = Counter({("a", "x"): 2, ("b", "x"): 1, ("c", "y"): 9})
-    assert list(extras.summary(counts)) == ["9 tests need c: y", "3 tests need a, b: x"]
+    assert extras.summary(counts) == "12 tests need what is missing: 9 c: y; 3 a, b: x"
 
 
 def test_every_extra_that_is_named_is_one():

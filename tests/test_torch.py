@@ -3,14 +3,15 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from extras import imported
+from extras import imported, is_there, needs
 
 import mor_ref
 from mor_ref.analysis.tensors import analyze, settings_for
 
-torch = imported("torch")
+pytestmark = needs("torch")
+torch = imported("torch") if is_there("torch") else None
 
-X = torch.linspace(-3, 3, 64).reshape(4, 16)
+X = torch and torch.linspace(-3, 3, 64).reshape(4, 16)
 SETTINGS = settings_for("two_way", block="2x8")
 CALLS = {
     "encode": lambda x: mor_ref.encode(x, "e4m3"),
