@@ -30,7 +30,7 @@ LOG = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Called by Sphinx."""
+    """Connect the extension to Sphinx, which calls this."""
     app.setup_extension("sphinx.ext.autodoc")  # whose signatures are shown in another way
     app.add_config_value("trace_root", Path(app.confdir).parent, "env", (Path,))
     app.add_config_value("trace_suites", None, "env", (dict, type(None)))
@@ -58,14 +58,14 @@ def _register_rule(app: Sphinx, config: Config) -> None:
 
 
 def _copy_explorer(app: Sphinx, failure: Exception | None) -> None:
-    """The format explorer is a page of its own, which works from files as it is."""
+    """Copy the format explorer, a page of its own that works from files as they are."""
     explorer = Path(app.srcdir) / "explorer"
     if failure is None and explorer.is_dir():
         shutil.copytree(explorer, Path(app.outdir) / "explorer", dirs_exist_ok=True)
 
 
 def _as_written(*found: Any) -> tuple[str | None, str | None]:
-    """A signature with the types that the code has, and not as NumPy spells these out.
+    """Return a signature with the types as the code writes them, not as NumPy spells them.
 
     Fields of a record whose names begin with an underscore are no part of it.
     """
@@ -76,7 +76,7 @@ def _as_written(*found: Any) -> tuple[str | None, str | None]:
 
 
 def _properties_as_written(_: Sphinx, page: nodes.document, __: str) -> None:
-    """The types of properties, which are in no signature, in the same way."""
+    """Write the types of properties, which no signature has, in the same way."""
     for type_of in page.findall(addnodes.desc_annotation):
         spelt_out = type_of.astext()
         if _SHORT_ARRAY.search(spelt_out):
@@ -84,7 +84,7 @@ def _properties_as_written(_: Sphinx, page: nodes.document, __: str) -> None:
 
 
 def _drop_needless(app: Sphinx, _: Exception | None) -> None:
-    """What sphinx-needs leaves: a page that leads on to a rule, as its anchor does, and a log."""
+    """Remove what sphinx-needs leaves: a page that redirects to a rule, and a log."""
     for name in ("permalink.html", "schema_violations.json"):
         (Path(app.outdir) / name).unlink(missing_ok=True)
 

@@ -41,12 +41,12 @@ class Page:
 
 
 def _tags_alone(text: str) -> str:
-    """The text of a page without comments, and without what scripts and styles hold."""
+    """Return the text of a page without comments, scripts and styles."""
     return _PROGRAM.sub(r"\1", _COMMENT.sub("", text))
 
 
 def check(app: Sphinx, failure: Exception | None) -> None:
-    """Called by Sphinx when the site is finished."""
+    """Warn of dead links when Sphinx has finished the site."""
     if failure is None and app.builder.format == "html":
         found = [f"{page} links to {link}" for page, link in dead_links(Path(app.outdir))]
         if found:
@@ -54,7 +54,7 @@ def check(app: Sphinx, failure: Exception | None) -> None:
 
 
 def dead_links(site: Path) -> Iterator[tuple[str, str]]:
-    """Links inside of a site to a file that is not there, or to an id that the file has not."""
+    """Yield links inside of a site to a file or an id that does not exist."""
     page_of = cache(Page)
     for path in sorted(site.rglob("*.html")):
         for link in sorted(page_of(path).links):

@@ -23,7 +23,7 @@ Remark = tuple[int, str]  # a line, and what is said of it
 
 
 def ids_in(text: str) -> Iterator[tuple[str, bool]]:
-    """The ids in a text, of rules or not, and whether in a range such as ENC-002 to ENC-005."""
+    """Yield the ids in a text, and whether each is of a range such as ENC-002 to ENC-005."""
     for chapter, first, last in ID.findall(text):
         for number in range(int(first), int(last or first) + 1):
             rule = f"{chapter}-{number:03}"
@@ -32,7 +32,7 @@ def ids_in(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def named_in(path: Path) -> Iterator[tuple[int, str, bool]]:
-    """The rules that a source names: the line of what they are named for, and as `ids_in`."""
+    """Yield the rules that a source names: the line of the named object, and as `ids_in`."""
     for line, said in _remarks(path):
         for found in _NAMED.finditer(" ".join(said.split())):
             for rule, in_range in ids_in(found[0]):
@@ -40,7 +40,7 @@ def named_in(path: Path) -> Iterator[tuple[int, str, bool]]:
 
 
 def lines_of_tests(path: Path) -> set[int]:
-    """The lines of its test functions with their decorators, and of the ids of cases."""
+    """Return the lines of test functions with their decorators, and of the ids of cases."""
     source = path.read_text()
     if path.suffix != ".py":
         return set(range(1, len(source.splitlines()) + 1))
@@ -67,7 +67,7 @@ def _remarks(path: Path) -> Iterator[Remark]:
 
 
 def _of_definitions(module: ast.Module) -> Iterator[Remark]:
-    """Docstrings, and the ids of cases."""
+    """Yield docstrings, and the ids of cases."""
     for node in ast.walk(module):
         if isinstance(node, _DEFINITIONS):
             yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
@@ -77,7 +77,7 @@ def _of_definitions(module: ast.Module) -> Iterator[Remark]:
 
 
 def _python_comments(source: str) -> dict[int, tuple[int, str]]:
-    """Of each line with a comment, the column where it begins and its text.
+    """Return, for each line with a comment, the column where it begins and its text.
 
     Nothing if no line has both a comment and an id: to find the tokens takes long.
     """
@@ -94,7 +94,7 @@ def _c_comments(lines: list[str]) -> dict[int, tuple[int, str]]:
 
 
 def _by_comments(lines: list[str], comments: dict[int, tuple[int, str]]) -> Iterator[Remark]:
-    """Comments that end a line, and those right above one; at the top they are of the file."""
+    """Yield comments that end a line or precede one; those at the top are of the file."""
     above: list[str] = []
     for number, line in enumerate(lines, 1):
         column, text = comments.get(number, (len(line), ""))

@@ -41,7 +41,7 @@ def _trace_of(env: BuildEnvironment) -> Trace:
 
 
 def _linked(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Node]:
-    """The places of a rule in one column, as links: each file is named once, with its lines."""
+    """Return the places of a rule in one column, as links: one link a file, with its lines."""
     found: list[nodes.Node] = []
     last = ""
     for place in _trace_of(app.env).of(column, rule):
@@ -56,7 +56,7 @@ def _linked(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Nod
 
 
 def _cell(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Node]:
-    """The links of a rule in one column, or why it has none."""
+    """Return the links of a rule in one column, or the reason why it has none."""
     is_suite = column == "suites"
     links = _suites(app, docname, rule) if is_suite else _linked(app, docname, column, rule)
     reason = _trace_of(app.env).rules[rule].reasons.get(column)
@@ -64,7 +64,7 @@ def _cell(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Node]
 
 
 def _deviations(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
-    """The deviations that break a rule, as links to their descriptions."""
+    """Return the deviations that break a rule, as links to their descriptions."""
     found: list[nodes.Node] = []
     page = app.builder.get_relative_uri(docname, "spec/deviations")
     for deviation in DEVIATIONS.values():
@@ -77,7 +77,7 @@ def _deviations(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
 
 
 def _suites(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
-    """The suites of a rule, as links to their descriptions."""
+    """Return the suites of a rule, as links to their descriptions."""
     found: list[nodes.Node] = []
     page = app.builder.get_relative_uri(docname, "reference/suites")
     for suite in _trace_of(app.env).suites.get(rule, []):

@@ -16,19 +16,19 @@ FOLDER = "source"
 
 
 def page_of(path: str) -> str:
-    """The name of the page that shows a source."""
+    """Return the name of the page that shows a source."""
     return f"{FOLDER}/{path}"
 
 
 def link_to(app: Sphinx, docname: str, place: Place) -> str:
-    """From a page to a line: in the repository if its address is configured, else in the copy."""
+    """Return a link to a line: in the repository if its address is configured, else in the copy."""
     if app.config.source_url:
         return str(app.config.source_url).format(path=place.path, line=place.line)
     return f"{app.builder.get_relative_uri(docname, page_of(place.path))}#L-{place.line}"
 
 
 def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """A page for each source that the trace names, unless links go to the repository."""
+    """Yield a page for each source that the trace names, unless links go to the repository."""
     if app.config.source_url:
         return
     trace: Trace = app.env.rule_trace  # type: ignore[attr-defined]
@@ -51,6 +51,6 @@ def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def _navigation(app: Sphinx, folder: str, **options: Any) -> str:
-    """The list of pages, as each page of a directory has it: Sphinx makes it for each page."""
+    """Return the list of pages for one directory: Sphinx makes it for each page."""
     builder: Any = app.builder
     return str(builder._get_local_toctree(f"{folder}/page", **options))  # noqa: SLF001

@@ -79,7 +79,7 @@ class Trace:
     unknown: list[tuple[str, Place]]  # ids of no rule, wherever they stand in a line
 
     def of(self, column: str, rule: str) -> list[Place]:
-        """The lines that name a rule, those of a file together.
+        """Return the lines that name a rule, those of a file together.
 
         A test of a range of rules counts for one of them only where that has no test of its own.
         """
@@ -90,7 +90,7 @@ class Trace:
         return sorted(lines.values(), key=lambda place: (_after_the_models(place.path), place))
 
     def problems(self) -> Iterator[str]:
-        """A sentence for each rule that lacks a link, and for each id that is no rule."""
+        """Yield a sentence for each rule that lacks a link, and for each unknown id."""
         for unknown, place in self.unknown:
             yield f"{place.path}:{place.line} names {unknown}, which is no rule"
         for unknown in sorted(self.suites.keys() - self.rules.keys()):
@@ -99,7 +99,7 @@ class Trace:
             yield from self._gaps(rule)
 
     def _gaps(self, rule: Rule) -> Iterator[str]:
-        """Each column has links or a reason why it has none, and not both."""
+        """Yield a sentence for each column with neither links nor a reason, or with both."""
         for column, gap in GAPS.items():
             has_links, has_reason = self._has_own(column, rule.id), column in rule.reasons
             if not has_links and not has_reason:
@@ -116,13 +116,13 @@ class Trace:
 
 
 def _after_the_models(path: str) -> int:
-    """Where a file comes in a row: the exact model first, then the engine, then all others."""
+    """Return a file's place in a row: the exact model, then the engine, then all others."""
     models = ("mor_ref/exact/", "mor_ref/engine/")
     return next((i for i, model in enumerate(models) if path.startswith(model)), len(models))
 
 
 def rules_of(spec: Path) -> list[Rule]:
-    """All rules in the files of a folder, in the order of the files' names and of the text."""
+    """Return all rules in the files of a directory, in the order of file names and of the text."""
     return [rule for path in sorted(spec.glob("*.md")) for rule in _rules_in(path)]
 
 

@@ -53,7 +53,7 @@ def _is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
 
 
 def _with_powers(text: str) -> list[nodes.Node]:
-    """A text in which powers are set above the line."""
+    """Return a text with raised powers."""
     parts: list[nodes.Node] = []
     end = 0
     for found in _POWER.finditer(text):
@@ -64,7 +64,7 @@ def _with_powers(text: str) -> list[nodes.Node]:
 
 
 def _drop_empty_end(block: nodes.literal_block) -> None:
-    """The line that parts what doctest expects from the end of the block."""
+    """Remove the line between doctest's expectation and the end of the block."""
     text = block.astext()
     if block.rawsource == text and text.endswith("\n"):
         block.rawsource = text.rstrip("\n")

@@ -45,7 +45,7 @@ class Given(NamedTuple):
 
 @contextmanager
 def on_gpu_of(x: Given, *others: Given) -> Iterator[Gpu]:
-    """The GPU and the stream of an argument as the current ones, to read that and others on."""
+    """Make the GPU and the stream of an argument current, to read it and others."""
     for other in others:
         places = other.array.device.id, x.array.device.id
         if places[0] != places[1]:
@@ -66,13 +66,13 @@ def on_gpu_of(x: Given, *others: Given) -> Iterator[Gpu]:
 
 @contextmanager
 def on_gpu_after(ready: Moment, array: Array) -> Iterator[Gpu]:
-    """The GPU that a result lies on, whose current stream reads that once it is there."""
+    """Make the GPU of a result current; its current stream waits for the result."""
     with array.device, after(ready):
         yield Gpu()
 
 
 def numbers_from(x: Given) -> Numbers:
-    """The bit patterns of numbers, copied only if they do not lie in order."""
+    """Return the bit patterns of numbers, copied only if they are not in C order."""
     if x.dtype not in _SOURCES:
         raise TypeError(
             f"{x.argument} has dtype {x.dtype}; give {', '.join(_SOURCES)}, converted by yourself, "
@@ -91,14 +91,14 @@ def target_of(dtype: object) -> tuple[np.dtype[Any], Target]:
 
 
 def codes_from(codes: Given, dtype: Any) -> Array:
-    """Codes, which are unsigned integers of that dtype."""
+    """Return codes, which are unsigned integers of that dtype."""
     if codes.dtype != np.dtype(dtype).name:
         raise TypeError(f"{codes.argument} has dtype {codes.dtype}; give {np.dtype(dtype).name}")
     return in_order(codes.array, codes.argument).reshape(codes.array.shape)
 
 
 def given(x: object, argument: str) -> Given:
-    """An argument, or the reason why it is none."""
+    """Return an argument as an array on its GPU, or refuse it."""
     if isinstance(x, np.ndarray | np.generic | list | tuple | int | float):
         raise TypeError(
             f"{argument} is a {type(x).__name__}, which lies on the host; give {_TAKEN}, such as "
@@ -131,7 +131,7 @@ def _check_torch(x: Any, argument: str) -> None:
 
 
 def _from_torch(x: Any, argument: str) -> Given:
-    """The tensor's memory, and its dtype, for CuPy need not know bfloat16."""
+    """Return the tensor's memory and its dtype, for CuPy need not know bfloat16."""
     torch, cuda = sys.modules["torch"], cupy().cuda
     stream = cuda.Stream.from_external(torch.cuda.current_stream(x.device))
     of_gpu = (cuda.runtime.CUDARuntimeError, *errors_of_torch("AcceleratorError"))

@@ -18,7 +18,7 @@ def folder() -> Path:
 
 
 def cached_file(name: str, make: Callable[[], bytes]) -> Path:
-    """A file of the cache, made if it is not there."""
+    """Return a file of the cache, and make it if it does not exist."""
     path = folder() / name
     with _explained(path.parent):
         is_there = path.exists()
@@ -42,7 +42,7 @@ def _explained(place: Path) -> Iterator[None]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """All of it or nothing."""
+    """Write all of a file or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:

@@ -19,7 +19,7 @@ class GpuError(CudaError):
 
 
 def errors_of_torch(name: str) -> tuple[type[Exception], ...]:
-    """An error of torch's, as what may be caught, if torch is there and has such a one."""
+    """Return an error class of torch as a tuple to catch, empty if it does not exist."""
     torch = sys.modules.get("torch")
     return (getattr(torch, name),) if hasattr(torch, name) else ()
 
@@ -54,7 +54,7 @@ USING_MEMORY = (
 
 @functools.cache
 def cupy() -> Any:
-    """CuPy, where it is installed and sees a GPU."""
+    """Return CuPy, if it is installed and sees a GPU."""
     try:
         import cupy as found
     except ImportError as error:
@@ -73,7 +73,7 @@ def cupy() -> Any:
 
 
 def cubin(program: str, capability: int) -> bytes:
-    """A source compiled for a GPU, once its PTX is known to be bit-exact."""
+    """Return a source compiled for a GPU, once its PTX is known to be bit-exact."""
     known = [number for number in nvrtc.architectures() if number <= capability]
     if not known:
         raise GpuError(
@@ -102,7 +102,7 @@ def _module(program: str, capability: int) -> Any:
 
 
 def in_order(array: Any, argument: str) -> Any:
-    """An array, or a copy of it in C's order if it is in another, by a kernel of CuPy's own."""
+    """Return an array in C order; a kernel of CuPy copies it if it is in another."""
     what = f"CuPy cannot copy {argument} into C's order"
     advice = "give an array in C's order, or what CuPy compiles with: pip install 'mor-ref[gpu]'"
     with explained(what, advice, (RuntimeError, cupy().cuda.compiler.CompileException)):
@@ -121,29 +121,29 @@ class Gpu:
             self.capability = int(self._cupy.cuda.Device().compute_capability)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """An array whose contents nobody may rely on."""
+        """Return an array with undefined contents."""
         with explained(*USING_MEMORY):
             return self._cupy.empty(shape, dtype)
 
     def filled(self, shape: tuple[int, ...], dtype: Any, byte: int) -> Any:
-        """An array whose bytes are all this one, for which CuPy need not compile anything."""
+        """Return an array with this value in every byte, for which CuPy compiles nothing."""
         array = self.empty(shape, dtype)
         with explained(*USING_MEMORY):
             array.data.memset_async(byte, array.nbytes)
         return array
 
     def upload(self, array: np.ndarray[Any, Any]) -> Any:
-        """An array of the host's, on the GPU."""
+        """Return an array of the host, on the GPU."""
         with explained(*USING_MEMORY):
             return self._cupy.asarray(array)
 
     def download(self, array: Any) -> np.ndarray[Any, Any]:
-        """An array of the GPU's, on the host."""
+        """Return an array of the GPU, on the host."""
         with explained(*USING_MEMORY):
             return np.asarray(self._cupy.asnumpy(array))
 
     def address(self, array: Any) -> int:
-        """Where an array lies."""
+        """Return the address of an array."""
         return int(array.data.ptr)
 
     def launch(

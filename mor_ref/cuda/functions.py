@@ -128,7 +128,7 @@ def encode(
     random_bits: Any = None,
     n_random_bits: int | None = None,
 ) -> Array:
-    """The codes of the numbers in `x`, as `mor_ref.encode` has them.
+    """Return the codes of the numbers in `x`, as `mor_ref.encode` does.
 
     The random bits of "sr" are uint32 on the GPU; a word's bits beyond `n_random_bits` are not
     looked at on the host, and have to be 0.
@@ -145,7 +145,7 @@ def encode(
 
 
 def _random_words(rounding: Rounding, words: Any, count: int | None) -> list[Given]:
-    """The argument, or none."""
+    """Return the random words as a list of one argument, empty if the rounding takes none."""
     is_taken = takes_random_bits(rounding, random_bits=words, n_random_bits=count)
     return [given(words, "random_bits")] if is_taken else []
 
@@ -161,7 +161,7 @@ def _random_bits(words: Given, count: int | None, x: Given) -> RandomBits:
 
 
 def decode(codes: Any, fmt: str | Format) -> Array:
-    """The numbers that `codes` stand for, as float32; codes are not looked at on the host."""
+    """Return the numbers that `codes` stand for, as float32; the host does not look at codes."""
     source = as_format(fmt)
     width = next(width for width in (8, 16, 32) if source.bits <= width)
     argument = given(codes, "codes")

@@ -48,7 +48,7 @@ class _Launch(ctypes.Structure):
 
 @functools.cache
 def compiler() -> tuple[str, ...]:
-    """The command of a C++ compiler: $CXX, or else g++, clang++, or the ziglang wheel's."""
+    """Return the command of a C++ compiler: $CXX, or else g++, clang++, or the ziglang wheel's."""
     chosen = shlex.split(os.environ.get("CXX", ""))
     if chosen and not shutil.which(chosen[0]):
         raise HostError(f"CXX is {os.environ['CXX']!r}, which was not found; name a C++ compiler")
@@ -76,7 +76,7 @@ def compiler_version(command: tuple[str, ...]) -> str:
 
 @functools.cache
 def library(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> ctypes.CDLL:
-    """A source as a library of this machine."""
+    """Load a source as a library of this machine."""
     path = library_file(name, folder, extra)
     try:
         return ctypes.CDLL(str(path))
@@ -88,7 +88,7 @@ def library(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = (
 
 
 def library_file(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> Path:
-    """The file of that library, compiled once; `extra` are more arguments for the compiler."""
+    """Return the file of that library, compiled once; `extra` are more compiler arguments."""
     headers = [path.read_text("utf-8") for path in sorted(source.ON_CPU.glob("*.h"))]
     flags = (*_FLAGS, *extra)
     made_by = (compiler(), compiler_version(compiler()), platform.machine(), flags)
@@ -123,25 +123,25 @@ class Host:
     extra: tuple[str, ...] = ()
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """An array whose contents nobody may rely on."""
+        """Return an array with undefined contents."""
         return np.full(shape, np.array(-1).astype(dtype))
 
     def filled(self, shape: tuple[int, ...], dtype: Any, byte: int) -> NDArray[Any]:
-        """An array whose bytes are all this one."""
+        """Return an array with this value in every byte."""
         array = np.empty(shape, dtype)
         array.reshape(-1).view(np.uint8)[:] = byte
         return array
 
     def upload(self, array: NDArray[Any]) -> NDArray[Any]:
-        """The array itself."""
+        """Return the array itself."""
         return array
 
     def download(self, array: NDArray[Any]) -> NDArray[Any]:
-        """The array itself."""
+        """Return the array itself."""
         return array
 
     def address(self, array: NDArray[Any]) -> int:
-        """Where an array lies."""
+        """Return the address of an array."""
         return array.ctypes.data
 
     def launch(

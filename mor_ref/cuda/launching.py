@@ -21,19 +21,19 @@ class Device(Protocol):
     """Where kernels run."""
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array whose contents nobody may rely on."""
+        """Return an array with undefined contents."""
 
     def filled(self, shape: tuple[int, ...], dtype: Any, byte: int) -> Array:
-        """An array whose bytes are all this one."""
+        """Return an array with this value in every byte."""
 
     def upload(self, array: np.ndarray) -> Array:
-        """An array of the host's, on the device."""
+        """Return an array of the host, on the device."""
 
     def download(self, array: Array) -> np.ndarray:
-        """An array of the device's, on the host."""
+        """Return an array of the device, on the host."""
 
     def address(self, array: Array) -> int:
-        """Where an array lies."""
+        """Return the address of an array."""
 
     def launch(
         self, program: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]

@@ -21,7 +21,7 @@ class Mx(NamedTuple):
 
 
 def mx(device: Device, x: Bits, fmt: Format, rule: str, block: int) -> Mx:
-    """A tensor in MX."""
+    """Quantize a tensor to MX."""
     parts = partition(x.array.shape, (1, block))
     amax = extremes(device, x, parts, ALL).amax
     scale, to = device.empty(parts.grid, np.uint8), rows.mx_format(fmt, rule)

@@ -39,7 +39,7 @@ class Nvfp4(NamedTuple):
 
 
 def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScales:
-    """Those of the tensor, or of each row, which have them even if they are empty."""
+    """Return the global scales of the tensor, or of each row, even of an empty one."""
     if not x.size:
         count = x.array.shape[0] if profile.per_row else 1
         return scales_of_amaxes(device, device.filled((count, 1), np.uint32, 0), profile)
@@ -48,7 +48,7 @@ def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScale
 
 
 def scales_of_amaxes(device: Device, amax: Array, profile: Nvfp4Profile) -> GlobalScales:
-    """The global scales that follow from amaxes."""
+    """Return the global scales that follow from amaxes."""
     encode, decode = (device.empty(amax.shape, np.uint32) for _ in range(2))
     arguments = (amax, np.uint64(amax.size), rows.profile(profile), encode, decode)
     launch(device, "nvfp4", "nvfp4_global_scales", amax.size, *arguments)
@@ -58,7 +58,7 @@ def scales_of_amaxes(device: Device, amax: Array, profile: Nvfp4Profile) -> Glob
 def tile_scales(
     device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], whole: GlobalScales
 ) -> TileScales:
-    """The scale of each tile."""
+    """Return the scale of each tile."""
     down, across = partition(x.array.shape, tile).grid
     codes = device.empty((down, across), np.uint8)
     encode, decode = (device.empty((down, across), np.uint32) for _ in range(2))
@@ -78,7 +78,7 @@ def _tiles(x: Bits, tile: tuple[int, int], *, per_row: bool) -> rows.Row:
 
 
 def strips(x: Bits) -> int:
-    """How many rows of tiles there are, which a thread has each."""
+    """Return the number of tile rows; each of them has a thread."""
     down, across = partition(x.array.shape, (1, 16)).grid
     return down * across
 
@@ -105,7 +105,7 @@ def nvfp4(
     tile: tuple[int, int],
     whole: GlobalScales | None = None,
 ) -> Nvfp4:
-    """A tensor in NVFP4; under the global scales that are given, or its own."""
+    """Quantize a tensor to NVFP4, under the given global scales or its own."""
     whole = whole or global_scales(device, x, profile)
     found = tile_scales(device, x, profile, tile, whole)
     count, columns = x.array.shape
@@ -120,7 +120,7 @@ def nvfp4(
 def errors(
     device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], found: TileScales
 ) -> ErrorSums:
-    """The error sums of the tensor (ERR-002)."""
+    """Return the error sums of the tensor (ERR-002)."""
     parts = partition(x.array.shape, "tensor")
     sums = no_errors(device, parts.grid)
     rule = by_tile(device, x, tile, profile, found)

@@ -31,7 +31,7 @@ class Compiled(NamedTuple):
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """NVRTC, from its wheel or from a CUDA toolkit."""
+    """Load NVRTC, from its wheel or from a CUDA toolkit."""
     for path in _places():
         try:
             found = ctypes.CDLL(path)
@@ -59,14 +59,14 @@ def _places() -> Iterator[str]:
 
 
 def version() -> tuple[int, int]:
-    """The version of NVRTC."""
+    """Return the version of NVRTC."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return major.value, minor.value
 
 
 def architectures() -> tuple[int, ...]:
-    """The GPUs that it compiles for: 90 is sm_90."""
+    """Return the GPUs that it compiles for: 90 is sm_90."""
     count = ctypes.c_int()
     library().nvrtcGetNumSupportedArchs(ctypes.byref(count))
     found = (ctypes.c_int * count.value)()
@@ -77,7 +77,7 @@ def architectures() -> tuple[int, ...]:
 def compiled(
     text: str, architecture: str, name: str, options: tuple[str, ...] = ARITHMETIC
 ) -> Compiled:
-    """A source for an architecture, such as sm_90."""
+    """Return a source compiled for an architecture, such as sm_90."""
     nvrtc, program = library(), ctypes.c_void_p()
     source, label = text.encode(), f"{name}.cu".encode()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, label, 0, None, None), name)

@@ -48,7 +48,7 @@ def mor(device: Device, x: Bits, policy: Policy, kind: Scaling, parts: Partition
 
 
 def _of_all(device: Device, blocks: Extremes) -> Extremes:
-    """The extremes of the tensor: those of its blocks, which are numbers themselves."""
+    """Return the extremes of the tensor: those of its blocks, which are numbers themselves."""
     amax, amin = (
         extremes(device, Bits(array, "f32"), partition(array.shape, "tensor")) for array in blocks
     )
@@ -56,7 +56,7 @@ def _of_all(device: Device, blocks: Extremes) -> Extremes:
 
 
 def _choose(device: Device, policy: Policy, errors: dict[str, ErrorSums], units: Extremes) -> Array:
-    """The rung that each unit takes (MOR-001)."""
+    """Return the index of the rung that each unit takes (MOR-001)."""
     choice = device.filled(units.amax.shape, np.uint8, len(policy.ladder))
     count = int(choice.size)
     for k, rung in reversed(list(enumerate(policy.ladder))):

@@ -34,7 +34,7 @@ class PtxError(CudaError):
 
 
 def instructions(ptx: str) -> dict[str, list[str]]:
-    """The instructions of each kernel and of each function, up to the next, without operands."""
+    """Return the instructions of each kernel and of each function, without operands."""
     plain = _NO_CODE.sub(" ", ptx)
     _, *parts = _FUNCTION.split(plain)
     found: dict[str, list[str]] = {}
@@ -45,7 +45,7 @@ def instructions(ptx: str) -> dict[str, list[str]]:
 
 
 def violations(ptx: str) -> list[Violation]:
-    """All that is contracted, flushed, approximate, or depends on an order."""
+    """Return each instruction that is contracted, flushed, approximate, or order-dependent."""
     return [
         Violation(kernel, instruction, _fault(parts))
         for kernel, all_of_it in instructions(ptx).items()

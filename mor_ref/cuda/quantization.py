@@ -23,7 +23,7 @@ class Quantized(NamedTuple):
 
 
 def quantize(device: Device, x: Bits, fmt: Format, kind: Scaling, parts: Partition) -> Quantized:
-    """A tensor with scales."""
+    """Quantize a tensor with scales."""
     amax = extremes(device, x, parts).amax
     found = scales(device, kind, amax, fmt, parts)
     codes = device.empty(x.array.shape, np.uint8)
@@ -45,7 +45,7 @@ def dequantize(
 
 
 def quantize_steps(device: Device, fmt: Format, x: Array, scale: Array) -> dict[str, Array]:
-    """One number with a scale of its own."""
+    """Quantize each number with a scale of its own."""
     dtypes = {"xs": np.uint32, "code": np.uint8, "y": np.uint32}
     found = {name: device.empty(x.shape, dtype) for name, dtype in dtypes.items()}
     arguments = (x, scale, np.uint64(x.size), rows.scaled(fmt))

@@ -22,7 +22,7 @@ class Extremes(NamedTuple):
 
 
 def extremes(device: Device, x: Bits, parts: Partition, end: int = FINITE) -> Extremes:
-    """Those of the magnitudes below `end`."""
+    """Return the extremes of the magnitudes below `end`."""
     amax = device.filled(parts.grid, np.uint32, 0)
     amin = device.filled(parts.grid, np.uint32, 0xFF)
     run_team(device, "scales", "extremes", x, parts, np.uint32(end), amax, amin)
@@ -40,14 +40,14 @@ class Scales(NamedTuple):
 
 
 def _over_groups(device: Device, amax: Array, parts: Partition) -> Array:
-    """The amax of each group: that of the amaxes of its blocks, which are numbers themselves."""
+    """Return the amax of each group: the amax of the amaxes of its blocks."""
     sides = tuple(-(-group // block) for group, block in zip(parts.group, parts.block, strict=True))
     blocks = partition(parts.grid, (sides[0], sides[1]))
     return extremes(device, Bits(amax, "f32"), blocks).amax
 
 
 def scales(device: Device, kind: Scaling, amax: Array, fmt: Format, parts: Partition) -> Scales:
-    """The scale of each block from its amax."""
+    """Return the scale of each block from its amax."""
     largest = np.uint32(rows.bits_of(fmt.largest))
     mantissa = device.filled(parts.group_grid, np.uint32, 0)
     if kind == "gam":
@@ -63,14 +63,14 @@ def scales(device: Device, kind: Scaling, amax: Array, fmt: Format, parts: Parti
 
 
 def scaling_of(kind: Scaling) -> np.uint32:
-    """A kind as kernels have it: its place in the list."""
+    """Return a kind as kernels have it: its place in the list."""
     return np.uint32(SCALINGS.index(kind))
 
 
 def scale_steps(
     device: Device, kind: Scaling, fmt: Format, group_amax: Array, block_amax: Array
 ) -> dict[str, Array]:
-    """A scale from the amax of a group and of a block in it."""
+    """Return a scale from the amax of a group and of a block in it."""
     count = block_amax.size
     found = {
         "mantissa": device.empty((count,), np.uint32),

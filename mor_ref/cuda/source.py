@@ -12,7 +12,7 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 
 
 def program_names() -> tuple[str, ...]:
-    """The sources that are compiled, each with the headers that it includes."""
+    """Return the sources that are compiled, each with the headers that it includes."""
     return tuple(sorted(path.stem for path in KERNELS.glob("*.cu")))
 
 
@@ -39,5 +39,5 @@ def _with_headers(file: str, folder: Path, seen: set[str]) -> str:
 
 
 def digest(*parts: object) -> str:
-    """A name for what was made of these."""
+    """Return a digest of these texts, to name the file made from them."""
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]

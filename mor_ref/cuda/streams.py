@@ -19,7 +19,7 @@ class Moment(NamedTuple):
 
 
 def now(stream: Any = None) -> Moment:
-    """The moment of a stream of the current GPU, or of the current stream."""
+    """Return the moment of a stream of the current GPU, or of the current stream."""
     stream = stream or cupy().cuda.get_current_stream()
     with explained(*USING_MEMORY):
         event = cupy().cuda.Event(disable_timing=True)
@@ -29,7 +29,7 @@ def now(stream: Any = None) -> Moment:
 
 @contextmanager
 def current(stream: Any) -> Iterator[None]:
-    """A stream as the current one of the current GPU, and then again the one from before.
+    """Make a stream the current one of the current GPU, and restore the previous one at the end.
 
     CuPy's own `with stream` forgets what `Stream.use` has set.
     """
@@ -43,7 +43,7 @@ def current(stream: Any) -> Iterator[None]:
 
 @contextmanager
 def after(moment: Moment) -> Iterator[None]:
-    """Reading here on the current stream: after the moment, whose stream goes on after that."""
+    """Read here on the current stream after the moment, whose stream then waits for the reading."""
     with explained(*USING_MEMORY):
         cupy().cuda.get_current_stream().wait_event(moment.event)
     try:

@@ -24,7 +24,7 @@ _TILE_RULES = (
 
 
 def _structure(text: str) -> np.dtype[np.void]:
-    """Such as "i4 mantissa_bits,bias; u4 nan:2": a kind, and the fields of it."""
+    """Make a structure from text such as "i4 mantissa_bits,bias; u4 nan:2": kinds and fields."""
     fields: list[Any] = []
     for part in text.split(";"):
         kind, names = part.split()
@@ -83,7 +83,7 @@ MX_FORMAT = np.dtype(
 
 
 def row(dtype: np.dtype[np.void], **fields: Any) -> Row:
-    """A structure with these fields; each has to be given."""
+    """Return a structure with these fields; each has to be given."""
     if set(fields) != set(dtype.names or ()):
         raise TypeError(f"the structure has {dtype.names}, and {tuple(fields)} are given")
     found = np.zeros(1, dtype)
@@ -97,7 +97,7 @@ def row(dtype: np.dtype[np.void], **fields: Any) -> Row:
 
 
 def encoding(fmt: Format, rounding: Rounding = "rne", special: SpecialCases | None = None) -> Row:
-    """How numbers become codes of a format with significands."""
+    """Return the structure that encodes numbers in a format with significands."""
     special = special or SpecialCases()
     has_sign = fmt.sign != "none"
     toward_zero = {False: ("rtz", "rto", "rtn"), True: ("rtz", "rto", "rtp")}
@@ -122,7 +122,7 @@ def encoding(fmt: Format, rounding: Rounding = "rne", special: SpecialCases | No
 
 
 def power_encoding(fmt: Format, rounding: Rounding, special: SpecialCases) -> Row:
-    """How numbers become codes of a format of powers of two."""
+    """Return the structure that encodes numbers in a format of powers of two."""
     infinity = _infinity(fmt, special)
     goes_up = special.above_smallest_goes_up and rounding == "rna"
     return row(
@@ -181,7 +181,7 @@ def decoding(fmt: Format) -> Row:
 
 @functools.cache
 def nearest(fmt: Format) -> Row:
-    """How numbers become codes of a format of at most 8 bits by one addition, under rne."""
+    """Return the structure that encodes, under rne, by one addition, to at most 8 bits."""
     drop = 23 - fmt.mantissa_bits
     highest = max(math.frexp(fmt.largest)[1] - 1, fmt.smallest_exponent)
     down = math.ldexp(1.0, min(0, 127 - drop - highest))
@@ -206,12 +206,12 @@ def nearest(fmt: Format) -> Row:
 
 @functools.cache
 def scaled(fmt: Format) -> Row:
-    """A format that numbers are scaled to (QNT-001)."""
+    """Return the structure of a format that numbers are scaled to (QNT-001)."""
     return row(SCALED, nearest=nearest(fmt), decoding=decoding(fmt), largest=bits_of(fmt.largest))
 
 
 def bits_of(number: float) -> int:
-    """The bits of a binary32 number."""
+    """Return the bits of a binary32 number."""
     return int(np.float32(number).view(np.uint32))
 
 
@@ -222,7 +222,7 @@ _PIECE_COLUMNS = 1 << 12  # of a piece of several rows
 
 
 def cut(partition: Partition) -> Row:
-    """How a tensor is cut into blocks, groups, and pieces of blocks for teams of threads."""
+    """Return the structure of a partition: blocks, groups, and pieces for thread teams."""
     block_rows, block_columns = partition.block
     columns = min(block_columns, _PIECE if block_rows == 1 else _PIECE_COLUMNS)
     rows = min(block_rows, max(1, _PIECE // columns))
@@ -246,13 +246,13 @@ def cut(partition: Partition) -> Row:
 
 
 def team(partition: Partition) -> int:
-    """How many threads share a piece: as many as it keeps busy, by loads of 16 bytes each."""
+    """Return the number of threads that share a piece, by the size of a block."""
     size = partition.block[0] * partition.block[1]
     return 1 if size <= 64 else 32 if size <= 1024 else 256
 
 
 def profile(found: Nvfp4Profile) -> Row:
-    """A profile of NVFP4."""
+    """Return the structure of a profile of NVFP4."""
     e2m1, e4m3 = formats["e2m1"], formats["e4m3"]
     return row(
         PROFILE,
@@ -267,7 +267,7 @@ def profile(found: Nvfp4Profile) -> Row:
 
 
 def mx_format(fmt: Format, rule: str) -> Row:
-    """A format of MX elements under a scale rule."""
+    """Return the structure of a format of MX elements under a scale rule."""
     return row(
         MX_FORMAT,
         divides=SCALE_RULES[rule].up_from is None,
@@ -279,7 +279,7 @@ def mx_format(fmt: Format, rule: str) -> Row:
 
 
 def rung(metric: Metric, *, limit: int = 0, fmt: Format | None = None) -> Row:
-    """The metric of a rung, and its numbers."""
+    """Return the metric of a rung, and its numbers."""
     return row(
         RUNG,
         metric=get_args(Metric).index(metric),

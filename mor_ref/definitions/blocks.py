@@ -41,7 +41,7 @@ class Partition:
         return Partition(self.rows, self.columns, self.group, self.group)
 
     def regrouped(self, group: Cut, argument: str = "group") -> "Partition":
-        """The same blocks in other groups (BLK-003)."""
+        """Return the same blocks in other groups (BLK-003)."""
         sides = _sides(argument, group, self.rows, self.columns)
         for name, side, block, whole in zip(
             ("rows", "columns"), sides, self.block, (self.rows, self.columns), strict=True
@@ -55,7 +55,7 @@ class Partition:
 
 
 def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
-    """A tensor as rows and columns: a vector is one row, and leading axes are folded (BLK-001)."""
+    """Return a tensor as rows and columns; a vector is one row, leading axes fold (BLK-001)."""
     rows = 1
     for side in shape[:-1]:
         rows *= side
@@ -63,7 +63,7 @@ def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def partition(shape: tuple[int, ...], block: Cut, group: Cut = "tensor") -> Partition:
-    """The partition of a tensor of that shape (BLK-001, BLK-002).
+    """Return the partition of a tensor of that shape (BLK-001, BLK-002).
 
     >>> partition((4, 6), block=(3, 4)).grid
     (2, 2)
@@ -88,7 +88,7 @@ def check_unit(argument: str, sides: tuple[int, int]) -> None:
 
 
 def _sides(argument: str, cut: Cut, rows: int, columns: int) -> tuple[int, int]:
-    """The sides that are meant, no longer than the tensor's, and at least 1."""
+    """Return the sides of a block, at most those of the tensor, and at least 1."""
     whole = max(rows, 1), max(columns, 1)
     if isinstance(cut, str):
         known_name(argument, cut, _NAMED_CUTS)

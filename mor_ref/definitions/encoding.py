@@ -41,7 +41,7 @@ class SpecialCases:
 
 
 def rounding_for(fmt: Format, rounding: str | None, special: SpecialCases) -> Rounding:
-    """The rounding that is meant by `rounding`, which may be None for the format's own."""
+    """Return the rounding of that name; None stands for the format's own."""
     if rounding is None:
         return special.power_of_two_rounding if fmt.is_power_of_two else "rne"
     known_name("rounding", rounding, ROUNDINGS)
@@ -66,7 +66,7 @@ def takes_random_bits(rounding: Rounding, **given: object) -> bool:
 
 
 def special_cases(overflow: str | None = None, nan: str | None = None) -> SpecialCases:
-    """The record of this reference's own rules; None stands for the default."""
+    """Return the record of this reference's own rules; None stands for the default."""
     given: dict[str, Any] = {}
     if overflow is not None:
         given["overflow"] = known_name("overflow", overflow, OVERFLOWS)

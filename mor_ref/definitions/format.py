@@ -132,7 +132,7 @@ class Format:
         return None if self.is_power_of_two else self.value(1)
 
     def value(self, code: int) -> float:
-        """The number that `code` stands for, exactly (FMT-001 to FMT-008).
+        """Return the number that `code` stands for, exactly (FMT-001 to FMT-008).
 
         >>> from mor_ref import formats
         >>> formats["e4m3"].value(0x7E), formats["e2m1"].value(0x8), formats["int8_mx"].value(0x80)
@@ -161,7 +161,7 @@ class Format:
         return math.ldexp(hidden + mantissa, exponent - self.mantissa_bits)
 
     def describe_layout(self) -> str:
-        """The fields of a code from the top bit down, such as "S1 E4 M3"; I is an integer."""
+        """Return the fields of a code from the top bit, such as "S1 E4 M3"; I is an integer."""
         if self.sign == "twos-complement":
             return f"I{self.bits}"
         fields = [("S", self.bits - self.exponent_bits - self.mantissa_bits)]
@@ -186,7 +186,7 @@ def _wrong_field(fmt: Format) -> str | None:
 
 
 def _impossible_layout(fmt: Format) -> str | None:
-    """Why these fields do not make a format together, or None."""
+    """Return the reason why these fields do not make a format together, or None."""
     if fmt.sign == "twos-complement":
         if fmt.exponent_bits or fmt.specials != "none":
             return (
@@ -209,7 +209,7 @@ def _impossible_layout(fmt: Format) -> str | None:
 
 
 def _outside_binary32(fmt: Format) -> str | None:
-    """Which value is not a binary32 value, or None."""
+    """Return the reason why some value is not a binary32 value, or None."""
     if fmt.mantissa_bits > _BINARY32_MANTISSA_BITS:
         return f"mantissa_bits is {fmt.mantissa_bits}, but binary32 has 23"
     if fmt.exponent_bits > 8:

@@ -103,14 +103,14 @@ presets: Mapping[str, Mapping[str, SpecialCases]] = MappingProxyType(
 
 
 def as_format(fmt: str | Format) -> Format:
-    """The format itself, or the one of that name."""
+    """Return the format itself, or the one of that name."""
     return fmt if isinstance(fmt, Format) else formats[fmt]
 
 
 def special_cases_for(
     fmt: Format, overflow: str | None, nan: str | None, preset: str | None
 ) -> SpecialCases:
-    """The record that these arguments ask for: of the preset, or of this reference's own rules."""
+    """Return the record for these arguments: of the preset, or of this reference's own rules."""
     if preset is None:
         return special_cases(overflow, nan)
     if overflow is not None or nan is not None:
@@ -123,7 +123,7 @@ def special_cases_for(
 
 
 def _preset_cases(preset: str, fmt: Format) -> SpecialCases:
-    """The special cases of another library, for a built-in format that the library has."""
+    """Return another library's special cases for a built-in format that the library has."""
     rows = presets[known_name("preset", preset, presets)]
     if formats.get(fmt.name) != fmt or fmt.name not in rows:
         raise ValueError(

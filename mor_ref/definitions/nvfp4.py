@@ -55,7 +55,7 @@ PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
 
 
 def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:
-    """The tile that is meant, if the profile takes it."""
+    """Return the tile as a tuple, if the profile takes it."""
     given = tuple(tile) if isinstance(tile, tuple | list) else tile
     for sides in profile.tiles:
         if sides == given:

@@ -101,7 +101,7 @@ class Policy:
         return tuple({one.name: one for one in self.mentioned}.values())
 
     def with_threshold(self, threshold: Thresholds) -> "Policy":
-        """The same with other thresholds: of the e4m3 rung, or of rungs by name (MOR-005).
+        """Return the policy with other thresholds: of the e4m3 rung, or by rung (MOR-005).
 
         >>> POLICIES["nvfp4"].with_threshold({"nvfp4": 0.18}).ladder[0].metric
         MeanRelativeError(threshold=0.18)
@@ -126,7 +126,7 @@ class Policy:
 
 
 def _advice(known: list[str]) -> str:
-    """Which thresholds a policy takes."""
+    """Return the thresholds that a policy takes, as advice."""
     if not known:
         return "leave it away, or give the policy tensor or nvfp4"
     return f"give one for {' or '.join(known)}"
@@ -148,5 +148,5 @@ POLICIES: Catalogue[Policy] = Catalogue(
 
 
 def as_policy(policy: str | Policy) -> Policy:
-    """The policy itself, or the one of that name."""
+    """Return the policy itself, or the one of that name."""
     return policy if isinstance(policy, Policy) else POLICIES[policy]

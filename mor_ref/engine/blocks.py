@@ -57,7 +57,7 @@ class Words(NamedTuple):
 
 
 def parts_of(rows: int, columns: int) -> Iterator[Part]:
-    """Rectangles that cover the tensor, row by row; none cuts a tile of 16 rows or columns."""
+    """Yield rectangles that cover the tensor row by row; none cuts a tile of 16 rows or columns."""
     width = max(1, min(columns, _WIDEST))
     height = _PART // width // 16 * 16
     for top in range(0, rows, height):
@@ -73,7 +73,7 @@ def for_each_part(
 
 
 def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
-    """The numbers of a part as kernels take them; a binary64 is rounded to binary32 (QNT-004)."""
+    """Return the numbers of a part as kernels take them; binary64 becomes binary32 (QNT-004)."""
     if numbers.dtype not in (np.dtype(np.float16), np.dtype(np.float64)):
         return Words(numbers.bits, Place(0, 0, columns))
     rows = slice(part.top * columns, part.bottom * columns)
@@ -93,7 +93,7 @@ def _to_binary32() -> Any:
 
 
 def row_bounds(part: Part, block_rows: int) -> NDArray[np.int64]:
-    """Where the rows of a part are cut, so that no piece has rows of two blocks or too many.
+    """Return the rows where a part is cut, so that no piece spans two blocks or is too large.
 
     A sum of so many error terms fits 32 bits.
     """
@@ -120,7 +120,7 @@ class Gathered:
         self._lock = threading.Lock()
 
     def room_for(self, part: Part) -> NDArray[Any]:
-        """Entries of one's own for the blocks that a part touches."""
+        """Return entries of one's own for the blocks that a part touches."""
         rows, columns = self._touched(part)
         shape = (rows.stop - rows.start, columns.stop - columns.start, *self._entry)
         return np.full(shape, self._initial, self.blocks.dtype)

@@ -30,7 +30,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(fmt: Format) -> Layout:
-    """The row of a format; where it has no such code, one that never comes."""
+    """Return the row of a format; for a code that it lacks, a code that never comes."""
     magnitude_nan = fmt.nan_codes and fmt.specials != "fnuz"
     numbers = {
         "sign_bit": fmt.sign_bit,
@@ -47,7 +47,7 @@ def layout_of(fmt: Format) -> Layout:
 
 @step
 def product_bits(significand, unit):
-    """The binary32 bits of significand * 2^unit, which is a binary32 number."""
+    """Return the binary32 bits of significand * 2^unit, which is a binary32 number."""
     # The conversion is exact, and no result below the normal numbers meets the processor's
     # arithmetic, which another library may have told to flush them.
     normalised = bits_of(np.float32(_I(significand)))
@@ -79,7 +79,7 @@ def decoded(code, layout):
 
 @integer_kernel
 def decode_array(codes, out, layout):
-    """The binary32 bits of each code."""
+    """Return the binary32 bits of each code."""
     use_full_vectors()
     for i in range(codes.size):
         out[i] = decoded(_U(codes[i]), layout)
@@ -87,7 +87,7 @@ def decode_array(codes, out, layout):
 
 @integer_kernel
 def look_up(codes, out, table):
-    """table[code] of each code."""
+    """Return table[code] of each code."""
     for i in range(codes.size):
         out[i] = table[codes[i]]
 
@@ -96,7 +96,7 @@ def look_up(codes, out, table):
 
 
 def decode(codes: Bits, fmt: Format) -> NDArray[np.float32]:
-    """The binary32 number of each code."""
+    """Return the binary32 number of each code."""
     bits = np.empty(codes.size, np.uint32)
     if fmt.bits <= 8:
         look_up(codes, bits, _table(fmt))

@@ -27,7 +27,7 @@ def restored(value, encode_scale, decode_scale, i):
 
 @step
 def canonical(y):
-    """The bits of a number; every NaN is the canonical one (ART-003)."""
+    """Return the bits of a number; every NaN is the canonical one (ART-003)."""
     return bits_of(y) if y == y else _NAN
 
 
@@ -45,7 +45,7 @@ def dequantize_row(codes, encode, decode, layout, out):
 
 @kernel
 def dequantize_part(codes, part, bounds, columns, scales, strip, layout, out):
-    """The bits of y of a part."""
+    """Write the bits of y of a part."""
     for left in range(part.left, part.right, STRIP):
         right = min(left + STRIP, part.right)
         for piece in range(bounds.size - 1):
@@ -64,7 +64,7 @@ def dequantize(
     sides: tuple[int, int],
     threads: int | None = None,
 ) -> NDArray[np.uint32]:
-    """The bits of y, for a tensor of so many rows and columns."""
+    """Return the bits of y, for a tensor of so many rows and columns."""
     y = np.empty(codes.size, np.uint32)
     layout = layout_of(fmt)
 

@@ -96,7 +96,7 @@ def with_special_cases(code, magnitude, negative, target, exceptions, word):
 
 @step
 def encoded(bits, target, word):
-    """The code of a number, for a rounding without random bits."""
+    """Return the code of a number, for a rounding without random bits."""
     magnitude = word(bits & target.magnitude_mask)
     negative = sign_mask(bits)
     significand, shift = significand_and_shift(magnitude, target, word)
@@ -106,7 +106,7 @@ def encoded(bits, target, word):
 
 @step
 def encoded_to_nearest(bits, grid):
-    """The code of a number under rne, by an addition in binary32."""
+    """Return the code of a number under rne, by an addition in binary32."""
     magnitude = float_of(_U(bits & _MAGNITUDE))
     code, _ = nearest(magnitude, grid)
     return with_sign(code, magnitude, bits, grid)
@@ -114,7 +114,7 @@ def encoded_to_nearest(bits, grid):
 
 @step
 def encoded_at_random(bits, random_word, n_random_bits, target, word):
-    """The code of a number under stochastic rounding."""
+    """Return the code of a number under stochastic rounding."""
     magnitude = word(bits & target.magnitude_mask)
     negative = sign_mask(bits)
     significand, shift = significand_and_shift(magnitude, target, word)
@@ -146,7 +146,7 @@ def encoded_as_power_of_two(bits, target, word):
 
 @integer_kernel
 def encode_array(numbers, out, target, word):
-    """One code for each number."""
+    """Write one code for each number."""
     use_full_vectors()
     in_blocks = numbers.size - numbers.size % _BLOCK
     for start in range(0, in_blocks, _BLOCK):
@@ -161,7 +161,7 @@ def encode_array(numbers, out, target, word):
 
 @kernel
 def encode_array_to_nearest(numbers, out, grid):
-    """The same codes for rne, satfinite and canonical, in fewer instructions (see `nearest`)."""
+    """Write the same codes for rne, satfinite and canonical by an addition (see `nearest`)."""
     use_full_vectors()
     in_blocks = numbers.size - numbers.size % _BLOCK
     for start in range(0, in_blocks, _BLOCK):
@@ -174,7 +174,7 @@ def encode_array_to_nearest(numbers, out, grid):
 
 @integer_kernel
 def encode_array_at_random(numbers, random_words, n_random_bits, out, target, word):
-    """One code for each number and its random word."""
+    """Write one code for each number and its random word."""
     use_full_vectors()
     in_blocks = numbers.size - numbers.size % _BLOCK
     for start in range(0, in_blocks, _BLOCK):
@@ -192,7 +192,7 @@ def encode_array_at_random(numbers, random_words, n_random_bits, out, target, wo
 
 @integer_kernel
 def encode_array_as_powers_of_two(numbers, out, target, word):
-    """One code of a power of two for each number."""
+    """Write one code of a power of two for each number."""
     use_full_vectors()
     for i in range(numbers.size):
         out[i] = encoded_as_power_of_two(widen(numbers[i], word), target, word)

@@ -31,7 +31,7 @@ class Source(NamedTuple):
         return 1 << self.fraction_bits
 
     def row(self, numbers: dict[str, int]) -> dict[str, Any]:
-        """The same numbers as words."""
+        """Return the same numbers as words."""
         return {field: self.word(number) for field, number in numbers.items()}
 
 
@@ -90,7 +90,7 @@ class PowerOfTwoTarget(NamedTuple):
 
 
 def target_for(fmt: Format, rounding: Rounding, special: SpecialCases, source: Source) -> Target:
-    """The row of a format with significands."""
+    """Return the row of a format with significands."""
     threshold, odd, negative = _thresholds(rounding, source)
     flips = -1 if fmt.sign != "none" else 0
     cap, negative_cap = (_overflow_code(fmt, rounding, special, sign) for sign in (False, True))
@@ -133,7 +133,7 @@ def target_for(fmt: Format, rounding: Rounding, special: SpecialCases, source: S
 def power_of_two_target_for(
     fmt: Format, rounding: Rounding, special: SpecialCases, source: Source
 ) -> PowerOfTwoTarget:
-    """The row of a format whose values are powers of two."""
+    """Return the row of a format whose values are powers of two."""
     threshold, _, _ = _thresholds(rounding, source)
     field_offset = source.bias - fmt.bias
     # 2^-127 lies below the normal numbers of binary32: half of its hidden bit.

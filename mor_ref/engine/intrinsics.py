@@ -12,19 +12,19 @@ from numba.extending import intrinsic
 
 @intrinsic
 def shift_right(typing_context, value, count):
-    """Logical shift; `count` is below the width."""
+    """Shift right without the sign; `count` is below the width."""
     return value(value, value), lambda _, builder, __, args: builder.lshr(*args)
 
 
 @intrinsic
 def shift_left(typing_context, value, count):
-    """Shift; `count` is below the width."""
+    """Shift left; `count` is below the width."""
     return value(value, value), lambda _, builder, __, args: builder.shl(*args)
 
 
 @intrinsic
 def sign_mask(typing_context, value):
-    """All ones if the top bit is set, else 0."""
+    """Return all ones if the top bit is set, else 0."""
 
     def codegen(_, builder, __, args):
         (word,) = args
@@ -35,7 +35,7 @@ def sign_mask(typing_context, value):
 
 @intrinsic
 def float_of(typing_context, bits):
-    """The binary32 number of these bits."""
+    """Return the binary32 number of these bits."""
 
     def codegen(context, builder, signature, args):
         return builder.bitcast(args[0], ir.FloatType())
@@ -45,7 +45,7 @@ def float_of(typing_context, bits):
 
 @intrinsic
 def bits_of(typing_context, number):
-    """The bits of a binary32 number."""
+    """Return the bits of a binary32 number."""
 
     def codegen(context, builder, signature, args):
         return builder.bitcast(args[0], ir.IntType(32))

@@ -36,7 +36,7 @@ _ENGINE = __name__.rpartition(".")[0]
 
 
 def code_digest() -> str:
-    """A digest of what kernels are made of: the engine's code as loaded, and the compilers."""
+    """Return a digest of all that kernels come from: the engine's code, and the compilers."""
     _load_engine()
     digest = hashlib.sha256(f"numba {numba.__version__} llvmlite {llvmlite.__version__}".encode())
     for name in sorted(sys.modules):
@@ -168,10 +168,10 @@ class _KernelCache(_Cache):
             self.flush()
 
     def enable(self) -> None:
-        """It always is."""
+        """Do nothing: the cache is always enabled."""
 
     def disable(self) -> None:
-        """A kernel that is not wanted on disk is not decorated with `kernel`."""
+        """Do nothing: a kernel that is not wanted on disk is not decorated with `kernel`."""
 
     def flush(self) -> None:
         try:
@@ -194,7 +194,7 @@ class _CheckedKernel(CPUDispatcher):
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A loop over arrays: compiled when first called, kept on disk, and free of the GIL.
+    """Compile a loop over arrays when it is first called; cache it on disk; release the GIL.
 
     Each call checks the modes of its own thread: other threads may have others.
     """
@@ -202,7 +202,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def integer_kernel(function: Callable[..., Any]) -> Any:
-    """A kernel whose results no mode of the processor can change: it need not check them."""
+    """Make a kernel whose results no mode of the processor can change: it does not check."""
     return _compiled(function, CPUDispatcher)
 
 

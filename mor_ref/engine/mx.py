@@ -44,7 +44,7 @@ class SharedExponent(NamedTuple):
 
 @step
 def power_of_two(exponent):
-    """The bits of 2^exponent, from -127 to 127."""
+    """Return the bits of 2^exponent, from -127 to 127."""
     is_normal = exponent > _I(-127)
     return _U(_U(exponent + _BIAS) << _U(23)) if is_normal else _U(0x00400000)
 
@@ -94,7 +94,7 @@ def powers_of_two(codes, encode, decode):
 def mx_scales(
     numbers: Numbers, fmt: Format, rule: str, blocks: Partition, threads: int | None
 ) -> MxScales:
-    """The scales of a tensor."""
+    """Return the scales of a tensor."""
     amax = extremes(numbers, blocks, threads, "all").amax
     codes = np.empty(amax.shape, np.uint8)
     if SCALE_RULES[rule].up_from is None:

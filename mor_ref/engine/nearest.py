@@ -43,7 +43,7 @@ class SignsOfZero(NamedTuple):
 
 
 def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
-    """The row of a format; some quantizers give -0 the code 0, though the format has a -0."""
+    """Return the row of a format; some quantizers encode -0 as 0, though the format has a -0."""
     dropped = 23 - fmt.mantissa_bits
     has_negative_zero = fmt.sign == "sign-magnitude" and fmt.specials != "fnuz"
     is_integer = fmt.sign == "twos-complement"
@@ -70,7 +70,7 @@ def grid_of(fmt: Format, *, drops_sign_of_zero: bool = False) -> Grid:
 
 @step
 def times(number, factor):
-    """A product, if there is a factor at all."""
+    """Return a product if there is a factor, else the number."""
     if factor is None:
         found = number
     else:
@@ -80,7 +80,7 @@ def times(number, factor):
 
 @step
 def nearest(magnitude, grid):
-    """The code of a magnitude without its sign, and the number that it stands for.
+    """Return the code of a magnitude without its sign, and the number that it stands for.
 
     Saturation comes first, for nothing above the largest number rounds to anything else; under the
     scales of the rules only infinities are far above it (THM-001). A NaN counts as above it.
@@ -96,7 +96,7 @@ def nearest(magnitude, grid):
 
 @step
 def sign_bit_of(code, scaled, grid, signs_of_zero):
-    """The sign bit of a negative number (ENC-011)."""
+    """Return the sign bit of a negative number (ENC-011)."""
     if signs_of_zero is None:
         found = grid.sign_bit
     else:
@@ -107,7 +107,7 @@ def sign_bit_of(code, scaled, grid, signs_of_zero):
 
 @step
 def signed(code, scaled, sign, grid, twos_complement_mask):
-    """The code with a sign, which is all ones or 0 (ENC-011, ENC-015)."""
+    """Return the code with a sign, which is all ones or 0 (ENC-011, ENC-015)."""
     if twos_complement_mask is None:
         found = _U(code | _U(sign & sign_bit_of(code, scaled, grid, grid.signs_of_zero)))
     else:
@@ -117,6 +117,6 @@ def signed(code, scaled, sign, grid, twos_complement_mask):
 
 @step
 def with_sign(code, scaled, bits, grid):
-    """The code with the sign of these bits, or that of NaN (ENC-009)."""
+    """Return the code with the sign of these bits, or that of NaN (ENC-009)."""
     found = signed(code, scaled, sign_mask(bits), grid, grid.twos_complement_mask)
     return found if scaled == scaled else grid.nan_code

@@ -53,7 +53,7 @@ class Nvfp4Scales(NamedTuple):
 
 @step
 def stored(s, e4m3):
-    """The e4m3 code of a scale that is not negative, and what it stands for."""
+    """Return the e4m3 code of a scale that is not negative, and the number that it stands for."""
     code, value = nearest(s, e4m3)
     return (np.uint8(code), value) if s == s else (_NAN_CODE, s)
 
@@ -244,7 +244,7 @@ def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalSca
 def nvfp4_scales(
     numbers: Numbers, profile: Nvfp4Profile, tiles: Partition, threads: int | None
 ) -> Nvfp4Scales:
-    """The scales of a tensor; the blocks of `tiles` are the tiles."""
+    """Return the scales of a tensor; the blocks of `tiles` are the tiles."""
     bamax = extremes(numbers, tiles, threads, "not nan").amax  # NVF-002
     if profile.per_row:  # NVF-012
         amax = bamax.max(axis=1, initial=0)
@@ -267,7 +267,7 @@ Found = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]
 def _fill(
     profile: Nvfp4Profile, bamax: NDArray[np.uint32], overall: GlobalScales, found: Found
 ) -> None:
-    """The scales that follow from the largest magnitude of a tile alone."""
+    """Write the scales that follow from the largest magnitude of a tile alone."""
     loop, e4m3 = _LOOPS[profile.rule], grid_of(_E4M3)
     stripes = bamax.shape[0] if profile.per_row else 1
     for k in range(stripes):
@@ -286,7 +286,7 @@ def _choose(
     found: Found,
     threads: int | None,
 ) -> None:
-    """The scales that depend on every element of a tile."""
+    """Write the scales that depend on every element of a tile."""
     amax = bamax.max(initial=0).astype(np.uint32).view(np.float32)
     grids: tuple[Grid, Grid] = grid_of(_E4M3), grid_of(_E2M1)
     squared = profile.rule == "4over6_mse"

@@ -23,7 +23,7 @@ _is_alone = ContextVar("_is_alone", default=True)  # of a thread: workers may be
 
 
 def available_threads() -> int:
-    """How many threads can run at once."""
+    """Return the number of threads that can run at once."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -40,7 +40,7 @@ def one_thread() -> Iterator[None]:
 
 
 def thread_count(threads: int | None, size: int) -> int:
-    """How many threads to use: what the caller says, or as many as the size is worth."""
+    """Return the number of threads to use: the caller's, or as many as the size is worth."""
     most = available_threads()
     if threads is None and not _is_alone.get():
         return 1

@@ -72,7 +72,7 @@ def render_row(codes, encode, decode, layout, out):
 
 @kernel
 def keep_part(x, place, part, bounds, columns, unit, choice, fallback, target, out):
-    """The units of a part that no rung has accepted."""
+    """Write the units of a part that no rung has accepted."""
     for left in range(part.left, part.right, STRIP):
         right = min(left + STRIP, part.right)
         for piece in range(bounds.size - 1):
@@ -90,7 +90,7 @@ def keep_part(x, place, part, bounds, columns, unit, choice, fallback, target, o
 
 @kernel
 def render_part(codes, part, bounds, columns, unit, choice, rung, scales, strip, layout, out):
-    """The units of a part that a rung has accepted.
+    """Write the units of a part that a rung has accepted.
 
     The scales of a strip begin where the unit does: as a slice they would have a type that may be
     None, and no loop over it fills vectors.

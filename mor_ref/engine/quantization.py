@@ -52,13 +52,13 @@ def as_bf16(magnitude):
 
 @step
 def sign_of_bf16(bits):
-    """The sign bit where bfloat16 has it."""
+    """Return the sign bit at its place in a bfloat16."""
     return _U(_U(bits >> _U(16)) & _U(0x8000))
 
 
 @step
 def quantize_row(x, strip, grid, codes, out, sums, counts):
-    """One row of a strip; there is a scale for each column.
+    """Quantize one row of a strip; there is a scale for each column.
 
     Where there is no scale to multiply by, the other divides.
     """
@@ -96,7 +96,7 @@ def quantize_part(
     out,
     errors,
 ):
-    """The codes of a part, the bfloat16 of what they stand for, and the error sums of its blocks.
+    """Write the codes of a part, their values in bfloat16, and the error sums of its blocks.
 
     Scales are of tiles, error sums of blocks; `codes` and `out` are the whole tensor's.
     """
@@ -137,7 +137,7 @@ def quantize(
     *,
     drops_sign_of_zero: bool = False,
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
-    """The codes, and sum, nonzero and nonfinite for each block; `out` takes bfloat16 codes."""
+    """Return the codes and the error sums of each block; `out` takes bfloat16 codes."""
     columns = partition.columns
     codes = np.empty(numbers.bits.size, np.uint8)
     errors = Gathered(partition, np.uint64, 0, np.add, 3)

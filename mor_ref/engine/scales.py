@@ -74,7 +74,7 @@ def _pattern(dtype: np.dtype[Any], counted: Counted) -> Pattern:
 
 @step
 def normalised(amax):
-    """Mantissa and exponent of the bits of a number above zero, subnormal or not."""
+    """Return mantissa and exponent of the bits of a number above zero, subnormal or not."""
     field, mantissa = _I(shift_right(amax, _U(23))), _U(amax & _FRACTION)
     if field == _I(0):
         field = _I(1)
@@ -136,7 +136,7 @@ def extremes_of_row(x, pattern, high, low):
 
 @kernel
 def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
-    """The largest magnitudes of the blocks that a part touches, and the smallest less one.
+    """Find the largest magnitude of each block that a part touches, and the smallest less one.
 
     Zero less one is the largest word: it counts as nothing.
     """
@@ -161,7 +161,7 @@ def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
 
 @step
 def largest_of(words):
-    """The largest of some words."""
+    """Return the largest of some words."""
     found = words[0]
     for k in range(words.size):
         found = max(found, words[k])
@@ -170,7 +170,7 @@ def largest_of(words):
 
 @step
 def smallest_of(words):
-    """The smallest of some words."""
+    """Return the smallest of some words."""
     found = words[0]
     for k in range(words.size):
         found = min(found, words[k])
@@ -179,14 +179,14 @@ def smallest_of(words):
 
 @kernel
 def shared_exponents(amax, largest, shared_mantissas, exponents):
-    """The exponent of each block's scale, as it is stored."""
+    """Write the exponent of each block's scale, as it is stored."""
     for i in range(amax.size):
         exponents[i] = np.uint8(shared_exponent(amax[i], largest, shared_mantissas[i]) + _I(127))
 
 
 @kernel
 def own_scales(amax, largest, scales):
-    """The scale of each block."""
+    """Write the scale of each block."""
     for i in range(amax.size):
         scales[i] = own_scale(amax[i], largest)
 
@@ -204,7 +204,7 @@ def ideal_mantissas(amax, largest, mantissas):
 def extremes(
     numbers: Numbers, partition: Partition, threads: int | None, counted: Counted = "finite"
 ) -> Extremes:
-    """The extremes of each block, among the numbers that count."""
+    """Return the extremes of each block, among the numbers that count."""
     dtype = np.dtype(np.uint16 if numbers.is_bf16 else np.uint32)
     amax = Gathered(partition, dtype, 0, np.maximum)
     pattern = _pattern(dtype, counted)
@@ -234,7 +234,7 @@ def extremes_of_groups(blocks: Extremes, partition: Partition) -> Extremes:
 def scales_for(
     kind: Scaling, amax: NDArray[np.uint32], fmt: Format, partition: Partition
 ) -> Scales:
-    """The scale of each block from its amax."""
+    """Return the scale of each block from its amax."""
     largest = np.float32(fmt.largest).view(np.uint32)
     if kind == "fp32":
         scale = np.empty_like(amax)

@@ -28,7 +28,7 @@ class TileScales(NamedTuple):
     decode: NDArray[np.uint32] | None
 
     def room_for_strip(self) -> "Strip":
-        """Room for the scales of each column of a strip."""
+        """Return room for the scales of each column of a strip."""
         return Strip(*(None if s is None else np.empty(STRIP, _F) for s in self[1:]))
 
 
@@ -41,14 +41,14 @@ class Strip(NamedTuple):
 
 @step
 def segment(column, block, left, right):
-    """Where in the strip from left to right the columns of a block begin and end."""
+    """Return the first and the last column of a block in the strip from left to right."""
     first = max(column * block.columns, left) - left
     return first, min((column + 1) * block.columns, right) - left
 
 
 @step
 def strip_of(out, at, width):
-    """A strip of a row, if there is room for one at all."""
+    """Return a strip of a row, if there is room for one at all."""
     return None if out is None else out[at : at + width]
 
 
@@ -61,7 +61,7 @@ def prefetch_row(x, start, width):
 
 @step
 def entry(scale, i):
-    """An entry of what may be None: Numba wants a type for branches that are never taken."""
+    """Return an entry of an array that may be None: Numba types branches that are never taken."""
     if scale is None:
         found = _F(1)
     else:
@@ -71,7 +71,7 @@ def entry(scale, i):
 
 @step
 def spread(scales, row, left, right, tile, found):
-    """The scale of each column of a strip of that row."""
+    """Write the scale of each column of a strip of that row, if there are scales."""
     if scales is not None:
         for column in range(left // tile.columns, (right - 1) // tile.columns + 1):
             first, last = segment(column, tile, left, right)

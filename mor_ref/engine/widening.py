@@ -18,13 +18,13 @@ _BINARY16_UNIT = np.float32(2.0**-24)
 
 
 def as_binary16(bits: Bits) -> Bits:
-    """The bits of binary16 numbers as kernels take them."""
+    """Return the bits of binary16 numbers as kernels take them."""
     return bits.view(np.int16)
 
 
 @intrinsic
 def widen(typing_context, value, word):
-    """A number as the bits of a binary32, which begin with those of a bfloat16; or as it is.
+    """Return a bfloat16 or binary16 as the bits of a binary32, and other numbers unchanged.
 
     A NaN stays one of its sign, and its payload may change.
     """
@@ -42,7 +42,7 @@ def widen(typing_context, value, word):
 
 
 def _binary32_of(context, builder, narrow):
-    """By an instruction, if there is one: LLVM would call a function that nobody has loaded."""
+    """Convert by an instruction, if there is one: LLVM would call a function that is not loaded."""
     _, _, features = context.codegen().magic_tuple()
     if {"+avx", "+f16c"} <= set(features.split(",")):
         number = builder.bitcast(narrow, ir.HalfType())
@@ -53,7 +53,7 @@ def _binary32_of(context, builder, narrow):
 
 
 def binary32_by_integers(bits):
-    """The bits of the binary32 that equals a binary16."""
+    """Return the bits of the binary32 that equals a binary16."""
     magnitude = _U(bits & np.uint16(0x7FFF))
     sign = _U(_U(bits & np.uint16(0x8000)) << _U(16))
     normal = _U(_U(magnitude << _U(13)) + _BIAS_DIFFERENCE)
@@ -65,7 +65,7 @@ def binary32_by_integers(bits):
 
 @integer_kernel
 def widen_array(numbers, out):
-    """The binary32 bits of each binary16."""
+    """Return the binary32 bits of each binary16."""
     use_full_vectors()
     for i in range(numbers.size):
         out[i] = widen(numbers[i], _U)

@@ -12,7 +12,7 @@ _LARGEST_UNIT = 104
 
 
 def rn32(value: Fraction | Ratio) -> float:
-    """A rational number rounded to binary32 (ART-001); zero is positive."""
+    """Round a rational number to binary32 (ART-001); zero is positive."""
     if value.numerator == 0:
         return 0.0
     magnitude = Ratio(abs(value.numerator), value.denominator)
@@ -23,12 +23,12 @@ def rn32(value: Fraction | Ratio) -> float:
 
 
 def rn32_of_binary64(x: float) -> float:
-    """A binary64 number rounded to binary32 (QNT-004); zeros keep their sign, NaN stays."""
+    """Round a binary64 number to binary32 (QNT-004); zeros keep their sign, NaN stays."""
     return rn32(Ratio.of(x, 1.0)) if math.isfinite(x) and x != 0 else x
 
 
 def units_next_to(magnitude: float | Fraction | Ratio, unit: int) -> int:
-    """How many units of 2^unit are next to a positive number, an even number of them in a tie."""
+    """Count the units of 2^unit next to a positive number; in a tie, the count is even."""
     below, rest, whole = in_units_of(unit, magnitude)
     return below + goes_up("rne", rest, whole, odd=below % 2 == 1, negative=False)
 
@@ -40,14 +40,14 @@ def _special(result: float, a: float, b: float) -> float:
 
 @step
 def nan_of(a: float, b: float) -> float:
-    """The NaN that an operation on a and b gives: without a sign and a payload (ART-003)."""
+    """Return the NaN of an operation on a and b: without a sign and a payload (ART-003)."""
     del a, b
     return math.nan
 
 
 @step
 def product(a: float, b: float) -> float:
-    """RN32(a * b)."""
+    """Return RN32(a * b)."""
     if not (math.isfinite(a) and math.isfinite(b)):
         return _special(a * b, a, b)
     (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
@@ -57,7 +57,7 @@ def product(a: float, b: float) -> float:
 
 @step
 def quotient(a: float, b: float) -> float:
-    """RN32(a / b)."""
+    """Return RN32(a / b)."""
     if b == 0:
         if a == 0 or math.isnan(a):
             return nan_of(a, b)
@@ -69,7 +69,7 @@ def quotient(a: float, b: float) -> float:
 
 
 def total(a: float, b: float) -> float:
-    """RN32(a + b); the sum of opposite numbers is +0, that of two zeros -0 if both are."""
+    """Return RN32(a + b); the sum of opposite numbers is +0, that of two zeros -0 if both are."""
     if not (math.isfinite(a) and math.isfinite(b)) or (a == 0 and b == 0):
         return _special(a + b, a, b)
     (p, q), (r, s) = a.as_integer_ratio(), b.as_integer_ratio()
@@ -77,12 +77,12 @@ def total(a: float, b: float) -> float:
 
 
 def difference(a: float, b: float) -> float:
-    """RN32(a - b)."""
+    """Return RN32(a - b)."""
     return total(a, -b)
 
 
 def bits_of(x: float) -> int:
-    """The binary32 bit pattern of a positive finite binary32 number."""
+    """Return the binary32 bit pattern of a positive finite binary32 number."""
     if x == 0:
         return 0
     exponent = max(floor_log2(x), -126)

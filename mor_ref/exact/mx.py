@@ -54,13 +54,13 @@ def scale_code(numbers: list[float], fmt: Format, rule: str) -> int:
 
 @step
 def amax_of(numbers: list[float]) -> float:
-    """The largest magnitude of a block without NaN, infinities included (MXS-002)."""
+    """Return the largest magnitude of a block without NaN, infinities included (MXS-002)."""
     return max((abs(v) for v in numbers), default=0.0)
 
 
 @step
 def shared_exponent(amax: float, fmt: Format, rule: str) -> int:
-    """The exponent that an amax counts as (MXS-003 to MXS-005)."""
+    """Return the exponent of an amax under a scale rule (MXS-003 to MXS-005)."""
     if math.isinf(amax):
         return _EXPONENT_OF_INFINITY
     exponent = floor_log2(amax)
@@ -71,7 +71,7 @@ def shared_exponent(amax: float, fmt: Format, rule: str) -> int:
 
 @step
 def quantize_element(x: float, code: int, fmt: Format, rule: str) -> Element:
-    """The element of a number under the scale of that code (MXS-007, MXS-008).
+    """Quantize a number under the scale of that code (MXS-007, MXS-008).
 
     It is the same under every scale rule.
     """

@@ -49,7 +49,7 @@ class Nvfp4:
 
 @step
 def amax_of(numbers: Iterable[float]) -> float:
-    """The largest magnitude, infinities included and NaN ignored (NVF-002)."""
+    """Return the largest magnitude, infinities included and NaN ignored (NVF-002)."""
     return max((abs(x) for x in numbers if not math.isnan(x)), default=0.0)
 
 
@@ -76,7 +76,7 @@ def nvfp4(x: Rows, profile: Nvfp4Profile, tile: tuple[int, int]) -> Nvfp4:
 
 @step
 def amaxes_of(x: Rows, profile: Nvfp4Profile) -> list[float]:
-    """The amax that the global scale of each row follows from (NVF-012)."""
+    """Return the amax that the global scale of each row follows from (NVF-012)."""
     whole = amax_of(v for row in x for v in row)
     return [amax_of(row) if profile.per_row else whole for row in x]
 
@@ -100,7 +100,7 @@ def global_scale(profile: Nvfp4Profile, amax: float) -> GlobalScale:
 
 @step
 def tile_scale(profile: Nvfp4Profile, tile: Rows, amax: float, scale: GlobalScale) -> TileScale:
-    """The scale of a tile, whose rows are given, of a tensor (or row) of that amax."""
+    """Return the scale of a tile, given its rows, and the amax of the tensor (or row)."""
     bamax = amax_of(x for row in tile for x in row)
     match profile.rule:
         case "te":  # NVF-004
@@ -141,14 +141,14 @@ def _four_over_six(
 
 
 def four_over_six_candidates(bamax: float, scale: GlobalScale) -> tuple[TileScale, TileScale]:
-    """The scales that make the largest element 6 and 4 (NVF-006)."""
+    """Return the scales that make the largest element 6 and 4 (NVF-006)."""
     base = product(quotient(bamax, 6.0), scale.encode)
     return _te_scale(base, scale), _te_scale(product(1.5, base), scale)
 
 
 @step
 def candidate_error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, amax: float) -> float:
-    """The error of a tile under a candidate, in binary32, left to right (NVF-006)."""
+    """Return the error of a tile under a candidate, in binary32, left to right (NVF-006)."""
     rows = [0.0] * 16
     for i, row in enumerate(tile):
         for x in row:
@@ -165,7 +165,7 @@ def candidate_error(profile: Nvfp4Profile, tile: Rows, candidate: TileScale, ama
 
 @step
 def quantize_element(x: float, scale: TileScale, profile: Nvfp4Profile) -> Element:
-    """The element of a number (NVF-010)."""
+    """Quantize a number to an element (NVF-010)."""
     xs = scaled(x, scale)
     code = 0 if xs == 0 and profile.drops_sign_of_zero else encode(xs, _E2M1, "rne")
     return Element(xs, code, restored(_E2M1.value(code), scale))
@@ -185,13 +185,13 @@ def restored(value: float, scale: TileScale) -> float:
 
 @step
 def packed(low: int, high: int) -> int:
-    """The byte of two codes (NVF-011); a row that ends with `low` has 0 as `high`."""
+    """Return the byte of two codes (NVF-011); a row that ends with `low` has 0 as `high`."""
     return low | high << 4
 
 
 @step
 def block_scale_code(s: float) -> int:
-    """The stored scale of a tile (NVF-002)."""
+    """Return the stored scale of a tile (NVF-002)."""
     return encode(s, SCALE_FORMAT, "rne")
 
 

@@ -73,7 +73,7 @@ def kept(x: float, own: int | None) -> int:
 
 @step
 def amin(numbers: list[float]) -> float:
-    """The smallest non-zero magnitude among the finite numbers, 0 if there is none (MOR-004)."""
+    """Return the smallest non-zero finite magnitude, 0 if there is none (MOR-004)."""
     return min((abs(v) for v in numbers if math.isfinite(v) and v != 0), default=0.0)
 
 

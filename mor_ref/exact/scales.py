@@ -36,13 +36,13 @@ class Scale:
 
 @step
 def amax(numbers: Iterable[float]) -> float:
-    """The largest magnitude among the finite numbers, 0 if there is none (SCL-001)."""
+    """Return the largest magnitude among the finite numbers, 0 if there is none (SCL-001)."""
     return max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
 
 
 @step
 def ideal_scale(largest: float, amax: float) -> IdealScale:
-    """Largest / amax, rounded to 24 significant bits, the exponent unbounded (SCL-002)."""
+    """Return largest / amax, rounded to 24 significant bits, exponent unbounded (SCL-002)."""
     ratio = Ratio.of(largest, amax)
     exponent = floor_log2(ratio)
     return IdealScale(units_next_to(ratio, exponent - 23) - 2**23, exponent)
@@ -50,7 +50,7 @@ def ideal_scale(largest: float, amax: float) -> IdealScale:
 
 @step
 def group_mantissa(largest: float, group_amax: float) -> int:
-    """The mantissa that the blocks of a group share (GAM-001).
+    """Return the mantissa that the blocks of a group share (GAM-001).
 
     A block of the group's own amax keeps its ideal scale under it (THM-003), and e4m3 and e5m2 have
     the same one (THM-005).
@@ -60,7 +60,7 @@ def group_mantissa(largest: float, group_amax: float) -> int:
 
 @step
 def scale_of_block(kind: Scaling, largest: float, amax: float, shared_mantissa: int) -> Scale:
-    """The scale of a block of that amax; the shared mantissa matters to gam alone."""
+    """Return the scale of a block of that amax; only gam uses the shared mantissa."""
     ideal = ideal_scale(largest, amax) if amax else None
     match kind:
         case "fp32":

@@ -7,7 +7,7 @@ from mor_ref.exact.arithmetic import product, rn32, total
 
 
 def fused(*given: str) -> str:
-    """Three numbers at a time: a * b + c in two operations, and in one."""
+    """Show a * b + c of three numbers at a time, in two operations and in one."""
     numbers = binary32(given)
     rows = []
     for i in range(0, len(numbers), 3):

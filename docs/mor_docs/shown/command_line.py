@@ -10,12 +10,12 @@ from mor_ref.cli import app
 
 
 def commands() -> str:
-    """Each command with its arguments and options."""
+    """Show each command with its arguments and options."""
     return "\n".join(_described(get_command(app), "mor-ref"))
 
 
 def _described(command: Any, name: str) -> Iterator[str]:
-    """A command, or those of a group. Typer has click's classes or its own, so they are Any."""
+    """Describe a command, or those of a group; Typer's classes vary, so they are Any."""
     if name != "mor-ref":
         yield f"## {name}\n"
     yield f"{(command.help or '').strip()}\n"

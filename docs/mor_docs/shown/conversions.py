@@ -19,7 +19,7 @@ _IEEE = SpecialCases(overflow="ieee")
 
 
 def steps(name: str, *given: str) -> str:
-    """Finite numbers on their way to codes, under the default rounding (ENC-002 to ENC-006)."""
+    """Show finite numbers on their way to codes, with the default rounding (ENC-002 to ENC-006)."""
     fmt = formats[name]
     rows = []
     for x in map(float, given):
@@ -32,7 +32,7 @@ def steps(name: str, *given: str) -> str:
 
 
 def roundings(name: str, *given: str) -> str:
-    """Numbers under every rounding that takes no random bits (ENC-003, ENC-007)."""
+    """Show numbers under every rounding that takes no random bits (ENC-003, ENC-007)."""
     fmt = formats[name]
     rows = []
     for x in map(float, given):
@@ -42,7 +42,7 @@ def roundings(name: str, *given: str) -> str:
 
 
 def stochastic(name: str, given: str, bits: str) -> str:
-    """One number under all random words of some bits (ENC-005)."""
+    """Show one number under all random words of some bits (ENC-005)."""
     fmt, x, n = formats[name], float(given), int(bits)
     p = max(floor_log2(abs(x)), fmt.smallest_exponent)
     below, rest, whole = in_units_of(p - fmt.mantissa_bits, abs(x))
@@ -60,7 +60,7 @@ def stochastic(name: str, given: str, bits: str) -> str:
 
 
 def powers(*given: str) -> str:
-    """Numbers to e8m0 under its three roundings (ENC-013, ENC-014)."""
+    """Show numbers to e8m0 under its three roundings (ENC-013, ENC-014)."""
     fmt = formats["e8m0"]
     rows = []
     for x in map(float, given):
@@ -70,7 +70,7 @@ def powers(*given: str) -> str:
 
 
 def specials() -> str:
-    """What presets, and this reference's own rules, make of special inputs."""
+    """Show the codes of special inputs under presets, and under this reference's own rules."""
     inputs = {"NaN": math.nan, "−NaN": -math.nan, "∞": math.inf, "−∞": -math.inf, "1e30": 1e30}
     inputs |= {"−0": -0.0, "−1": -1.0}
     parts = []

@@ -23,7 +23,7 @@ _MEANING = {"S": "sign", "E": "exponent", "M": "mantissa", "I": "two's complemen
 
 
 def layouts() -> str:
-    """The bit layout of every format."""
+    """Show the bit layout of every format."""
     cell, left, row = 21, 110, 34
     shapes = []
     for i, fmt in enumerate(formats.values()):
@@ -48,7 +48,7 @@ def layouts() -> str:
 
 
 def facts() -> str:
-    """The numbers that follow from each row of the catalogue."""
+    """Show the numbers that follow from each row of the catalogue."""
     rows = []
     for fmt in formats.values():
         nans = sum(map(len, fmt.nan_codes))
@@ -70,7 +70,7 @@ def facts() -> str:
 
 
 def decoded(name: str, *codes: str) -> str:
-    """Codes, field by field, and the numbers that they stand for."""
+    """Show codes, field by field, and the numbers that they stand for."""
     fmt = formats[name]
     rows = []
     for given in codes:
@@ -82,7 +82,7 @@ def decoded(name: str, *codes: str) -> str:
 
 
 def _how(code: int, fmt: Format) -> str:
-    """The formula that a code is decoded by, with its numbers put in."""
+    """Return the formula that decodes a code, with its numbers put in."""
     value = fmt.value(code)
     if math.isnan(value):
         return "NaN"
@@ -102,7 +102,7 @@ def _how(code: int, fmt: Format) -> str:
 
 
 def number_line(name: str) -> str:
-    """The numbers that are not negative: on a line, and on one whose binades are equally long."""
+    """Draw the numbers from 0 up: on a linear axis, and on one with binades of equal length."""
     fmt = formats[name]
     codes = range(fmt.largest_code + 1)
     values = [fmt.value(code) for code in codes]
@@ -144,7 +144,7 @@ def _ticks(places: list[tuple[float, float]], fmt: Format, y: float) -> list[str
 
 
 def codes(name: str) -> str:
-    """All codes of a format: the top half of a code chooses the row, the lower half the column."""
+    """Show all codes of a format: the upper bits choose the row, the lower bits the column."""
     fmt = formats[name]
     low = fmt.bits // 2 if fmt.bits > 4 else 3
     head = ["", *(f"…{column:0{low}b}" for column in range(1 << low))]
@@ -166,7 +166,7 @@ def _short(value: float) -> str:
 
 
 def small_formats() -> str:
-    """Everything about each format of at most eight bits."""
+    """Show each format of at most eight bits: its numbers, and all of its codes."""
     parts = []
     for fmt in SMALL:
         parts.append(f"## {fmt.name}\n\n{number_line(fmt.name)}\n")
@@ -176,7 +176,7 @@ def small_formats() -> str:
 
 
 def relative_error(*names: str) -> str:
-    """The relative error of rounding to nearest over one binade, for formats of normal numbers."""
+    """Draw the relative error of rounding to nearest in one binade, for normal numbers."""
     left, width, height, top = 52, 620, 90, 20
     shapes = []
     for i, name in enumerate(names):

@@ -19,7 +19,7 @@ _WITNESSES = Path(__file__).resolve().parents[3] / "tests" / "witnesses.json"
 
 
 def tile(profile: str, *given: str) -> str:
-    """A tensor of one tile under a profile: scales, then elements (NVF-003, NVF-004, NVF-010)."""
+    """Show one tile under a profile: scales, then elements (NVF-003, NVF-004, NVF-010)."""
     row = binary32(given)
     found = nvfp4([row], PROFILES[profile], (1, 16))
     scale, whole = found.scale[0, 0], found.global_scale[0]
@@ -73,14 +73,14 @@ def witness(heading: str) -> str:
 
 
 def _stored(made: dict[str, Any], row: int) -> list[str]:
-    """The global scale of a row, the scales of its tiles, and its codes."""
+    """Return the global scale of a row, the scales of its tiles, and its codes."""
     whole = made["global"].split()
     codes = "".join(code[-1] for code in made["codes"][row].split())
     return [f"`{text}`" for text in (whole[row % len(whole)], made["scale"][row], codes)]
 
 
 def _words(tensors: list[dict[str, Any]]) -> str:
-    """The numbers of the tensors, which are given to the profiles."""
+    """Return the numbers of the tensors that the profiles take."""
     lines = []
     for i, tensor in enumerate(tensors, 1):
         for j, row in enumerate(tensor["x"], 1):
@@ -91,7 +91,7 @@ def _words(tensors: list[dict[str, Any]]) -> str:
 
 
 def mx_scales(element: str, *amaxes: str) -> str:
-    """The scale codes of blocks under all four rules (MXS-002 to MXS-006)."""
+    """Show the scale codes of blocks under all four rules (MXS-002 to MXS-006)."""
     fmt = formats[element]
     rows = [
         [number(amax), *(f"`0x{scale_code([amax], fmt, rule):02X}`" for rule in SCALE_RULES)]
@@ -101,7 +101,7 @@ def mx_scales(element: str, *amaxes: str) -> str:
 
 
 def even_of_subnormals(element: str, *words: str) -> str:
-    """The scale codes of subnormal amaxes under even, and without normalising them (MXS-005)."""
+    """Show the scale codes of subnormal amaxes under even, normalised or not (MXS-005)."""
     fmt = formats[element]
     half = 1 << (22 - fmt.mantissa_bits + (fmt.sign == "twos-complement"))
     rows = []
@@ -116,7 +116,7 @@ def even_of_subnormals(element: str, *words: str) -> str:
 
 
 def mx_block(element: str, rule: str, *given: str) -> str:
-    """A short block in MX (MXS-007, MXS-008)."""
+    """Show a short block in MX (MXS-007, MXS-008)."""
     fmt, row = formats[element], binary32(given)
     c = scale_code(row, fmt, rule)
     rows = []

@@ -18,7 +18,7 @@ from mor_ref.verify.candidates.protocol import GREETING, question_text
 
 
 def suites() -> str:
-    """Every suite: its fields, rules, and the deviations that it tells from the reference."""
+    """Show every suite: its fields, its rules, and the deviations that it exposes."""
     parts = []
     for suite in SUITES.values():
         told = [d.name for d in DEVIATIONS.values() if suite.name in d.suites]
@@ -38,7 +38,7 @@ def suites() -> str:
 
 
 def deviations() -> str:
-    """Every deviation: what it does, the rules that it breaks, and who tells it."""
+    """Show every deviation: its summary, its rules, and the suites that expose it."""
     parts = []
     for found in DEVIATIONS.values():
         parts.append(f"(deviation-{found.name.replace('_', '-')})=\n### {found.name}\n")
@@ -54,12 +54,12 @@ def deviations() -> str:
 
 
 def deviation_count() -> str:
-    """How many there are."""
+    """Return the number of deviations."""
     return f"There are {len(DEVIATIONS)} of them.\n"
 
 
 def deviating(name: str, fmt: str, *given: str) -> str:
-    """A block under gam, by the reference and with a deviation."""
+    """Show a block with gam scaling, by the reference and with a deviation."""
     target, row = formats[fmt], binary32(given)
     parts = partition((1, len(row)), block="tensor")
     right = quantize([row], target, "gam", parts)
@@ -79,7 +79,7 @@ def deviating(name: str, fmt: str, *given: str) -> str:
 
 
 def swizzle(rows: str, columns: str) -> str:
-    """Where the scales of a small array go (VEC-008)."""
+    """Show the places of the scales of a small array (VEC-008)."""
     plain = np.arange(int(rows) * int(columns), dtype=np.uint32).reshape(int(rows), int(columns))
     flat = swizzled_128x4(plain + 1, {})
     shown = []
@@ -91,7 +91,7 @@ def swizzle(rows: str, columns: str) -> str:
 
 
 def question(suite: str, case: str) -> str:
-    """What a program is asked, with the first numbers only (PRO-001, PRO-003, PRO-005)."""
+    """Return a question to a program, its first numbers only (PRO-001, PRO-003, PRO-005)."""
     chosen = SUITES[suite]
     found = next(one for one in load(suite) if one.name == case)
     asked = question_text(suite, chosen.operation, without_answers(chosen.fields, found))
@@ -107,7 +107,7 @@ def question(suite: str, case: str) -> str:
 
 
 def exchange(suite: str, case: str, *given: str) -> str:
-    """A question with these numbers, and the answer of the reference (PRO-001 to PRO-006)."""
+    """Return a question with these numbers, and the reference's answer (PRO-001 to PRO-006)."""
     chosen = next(one for one in load(suite) if one.name == case)
     x = np.array(binary32(given), np.float32)
     asked = replace(chosen, arrays={"x": x.view(np.uint32)})
@@ -122,7 +122,7 @@ def exchange(suite: str, case: str, *given: str) -> str:
 
 
 def made(stream: str, *places: str) -> str:
-    """Elements of a generated tensor of one row (VEC-009)."""
+    """Show elements of a generated tensor of one row (VEC-009)."""
     columns = 1 + max(map(int, places))
     bits = generated({"shape": [1, columns], "seed": 0, "stream": int(stream)}, "f32").ravel()
     numbers = bits.view(np.float32)

@@ -15,7 +15,7 @@ _POWER = re.compile(r"\^([-−]?\w+)$")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table of MyST."""
+    """Return a table of MyST."""
     lines = [head, ["---"] * len(head), *rows]
     if any(len(line) != len(head) for line in lines):
         raise ValueError(f"the rows of a table have other cells than its head, {', '.join(head)}")
@@ -27,12 +27,12 @@ def _cell(content: object) -> str:
 
 
 def links_to_suites(names: Iterable[str]) -> str:
-    """Suites by name, each of which leads to its description."""
+    """Return the names of suites, each as a link to its description."""
     return ", ".join(f"[{name}](#suite-{name.replace('_', '-')})" for name in names)
 
 
 def picture(width: float, height: float, title: str, shapes: Iterable[str], caption: str) -> str:
-    """A drawing of SVG with its caption. Its classes have colours in light and dark (site.css).
+    """Return a drawing of SVG with its caption; its classes have light and dark colours (site.css).
 
     sphinxcontrib-bitfield and graphviz draw in black, which cannot be seen in the dark.
     """
@@ -48,13 +48,13 @@ def picture(width: float, height: float, title: str, shapes: Iterable[str], capt
 
 
 def text(x: float, y: float, content: object, kind: str = "", anchor: str = "middle") -> str:
-    """A line of text, its powers above the line."""
+    """Return a line of text with raised powers."""
     raised = _POWER.sub(r'<tspan class="power" dy="-5">\1</tspan>', escape(str(content)))
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" class="{kind}">{raised}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str = "") -> str:
-    """A straight line; an arrow has its head at the second end."""
+    """Return a straight line; an arrow has its head at the second end."""
     drawn = f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" class="{kind}"/>'
     return drawn + _head(x1, y1, x2, y2) if kind == "arrow" else drawn
 
@@ -68,7 +68,7 @@ def _head(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def box(x: float, y: float, width: float, height: float, kind: str = "", hint: str = "") -> str:
-    """A rectangle, with a hint for a mouse that rests on it."""
+    """Return a rectangle with a tooltip."""
     inner = f"<title>{escape(hint)}</title>" if hint else ""
     return (
         f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" class="{kind}">{inner}'
@@ -77,12 +77,12 @@ def box(x: float, y: float, width: float, height: float, kind: str = "", hint: s
 
 
 def path(points: Iterable[tuple[float, float]], kind: str = "") -> str:
-    """A line through points."""
+    """Return a line through points."""
     return f'<polyline points="{" ".join(f"{x:g},{y:g}" for x, y in points)}" class="{kind}"/>'
 
 
 def fields_of(fmt: Format) -> list[tuple[str, int]]:
-    """The fields of a code from the top bit down: their letters and widths."""
+    """Return the fields of a code from the top bit down: their letters and widths."""
     if fmt.sign == "twos-complement":
         return [("I", fmt.bits)]
     sign = fmt.bits - fmt.exponent_bits - fmt.mantissa_bits
@@ -91,7 +91,7 @@ def fields_of(fmt: Format) -> list[tuple[str, int]]:
 
 
 def code_bits(code: int, fmt: Format) -> str:
-    """A code in binary, its fields apart."""
+    """Return a code in binary, with spaces between its fields."""
     digits, parts = f"{code:0{fmt.bits}b}", []
     for _, width in fields_of(fmt):
         parts.append(digits[:width])
@@ -100,27 +100,27 @@ def code_bits(code: int, fmt: Format) -> str:
 
 
 def code_hex(code: int, fmt: Format) -> str:
-    """A code in hexadecimal, as wide as the format."""
+    """Return a code in hexadecimal, as wide as the format."""
     return bits_hex(code, fmt.bits)
 
 
 def bits_hex(code: int, bits: int) -> str:
-    """A code of so many bits in hexadecimal."""
+    """Return a code of so many bits in hexadecimal."""
     return f"`0x{code:0{-(-bits // 4)}X}`"
 
 
 def f32_hex(x: float) -> str:
-    """The bits of a binary32 number (DEC-002)."""
+    """Return the bits of a binary32 number in hexadecimal (DEC-002)."""
     return f"`0x{0x7FFFFFFF if math.isnan(x) else int.from_bytes(struct.pack('>f', x)):08X}`"
 
 
 def binary32(given: Iterable[str]) -> list[float]:
-    """Numbers as the functions of tensors take them: rounded to binary32 (QNT-004)."""
+    """Round numbers to binary32, as the functions of tensors take them (QNT-004)."""
     return [rn32_of_binary64(float(x)) for x in given]
 
 
 def number(x: float | Fraction) -> str:
-    """A number as people read it: in as many digits as tell it from other binary32 numbers."""
+    """Return a number in the fewest digits that identify it among binary32 numbers."""
     x = float(x)
     if math.isnan(x):
         return "NaN"
@@ -133,7 +133,7 @@ def number(x: float | Fraction) -> str:
 
 
 def equation(name: str, x: float | Fraction) -> str:
-    """What a number is, such as "f = 0.5", or "f ≈ 0.6" where not all of its digits are shown."""
+    """Return an equation, such as "f = 0.5", or "f ≈ 0.6" if digits are left out."""
     shown = number(x)
     return f"{name} {shown}" if shown.startswith("≈") else f"{name} = {shown}"
 
@@ -147,7 +147,7 @@ def _digits(x: float) -> str:
 
 
 def _large(x: float, told: str) -> str:
-    """A large number exactly: in digits, or the largest of a format by powers of two; or about."""
+    """Return a large number: its digits, the largest of a format by powers of two, or about."""
     if float(told) == x:
         return told
     whole = int(abs(x))

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 def disagreement(tile: str) -> str:
-    """How many scales and codes differ between profiles: those above the diagonal, these below."""
+    """Count the scales (above the diagonal) and codes (below) that differ between profiles."""
     rows, columns = map(int, tile.split("x"))
     names = [profile.name for profile in PROFILES.values() if (rows, columns) in profile.tiles]
     counted = differences(bell_shaped(), names, {"tile": (rows, columns)})
@@ -30,7 +30,7 @@ def disagreement(tile: str) -> str:
 
 
 def bell_shaped() -> Array:
-    """Sixteen tensors in bfloat16, as good as Gaussian: sums of twelve uniform whole numbers."""
+    """Draw sixteen nearly Gaussian tensors in bfloat16: sums of twelve uniform whole numbers."""
     words = np.random.PCG64(2024).random_raw(16 * 128 * 128 * 3)
     uniform = words.astype("<u8").view("<u2").reshape(16, 128, 128, 12)
     sums = uniform.sum(-1, dtype=np.int64) - 6 * 65535
@@ -41,7 +41,7 @@ def bell_shaped() -> Array:
 def differences(
     tensors: Iterable[Array], names: Sequence[str], how: dict[str, Any]
 ) -> dict[str, list[int]]:
-    """How many scales and how many codes of each pair differ in some tensors, together."""
+    """Count the scales and the codes of each pair that differ in some tensors, together."""
     counts = {pair: [0, 0] for pair in pairs_of(names)}
     for x in tensors:
         found = {name: quantized(x, name, **how) for name in names}
@@ -53,12 +53,12 @@ def differences(
 
 
 def pairs_of(names: Sequence[str]) -> list[str]:
-    """Each two of them, in their order."""
+    """Return each two of them, in their order."""
     return [f"{a} {b}" for a, b in combinations(names, 2)]
 
 
 def quantized(x: Array, name: str, **how: Any) -> tuple[Array, Array]:
-    """Codes and scales from the engine: under a rule of MX if a format is given, or a profile."""
+    """Return codes and scales from the engine: under an MX rule with a format, or a profile."""
     if "fmt" in how:
         mx = mor_ref.quantize_mx(x, scale_rule=name, **how)
         return mx.codes, mx.scale

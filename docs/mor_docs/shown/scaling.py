@@ -12,7 +12,7 @@ _KINDS: tuple[Scaling, ...] = ("gam", "e8m0", "fp32")
 
 
 def ideal(name: str, *amaxes: str) -> str:
-    """Ideal scales in bits (SCL-002)."""
+    """Show ideal scales in bits (SCL-002)."""
     fmt = formats[name]
     rows = []
     for amax in binary32(amaxes):
@@ -24,7 +24,7 @@ def ideal(name: str, *amaxes: str) -> str:
 
 
 def blocks(name: str, *amaxes: str) -> str:
-    """A group of blocks of these maxima: their scales under the three kinds."""
+    """Show a group of blocks with these maxima: their scales under the three kinds."""
     fmt, given = formats[name], binary32(amaxes)
     shared = group_mantissa(fmt.largest, max(given))
     rows = []
@@ -46,12 +46,12 @@ def blocks(name: str, *amaxes: str) -> str:
 
 
 def _arrow(start: float, end: float, y: float) -> list[str]:
-    """From the circle to the square, if there is room between them."""
+    """Return an arrow from the circle to the square, if there is room between them."""
     return [line(start, y, end + 6, y, "arrow")] if start - end > 14 else []
 
 
 def decrement(name: str, *amaxes: str) -> str:
-    """The ideal scales of blocks and those rebuilt from the mantissa of the group, on a line."""
+    """Draw ideal scales of blocks, and those rebuilt from the mantissa of the group, on a line."""
     fmt, given = formats[name], binary32(amaxes)
     shared = group_mantissa(fmt.largest, max(given))
     ideals = [float(ideal_scale(fmt.largest, amax).value) for amax in given]

@@ -27,7 +27,7 @@ from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
 
 
 def cut(rows: str, columns: str, block: str, group: str) -> str:
-    """How a tensor is cut into blocks and groups (BLK-002, BLK-003)."""
+    """Draw the partition of a tensor into blocks and groups (BLK-002, BLK-003)."""
     shape = int(rows), int(columns)
     parts = partition(shape, block=_sides(block), group=_sides(group))
     cell, shapes = 34, []
@@ -61,7 +61,7 @@ def _sides(given: str) -> Cut:
 
 
 def amaxes(name: str, columns: str, block: str, group: str, *given: str) -> str:
-    """A tensor by rows, and what each of its blocks has of its own (BLK-002 to BLK-004)."""
+    """Show a tensor by rows, and the amax of each of its blocks (BLK-002 to BLK-004)."""
     fmt, flat, width = formats[name], binary32(given), int(columns)
     rows = [flat[start : start + width] for start in range(0, len(flat), width)]
     parts = partition((len(rows), width), block=_sides(block), group=_sides(group))
@@ -80,7 +80,7 @@ def amaxes(name: str, columns: str, block: str, group: str, *given: str) -> str:
 
 
 def elements(name: str, *given: str) -> str:
-    """One block under gam: xs, code and y of each element (QNT-001, QNT-002)."""
+    """Show one block with gam scaling: xs, code and y of each element (QNT-001, QNT-002)."""
     fmt, row = formats[name], binary32(given)
     found = quantize([row], fmt, "gam", partition((1, len(row)), block="tensor"))
     scale = found.scale[0, 0]
@@ -98,7 +98,7 @@ def elements(name: str, *given: str) -> str:
 
 
 def errors(name: str, *given: str) -> str:
-    """The error of each element of a block, and their sum (ERR-001, ERR-002)."""
+    """Show the error of each element of a block, and their sum (ERR-001, ERR-002)."""
     fmt, row = formats[name], binary32(given)
     found = quantize([row], fmt, "gam", partition((1, len(row)), block="tensor"))
     rows = []
@@ -118,13 +118,13 @@ def errors(name: str, *given: str) -> str:
 
 
 def thresholds(*given: str) -> str:
-    """Thresholds as integers (MOR-002)."""
+    """Show thresholds as integers (MOR-002)."""
     rows = [[t, f"{(Decimal(t) * 2**23).normalize():f}", MeanRelativeError(t).limit] for t in given]
     return table(["t as written", "t · 2^23, exactly", "T"], rows)
 
 
 def _question(metric: Metric) -> list[str]:
-    """What a metric asks of a unit that has lost nothing (MOR-002 to MOR-004), in lines."""
+    """Return the condition of a metric, for a unit that has lost nothing (MOR-002 to MOR-004)."""
     match metric:
         case MeanRelativeError():
             return [f"and (sum < {metric.limit} · nonzero", "or nonzero = 0) ?"]
@@ -136,7 +136,7 @@ def _question(metric: Metric) -> list[str]:
 
 
 def ladder(name: str) -> str:
-    """A policy as a flow: each rung is asked in turn."""
+    """Draw a policy as a flow through its rungs."""
     policy = POLICIES[name]
     shapes = [box(10, 10, 170, 40, "plain"), text(95, 35, f"a unit: one {policy.unit}")]
     x, y = 95.0, 50.0
@@ -166,12 +166,12 @@ def ladder(name: str) -> str:
 
 
 def ladders() -> str:
-    """All policies as flows."""
+    """Draw all policies as flows."""
     return "\n".join(ladder(name) for name in POLICIES)
 
 
 def decisions(policy: str) -> str:
-    """Three blocks of 64 numbers under a policy: all that decides, and what is taken (MOR)."""
+    """Show the decisions on three blocks of 64 numbers under a policy (MOR)."""
     chosen = POLICIES[policy]
     rows = []
     for said, row in _blocks().items():

@@ -8,7 +8,7 @@ from mor_ref.exact.scales import group_mantissa, ideal_scale, scale_of_block
 
 
 def group(name: str, *amaxes: str) -> str:
-    """Blocks of a group: their own scales, those they get, and their largest elements."""
+    """Show blocks of a group: their own scales, those they get, and their largest elements."""
     fmt, given = formats[name], binary32(amaxes)
     shared = group_mantissa(fmt.largest, max(given))
     rows = []
@@ -26,7 +26,7 @@ def group(name: str, *amaxes: str) -> str:
 
 
 def exponents(first: str, second: str, *amaxes: str) -> str:
-    """The exponents of ideal scales from those of amax, and the mantissas under two formats."""
+    """Draw exponents of ideal scales over those of amax, and the mantissas under two formats."""
     compared = formats[first], formats[second]
     rows = []
     for amax in binary32(amaxes):

@@ -29,7 +29,7 @@ CHAPTERS = (
 
 
 def chapters() -> str:
-    """A table of the trace for each chapter that has rules."""
+    """Show a table of the trace for each chapter that has rules."""
     with_rules = {rule.chapter for rule in own_trace().rules.values()}
     shown = [chapter for chapter in CHAPTERS if chapter in with_rules]
     return "\n".join(f"## {_title(name)}\n\n```{{trace-table}} {name}\n```\n" for name in shown)
@@ -41,7 +41,7 @@ def _title(chapter: str) -> str:
 
 
 def without_gpu() -> str:
-    """The rules that no run on a GPU has shown, of those that a kernel can show.
+    """List the rules that no run on a GPU has shown, of those that a kernel can show.
 
     `docs/gpu-evidence.json` is what `mor-ref verify cuda --report` has written, if it is there: a
     suite that matched there shows its rules.
@@ -68,7 +68,7 @@ def without_gpu() -> str:
 
 
 def _what_would_show(found: Trace, rule: Rule) -> str:
-    """The suites of a rule, which lead to their descriptions, or why none can show it."""
+    """Return the suites of a rule as links, or the reason why none can show it."""
     suites = found.suites.get(rule.id)
     return links_to_suites(suites) if suites else f"none: {rule.reasons['suites']}"
 

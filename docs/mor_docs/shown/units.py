@@ -14,7 +14,7 @@ from mor_ref.metrics import FitsRange, MeanRelativeError, NotWorseThan
 
 
 def unit(name: str, *given: str) -> str:
-    """One unit: codes, errors and the output in bits, and then each rung (MOR-001 to MOR-004)."""
+    """Show one unit: codes, errors and the output in bits, and each rung (MOR-001 to MOR-004)."""
     policy, row = POLICIES[name], binary32(given)
     found = mix([row], policy, "gam", partition((1, len(row)), block="tensor"))
     bits = {one.name: one.bits for one in policy.tried}
@@ -34,7 +34,7 @@ def unit(name: str, *given: str) -> str:
 
 
 def _asked(rung: Rung, decision: Decision) -> str:
-    """What decides on a rung, with its numbers: what is not finite, or else its metric."""
+    """Return the decision on a rung with its numbers: those not finite, or its metric."""
     name = rung.name
     own = decision.errors[name]
     if own.nonfinite:
