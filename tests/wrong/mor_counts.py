@@ -82,6 +82,14 @@ def _limit_times_count_of_32_bits(bits_in, parameters):
     return found | written(bits_in, parameters, accepted, ys)
 
 
+@mor("sums_of_32_bits", "Error sums are compared in 32 bits.", ("two_way", "three_way"))
+def _sums_of_32_bits(bits_in, parameters):
+    x, unit, ys = read(bits_in, parameters)
+    found = fields(x, unit, ys)
+    cut = {name: a & np.uint64(0xFFFFFFFF) for name, a in found.items() if name.endswith(".sum")}
+    return found | written(bits_in, parameters, acceptance(parameters, found | cut), ys)
+
+
 @mor("lost_ones_kept", "A unit with infinities or NaN is accepted as any other.", unseen=ORDINARY)
 def _lost_ones_kept(bits_in, parameters):
     x, unit, ys = read(bits_in, parameters)

@@ -244,11 +244,11 @@ def _half_of_the_blocks(bits_in, parameters):
 
 @mor("choice_turned", "Outputs are written by the choice of the unit with row and column swapped.")
 def _choice_turned(bits_in, parameters):
-    """As in a launch under GAM for square grids of units: others are right."""
+    """As in a launch for square grids of units: others are right."""
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
     accepted = acceptance(parameters, found)
-    is_turned = parameters["scaling"] == "gam" and accepted[0].shape[0] == accepted[0].shape[1]
+    is_turned = accepted[0].shape[0] == accepted[0].shape[1]
     turned = [one.T if is_turned else one for one in accepted]
     output = written(bits_in, parameters, turned, ys)["output"]
     return found | written(bits_in, parameters, accepted, ys) | {"output": output}

@@ -12,11 +12,13 @@ from wrong.nvfp4_parts import (
     FLT_MAX,
     FOUR_OVER_SIX,
     TE,
+    e2m1,
     e4m3,
     largest,
     record,
     registrar,
 )
+from wrong.nvfp4_right import transformer_engine
 
 KERNELS: list[Kernel] = []
 wrong = registrar(KERNELS)
@@ -192,3 +194,11 @@ def zero_has_no_sign(profile, x, amax):
         return np.where(code == 8, np.uint8(0), code)
 
     return finished(profile, x, amax, convert)
+
+
+@wrong("codes are those of x / decode, and xs is the product", *TE, *FOUR_OVER_SIX)
+def codes_of_quotients(profile, x, amax):
+    fields = transformer_engine(profile, x, amax)
+    decode = fields["decode_scale"]
+    code = e2m1(np.where(x == 0, x, x / decode))
+    return fields | {"code": code, "y": E2M1[code] * decode}

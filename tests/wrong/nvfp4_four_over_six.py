@@ -134,6 +134,19 @@ def nan_takes_four(profile, x, amax):
     return chosen(six, four, e6, e4, less=~(e4 >= e6) & ~(e6 == e4))
 
 
+@wrong("errors of NaN are not added", *FOUR_OVER_SIX, large=NOT_CLOSE)
+def nan_has_no_error(profile, x, amax):
+    q, b, s_enc, s_dec = scales(profile, x, amax)
+    base = b / SIX * s_enc
+    six, four = (under(x, t, b, s_enc, s_dec) for t in (base, THREE_HALVES * base))
+    numbers = np.where(np.isnan(x), F32(0), x)
+    e6, e4 = (
+        error(profile, numbers, under(numbers, t, b, s_enc, s_dec), amax, q)
+        for t in (base, THREE_HALVES * base)
+    )
+    return chosen(six, four, e6, e4)
+
+
 @wrong("four is taken if it is better by more than a millionth", *FOUR_OVER_SIX, large=NOT_CLOSE)
 def four_by_a_margin(profile, x, amax):
     q, b, s_enc, s_dec = scales(profile, x, amax)

@@ -55,6 +55,11 @@ def around(
     return list(dict.fromkeys(found))
 
 
+def with_subnormal_reciprocals(point: Fraction) -> tuple[int, int]:
+    """Return the last two binades of a point: the reciprocals of such amaxes are subnormal."""
+    return 126 - floor_log2(point), 127 - floor_log2(point)
+
+
 def turn_of_mx(fmt: Format, rule: str) -> Fraction:
     """Return the amax at which, or above which, the scale of a block becomes larger."""
     match rule:

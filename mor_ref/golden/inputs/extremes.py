@@ -11,6 +11,7 @@ from mor_ref.golden.model.suite import Size
 
 # Next to the numbers that bfloat16 rounds to infinity, and to the largest of binary32.
 TOPS = (0x7F7F0001, 0x7F7F4000, 0x7F7F7FFF, 0x7F7F8000, 0x7F7F8001, 0x7F7FFFFF)
+_SOME_TOPS = (0x7F7F8000, 0x7F7FFFFF)
 HUGE = (0x7F333333, 0x7F4CCCCD)  # above 2^127
 _BELOW_TOPS = (0x7F000001, *HUGE, 0xFF400000, 0x7E000000)
 _SIGNALLING = (0x7F81, 0xFF81, 0x7FBF, 0xFFA5)
@@ -22,6 +23,16 @@ def tops() -> Iterator[Tensor]:
     for top in TOPS:
         x = np.array([[top, *_BELOW_TOPS, top | 0x80000000, 0x7E000000]], np.uint32)
         yield Tensor(f"top_{top:08x}.f32", "f32", x)
+
+
+def rows_of_tops() -> Tensor:
+    """Return the rows of `tops` as one tensor, whose rows are to be blocks."""
+    return Tensor("tops.f32", "f32", np.concatenate([tensor.x for tensor in tops()]))
+
+
+def some_tops() -> Iterator[Tensor]:
+    """Yield the tie between the largest number of bfloat16 and infinity, and the largest number."""
+    yield from (tensor for top, tensor in zip(TOPS, tops(), strict=True) if top in _SOME_TOPS)
 
 
 def largest_at_the_end(size: Size) -> Tensor:
@@ -99,6 +110,16 @@ def one_unit_of_four() -> Tensor:
     x = np.full((16, 32), _ONE, np.uint16)
     x[:8, 16:] = _NAN
     return Tensor("one_of_four.bf16", "bf16", x)
+
+
+def sums_beyond_32_bits() -> Tensor:
+    """Return a row that e5m2 is better for, unless error sums are compared in 32 bits.
+
+    That of e4m3 is 520 * 2^23, of numbers that become 0: its lower 32 bits are 8 * 2^23. That of
+    e5m2 is some 11 * 2^23, of numbers that become 1.
+    """
+    x = np.array([[448.0, *[2.0**-11] * 520, *[1.125] * 100]], np.float32)
+    return Tensor("sums_beyond_32_bits.bf16", "bf16", to_bf16(x.view(np.uint32)))
 
 
 def ties_of_bf16() -> Tensor:

@@ -11,6 +11,7 @@ _FRACTION = {"f64": (52, 1023), "bf16": (7, 127), "f16": (10, 15)}  # its bits, 
 _STICKY = {"f64": (0, 1, 15, 16, 28, 31, 32, 33), "bf16": (0, 1), "f16": (0, 1)}
 
 # NaNs with a payload in the lower word alone, of both signs of that word.
+_FEW_BITS = 15  # of a significand: those of every value and tie of up to 8 bits, and of 2^n
 _NANS = (0x7FF0000000000001, 0xFFF0000000000001, 0x7FF0000080000000, 0xFFF0000080000000)
 # Exponents that 8, 9 and 10 bits do not hold, with a bias or without one.
 _HUGE = (
@@ -54,16 +55,20 @@ def _single_bits(fmt: Format, source: str) -> list[int]:
 def binary64(fmt: Format, edges: Bits, *, ties: bool = False) -> Unsigned:
     """Return binary64 numbers at the edges and a step to each side: rounding twice goes wrong.
 
-    With `ties` those in the middle between two binary32 numbers as well. NaNs, and numbers that
-    binary32 does not have, follow.
+    Edges that are a step of binary32 next to another have no such neighbours. With `ties` all have,
+    and so have the numbers in the middle between two of binary32. NaNs, and numbers that binary32
+    does not have, follow.
     """
     with np.errstate(invalid="ignore"):  # widening a signalling NaN is not an error here
         at = edges.view(np.float32).astype(np.float64)
     finite = at[np.isfinite(at)]
     if ties:
         finite = np.concatenate([finite, finite * (1 + 2.0**-24)])
-    near = [np.nextafter(finite, -np.inf), finite, np.nextafter(finite, np.inf)]
-    found = np.concatenate([*near, at[~np.isfinite(at)]]).view(np.uint64)
+    significands = np.frexp(finite)[0] * (1 << _FEW_BITS)
+    points = finite if ties else finite[significands == np.rint(significands)]
+    found = np.concatenate(
+        [np.nextafter(points, -np.inf), finite, np.nextafter(points, np.inf), at[~np.isfinite(at)]]
+    ).view(np.uint64)
     quiet = (0x7FF8000000000000, 0x7FF0000000000000)
     more = [*_signed((*quiet, *_HUGE, *_TINY)), *_NANS, *_NEXT_TO_ONE, *_far_below()]
     more += _single_bits(fmt, "f64")

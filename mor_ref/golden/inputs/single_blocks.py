@@ -17,6 +17,7 @@ from mor_ref.golden.inputs.amaxes_at_thresholds import (
     found_pairs_of_gam,
     hard_amaxes,
     pairs_of_gam,
+    with_subnormal_reciprocals,
 )
 from mor_ref.golden.inputs.edges import Bits, edges_of
 from mor_ref.golden.inputs.extremes import TOPS
@@ -97,6 +98,6 @@ def amaxes_near_turns(fmt: Format, scaling: Scaling) -> tuple[Bits, Bits]:
             np.concatenate([groups[::9], turns, found_in]),
             np.concatenate([blocks[::9], turns, found]),
         )
-    exponents = around(largest, (*BINADES, *LOGARITHMS))
+    exponents = around(largest, (*BINADES, *LOGARITHMS, *with_subnormal_reciprocals(largest)))
     amaxes = np.array(exponents if scaling == "e8m0" else hard_amaxes(fmt), np.uint32)
     return amaxes, amaxes

@@ -17,6 +17,7 @@ from mor_ref.golden.inputs.amaxes_at_thresholds import (
     SOME_STEPS,
     around,
     pairs_of_gam,
+    with_subnormal_reciprocals,
 )
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.metrics import MeanRelativeError
@@ -86,7 +87,8 @@ def _ranges() -> Iterator[tuple[str, float, float]]:
 def rows_at_turns(fmt: Format, scaling: Scaling) -> Iterator[Tensor]:
     """Yield rows with amaxes next to which scales turn; the first is the amax of the tensor."""
     largest = Fraction(fmt.largest)
-    turns = [*around(largest, SOME_BINADES, SOME_STEPS), *around(largest, LOGARITHMS, (0,))]
+    binades = (*SOME_BINADES, *with_subnormal_reciprocals(largest))
+    turns = [*around(largest, binades, SOME_STEPS), *around(largest, LOGARITHMS, (0,))]
     amaxes = {"largest": np.array([max(turns), *turns], np.uint32)}
     if scaling == "gam":
         groups, blocks = pairs_of_gam(fmt)

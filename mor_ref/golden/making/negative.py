@@ -41,25 +41,26 @@ def negative_file_of(suite: str) -> str:
     return f"{DIRECTORY}/{file_of(suite)}"
 
 
-def results_of(suite: Suite, cases: list[Case]) -> Arrays:
-    """Return the expected arrays of a suite, by CASE/FIELD."""
+def right_results(suite: Suite, cases: list[Case]) -> Arrays:
+    """Return the expected arrays of the cases in which something is planted, by CASE/FIELD."""
+    planted = {row.case for row in PLANTED.get(suite.name, ())}
     names = [field.name for field in suite.fields if field.role == "expected"]
     return {
         f"{case.name}{SEPARATOR}{name}": case.arrays[name]
         for case in cases
         for name in names
-        if name in case.arrays
+        if case.name in planted and name in case.arrays
     }
 
 
 def negative(suite: Suite, cases: list[Case]) -> tuple[bytes, dict[str, Any]] | None:
-    """The results of a suite with planted entries, and what the manifest says of them (VEC-011).
+    """Return results of a suite with planted entries, and what the manifest says of them (VEC-011).
 
     None for a suite in which nothing is planted.
     """
     if suite.name not in PLANTED:
         return None
-    arrays = {key: array.copy() for key, array in results_of(suite, cases).items()}
+    arrays = {key: array.copy() for key, array in right_results(suite, cases).items()}
     places = []
     for row in PLANTED[suite.name]:
         array = arrays[f"{row.case}{SEPARATOR}{row.field}"]

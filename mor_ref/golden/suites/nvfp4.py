@@ -15,6 +15,7 @@ from mor_ref.golden.inputs.every_scale import (
     infinite_errors,
     infinite_tiles,
     lost_scale,
+    nan_with_four,
     tiles_of_scales,
     unordered_errors,
 )
@@ -135,6 +136,8 @@ def _of_scales(profile: Nvfp4Profile, tile: tuple[int, int]) -> Iterator[Tensor]
     if _has_errors(profile):
         for source in ("bf16", "f32"):
             yield infinite_errors(profile, tile, source)
+        for source in _SOURCES:
+            yield nan_with_four(tile, source)
 
 
 def _found(profile: Nvfp4Profile) -> Iterator[tuple[Tensor, tuple[int, int]]]:

@@ -26,6 +26,7 @@ from mor_ref.golden.inputs.extremes import (
     overflowing_y,
     signalling,
     specials,
+    sums_beyond_32_bits,
     ties_of_bf16,
     tops,
 )
@@ -124,6 +125,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     kept = (specials("bf16"), specials("f16"), ties_of_bf16())
     yield from _with_gam(kept, POLICIES.specified, "row")
     yield from _with_gam([largest_at_the_end(size)], ["tensor"], "tensor")
+    yield from _with_gam([sums_beyond_32_bits()], ("two_way", "three_way"), "row")
     for tensor in tensors(size):  # tiles of NVFP4 continue from one unit to the next
         if tensor.name in ("5x37.f32", "24x48.f32", "zeros.f32"):
             yield from _with_gam([tensor], ["nvfp4"], (8, 24))
@@ -131,6 +133,12 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         if tensor.name == "zeros.f32":
             yield from _with_gam([tensor], ["two_way", "three_way"], (4, 10))
     yield from _with_other_scales(size)
+    yield from _with_every_scaling()
+    yield from found_cases("mor")
+
+
+def _with_every_scaling() -> Iterator[Case]:
+    """Yield some tensors under every policy with scales of every kind."""
     zero = Tensor("zero.bf16", "bf16", np.zeros((1, 1), np.uint16))
     of_e4m3 = [accepted(source) for source in ("bf16", "f16", "f32")]
     for policy, scaling in itertools.product(POLICIES.specified, SCALINGS):
@@ -140,8 +148,8 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
             yield tensor_case(overflowing_y(), **pair, block=(128, 128))
         for tensor in of_e4m3:
             yield tensor_case(tensor, **pair, block="row")
-    yield from _with_gam([one_unit_of_four()], ("two_way", "three_way", "nvfp4"), (8, 16))
-    yield from found_cases("mor")
+        if policy != "tensor":
+            yield tensor_case(one_unit_of_four(), **pair, block=(8, 16))
 
 
 def _with_other_scales(size: Size) -> Iterator[Case]:

@@ -10,8 +10,8 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.golden.inputs.amaxes_at_thresholds import nearly_equal_mantissas
-from mor_ref.golden.inputs.every_code import every_value
-from mor_ref.golden.inputs.extremes import largest_at_the_end, specials, tops
+from mor_ref.golden.inputs.every_code import SPECIALS, every_value
+from mor_ref.golden.inputs.extremes import largest_at_the_end, rows_of_tops, some_tops, specials
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.hard_numbers import hard_rows
 from mor_ref.golden.inputs.scaled_numbers import scaled_numbers
@@ -69,8 +69,11 @@ _ALONE: dict[str, list[tuple[str, Scaling, Cut, Cut]]] = {
     "nearly_infinite.bf16": [("e4m3", "fp32", (4, 8), "tensor")],
 }
 _WITH_LONG_TABLES = ("e4m3", "e5m2")  # the codes of the other formats are in all tensors
-# Large tensors are cut in every second way, or fourth.
-_OF_WAYS = {"outlier.f32": 2, "edges.f32": 2, "24x48.f32": 4, "24x48.bf16": 4}
+# Large tensors are cut in every second way, or fourth; so are small ones, which most leave whole.
+_OF_WAYS = {
+    "outlier.f32": 2, "edges.f32": 2, "24x48.f32": 4, "24x48.bf16": 4,
+    "1x1.f32": 2, "1x1.bf16": 2, "1x37.f32": 2, "1x37.bf16": 2, "33x1.f32": 2, "33x1.bf16": 2,
+}  # fmt: skip
 _IN_OTHER_CUTS = ("5x37.f32", "5x37.f16", "zeros.f32", "tiny.f32")
 
 
@@ -116,8 +119,10 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
         for tensor in rows_at_turns(formats[fmt], scaling):
             yield tensor_case(tensor, format=fmt, scaling=scaling, block="row", group="tensor")
-        for tensor in tops():
-            yield tensor_case(tensor, format=fmt, scaling=scaling, block="tensor", group="tensor")
+        pair, group = {"format": fmt, "scaling": scaling}, "row" if scaling == "gam" else "tensor"
+        yield tensor_case(rows_of_tops(), **pair, block="row", group=group)
+        for tensor in some_tops():
+            yield tensor_case(tensor, **pair, block="tensor", group="tensor")
     for fmt, scaling in itertools.product(_WITH_LONG_TABLES, SCALINGS):
         values = every_value(formats[fmt])
         yield tensor_case(values, format=fmt, scaling=scaling, block="tensor", group="tensor")
@@ -166,7 +171,7 @@ def _in_every_format(size: Size) -> Iterator[Case]:
     few = np.concatenate([usual["zeros.f32"].x[:8, :15], specials("f32").x])
     few_zeros = Tensor("few_zeros.f32", "f32", few)
     few_edges = Tensor("few_edges.f32", "f32", usual["edges.f32"].x[::3])
-    hard = {fmt: [_with_hard_rows(fmt, source) for source in ("bf16", "f16")] for fmt in SCALED}
+    hard = {fmt: [_with_hard_rows(fmt, source) for source in SPECIALS] for fmt in SCALED}
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
         pair, group = {"format": fmt, "scaling": scaling}, "row" if scaling == "gam" else "tensor"
         for tensor in (few_zeros, few_edges):

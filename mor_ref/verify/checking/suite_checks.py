@@ -19,7 +19,7 @@ from mor_ref.golden.all_inputs.digests import (
     inputs_of,
 )
 from mor_ref.golden.inputs.enlarged import questions
-from mor_ref.golden.making.negative import PLANTED, negative_file_of, results_of
+from mor_ref.golden.making.negative import PLANTED, negative_file_of, right_results
 from mor_ref.golden.making.witnesses import with_deviation
 from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.model.views import VIEWS
@@ -183,7 +183,7 @@ def check_negative(
     if digest != listed["sha256"]:
         what = f"{name} has the SHA-256 {digest}, and the manifest says {listed['sha256']}"
         yield Finding(what, suite.name)
-    right = results_of(suite, cases)
+    right = right_results(suite, cases)
     for key in sorted({*right, *there}):
         case, _, field = key.partition(SEPARATOR)
         planted = [
