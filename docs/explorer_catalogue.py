@@ -19,12 +19,11 @@ from mor_ref.definitions.encoding import (
     SpecialCases,
 )
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format, presets
+from mor_ref.definitions.formats import presets
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import POLICIES
 from mor_ref.definitions.scales import SCALINGS, scaled_format
-from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "explorer" / "catalogue.js"
@@ -116,23 +115,13 @@ def _policy(name: str) -> dict[str, Any]:
             {
                 "representation": rung.name,
                 "takesThreshold": rung.takes_threshold,
-                **_metric(rung.metric),
+                "metric": rung.metric.name,
+                **rung.metric.arguments,
             }
             for rung in policy.ladder
         ],
         "tried": [one.name for one in policy.tried],
     }
-
-
-def _metric(metric: Metric) -> dict[str, Any]:
-    match metric:
-        case MeanRelativeError():
-            threshold = str(metric.threshold)
-            return {"metric": "mean_relative_error", "threshold": threshold, "limit": metric.limit}
-        case NotWorseThan(yardstick):
-            return {"metric": "not_worse_than", "yardstick": yardstick.name}
-        case FitsRange(fmt):
-            return {"metric": "fits_range", "format": as_format(fmt).name}
 
 
 def _rules() -> dict[str, dict[str, str]]:

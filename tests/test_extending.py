@@ -5,6 +5,7 @@ what `verify` compares: the engine and the kernels match the exact model, and a 
 found.
 """
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 from integers import Integers
 from kernels import needed
+from mor_docs.shown import tensors
+from mor_docs.shown.units import unit
 from records import adversarial, differing, engine_mor, exact_mor
+from test_docs import catalogue_module
 
 import mor_ref
 from mor_ref import Format, MeanRelativeError, Metric, MxBlocks, Policy, Rung, formats
@@ -22,7 +26,10 @@ from mor_ref.definitions.policies import POLICIES
 from mor_ref.golden.making.make import make
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites import SUITES
+from mor_ref.golden.suites.policies import drawn_case
+from mor_ref.metrics import METRICS, Comparison
 from mor_ref.operations import OPERATIONS
+from mor_ref.operations.decide import DECIDE
 from mor_ref.representations import REPRESENTATIONS, as_representation
 from mor_ref.verify.candidates.kernels import kernels_named
 from mor_ref.verify.candidates.numba_engine import Engine
@@ -43,14 +50,25 @@ X = {seed: tensor(seed) for seed in (1, 2, 5)}
 
 @dataclass(frozen=True)
 class FewLargeErrors(Metric):
-    """Accepts a unit whose mean error is below an eighth, if its range is short."""
+    """Accepts a unit whose mean error is at most a quarter, if its range is short."""
 
     binades: int
+    name: str = "few_large_errors"
 
     def accepts(self, own, errors, amax, amin):
         del errors
         return 4 * own.sum <= own.nonzero << 23 and amax <= amin * 2.0**self.binades
 
+    def turning_point(self, own, errors):
+        del errors
+        return own.nonzero << 21
+
+    def compared(self, own, errors, amax, amin):
+        del errors, amax, amin
+        return Comparison("4 · sum", 4 * own.sum, ("≤", ">"), (own.nonzero, 1 << 23))
+
+
+METRIC = FewLargeErrors(20)
 
 FORMAT = Format("e3m3", exponent_bits=3, mantissa_bits=3, bias=4, specials="fn")
 PROFILE = Nvfp4Profile("half_range", "te", 1344.0)
@@ -63,13 +81,14 @@ def _registered(monkeypatch):
     monkeypatch.setitem(formats, FORMAT.name, FORMAT)
     monkeypatch.setitem(PROFILES, PROFILE.name, PROFILE)
     monkeypatch.setitem(SCALE_RULES, RULE.name, RULE)
+    monkeypatch.setitem(METRICS, METRIC.name, METRIC)
     by_rule = MxBlocks("e4m3", RULE.name, name="mx_by_rule")
     for row in (Integers(), by_rule):
         monkeypatch.setitem(REPRESENTATIONS, row.name, row)
     for name in (FORMAT.name, PROFILE.name, by_rule.name, Integers().name):
         policy = Policy(
             f"of_{name}",
-            (Rung(name, FewLargeErrors(20)), Rung("e5m2", MeanRelativeError("0.05"))),
+            (Rung(name, METRIC), Rung("e5m2", MeanRelativeError("0.05"))),
             unit="block",
             block=(4, 20),
         )
@@ -86,6 +105,15 @@ def suite_of(operation, parameters, names):
     ]
     inputs = (given("x", "source", "the tensor"),)
     return Suite("ours", "Ours", operation, (), (*inputs, *shown), lambda _: iter(cases))
+
+
+def suite_of_decisions(*cases):
+    """A suite of one's own: decisions from the sums of units."""
+    given_fields = [
+        given(name, fmt, "as decide has it") for name, (fmt, _) in DECIDE.inputs.items()
+    ]
+    fields = (*given_fields, expected("accepted", "u8", "1 if the metric accepts"))
+    return Suite("ours", "Ours", "decide", (), fields, lambda _: iter(cases))
 
 
 def of_policy(name):
@@ -125,14 +153,19 @@ class OneOff:
         return found
 
 
+def made(suite, directory, monkeypatch):
+    """Make a suite of one's own, and return it as verify reads it."""
+    monkeypatch.setitem(SUITES, "ours", suite)
+    with ThreadPoolExecutor(1) as executor:  # the rows are of this process
+        make(["ours"], directory, Size(), workers=Workers.of(executor, 1))
+    assert check(directory, []).verdict == "match"
+    return suites_in(directory)
+
+
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_it_is_in_golden_make_and_in_verify(exercise, tmp_path, monkeypatch):
     needed.compiler()
-    monkeypatch.setitem(SUITES, "ours", suite_of(*EXERCISES[exercise]))
-    with ThreadPoolExecutor(1) as executor:  # the rows are of this process
-        make(["ours"], tmp_path, Size(), workers=Workers.of(executor, 1))
-    suites = suites_in(tmp_path)
-    assert check(tmp_path, []).verdict == "match"
+    suites = made(suite_of(*EXERCISES[exercise]), tmp_path, monkeypatch)
     for candidate in (Engine(), kernels_named("cuda-host")):
         (result,) = verify(candidate, suites).results
         assert result.verdict == "match", candidate
@@ -142,6 +175,61 @@ def test_it_is_in_golden_make_and_in_verify(exercise, tmp_path, monkeypatch):
         (wrong,) = verify(OneOff(), suites).results
         assert wrong.verdict == "mismatch"
         assert wrong.differing == len(X)
+
+
+def units(*sums):
+    """Units of 8 elements with these sums, and magnitudes of 1."""
+    count, one = len(sums), np.float32(1).view(np.uint32)
+    columns = {name: np.zeros(count, "u8") for name in ("nonfinite", "yardstick_sum")}
+    columns |= {"sum": np.array(sums, "u8"), "nonzero": np.full(count, 8, "u8")}
+    columns |= {"limit": np.zeros(count, "u4")}
+    return columns | dict.fromkeys(("amax", "amin"), np.full(count, one, "u4"))
+
+
+@dataclass(frozen=True)
+class Turned:
+    """The engine, with one decision turned."""
+
+    place: int
+    name: str = "turned"
+
+    def answer(self, suite, operation, case):
+        accepted = Engine().answer(suite, operation, case)["accepted"].copy()
+        accepted[self.place] ^= 1
+        return {"accepted": accepted}
+
+
+def test_a_metric_is_in_decide_and_in_conformance(tmp_path, monkeypatch):
+    """A decision next to the turning point of the metric may differ, and no other."""
+    needed.compiler()
+    turn = 8 << 21
+    by_hand = Case("by_hand", {"metric": METRIC.name}, units(turn, turn + 9, 1))
+    suites = made(suite_of_decisions(by_hand, drawn_case(METRIC.name)), tmp_path, monkeypatch)
+    first, drawn = SUITES["ours"].questions(Size())
+    assert DECIDE.exact(first.parameters, first.arrays)["accepted"].tolist() == [1, 0, 1]
+    assert set(DECIDE.exact(drawn.parameters, drawn.arrays)["accepted"].tolist()) == {0, 1}
+    for candidate in (Engine(), kernels_named("cuda-host")):
+        assert verify(candidate, suites).conformance.level == "bit-exact", candidate
+    monkeypatch.setattr(METRICS, "specified", (*METRICS.specified, METRIC.name))
+    assert [case.name for case in SUITES["decisions"].questions(Size())][-1] == METRIC.name
+
+
+@pytest.mark.parametrize(("place", "level"), [(0, "decisions"), (1, "decisions"), (2, "not")])
+def test_conformance_has_the_turning_point_of_a_metric(place, level, tmp_path, monkeypatch):
+    turn = 8 << 21
+    by_hand = Case("by_hand", {"metric": METRIC.name}, units(turn, turn + 9, 1))
+    suites = made(suite_of_decisions(by_hand), tmp_path, monkeypatch)
+    found = verify(Turned(place), suites).conformance
+    assert found.level == level
+    assert found.margin == pytest.approx(9 / turn if place == 1 else 0)
+
+
+def test_pages_show_a_metric_and_its_numbers():
+    rung = catalogue_module().catalogue()["policies"]["of_e3m3"]["ladder"][0]
+    assert rung["metric"] == METRIC.name
+    assert f"and {METRIC.name} ?" in tensors.ladder("of_e3m3")
+    asked = unit("of_e3m3", "3", "1.1", "0.3")
+    assert re.search(r"e3m3: 4 · sum = \d+ ≤ 3 · 8388608 = 25165824;", asked)
 
 
 def test_the_suites_make_something_of_the_rows():
@@ -171,7 +259,8 @@ def test_the_rows_of_the_specification_stay():
     """A row of a user has a name of its own; the bundled suites are those of the specification."""
     assert "e3m3" not in formats.specified
     assert as_representation("uint4_rows") == Integers()
-    for catalogue, name in ((formats, "e4m3"), (PROFILES, "te"), (SCALE_RULES, "floor")):
+    rows = ((formats, "e4m3"), (PROFILES, "te"), (SCALE_RULES, "floor"), (METRICS, "fits_range"))
+    for catalogue, name in rows:
         with pytest.raises(ValueError, match="is of the specification, which stays as it is"):
             catalogue[name] = catalogue[name]
         with pytest.raises(ValueError, match="is of the specification, which stays as it is"):

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "processor_modes": set(),
     "definitions": {"argument_checks", "definitions", "metrics", "representations"},
     "exact": {"definitions", "exact", "processor_modes"},
-    "metrics": {"cuda", "definitions", "engine", "exact", "representations"},
+    "metrics": {"cuda", "definitions", "engine", "exact", "metrics", "representations"},
     # A row binds the implementations when it is called, and none of them calls another.
     "representations": {
         "api",
@@ -82,7 +82,6 @@ MAY_IMPORT = {
         "deviations",
         "exact",
         "golden",
-        "metrics",
         "operations",
         "verify",
         "workers",

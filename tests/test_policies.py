@@ -21,6 +21,7 @@ from mor_ref.definitions.scales import SCALINGS
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.scales import Extremes
 from mor_ref.exact.errors import ErrorSum
+from mor_ref.metrics import METRICS
 
 NAMES = list(POLICIES)
 E4M3_OF_4_BITS = Format("e4m3", exponent_bits=2, mantissa_bits=1, bias=1, specials="none")
@@ -233,11 +234,7 @@ def test_the_printed_policies_are_those_of_the_catalogue():
         for step in ladder.split("; "):
             representation, metric = step.split(": ")
             kind, argument = metric.rstrip(")").split("(")
-            made = {
-                "mean_relative_error": lambda t: MeanRelativeError(Fraction(t)),
-                "not_worse_than": NotWorseThan,
-                "fits_range": FitsRange,
-            }[kind](argument)
+            made = type(METRICS[kind])(argument)
             rungs.append((representation, plain(made)))
         printed[name] = (unit, rungs)
     assert printed == {

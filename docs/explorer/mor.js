@@ -39,23 +39,38 @@ Explorer.mor = (() => {
   const rangeFrom = (amin, fmt) => exactProduct(
     amin, exactQuotient(formats.largest(fmt), powerOfTwo(fmt.smallestExponent)));
 
-  // Whether a metric accepts a unit that loses nothing (MOR-002 to MOR-004).
-  function isWithin(rung, own, errors, amax, amin) {
-    switch (rung.metric) {
-      case "mean_relative_error":
-        return own.nonzero === 0n || own.sum < BigInt(rung.limit) * own.nonzero;
-      case "not_worse_than":
-        return own.sum <= errors[rung.yardstick].sum;
-      case "fits_range":
-        return own.nonzero === 0n || !isSmaller(rangeFrom(amin, formats.formats[rung.format]), amax);
-      default:
-        throw new Error(`${rung.metric} is no metric.`);
-    }
-  }
+  // The metrics: what each compares for a unit that loses nothing, as `left` and `right`; a side of
+  // counts is a BigInt. `isWithin` is the decision, `asks` says it in words, and `means` are the
+  // error sums whose means matter (MOR-002 to MOR-004).
+  const METRICS = {
+    mean_relative_error(rung, { own }) {
+      const right = BigInt(rung.limit) * own.nonzero;
+      return {
+        rule: "MOR-002", asks: "sum < T · nonzero, or nonzero = 0", limit: rung.limit, means: [own],
+        left: own.sum, right, signs: ["<", "≥"],
+        isOfNothing: own.nonzero === 0n, isWithin: own.nonzero === 0n || own.sum < right,
+      };
+    },
+    not_worse_than(rung, { own, errors }) {
+      const yardstick = errors[rung.yardstick];
+      return {
+        rule: "MOR-003", asks: `sum ≤ sum_${rung.yardstick}`, means: [own, yardstick],
+        left: own.sum, right: yardstick.sum, signs: ["≤", ">"], isWithin: own.sum <= yardstick.sum,
+      };
+    },
+    fits_range(rung, { own, amax, amin }) {
+      const right = rangeFrom(amin, formats.formats[rung.format]);
+      return {
+        rule: "MOR-004", asks: `amax ≤ amin · largest / smallest normal of ${rung.format}`, means: [],
+        left: amax, right, signs: ["≤", ">"], isWithin: own.nonzero === 0n || !isSmaller(right, amax),
+      };
+    },
+  };
+  const compared = (rung, unit) => METRICS[rung.metric](rung, unit);
 
   // MOR-001.
   const accepts = (rung, own, errors, amax, amin) =>
-    own.nonfinite === 0n && isWithin(rung, own, errors, amax, amin);
+    own.nonfinite === 0n && compared(rung, { own, errors, amax, amin }).isWithin;
 
   // A threshold as it was written, a decimal or a fraction such as 1/22: its digits over a power of
   // ten, or over a denominator. Underscores may part digits, as in Python.
@@ -121,5 +136,5 @@ Explorer.mor = (() => {
     return { rungs, made, errors, amax, amin, choice, name, output };
   }
 
-  return { errorTerm, errorSum, aminOf, rangeFrom, accepts, limitOf, decide, policies: catalogue.policies };
+  return { errorTerm, errorSum, aminOf, compared, accepts, limitOf, decide, policies: catalogue.policies };
 })();

@@ -26,17 +26,14 @@ Explorer.mx = (() => {
     return rounded === 2n << BigInt(width) ? exponent + 1 : exponent;
   }
 
-  // The exponent that an amax counts as, under floor, ceil and even (MXS-003 to MXS-005).
-  function sharedExponent(amax, fmt, rule) {
-    if (isInfinite(amax)) return EXPONENT_OF_INFINITY;
-    const exponent = exponentOf(amax);
-    switch (rule) {
-      case "floor": return exponent;
-      case "ceil": return isEqual(amax, powerOfTwo(exponent)) ? exponent : exponent + 1;
-      case "even": return exponentRounded(amax, fmt);
-      default: throw new Error(`${rule} is not a rule of an exponent.`);
-    }
-  }
+  // The scale rules: the exponent that a finite amax counts as (MXS-003 to MXS-005), and none for
+  // the rule that divides (MXS-006).
+  const RULES = {
+    floor: { id: "MXS-003", exponent: exponentOf },
+    ceil: { id: "MXS-004", exponent: (amax) => exponentOf(amax) + (isEqual(amax, powerOfTwo(exponentOf(amax))) ? 0 : 1) },
+    even: { id: "MXS-005", exponent: exponentRounded },
+    rceil: { id: "MXS-006" },
+  };
 
   // The e8m0 code of a block, with what it comes from (MXS-002, MXS-006).
   function blockScale(numbers, fmt, rule) {
@@ -44,13 +41,14 @@ Explorer.mx = (() => {
     const largestExponent = exponentOf(formats.largest(fmt));
     if (numbers.some(isNan)) return { amax, code: NAN_CODE };
     if (isZero(amax)) return { amax, code: 0 };
-    if (rule === "rceil") { // MXS-006
+    const { id, exponent } = RULES[rule];
+    if (!exponent) {
       const ratio = quotient(amax, formats.largest(fmt));
       return { amax, ratio, code: formats.encode(ratio, E8M0, "rtp") };
     }
-    const p = sharedExponent(amax, fmt, rule);
+    const p = isInfinite(amax) ? EXPONENT_OF_INFINITY : exponent(amax, fmt);
     const code = Math.min(Math.max(p - largestExponent + BIAS, 0), LARGEST_CODE);
-    return { amax, p, largestExponent, code };
+    return { amax, p, rule: id, largestExponent, code };
   }
 
   // The element of a number under the scale of that code (MXS-007, MXS-008).

@@ -96,11 +96,9 @@ Explorer.steps = (() => {
     ]);
   }
 
-  const MX_RULES = { floor: "MXS-003", ceil: "MXS-004", even: "MXS-005", rceil: "MXS-006" };
-
   function mxSteps(name, { amax, scale }) {
     const of = scale.p === undefined ? [] : [
-      ["p", `exponent of amax under ${name}`, numerals.printed(scale.p), MX_RULES[name]],
+      ["p", `exponent of amax under ${name}`, numerals.printed(scale.p), scale.rule],
       ["P", "exponent of the element's largest", String(scale.largestExponent), "MXS-002"]];
     const ratio = scale.ratio && ["ratio", "amax / largest", number32(scale.ratio), "MXS-006"];
     const how = scale.code === 255 ? "an element is NaN"
@@ -110,26 +108,17 @@ Explorer.steps = (() => {
       ["c", how, value, scale.ratio ? "MXS-006" : "MXS-002"]]);
   }
 
-  const compared = (isSo, a, less, more, b) => `${a} ${isSo ? less : more} ${b}`;
+  const side = (number) => (typeof number === "bigint" ? String(number) : numerals.shown(number));
 
   // What a metric asks for, and the same in numbers.
-  function comparison(rung, found) {
-    const { own } = rung;
-    if (rung.metric === "mean_relative_error") {
-      const bound = BigInt(rung.limit) * own.nonzero;
-      return ["sum < T · nonzero, or nonzero = 0",
-        own.nonzero === 0n ? "nonzero = 0" : compared(own.sum < bound, own.sum, "<", "≥", bound),
-        `T = ${rung.limit}, mean ${meanOf(own)}`, "MOR-002"];
-    }
-    if (rung.metric === "not_worse_than") {
-      const yardstick = found.errors[rung.yardstick];
-      return [`sum ≤ sum_${rung.yardstick}`, compared(own.sum <= yardstick.sum, own.sum, "≤", ">", yardstick.sum),
-        `means ${meanOf(own)} and ${meanOf(yardstick)}`, "MOR-003"];
-    }
-    const bound = mor.rangeFrom(found.amin, formats.formats[rung.format]);
-    const isIn = !exact.isSmaller(bound, found.amax);
-    return [`amax ≤ amin · largest / smallest normal of ${rung.format}`,
-      compared(isIn, numerals.shown(found.amax), "≤", ">", numerals.shown(bound)), "", "MOR-004"];
+  function comparison(rung, { errors, amax, amin }) {
+    const found = mor.compared(rung, { own: rung.own, errors, amax, amin });
+    const { limit, means, left, right, signs } = found;
+    const shown = means.map(meanOf).join(" and ");
+    const mean = means.length ? `mean${means.length > 1 ? "s" : ""} ${shown}` : "";
+    return [found.asks,
+      found.isOfNothing ? "nonzero = 0" : `${side(left)} ${signs[found.isWithin ? 0 : 1]} ${side(right)}`,
+      limit === undefined ? mean : `T = ${limit}, ${mean}`, found.rule];
   }
 
   // What became of a rung, those below the chosen one not being asked.

@@ -17,3 +17,19 @@ def accepted(
     sums = (own.sum, own.nonzero, yardstick.sum)
     launch(device, "policies", "accepted", count, rung, *sums, *units, np.uint64(count), found)
     return found
+
+
+def below_limits(device: Device, own: ErrorSums, limits: Array, units: Extremes) -> Array:
+    """Return which units have a mean relative error below a limit of their own (MOR-002)."""
+    found = device.empty(units.amax.shape, np.uint8)
+    count = int(found.size)
+    arguments = (*own, limits, own.sum, *units, np.uint64(count), rows.rung("mean_relative_error"))
+    launch(device, "policies", "decision_steps", count, *arguments, found)
+    return found
+
+
+def take(device: Device, rung: int, accepted: Array, own: ErrorSums, choice: Array) -> None:
+    """Let the units that lose nothing, and that the metric accepts, take a rung (MOR-001)."""
+    count = int(choice.size)
+    arguments = (np.uint32(rung), accepted, own.nonfinite, np.uint64(count), choice)
+    launch(device, "policies", "take", count, *arguments)

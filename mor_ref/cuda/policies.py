@@ -4,13 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.cuda import structures as rows
 from mor_ref.cuda.errors import ErrorSums, no_errors
-from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
+from mor_ref.cuda.launching import Array, Bits, Device, run_team
 from mor_ref.cuda.measuring import measure
+from mor_ref.cuda.metrics import take
 from mor_ref.cuda.scales import Extremes, extremes
 from mor_ref.definitions.blocks import Partition, partition
-from mor_ref.definitions.format import Format
 from mor_ref.definitions.policies import Policy
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
 
@@ -58,23 +57,7 @@ def _of_all(device: Device, blocks: Extremes) -> Extremes:
 def _choose(device: Device, policy: Policy, errors: dict[str, ErrorSums], units: Extremes) -> Array:
     """Return the index of the rung that each unit takes (MOR-001)."""
     choice = device.filled(units.amax.shape, np.uint8, len(policy.ladder))
-    count = int(choice.size)
     for k, rung in reversed(list(enumerate(policy.ladder))):
         own = errors[rung.name]
-        accepted = rung.metric.cuda(device, own, errors, units)
-        arguments = (np.uint32(k), accepted, own.nonfinite, np.uint64(count), choice)
-        launch(device, "policies", "take", count, *arguments)
+        take(device, k, rung.metric.cuda(device, own, errors, units), own, choice)
     return choice
-
-
-def decision_steps(
-    device: Device, metric: rows.Metric, fmt: Format | None, numbers: dict[str, Array]
-) -> Array:
-    """Return whether a metric accepts each unit of these numbers."""
-    names = ("sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin")
-    count = numbers["sum"].size
-    accepted = device.empty((count,), np.uint8)
-    columns = [numbers[name] for name in names]
-    arguments = (*columns, np.uint64(count), rows.rung(metric, fmt=fmt), accepted)
-    launch(device, "policies", "decision_steps", count, *arguments)
-    return accepted

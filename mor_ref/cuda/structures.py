@@ -2,7 +2,7 @@
 
 import functools
 import math
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,10 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 
-Metric = Literal["mean_relative_error", "not_worse_than", "fits_range"]
 Row = NDArray[np.void]  # with one entry, for that is how CuPy takes a structure by value
 _NEVER = 0xFFFF_FFFF
 _ROUNDINGS: tuple[Rounding, ...] = ("rne", "rna", "rtz", "rtp", "rtn", "rto", "sr")
+_METRICS = ("mean_relative_error", "not_worse_than", "fits_range")
 _TILE_RULES = (
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors",
 )  # fmt: skip
@@ -278,11 +278,11 @@ def mx_format(fmt: Format, rule: str) -> Row:
     )
 
 
-def rung(metric: Metric, *, limit: int = 0, fmt: Format | None = None) -> Row:
+def rung(metric: str, *, limit: int = 0, fmt: Format | None = None) -> Row:
     """Return the metric of a rung, and its numbers."""
     return row(
         RUNG,
-        metric=get_args(Metric).index(metric),
+        metric=_METRICS.index(metric),
         limit=limit,
         largest=fmt.largest if fmt else 0,
         smallest=(fmt.smallest_normal or 0) if fmt else 0,

@@ -1,6 +1,7 @@
 """Domains: the suites that reach the step of a deviation, and so have to expose it."""
 
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.nvfp4 import PROFILES
 
 LARGE = ("quantize_large", "policies_large", "nvfp4_large", "mx_large")
 POLICIES = ("policies", "policies_large")
@@ -9,14 +10,10 @@ SCALES = ("scale_steps", *IN_SCALES)
 SCALED = ("quantize_steps", *IN_SCALES)
 ERRORS = ("error_steps", *IN_SCALES)
 
-NVFP4_4OVER6 = (
-    "nvfp4_te_4over6_mae",
-    "nvfp4_te_4over6_mse",
-    "nvfp4_te_4over6_mae_448",
-    "nvfp4_te_4over6_mse_448",
-)
-NVFP4_TE = ("nvfp4_te", "nvfp4_te_2_13", "nvfp4_te_row", *NVFP4_4OVER6)
-NVFP4_FOREIGN = ("nvfp4_torchao", "nvfp4_modelopt", "nvfp4_compressed_tensors")
+_RULES = {f"nvfp4_{name}": PROFILES[name].rule for name in PROFILES.specified}
+NVFP4_4OVER6 = tuple(suite for suite, rule in _RULES.items() if rule.startswith("4over6"))
+NVFP4_TE = tuple(suite for suite, rule in _RULES.items() if rule.startswith(("te", "4over6")))
+NVFP4_FOREIGN = tuple(suite for suite in _RULES if suite not in NVFP4_TE)
 NVFP4 = (*NVFP4_TE, *NVFP4_FOREIGN, "nvfp4_large")
 IN_NVFP4 = ("nvfp4_blocks", *NVFP4, *POLICIES)
 MX = ("mx", "mx_large")

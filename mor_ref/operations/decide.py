@@ -1,16 +1,16 @@
 """decide: whether a metric accepts a unit, from its sums."""
 
 import math
-from fractions import Fraction
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format, formats
-from mor_ref.exact.errors import SUMS
-from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
+from mor_ref.definitions.formats import formats
+from mor_ref.exact.errors import SUMS, ErrorSum
+from mor_ref.metrics import METRICS, Metric
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mor_ref.cuda.launching import Device
 
 _U = np.uint64
-_YARDSTICK = "e5m2"  # any representation: the columns have its sums
+_USUAL_RANGE = "e5m2"  # of magnitudes for a metric without a format
 _F32 = LAYOUTS["f32"]
 _MOST_ELEMENTS = 1 << 40  # of a unit (ERR-005)
 _MOST_SUM = 1 << 63
@@ -38,80 +38,92 @@ _LIMIT_OF_ONE = 1 << 23
 _LIMITS = np.array([377487, 1, 838861, 1677722, 419430, 4194304, _LIMIT_OF_ONE], _U)
 
 
+class Question(NamedTuple):
+    """A unit of a case: the metric that is asked, the sums of the unit, and its magnitudes."""
+
+    metric: Metric
+    own: ErrorSum
+    errors: dict[str, ErrorSum]
+    amax: float
+    amin: float
+
+
+def questions(parameters: Parameters, arrays: Arrays) -> Iterator[Question]:
+    """Yield what is asked of each unit of a case."""
+    columns = [arrays[name].tolist() for name in (*SUMS, "limit", "yardstick_sum")]
+    extremes = [numbers_of(arrays[name], "f32") for name in ("amax", "amin")]
+    row = METRICS[parameters["metric"]]
+    for *sums, limit, yardstick, amax, amin in zip(*columns, *extremes, strict=True):
+        own, metric = ErrorSum(*sums), row.asked(parameters, limit)
+        errors = {one.name: ErrorSum(yardstick, own.nonzero) for one in metric.yardsticks}
+        yield Question(metric, own, errors, amax, amin)
+
+
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Decide unit by unit."""
-    from mor_ref.exact.errors import ErrorSum
     from mor_ref.exact.policies import loses_nothing
 
-    columns = [arrays[name].tolist() for name in SUMS]
-    extremes = [numbers_of(arrays[name], "f32") for name in ("amax", "amin")]
-    others = [arrays[name].tolist() for name in ("limit", "yardstick_sum")]
-    accepted = []
-    for *sums, amax, amin, limit, yardstick in zip(*columns, *extremes, *others, strict=True):
-        own, metric = ErrorSum(*sums), _metric(parameters, limit)
-        errors = {_YARDSTICK: ErrorSum(yardstick)}
-        accepted.append(loses_nothing(own) and metric.accepts(own, errors, amax, amin))
+    accepted = [
+        loses_nothing(own) and metric.accepts(own, errors, amax, amin)
+        for metric, own, errors, amax, amin in questions(parameters, arrays)
+    ]
     return {"accepted": np.array(accepted, np.uint8)}
-
-
-def _metric(parameters: Parameters, limit: int) -> Metric:
-    match parameters["metric"]:
-        case "mean_relative_error":
-            return MeanRelativeError(Fraction(limit, 1 << 23))
-        case "not_worse_than":
-            return NotWorseThan(_YARDSTICK)
-        case _:
-            return FitsRange(parameters["format"])
 
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Decide with the functions that the engine decides with."""
-    from mor_ref.engine.policies import fits_range, is_below, is_not_worse
     from mor_ref.engine.scales import Extremes
 
+    metric = METRICS[parameters["metric"]].asked(parameters, arrays["limit"].astype(_U))
     own = np.stack([arrays[name] for name in SUMS], axis=-1)
-    if parameters["metric"] == "not_worse_than":
-        yardstick = np.stack([arrays["yardstick_sum"]] * 3, axis=-1)
-        accepted = is_not_worse(own, yardstick)
-    elif parameters["metric"] == "fits_range":
-        extremes = Extremes(arrays["amax"], arrays["amin"])
-        accepted = fits_range(own, extremes, formats[parameters["format"]])
-    else:
-        accepted = is_below(own, arrays["limit"].astype(np.uint64))
+    nothing = np.zeros_like(arrays["nonzero"])
+    other = np.stack([arrays["yardstick_sum"], arrays["nonzero"], nothing], axis=-1)
+    errors = {one.name: other for one in metric.yardsticks}
+    accepted = metric.engine(own, errors, Extremes(arrays["amax"], arrays["amin"]))
     return {"accepted": (accepted & (arrays["nonfinite"] == 0)).astype(np.uint8)}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Decide on a device."""
-    from mor_ref.cuda.policies import decision_steps
+    from mor_ref.cuda.errors import ErrorSums
+    from mor_ref.cuda.metrics import take
+    from mor_ref.cuda.scales import Extremes
 
-    fmt = as_format(parameters["format"]) if "format" in parameters else None
-    return {"accepted": decision_steps(device, parameters["metric"], fmt, dict(arrays))}
+    metric = METRICS[parameters["metric"]].asked(parameters, arrays["limit"])
+    own = ErrorSums(*(arrays[name] for name in SUMS))
+    shape = own.sum.shape
+    nothing = device.filled(shape, _U, 0)
+    other = ErrorSums(arrays["yardstick_sum"], own.nonzero, nothing)
+    errors = {one.name: other for one in metric.yardsticks}
+    extremes = Extremes(arrays["amax"], arrays["amin"])
+    decided = device.filled(shape, np.uint8, 0)
+    take(device, 1, metric.cuda(device, own, errors, extremes), own, decided)
+    return {"accepted": decided}
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw sums at, next to and far from where the metric turns."""
-    metric, choices = parameters["metric"], draws.words(0)
+    reads, choices = METRICS[parameters["metric"]].reads, draws.words(0)
     nothing = np.zeros(draws.count, _U)
     names = ("sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin")
     found = dict.fromkeys(names, nothing)
     found["nonfinite"] = np.where(bits_at(choices, 0, 4) == 0, bits_at(choices, 4, 2), _U(0))
     found["nonzero"] = _of_any_length(draws, 1, 41, _MOST_ELEMENTS)
     steps = share(bits_at(choices, 8, 16), 16, 5)
-    if metric == "mean_relative_error":
+    if "limit" in reads:
         usual = _LIMITS[share(bits_at(choices, 25, 7), 7, _LIMITS.size)]
         any_limit = share(choices >> _U(32), 32, _LIMIT_OF_ONE) + _U(1)
         found["limit"] = np.where(bits_at(choices, 24, 1) == 0, usual, any_limit)
         turn = found["limit"] * found["nonzero"]
     else:
         turn = _of_any_length(draws, 2, 63, _MOST_SUM - 1)
-    if metric == "not_worse_than":
+    if "yardstick_sum" in reads:
         found["yardstick_sum"] = turn
     far = np.minimum(_of_any_length(draws, 3, 63, _MOST_SUM), found["nonzero"] << _U(23))
     near = moved(turn, steps, _MOST_SUM)
     found["sum"] = np.where(bits_at(choices, 6, 2) == 0, far, near)
-    if metric == "fits_range":
-        found |= _range(formats[parameters["format"]], draws, steps)
+    if "amax" in reads:
+        found |= _range(formats[parameters.get("format", _USUAL_RANGE)], draws, steps)
     return found
 
 
@@ -143,7 +155,7 @@ def _range(fmt: Format, draws: Draws, steps: Words) -> dict[str, Words]:
 def _are_sums(parameters: Parameters, arrays: Arrays) -> NDArray[np.bool_]:
     inside: NDArray[np.bool_] = arrays["nonzero"] <= _MOST_ELEMENTS
     inside &= arrays["limit"] <= _LIMIT_OF_ONE
-    if parameters["metric"] == "fits_range":
+    if "amax" in METRICS[parameters["metric"]].reads:
         inside &= arrays["amax"] <= _F32.largest
         inside &= arrays["amin"] <= arrays["amax"]
         inside &= (arrays["amin"] != 0) | (arrays["nonzero"] == 0)
@@ -151,11 +163,12 @@ def _are_sums(parameters: Parameters, arrays: Arrays) -> NDArray[np.bool_]:
 
 
 def admit(parameters: Parameters) -> None:
-    """Refuse a format without the metric that needs one, and the metric without the format."""
-    if (parameters["metric"] == "fits_range") != ("format" in parameters):
-        raise ValueError("a format goes with the metric fits_range, and with no other")
-    if "format" in parameters:
-        FitsRange(parameters["format"])
+    """Refuse a format without a metric that needs one, and such a metric without the format."""
+    row = METRICS[parameters["metric"]]
+    if ("format" in row.reads) != ("format" in parameters):
+        takers = " or ".join(name for name, one in METRICS.items() if "format" in one.reads)
+        raise ValueError(f"a format goes with the metric {takers}, and with no other")
+    row.asked(parameters, _LIMIT_OF_ONE)
 
 
 DECIDE = Operation(

@@ -11,6 +11,7 @@ from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import POLICIES
 from mor_ref.definitions.scales import SCALINGS
+from mor_ref.metrics import METRICS
 
 RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that is made from it
 LONGEST = 1 << 17  # side of a generated tensor
@@ -89,7 +90,7 @@ KINDS: Mapping[str, Kind] = {
     "nan": one_of(NANS),
     "preset": one_of(presets),
     "n_random_bits": number(1, 32),
-    "metric": one_of(("mean_relative_error", "not_worse_than", "fits_range")),
+    "metric": one_of(METRICS),
     "scaling": one_of(SCALINGS),
     "block": _CUT,
     "group": _CUT,

@@ -11,7 +11,7 @@ from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.policies import POLICIES, Policy, Rung
-from mor_ref.metrics import MeanRelativeError
+from mor_ref.metrics import Limit, MeanRelativeError
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 CODES = ("e4m3", "bf16", "f32")  # of 8, 16 and 32 bits
@@ -92,9 +92,8 @@ def stepped(device):
     yield from quantization.quantize_steps(device, e4m3, x, y).values()
     yield from errors.error_steps(device, x, y).values()
     wide = x.astype(np.uint64)
-    units = {"sum": wide, "nonzero": wide, "nonfinite": wide % np.uint64(2), "limit": x}
-    units |= {"yardstick_sum": wide, "amax": y, "amin": x}
-    yield policies.decision_steps(device, "mean_relative_error", None, units)
+    units = errors.ErrorSums(wide, wide, wide % np.uint64(2))
+    yield Limit(x).cuda(device, units, {}, scales.Extremes(y, x))
 
 
 def every_kernel(device):

@@ -16,14 +16,13 @@ from mor_docs.shown.markup import (
 )
 from mor_ref import formats
 from mor_ref.definitions.blocks import Cut, partition
-from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.policies import POLICIES, Policy
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.blocks import cells
 from mor_ref.exact.errors import error_sum, error_term
 from mor_ref.exact.policies import Decision, mix
 from mor_ref.exact.quantization import quantize
-from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
+from mor_ref.metrics import MeanRelativeError
 
 
 def cut(rows: str, columns: str, block: str, group: str) -> str:
@@ -123,18 +122,6 @@ def thresholds(*given: str) -> str:
     return table(["t as written", "t · 2^23, exactly", "T"], rows)
 
 
-def _question(metric: Metric) -> list[str]:
-    """Return the condition of a metric, for a unit that has lost nothing (MOR-002 to MOR-004)."""
-    match metric:
-        case MeanRelativeError():
-            return [f"and (sum < {metric.limit} · nonzero", "or nonzero = 0) ?"]
-        case NotWorseThan(yardstick):
-            return [f"and sum ≤ sum under {yardstick.name} ?"]
-        case FitsRange(fmt):
-            return [f"and amax ≤ amin · range of {as_format(fmt).name} ?"]
-    raise TypeError(f"metric is {metric!r}, which has no words")
-
-
 def ladder(name: str) -> str:
     """Draw a policy as a flow through its rungs."""
     policy = POLICIES[name]
@@ -142,7 +129,7 @@ def ladder(name: str) -> str:
     x, y = 95.0, 50.0
     for rung in policy.ladder:
         taken = rung.name
-        asked = [f"nonfinite = 0 under {taken}", *_question(rung.metric)]
+        asked = [f"nonfinite = 0 under {taken}", *rung.metric.question]
         top, height = y + 24, 18 + 22 * len(asked)
         middle = top + height / 2
         shapes += [

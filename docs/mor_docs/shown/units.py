@@ -6,11 +6,9 @@ from fractions import Fraction
 from mor_docs.shown.markup import binary32, bits_hex, code_hex, equation, number, table
 from mor_ref import formats
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.policies import POLICIES, Rung
 from mor_ref.exact.errors import error_term
 from mor_ref.exact.policies import Decision, mix
-from mor_ref.metrics import FitsRange, MeanRelativeError, NotWorseThan
 
 
 def unit(name: str, *given: str) -> str:
@@ -39,23 +37,22 @@ def _asked(rung: Rung, decision: Decision) -> str:
     own = decision.errors[name]
     if own.nonfinite:
         return f"{name}: nonfinite = {own.nonfinite} > 0"
-    if not own.nonzero and not isinstance(rung.metric, NotWorseThan):
-        return f"{name}: nonzero = 0"
-    match rung.metric:
-        case MeanRelativeError() as metric:
-            bound = metric.limit * own.nonzero
-            sign = "<" if own.sum < bound else "≥"
-            return f"{name}: sum = {own.sum} {sign} {metric.limit} · {own.nonzero} = {bound}"
-        case NotWorseThan(yardstick):
-            other = decision.errors[yardstick.name].sum
-            sign = "≤" if own.sum <= other else ">"
-            return f"{name}: sum = {own.sum} {sign} {other} under {yardstick.name}"
-        case FitsRange(fmt):
-            ends = as_format(fmt)
-            ratio = Fraction(ends.largest) / Fraction(ends.smallest_normal or 1)
-            most = Fraction(decision.amin) * ratio
-            sign = "≤" if decision.amax <= most else ">"
-            mantissa, exponent = math.frexp(ratio)
-            product = f"{number(decision.amin)} · {number(2 * mantissa)} · 2^{exponent - 1}"
-            return f"{name}: amax = {number(decision.amax)} {sign} {equation(product, most)}"
-    raise TypeError(f"metric is {rung.metric!r}, which has no words")
+    unit = own, decision.errors, decision.amax, decision.amin
+    accepts, found = rung.metric.accepts(*unit), rung.metric.compared(*unit)
+    if found is None:
+        verdict = "accepts" if accepts else "refuses"
+        return f"{name}: {f'{rung.metric.name} {verdict}' if own.nonzero else 'nonzero = 0'}"
+    right = " · ".join(map(_factor, found.right))
+    if len(found.right) > 1:
+        bound = math.prod(found.right)
+        right = f"{right} = {bound}" if isinstance(bound, int) else equation(right, bound)
+    sign = found.signs[0 if accepts else 1]
+    return f"{name}: {found.name} = {_factor(found.left)} {sign} {right} {found.note}".rstrip()
+
+
+def _factor(x: float | Fraction) -> str:
+    """Return a count, a number of a tensor, or a ratio in words."""
+    if isinstance(x, Fraction):
+        mantissa, exponent = math.frexp(x)
+        return f"{number(2 * mantissa)} · 2^{exponent - 1}"
+    return str(x) if isinstance(x, int) else number(x)

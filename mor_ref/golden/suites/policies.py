@@ -46,19 +46,38 @@ from mor_ref.golden.suites.large import (
     wide_and_tall,
 )
 from mor_ref.golden.suites.tensor_cases import each_once, tensor_case
-from mor_ref.metrics import MeanRelativeError
+from mor_ref.metrics import METRICS, MeanRelativeError
 from mor_ref.operations.bits import f32_bits, numbers_of
+from mor_ref.operations.decide import random_inputs
+from mor_ref.operations.random_numbers import Draws
 
 # Policies with tensors at the threshold of one of their metrics: names of these begin so.
 _TURNS = {"tensor": ("e4m3",), "two_way": (), "three_way": ("range",), "nvfp4": ("nvfp4", "e4m3")}
+_COLUMNS = {
+    "sum": "u8", "nonzero": "u8", "nonfinite": "u8", "limit": "u4", "yardstick_sum": "u8",
+    "amax": "u4", "amin": "u4",
+}  # fmt: skip
 _LOST = (1, 1 << 8, 1 << 16, 1 << 32)  # counts that are 0 in fewer bits
 
 
 def _decision_cases(_: Size) -> Iterator[Case]:
-    yield _mean_case()
-    yield _tie_case()
-    for name in ("e5m2", "e4m3", "bf16"):
-        yield _range_case(name)
+    written = {
+        "mean_relative_error": (_mean_case(),),
+        "not_worse_than": (_tie_case(),),
+        "fits_range": tuple(map(_range_case, ("e5m2", "e4m3", "bf16"))),
+    }
+    for name in METRICS.specified:
+        yield from written.get(name, ()) or (drawn_case(name),)
+
+
+def drawn_case(name: str) -> Case:
+    """Return random units for a metric that no case is written for."""
+    parameters = {"metric": name}
+    if "format" in METRICS[name].reads:
+        parameters["format"] = "e5m2"
+    drawn = random_inputs(parameters, Draws(0, 512, 0))
+    arrays = {field: drawn[field].astype(kind) for field, kind in _COLUMNS.items()}
+    return Case(name, parameters, arrays)
 
 
 def _mean_case() -> Case:
@@ -95,13 +114,8 @@ def _range_case(name: str) -> Case:
 
 
 def _decided(name: str, parameters: dict[str, str], rows: Sequence[tuple[int, ...]]) -> Case:
-    columns = list(zip(*rows, strict=True))
-    names = ("sum", "nonzero", "nonfinite", "limit", "yardstick_sum", "amax", "amin")
-    kinds = ("u8", "u8", "u8", "u4", "u8", "u4", "u4")
-    arrays = {
-        field: np.array(column, kind)
-        for field, column, kind in zip(names, columns, kinds, strict=True)
-    }
+    columns = zip(_COLUMNS.items(), zip(*rows, strict=True), strict=True)
+    arrays = {field: np.array(column, kind) for (field, kind), column in columns}
     return Case(name, parameters, arrays)
 
 
@@ -227,7 +241,8 @@ STEPS = Suite(
             "accepted",
             "u8",
             "1 if the metric of the parameters accepts",
-            *(f"MOR-{k:03}" for k in range(1, 5)),
+            "MOR-001",
+            *(METRICS[name].rule for name in METRICS.specified),
         ),
     ),
     _decision_cases,

@@ -15,8 +15,8 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.policies import POLICIES, Policy, Rung, as_policy
 from mor_ref.exact.errors import SUMS, ErrorSum
 from mor_ref.golden.model.suite import Case
-from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import numbers_of
+from mor_ref.operations.decide import questions
 from mor_ref.operations.parameters import as_cut
 from mor_ref.verify.comparing.compare import Comparison
 from mor_ref.verify.comparing.coverage import Coverage, Entry, asked_of, given_of
@@ -125,21 +125,18 @@ def _of_means(sums: Comparison, counts: NDArray[Any]) -> Fraction:
 
 def _least_limit() -> int:
     """Return the least limit of a mean, in units of 2^-23: no decision turns on a smaller one."""
-    metrics = (rung.metric for policy in POLICIES.values() for rung in policy.ladder)
-    return min(metric.limit for metric in metrics if isinstance(metric, MeanRelativeError))
+    limits = (rung.metric.limit for policy in POLICIES.values() for rung in policy.ladder)
+    return min(limit for limit in limits if limit is not None)
 
 
 def _of_single_decisions(accepted: Comparison, case: Case) -> Fraction | None:
-    arrays = {name: array.tolist() for name, array in case.arrays.items()}
-    metric, margin = case.parameters["metric"], Fraction(0)
-    for k in np.flatnonzero(accepted.differs).tolist():
-        is_mean = metric == "mean_relative_error"
-        is_of_nothing = is_mean and not arrays["nonzero"][k]
-        if arrays["nonfinite"][k] or is_of_nothing or metric == "fits_range":
-            return None
-        at = arrays["limit"][k] * arrays["nonzero"][k] if is_mean else arrays["yardstick_sum"][k]
-        margin = max(margin, _distance(arrays["sum"][k], at))
-    return margin
+    arrays = {name: array[accepted.differs] for name, array in case.arrays.items()}
+    return _largest(
+        [
+            None if own.nonfinite else _distance(own.sum, metric.turning_point(own, errors))
+            for metric, own, errors, *_ in questions(case.parameters, arrays)
+        ]
+    )
 
 
 def _of_policy(
@@ -204,11 +201,9 @@ def _decision(
     amax, amin = (numbers_of(case.arrays[name][unit], "f32")[0] for name in ("amax", "amin"))
     turn = metric.turning_point(own, errors)
     accepts = metric.accepts(own, errors, amax, amin)
-    return accepts, None if turn is None else _distance(own.sum, turn)
+    return accepts, _distance(own.sum, turn)
 
 
-def _distance(found: int, threshold: int) -> Fraction:
-    """The relative distance of a sum from a threshold."""
-    if found == threshold:
-        return Fraction(0)
-    return abs(Fraction(found - threshold)) / max(threshold, 1)
+def _distance(found: int, threshold: int | None) -> Fraction | None:
+    """Return the relative distance of a sum from a threshold, if there is one."""
+    return None if threshold is None else Fraction(abs(found - threshold), max(threshold, 1))

@@ -1,0 +1,150 @@
+"""The metric of the mean relative error, and thresholds as they are written."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from mor_ref.metrics.metric import Comparison, InKernels, Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mor_ref.cuda import errors as on_device
+    from mor_ref.cuda import scales as of_device
+    from mor_ref.cuda.launching import Array, Device
+    from mor_ref.engine.policies import Accepted, Errors
+    from mor_ref.engine.scales import Extremes
+    from mor_ref.exact.errors import ErrorSum
+
+Threshold = float | str | Decimal | Fraction
+
+_SMALLEST_THRESHOLD = -30  # as an exponent of ten
+
+
+class _MeanIsBelow(InKernels):
+    """Accepts a unit whose mean relative error is below T / 2^23; T is the limit (MOR-002)."""
+
+    name = "mean_relative_error"
+    rule = "MOR-002"
+    reads = ("limit",)
+
+    @property
+    @abstractmethod
+    def limit(self) -> Any:
+        """T."""
+
+    def asked(self, parameters: "Mapping[str, Any]", limit: Any) -> Metric:
+        """Return the metric of that T."""
+        del parameters
+        return Limit(limit)
+
+    def accepts(
+        self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
+    ) -> bool:
+        """Return whether the mean is below the threshold (MOR-002)."""
+        from mor_ref.exact.metrics import mean_is_below
+
+        del errors, amax, amin
+        return mean_is_below(own, self.limit)
+
+    def turning_point(self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]") -> int | None:
+        """Return the sum at the threshold."""
+        del errors
+        return self.limit * own.nonzero if own.nonzero else None
+
+    def engine(
+        self, own: "Errors", errors: "Mapping[str, Errors]", extremes: "Extremes"
+    ) -> "Accepted":
+        """Return which means are below the threshold."""
+        from mor_ref.engine.policies import is_below
+
+        del errors, extremes
+        return is_below(own, self.limit)
+
+    @property
+    def numbers(self) -> "Mapping[str, Any]":
+        """T."""
+        return {"limit": self.limit}
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """The threshold as an integer."""
+        return (f"and (sum < {self.limit} · nonzero", "or nonzero = 0) ?")
+
+    def compared(
+        self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
+    ) -> Comparison | None:
+        """Return the sum and the one at the threshold."""
+        del errors, amax, amin
+        right = (self.limit, own.nonzero)
+        return Comparison("sum", own.sum, ("<", "≥"), right) if own.nonzero else None
+
+
+@dataclass(frozen=True, eq=False)
+class Limit(_MeanIsBelow):
+    """A mean relative error below T / 2^23; `limit` is T, or an array with the T of each unit."""
+
+    limit: Any = 0
+
+    def cuda(
+        self,
+        device: "Device",
+        own: "on_device.ErrorSums",
+        errors: "Mapping[str, on_device.ErrorSums]",
+        extremes: "of_device.Extremes",
+    ) -> "Array":
+        """Return which means are below the T of their unit."""
+        from mor_ref.cuda.metrics import below_limits
+
+        del errors
+        return below_limits(device, own, self.limit, extremes)
+
+
+@dataclass(frozen=True)
+class MeanRelativeError(_MeanIsBelow):
+    """Accepts a unit whose mean relative error is below a threshold, 0 < threshold <= 1.
+
+    The threshold is the decimal that is written: 0.045 is 45/1000, not the float next to it.
+
+    >>> MeanRelativeError(0.045).limit
+    377487
+    """
+
+    threshold: Threshold
+
+    def __post_init__(self) -> None:
+        try:
+            is_threshold = 0 < self._written <= 1
+        except (TypeError, ValueError, ArithmeticError):
+            is_threshold = False
+        if not is_threshold:
+            raise ValueError(
+                f"threshold is {self.threshold!r}; give a number above 0 and up to 1, such as 0.045"
+            )
+
+    @property
+    def _written(self) -> Decimal | Fraction:
+        """The threshold as it was written: a decimal, or a fraction such as "1/22"."""
+        text = str(self.threshold)
+        is_fraction = "/" in text or isinstance(self.threshold, Fraction)
+        return Fraction(text) if is_fraction else Decimal(text)
+
+    @property
+    def value(self) -> float:
+        """The threshold as people read it; decisions use the limit."""
+        return float(self._written)
+
+    @property
+    def limit(self) -> int:
+        """The threshold times 2^23, to the nearest integer, ties to even (MOR-002)."""
+        written = self._written
+        if isinstance(written, Decimal) and written.adjusted() < _SMALLEST_THRESHOLD:
+            return 0  # as it is anyway; but the digits of such a fraction could fill the memory
+        return round(Fraction(written) * 2**23)
+
+    @property
+    def arguments(self) -> "Mapping[str, Any]":
+        """The threshold as it is written, and T."""
+        return {"threshold": str(self.threshold), "limit": self.limit}

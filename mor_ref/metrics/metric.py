@@ -1,0 +1,189 @@
+"""The protocol of a metric: its decisions, its part in the operation decide, and its words."""
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+from mor_ref.representations import Representation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mor_ref.cuda import errors as on_device
+    from mor_ref.cuda import scales as of_device
+    from mor_ref.cuda.launching import Array, Device
+    from mor_ref.engine.policies import Accepted, Errors
+    from mor_ref.engine.scales import Extremes
+    from mor_ref.exact.errors import ErrorSum
+
+
+class Comparison(NamedTuple):
+    """The two sides that a metric compares: `left`, and the product of the factors of `right`.
+
+    `signs` are those of an accepted and of a refused unit.
+    """
+
+    name: str
+    left: int | float
+    signs: tuple[str, str]
+    right: tuple[int | float | Fraction, ...]
+    note: str = ""
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """A metric of a rung. A subclass has `accepts`; all else has a default.
+
+    Only a unit that loses nothing is asked: `nonfinite` is 0 (MOR-001). Give a metric by which
+    results are found, such as a frozen dataclass.
+    """
+
+    @abstractmethod
+    def accepts(
+        self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
+    ) -> bool:
+        """Return whether a unit is accepted, from exact integers.
+
+        `own` has the `sum`, `nonzero` and `nonfinite` of the unit under the representation of the
+        rung, and `errors` has them under each representation that the policy tries, by name. `amax`
+        and `amin` are the largest and the smallest magnitude but zero.
+        """
+
+    @property
+    def name(self) -> str:
+        """The name in the catalogue `METRICS` and in the parameters of `decide`."""
+        return type(self).__name__
+
+    @property
+    def rule(self) -> str:
+        """The id of its rule; empty for a metric of a user."""
+        return ""
+
+    # ------------------------------------------------------------------ decisions
+
+    @property
+    def yardsticks(self) -> tuple[Representation, ...]:
+        """The representations whose errors the metric reads besides its own."""
+        return ()
+
+    @property
+    def limit(self) -> int | None:
+        """The mean error at which the decision turns, times 2^23; None if there is none."""
+        return None
+
+    def turning_point(self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]") -> int | None:
+        """Return the error sum next to which the decision turns; None if there is none."""
+        del own, errors
+        return None
+
+    def engine(
+        self, own: "Errors", errors: "Mapping[str, Errors]", extremes: "Extremes"
+    ) -> "Accepted":
+        """Return which units the engine accepts; unit by unit, if a subclass has no faster way.
+
+        The last axis of `own`, and of each of `errors`, has sum, nonzero and nonfinite as uint64.
+        `extremes` are binary32 bits.
+        """
+        return _one_by_one(self, own, errors, extremes)
+
+    def cuda(
+        self,
+        device: "Device",
+        own: "on_device.ErrorSums",
+        errors: "Mapping[str, on_device.ErrorSums]",
+        extremes: "of_device.Extremes",
+    ) -> "Array":
+        """Return which units the kernels accept: an array of bytes on the device.
+
+        The default brings the sums to the host, and decides there.
+        """
+        import numpy as np
+
+        def stacked(sums: "on_device.ErrorSums") -> "Errors":
+            return np.stack([device.download(array) for array in sums], axis=-1)
+
+        others = {name: stacked(sums) for name, sums in errors.items()}
+        ends = [device.download(array) for array in extremes]
+        found = _one_by_one(self, stacked(own), others, ends)
+        return device.upload(found.astype(np.uint8))
+
+    # ------------------------------------------------------------------ the operation decide
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of `decide` that it reads besides its own sums, and "format" if needed."""
+        return ("yardstick_sum", "amax", "amin")
+
+    def asked(self, parameters: "Mapping[str, Any]", limit: Any) -> "Metric":
+        """Return the metric that a case of `decide` asks for: this one, or one with its arguments.
+
+        `limit` is the T of a unit, or an array with the T of each.
+        """
+        del parameters, limit
+        return self
+
+    # ------------------------------------------------------------------ words
+
+    @property
+    def arguments(self) -> "Mapping[str, Any]":
+        """Its arguments, for the catalogue of the explorer."""
+        return {}
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """The question that it asks of a unit, in lines of a flow chart."""
+        return (f"and {self.name} ?",)
+
+    def compared(
+        self, own: "ErrorSum", errors: "Mapping[str, ErrorSum]", amax: float, amin: float
+    ) -> Comparison | None:
+        """Return the two sides that it compares for a unit; None if there is nothing to show."""
+        del own, errors, amax, amin
+        return None
+
+
+class InKernels(Metric):
+    """A metric that a kernel decides, with at most one yardstick (`cuda.structures.rung`)."""
+
+    @property
+    def numbers(self) -> "Mapping[str, Any]":
+        """The numbers that the kernel takes."""
+        return {}
+
+    def cuda(
+        self,
+        device: "Device",
+        own: "on_device.ErrorSums",
+        errors: "Mapping[str, on_device.ErrorSums]",
+        extremes: "of_device.Extremes",
+    ) -> "Array":
+        """Return which units a kernel accepts."""
+        from mor_ref.cuda.metrics import accepted
+        from mor_ref.cuda.structures import rung
+
+        (other,) = [errors[one.name] for one in self.yardsticks] or [own]
+        return accepted(device, rung(self.name, **self.numbers), own, other, extremes)
+
+
+def _one_by_one(
+    metric: Metric,
+    own: "Errors",
+    errors: "Mapping[str, Errors]",
+    extremes: "Iterable[NDArray[np.uint32]]",
+) -> "Accepted":
+    """Ask a metric of a user for each unit, in Python integers."""
+    import numpy as np
+
+    from mor_ref.exact.errors import ErrorSum
+
+    amax, amin = (bits.view(np.float32) for bits in extremes)
+    accepted = np.zeros(amax.shape, np.bool_)
+    for place in np.ndindex(amax.shape):
+        if own[place][2] == 0:  # else the unit is not accepted, whatever the metric says
+            others = {name: ErrorSum(*sums[place].tolist()) for name, sums in errors.items()}
+            unit = ErrorSum(*own[place].tolist())
+            accepted[place] = metric.accepts(unit, others, float(amax[place]), float(amin[place]))
+    return accepted
