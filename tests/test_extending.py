@@ -1,25 +1,29 @@
 """A format, an NVFP4 profile, a scale rule, a metric and a quantizer, added from outside.
 
 Nothing of the package is edited. Each is in a policy, in a suite that `golden make` makes, and in
-what `verify` compares: the engine and the kernels match the exact model, and a wrong answer is
-found.
+what `verify` compares: the engine and the kernels match the exact model, and an engine that has the
+row wrong does not.
 """
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import forking
 import numpy as np
 import pytest
-from integers import Integers
+from integers import Integers, single, y_of
 from kernels import needed
 from mor_docs.shown import tensors
 from mor_docs.shown.units import unit
 from records import adversarial, differing, engine_mor, exact_mor
 from test_docs import catalogue_module
+from verifying import undiagnosed
 
 import mor_ref
 from mor_ref import Format, MeanRelativeError, Metric, MxBlocks, Policy, Rung, formats
+from mor_ref.api.dequantization import values
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.definitions.policies import POLICIES
@@ -33,10 +37,13 @@ from mor_ref.operations.decide import DECIDE
 from mor_ref.representations import REPRESENTATIONS, as_representation
 from mor_ref.verify.candidates.kernels import kernels_named
 from mor_ref.verify.candidates.numba_engine import Engine
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.checking.check import check
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 from mor_ref.workers.pools import Workers
+
+__all__ = ["undiagnosed"]  # a fixture
 
 
 def tensor(seed):
@@ -73,26 +80,33 @@ METRIC = FewLargeErrors(20)
 FORMAT = Format("e3m3", exponent_bits=3, mantissa_bits=3, bias=4, specials="fn")
 PROFILE = Nvfp4Profile("half_range", "te", 1344.0)
 RULE = ScaleRule("from_three_quarters", lambda _: 3 << 21)
+QUANTIZER = Integers()
 
 
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch):
-    """Add a row of each kind, as a user does, and take it away at the end."""
-    monkeypatch.setitem(formats, FORMAT.name, FORMAT)
-    monkeypatch.setitem(PROFILES, PROFILE.name, PROFILE)
-    monkeypatch.setitem(SCALE_RULES, RULE.name, RULE)
-    monkeypatch.setitem(METRICS, METRIC.name, METRIC)
-    by_rule = MxBlocks("e4m3", RULE.name, name="mx_by_rule")
-    for row in (Integers(), by_rule):
-        monkeypatch.setitem(REPRESENTATIONS, row.name, row)
-    for name in (FORMAT.name, PROFILE.name, by_rule.name, Integers().name):
+def rows(fmt=FORMAT, profile=PROFILE, rule=RULE, quantizer=QUANTIZER):
+    """Yield each row with its catalogue, after the rows that it names."""
+    yield formats, fmt
+    yield PROFILES, profile
+    yield SCALE_RULES, rule
+    yield METRICS, METRIC
+    by_rule = MxBlocks("e4m3", rule.name, name="mx_by_rule")
+    for row in (quantizer, by_rule):
+        yield REPRESENTATIONS, row
+    for name in (fmt.name, profile.name, by_rule.name, quantizer.name):
         policy = Policy(
             f"of_{name}",
             (Rung(name, METRIC), Rung("e5m2", MeanRelativeError("0.05"))),
             unit="block",
             block=(4, 20),
         )
-        monkeypatch.setitem(POLICIES, policy.name, policy)
+        yield POLICIES, policy
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    """Add a row of each kind, as a user does, and take it away at the end."""
+    for catalogue, row in rows():
+        monkeypatch.setitem(catalogue, row.name, row)
 
 
 def suite_of(operation, parameters, names):
@@ -140,41 +154,115 @@ EXERCISES = {
 }
 
 
-@dataclass(frozen=True)
-class OneOff:
-    """The engine, with y changed in one place."""
+class OfTheTensor(Integers):
+    """Integers with one scale and zero point for all rows."""
 
-    name: str = "one-off"
-
-    def answer(self, suite, operation, case):
-        found = dict(Engine().answer(suite, operation, case))
-        found["y"] = found["y"].copy()
-        found["y"].flat[3] ^= 1
-        return found
+    def engine(self, numbers, blocks, out, threads):
+        x = single(numbers.bits.view(numbers.dtype))
+        y = y_of(x.reshape(1, -1)).reshape(blocks.parts.rows, blocks.parts.columns)
+        return values(numbers, y, blocks, out, threads)
 
 
-def made(suite, directory, monkeypatch):
+# A row that is wrong, and the first field in which it shows.
+FORMAT_WITHOUT_NAN = {"fmt": replace(FORMAT, specials="none")}
+PROFILE_OF_OTHER_RANGE = {"profile": replace(PROFILE, range=1536.0)}
+RULE_FROM_HALF = {"rule": replace(RULE, up_from=lambda _: 1 << 22)}
+QUANTIZER_OF_TENSORS = {"quantizer": OfTheTensor()}
+MISTAKES = {
+    "format": (FORMAT_WITHOUT_NAN, "scale"),
+    "format in a policy": (FORMAT_WITHOUT_NAN, "e3m3.sum"),
+    "profile": (PROFILE_OF_OTHER_RANGE, "block_scale"),
+    "profile in a policy": (PROFILE_OF_OTHER_RANGE, "half_range.sum"),
+    "scale rule": (RULE_FROM_HALF, "scale"),
+    "scale rule in a policy": (RULE_FROM_HALF, "mx_by_rule.sum"),
+    "quantizer and metric in a policy": (QUANTIZER_OF_TENSORS, "uint4_rows.sum"),
+}
+
+
+def engine_with(**wrong):
+    """Return the engine as a function that has a row wrong."""
+
+    def answer(operation, parameters, inputs):
+        with pytest.MonkeyPatch.context() as patch:
+            for catalogue, row in rows(**wrong):
+                patch.setitem(catalogue, row.name, row)
+            return OPERATIONS[operation].engine(parameters, inputs)
+
+    return answer
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
     """Make a suite of one's own, and return it as verify reads it."""
-    monkeypatch.setitem(SUITES, "ours", suite)
-    with ThreadPoolExecutor(1) as executor:  # the rows are of this process
-        make(["ours"], directory, Size(), workers=Workers.of(executor, 1))
-    assert check(directory, []).verdict == "match"
-    return suites_in(directory)
+
+    def make_suite(suite):
+        monkeypatch.setitem(SUITES, "ours", suite)
+        with ThreadPoolExecutor(1) as executor:  # the rows are of this process
+            make(["ours"], tmp_path, Size(), workers=Workers.of(executor, 1))
+        assert check(tmp_path, []).verdict == "match"
+        return suites_in(tmp_path)
+
+    return make_suite
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
-def test_it_is_in_golden_make_and_in_verify(exercise, tmp_path, monkeypatch):
+def test_it_is_in_golden_make_and_in_verify(exercise, made):
     needed.compiler()
-    suites = made(suite_of(*EXERCISES[exercise]), tmp_path, monkeypatch)
+    suites = made(suite_of(*EXERCISES[exercise]))
     for candidate in (Engine(), kernels_named("cuda-host")):
         (result,) = verify(candidate, suites).results
         assert result.verdict == "match", candidate
         assert result.answered == len(X)
         assert not {field.name for field in result.fields} & set(result.not_given)
-    if exercise in ("profile", "scale rule"):  # the diagnosis of policies takes long
-        (wrong,) = verify(OneOff(), suites).results
-        assert wrong.verdict == "mismatch"
-        assert wrong.differing == len(X)
+
+
+@pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_a_mistake_in_it_is_a_mismatch(exercise, made):
+    mistake, first = MISTAKES[exercise]
+    candidate = PythonFunction("wrong", engine_with(**mistake))
+    (wrong,) = verify(candidate, made(suite_of(*EXERCISES[exercise]))).results
+    assert wrong.verdict == "mismatch"
+    assert wrong.stage.name == first
+
+
+TESTS = Path(__file__).parent
+REGISTERED = f"""
+import multiprocessing, sys
+multiprocessing.set_start_method("fork")  # the workers have the rows of this process
+sys.path += {[str(TESTS), str(TESTS.parent / "docs")]!r}
+import test_extending
+test_extending.register(%r)
+{forking.MAIN}
+"""
+CANDIDATE = """
+import test_extending
+mistake, _ = test_extending.MISTAKES[%r]
+wrong = test_extending.engine_with(**mistake)
+"""
+
+
+def register(exercise):
+    """Add the rows and the suite of an exercise, for a process that runs commands."""
+    for catalogue, row in rows():
+        catalogue[row.name] = row
+    SUITES["ours"] = suite_of(*EXERCISES[exercise])
+
+
+@pytest.mark.parametrize("exercise", ["profile", "scale rule"])  # policies take long to diagnose
+def test_the_commands_have_it(exercise, tmp_path):
+    def run(*arguments):
+        return forking.python(REGISTERED % exercise, *arguments, cwd=tmp_path)
+
+    (tmp_path / "candidate.py").write_text(CANDIDATE % exercise)
+    done = run("golden", "make", "ours", "--out", "made")
+    assert done.returncode == 0, done.stderr
+    assert run("golden", "check", "made").returncode == 0
+    done = run("verify", "numba", "--vectors", "made")
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run("verify", "candidate:wrong", "--vectors", "made")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"first mismatching field: {MISTAKES[exercise][1]}" in done.stdout
 
 
 def units(*sums):
@@ -199,12 +287,12 @@ class Turned:
         return {"accepted": accepted}
 
 
-def test_a_metric_is_in_decide_and_in_conformance(tmp_path, monkeypatch):
+def test_a_metric_is_in_decide_and_in_conformance(made, monkeypatch):
     """A decision next to the turning point of the metric may differ, and no other."""
     needed.compiler()
     turn = 8 << 21
     by_hand = Case("by_hand", {"metric": METRIC.name}, units(turn, turn + 9, 1))
-    suites = made(suite_of_decisions(by_hand, drawn_case(METRIC.name)), tmp_path, monkeypatch)
+    suites = made(suite_of_decisions(by_hand, drawn_case(METRIC.name)))
     first, drawn = SUITES["ours"].questions(Size())
     assert DECIDE.exact(first.parameters, first.arrays)["accepted"].tolist() == [1, 0, 1]
     assert set(DECIDE.exact(drawn.parameters, drawn.arrays)["accepted"].tolist()) == {0, 1}
@@ -215,10 +303,10 @@ def test_a_metric_is_in_decide_and_in_conformance(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("place", "level"), [(0, "decisions"), (1, "decisions"), (2, "not")])
-def test_conformance_has_the_turning_point_of_a_metric(place, level, tmp_path, monkeypatch):
+def test_conformance_has_the_turning_point_of_a_metric(place, level, made):
     turn = 8 << 21
     by_hand = Case("by_hand", {"metric": METRIC.name}, units(turn, turn + 9, 1))
-    suites = made(suite_of_decisions(by_hand), tmp_path, monkeypatch)
+    suites = made(suite_of_decisions(by_hand))
     found = verify(Turned(place), suites).conformance
     assert found.level == level
     assert found.margin == pytest.approx(9 / turn if place == 1 else 0)

@@ -13,7 +13,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import files, junit
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -52,7 +52,7 @@ def test_reports_begin_with_the_verdict():
     record = json.loads(files.as_json(found))
     assert [*record][:3] == ["candidate", "verdict", "complete"]
     assert [*record["results"][0]][:3] == ["suite", "verdict", "complete"]
-    root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+    root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
     assert [(one.get("name"), one.get("value")) for one in root[0]] == [
         ("verdict", "match"),
         ("conformance", str(found.conformance)),
@@ -75,7 +75,7 @@ def test_reports(module):
     root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
     hostile = PythonFunction("a\x00\x1b\ud800<b>", lambda *_: {"accepted": np.zeros(3, np.uint8)})
-    text = files.as_junit(verify(hostile, suites_in(bundled_files(), ["decisions"])))
+    text = junit.as_junit(verify(hostile, suites_in(bundled_files(), ["decisions"])))
     assert "a???<b>" in ET.fromstring(text).get("name")  # noqa: S314  # made a line before
     wrong = run(module, "candidate:right", "--report", "r.pdf")
     assert wrong.returncode == 2

@@ -14,7 +14,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import files, junit
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -121,7 +121,7 @@ def test_every_status_has_a_test_that_does_not_pass(tmp_path):
     """In JUnit: also where no suite says why the status is not 0."""
 
     def counts(found):
-        root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+        root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
         return {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
 
     nothing = verify(

@@ -19,7 +19,7 @@ from mor_ref.operations.bits import bits32
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import files, junit
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -196,7 +196,7 @@ def test_what_cannot_be_compared_is_not_counted_as_differing():
         f"  code: 0 of {codes:,} differ; cannot be compared in {some} cases",
         f"  y: {off:,} of {off:,} differ; cannot be compared in {some} cases",
     ]
-    root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+    root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
     assert root.find("testcase/failure").get("message") == said
     (record,) = json.loads(files.as_json(found))["results"]
     counts = [difference["count"] for difference in record["differences"] if difference["problem"]]
@@ -235,7 +235,7 @@ def test_what_explains_one_suite_is_said_once():
 @pytest.mark.usefixtures("undiagnosed")
 def test_one_of_a_thing_is_one():
     found = on(lambda f: {"u": f["u"] ^ (np.arange(len(f["u"])) == 3)}, "error_steps", "error_term")
-    root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+    root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
     assert root.find("testcase/failure").get("message") == "1 entry differs"
     entries = entries_of("error_steps", "u")
     assert next(report.lines(found)).endswith(f" 1 of {entries:,} entries differs, in 1 of 1 case")
@@ -320,7 +320,7 @@ def test_a_field_that_cannot_be_compared_ends_nothing_else(change, field, messag
     assert {difference.field for difference in result.differences} == {field}
     assert all(d.problem.startswith(message) for d in result.differences)
     assert {f.name for f in result.fields if not f.differing} >= {"block_scale", "packed"}
-    root = ET.fromstring(files.as_junit(found))  # noqa: S314  # made a line before
+    root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
     assert (root.get("failures"), root.get("errors")) == ("1", "0")
 
 

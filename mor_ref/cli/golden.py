@@ -19,7 +19,7 @@ from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.compare_manifests import compare_manifests
-from mor_ref.verify.reporting.counts import counted
+from mor_ref.verify.counts import counted
 from mor_ref.workers.pools import workers_named
 
 

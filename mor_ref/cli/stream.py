@@ -5,7 +5,7 @@ import sys
 
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.golden.streams.stream import inputs_of, stream_named
-from mor_ref.verify.reporting.counts import counted
+from mor_ref.verify.counts import counted
 from mor_ref.verify.running.stream import LineError, Sent, checked
 
 FORMATS = ("testfloat",)

@@ -45,7 +45,7 @@ class Quantized:
     fmt: Format
     scaling: Scaling
     partition: Partition
-    _found: quantization.Quantized
+    _found: quantization.ScaledCodes
     _ready: Moment
 
     def dequantize(self, dtype: "np.typing.DTypeLike" = np.float32) -> Array:

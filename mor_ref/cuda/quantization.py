@@ -13,8 +13,8 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import Scaling
 
 
-class Quantized(NamedTuple):
-    """A quantized tensor."""
+class ScaledCodes(NamedTuple):
+    """Codes of a tensor, with the scale and the error sums of each block."""
 
     codes: Array
     amax: Array
@@ -22,7 +22,7 @@ class Quantized(NamedTuple):
     error: ErrorSums
 
 
-def quantize(device: Device, x: Bits, fmt: Format, kind: Scaling, parts: Partition) -> Quantized:
+def quantize(device: Device, x: Bits, fmt: Format, kind: Scaling, parts: Partition) -> ScaledCodes:
     """Quantize a tensor with scales."""
     amax = extremes(device, x, parts).amax
     found = scales(device, kind, amax, fmt, parts)
@@ -30,11 +30,11 @@ def quantize(device: Device, x: Bits, fmt: Format, kind: Scaling, parts: Partiti
     error = no_errors(device, parts.grid)
     arguments = (found.scale, rows.scaled(fmt), codes, *error)
     run_team(device, "quantization", "quantize", x, parts, *arguments)
-    return Quantized(codes, amax, found, error)
+    return ScaledCodes(codes, amax, found, error)
 
 
 def dequantize(
-    device: Device, found: Quantized, fmt: Format, parts: Partition, to: Target = "f32"
+    device: Device, found: ScaledCodes, fmt: Format, parts: Partition, to: Target = "f32"
 ) -> Array:
     """Return the values of the codes, as bits of the target."""
     y = device.empty(found.codes.shape, WORDS[to])

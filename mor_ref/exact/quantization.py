@@ -27,8 +27,11 @@ class Element:
 
 
 @dataclass(frozen=True)
-class Quantized:
-    """A quantized tensor. Blocks and groups are keyed by their row and column in the grid."""
+class ScaledElements:
+    """Elements of a tensor, with the scale and the error sums of each block.
+
+    Blocks and groups are keyed by their row and column in the grid.
+    """
 
     elements: list[list[Element]]
     amax: dict[tuple[int, int], float]
@@ -63,7 +66,7 @@ def to_bf16(y: float) -> int:
     return encode(y, formats["bf16"], "rne", _BF16_IEEE)
 
 
-def quantize(x: Rows, fmt: Format, scaling: Scaling, parts: Partition) -> Quantized:
+def quantize(x: Rows, fmt: Format, scaling: Scaling, parts: Partition) -> ScaledElements:
     """Quantize a tensor, block by block (SCL, GAM, QNT and ERR)."""
     blocks = cells(parts.rows, parts.columns, parts.block)
     groups = cells(parts.rows, parts.columns, parts.group)
@@ -83,4 +86,4 @@ def quantize(x: Rows, fmt: Format, scaling: Scaling, parts: Partition) -> Quanti
         for i, j in places:
             elements[i][j] = quantize_element(x[i][j], scales[block].value, fmt)
         errors[block] = error_sum((x[i][j], elements[i][j].y) for i, j in places)
-    return Quantized(elements, amaxes, scales, mantissas, errors)
+    return ScaledElements(elements, amaxes, scales, mantissas, errors)

@@ -134,10 +134,10 @@ def _of_difference(implementation: str, difference: Difference) -> str:
 # ---------------------------------------------------------------------- deviations
 
 
-def check_witnesses(suite: Suite, kills: Entry, cases: Iterable[Case]) -> Iterator[Finding]:
+def check_witnesses(suite: Suite, witnesses: Entry, cases: Iterable[Case]) -> Iterator[Finding]:
     """Yield deviations that do not differ where the manifest says, and those it does not list."""
     there = {case.name: case for case in cases}
-    for name, at in kills.items():
+    for name, at in witnesses.items():
         place = (suite.name, at["case"], at["field"])
         if name not in DEVIATIONS:
             yield Finding(f"the manifest tells of the deviation {name}, which is not known", *place)
@@ -145,7 +145,7 @@ def check_witnesses(suite: Suite, kills: Entry, cases: Iterable[Case]) -> Iterat
             what = f"the manifest says that {name} differs at {at['index']}, and it does not"
             yield Finding(what, *place)
     for name, deviation in DEVIATIONS.items():
-        if suite.name in deviation.suites and name not in kills:
+        if suite.name in deviation.suites and name not in witnesses:
             yield Finding(f"the manifest does not say where {name} differs", suite.name)
 
 

@@ -1,19 +1,17 @@
 """Reports in files: JSON and JUnit's XML for machines, a page for people."""
 
 import json
-import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 from mor_ref.golden.store.files import write_whole
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.distance import distance, shown
+from mor_ref.verify.reporting.junit import as_junit
 from mor_ref.verify.reporting.page import as_html
-from mor_ref.verify.reporting.text import differing, failing, suite_lines
 from mor_ref.verify.running.run import SuiteResult, Verification
 
 
@@ -56,75 +54,6 @@ def _number(bits: int, fmt: str) -> dict[str, Any]:
     return {"bits": bits, "format": fmt, "shown": shown(bits, fmt)}
 
 
-def as_junit(verification: Verification) -> str:
-    """Return a test for each suite, as continuous integration shows them."""
-    diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
-    root = ET.Element(
-        "testsuite",
-        name=f"mor-ref verify {verification.candidate}",
-    )
-    _properties(root, verdict=verification.verdict, conformance=str(verification.conformance))
-    if verification.not_opened:
-        _test(root, verification.candidate, "error", verification.not_opened.message)
-    for result in verification.results:
-        text = "\n".join(suite_lines(result, diagnoses.get(result.suite)))
-        _test(root, result.suite, *_outcome(result), text)
-        if result.verdict == "mismatch" and result.failures:
-            failed = "\n".join(failing(result))
-            _test(root, f"{result.suite}, cases that failed", "error", *_failed(result), failed)
-    for suite in verification.not_asked:
-        _test(root, suite, "skipped", "the candidate had failed before")
-    _verdict_beside_suites(root, verification)
-    for count, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        root.set(count, str(len(root.findall(f"testcase/{kind}"))))
-    root.set("tests", str(len(root.findall("testcase"))))
-    ET.indent(root)
-    return _NOT_OF_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
-
-
-def _outcome(result: SuiteResult) -> tuple[str, str | None]:
-    """Return the kind of test that a suite becomes, and its message."""
-    match result.verdict:
-        case "mismatch":
-            return "failure", differing(result)
-        case "incomplete":
-            return "failure", "the answers are incomplete"
-        case "failed":
-            return "error", *_failed(result)
-        case "not run":
-            return "skipped", "the candidate has no answer"
-        case "match":
-            return "system-out", None
-
-
-def _failed(result: SuiteResult) -> tuple[str]:
-    """Why the candidate failed at the first of the cases at which it did."""
-    return (result.failures[0].message,)
-
-
-def _verdict_beside_suites(root: ET.Element, verification: Verification) -> None:
-    """Add a failing test for a verdict that no suite has, so that each status but 0 has one."""
-    strange = verification.unknown.names
-    if verification.verdict == "incomplete" and strange:
-        _test(root, verification.candidate, "failure", f"not suites: {', '.join(strange)}")
-    if verification.verdict == "not run":
-        _test(root, verification.candidate, "error", str(verification.conformance))
-
-
-def _properties(root: ET.Element, **values: str) -> None:
-    found = ET.SubElement(root, "properties")
-    for name, value in values.items():
-        ET.SubElement(found, "property", name=name, value=value)
-
-
-def _test(root: ET.Element, name: str, kind: str, message: str | None, text: str = "") -> None:
-    test = ET.SubElement(root, "testcase", classname="mor_ref", name=name)
-    said = ET.SubElement(test, kind, {} if message is None else {"message": message})
-    said.text = text or None
-
-
-# Names come from elsewhere, and XML has no way to write these characters.
-_NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 WRITERS: dict[str, Callable[[Verification], str]] = {
     ".json": as_json,
     ".xml": as_junit,

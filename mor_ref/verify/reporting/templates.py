@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.distance import distance, shown
+from mor_ref.verify.counts import counted
 from mor_ref.verify.reporting import text
-from mor_ref.verify.reporting.counts import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from mor_ref.deviations import DEVIATIONS
+from mor_ref.verify.counts import counted
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END, Explanation, SuiteDiagnosis
 from mor_ref.verify.diagnosing.scoring import LEAST_OF
-from mor_ref.verify.reporting.counts import counted
 from mor_ref.verify.running.run import FieldResult, SuiteResult, Unknown, Verdict, Verification
 
 _SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
