@@ -16,7 +16,7 @@ class UnknownNameError(KeyError, ValueError):
 def known_name(
     argument: str, given: object, known: Iterable[str], also: Mapping[str, str] | None = None
 ) -> str:
-    """`given`, if it is one of the known names; `also` has names of other people's for the hint."""
+    """Return `given` if it is a known name; `also` has other people's names for the hint."""
     names = list(known)
     if isinstance(given, str) and given in names:
         return given
@@ -32,12 +32,12 @@ def known_name(
 def folder_named(argument: str, given: str) -> Path:
     """Return the directory of a name; refuse '', the value of an unset variable of a shell."""
     if not given:
-        raise ValueError(f"{argument} is ''; give a folder, . for the one that you are in")
+        raise ValueError(f"{argument} is ''; give a directory; . is the current one")
     return Path(given)
 
 
 def whole_number(argument: str, given: object, lowest: int, highest: int) -> int:
-    """`given` as an int, if it is one between the two."""
+    """Return `given` as an int, if it is one between the two."""
     try:
         number = operator.index(given)  # type: ignore[arg-type]  # which is what is found out here
     except TypeError:

@@ -118,7 +118,7 @@ def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any
     try:
         return np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{argument} is no array ({error}); give {taken}") from error
+        raise TypeError(f"{argument} is not an array ({error}); give {taken}") from error
 
 
 def _items(x: object) -> Iterator[object]:

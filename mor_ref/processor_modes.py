@@ -9,7 +9,7 @@ import struct
 
 
 def _float_of(bits: int) -> float:
-    """The binary64 number of these bits, which no mode changes on its way here."""
+    """Return the binary64 number of these bits, which no mode changes on its way here."""
     return float(struct.unpack("<d", bits.to_bytes(8, "little"))[0])
 
 
@@ -23,7 +23,7 @@ _LARGE = _float_of(0x7FE0000000000000)
 
 
 def follows_ieee_754() -> bool:
-    """Whether this thread rounds to nearest, and takes and gives subnormal numbers."""
+    """Return whether this thread rounds to nearest, and does not flush subnormal numbers."""
     return (
         _ONE + _ABOVE_HALF_A_UNIT == _NEXT_TO_ONE  # neither down nor toward zero
         and _ONE + _BELOW_HALF_A_UNIT == _ONE  # not up

@@ -137,7 +137,7 @@ WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}
         (np.array([1j]), {}, TypeError, "x has dtype complex128"),
         ([None], {}, TypeError, "x has dtype object"),
         (["1.0"], {}, TypeError, "x has dtype <U3"),
-        ([[1.0], [1.0, 2.0]], {}, TypeError, "x is no array"),
+        ([[1.0], [1.0, 2.0]], {}, TypeError, "x is not an array"),
         (np.zeros(2, np.longdouble), {}, TypeError, "x has dtype float128"),
         (np.zeros(2, ml_dtypes.float8_e4m3fn), {}, TypeError, "x has dtype float8_e4m3fn"),
         (np.ma.masked_array([1.0], [True]), {}, TypeError, "x is a masked array"),

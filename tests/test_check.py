@@ -224,7 +224,7 @@ def spoilt_digests(text):
     ("change", "verdict", "messages"),
     [
         (str, "match", []),
-        (lambda _: "[]", "unusable", ["(it is no JSON of a sha256 and a crc32 for each case)"]),
+        (lambda _: "[]", "unusable", ["(it is not JSON with a sha256 and a crc32 for each case)"]),
         (lambda _: "{", "unusable", ["it is no JSON"]),
         (spoilt_digests, "unusable", ["(the sha256 of 'bf16 rna ieee' is not of 64 digits)"]),
         (

@@ -476,7 +476,7 @@ def test_suites_end_with_a_sentence_if_there_is_no_memory(cupy, monkeypatch):
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
     monkeypatch.setattr(Path, "replace", raises(OSError("no space left")))
-    with pytest.raises(CudaError, match=r"cannot be kept in .* \(no space left\); set MOR_REF_CAC"):
+    with pytest.raises(CudaError, match=r"cannot be stored in .* \(no space left\); set MOR_REF_"):
         cached_file("kernel", lambda: b"")
     assert list(tmp_path.iterdir()) == []
 
@@ -484,7 +484,9 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
 def test_a_cache_that_cannot_be_looked_into(tmp_path, monkeypatch):
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path / "of another user"))
     monkeypatch.setattr(Path, "exists", raises(PermissionError("permission denied")))
-    with pytest.raises(CudaError, match=r"kept in .*other user \(permission denied\); set MOR_REF"):
+    with pytest.raises(
+        CudaError, match=r"stored in .*other user \(permission denied\); set MOR_REF"
+    ):
         cached_file("kernel", lambda: b"")
 
 

@@ -198,7 +198,7 @@ def test_two_of_one_step_apply_in_turn():
 
 def test_only_steps_can_be_replaced():
     with (
-        pytest.raises(ValueError, match="floor_log2 is no step of the model; decorate it"),
+        pytest.raises(ValueError, match="floor_log2 is not a step of the model; decorate it"),
         replaced([(exact.floor_log2, lambda *_: 0)]),
     ):
         pass

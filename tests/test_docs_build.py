@@ -79,7 +79,7 @@ def excused(*options):
         (
             {},
             {"encode": ("TIN-001", "TIN-002")},
-            "the suite encode names TIN-002, which is no rule",
+            "the suite encode names TIN-002, which is not a rule",
         ),
         ({"mor_ref/cuda/kernel.cu": "\n"}, SUITES_OF_ONE, "TIN-001 has no CUDA"),
         (excused("host"), SUITES_OF_ONE, "TIN-001 has links to cuda, and :host: says"),
@@ -90,12 +90,12 @@ def excused(*options):
         (
             {"mor_ref/code.py": "x = 1  # TIN-001, TIN-009\n"},
             SUITES_OF_ONE,
-            "mor_ref/code.py:1 names TIN-009, which is no rule",
+            "mor_ref/code.py:1 names TIN-009, which is not a rule",
         ),
         (
             {"tests/test_it.py": "def test_it(x='TIN-009'):\n    '''TIN-001.'''\n"},
             SUITES_OF_ONE,
-            "tests/test_it.py:1 names TIN-009, which is no rule",
+            "tests/test_it.py:1 names TIN-009, which is not a rule",
         ),
         ({"tests/test_it.py": "\n"} | excused("untestable"), SUITES_OF_ONE, None),
         ({"mor_ref/code.py": "x = 1  # TIN-001, SHA-256 and AVX-512\n"}, SUITES_OF_ONE, None),
@@ -127,7 +127,7 @@ def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
     ("changes", "message"),
     [
         ({}, None),
-        ({"spec/encoding.md": f"# Encoding\n\n{RULE}\nTIN-007.\n"}, "TIN-007 is no rule"),
+        ({"spec/encoding.md": f"# Encoding\n\n{RULE}\nTIN-007.\n"}, "TIN-007 is not a rule"),
         ({"spec/encoding.md": f"# Encoding\n\n{RULE}\n## `NIT-007`\n"}, "names NIT-007, which"),
         ({"mor_ref/code.py": "\n"}, "TIN-001 has no code"),
         ({"spec/encoding.md": RULE.replace("ours", "mine")}, "origin of TIN-001 is none of"),

@@ -298,7 +298,7 @@ def test_what_is_in_the_way_of_a_file(tmp_path):
         done = run("golden", *command, "--out", "")
         assert (done.returncode, done.stderr.splitlines()[-1]) == (
             2,
-            "mor-ref: out is ''; give a folder, . for the one that you are in",
+            "mor-ref: out is ''; give a directory; . is the current one",
         )
 
 
@@ -321,18 +321,18 @@ def test_things_are_counted(changed, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no manifest"),
-        ("[]", "is no manifest: it is a list of 0, and has to be a record; make it again with"),
+        ("{", "is not a manifest"),
+        ("[]", "is not a manifest: it is a list of 0, and has to be a record; make it again with"),
         ('{"version": 2}', "is of version 2; this program reads version 1"),
         ('{"version": 1}', "it has no made_with"),
         ('{"version": 1, "suites": {"a": {}}}', "it has no made_with"),
-        ('{"version": 1, "version": 1}', "is no manifest (it gives a name twice)"),
-        ('{"version": NaN}', "is no manifest (it has the number NaN)"),
-        ("[" * 100_000, "is no manifest (too deep)"),
+        ('{"version": 1, "version": 1}', "is not a manifest (it gives a name twice)"),
+        ('{"version": NaN}', "is not a manifest (it has the number NaN)"),
+        ("[" * 100_000, "is not a manifest (too deep)"),
         ("[" * 900 + "]" * 900, "it is a list of 1"),
-        ("1" * 5000, "is no manifest ("),
+        ("1" * 5000, "is not a manifest ("),
         ('"\\ud800"', "it is '\\ud800', and has to be a record"),
-        ("\ufeff{}", "is no manifest ("),
+        ("\ufeff{}", "is not a manifest ("),
     ],
 )
 def test_a_manifest_that_cannot_be_used(changed, text, message):

@@ -207,7 +207,7 @@ CHANGES = [
     ),
     (
         suite("kills", {"a": {"case": "b", "field": "accepted", "index": [1]}}),
-        "tells of a case or a field that it does not list",
+        "names a case or a field that it does not list",
     ),
     (suite("negative", []), "negative is a list of 0"),
     (suite("negative", {}), "negative has no sha256"),
@@ -215,7 +215,7 @@ CHANGES = [
     (suite("negative", "planted", {}), "negative.planted is a record of 0"),
     (
         suite("negative", "planted", 0, "field", "x"),
-        "tells of a case or a field that it does not list",
+        "names a case or a field that it does not list",
     ),
     (suite("negative", "planted", 0, "wrong", -1), "negative.planted[0].wrong is -1"),
     (tensor("source", ANY), "cases.te.1x16 has no parameter source"),
@@ -282,12 +282,12 @@ def test_recipes_fill_no_memory(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[" * 100_000, "is no manifest (too deep)"),
+        ("[" * 100_000, "is not a manifest (too deep)"),
         ('{"a":' * 900 + "1" + "}" * 900, "it has no version"),
         ('{"version": 1, "version": 1}', "(it gives a name twice)"),
         ('{"version": Infinity}', "(it has the number Infinity)"),
-        ("9" * 5000, "is no manifest ("),
-        ("\ufeff{}", "is no manifest ("),
+        ("9" * 5000, "is not a manifest ("),
+        ("\ufeff{}", "is not a manifest ("),
         ("null", "it is None, and has to be a record"),
     ],
 )
@@ -298,7 +298,7 @@ def test_a_text_that_is_no_manifest(tmp_path, text, message):
 def test_a_manifest_in_another_encoding(folder):
     text = (folder / container.MANIFEST).read_text()
     (folder / container.MANIFEST).write_bytes(text.encode("utf-16"))
-    assert "is no manifest (" in refused(folder)
+    assert "is not a manifest (" in refused(folder)
 
 
 def test_a_manifest_that_is_too_large(folder, monkeypatch):
@@ -424,7 +424,7 @@ def test_pipes_and_folders_are_not_read(folder):
     path = folder / f"{COLUMNS}.safetensors"
     path.unlink()
     os.mkfifo(path)
-    assert "cannot be read (it is no regular file)" in refused(folder)
+    assert "cannot be read (it is not a regular file)" in refused(folder)
     path.unlink()
     path.mkdir()
     assert "cannot be read (Is a directory)" in refused(folder)
@@ -580,7 +580,7 @@ def test_results_are_read_inside_of_their_folder(tmp_path):
     assert "it leads out of" in failure_of(candidate, COLUMNS)
     path.unlink()
     os.mkfifo(path)
-    assert "it is no regular file" in failure_of(candidate, COLUMNS)
+    assert "it is not a regular file" in failure_of(candidate, COLUMNS)
 
 
 class Breaking(dict):
@@ -655,7 +655,7 @@ def test_exit_status(folder, tmp_path):
     ):
         done = run(*command)
         assert done.returncode == 2, command
-        assert "is no manifest (too deep); make it again with mor-ref golden make" in done.stderr
+        assert "is not a manifest (too deep); make it again with mor-ref golden make" in done.stderr
         assert "Traceback" not in done.stderr
     where = tmp_path / "r"
     results(where, COLUMNS, {"a/\n": BYTE})

@@ -134,8 +134,9 @@ def test_what_another_program_made_is_not_taken_for_done(tmp_path, monkeypatch):
         take_away(tmp_path / RECORD)
         with pytest.raises(container.GoldenError) as refused:
             make(["decisions"], tmp_path, Size())
-        assert "which .made_by does not say which version of this program made them, and the" in (
-            str(refused.value)
+        assert (
+            "suites and .made_by does not say which version of this program made them, and the"
+            in str(refused.value)
         )
         assert "; take them away, or give another directory" in str(refused.value)
         (tmp_path / RECORD).touch()
@@ -182,7 +183,7 @@ with lock_directory(Path(sys.argv[1]), ()):
     [
         (lambda path, outside: path.symlink_to(outside), "it is a link"),
         (lambda path, _: path.symlink_to(path.parent / "nowhere"), "it is a link"),
-        (lambda path, _: os.mkfifo(path), "it is no regular file"),
+        (lambda path, _: os.mkfifo(path), "it is not a regular file"),
         (lambda path, _: path.mkdir(), "Is a directory"),
     ],
 )

@@ -231,7 +231,7 @@ def test_answers(text, fields):
         ("out code 1 -1 done", "field code holds '-1'"),
         ("out code 1 1_0 done", "field code holds '1_0'"),
         ("out code 1 \xff done", "field code holds '\\xff'"),
-        ("out c\xf6de 1 1 done", "'c\\xf6de' is no name of a field"),
+        ("out c\xf6de 1 1 done", "'c\\xf6de' is not the name of a field"),
         ("out code 1.0 1 done", "field code has the shape '1.0'; give one to four sizes"),
         ("out code 1x1x1x1x1 1 done", "field code has the shape '1x1x1x1x1'; give one to four"),
         ("out code 9999999999 1 done", "field code has the shape '9999999999'; give one to four"),

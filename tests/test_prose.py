@@ -1,7 +1,9 @@
 """Plain English: phrases that make a sentence hard to read, with what to write instead."""
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -19,14 +21,34 @@ INSTEAD = {
     r"\bof which\b": "a sentence of its own",
     r"\bthe kept\b": "the bundled",
     r"\bfolders?\b": "directory",
+    r"\bbesides?\b": "next to, or other than",
+    r"\btells? of\b|\btells? [^.;]{0,40}\bapart\b": "says or names, or distinguishes",
+    r"\bg(?:ives?|iven|ave) back\b": "returns",
 }
 IN_DOCSTRINGS = {r"\AWhat\b": "a verb (functions) or a noun (records) first"}
+NO_VERBS = (
+    *("A", "All", "An", "At", "Each", "Every", "For", "How", "In", "It", "No", "None", "Of", "One"),
+    *("So", "Some", "That", "The", "Their", "There", "These", "This", "Those", "What", "When"),
+    *("Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why"),
+)
+IN_FUNCTIONS = {rf"\A(?:{'|'.join(NO_VERBS)})\b": "a verb first"}
 IN_CAPITALS = ("MUST", "SHALL", "SHOULD", "MAY")  # of BCP 14, what English has too
+# Their strings are in the manifest of the golden files, which a change of words must not change.
+IN_MANIFEST = ("mor_ref/golden/inputs/", "mor_ref/golden/suites/")
+# The docstring of a deviation is its summary: a noun, as of a record.
+NOT_OF_FUNCTIONS = (*IN_MANIFEST, "mor_ref/deviations/")
 CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
-PAGES = ("README.md", "docs/index.md", "docs/guide/*.md", "docs/reference/*.md", "spec/*.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/index.md",
+    "docs/guide/*.md",
+    "docs/reference/*.md",
+    "spec/*.md",
+)
 FILES = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in (*PAGES, "mor_ref/**/*.py")
+    for pattern in (*PAGES, "mor_ref/**/*.py", "docs/mor_docs/**/*.py")
     for path in ROOT.glob(pattern)
 )
 
@@ -40,19 +62,64 @@ def found_in(text: str, instead: dict[str, str]) -> Iterator[str]:
             yield f"'{phrase[0]}' in '{around}': write {better}"
 
 
+def comments_of(text: str) -> Iterator[str]:
+    """Yield the comments of a source; those on lines that follow one another are one."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token for token in tokens if token.type == tokenize.COMMENT]
+    joined: list[str] = []
+    for i, token in enumerate(comments):
+        if i and token.start[0] == comments[i - 1].start[0] + 1:
+            joined[-1] += token.string.removeprefix("#")
+        else:
+            joined.append(token.string.removeprefix("#"))
+    yield from joined
+
+
+def found_in_source(text: str, *, but_strings: bool = False) -> Iterator[str]:
+    """Yield a sentence for each phrase of docstrings, and of other strings and of comments."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    nodes = list(ast.walk(ast.parse(text)))
+    bodies = [node.body for node in nodes if isinstance(node, documented)]
+    docstrings = {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) in docstrings:
+                yield from found_in(node.value.strip(), INSTEAD | IN_DOCSTRINGS)
+            elif not but_strings:
+                yield from found_in(node.value, INSTEAD)
+    if not but_strings:
+        for comment in comments_of(text):
+            yield from found_in(comment, INSTEAD)
+
+
+def no_verbs_in(text: str) -> Iterator[str]:
+    """Yield a sentence for each function, which is not a property, without a verb at first."""
+    functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+    for function in functions:
+        if not any("property" in ast.unparse(one) for one in function.decorator_list):
+            docstring = ast.get_docstring(function) or ""
+            yield from (f"{function.name}: {line}" for line in found_in(docstring, IN_FUNCTIONS))
+
+
 def found_in_file(name: str) -> list[str]:
     text = (ROOT / name).read_text()
     if name.endswith(".md"):
         return list(found_in(text, INSTEAD))
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, documented))
-    docstrings = (ast.get_docstring(node) or "" for node in nodes)
-    return [line for text in docstrings for line in found_in(text, INSTEAD | IN_DOCSTRINGS)]
+    return list(found_in_source(text, but_strings=name.startswith(IN_MANIFEST)))
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_prose(name):
     lines = found_in_file(name)
+    assert not lines, "\n".join(lines)
+
+
+SOURCES = [name for name in FILES if name.endswith(".py")]
+
+
+@pytest.mark.parametrize("name", [n for n in SOURCES if not n.startswith(NOT_OF_FUNCTIONS)])
+def test_functions_begin_with_a_verb(name):
+    lines = list(no_verbs_in((ROOT / name).read_text()))
     assert not lines, "\n".join(lines)
 
 
@@ -119,7 +186,26 @@ def test_prose_of_help():
         ("Three voices; a folder of\nwhich the kept is no link.", 5),
         ("It is no longer so, there is no limit, and `folder`.\n```\nheld to\n```\n", 0),
         ("What is given. What is kept.", 1),
+        ("The errors tell of it, tell all of it apart; given back beside\nit.", 4),
     ],
 )
 def test_phrases_are_found(text, count):
     assert len(list(found_in(text, INSTEAD | IN_DOCSTRINGS))) == count
+
+
+def test_phrases_of_a_source_are_found():
+    """In strings of all kinds; of comments those of several lines, and those that end a line."""
+    source = (
+        '"""What."""\n\n# It gives\n# back.\nx = f"{y} is no link"  # a folder\nz = "of " "which"\n'
+    )
+    assert len(list(found_in_source(source))) == 5
+    assert len(list(found_in_source(source, but_strings=True))) == 1
+
+
+def test_functions_without_a_verb_are_found():
+    function = 'def f():\n    """{}"""\n'
+    for text in ("The sum.", "Whether it is.", "a sum", "No sum."):
+        assert len(list(no_verbs_in(function.format(text)))) == 1
+        assert list(no_verbs_in("@functools.cached_property\n" + function.format(text))) == []
+    for text in ("Return the sum.", "ENC-003: a sum.", "Note it.", "Another", ""):
+        assert list(no_verbs_in(function.format(text))) == []

@@ -66,12 +66,12 @@ def test_a_folder_of_results(tmp_path):
     assert [str(d.case) for d in found.results[0].differences] == ["not_worse_than"]
     (tmp_path / "mx.safetensors").write_bytes(b"nothing")
     said = failure_of(candidate_named(f"dir:{tmp_path}"), "mx")
-    assert "mx.safetensors is no safetensors file" in said
+    assert "mx.safetensors is not a safetensors file" in said
     header = b'{"a/code": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}'
     small_floats = len(header).to_bytes(8, "little") + header + b"\x38"
     (tmp_path / "mx.safetensors").write_bytes(small_floats)
     said = failure_of(candidate_named(f"dir:{tmp_path}"), "mx")
-    assert re.search(r"no safetensors file of unsigned integers \(.*; save", said)
+    assert re.search(r"not a safetensors file of unsigned integers \(.*; save", said)
 
 
 def in_part(found):

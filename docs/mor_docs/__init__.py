@@ -1,1 +1,1 @@
-"""What the site is made with: the trace of rules, and tables and pictures made at build time."""
+"""The programs that make the site: the trace of rules, and its tables and pictures."""

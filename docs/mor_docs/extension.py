@@ -1,4 +1,4 @@
-"""What Sphinx is told about rules, sources, and what is computed."""
+"""The extension of Sphinx for rules, sources, and what is computed."""
 
 import re
 import shutil

@@ -64,7 +64,7 @@ def dead_links(site: Path) -> Iterator[tuple[str, str]]:
             named = os.path.normpath(path.parent / unquote(parts.path))
             target = Path(named) if parts.path else path
             anchor = unquote(parts.fragment)
-            # What the explorer keeps in its address, name=value, is no id.
+            # In an address of the explorer, name=value is not an id.
             has_ids = anchor and "=" not in anchor and target.suffix == ".html"
             if not target.is_file() or (has_ids and anchor not in page_of(target).ids):
                 yield path.relative_to(site).as_posix(), link

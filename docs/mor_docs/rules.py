@@ -31,7 +31,7 @@ ORIGINS = {
 COLUMNS = {"code": "Code", "cuda": "CUDA", "tests": "Tests", "suites": "Suites"}
 SOURCES = ("code", "cuda", "tests", "examples")
 # What every name of a column would begin with.
-FOLDERS_LEFT_OUT = r"^(mor_ref/cuda/kernels/|mor_ref/|tests/|examples/)"
+DIRECTORIES_LEFT_OUT = r"^(mor_ref/cuda/kernels/|mor_ref/|tests/|examples/)"
 WIDTHS = (18, 24, 20, 24, 20)
 
 
@@ -45,7 +45,7 @@ def _linked(app: Sphinx, docname: str, column: str, rule: str) -> list[nodes.Nod
     found: list[nodes.Node] = []
     last = ""
     for place in _trace_of(app.env).of(column, rule):
-        file = re.sub(FOLDERS_LEFT_OUT, "", place.path)
+        file = re.sub(DIRECTORIES_LEFT_OUT, "", place.path)
         name = str(place.line) if place.path == last else f"{file}:{place.line}"
         last = place.path
         uri = sources.link_to(app, docname, place)
@@ -138,7 +138,7 @@ class LinkRules(SphinxTransform):
                 continue
             rule = rules.get(found[0])
             if rule is None:
-                LOG.warning("%s is no rule of the specification", found[0], location=self._where)
+                LOG.warning("%s is not a rule of the specification", found[0], location=self._where)
                 continue
             page = self.app.builder.get_relative_uri(self.env.docname, f"spec/{rule.chapter}")
             link = nodes.reference(

@@ -23,7 +23,7 @@ RULE = re.compile(
 OPTION = re.compile(r"^:(\w+): *(.*)$", re.MULTILINE)
 
 # Where each column of the trace comes from, and what there names rules without implementing them.
-FOLDERS = {
+DIRECTORIES = {
     "code": ("mor_ref", ("cuda", "deviations", "golden/suites")),
     "cuda": ("mor_ref/cuda", ()),
     "tests": ("tests", ()),
@@ -71,7 +71,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Trace:
-    """What of a repository names each of its rules. The columns are those of FOLDERS."""
+    """The places of a repository that name each of its rules, in the columns of `DIRECTORIES`."""
 
     rules: dict[str, Rule]
     places: dict[str, dict[str, list[Place]]]  # of each column and rule
@@ -92,9 +92,9 @@ class Trace:
     def problems(self) -> Iterator[str]:
         """Yield a sentence for each rule that lacks a link, and for each unknown id."""
         for unknown, place in self.unknown:
-            yield f"{place.path}:{place.line} names {unknown}, which is no rule"
+            yield f"{place.path}:{place.line} names {unknown}, which is not a rule"
         for unknown in sorted(self.suites.keys() - self.rules.keys()):
-            yield f"the suite {self.suites[unknown][0]} names {unknown}, which is no rule"
+            yield f"the suite {self.suites[unknown][0]} names {unknown}, which is not a rule"
         for rule in self.rules.values():
             yield from self._gaps(rule)
 
@@ -144,7 +144,7 @@ def trace(root: Path, suites: dict[str, tuple[str, ...]] | None = None) -> Trace
     rules = {rule.id: rule for rule in rules_of(root / "spec")}
     places = {
         column: _places_in(root, column, folder, without)
-        for column, (folder, without) in FOLDERS.items()
+        for column, (folder, without) in DIRECTORIES.items()
     }
     if suites is None:
         suites = {suite.name: suite.rules for suite in SUITES.values()}

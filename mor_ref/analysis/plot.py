@@ -42,7 +42,7 @@ def check_path(path: str) -> None:
     is_writable = os.access(target if target.exists() else target.parent, os.W_OK)
     if target.is_dir() or not target.parent.is_dir() or not is_writable:
         raise OSError(
-            f"plot is {path!r}, which cannot be written; name a file in a folder of yours"
+            f"plot is {path!r}, which cannot be written; name a file in a directory of yours"
         )
     _figure_class()
 

@@ -80,7 +80,7 @@ def _random_words(
 
 
 def _dtype_of_words(random_bits: object) -> np.dtype[Any]:
-    """Narrow words stay as they are: there is less to read."""
+    """Return the dtype for random words; a narrow one stays: there is less to read."""
     given = getattr(random_bits, "dtype", None)
     return next((np.dtype(d) for d in (np.uint8, np.uint16) if given == d), np.dtype(np.uint32))
 

@@ -36,8 +36,8 @@ def _explained(place: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CudaError(
-            f"compiled kernels cannot be kept in {place} ({error}); set MOR_REF_CACHE to a folder "
-            "with space that you may write to"
+            f"compiled kernels cannot be stored in {place} ({error}); set MOR_REF_CACHE to a "
+            "directory with space that you may write to"
         ) from error
 
 

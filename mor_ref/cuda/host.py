@@ -82,8 +82,8 @@ def library(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = (
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise HostError(
-            f"{path} cannot be loaded ({error}); delete it, or set MOR_REF_CACHE to a folder whose "
-            "libraries may be run"
+            f"{path} cannot be loaded ({error}); delete it, or set MOR_REF_CACHE to a directory "
+            "whose libraries may be run"
         ) from error
 
 

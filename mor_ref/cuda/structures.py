@@ -217,7 +217,7 @@ def bits_of(number: float) -> int:
 
 # ---------------------------------------------------------------------- tensors
 
-_PIECE = 1 << 14  # elements, of which none of 256 threads has more than 256
+_PIECE = 1 << 14  # elements; each of 256 threads has 256 of them at most
 _PIECE_COLUMNS = 1 << 12  # of a piece of several rows
 
 

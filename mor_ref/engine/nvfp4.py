@@ -69,7 +69,7 @@ def te_scale(s, s_dec, e4m3):
 
 @step
 def clamped(s, lowest, highest):
-    """s, but no less and no more; NaN stays."""
+    """Return s, limited to the two bounds; NaN stays."""
     at_least = lowest if s < lowest else s
     return highest if at_least > highest else at_least
 
@@ -226,7 +226,7 @@ _LOOPS = {
 
 def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalScales:
     """NVF-003, and NVF-007 to NVF-009 for the profiles of other libraries."""
-    check_processor()  # this is no kernel
+    check_processor()  # this is not a kernel
     aim = _F(profile.range)
     with np.errstate(all="ignore"):
         if profile.rule in ("torchao", "modelopt"):

@@ -42,7 +42,7 @@ def is_not_worse(errors: Errors, yardstick: Errors) -> Accepted:
 
 def fits_range(errors: Errors, extremes: Extremes, fmt: Format) -> Accepted:
     """MOR-004: amax <= amin * ratio; the product of two binary32 numbers is exact in binary64."""
-    check_processor()  # this is no kernel
+    check_processor()  # this is not a kernel
     amax, amin = (bits.view(np.float32).astype(np.float64) for bits in extremes)
     ratio = fmt.largest / float(fmt.smallest_normal or 1)
     accepted: Accepted = (amax <= amin * ratio) | (errors[..., 1] == 0)

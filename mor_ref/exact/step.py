@@ -48,7 +48,9 @@ def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
     for name, replacement in replacements:
         original = chosen.get(name, getattr(name, "__wrapped__", None))
         if original is None:
-            raise ValueError(f"{name.__qualname__} is no step of the model; decorate it with @step")
+            raise ValueError(
+                f"{name.__qualname__} is not a step of the model; decorate it with @step"
+            )
         chosen[name] = functools.partial(replacement, original)
     token = _replaced.set(MappingProxyType(chosen))
     try:

@@ -66,7 +66,7 @@ class Metric(Protocol):
 
     @property
     def yardsticks(self) -> tuple[Representation, ...]:
-        """The representations whose errors the metric reads besides its own."""
+        """The representations whose errors the metric reads in addition to its own."""
         return ()
 
     @property
@@ -114,7 +114,7 @@ class Metric(Protocol):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The columns of `decide` that it reads besides its own sums, and "format" if needed."""
+        """The columns of `decide` that it reads, next to its own sums, and "format" if needed."""
         return ("yardstick_sum", "amax", "amin")
 
     def asked(self, parameters: "Mapping[str, Any]", limit: Any) -> "Metric":

@@ -20,7 +20,7 @@ _MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10}
 
 
 def numbers_of(bits: Unsigned, source: str) -> list[float]:
-    """The numbers of these bit patterns; each is a Python float exactly, a NaN with its payload."""
+    """Return the numbers of these bit patterns as Python floats; a NaN keeps its payload."""
     words = bits.ravel().tolist()
     if source == "bf16":
         words, source = [word << 16 for word in words], "f32"
@@ -35,26 +35,26 @@ def numbers_of(bits: Unsigned, source: str) -> list[float]:
 
 
 def _nan(sign: int, payload: int) -> float:
-    """A NaN of binary64 with a payload; conversions of the machine's would make it a quiet one."""
+    """Return a NaN of binary64 with a payload; a conversion by the machine would make it quiet."""
     word = sign << 63 | 0x7FF << 52 | payload & (1 << 52) - 1
     (number,) = struct.unpack("<d", struct.pack("<Q", word))
     return float(number)
 
 
 def f32_bits(number: float) -> int:
-    """The bits of a binary32 number; every NaN is the canonical one (ART-003)."""
+    """Return the bits of a binary32 number; every NaN is the canonical one (ART-003)."""
     if math.isnan(number):
         return nan_bits(number)
     return int.from_bytes(struct.pack("<f", number), "little")
 
 
 def f32_array(numbers: Iterable[float]) -> NDArray[np.uint32]:
-    """The bits of binary32 numbers."""
+    """Return the bits of binary32 numbers."""
     return np.array([f32_bits(number) for number in numbers], np.uint32)
 
 
 def codes_array(codes: Sequence[int], fmt: Format) -> Unsigned:
-    """Codes in the smallest unsigned dtype that holds them."""
+    """Return codes in the smallest unsigned dtype that holds them."""
     return np.array(codes, code_dtype(fmt))
 
 

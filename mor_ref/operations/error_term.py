@@ -76,5 +76,7 @@ ERROR_TERM = Operation(
     exact=exact,
     engine=engine,
     cuda=cuda,
-    random=RandomInputs(random_inputs, _has_an_error, "x is finite and not zero, and y is no NaN"),
+    random=RandomInputs(
+        random_inputs, _has_an_error, "x is finite and not zero, and y is not a NaN"
+    ),
 )

@@ -34,7 +34,7 @@ class Kind:
 
 
 def is_int(value: Any, lowest: int, highest: int) -> bool:
-    """Whether a value is a whole number of this range; True and 1.0 are not."""
+    """Return whether a value is a whole number of this range; True and 1.0 are not."""
     return type(value) is int and lowest <= value <= highest
 
 

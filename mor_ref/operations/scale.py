@@ -111,6 +111,6 @@ SCALE = Operation(
     random=RandomInputs(
         random_inputs,
         _are_amaxes,
-        "both amaxes are finite and not negative, and the block's is no larger",
+        "both amaxes are finite and not negative, and the block's is not larger",
     ),
 )

@@ -13,7 +13,7 @@ _OF_ONE_SIZE = ("n", "ends")
 
 
 def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Sides]:
-    """For each kind of axes: the sides of the part that an entry is of (VEC-012).
+    """Return, for each kind of axes, the sides of the part that an entry is of (VEC-012).
 
     `first` is the kind of the first input, and `shape` what it has; ValueError or TypeError if it
     cannot be cut into blocks.
@@ -41,7 +41,7 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
 
 
 def shapes_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
-    """For each kind of axes: the shape of a field, for a first input of this shape."""
+    """Return, for each kind of axes, the shape of a field for a first input of this shape."""
     found = {}
     for axes, sides in sides_of(first, parameters, shape).items():
         sizes = tuple(-(-size // side) for size, side in zip(shape, sides, strict=True))

@@ -8,7 +8,7 @@ _IRREGULAR = {
 
 
 def counted(count: int, noun: str) -> str:
-    """So many of something.
+    """Return a count with its noun, such as "3 cases".
 
     >>> counted(1, "case"), counted(1204, "entry")
     ('1 case', '1,204 entries')

@@ -61,7 +61,7 @@ class Workers:
     def as_done(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Result]]:
-        """The number of each shard and what the function gives for it, as they are done."""
+        """Yield the number of each shard and what the function returns for it, as they are done."""
         for number, outcome in outcomes(self._crew, function, shards, ()):
             yield number, outcome.result()
 
@@ -78,7 +78,7 @@ class Workers:
     def outcomes_in_order(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[Outcome[Result]]:
-        """The outcome of each shard, in the order of the shards: a result, or an error."""
+        """Yield the outcome of each shard, a result or an error, in the order of the shards."""
         early: dict[int, Outcome[Result]] = {}
         following = 0
         for number, outcome in outcomes(self._crew, function, shards, early):
@@ -92,7 +92,7 @@ class Workers:
 
 
 def processes() -> Workers:
-    """Processes of this machine, one for each processor that this one may use."""
+    """Return workers that are processes: one for each processor that this one may use."""
     return Workers(_processes)
 
 
@@ -108,9 +108,9 @@ def _processes() -> Iterator[Executor]:
 
 
 def _end_with_parent() -> None:
-    """Left alone by one that is killed, they would wait for work for ever.
+    """End this process when its parent is killed; else it would wait for work for ever.
 
-    One that is interrupted ends them.
+    A parent that is interrupted ends its processes.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -128,7 +128,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def workers_named(name: str) -> Iterator[Workers | None]:
-    """The workers that are meant by `dask://HOST:PORT` or `mpi`; None for `local`, this process."""
+    """Open the workers that `dask://HOST:PORT` or `mpi` names; give None for `local`."""
     if name == "local":
         yield None
     elif name == "mpi":
@@ -166,7 +166,7 @@ def _client_of(address: str, client: Callable[..., Any]) -> Any:
         except Exception as error:  # noqa: BLE001 (it is raised where the client is waited for)
             connected.set_exception(error)
 
-    # It waits for ever for who listens and is no scheduler, whatever time it is given.
+    # If something else than a scheduler listens, it waits for ever, whatever time it is given.
     threading.Thread(target=connect, daemon=True).start()
     try:
         found = connected.result(2 * _PATIENCE)
@@ -202,7 +202,7 @@ def _check_workers(client: Any, address: str) -> None:
 
 @contextmanager
 def _of_mpi() -> Iterator[Workers]:
-    """All ranks come here; the first goes on, the others work for it and end with it."""
+    """Give the first rank its workers: all ranks come here, and the others work and end with it."""
     try:
         from mpi4py import MPI
         from mpi4py.futures import MPICommExecutor

@@ -52,7 +52,7 @@ class Outcome(Generic[Result]):
 
     @classmethod
     def of(cls, given: Result) -> "Outcome[Result]":
-        """That of a function that gave this."""
+        """Return the outcome of a function that gave this."""
         try:
             written = pickle.dumps(given)
         except Exception as error:
@@ -101,7 +101,7 @@ def run_shard(
 
 
 def _sendable(error: Exception) -> Exception:
-    """An error that cannot be taken from its bytes again would break the executor that sends it."""
+    """Return an error that pickle can restore; another breaks the executor that sends it."""
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 (it was written here)
     except Exception:  # noqa: BLE001 (somebody's error can raise anything)
@@ -115,7 +115,7 @@ def outcomes(
     shards: Sequence[tuple[Any, ...]],
     held: Sized,
 ) -> Iterator[tuple[int, Outcome[Result]]]:
-    """The number and the outcome of each shard, as they are done.
+    """Yield the number and the outcome of each shard, as they are done.
 
     There are at most `crew.window` that were submitted and whose outcomes were not taken; `held`
     are outcomes that were given here and are not taken yet.

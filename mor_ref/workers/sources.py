@@ -7,7 +7,7 @@ from pathlib import Path
 
 @functools.cache
 def digest_of_sources() -> str:
-    """The SHA-256 of all sources of this package: two versions may give two results."""
+    """Return the SHA-256 of all sources of this package: versions may differ in results."""
     package, digest = Path(__file__).resolve().parent.parent, hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         name = path.relative_to(package).as_posix()

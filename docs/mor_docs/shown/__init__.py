@@ -1,1 +1,1 @@
-"""What is shown on the site, computed from the catalogue, the exact model and the engine."""
+"""Numbers shown on the site, computed from the catalogue, the exact model and the engine."""

@@ -48,9 +48,9 @@ def tile(profile: str, *given: str) -> str:
 
 
 def witness(heading: str) -> str:
-    """Tensors that tell profiles apart: the second row of the first one, and what parts the rest.
+    """Return tables of rows in which profiles differ, the second row of the first tensor first.
 
-    A profile is in a further table if it is still alike another there, and parts from it.
+    A further table has the profiles that are equal in all tables before it, and differ in it.
     """
     tensors = json.loads(_WITNESSES.read_text())["witnesses"][heading.replace("_", " ")]
     names = list(tensors[0]["expected"])

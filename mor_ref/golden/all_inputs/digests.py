@@ -86,7 +86,7 @@ class Case(NamedTuple):
 def random_word_for(
     rounding: Rounding, random_word: int | None, n_random_bits: int | None
 ) -> RandomWord | None:
-    """The random bits that a rounding needs, which is none but for sr."""
+    """Return the random bits that a rounding takes: None for all roundings but sr."""
     if not takes_random_bits(rounding, random_word=random_word, n_random_bits=n_random_bits):
         return None
     n = whole_number("n_random_bits", n_random_bits, 1, 32)
@@ -101,7 +101,7 @@ class Digest:
     crc32: tuple[int, ...]
 
     def first_difference(self, other: "Digest") -> int | None:
-        """The first chunk in which the two differ, or None if they are the same."""
+        """Return the first chunk in which the two differ, or None if they are the same."""
         if self == other:
             return None
         pairs = zip(self.crc32, other.crc32, strict=True)
@@ -116,7 +116,7 @@ class Run(NamedTuple):
 
 
 def digest_of(chunks: Iterable[Buffer], on_chunk: OnChunk = lambda _: None) -> Digest:
-    """The digest of the codes in `chunks`; a thread hashes one while the next is made."""
+    """Return the digest of the codes in `chunks`; hash one while the next is made."""
     sha256 = hashlib.sha256()
     crc32 = []
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -131,19 +131,19 @@ def digest_of(chunks: Iterable[Buffer], on_chunk: OnChunk = lambda _: None) -> D
 
 
 def inputs_of(chunk: int) -> range:
-    """The inputs of a chunk, as their bits."""
+    """Return the inputs of a chunk, as their bits."""
     return range(chunk * CHUNK, (chunk + 1) * CHUNK)
 
 
 def exact_chunks(case: Case, chunks: range | None = None) -> Iterator[bytes]:
-    """The exact codes of each of these chunks of inputs, or of all."""
+    """Yield the exact codes of each of these chunks of inputs, or of all."""
     ends = runs(case)
     for chunk in range(CHUNKS) if chunks is None else chunks:
         yield exact_codes(case, ends, inputs_of(chunk))
 
 
 def exact_codes(case: Case, ends: list[Run], inputs: range) -> bytes:
-    """The codes of consecutive inputs, written out from the runs."""
+    """Return the codes of consecutive inputs, written out from the runs."""
     width = -(-case.fmt.bits // 8)
     here = bisect.bisect_right(ends, inputs.start, key=lambda run: run.first) - 1
     parts, start = [], inputs.start
@@ -156,7 +156,7 @@ def exact_codes(case: Case, ends: list[Run], inputs: range) -> bytes:
 
 
 def runs(case: Case) -> list[Run]:
-    """The runs of equal codes over all inputs, in ascending order of the inputs' bits."""
+    """Return the runs of equal codes over all inputs, in ascending order of the inputs' bits."""
     special = SpecialCases(overflow=case.overflow)
     random = (
         {"random_word": case.random.word, "n_random_bits": case.random.n} if case.random else {}
@@ -168,7 +168,7 @@ def runs(case: Case) -> list[Run]:
         return exact.encode(x, case.fmt, case.rounding, special, **random)
 
     def ends_between(low: int, high: int) -> Iterator[int]:
-        """The inputs in (low, high] whose code differs from that of the input before."""
+        """Yield the inputs in (low, high] whose code differs from that of the input before."""
         if code_of(low) == code_of(high):
             return
         if high - low == 1:
@@ -198,14 +198,14 @@ def bundled_digests(path: Path | None = None) -> dict[str, Digest]:
 
 
 def digests_in(content: bytes) -> dict[str, Digest]:
-    """The digests that a file holds; a ValueError says why it holds none."""
+    """Return the digests in the content of a file, or raise a ValueError that says why not."""
     try:
         found = {
             name: Digest(entry["sha256"], tuple(int(crc, 16) for crc in entry["crc32"].split()))
             for name, entry in json.loads(content).items()
         }
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError("it is no JSON of a sha256 and a crc32 for each case") from error
+        raise ValueError("it is not JSON with a sha256 and a crc32 for each case") from error
     for name, digest in found.items():
         if not isinstance(digest.sha256, str) or not re.fullmatch("[0-9a-f]{64}", digest.sha256):
             raise ValueError(f"the sha256 of {name[:100]!a} is not of 64 digits")
@@ -217,7 +217,7 @@ def digests_in(content: bytes) -> dict[str, Digest]:
 
 
 def as_json(digests: dict[str, Digest]) -> str:
-    """The digests as the text of a file, the same on every machine."""
+    """Return the digests as the text of a file, the same on every machine."""
     entries = {
         name: {"sha256": digest.sha256, "crc32": " ".join(f"{crc:08x}" for crc in digest.crc32)}
         for name, digest in sorted(digests.items())
@@ -237,7 +237,7 @@ def digested_cases() -> list[Case]:
 
 
 def expected_digest(case: Case) -> Digest:
-    """The digest that the exact model asks for."""
+    """Return the digest of the codes of the exact model."""
     return digest_of(exact_chunks(case))
 
 

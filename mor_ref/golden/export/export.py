@@ -33,7 +33,7 @@ def _hexadecimal(array: np.ndarray[Any, Any]) -> list[str]:
 
 
 def _meanings(entry: Entry, case: Case) -> list[str]:
-    """A line for each field that the case has."""
+    """Return a line for each field of the case."""
     fields = {field["name"]: field for field in entry["fields"]}
     lines = []
     for name, array in case.arrays.items():
@@ -53,12 +53,12 @@ def _about(entry: Entry, case: Case) -> list[str]:
 
 
 def _is_of_rows(entry: Entry) -> bool:
-    """Whether rows of the fields stand for themselves: single numbers or blocks, not tensors."""
+    """Return whether the rows of the fields are numbers or blocks, not rows of tensors."""
     return OPERATIONS[entry["operation"]].is_by_row
 
 
 def _rows(case: Case, *, between: str) -> list[str]:
-    """A line for each row: all fields in turn, each with all of its entries, in hexadecimal."""
+    """Return a line for each row: all entries of all fields in turn, in hexadecimal."""
     columns = []
     for array in case.arrays.values():
         wide = array.reshape(len(array), -1)
@@ -67,7 +67,7 @@ def _rows(case: Case, *, between: str) -> list[str]:
 
 
 def to_jsonl(name: str, entry: Entry, cases: list[Case]) -> Files:
-    """A line for each case: parameters, and each field as hexadecimal strings, row by row."""
+    """Write a line for each case: parameters, and the rows of each field in hexadecimal."""
     lines = [
         json.dumps(
             {
@@ -85,7 +85,7 @@ def to_jsonl(name: str, entry: Entry, cases: list[Case]) -> Files:
 
 
 def to_testfloat(name: str, entry: Entry, cases: list[Case]) -> Files:
-    """A file for each case of rows, and a line for each row: the fields in hexadecimal."""
+    """Write a file for each case of rows, with the fields of each row in hexadecimal."""
     for case in cases:
         heading = [f"# {line}" for line in _about(entry, case)]
         lines = [*heading, *_rows(case, between=" ")]
@@ -93,7 +93,7 @@ def to_testfloat(name: str, entry: Entry, cases: list[Case]) -> Files:
 
 
 def to_readmemh(name: str, entry: Entry, cases: list[Case]) -> Files:
-    """A memory file for each case of rows, a word of all fields a line, and a packed struct."""
+    """Write a memory file, a line for each row with all fields in a word, and a packed struct."""
     for case in cases:
         heading = [f"// {line}" for line in _about(entry, case)]
         memory = "\n".join([*heading, *_rows(case, between="")]) + "\n"
@@ -132,7 +132,7 @@ def _bits_of_a_row(array: np.ndarray[Any, Any]) -> int:
 
 
 def to_c(name: str, entry: Entry, cases: list[Case]) -> Files:
-    """A header with an array for each field of each case; it needs only stdint.h."""
+    """Write a header with an array for each field of each case; it needs only stdint.h."""
     guard = f"MOR_REF_{_identifier(name).upper()}_H"
     lines = [f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", ""]
     _check_symbols(name, cases)
@@ -159,7 +159,7 @@ def _symbol(name: str, case: str, field: str) -> str:
 
 
 def _check_symbols(name: str, cases: list[Case]) -> None:
-    """No two arrays of one name: a_b and c would be those of a and b_c."""
+    """Refuse two arrays of one name: a_b and c would have the names of a and b_c."""
     symbols = Counter(_symbol(name, case.name, field) for case in cases for field in case.arrays)
     if symbols and symbols.most_common(1)[0][1] > 1:
         raise GoldenError(
@@ -169,7 +169,7 @@ def _check_symbols(name: str, cases: list[Case]) -> None:
 
 
 def to_npz(name: str, entry: Entry, cases: list[Case]) -> Files:
-    """An array for each field of each case, and a text that says what they are."""
+    """Write an array for each field of each case, and a text that describes them."""
     arrays: dict[str, Any] = {
         f"{case.name}/{field}": a for case in cases for field, a in case.arrays.items()
     }
@@ -262,7 +262,7 @@ def _check_views(views: Sequence[str], entries: list[Entry]) -> None:
 
 
 def _has(entry: Entry, name: str, parameters: Parameters) -> bool:
-    """Whether a case of a suite with these parameters has a view."""
+    """Return whether a case of a suite with these parameters has a view."""
     field, chain = split(name)
     known = _views_of(entry)
     is_known = all(f"{field}{SEPARATOR}{view}" in known for view in chain)
@@ -274,7 +274,7 @@ def _views_of(entry: Entry) -> list[str]:
 
 
 def _with_views(case: Case, views: Sequence[str], entry: Entry) -> Case:
-    """A case with its fields in these layouts as well, of those that its suite has."""
+    """Return a case that also has its fields in these layouts, if its suite has them."""
     arrays = dict(case.arrays)
     for name in views:
         field, chain = split(name)

@@ -68,7 +68,7 @@ def lock_directory(directory: Path, files: Iterable[str]) -> Iterator[MadeBy]:
 
 
 def _opened_record(path: Path) -> int:
-    """A file of the directory's own, made if it is not there: no link, and nothing that waits."""
+    """Open a file of the directory, or make it; refuse a link, and what is not a regular file."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, 0o644)
@@ -77,7 +77,7 @@ def _opened_record(path: Path) -> int:
         raise _unusable(path, reason) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise _unusable(path, "it is no regular file")
+        raise _unusable(path, "it is not a regular file")
     return handle
 
 

@@ -114,7 +114,7 @@ def _entries_there(directory: Path, made_with: dict[str, int], record: MadeBy) -
         who = (
             "that another version of this program has made"
             if record.is_signed
-            else f"of which {RECORD} does not say which version of this program made them"
+            else f"and {RECORD} does not say which version of this program made them"
         )
         raise GoldenError(
             f"{directory} holds suites {who}, and theirs may differ; take them away, or give "

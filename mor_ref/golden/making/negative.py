@@ -37,7 +37,7 @@ PLANTED: dict[str, tuple[Planted, ...]] = {
 
 
 def negative_file_of(suite: str) -> str:
-    """The file of a suite's wrong results in its directory."""
+    """Return the path in its directory of the file of a suite's wrong results."""
     return f"{DIRECTORY}/{file_of(suite)}"
 
 
@@ -54,7 +54,7 @@ def right_results(suite: Suite, cases: list[Case]) -> Arrays:
 
 
 def negative(suite: Suite, cases: list[Case]) -> tuple[bytes, dict[str, Any]] | None:
-    """Return results of a suite with planted entries, and what the manifest says of them (VEC-011).
+    """Return the results of a suite with planted entries, and their record (VEC-011).
 
     None for a suite in which nothing is planted.
     """

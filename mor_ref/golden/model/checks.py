@@ -64,7 +64,7 @@ def _check_axes(operation: str, field: Mapping[str, Any]) -> None:
 
 
 def _views_of(call: Operation, fmt: str, axes: str) -> list[str]:
-    """The layouts that a field can be given in."""
+    """Return the layouts that a field can be given in."""
     is_code = fmt in ("format", "e2m1", "e4m3", "e8m0")
     can_be = {
         "transposed": axes in _OF_TWO_AXES,

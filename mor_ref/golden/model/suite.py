@@ -47,7 +47,7 @@ class Size:
 class Suite:
     """Cases of one operation. `questions` are without what is expected: that comes from the model.
 
-    `about` are the rules of the suite as a whole, beside those of its fields.
+    `about` are the rules of the suite as a whole; its fields have rules of their own.
     """
 
     name: str
@@ -66,21 +66,21 @@ class Suite:
 
 
 def expected(name: str, fmt: str, meaning: str, *rules: str, views: tuple[str, ...] = ()) -> Field:
-    """A field that comes out."""
+    """Return a field that an operation computes."""
     return Field(name, "expected", fmt, meaning, rules, views)
 
 
 def given(name: str, fmt: str, meaning: str) -> Field:
-    """A field that goes in."""
+    """Return a field that an operation takes."""
     return Field(name, "input", fmt, meaning)
 
 
 def question(fields: Iterable[Field], case: Case) -> Case:
-    """A case without what is expected."""
+    """Return a case without its expected fields."""
     inputs = {f.name: case.arrays[f.name] for f in fields if f.role == "input"}
     return Case(case.name, case.parameters, inputs)
 
 
 def chosen(suites: Mapping[str, Any], names: list[str]) -> list[str]:
-    """The names of the suites that are asked for, each once; of all if none is."""
+    """Return the names of suites that were given, each once, or all if none was given."""
     return list(dict.fromkeys(known_name("suite", name, suites) for name in names or suites))

@@ -56,7 +56,7 @@ def packed(codes: Unsigned, _: Parameters) -> Unsigned:
 
 
 def _halves(places: Unsigned) -> tuple[Unsigned, Unsigned]:
-    """The places of the low and of the high nibbles; those of nibbles without a code are 0."""
+    """Return the places of the low and of the high nibbles; 0 for nibbles without a code."""
     high = np.zeros_like(places[..., ::2])
     high[..., : places.shape[-1] // 2] = places[..., 1::2]
     return places[..., ::2], high
@@ -140,13 +140,13 @@ def digests_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def split(name: str) -> tuple[str, list[str]]:
-    """A field and the views of it that a name asks for, in turn."""
+    """Split the name of a view into its field and its views, in turn."""
     field, *views = name.split(SEPARATOR)
     return field, [known_name("view", view, VIEWS) for view in views]
 
 
 def unsuited(views: list[str], parameters: Parameters) -> str | None:
-    """Why the codes of a case have no such view, if they have none."""
+    """Return the reason why the codes of a case have no such view, or None."""
     fmt = formats[parameters.get("format", "e2m1")]
     for view in views:
         bits = VIEWS[view].code_bits
@@ -156,14 +156,14 @@ def unsuited(views: list[str], parameters: Parameters) -> str | None:
 
 
 def seen(array: Unsigned, views: list[str], parameters: Parameters) -> Unsigned:
-    """An array in other layouts, one after the other."""
+    """Return an array in other layouts, one after the other."""
     for view in views:
         array = VIEWS[view].function(array, parameters)
     return array
 
 
 def sources(shape: tuple[int, ...], views: list[str], parameters: Parameters) -> list[Unsigned]:
-    """Which entries of a plain array the entries of a view of it come from, the first being 1.
+    """Return the entries of a plain array that go into each entry of a view, counted from 1.
 
     0 stands for none: that is padding. There is an array for each entry that goes into one.
     """

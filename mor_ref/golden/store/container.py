@@ -46,7 +46,7 @@ _MOST_GENERATED = 1 << 26  # elements of all tensors of a suite
 
 
 def suite_bytes(cases: list[Case]) -> bytes:
-    """The file of a suite (VEC-001): the same bytes for the same cases, on any machine.
+    """Return the file of a suite (VEC-001): the same bytes for the same cases everywhere.
 
     Tensors that a recipe generates are not stored, and no bytes lie between entries (VEC-013).
     """
@@ -60,12 +60,12 @@ def suite_bytes(cases: list[Case]) -> bytes:
 
 
 def file_of(suite: str) -> str:
-    """The file of a suite in its directory."""
+    """Return the name of the file of a suite in its directory."""
     return f"{suite}.safetensors"
 
 
 def elements_of(cases: Iterable[Case]) -> int:
-    """How many elements go in: the entries of the first input of each case."""
+    """Return the number of elements that go in: the entries of the first input of each case."""
     return sum(next(iter(case.arrays.values())).size for case in cases)
 
 
@@ -159,7 +159,7 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
     try:
         arrays = load_arrays(content)
     except ValueError as error:
-        raise GoldenError(f"{path} is no safetensors file ({error}); {AGAIN}") from error
+        raise GoldenError(f"{path} is not a safetensors file ({error}); {AGAIN}") from error
     by_case: dict[str, dict[str, np.ndarray[Any, Any]]] = {name: {} for name in entry["cases"]}
     for key, array in arrays.items():
         case, _, field = key.partition(SEPARATOR)

@@ -22,7 +22,7 @@ def is_inside(directory: Path, path: Path) -> bool:
 
 
 def read_inside(directory: Path, name: str, most: int = LARGEST_FILE) -> bytes:
-    """A file of a directory; an OSError whose `strerror` says why it is not read."""
+    """Read a file of a directory, or raise an OSError whose `strerror` says why not."""
     path = directory / name
     if not is_inside(directory, path):
         raise OSError(errno.EPERM, f"it leads out of {directory}")
@@ -31,7 +31,7 @@ def read_inside(directory: Path, name: str, most: int = LARGEST_FILE) -> bytes:
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"it has {found.st_size:,} bytes, and at most {most:,} go")
         return file.read(most)
@@ -81,7 +81,7 @@ def write_inside(directory: Path, name: str, content: bytes) -> None:
 
 
 def load_arrays(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of a safetensors file; a ValueError says why it is none."""
+    """Return the arrays of a safetensors file, or raise a ValueError that says why not."""
     try:
         return load(content)
     except KeyError as error:  # small floats, which NumPy has not

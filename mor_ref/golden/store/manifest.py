@@ -106,7 +106,7 @@ def _record(rules: Mapping[str, Rule], optional: Iterable[str] = ()) -> Rule:
 
 
 def _shown(value: Any) -> str:
-    """A value in a few characters of ASCII."""
+    """Return a value in a few characters of ASCII."""
     if isinstance(value, dict | list):
         return f"a {'record' if isinstance(value, dict) else 'list'} of {len(value)}"
     text = ascii(value[:41] if isinstance(value, str) else value)
@@ -188,7 +188,7 @@ _WHOLE = _record(
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """The manifest of a directory, if it is one of this version."""
+    """Return the manifest of a directory; refuse one of another version."""
     path = directory / MANIFEST
     try:
         content = read_inside(directory, MANIFEST, _LARGEST)
@@ -217,7 +217,7 @@ def _check(content: bytes) -> None:
         )
     except (ValueError, RecursionError) as error:
         reason = "too deep" if isinstance(error, RecursionError) else error
-        raise _UnusableError(f"is no manifest ({reason}); {AGAIN}") from error
+        raise _UnusableError(f"is not a manifest ({reason}); {AGAIN}") from error
     version = manifest.get("version") if isinstance(manifest, dict) else None
     if type(version) is int and version != VERSION:
         raise _UnusableError(
@@ -229,7 +229,7 @@ def _check(content: bytes) -> None:
             _check_suite(f"suites.{name}", entry)
         _check_distinct("suites", manifest["suites"])
     except _FaultError as fault:
-        raise _UnusableError(f"is no manifest: {fault}; {AGAIN}") from fault
+        raise _UnusableError(f"is not a manifest: {fault}; {AGAIN}") from fault
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -259,11 +259,11 @@ def _check_suite(place: str, entry: Mapping[str, Any]) -> None:
     planted = entry["negative"]["planted"] if "negative" in entry else ()
     for at in (*entry["kills"].values(), *planted):
         if at["case"] not in entry["cases"] or at["field"] not in names:
-            raise _FaultError(place, "tells of a case or a field that it does not list")
+            raise _FaultError(place, "names a case or a field that it does not list")
 
 
 def _check_distinct(place: str, names: Iterable[str]) -> None:
-    """No two names that are one in a file system without capitals, or in C."""
+    """Refuse names that are equal in C, or in a file system that ignores case."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(re.sub(r"\W", "_", name.lower()), name)

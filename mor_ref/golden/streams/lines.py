@@ -69,7 +69,7 @@ class Line:
         return f"{listed} hexadecimal digits, with one space between"
 
     def written(self, arrays: Arrays) -> bytes:
-        """A line for each entry of the columns."""
+        """Return a line for each entry of the columns."""
         records = np.empty(arrays[self.columns[0].name].size, self._record)
         for column in self.columns:
             records[column.name] = arrays[column.name]
@@ -84,7 +84,7 @@ class Line:
         return text.tobytes()
 
     def read(self, lines: bytes) -> Mapping[str, NDArray[np.unsignedinteger[Any]]]:
-        """The entries of whole lines, up to the first line that is not as `describe` says."""
+        """Return the entries of whole lines, up to the first line that differs from `describe`."""
         text = np.frombuffer(lines, np.uint8)
         ends = np.flatnonzero(text == ord(NEWLINE))
         rows = _until_first(ends == np.arange(1, ends.size + 1) * self.length - 1, ends)
@@ -98,7 +98,7 @@ class Line:
         }
 
     def _records(self, table: NDArray[np.uint8]) -> NDArray[np.void] | None:
-        """The entries of lines of the right length, or None if one of these is not right."""
+        """Return the entries of lines of the right length, or None if a line is not right."""
         if not all((table[:, place.stop] == ord(_SPACE)).all() for place in self._places[:-1]):
             return None
         try:
@@ -111,7 +111,7 @@ class Line:
         return np.frombuffer(content, self._record)
 
     def _are_right(self, table: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which lines of the right length have digits and spaces where they should."""
+        """Return which lines of the right length have digits and spaces where they should."""
         right = np.ones(len(table), np.bool_)
         for place in self._places:
             right &= _IS_DIGIT[table[:, place]].all(axis=1)
@@ -121,5 +121,5 @@ class Line:
 
 
 def _until_first(right: NDArray[np.bool_], entries: NDArray[Any]) -> NDArray[Any]:
-    """The entries before the first that is not right."""
+    """Return the entries before the first that is not right."""
     return entries if right.all() else entries[: int(right.argmin())]

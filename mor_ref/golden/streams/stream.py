@@ -52,7 +52,7 @@ class Stream:
 
 
 def stream_named(text: str) -> Stream:
-    """The stream that SUITE/CASE names, or SUITE if it has one case."""
+    """Return the stream that SUITE/CASE names, or SUITE if it has one case."""
     suites = read_manifest(bundled_files())["suites"]
     suite, _, case = text.partition("/")
     entry = suites[known_name("suite", suite, suites)]
@@ -100,7 +100,7 @@ def _case_named(suite: str, case: str, cases: list[str]) -> str:
 def inputs_of(
     stream: Stream, seed: int, count: int | None = None, chunk: int = _CHUNK
 ) -> Iterator[Arrays]:
-    """The inputs of a stream, some cases at a time: `count` of them, or without end."""
+    """Yield the inputs of a stream, some cases at a time: `count` of them, or without end."""
     left = count
     for arrays in _without_end(stream, seed, chunk):
         size = next(iter(arrays.values())).size
@@ -122,7 +122,7 @@ def _without_end(stream: Stream, seed: int, chunk: int) -> Iterator[Arrays]:
 
 
 def random_inputs(stream: Stream, draws: Draws) -> Arrays:
-    """The random inputs of some cases."""
+    """Return the random inputs of some cases."""
     found = stream.domain.draw(stream.parameters, draws)
     return {c.name: found[c.name].astype(np.dtype(f"u{c.size}")) for c in stream.inputs}
 

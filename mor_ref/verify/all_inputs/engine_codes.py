@@ -24,13 +24,13 @@ from mor_ref.workers.pools import Workers
 
 
 def engine_chunks(case: Case, threads: int | None = None) -> Iterator[Buffer]:
-    """The engine's codes of each chunk of inputs."""
+    """Yield the engine's codes of each chunk of inputs."""
     for chunk in range(CHUNKS):
         yield engine_codes(case, inputs_of(chunk), threads)
 
 
 def engine_codes(case: Case, inputs: range, threads: int | None = None) -> Buffer:
-    """The engine's codes of consecutive inputs."""
+    """Return the engine's codes of consecutive inputs."""
     codes = encode(
         np.arange(inputs.start, inputs.stop, dtype=np.uint32).view(np.float32),
         case.fmt,
@@ -45,7 +45,7 @@ def engine_codes(case: Case, inputs: range, threads: int | None = None) -> Buffe
 
 @functools.lru_cache(maxsize=1)
 def _repeated(random: RandomWord, count: int) -> NDArray[np.unsignedinteger]:
-    """The word for each input, in the narrowest dtype: there is less to read."""
+    """Return the word for each input, in the narrowest dtype: there is less to read."""
     dtype = next(d for d in (np.uint8, np.uint16, np.uint32) if random.n <= 8 * d().itemsize)
     return np.full(count, random.word, dtype)
 
@@ -61,7 +61,7 @@ class Coded(NamedTuple):
 
 
 def coded(case: Case, chunk: int, threads: int | None) -> Coded:
-    """The engine's codes of a chunk of inputs."""
+    """Return the engine's codes of a chunk of inputs."""
     written = engine_codes(case, inputs_of(chunk), threads)
     codes = np.frombuffer(written, code_dtype(case.fmt).newbyteorder("<"))
     starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
@@ -71,7 +71,7 @@ def coded(case: Case, chunk: int, threads: int | None) -> Coded:
 def chunks_of_workers(
     case: Case, workers: Workers, threads: int | None, chunks: Sequence[int] = range(CHUNKS)
 ) -> Iterator[Buffer]:
-    """The engine's codes of each chunk of inputs, as workers compute them."""
+    """Yield the engine's codes of each chunk of inputs, as workers compute them."""
     shards = [(case, chunk, threads) for chunk in chunks]
     for found in workers.in_order(coded, shards):
         lengths = np.diff(found.starts, append=CHUNK)
@@ -98,7 +98,7 @@ def _differing(codes: Buffer, right: Buffer) -> NDArray[np.intp]:
 
 
 def describe_difference(case: Case, chunk: int) -> str:
-    """One sentence on the first input of a chunk whose code is not the exact one."""
+    """Return a sentence on the first input of a chunk whose code is not the exact one."""
     inputs = inputs_of(chunk)
     ours, theirs = engine_codes(case, inputs), exact_codes(case, runs(case), inputs)
     width = -(-case.fmt.bits // 8)

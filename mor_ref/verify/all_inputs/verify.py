@@ -71,7 +71,7 @@ class ChunkResult:
 
 
 def chunks_named(text: str) -> range:
-    """The chunks that FIRST or FIRST:END names; END itself is not among them."""
+    """Return the chunks that FIRST or FIRST:END names; END itself is not among them."""
     first, colon, end = text.partition(":")
     try:
         chosen = range(int(first, 0), int(end, 0) if colon else int(first, 0) + 1)
@@ -86,7 +86,7 @@ def chunks_named(text: str) -> range:
 
 
 def verify_chunks(candidate: Candidate, case: Case, chunks: range) -> Iterator[ChunkResult]:
-    """Each chunk as it is done, up to the first that differs."""
+    """Verify chunk after chunk, up to the first that differs."""
     right = zip(chunks, _checksums(case, chunks), strict=True)
     results = (_verified(candidate, case, chunk, checksum) for chunk, checksum in right)
     return _up_to_a_difference(results)
@@ -103,7 +103,7 @@ def verify_chunks_by(
 
 
 def _checksums(case: Case, chunks: range) -> Iterator[int]:
-    """The checksum of each chunk, from the bundled digests; with sr, computed on demand."""
+    """Yield the checksum of each chunk, from the bundled digests; with sr, compute it."""
     bundled = bundled_digests().get(case.name)
     if bundled is not None:
         yield from bundled.crc32[chunks.start : chunks.stop]
@@ -127,7 +127,7 @@ def _verified_by_name(
 
 
 def _verified(candidate: Candidate, case: Case, chunk: int, checksum: int) -> ChunkResult:
-    """A chunk of a candidate next to the right checksum, and the inputs that differ if it does."""
+    """Compare a chunk of a candidate with the right checksum, and find the inputs that differ."""
     codes = [_asked(candidate, case, inputs) for inputs in _pieces(chunk, ASKED)]
     if _checksum(case, codes) == checksum:
         return ChunkResult(chunk, is_same=True)
@@ -135,13 +135,13 @@ def _verified(candidate: Candidate, case: Case, chunk: int, checksum: int) -> Ch
 
 
 def _pieces(chunk: int, size: int) -> Iterator[range]:
-    """The inputs of a chunk, some at a time."""
+    """Yield the inputs of a chunk, some at a time."""
     for start in inputs_of(chunk)[::size]:
         yield range(start, start + size)
 
 
 def _asked(candidate: Candidate, case: Case, inputs: range) -> Unsigned:
-    """The codes that a candidate gives for consecutive inputs."""
+    """Return the codes that a candidate returns for consecutive inputs."""
     x = np.arange(inputs.start, inputs.stop, dtype=np.uint32)
     operation, arrays = "encode", {"x": x}
     parameters: dict[str, str | int] = {
@@ -166,7 +166,7 @@ def _asked(candidate: Candidate, case: Case, inputs: range) -> Unsigned:
 
 
 def _checksum(case: Case, codes: list[Unsigned]) -> int | None:
-    """The CRC-32 of codes as the digests have them; None if one has more bits than there are."""
+    """Return the CRC-32 of codes as in the digests; None if one has more bits than there are."""
     dtype, crc = code_dtype(case.fmt).newbyteorder("<"), 0
     for some in codes:
         written = some.astype(dtype)

@@ -16,7 +16,7 @@ _LONGEST = 1e6  # seconds
 
 @contextmanager
 def opened(text: str, seconds: float = SECONDS) -> Iterator[Candidate]:
-    """The candidate that is meant, ended after its use if it is one that runs."""
+    """Open the candidate of this name, and end it after its use if it runs."""
     candidate = candidate_named(text, seconds)
     with ExitStack() as stack:
         if isinstance(candidate, AbstractContextManager):
@@ -25,7 +25,7 @@ def opened(text: str, seconds: float = SECONDS) -> Iterator[Candidate]:
 
 
 def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
-    """The candidate that is meant, by its name or by its kind and where it is.
+    """Return the candidate of this name, or of this kind and place.
 
     `seconds` is how long a program may take for a case.
     """

@@ -37,9 +37,9 @@ class Candidate(Protocol):
         """The name in reports."""
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """The candidate's fields of a case, whose arrays are the inputs alone."""
+        """Return the candidate's fields of a case; the arrays of the case are the inputs alone."""
 
 
 def is_name(name: object) -> bool:
-    """Whether a field can be called so: ASCII without white space, as in the protocol (PRO-002)."""
+    """Return whether this can name a field: ASCII without white space (PRO-002)."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None

@@ -95,6 +95,6 @@ def answer() -> None:
 
 
 def _end_with(asker: int) -> None:
-    """Whoever asked has closed the pipe, or was killed."""
+    """End when whoever asked has closed the pipe, or was killed."""
     os.read(asker, 1)
     os._exit(1)

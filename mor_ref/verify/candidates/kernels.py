@@ -42,7 +42,7 @@ class Kernels:
 
 
 def kernels_named(name: str) -> Kernels:
-    """The kernels on the GPU, which is `cuda`, or on the CPU, which is `cuda-host`."""
+    """Return the kernels on the GPU (`cuda`) or on the CPU (`cuda-host`)."""
     try:
         return Kernels(name, Gpu() if name == "cuda" else Host())
     except CudaError as error:

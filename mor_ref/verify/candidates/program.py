@@ -91,7 +91,7 @@ def _split(command: str) -> list[str]:
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """No interrupt comes between a program's start and our knowing it, or nobody would end it."""
+    """Delay interrupts until we know the program that starts, so that it is ended."""
     usual = signal.getsignal(signal.SIGINT)
     if (
         usual is not signal.default_int_handler
@@ -172,7 +172,7 @@ class _Process:
         _refuse(self._read())
 
     def _write(self, unsent: memoryview) -> int:
-        """How many bytes need not be written again."""
+        """Write some bytes, and return how many need not be written again."""
         try:
             return os.write(self._input.fileno(), unsent[:_CHUNK])
         except BlockingIOError:

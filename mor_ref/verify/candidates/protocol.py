@@ -136,13 +136,13 @@ def parse_answer(text: bytes) -> Fields | None:
 
 
 def _next_field(words: Sequence[bytes], start: int, last: int) -> int:
-    """Where the next field begins; no number is spelt out."""
+    """Return where the next field begins: at the word `out`, which is not a number."""
     return next((at for at in range(start, last) if words[at] == b"out"), last)
 
 
 def _field_name(word: bytes, already: Fields) -> str:
     if not _NAME.fullmatch(word):
-        raise CandidateError(f"{shown(word)} is no name of a field; take one of the suite's")
+        raise CandidateError(f"{shown(word)} is not the name of a field; use one of the suite's")
     name = word.decode("ascii")
     if name in already:
         raise CandidateError(f"field {name} is there twice; give it once")

@@ -49,7 +49,7 @@ class PythonFunction:
         return None if found is None else self._arrays(where, found)
 
     def _arrays(self, where: str, found: Mapping[Any, Any]) -> Answer:
-        """The fields as arrays, None where there is none; a name that is none in quotes."""
+        """Return the fields as arrays, None for a field without one; quote what is not a name."""
         try:
             items = list(found.items())
         except Exception as error:  # somebody's mapping can raise anything
@@ -80,7 +80,7 @@ def _in_a_line(error: BaseException) -> str:
 
 
 def _place_of(error: BaseException) -> str:
-    """The last line of Python on the way to an exception, if that is not here."""
+    """Return the last line of Python on the way to an exception, if it is in another file."""
     *_, last = traceback.extract_tb(error.__traceback__)
     if last.filename == __file__:
         return ""

@@ -40,11 +40,11 @@ class ResultsDirectory:
         return [ascii(file.stem)[1:-1] for file in self._path.glob(f"*{_SUFFIX}")]
 
     def cases(self, suite: str) -> Collection[str]:
-        """The cases that the file of a suite has arrays for, whether or not there are such."""
+        """Return the cases that the file of a suite has arrays for, known or not."""
         return self._of_suite(suite).keys()
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """The fields that the file of the suite has for the case."""
+        """Return the fields that the file of the suite has for the case."""
         del operation
         return self._of_suite(suite).get(case.name)
 
@@ -54,7 +54,7 @@ class ResultsDirectory:
         return self._loaded[1]
 
     def _load(self, suite: str) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
-        """The fields of each case."""
+        """Return the fields of each case."""
         path = self._path / f"{suite}{_SUFFIX}"
         try:
             arrays = load_arrays(read_inside(self._path, path.name))
@@ -67,7 +67,8 @@ class ResultsDirectory:
             ) from error
         except ValueError as error:
             raise CandidateError(
-                f"{path} is no safetensors file of unsigned integers ({error}); save bit patterns",
+                f"{path} is not a safetensors file of unsigned integers ({error}); "
+                "save bit patterns",
                 ends="suite",
             ) from error
         found: dict[str, dict[str, np.ndarray[Any, Any]]] = {}

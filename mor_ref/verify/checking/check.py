@@ -125,7 +125,7 @@ def _add(found: list[Finding], more: Iterator[Finding], suite: str | None = None
 
 
 def _as_listed(name: str, entry: Mapping[str, Any]) -> Suite:
-    """The suite that the manifest describes, whatever this program has under that name."""
+    """Return the suite that the manifest describes; this program may have another."""
     rules, fields = tuple(entry["rules"]), tuple(fields_of(entry))
     return Suite(
         name,

@@ -140,7 +140,7 @@ def check_witnesses(suite: Suite, witnesses: Entry, cases: Iterable[Case]) -> It
     for name, at in witnesses.items():
         place = (suite.name, at["case"], at["field"])
         if name not in DEVIATIONS:
-            yield Finding(f"the manifest tells of the deviation {name}, which is not known", *place)
+            yield Finding(f"the manifest names the deviation {name}, which is not known", *place)
         elif not _differs(DEVIATIONS[name], suite, there[at["case"]], at):
             what = f"the manifest says that {name} differs at {at['index']}, and it does not"
             yield Finding(what, *place)
@@ -197,7 +197,7 @@ def check_negative(
 
 
 def _wrong_entries(right: Unsigned | None, there: Unsigned | None) -> list[Any] | None:
-    """Where two arrays differ, and in what; None if they cannot be compared."""
+    """Return the entries in which two arrays differ; None if they cannot be compared."""
     if right is None or there is None or (right.shape, right.dtype) != (there.shape, there.dtype):
         return None
     places = np.argwhere(right != there).tolist()

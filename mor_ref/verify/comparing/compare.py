@@ -64,7 +64,7 @@ class Difference:
         return f"{where}: {self.count} of {self.of} differ, the first at {self.shown(first)}"
 
     def shown(self, entry: Entry) -> str:
-        """One of the entries: where, the bits and how far they are apart, and the inputs."""
+        """Describe an entry: its place, the bits, their distance, and the inputs."""
         place = ", ".join(map(str, entry.index))
         apart = distance(entry.actual, entry.expected, self.format)
         inputs = (f"; {what} is {shown(bits, fmt)}" for what, bits, fmt in entry.inputs)
@@ -76,7 +76,7 @@ class Difference:
 
 
 def fields_of(entry: Mapping[str, Any]) -> list[Field]:
-    """The fields that the manifest lists for a suite."""
+    """Return the fields that the manifest lists for a suite."""
     return [
         Field(f["name"], f["role"], f["format"], f["meaning"], tuple(f["rules"]), tuple(f["views"]))
         for f in entry["fields"]
@@ -84,7 +84,7 @@ def fields_of(entry: Mapping[str, Any]) -> list[Field]:
 
 
 def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
-    """Which entry of an answer is compared with which field: names of fields to names given.
+    """Map each field that an answer has to the name by which the answer has it.
 
     An answer may give a view of a field (VEC-003), and leave fields away. If it gives one twice,
     the first is named.
@@ -96,7 +96,7 @@ def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _given(fields: list[Field], answer: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
-    """The expected fields that an answer has, each with the name by which it has it."""
+    """Yield the expected fields that an answer has, each with the name by which it has it."""
     by_name = {split(field.name)[0]: field for field in fields}
     for name in answer:
         field = by_name.get(name.split(SEPARATOR)[0])
@@ -107,7 +107,7 @@ def _given(fields: list[Field], answer: Mapping[str, Any]) -> Iterator[tuple[Fie
 def misnamed(
     fields: list[Field], answer: Mapping[str, Any], parameters: Parameters
 ) -> dict[str, str]:
-    """The expected fields that cannot be compared as an answer names them, and why."""
+    """Return the expected fields that cannot be compared as an answer names them, and why."""
     found: dict[str, str] = {}
     first: dict[str, str] = {}
     for field, name in _given(fields, answer):
@@ -122,7 +122,7 @@ def misnamed(
 
 
 def _reason_against(field: Field, name: str, parameters: Parameters) -> str | None:
-    """Why a field cannot be given by a name, if it cannot."""
+    """Return why a field cannot be given by a name, or None."""
     if name == field.name:
         return None
     base, *views = name.split(SEPARATOR)
@@ -137,7 +137,7 @@ def _reason_against(field: Field, name: str, parameters: Parameters) -> str | No
 
 
 def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, Any]:
-    """A field of a case as it is expected and as it was given by a name, in the same view."""
+    """Return a field as it is expected and as it was given by a name, in the same view."""
     expected = case.arrays[field]
     if name == field:
         return expected, _of_shape(expected, actual)
@@ -153,7 +153,7 @@ def paired(case: Case, field: str, name: str, actual: Any) -> tuple[Unsigned, An
 
 
 def _of_shape(expected: Unsigned, actual: Any) -> Any:
-    """A single number as the array of one entry that is expected: a scale for a whole tensor."""
+    """Return a single number as the array of one entry that is expected, such as one scale."""
     if actual is None or isinstance(actual, NoArray):
         return actual
     is_single = expected.size == 1 and np.ndim(actual) == 0
@@ -253,7 +253,7 @@ def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
 
 
 def _picture(wrong: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
-    """How many entries differ in each cell of a coarse grid over the field."""
+    """Count the entries that differ in each cell of a coarse grid over the field."""
     flat = wrong.reshape(-1, wrong.shape[-1]) if wrong.ndim > 1 else wrong.reshape(1, -1)
     edges = [
         np.unique(np.linspace(0, side, min(side, most) + 1).astype(int))[:-1]

@@ -67,7 +67,7 @@ class Conformance:
 
 
 def conformance(found: list[Evidence], entries: Mapping[str, Entry], suites: int) -> Conformance:
-    """How far the answers conform, to suites that have these entries, of so many that there are."""
+    """Return how far the answers conform to the suites of these entries, of `suites` in all."""
     given, asked = given_of(found, entries), asked_of(entries)
     level, margin = _level(found) if given.cases else ("not run", Fraction(0))
     if level == "bit-exact" and given != asked:
@@ -90,14 +90,14 @@ def _level(found: list[Evidence]) -> tuple[Level, Fraction]:
 
 
 def _differing(evidence: Evidence, case: Case) -> set[str]:
-    """The fields of a case that differ; one that cannot be compared counts as "nothing"."""
+    """Return the fields of a case that differ; "nothing" for one that cannot be compared."""
     found = evidence.comparisons.get(case.name, ())
     differing = {one.view for one in found if one.count}
     return {*differing, "nothing"} if any(one.problem is not None for one in found) else differing
 
 
 def _margin(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | None:
-    """How close to its threshold the decision is that differs the furthest; None if it is none."""
+    """Return the largest margin of a decision that differs; None if something else differs."""
     compared = evidence.compared(case.name)
     if evidence.operation == "decide" and differing == {"accepted"}:
         return _of_single_decisions(compared["accepted"], case)
@@ -110,14 +110,14 @@ def _margin(evidence: Evidence, case: Case, differing: set[str]) -> Fraction | N
 
 
 def _has_sums(case: Case) -> bool:
-    """Whether a case under a policy has the choice, and all that it was made from."""
+    """Return whether a case of a policy has the choice, and all that the choice depends on."""
     policy = as_policy(case.parameters["policy"])
     sums = {f"{one.name}.{field}" for one in policy.tried for field in SUMS}
     return {"choice", "amax", "amin", *sums} <= set(case.arrays)
 
 
 def _of_means(sums: Comparison, counts: NDArray[Any]) -> Fraction:
-    """The largest difference of two means, as a share of the least threshold of the policies."""
+    """Return the largest difference of two means, divided by the least threshold of a policy."""
     arrays = [array.ravel().tolist() for array in (sums.actual, sums.expected, counts)]
     limit = _least_limit()
     return max(abs(Fraction(a - b, max(n, 1) * limit)) for a, b, n in zip(*arrays, strict=True))
@@ -142,7 +142,7 @@ def _of_single_decisions(accepted: Comparison, case: Case) -> Fraction | None:
 def _of_policy(
     compared: Mapping[str, Comparison], case: Case, differing: set[str]
 ) -> Fraction | None:
-    """Of a tensor under a policy; its output may differ only in units whose choice does."""
+    """Return the largest margin of a policy; None if an output differs without its choice."""
     if "choice" not in compared:
         return None  # sums alone say nothing of decisions
     policy, choice = as_policy(case.parameters["policy"]), compared["choice"]
@@ -160,7 +160,7 @@ def _of_policy(
 
 
 def _is_off_elsewhere(policy: Policy, case: Case, output: Comparison, choice: Comparison) -> bool:
-    """Whether an output differs in a unit whose choice does not."""
+    """Return whether an output differs in a unit whose choice does not."""
     cut = partition(case.arrays["x"].shape, as_cut(case.parameters["block"]))
     rows, columns = cut.block if policy.unit == "block" else (cut.rows, cut.columns)
     same = np.repeat(np.repeat(~choice.differs, rows, axis=0), columns, axis=1)
@@ -168,7 +168,7 @@ def _is_off_elsewhere(policy: Policy, case: Case, output: Comparison, choice: Co
 
 
 def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], given: int) -> Fraction | None:
-    """How far from their thresholds those decisions are that led a unit to another choice.
+    """Return the largest margin of the decisions that led a unit to another choice.
 
     No decisions lead beyond the ladder.
     """
@@ -186,7 +186,7 @@ def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], given: int) -> F
 
 
 def _largest(margins: list[Fraction | None]) -> Fraction | None:
-    """The largest of some margins, 0 if there are none; None if one of them is."""
+    """Return the largest of some margins, 0 if there are none; None if one of them is None."""
     known = [margin for margin in margins if margin is not None]
     return max(known, default=Fraction(0)) if len(known) == len(margins) else None
 
@@ -194,7 +194,7 @@ def _largest(margins: list[Fraction | None]) -> Fraction | None:
 def _decision(
     rung: Rung, errors: Mapping[str, ErrorSum], case: Case, unit: tuple[int, ...]
 ) -> tuple[bool, Fraction | None]:
-    """Whether a rung accepts a unit, and how far that is from a threshold, if it depends on one."""
+    """Return whether a rung accepts a unit, and its distance from a threshold, if any."""
     own, metric = errors[rung.name], rung.metric
     if own.nonfinite:
         return False, None

@@ -23,7 +23,7 @@ class Coverage:
     rules: int
 
     def of(self, asked: "Coverage") -> str:
-        """How much this is of what was asked, in words."""
+        """Say how much this is of what was asked."""
         return ", ".join(
             (
                 _share(self.fields, asked.fields, "field"),
@@ -39,7 +39,7 @@ def _share(given: int, of: int, noun: str, how: str = "") -> str:
 
 
 def asked_of(entries: Mapping[str, Entry]) -> Coverage:
-    """All that these suites have."""
+    """Count the fields, cases and rules of these suites."""
     return Coverage(
         len(entries),
         sum(len(_expected(entry)) for entry in entries.values()),
@@ -67,7 +67,7 @@ def _rules_of(entries: Mapping[str, Entry]) -> set[str]:
 
 
 def _left_out(evidence: Evidence | None, entry: Entry) -> set[str]:
-    """The rules of a suite with a field that some case has and the answer to it has not.
+    """Return the rules of the fields that the answer to a case of the suite lacks.
 
     A rule that no field names is about all of them.
     """
@@ -81,5 +81,5 @@ def _left_out(evidence: Evidence | None, entry: Entry) -> set[str]:
 
 
 def _expected(entry: Entry) -> list[Mapping[str, Any]]:
-    """The fields of a suite that are expected."""
+    """Return the fields of a suite that are expected."""
     return [field for field in entry["fields"] if field["role"] == "expected"]

@@ -8,14 +8,14 @@ from mor_ref.operations.fields import INTEGERS
 
 
 def code_shown(code: int, fmt: Format) -> str:
-    """A code in hexadecimal, and its number."""
+    """Return a code in hexadecimal, and its number."""
     width = -(-fmt.bits // 4)
     meaning = f"{fmt.value(code):.9g}" if 0 <= code < fmt.code_count else f"not of {fmt.bits} bits"
     return f"0x{code:0{width}X} ({meaning})"
 
 
 def shown(bits: int, fmt: str) -> str:
-    """Bits in hexadecimal, and the number that they are of if it is of a format."""
+    """Return bits in hexadecimal, and the number that they are of if it is of a format."""
     if fmt == "f64":
         (number,) = struct.unpack("<d", struct.pack("<Q", bits))
         return f"0x{bits:016X} ({number:.17g})"
@@ -23,7 +23,7 @@ def shown(bits: int, fmt: str) -> str:
 
 
 def ulps(found: int, right: int, fmt: Format) -> int | None:
-    """How many codes of the format lie from one number up to another; None if one is none."""
+    """Return the number of codes from one number up to another; None if one is not a number."""
     if max(found, right) >= fmt.code_count or min(found, right) < 0:
         return None
     if any(code in codes for codes in fmt.nan_codes for code in (found, right)):
@@ -32,14 +32,14 @@ def ulps(found: int, right: int, fmt: Format) -> int | None:
 
 
 def distance(found: int, right: int, fmt: str) -> str:
-    """How far apart two bit patterns are, in words; nothing where one is a NaN."""
+    """Return the distance of two bit patterns in words; '' if one is a NaN."""
     if fmt in INTEGERS:
         return f"{found - right:+,}"
     return code_distance(found, right, formats[fmt])
 
 
 def code_distance(found: int, right: int, fmt: Format) -> str:
-    """How far apart two codes of a format are, in words; nothing where one is a NaN."""
+    """Return the distance of two codes of a format in words; '' if one is a NaN."""
     steps = ulps(found, right, fmt)
     if steps is None:
         return ""
@@ -49,7 +49,7 @@ def code_distance(found: int, right: int, fmt: Format) -> str:
 
 
 def _rank(code: int, fmt: Format) -> int:
-    """The place of a code among those of the format in the order of their values."""
+    """Return the place of a code among the codes of the format in the order of their values."""
     if fmt.sign == "twos-complement":
         return code - (fmt.code_count if code & fmt.sign_bit else 0)
     magnitude = code & ~fmt.sign_bit

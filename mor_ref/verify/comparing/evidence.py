@@ -76,7 +76,7 @@ class Evidence:
         return len(self.answers) if self.given else 0
 
     def answered_with(self, field: str) -> list[Case]:
-        """The cases whose answers have a field that is expected there."""
+        """Return the cases whose answers have a field that is expected there."""
         return [
             case
             for case in self.cases
@@ -84,7 +84,7 @@ class Evidence:
         ]
 
     def has_all_of(self, field: str) -> bool:
-        """Whether every case that has a field was answered with it."""
+        """Return whether every case that has a field was answered with it."""
         return len(self.answered_with(field)) == sum(field in case.arrays for case in self.cases)
 
     @cached_property

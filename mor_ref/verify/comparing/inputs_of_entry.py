@@ -62,7 +62,7 @@ def origins(
 
 
 def _of_part(question: Case, inputs: Fields, part: _Part) -> Iterator[Input]:
-    """The numbers of each input that belong to a part of the first."""
+    """Yield the numbers of each input that belong to a part of the first."""
     for name, (fmt, _) in inputs.items():
         array, meant = question.arrays[name], format_meant(fmt, question.parameters)
         ends = [range(*s.indices(n)) for s, n in zip(part, array.shape, strict=False)]
@@ -75,14 +75,14 @@ def _of_part(question: Case, inputs: Fields, part: _Part) -> Iterator[Input]:
 
 
 def _largest(part: str, bits: NDArray[np.unsignedinteger], fmt: str) -> Input:
-    """The finite number of the largest magnitude; the first one if none is finite."""
+    """Return the finite number of the largest magnitude; the first one if none is finite."""
     form = formats[fmt]
     magnitudes = bits.reshape(-1) & bits.dtype.type(form.sign_bit - 1)
     infinity = (1 << form.exponent_bits) - 1 << form.mantissa_bits
     ranks = np.where(magnitudes < infinity, magnitudes.astype(np.int64), -1)
     others = int((ranks < 0).sum())
     what = (
-        f"the largest finite one of {part}, {others} of which are not,"
+        f"the largest finite number of {part} ({others} are not finite)"
         if others
         else (f"the largest of {part}")
     )

@@ -123,7 +123,7 @@ class _Search:
         self._untried = 0
 
     def explaining(self, known: list[Together]) -> list[Together]:
-        """The deviations that explain all: one alone if there is one, else two together.
+        """Return the deviations that explain all: one alone if there is one, else two together.
 
         Of several, those that change nothing in the cases that match, if there are such; what is
         known from other suites comes before the rest only if it does not, and so does each of two
@@ -160,7 +160,7 @@ class _Search:
         )
 
     def _spared(self, those: Together) -> tuple[str, ...]:
-        """The first case that matches, of some, although these deviations would change it."""
+        """Find the first of some cases that match although these deviations would change it."""
         telling = {self._witnesses.get(deviation.name, ("", ""))[0] for deviation in those}
         first = [e for e in self._matching if e.question.name in telling and not self._is_large]
         for sample in (*first, *self._some_matching):
@@ -180,7 +180,7 @@ class _Search:
         return found
 
     def _surviving(self, candidates: Sequence[Together], samples: list[Sample]) -> list[Together]:
-        """Those that give what the candidate gave in all of these."""
+        """Return the deviations that compute what the candidate gave in all of these samples."""
         left = list(candidates)
         for sample in samples:
             if len(left) > _MANY:
@@ -210,7 +210,7 @@ class _Search:
         return []
 
     def _telling(self, leader: Together) -> list[Sample]:
-        """The first cases that a deviation does not explain; only some rows, where it can be."""
+        """Return the first cases that a deviation does not explain, or their rows if of rows."""
         missed = (e for e in self._turns if not self._model.run(leader, e).score.is_whole)
         telling = list(itertools.islice(missed, _TELLING))
         if self._of_rows:
@@ -258,7 +258,7 @@ class _Search:
                 yield replace(found, more=score.more, left=left)
 
     def _first_left(self, those: Together, looked_at: Iterable[tuple[Sample, Sample]]) -> str:
-        """Where the first mismatch is that deviations leave, of cases or of rows of them."""
+        """Say where the first mismatch is that deviations leave."""
         for case, sample in looked_at:
             score = self._model.run(those, sample).score
             if score.explained < score.of:
@@ -271,7 +271,7 @@ class _Search:
 
 
 def _pairs(leader: Together, already: list[Together]) -> Iterator[Together]:
-    """A deviation with each other one, but for those whose pairs were tried already.
+    """Yield a deviation with each other one, except pairs that were tried already.
 
     Both ways round where the two replace the same step.
     """
@@ -283,7 +283,7 @@ def _pairs(leader: Together, already: list[Together]) -> Iterator[Together]:
 
 
 def _spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:
-    """For each other suite that matches: the case that tells a deviation, which was not taken."""
+    """Yield, for each other suite that matches, the case that a deviation would change."""
     if len(those) == 1:  # two together may give what neither gives alone
         for evidence in matching:
             case, field = evidence.witnesses.get(those[0].name, ("", ""))

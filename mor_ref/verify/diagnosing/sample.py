@@ -63,7 +63,7 @@ class Sample:
         return self.size // self.length
 
     def rows(self, chosen: NDArray[Any]) -> "Sample":
-        """Some rows alone, of a case whose rows stand for themselves."""
+        """Return a sample of some rows, of a case whose rows are independent."""
         inputs = {name: array[chosen] for name, array in self.question.arrays.items()}
         case = Case(self.question.name, self.question.parameters, inputs)
         pairs = {
@@ -72,7 +72,7 @@ class Sample:
         return Sample(self.operation, case, pairs)
 
     def some_rows(self, telling: NDArray[np.bool_]) -> "Sample":
-        """A few of the telling rows, and a few others."""
+        """Return a sample of a few of the telling rows, and of a few others."""
         chosen = [
             _spread(np.flatnonzero(telling), max(_WRONG // self.width, 2)),
             _spread(np.flatnonzero(~telling), max(_RIGHT // self.width, 1)),
@@ -81,7 +81,7 @@ class Sample:
 
 
 def some_of(samples: list[Sample], elements: int, *, of_rows: bool) -> list[Sample]:
-    """Some that stand for all, from the first to the last, up to a number of elements."""
+    """Return some that stand for all, from the first to the last, up to a number of elements."""
     if of_rows:
         share = max(elements // max(len(samples), 1), 1)
         return [e.rows(_spread(np.arange(e.length), max(share // e.width, 1))) for e in samples]
@@ -91,7 +91,7 @@ def some_of(samples: list[Sample], elements: int, *, of_rows: bool) -> list[Samp
 
 
 def _spread(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """At most so many of the places, from the first to the last."""
+    """Return at most so many of the places, from the first to the last."""
     if len(places) <= count:
         return places
     chosen: NDArray[np.intp] = places[np.linspace(0, len(places) - 1, count).astype(int)]
@@ -118,13 +118,13 @@ def samples_of(evidence: Evidence) -> Iterator[Sample]:
 
 
 def is_of_rows(evidence: Evidence) -> bool:
-    """Whether the rows of its cases stand for themselves, and are given as rows."""
+    """Return whether the rows of its cases are independent, and are given as rows."""
     given = {name for chosen in evidence.chosen.values() for name in chosen.values()}
     return OPERATIONS[evidence.operation].is_by_row and not any(split(name)[1] for name in given)
 
 
 def is_generated(evidence: Evidence) -> bool:
-    """Whether its tensors are so large that they are not stored."""
+    """Return whether its tensors are so large that they are not stored."""
     return any(RECIPE in case.parameters for case in evidence.cases)
 
 

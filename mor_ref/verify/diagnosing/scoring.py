@@ -16,7 +16,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
 from mor_ref.verify.diagnosing.sample import Pair, Sample, rows_of_any
 
-LEAST_OF = 1000  # mismatches, of which a guess explains at least one: a share of 0.1 %
+LEAST_OF = 1000  # a guess explains at least one of so many mismatches: a share of 0.1 %
 Together = tuple[Deviation, ...]
 # What the model raises where deviations together leave the numbers that it is made for.
 _BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
@@ -75,13 +75,13 @@ class Model:
         return self._runs[those, sample]
 
     def rows_missed(self, those: Together, sample: Sample) -> NDArray[np.bool_]:
-        """The rows in which deviations do not give what the candidate gave."""
+        """Return the rows in which deviations do not compute what the candidate gave."""
         self.elements += sample.size
         found, _ = _computed(those, sample)
         return rows_of_any(pair.given != ours for _, pair, ours in _fields(found, sample))
 
     def first_left(self, those: Together, sample: Sample) -> tuple[str, list[int]]:
-        """The field and the place of the first mismatch that deviations do not explain."""
+        """Return the field and the place of the first mismatch that deviations do not explain."""
         self.elements += sample.size
         found, _ = _computed(those, sample)
         for name, pair, ours in _fields(found, sample):
@@ -106,7 +106,7 @@ class Model:
 
 @cache
 def steps_of(deviation: Deviation) -> frozenset[Step]:
-    """The steps that a deviation replaces."""
+    """Return the steps that a deviation replaces."""
     return frozenset(step for step, _ in deviation.replacements)
 
 

@@ -36,7 +36,7 @@ def _suite(result: SuiteResult) -> dict[str, Any]:
 
 
 def _difference(difference: Difference) -> dict[str, Any]:
-    """A field that differs, with each number of its entries as bits and as what they stand for."""
+    """Return a field that differs, with the numbers of its entries as bits and as values."""
     entries = [
         {
             "index": entry.index,

@@ -52,7 +52,7 @@ def _outcome(result: SuiteResult) -> tuple[str, str | None]:
 
 
 def _failed(result: SuiteResult) -> tuple[str]:
-    """Why the candidate failed at the first of the cases at which it did."""
+    """Return why the candidate failed at the first of the cases at which it did."""
     return (result.failures[0].message,)
 
 

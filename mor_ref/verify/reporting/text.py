@@ -31,7 +31,7 @@ def lines(verification: Verification) -> Iterator[str]:
 
 
 def summary(verification: Verification) -> Iterator[str]:
-    """The last lines: what explains mismatches of several suites, conformance, the verdict."""
+    """Yield the last lines: what explains mismatches of several suites, conformance, verdict."""
     common = explains_all(verification)
     if common and len(verification.diagnosis.suites) > 1:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
@@ -49,7 +49,7 @@ def verdict_line(verification: Verification) -> str:
 
 
 def verdicts(verification: Verification) -> dict[Verdict, int]:
-    """How many suites have each verdict; those of a rare one only if there are some."""
+    """Count the suites of each verdict; leave a rare verdict out if no suite has it."""
     found = [result.verdict for result in verification.results]
     kinds: tuple[Verdict, ...] = ("match", "mismatch", "not run")
     counts = {kind: found.count(kind) for kind in kinds}
@@ -59,12 +59,12 @@ def verdicts(verification: Verification) -> dict[Verdict, int]:
 
 
 def explains_all(verification: Verification) -> Explanation | None:
-    """An explanation that every suite with mismatches has in common."""
+    """Return an explanation that every suite with mismatches has in common."""
     return next(iter(all_that_explain_all(verification)), None)
 
 
 def all_that_explain_all(verification: Verification) -> list[Explanation]:
-    """The explanations that every suite with mismatches has in common."""
+    """Return the explanations that every suite with mismatches has in common."""
     suites = verification.diagnosis.suites
     whole = [[e for e in suite.explanations if e.is_whole] for suite in suites]
     names = [{e.deviations for e in explanations} for explanations in whole]
@@ -72,25 +72,25 @@ def all_that_explain_all(verification: Verification) -> list[Explanation]:
 
 
 def spared_by(suites: Sequence[SuiteDiagnosis], explanation: Explanation) -> list[str]:
-    """The cases that match although what explains these suites would change them."""
+    """Return the cases that match although what explains these suites would change them."""
     same = [e for s in suites for e in s.explanations if e.deviations == explanation.deviations]
     return list(dict.fromkeys(case for one in same for case in one.spared))
 
 
 def sparing(spared: Sequence[str]) -> Iterator[str]:
-    """That an explanation holds only where entries differ, if so."""
+    """Say that an explanation holds only where entries differ, if so."""
     if spared:
         yield f"but only there: it would also change {listed(spared)}, where all is as expected"
 
 
 def leaving(explanation: Explanation) -> Iterator[str]:
-    """Where the first mismatch is that an explanation leaves, if it is not the whole."""
+    """Say where the first mismatch is that an explanation leaves, if it leaves one."""
     if explanation.left:
         yield f"the first mismatch that it leaves: {explanation.left}"
 
 
 def after_that(verification: Verification) -> str:
-    """When suites were not asked: after a candidate failed, unless it could not be opened."""
+    """Say when suites were not asked: after a candidate failed, unless it could not be opened."""
     return "" if verification.not_opened else " after that"
 
 
@@ -123,7 +123,7 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
 
 
 def failing(result: SuiteResult) -> Iterator[str]:
-    """At which cases the candidate failed, and why at the first."""
+    """Say at which cases the candidate failed, and why at the first."""
     first, *others = result.failures or (None,)
     if first is not None:
         yield f"it failed: {first.message}"
@@ -133,7 +133,7 @@ def failing(result: SuiteResult) -> Iterator[str]:
 
 
 def _extent(result: SuiteResult) -> str:
-    """How many entries were compared, or how many of them differ, and in how many cases."""
+    """Say how many entries were compared, or how many of them differ, and in how many cases."""
     foreign = "" if result.normative else ", not normative"
     if not result.differences:
         return f"{counted(result.compared, 'entry')} of {cases_of(result)}{foreign}"
@@ -143,7 +143,7 @@ def _extent(result: SuiteResult) -> str:
 
 
 def differing(result: SuiteResult) -> str:
-    """How many entries differ, and how many fields of cases could not be compared."""
+    """Say how many entries differ, and how many fields of cases could not be compared."""
     found = f"{counted(result.differing, 'entry')} {_verb(result)}"
     if result.is_comparable:
         return found
@@ -155,13 +155,13 @@ def _verb(result: SuiteResult) -> str:
 
 
 def cases_of(result: SuiteResult) -> str:
-    """How many cases were answered, of how many."""
+    """Say how many cases were answered, and of how many if not of all."""
     some = "" if result.answered == result.cases else f"{result.answered:,} of "
     return f"{some}{counted(result.cases, 'case')}"
 
 
 def cases_differing(result: SuiteResult) -> str:
-    """In how many cases entries differ, of how many that were compared, of how many there are."""
+    """Say in how many cases entries differ, of how many compared, of how many there are."""
     if result.answered == result.cases:
         return f"{result.cases_differing:,} of {counted(result.cases, 'case')}"
     return (
@@ -171,7 +171,7 @@ def cases_differing(result: SuiteResult) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
+    """List the first of some names, and how many more there are."""
     left = len(names) - _NAMES
     return ", ".join(names[:_NAMES]) + (f" and {left:,} more" if left > 0 else "")
 
@@ -192,7 +192,7 @@ def _mismatch_lines(result: SuiteResult) -> Iterator[str]:
 
 
 def of_field(field: FieldResult) -> str:
-    """How many of its entries differ, and in how many cases it could not be compared."""
+    """Say how many entries of a field differ, and in how many cases it cannot be compared."""
     if field.matches:
         return "match"
     count = f"{field.differing:,} of {field.compared:,} differ"
@@ -203,7 +203,7 @@ def of_field(field: FieldResult) -> str:
 
 
 def of_nans(nans: int, differing: int) -> str:
-    """How many of some that differ are a NaN where a NaN is expected, if any."""
+    """Say how many of the entries that differ are a NaN where a NaN is expected, if any."""
     if not nans:
         return ""
     if nans == differing:
@@ -230,7 +230,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
 
 
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
-    """A sentence on what explains mismatches, with {by} and {share} where these are to be put."""
+    """Return a sentence on what explains mismatches, with {by} and {share} to be filled in."""
     of = _mismatches(diagnosis.mismatches, comparable=comparable)
     if diagnosis.is_large and not diagnosis.explanations:
         return (
@@ -252,31 +252,31 @@ def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
 
 
 def all_explained(count: int, *, comparable: bool) -> str:
-    """That there is an explanation of so many mismatches."""
+    """Say that there is an explanation of so many mismatches."""
     of = _mismatches(count, comparable=comparable)
     return f"the {of} is explained by" if count == 1 else f"all {of} are explained by"
 
 
 def _mismatches(count: int, *, comparable: bool) -> str:
-    """So many; with a reservation where some answers had no bits that could be compared."""
+    """Say how many mismatches; with a reservation if some answers could not be compared."""
     noun = "mismatch" if count == 1 else "mismatches"
     return f"{count:,} {noun}{'' if comparable else ' that can be compared'}"
 
 
 def percent(explained: int, of: int) -> str:
-    """A share; 100.0 % only if it is all."""
+    """Return a share in percent; 100.0 % only if it is all."""
     return f"{1000 * explained // of / 10:.1f} %"
 
 
 def share(explanation: Explanation) -> str:
-    """How much an explanation explains, as a share and in numbers."""
+    """Say how much an explanation explains, as a share and in numbers."""
     of = "a sample of them" if explanation.is_of_sample else "them"
     counts = f"{explanation.explained:,} of {explanation.of:,}"
     return f"{percent(explanation.explained, explanation.of)} of {of} ({counts})"
 
 
 def pairs_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
-    """Which pairs of deviations were tried, where none explains all."""
+    """Say which pairs of deviations were tried, if none explains all."""
     if diagnosis.leaders and not diagnosis.is_explained:
         yield (f"pairs tried: only those that include {' or '.join(diagnosis.leaders)}")
     if diagnosis.untried:

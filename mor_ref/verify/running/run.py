@@ -172,7 +172,7 @@ class Verification:
     def verdict(self) -> Verdict:
         """A match needs a suite that was run, and none that differs or in which it failed.
 
-        What must be complete is none beside results of suites that nobody knows.
+        A run that must be complete does not match if there are results of unknown suites.
         """
         if self.failures:
             return "failed"
@@ -250,7 +250,7 @@ def not_opened(name: str, suites: Suites, reason: str) -> Verification:
 
 
 def _unknown(names: Iterable[str], known: Iterable[str]) -> Unknown:
-    """The names that are not known."""
+    """Return the names that are not known, and the known name nearest to the first."""
     strange = tuple(sorted({*names} - {*known}))
     nearest = difflib.get_close_matches(strange[0], [*known], n=1, cutoff=0.0) if strange else []
     return Unknown(strange, "".join(nearest))

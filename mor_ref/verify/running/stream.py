@@ -34,7 +34,7 @@ class Checked:
     wrong: NDArray[np.intp]
 
     def describe(self, place: int) -> str:
-        """One line about a wrong one: its number, its inputs, and each result that differs."""
+        """Describe a wrong line: its number, its inputs, and each result that differs."""
         inputs = _inputs(self.stream, self.given, place)
         results = [
             f"{c.name} is {shown(found, c.format)}, but {shown(right, c.format)} is expected"
@@ -57,7 +57,7 @@ class Sent:
         self._size = 0
 
     def take(self, count: int) -> Arrays:
-        """The inputs of the next lines."""
+        """Return the inputs of the next lines."""
         while self._size < count:
             more = next(self._chunks)
             rest = self._rest or {name: array[:0] for name, array in more.items()}
@@ -72,7 +72,7 @@ class Sent:
 def checked(
     stream: Stream, read: Read, count: int | None = None, sent: Sent | None = None
 ) -> Iterator[Checked]:
-    """Every line of what `read` gives, piece by piece, until it gives nothing: some at a time.
+    """Yield the check of every line that `read` returns, some lines at a time.
 
     With a count, no more lines than that are checked, and fewer are an error; so is none. A line
     with other inputs than were sent is one too.
@@ -135,7 +135,7 @@ class _Problem(NamedTuple):
 
 
 def _first_problem(stream: Stream, given: Arrays, sent: Arrays | None) -> _Problem | None:
-    """The first line with other inputs than were sent, or with inputs that are not taken."""
+    """Find the first line whose inputs are not those that were sent, or are not taken."""
     if sent is not None:
         same = np.logical_and.reduce([given[name] == array for name, array in sent.items()])
         if same.all():
@@ -144,8 +144,8 @@ def _first_problem(stream: Stream, given: Arrays, sent: Arrays | None) -> _Probl
         return _Problem(
             place,
             f"{_inputs(stream, given, place)}, where mor-ref gen sent "
-            f"{_inputs(stream, sent, place)}; give back each of its lines once, in its order, and "
-            "here the seed that it had",
+            f"{_inputs(stream, sent, place)}; return each of its lines once, in its order, and "
+            "give here the seed that it had",
         )
     inside = stream.domain.inside(stream.parameters, given)
     if inside.all():
