@@ -12,7 +12,7 @@ from mor_ref.definitions.formats import presets
 from mor_ref.exact import errors, quantization
 from mor_ref.exact import scales as scaling
 from mor_ref.golden import bundled_files
-from mor_ref.golden.store import container
+from mor_ref.golden.store import suite_files
 from mor_ref.golden.streams.stream import random_inputs, stream_named
 from mor_ref.metrics import FitsRange, MeanRelativeError, NotWorseThan
 from mor_ref.operations import OPERATIONS
@@ -20,7 +20,7 @@ from mor_ref.operations.random_numbers import Draws
 from mor_ref.verify.running.stream import checked
 
 E4M3 = "encode/e4m3.f32.rne.satfinite.canonical"
-ENTRIES = container.read_manifest(bundled_files())["suites"]
+ENTRIES = suite_files.read_manifest(bundled_files())["suites"]
 STREAMED = [name for name, entry in ENTRIES.items() if OPERATIONS[entry["operation"]].random]
 ALL = [f"{suite}/{case}" for suite in STREAMED for case in ENTRIES[suite]["cases"]]
 FIRST = [f"{suite}/{next(iter(ENTRIES[suite]['cases']))}" for suite in STREAMED]

@@ -18,7 +18,7 @@ from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -75,7 +75,7 @@ def test_other_bits_of_nan_are_named(bits, name):
     assert 0 < xs.nans == xs.differing
     line = f"  xs: {xs.differing:,} of {xs.compared:,} differ; equal but for the bits of NaN\n"
     assert line in text
-    assert line.strip().removeprefix("xs: ") in files.as_html(found)
+    assert line.strip().removeprefix("xs: ") in report_files.as_html(found)
 
 
 @pytest.mark.tier("full")
@@ -305,6 +305,6 @@ def test_a_part_is_a_guess_with_its_share():
     assert f"; a guess: `ties_away` (rule ENC-003) explains {report.share(best)}" in text
     assert f"({best.explained:,} of {best.of:,})" in text
     assert "explained by" not in text
-    page = files.as_html(found)
+    page = report_files.as_html(found)
     assert "explained by" not in page
     assert "What explains them is not known" in page

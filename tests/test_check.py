@@ -12,14 +12,14 @@ from safetensors.numpy import load, save
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs import digests as exhaustive
 from mor_ref.golden.model.suite import Size
-from mor_ref.golden.store import container
+from mor_ref.golden.store import suite_files
 from mor_ref.golden.store.manifest import DIGESTS
 from mor_ref.verify.checking import suite_checks
 from mor_ref.verify.checking.check import check, check_suite, lines
 from mor_ref.workers.pools import Workers
 
 NAME = "decisions"
-KEPT = container.read_manifest(bundled_files())
+KEPT = suite_files.read_manifest(bundled_files())
 CASE, FIELD = "not_worse_than", "accepted"
 ELEMENTS = KEPT["suites"][NAME]["elements"]
 
@@ -50,7 +50,7 @@ def copied(tmp_path):
                 shutil.copy(bundled_files() / path, tmp_path / path)
         shutil.copy(bundled_files() / DIGESTS, tmp_path)
         suites = {name: KEPT["suites"][name] for name in names}
-        (tmp_path / container.MANIFEST).write_text(json.dumps({**KEPT, "suites": suites}))
+        (tmp_path / suite_files.MANIFEST).write_text(json.dumps({**KEPT, "suites": suites}))
         return tmp_path
 
     return copy
@@ -225,7 +225,7 @@ def spoilt_digests(text):
     [
         (str, "match", []),
         (lambda _: "[]", "unusable", ["(it is not JSON with a sha256 and a crc32 for each case)"]),
-        (lambda _: "{", "unusable", ["it is no JSON"]),
+        (lambda _: "{", "unusable", ["it is not JSON"]),
         (spoilt_digests, "unusable", ["(the sha256 of 'bf16 rna ieee' is not of 64 digits)"]),
         (
             lambda text: re.sub('(crc32": ")[0-9a-f]{8} ', r"\1", text, count=1),
@@ -266,7 +266,7 @@ def forged(folder, change):
     there = exhaustive.bundled_digests()
     content = exhaustive.as_json({name: change(name, there[name]) for name in there})
     (folder / DIGESTS).write_text(content)
-    container.write_manifest(folder, {NAME: entry_of()}, KEPT["made_with"])
+    suite_files.write_manifest(folder, {NAME: entry_of()}, KEPT["made_with"])
     return [str(finding) for finding in check(folder, []).findings]
 
 
@@ -294,18 +294,18 @@ def test_digests_of_all_inputs_that_were_forged(copied, monkeypatch):
 def test_digests_of_all_inputs_are_put_into_the_manifest(copied, monkeypatch):
     """VEC-014: whoever makes the suites and whoever makes the digests, in any order."""
     folder, listed, suites = copied(NAME), KEPT["all_inputs"], {NAME: entry_of()}
-    container.write_manifest(folder, suites, KEPT["made_with"])
-    assert container.read_manifest(folder)["all_inputs"] == listed
+    suite_files.write_manifest(folder, suites, KEPT["made_with"])
+    assert suite_files.read_manifest(folder)["all_inputs"] == listed
     (folder / DIGESTS).unlink()
-    container.write_manifest(folder, suites, KEPT["made_with"])
-    assert "all_inputs" not in container.read_manifest(folder)
+    suite_files.write_manifest(folder, suites, KEPT["made_with"])
+    assert "all_inputs" not in suite_files.read_manifest(folder)
     shutil.copy(bundled_files() / DIGESTS, folder)
     (finding,) = check(folder, []).findings
     assert str(finding) == "'exhaustive.json' is there, and the manifest does not list it"
     kept = exhaustive.bundled_digests()
     monkeypatch.setattr(exhaustive, "expected_digest", lambda case: kept[case.name])
     exhaustive.make(folder / DIGESTS, Workers(lambda: ThreadPoolExecutor(1)))
-    assert container.read_manifest(folder)["all_inputs"] == listed
+    assert suite_files.read_manifest(folder)["all_inputs"] == listed
     assert (folder / DIGESTS).read_bytes() == (bundled_files() / DIGESTS).read_bytes()
 
 
@@ -317,9 +317,9 @@ def test_a_folder(copied):
     assert found.verdict == "match"
     assert sorted(done) == [suite.suite for suite in found.suites] == [NAME, "error_steps"]
     shutil.copy(bundled_files() / "scale_steps.safetensors", folder)
-    manifest = json.loads((folder / container.MANIFEST).read_text())
+    manifest = json.loads((folder / suite_files.MANIFEST).read_text())
     manifest["views"]["packed"] = "in some way"
-    (folder / container.MANIFEST).write_text(json.dumps(manifest))
+    (folder / suite_files.MANIFEST).write_text(json.dumps(manifest))
     found = check(folder, [])
     assert found.verdict == "mismatch"
     text = list(lines(found))

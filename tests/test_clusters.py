@@ -17,7 +17,7 @@ from extras import imported, reason, skip_without
 from working import CANDIDATE, SMALL, dying_once, pid_among, two_processes, wait_until
 
 from mor_ref.golden import bundled_files
-from mor_ref.golden.making.make import make
+from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.workers import pools as workers
 from mor_ref.workers.pools import workers_named
@@ -117,7 +117,7 @@ def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
 
 def kill_at_the_next_suite():
     """The worker that this runs on dies while it makes a suite, as its functions go by name."""
-    from mor_ref.golden.making import make as module
+    from mor_ref.golden.making import vectors as module
 
     module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 

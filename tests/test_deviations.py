@@ -13,11 +13,11 @@ from mor_ref.exact.step import replaced
 from mor_ref.golden import bundled_files
 from mor_ref.golden.making.witnesses import first_witness, with_deviation, with_expected
 from mor_ref.golden.model.suite import Case, Size, question
-from mor_ref.golden.store import container
+from mor_ref.golden.store import suite_files
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 
-MANIFEST = container.read_manifest(bundled_files())["suites"]
+MANIFEST = suite_files.read_manifest(bundled_files())["suites"]
 LARGE = [name for name in SUITES if name.endswith("_large")]
 # A case of blocks takes long to search for witnesses.
 QUICK = [name for name in SUITES if name not in LARGE and not name.endswith("_blocks")]

@@ -26,7 +26,7 @@ from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.sample import samples_of
 from mor_ref.verify.diagnosing.scoring import Model, steps_of
-from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -204,7 +204,7 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
     assert "no known deviation explains the " in text
     assert "; a guess: `ties_away` (rule ENC-003) explains 99.9 % of them (" in text
     assert "the first mismatch that it leaves: case e2m1, field y, at [7]" in text
-    (record,) = json.loads(files.as_json(found))["diagnosis"]["suites"]
+    (record,) = json.loads(report_files.as_json(found))["diagnosis"]["suites"]
     assert (record["is_large"], record["untried"]) == (False, 0)
     assert record["explanations"] == [
         {
@@ -355,7 +355,7 @@ def test_an_explanation_says_where_it_does_not_hold():
     only = f"but only there: it would also change {case}, where all is as expected"
     assert only in said(diagnosis)
     assert only in "\n".join(report.lines(found))
-    assert only.replace("but", "But", 1) in html.unescape(files.as_html(found))
+    assert only.replace("but", "But", 1) in html.unescape(report_files.as_html(found))
 
 
 @pytest.mark.tier("full")

@@ -17,9 +17,9 @@ from forking import mor_ref as run
 from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.inputs import edges as inputs
-from mor_ref.golden.making.make import make
+from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Size
-from mor_ref.golden.store import container
+from mor_ref.golden.store import suite_files
 from mor_ref.golden.store.manifest import DIGESTS
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import random_words
@@ -58,7 +58,7 @@ def test_the_engine_matches_every_kept_suite(name):
 
 
 def test_the_kept_manifest_is_that_of_the_suites():
-    manifest = container.read_manifest(bundled_files())
+    manifest = suite_files.read_manifest(bundled_files())
     assert list(manifest["suites"]) == sorted(SUITES)
     for name, suite in SUITES.items():
         entry = manifest["suites"][name]
@@ -85,7 +85,7 @@ def test_every_nan_that_is_expected_in_binary32_is_one():
 
 def test_shapes_are_what_the_manifest_says():
     """VEC-012: a size has one name, and a name one size, in all arrays of a case."""
-    for name, entry in container.read_manifest(bundled_files())["suites"].items():
+    for name, entry in suite_files.read_manifest(bundled_files())["suites"].items():
         shapes = {field["name"]: field["shape"] for field in entry["fields"]}
         for case in golden.load(name):
             sizes = {}
@@ -113,8 +113,8 @@ def test_making_scales_again_gives_the_same_bytes(tmp_path):
 
 
 def are_those_that_are_kept(folder, names):
-    kept = container.read_manifest(bundled_files())
-    found = container.read_manifest(folder)["suites"]
+    kept = suite_files.read_manifest(bundled_files())
+    found = suite_files.read_manifest(folder)["suites"]
     assert sorted(found) == sorted(names)
     for name, entry in found.items():
         assert entry == kept["suites"][name]
@@ -136,12 +136,12 @@ def test_digests_that_came_or_went_are_put_into_the_manifest(changed):
 
 def test_size_and_seed_change_the_random_part_alone(made, tmp_path):
     make(["error_steps"], tmp_path, Size(3, 7))
-    larger = container.read_manifest(tmp_path)
+    larger = suite_files.read_manifest(tmp_path)
     assert larger["made_with"] == {"size": 3, "seed": 7}
-    usual = container.read_manifest(made)["suites"]["error_steps"]["elements"]
+    usual = suite_files.read_manifest(made)["suites"]["error_steps"]["elements"]
     assert larger["suites"]["error_steps"]["elements"] > 2 * usual
     assert engine_on(tmp_path, "error_steps") == []
-    with pytest.raises(container.GoldenError, match="made with .*; give another directory"):
+    with pytest.raises(suite_files.GoldenError, match="made with .*; give another directory"):
         make(["decisions"], tmp_path, Size())
 
 
@@ -152,16 +152,16 @@ def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", main, *arguments], stderr=subprocess.DEVNULL, start_new_session=True
     )
-    while process.poll() is None and not (tmp_path / container.MANIFEST).exists():
+    while process.poll() is None and not (tmp_path / suite_files.MANIFEST).exists():
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    there = container.read_manifest(tmp_path)["suites"]
+    there = suite_files.read_manifest(tmp_path)["suites"]
     for name, entry in there.items():
-        container.read_suite(tmp_path, name, entry)
+        suite_files.read_suite(tmp_path, name, entry)
     before = {name: (tmp_path / f"{name}.safetensors").stat().st_mtime_ns for name in there}
     assert run(*arguments).returncode == 0
-    after = container.read_manifest(tmp_path)["suites"]
+    after = suite_files.read_manifest(tmp_path)["suites"]
     assert sorted(after) == sorted([*QUICK, "decode"])
     for name, stamp in before.items():
         assert (tmp_path / f"{name}.safetensors").stat().st_mtime_ns == stamp
@@ -240,16 +240,16 @@ def header(text):
 def test_a_hostile_file_is_refused(changed, content):
     """Even where the manifest vouches for it."""
     vouched_for(changed, content)
-    with pytest.raises(container.GoldenError):
+    with pytest.raises(suite_files.GoldenError):
         engine_on(changed, "decisions")
 
 
 def vouched_for(folder, content):
     """Put a file in the place of a suite, with its SHA-256 in the manifest."""
     (folder / "decisions.safetensors").write_bytes(content)
-    manifest = json.loads((folder / container.MANIFEST).read_text())
+    manifest = json.loads((folder / suite_files.MANIFEST).read_text())
     manifest["suites"]["decisions"]["sha256"] = hashlib.sha256(content).hexdigest()
-    (folder / container.MANIFEST).write_text(json.dumps(manifest))
+    (folder / suite_files.MANIFEST).write_text(json.dumps(manifest))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def vouched_for(folder, content):
 def test_an_array_that_is_out_of_place(changed, key, dtype, message):
     about = {key: {"dtype": dtype, "shape": [1], "data_offsets": [0, 4]}}
     vouched_for(changed, header(json.dumps(about).encode()) + b"abcd")
-    with pytest.raises(container.GoldenError, match=re.escape(message)):
+    with pytest.raises(suite_files.GoldenError, match=re.escape(message)):
         engine_on(changed, "decisions")
 
 
@@ -306,7 +306,7 @@ def test_things_are_counted(changed, tmp_path):
     """One of them is one."""
     done = run("golden", "make", "decisions", "decisions", "--out", changed)
     assert done.stdout == f"1 suite is in {changed}\n"
-    entry = container.read_manifest(bundled_files())["suites"]["decisions"]
+    entry = suite_files.read_manifest(bundled_files())["suites"]["decisions"]
     cases, kills = len(entry["cases"]), len(entry["kills"])
     words = rf"decisions: {cases} cases, [\d,]+ elements, exposes {kills} deviations"
     assert re.fullmatch(words, done.stderr.splitlines()[0])
@@ -336,24 +336,24 @@ def test_things_are_counted(changed, tmp_path):
     ],
 )
 def test_a_manifest_that_cannot_be_used(changed, text, message):
-    (changed / container.MANIFEST).write_text(text)
-    with pytest.raises(container.GoldenError) as refused:
-        container.read_manifest(changed)
+    (changed / suite_files.MANIFEST).write_text(text)
+    with pytest.raises(suite_files.GoldenError) as refused:
+        suite_files.read_manifest(changed)
     assert message in str(refused.value)
 
 
 def test_a_manifest_cannot_lead_out_of_its_folder(changed):
-    path = changed / container.MANIFEST
+    path = changed / suite_files.MANIFEST
     manifest = json.loads(path.read_text())
     manifest["suites"]["../outside"] = manifest["suites"].pop("decisions")
     path.write_text(json.dumps(manifest))
-    with pytest.raises(container.GoldenError, match="which is not a file name"):
+    with pytest.raises(suite_files.GoldenError, match="which is not a file name"):
         verify(Engine(), suites_in(changed, []))
 
 
 def test_manifests_are_compared(made, changed):
     assert compare_manifests(made, changed) == []
-    path = changed / container.MANIFEST
+    path = changed / suite_files.MANIFEST
     manifest = json.loads(path.read_text())
     manifest["suites"]["decisions"]["title"] = "another"
     del manifest["suites"]["error_steps"]

@@ -14,11 +14,11 @@ from verifying import failure_of
 from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import EXPORTS, export
-from mor_ref.golden.making.make import make
+from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model import checks
 from mor_ref.golden.model.suite import Size
-from mor_ref.golden.store import container, files, manifest
-from mor_ref.golden.store.files import write_inside
+from mor_ref.golden.store import files, manifest, suite_files
+from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
@@ -33,7 +33,7 @@ from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
 COLUMNS, TENSORS = "decisions", "nvfp4_large"
-KEPT = container.read_manifest(bundled_files())
+KEPT = suite_files.read_manifest(bundled_files())
 
 
 def a_manifest():
@@ -49,7 +49,7 @@ def folder_of(where, changed):
             (bundled_files() / f"{name}.safetensors").read_bytes()
         )
     text = changed if isinstance(changed, str) else json.dumps(changed)
-    (where / container.MANIFEST).write_text(text)
+    (where / suite_files.MANIFEST).write_text(text)
     return where
 
 
@@ -59,12 +59,12 @@ def folder(tmp_path):
 
 
 def read_all(folder):
-    for name, entry in container.read_manifest(folder)["suites"].items():
-        container.read_suite(folder, name, entry)
+    for name, entry in suite_files.read_manifest(folder)["suites"].items():
+        suite_files.read_suite(folder, name, entry)
 
 
 def refused(folder):
-    with pytest.raises(container.GoldenError) as error:
+    with pytest.raises(suite_files.GoldenError) as error:
         read_all(folder)
     text = str(error.value)
     assert text.isascii()
@@ -296,8 +296,8 @@ def test_a_text_that_is_no_manifest(tmp_path, text, message):
 
 
 def test_a_manifest_in_another_encoding(folder):
-    text = (folder / container.MANIFEST).read_text()
-    (folder / container.MANIFEST).write_bytes(text.encode("utf-16"))
+    text = (folder / suite_files.MANIFEST).read_text()
+    (folder / suite_files.MANIFEST).write_bytes(text.encode("utf-16"))
     assert "is not a manifest (" in refused(folder)
 
 
@@ -316,9 +316,9 @@ def spoil(folder, name, change):
     change(arrays)
     content = save({key: np.ascontiguousarray(array) for key, array in arrays.items()})
     path.write_bytes(content)
-    whole = json.loads((folder / container.MANIFEST).read_text())
+    whole = json.loads((folder / suite_files.MANIFEST).read_text())
     whole["suites"][name]["sha256"] = hashlib.sha256(content).hexdigest()
-    (folder / container.MANIFEST).write_text(json.dumps(whole))
+    (folder / suite_files.MANIFEST).write_text(json.dumps(whole))
 
 
 def other(key, function):
@@ -382,8 +382,8 @@ def test_arrays_that_numpy_has_not(folder, dtype, shape, content):
     file = len(text).to_bytes(8, "little") + text + content
     entry = KEPT["suites"][COLUMNS] | {"sha256": hashlib.sha256(file).hexdigest()}
     (folder / f"{COLUMNS}.safetensors").write_bytes(file)
-    with pytest.raises(container.GoldenError, match="make it again with mor-ref golden make"):
-        container.read_suite(folder, COLUMNS, entry)
+    with pytest.raises(suite_files.GoldenError, match="make it again with mor-ref golden make"):
+        suite_files.read_suite(folder, COLUMNS, entry)
 
 
 def test_what_the_engine_refuses_is_a_sentence(monkeypatch):
@@ -392,7 +392,9 @@ def test_what_the_engine_refuses_is_a_sentence(monkeypatch):
 
     declared = OPERATIONS["decide"]
     monkeypatch.setitem(OPERATIONS, "decide", dataclasses.replace(declared, engine=refuses))
-    with pytest.raises(container.GoldenError, match=r"cannot be computed \(no such thing\); make"):
+    with pytest.raises(
+        suite_files.GoldenError, match=r"cannot be computed \(no such thing\); make"
+    ):
         verify(Engine(), suites_in(bundled_files(), [COLUMNS]))
 
 
@@ -413,10 +415,10 @@ def test_links_that_lead_out_are_not_followed(folder, tmp_path):
     path.symlink_to("another")  # inside of the folder it may
     named = tmp_path / "named"
     named.symlink_to(folder)  # and the folder may be one
-    assert set(container.read_manifest(named)["suites"]) == {COLUMNS, TENSORS}
+    assert set(suite_files.read_manifest(named)["suites"]) == {COLUMNS, TENSORS}
     assert verify(Engine(), suites_in(named, [COLUMNS])).verdict == "match"
-    (folder / container.MANIFEST).rename(tmp_path / "manifest")
-    (folder / container.MANIFEST).symlink_to(tmp_path / "manifest")
+    (folder / suite_files.MANIFEST).rename(tmp_path / "manifest")
+    (folder / suite_files.MANIFEST).symlink_to(tmp_path / "manifest")
     assert "leads out of" in refused(folder)
 
 
@@ -431,8 +433,8 @@ def test_pipes_and_folders_are_not_read(folder):
 
 
 def test_a_suite_outside_of_the_folder_is_not_read(folder):
-    with pytest.raises(container.GoldenError, match="leads out of"):
-        container.read_suite(folder / "nowhere", f"../{COLUMNS}", KEPT["suites"][COLUMNS])
+    with pytest.raises(suite_files.GoldenError, match="leads out of"):
+        suite_files.read_suite(folder / "nowhere", f"../{COLUMNS}", KEPT["suites"][COLUMNS])
 
 
 # ---------------------------------------------------------------------- what is written
@@ -458,18 +460,18 @@ def test_a_link_that_was_named_is_meant(tmp_path):
     out.symlink_to(outside)
     make([COLUMNS], out, Size())
     assert export(out, "jsonl", out, []).files == 1
-    assert {path.name for path in outside.iterdir()} >= {container.MANIFEST, "decisions.jsonl"}
+    assert {path.name for path in outside.iterdir()} >= {suite_files.MANIFEST, "decisions.jsonl"}
 
 
 def test_a_link_at_the_place_of_a_file_is_replaced(tmp_path):
     outside, report = tmp_path / "outside", tmp_path / "report.json"
     outside.write_text("mine")
-    for name in (report.name, "decisions.jsonl", container.MANIFEST):
+    for name in (report.name, "decisions.jsonl", suite_files.MANIFEST):
         (tmp_path / name).symlink_to(outside)
     done = run("verify", "numba", "--suite", COLUMNS, "--report", report)
     assert done.returncode == 0, done.stderr
     export(bundled_files(), "jsonl", tmp_path, [COLUMNS])
-    files.write_whole(tmp_path / container.MANIFEST, b"{}")
+    files.write_whole(tmp_path / suite_files.MANIFEST, b"{}")
     assert outside.read_text() == "mine"
     assert json.loads(report.read_text())["verdict"] == "match"
 
@@ -491,7 +493,7 @@ def test_the_export_of_a_hostile_manifest_writes_nothing(tmp_path, kind):
     cases = changed["suites"][COLUMNS]["cases"]
     cases["../../outside"] = cases.pop("not_worse_than")
     folder, out = folder_of(tmp_path / "folder", changed), tmp_path / "a" / "out"
-    with pytest.raises(container.GoldenError, match="which is not a file name"):
+    with pytest.raises(suite_files.GoldenError, match="which is not a file name"):
         export(folder, kind, out, [])
     assert not (tmp_path / "a").exists()
 
@@ -500,10 +502,12 @@ def test_two_arrays_of_one_name_in_c():
     columns = {"x": np.array([0x3F800000], np.uint32), "amax": np.array([1], np.uint32)}
     block = {"x": np.zeros((1, 16), np.uint32), "amax": columns["amax"]}
     cases = [
-        container.Case("te", {}, block | {"block_amax": columns["amax"]}),
-        container.Case("te.block", {}, block),
+        suite_files.Case("te", {}, block | {"block_amax": columns["amax"]}),
+        suite_files.Case("te.block", {}, block),
     ]
-    with pytest.raises(container.GoldenError, match="two arrays that C would call s_te_block_amax"):
+    with pytest.raises(
+        suite_files.GoldenError, match="two arrays that C would call s_te_block_amax"
+    ):
         list(EXPORTS["c"]("s", {"fields": []}, cases))
 
 
@@ -633,7 +637,7 @@ def test_suites_without_what_decisions_were_made_from(suite, kept, given):
     fields = [f for f in fields_of(entry) if f.role == "input" or f.name in kept]
     names = {field.name for field in fields}
     cases = [
-        container.Case(c.name, c.parameters, {n: a for n, a in c.arrays.items() if n in names})
+        suite_files.Case(c.name, c.parameters, {n: a for n, a in c.arrays.items() if n in names})
         for c in golden.load(suite)
     ]
     cases = [case for case in cases if given in case.arrays]

@@ -12,10 +12,10 @@ from forking import python
 
 from mor_ref.golden.making import directory as making
 from mor_ref.golden.making.directory import RECORD, lock_directory
-from mor_ref.golden.making.make import make
+from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Size
-from mor_ref.golden.store import container
-from mor_ref.golden.store.files import remove_unfinished, write_whole
+from mor_ref.golden.store import suite_files
+from mor_ref.golden.store.whole_files import remove_unfinished, write_whole
 from mor_ref.workers import sources
 
 SUITES = ("decisions", "error_steps")
@@ -43,7 +43,7 @@ def watch(name, given):
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from mor_ref.golden import bundled_files
-from mor_ref.golden.making import make as making
+from mor_ref.golden.making import vectors as making
 from mor_ref.golden.model.suite import Size
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.workers.pools import Workers
@@ -92,7 +92,7 @@ def test_a_run_that_is_killed_at_any_moment(tmp_path, right, event, number):
     killed = python(RUN, folder, event, number, made, *SUITES)
     assert killed.returncode < 0, killed.stderr
     seen = seen_in(folder)
-    listed = json.loads(seen.pop(container.MANIFEST, b'{"suites": {}}'))["suites"]
+    listed = json.loads(seen.pop(suite_files.MANIFEST, b'{"suites": {}}'))["suites"]
     for name, content in seen.items():
         assert content == right[name], name
     assert {f"{name}.safetensors" for name in listed} <= set(seen)
@@ -126,13 +126,15 @@ def test_what_another_program_made_is_not_taken_for_done(tmp_path, monkeypatch):
     make(["decisions"], tmp_path, Size())
     monkeypatch.setattr(making, "_this_program", lambda: b"another\n")
     for suites in (["decisions"], ["error_steps"]):
-        with pytest.raises(container.GoldenError, match="another version of this program has made"):
+        with pytest.raises(
+            suite_files.GoldenError, match="another version of this program has made"
+        ):
             make(suites, tmp_path, Size())
     monkeypatch.undo()
     make(["decisions"], tmp_path, Size())
     for take_away in (Path.unlink, lambda path: path.write_bytes(b"")):
         take_away(tmp_path / RECORD)
-        with pytest.raises(container.GoldenError) as refused:
+        with pytest.raises(suite_files.GoldenError) as refused:
             make(["decisions"], tmp_path, Size())
         assert (
             "suites and .made_by does not say which version of this program made them, and the"
@@ -170,7 +172,7 @@ with lock_directory(Path(sys.argv[1]), ()):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"held\n"
         with pytest.raises(
-            container.GoldenError, match="is being filled by another run of mor-ref"
+            suite_files.GoldenError, match="is being filled by another run of mor-ref"
         ):
             make(["decisions"], tmp_path, Size())
         other.stdin.close()
@@ -193,7 +195,9 @@ def test_a_record_that_is_no_file_of_the_folder(tmp_path, put, reason):
     folder.mkdir()
     outside.write_text("mine")
     put(folder / RECORD, outside)
-    with pytest.raises(container.GoldenError, match=f"cannot be written .{reason}.; take it away"):
+    with pytest.raises(
+        suite_files.GoldenError, match=f"cannot be written .{reason}.; take it away"
+    ):
         make(["decisions"], folder, Size())
     assert outside.read_text() == "mine"
     assert [path.name for path in folder.iterdir()] == [RECORD]

@@ -13,7 +13,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import files, junit
+from mor_ref.verify.reporting import junit, report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -49,7 +49,7 @@ def test_exit_status(module, candidate, status, message):
 def test_reports_begin_with_the_verdict():
     """In JSON and in JUnit's XML; the page has a test of its own."""
     found = verify(Engine(), suites_in(bundled_files(), ["decisions", "error_steps"]))
-    record = json.loads(files.as_json(found))
+    record = json.loads(report_files.as_json(found))
     assert [*record][:3] == ["candidate", "verdict", "complete"]
     assert [*record["results"][0]][:3] == ["suite", "verdict", "complete"]
     root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before

@@ -23,7 +23,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -109,7 +109,7 @@ def test_answers_in_part(change, plain, strict):
         is_complete = change is dict or strict == "match"
         assert (found.verdict, found.is_complete) == (verdict, is_complete)
         assert found.results[0].verdict == verdict
-        record = json.loads(files.as_json(found))
+        record = json.loads(report_files.as_json(found))
         assert (record["complete"], record["results"][0]["complete"]) == (is_complete,) * 2
 
 

@@ -14,7 +14,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import files, junit
+from mor_ref.verify.reporting import junit, report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -176,7 +176,7 @@ def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
         f"the nearest to {right.name}x is {right.name}\n"
     ) in text
     assert "\nnot suites: decision; the nearest to decision is decisions\n" in text
-    page = files.as_html(found)
+    page = report_files.as_html(found)
     assert f"not cases of this suite: <code>{right.name}x</code>, <code>zz</code>; the near" in page
     assert "not suites: <code>decision</code>; the nearest to <code>decision</code> is" in page
 

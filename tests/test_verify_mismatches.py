@@ -19,7 +19,7 @@ from mor_ref.operations.bits import bits32
 from mor_ref.verify import assert_bit_exact
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import files, junit
+from mor_ref.verify.reporting import junit, report_files
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -198,7 +198,7 @@ def test_what_cannot_be_compared_is_not_counted_as_differing():
     ]
     root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
     assert root.find("testcase/failure").get("message") == said
-    (record,) = json.loads(files.as_json(found))["results"]
+    (record,) = json.loads(report_files.as_json(found))["results"]
     counts = [difference["count"] for difference in record["differences"] if difference["problem"]]
     assert counts == [0] * (len(cases) + 2 * some)
 

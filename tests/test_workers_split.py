@@ -11,7 +11,7 @@ import pytest
 from working import CANDIDATE, SMALL, threads, two_processes
 
 from mor_ref import encode, formats
-from mor_ref.analysis.files import analyses_of
+from mor_ref.analysis.analyses import analyses_of
 from mor_ref.analysis.tensor_files import tensors_in
 from mor_ref.analysis.tensors import settings_for
 from mor_ref.engine import blocks as parts
@@ -20,14 +20,14 @@ from mor_ref.engine import parallel
 from mor_ref.engine.parallel import thread_count
 from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import CHUNK, Case
-from mor_ref.golden.making.make import make
+from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Size
 from mor_ref.verify.all_inputs.engine_codes import chunks_of_workers, engine_codes
 from mor_ref.verify.all_inputs.verify import verify_chunks, verify_chunks_by
 from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.reporting import files
+from mor_ref.verify.reporting import report_files
 from mor_ref.verify.running.ask import ask_here, ask_workers
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -112,7 +112,7 @@ def test_small_suites_come_first_and_then_the_largest(tmp_path):
 
 
 def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
-    from mor_ref.golden.making import make as module
+    from mor_ref.golden.making import vectors as module
 
     def spoiled(name, size):
         files, entry = module_made(name, size)
@@ -164,7 +164,7 @@ def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
                 verify(candidate, suites_in(bundled_files(), ["decisions", "error_steps"]), ask=ask)
                 for ask in (ask_here, ask_workers(processes(), 60.0))
             ]
-        assert files.as_json(found[0]) == files.as_json(found[1])
+        assert report_files.as_json(found[0]) == report_files.as_json(found[1])
 
 
 OBJECTS = """

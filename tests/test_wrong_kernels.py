@@ -7,8 +7,8 @@ from wrong import REGISTERED
 
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
-from mor_ref.golden.store.container import read_suite
 from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.verify.comparing.compare import comparisons, fields_of, given_as
 
 SUITES = read_manifest(bundled_files())["suites"]

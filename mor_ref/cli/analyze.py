@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from mor_ref.analysis.files import analyses_of
+from mor_ref.analysis.analyses import analyses_of
 from mor_ref.analysis.tensor_files import StoredTensor, tensors_in
 from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, settings_for, worth_a_map
 from mor_ref.analysis.totals import Totals, totals_of

@@ -12,10 +12,10 @@ from mor_ref.argument_checks import folder_named, known_name, whole_number
 from mor_ref.cli.show import Bars, bar, console_of_some_width
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
-from mor_ref.golden.making.make import make
+from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Size, Suite, chosen
-from mor_ref.golden.store.container import described
 from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.golden.store.suite_files import described
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.compare_manifests import compare_manifests

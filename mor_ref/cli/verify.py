@@ -10,7 +10,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.counts import counted
-from mor_ref.verify.reporting.files import prepare_report, write_report
+from mor_ref.verify.reporting.report_files import prepare_report, write_report
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
 from mor_ref.verify.running.run import not_opened, verify

@@ -23,8 +23,8 @@ def load(name: str, folder: Path | None = None) -> "list[Case]":
     ('e4m3', {'format': 'e4m3'}, '0x3f800000')
     """
     from mor_ref.argument_checks import known_name
-    from mor_ref.golden.store.container import read_suite
     from mor_ref.golden.store.manifest import read_manifest
+    from mor_ref.golden.store.suite_files import read_suite
 
     where = folder or bundled_files()
     suites = read_manifest(where)["suites"]

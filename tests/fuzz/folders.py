@@ -37,8 +37,8 @@ SEEDS = [
 def answers():
     """The small suites are made, and what is right in them."""
     from mor_ref.golden import bundled_files
-    from mor_ref.golden.store.container import read_suite, suite_bytes, write_manifest
     from mor_ref.golden.store.manifest import read_manifest
+    from mor_ref.golden.store.suite_files import read_suite, suite_bytes, write_manifest
 
     manifest, entries, found = read_manifest(bundled_files()), {}, {}
     for suite, names in KEPT.items():
@@ -97,8 +97,8 @@ def one_input(data):
     from mor_ref.verify.candidates.candidate import CandidateError
     from mor_ref.verify.candidates.results_directory import ResultsDirectory
     from mor_ref.verify.diagnosing.diagnosis import Diagnosis, diagnose
-    from mor_ref.verify.reporting.files import as_json
     from mor_ref.verify.reporting.junit import as_junit
+    from mor_ref.verify.reporting.report_files import as_json
     from mor_ref.verify.reporting.text import lines
     from mor_ref.verify.running import run as running
     from mor_ref.verify.running.suites import suites_in

@@ -115,8 +115,8 @@ SEEDS = [
 
 
 def one_input(data):
-    from mor_ref.golden.store.container import _cases
     from mor_ref.golden.store.manifest import GoldenError
+    from mor_ref.golden.store.suite_files import _cases
 
     kind, rest = (data[0] if data else 0) % 4, data[1:]
     entry, header, size = RIGHT[kind % 2]
@@ -133,6 +133,6 @@ if __name__ == "__main__":
     run(
         one_input,
         "mor_ref.golden.model.checks",
-        "mor_ref.golden.store.container",
-        "mor_ref.golden.store.files",
+        "mor_ref.golden.store.suite_files",
+        "mor_ref.golden.store.whole_files",
     )

@@ -8,8 +8,8 @@ import numpy as np
 from mor_ref.cuda.host import Host
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
-from mor_ref.golden.store.container import read_suite
 from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.comparing.compare import comparisons, fields_of, given_as
 

@@ -102,7 +102,6 @@ reaches(
     "tiles_of_128",
     "A thread block has 128 x 128 numbers, and what a unit has beyond is not seen.",
     lambda x, unit: (places(x, unit)[0] < 128) & (places(x, unit)[1] < 128),
-    unseen=SMALL,
 )
 
 

@@ -155,9 +155,9 @@ for lane in (19, 25, 28, 31):
 
 
 def mor(name, mistake, function, shown=()):
-    """Register a function of (bit patterns, parameters); small units show some scalings."""
+    """Register a function of (bit patterns, parameters); `policies` shows it in `shown`."""
     for policy, scaling in itertools.product(LADDERS, SCALINGS):
-        reasons = {} if scaling in shown else {"policies": FEWER}
+        reasons = {} if (policy, scaling) in shown else {"policies": FEWER}
         one = Register()
         one.mor(name, mistake, (policy,), reasons)(function)
         (one,) = by("scaling", (scaling,), one[0])
@@ -188,10 +188,12 @@ def amax_of_rows(bits_in, parameters):
 
 
 for name, (mistake, *sizes) in CUTS.items():
-    mor(name, mistake, seeing_first(*sizes))
+    of_621_columns = [("two_way", "gam"), ("three_way", "gam")] if 512 in sizes else ()
+    mor(name, mistake, seeing_first(*sizes), of_621_columns)
 mor("amax_of_1024_rows", "1,024 threads take the amax of a row each", amax_of_rows)
 mor("nonzero_of_16_bits", "nonzero is counted in 16 bits", of_width("nonzero", np.uint16))
-mor("sum_of_32_bits", "the sum of u is kept in 32 bits", of_width("sum", np.uint32), ("gam",))
+in_gam = [(policy, "gam") for policy in LADDERS]
+mor("sum_of_32_bits", "the sum of u is kept in 32 bits", of_width("sum", np.uint32), in_gam)
 
 
 # Quantizing, for each format and scaling

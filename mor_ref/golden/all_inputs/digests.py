@@ -39,9 +39,9 @@ from mor_ref.definitions.encoding import (
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden import bundled_files
-from mor_ref.golden.store.container import write_manifest
-from mor_ref.golden.store.files import write_whole
 from mor_ref.golden.store.manifest import DIGESTS, MANIFEST, read_manifest
+from mor_ref.golden.store.suite_files import write_manifest
+from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.workers.pools import Workers, processes
 
 CHUNK = 1 << 24

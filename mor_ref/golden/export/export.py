@@ -16,9 +16,9 @@ import numpy as np
 from mor_ref.argument_checks import known_name
 from mor_ref.golden.model.suite import Case, chosen
 from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, split, unsuited
-from mor_ref.golden.store.container import read_suite
-from mor_ref.golden.store.files import write_inside
 from mor_ref.golden.store.manifest import GoldenError, read_manifest
+from mor_ref.golden.store.suite_files import read_suite
+from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Parameters

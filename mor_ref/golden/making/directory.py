@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mor_ref.golden.store.files import remove_unfinished
 from mor_ref.golden.store.manifest import GoldenError
+from mor_ref.golden.store.whole_files import remove_unfinished
 from mor_ref.workers.sources import digest_of_sources
 
 RECORD = ".made_by"

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from mor_ref.golden.model.suite import Case, Suite
-from mor_ref.golden.store.container import SEPARATOR, file_of
+from mor_ref.golden.store.suite_files import SEPARATOR, file_of
 from mor_ref.operations.operation import Arrays
 
 DIRECTORY = "negative"

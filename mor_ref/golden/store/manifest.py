@@ -10,7 +10,7 @@ from typing import Any
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.checks import CallError, check_fields, check_parameters
 from mor_ref.golden.model.views import VIEWS
-from mor_ref.golden.store.files import read_inside
+from mor_ref.golden.store.whole_files import read_inside
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import INTEGERS
 from mor_ref.operations.parameters import Kind, kind, number, one_of

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mor_ref.golden.model.suite import Case
-from mor_ref.golden.store.container import SEPARATOR
-from mor_ref.golden.store.files import load_arrays, read_inside
+from mor_ref.golden.store.suite_files import SEPARATOR
+from mor_ref.golden.store.whole_files import load_arrays, read_inside
 from mor_ref.verify.candidates.candidate import Answer, CandidateError, is_name
 
 _SHOWN = 100  # characters of a name

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from mor_ref.golden.making.witnesses import with_expected
 from mor_ref.golden.model.suite import Case, Size, Suite, chosen, question
-from mor_ref.golden.store.container import elements_of, read_suite
 from mor_ref.golden.store.manifest import AGAIN, GoldenError, read_manifest
+from mor_ref.golden.store.suite_files import elements_of, read_suite
 from mor_ref.golden.suites import SUITES
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine

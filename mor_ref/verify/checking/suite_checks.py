@@ -23,9 +23,9 @@ from mor_ref.golden.making.negative import PLANTED, negative_file_of, right_resu
 from mor_ref.golden.making.witnesses import with_deviation
 from mor_ref.golden.model.suite import Case, Size, Suite
 from mor_ref.golden.model.views import VIEWS
-from mor_ref.golden.store.container import SEPARATOR, described, file_of
-from mor_ref.golden.store.files import load_arrays, read_inside
 from mor_ref.golden.store.manifest import AGAIN, DIGESTS, GoldenError
+from mor_ref.golden.store.suite_files import SEPARATOR, described, file_of
+from mor_ref.golden.store.whole_files import load_arrays, read_inside
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.all_inputs.engine_codes import engine_codes
 from mor_ref.verify.comparing.compare import Difference

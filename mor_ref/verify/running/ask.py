@@ -9,7 +9,7 @@ import numpy as np
 
 from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import split
-from mor_ref.golden.store.container import read_suite
+from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError
 from mor_ref.verify.candidates.fresh_process import call_with_candidate
 from mor_ref.verify.candidates.results_directory import ResultsDirectory

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mor_ref.golden.store.files import write_whole
+from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.reporting.junit import as_junit

@@ -14,7 +14,6 @@ from mor_ref.golden.inputs.generated import generated
 from mor_ref.golden.model.checks import CallError, check_arrays
 from mor_ref.golden.model.suite import Case, Field, Suite
 from mor_ref.golden.model.views import VIEWS, axes_of
-from mor_ref.golden.store.files import load_arrays, read_inside, write_inside, write_whole
 from mor_ref.golden.store.manifest import (
     AGAIN,
     DIGESTS,
@@ -23,6 +22,7 @@ from mor_ref.golden.store.manifest import (
     GoldenError,
     read_manifest,
 )
+from mor_ref.golden.store.whole_files import load_arrays, read_inside, write_inside, write_whole
 from mor_ref.operations.parameters import GENERATED, RECIPE
 
 __all__ = [

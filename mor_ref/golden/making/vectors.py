@@ -9,15 +9,15 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.making.directory import RECORD, MadeBy, lock_directory
 from mor_ref.golden.making.negative import negative_file_of
 from mor_ref.golden.model.suite import Size
-from mor_ref.golden.store.container import (
+from mor_ref.golden.store.manifest import MANIFEST, GoldenError, read_manifest
+from mor_ref.golden.store.suite_files import (
     file_of,
     manifest_entry,
     read_suite,
     suite_bytes,
     write_manifest,
 )
-from mor_ref.golden.store.files import read_inside, write_inside
-from mor_ref.golden.store.manifest import MANIFEST, GoldenError, read_manifest
+from mor_ref.golden.store.whole_files import read_inside, write_inside
 from mor_ref.workers.pools import Workers, processes
 from mor_ref.workers.shards import WorkersError
 
