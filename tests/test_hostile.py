@@ -17,7 +17,7 @@ from mor_ref.golden.export.export import EXPORTS, export
 from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model import checks
 from mor_ref.golden.model.suite import Size
-from mor_ref.golden.store import files, manifest, suite_files
+from mor_ref.golden.store import manifest, suite_files, whole_files
 from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
@@ -471,7 +471,7 @@ def test_a_link_at_the_place_of_a_file_is_replaced(tmp_path):
     done = run("verify", "numba", "--suite", COLUMNS, "--report", report)
     assert done.returncode == 0, done.stderr
     export(bundled_files(), "jsonl", tmp_path, [COLUMNS])
-    files.write_whole(tmp_path / suite_files.MANIFEST, b"{}")
+    whole_files.write_whole(tmp_path / suite_files.MANIFEST, b"{}")
     assert outside.read_text() == "mine"
     assert json.loads(report.read_text())["verdict"] == "match"
 
