@@ -75,7 +75,7 @@ def unordered_errors(tile: tuple[int, int], source: str) -> Tensor:
     return Tensor(f"unordered.{source}", source, bits.reshape(rows + 1, 2 * columns))
 
 
-def nan_with_four(tile: tuple[int, int], source: str) -> Tensor:
+def nan_and_four(tile: tuple[int, int], source: str) -> Tensor:
     """Return a tile whose error is smaller for 4, and which has a NaN: so 6 is taken.
 
     Its numbers are 3 and 4 under the scale for 4, and 4.5 and 6 under that for 6.

@@ -1,6 +1,6 @@
 """Tensors at an extreme: magnitudes, the place of an amax, counts, kinds of NaN, and near ties."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -11,16 +11,16 @@ from mor_ref.golden.model.suite import Size
 
 # Next to the numbers that bfloat16 rounds to infinity, and to the largest of binary32.
 TOPS = (0x7F7F0001, 0x7F7F4000, 0x7F7F7FFF, 0x7F7F8000, 0x7F7F8001, 0x7F7FFFFF)
-_SOME_TOPS = (0x7F7F8000, 0x7F7FFFFF)
+SOME_TOPS = (0x7F7F8000, 0x7F7FFFFF)  # a tie of bfloat16, and the largest
 HUGE = (0x7F333333, 0x7F4CCCCD)  # above 2^127
 _BELOW_TOPS = (0x7F000001, *HUGE, 0xFF400000, 0x7E000000)
 _SIGNALLING = (0x7F81, 0xFF81, 0x7FBF, 0xFFA5)
 _ONE, _NAN, _INFINITY = 0x3F80, 0x7FC0, 0xFF80
 
 
-def tops() -> Iterator[Tensor]:
+def tops(chosen: Iterable[int] = TOPS) -> Iterator[Tensor]:
     """Yield rows whose amax is next to the largest numbers of bfloat16 and binary32."""
-    for top in TOPS:
+    for top in chosen:
         x = np.array([[top, *_BELOW_TOPS, top | 0x80000000, 0x7E000000]], np.uint32)
         yield Tensor(f"top_{top:08x}.f32", "f32", x)
 
@@ -28,11 +28,6 @@ def tops() -> Iterator[Tensor]:
 def rows_of_tops() -> Tensor:
     """Return the rows of `tops` as one tensor, whose rows are to be blocks."""
     return Tensor("tops.f32", "f32", np.concatenate([tensor.x for tensor in tops()]))
-
-
-def some_tops() -> Iterator[Tensor]:
-    """Yield the tie between the largest number of bfloat16 and infinity, and the largest number."""
-    yield from (tensor for top, tensor in zip(TOPS, tops(), strict=True) if top in _SOME_TOPS)
 
 
 def largest_at_the_end(size: Size) -> Tensor:

@@ -15,7 +15,7 @@ from mor_ref.golden.inputs.every_scale import (
     infinite_errors,
     infinite_tiles,
     lost_scale,
-    nan_with_four,
+    nan_and_four,
     tiles_of_scales,
     unordered_errors,
 )
@@ -137,7 +137,7 @@ def _of_scales(profile: Nvfp4Profile, tile: tuple[int, int]) -> Iterator[Tensor]
         for source in ("bf16", "f32"):
             yield infinite_errors(profile, tile, source)
         for source in _SOURCES:
-            yield nan_with_four(tile, source)
+            yield nan_and_four(tile, source)
 
 
 def _found(profile: Nvfp4Profile) -> Iterator[tuple[Tensor, tuple[int, int]]]:

@@ -11,7 +11,13 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.golden.inputs.amaxes_at_thresholds import nearly_equal_mantissas
 from mor_ref.golden.inputs.every_code import SPECIALS, every_value
-from mor_ref.golden.inputs.extremes import largest_at_the_end, rows_of_tops, some_tops, specials
+from mor_ref.golden.inputs.extremes import (
+    SOME_TOPS,
+    largest_at_the_end,
+    rows_of_tops,
+    specials,
+    tops,
+)
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.hard_numbers import hard_rows
 from mor_ref.golden.inputs.scaled_numbers import scaled_numbers
@@ -121,7 +127,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
             yield tensor_case(tensor, format=fmt, scaling=scaling, block="row", group="tensor")
         pair, group = {"format": fmt, "scaling": scaling}, "row" if scaling == "gam" else "tensor"
         yield tensor_case(rows_of_tops(), **pair, block="row", group=group)
-        for tensor in some_tops():
+        for tensor in tops(SOME_TOPS):
             yield tensor_case(tensor, **pair, block="tensor", group="tensor")
     for fmt, scaling in itertools.product(_WITH_LONG_TABLES, SCALINGS):
         values = every_value(formats[fmt])
