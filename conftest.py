@@ -67,8 +67,8 @@ def _rank(item: pytest.Item) -> int:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say at the end which missing extra would bring how many tests."""
+    """Say at the end how many tests the skips are for, and which missing extra would bring them."""
     skipped = terminalreporter.stats.get("skipped", [])
-    counts = extras.counted(report.longrepr[2] for report in skipped)
-    if counts:
-        terminalreporter.write_line(extras.summary(counts), yellow=True)
+    line = extras.summary([report.longrepr[2] for report in skipped])
+    if line is not None:
+        terminalreporter.write_line(line, yellow=True)

@@ -95,20 +95,25 @@ def missing(names):
     return next((name for name in names if not is_there(name)), None)
 
 
-def counted(reasons):
-    """How many tests lack what, by the reasons of skips; other reasons are not of this module."""
-    found = Counter()
-    for each in filter(None, map(_REASON.search, reasons)):
-        found[each["name"], each["how"]] += int(each["number"] or 1)
-    return found
+def summary(reasons):
+    """One line on the skips of a run, or None if nothing is missing.
 
-
-def summary(counts):
-    """One line: how many tests were skipped, and how many each way to install something brings."""
+    It says how many of pytest's skips are for how many tests, and how many of these tests each way
+    to install something brings.
+    """
+    found = [match for match in map(_REASON.search, reasons) if match]
+    if not found:
+        return None
+    counts = Counter()
+    for each in found:
+        counts[each["name"], each["how"]] += int(each["number"] or 1)
     ways = sorted({how for _, how in counts}, key=lambda way: (-_tests(counts, way), way))
     needed = "; ".join(f"{_tests(counts, way)} {_names(counts, way)}: {way}" for way in ways)
-    number = counts.total()
-    return f"{number} {'tests need' if number > 1 else 'test needs'} what is missing: {needed}"
+    tests = counts.total()
+    of = "" if len(found) == len(reasons) else f"of {len(reasons)} "
+    skips = "skip is" if len(found) == len(reasons) == 1 else "skips are"
+    lacking = "tests that need" if tests > 1 else "test that needs"
+    return f"{len(found)} {of}{skips} for {tests} {lacking} what is missing: {needed}"
 
 
 def _names(counts, way):
