@@ -254,8 +254,9 @@ WORDS = [b"out", b"done", b"skip", b"code", b"y", b"1", b"2", b"1x2", b"ff", b"0
 def test_any_text_is_an_answer_or_is_refused(words):
     """Also when it comes in pieces."""
     received = Received(1 << 20)
-    for word in words:
-        received.add(word + b" ")
+    with contextlib.suppress(CandidateError):  # its first line may begin no answer
+        for word in words:
+            received.add(word + b" ")
     for text in (bytes(received.text), b" ".join([*words, b"done"])):
         try:
             found = parse_answer(text)
@@ -276,6 +277,31 @@ def test_an_answer_ends_with_a_line_of_its_own():
     unended = Received(1000)
     unended.add(b"out code 1\n1\ndone")
     assert unended.end is None
+
+
+def taken_in(pieces):
+    received = Received(1000)
+    for piece in pieces:
+        received.add(piece)
+    return received
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mor-ref-protocol 1\ncase a b c\n", "\n \n\tmor-ref-protocol 1 \r\n", "outs 1\n", "skipped\n"],
+)
+def test_a_first_line_that_begins_no_answer_is_refused_at_once(text):
+    """PRO-006: its end may never come. However the line is cut into pieces."""
+    shown = text.split()[0]
+    for size in (1, 7, 100):
+        pieces = [text[start : start + size].encode() for start in range(0, len(text), size)]
+        with pytest.raises(CandidateError, match=f"the answer has '{shown}"):
+            taken_in(pieces)
+    assert taken_in([b"\n", b" ou", b"t code 1\n", b"1 \nsome\n"]).end is None
+
+
+def test_a_program_that_echoes_is_refused_at_once():
+    assert "the answer has 'mor-ref-protocol 1' where a field begins" in failure("cat")
 
 
 def test_the_size_of_an_answer_has_an_end():
@@ -368,7 +394,7 @@ def test_the_example_in_c_matches(example):
     done = mor_ref(example("e4m3"), "--suite", "encode", "--suite", "decode")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(
-        r"^encode: match, [\d,]+ entries of 1 of \d+ cases$", done.stdout, re.MULTILINE
+        r"^encode: match, [\d,]+ entries in 1 of \d+ cases$", done.stdout, re.MULTILINE
     )
     assert "decode: not run, the candidate has no answer" in done.stdout
 
@@ -410,7 +436,8 @@ def test_arguments_are_split_as_a_shell_does():
         (answering("printf '\\377\\000\\ndone\\n'"), "the answer has '\\xff\\x00' where a field"),
         (answering("echo out code 2 1; echo done"), "field code has 1 numbers; give 2 for its sh"),
         (answering("echo out code 1 1 2; echo done"), "field code has 2 numbers; give 1 for its"),
-        ("yes", "the answer has more than 1049088 bytes ('y\\ny\\ny\\n"),
+        ("yes", "the answer has 'y' where a field begins; give out NAME SHAPE"),
+        (shell("echo out code 2; yes 1"), "the answer has more than 1049088 bytes ('out code 2\\n"),
         ("cat /dev/zero", "the answer has more than 1049088 bytes ('\\x00\\x00"),
         ("yes skip", "where no question was open; answer each one once"),
         (answering("printf 'skip\\nmore\\n'"), "it wrote 'more\\n' where no question was open"),
@@ -453,8 +480,8 @@ class ClockThatWaits:
             "12 bytes were received, at last 'out code 2\\n1'",
         ),
         (
-            "while echo 0; do sleep 0.01; done",
-            b"0\n0\n0\n",
+            "echo out code 9; while echo 0; do sleep 0.01; done",
+            b"0\n" * 30,
             "bytes were received, at last '0\\n0\\n0\\n",
         ),
     ],
@@ -678,7 +705,7 @@ def test_an_interrupted_run_leaves_no_program(tmp_path):
 def test_exit_status(arguments, status, message):
     done = mor_ref(*arguments, "--suite", "decode")
     assert done.returncode == status, done.stderr
-    assert message in done.stderr
+    assert message in (done.stderr if status == 2 or message == "oh" else done.stdout)
     assert "Traceback" not in done.stderr
 
 

@@ -27,6 +27,8 @@ _NUMBER = re.compile(rb"[0-9A-Fa-f]{1,16}")
 _SHAPE = re.compile(rb"[0-9]{1,9}(x[0-9]{1,9}){0,3}")
 _LARGEST = 1 << 40  # PRO-005: entries of an array
 _END = re.compile(rb"^[ \t\r]*(?:done|skip)[ \t\r]*\n", re.MULTILINE)
+_FIRST_LINE = re.compile(rb"\s*(\S[^\n]*)\n")
+_FIRST_WORDS = (b"out", b"done", b"skip")
 _SHOWN = 60  # bytes of what a program wrote
 
 
@@ -87,6 +89,7 @@ class Received:
         self.end: int | None = None
         self._limit = limit
         self._line = 0  # where the last line begins
+        self._is_begun = False  # whether the first line is there
 
     def add(self, chunk: bytes) -> None:
         """Take what came next."""
@@ -96,11 +99,21 @@ class Received:
             found = _END.search(self.text, self._line)
             self.end = found.end() if found else None
             self._line = len(self.text) - len(chunk) + newline + 1
+        if not self._is_begun and newline >= 0:
+            self._check_begin()
         if len(self.text) > self._limit:
             raise CandidateError(
                 f"the answer has more than {self._limit} bytes ({shown(self.text)}); end it with a "
                 "line done"
             )
+
+    def _check_begin(self) -> None:
+        """Refuse a first line that begins no answer: its end may never come."""
+        first = _FIRST_LINE.match(self.text)
+        if first is not None:
+            self._is_begun = True
+            if first[1].split()[0] not in _FIRST_WORDS:
+                raise _no_field(first[1].rstrip())
 
 
 def shown(text: bytes | bytearray) -> str:
@@ -120,10 +133,7 @@ def parse_answer(text: bytes) -> Fields | None:
     at = 0
     while at < last:
         if words[at] != b"out":
-            raise CandidateError(
-                f"the answer has {shown(b' '.join(words[at:last]))} where a field begins; give "
-                "out NAME SHAPE and its numbers, or a line skip alone"
-            )
+            raise _no_field(b" ".join(words[at:last]))
         if at + 3 > last:
             raise CandidateError(
                 "the answer ends amid a field; give out NAME SHAPE and its numbers"
@@ -133,6 +143,13 @@ def parse_answer(text: bytes) -> Fields | None:
         fields[name] = _array(name, words[at + 2], words[at + 3 : next_one])
         at = next_one
     return fields
+
+
+def _no_field(found: bytes) -> CandidateError:
+    return CandidateError(
+        f"the answer has {shown(found)} where a field begins; give out NAME SHAPE and its numbers, "
+        "or a line skip alone"
+    )
 
 
 def _next_field(words: Sequence[bytes], start: int, last: int) -> int:
