@@ -92,7 +92,7 @@ def test_what_no_deviation_explains_may_be_equal_but_for_the_bits_of_nan():
         return made
 
     (result,) = on(wrong_as_well, "quantize_steps").results
-    assert result.stage.name == "y"  # not xs, which is equal but for NaN
+    assert result.first_mismatching_field.name == "y"  # not xs, which is equal but for NaN
     (y,) = (field for field in result.fields if field.name == "y")
     assert (y.differing, y.nans > 0) == (y.nans + 5, True)
     said = report.of_nans(y.nans, y.differing)

@@ -223,7 +223,7 @@ def test_a_mistake_in_it_is_a_mismatch(exercise, made):
     candidate = PythonFunction("wrong", engine_with(**mistake))
     (wrong,) = verify(candidate, made(suite_of(*EXERCISES[exercise]))).results
     assert wrong.verdict == "mismatch"
-    assert wrong.stage.name == first
+    assert wrong.first_mismatching_field.name == first
 
 
 TESTS = Path(__file__).parent

@@ -98,8 +98,10 @@ def test_a_candidate_that_cannot_be_opened_is_reported(module, candidate, said):
     for kind in ("json", "xml", "html"):
         assert run(module, "candidate:right", *DECISIONS, "--report", f"r.{kind}").returncode == 0
         done = run(module, candidate, *DECISIONS, "--report", f"r.{kind}")
-        assert (done.returncode, done.stderr.splitlines()[-1]) == (3, f"mor-ref: {said}")
+        assert done.returncode == 3
+        assert said not in done.stderr  # the report has it, once
     assert done.stdout.splitlines() == [
+        said,
         "not asked: decisions",
         "conformance: nothing was compared",
         f"{candidate}: failed (0 match, 0 mismatch, 1 not run)",

@@ -122,7 +122,7 @@ def test_complete_on_the_command_line(module):
     verdict = "candidate:right: incomplete (1 match, 0 mismatch, 0 not run, 1 incomplete)"
     assert done.stdout.splitlines() == [
         verdict,
-        f"decisions: match, {entries_of('decisions', 'accepted'):,} entries of 5 cases",
+        f"decisions: match, {entries_of('decisions', 'accepted'):,} entries in 5 cases",
         "mx: incomplete, the candidate has no answer",
         (
             f"conformance: bit-exact in what was given: 1 of 5 fields, 5 of {5 + MX} cases, "

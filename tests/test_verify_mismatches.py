@@ -185,11 +185,12 @@ def test_what_cannot_be_compared_is_not_counted_as_differing():
         "scale": (0, 0, len(cases)), "code": (codes, 0, some), "y": (off, off, some),
     }  # fmt: skip
     assert (result.compared, result.differing) == (codes + off, off)
-    assert result.stage is fields["scale"]
+    assert result.first_mismatching_field is fields["scale"]
     said = f"{off:,} entries differ and {len(cases) + 2 * some} fields of cases cannot be compared"
     lines = list(report.lines(found))
     assert lines[0] == f"mx_blocks: mismatch, {said}, in {len(cases)} of {len(cases)} cases"
-    assert lines[1] == f"  first mismatching field: scale (rules {', '.join(result.stage.rules)})"
+    rules = ", ".join(result.first_mismatching_field.rules)
+    assert lines[1] == f"  first mismatching field: scale (rules {rules})"
     first = lines.index(f"  scale: cannot be compared in {len(cases)} cases")
     assert lines[first : first + 3] == [
         f"  scale: cannot be compared in {len(cases)} cases",

@@ -1,6 +1,5 @@
 """`mor-ref verify`: run a candidate on the suites, and write a report."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,6 @@ from mor_ref.cli.show import Bars
 from mor_ref.golden import bundled_files
 from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.candidates.candidate import CandidateError
-from mor_ref.verify.counts import counted
 from mor_ref.verify.reporting.report_files import prepare_report, write_report
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
@@ -72,10 +70,6 @@ def _run(
         print(line)
     if report is not None:
         write_report(found, Path(report))
-    for failure in found.failures[:1]:
-        others = len(found.failures) - 1
-        more = f" (and {counted(others, 'other case')} failed)" if others else ""
-        print(f"mor-ref: {failure.message}{more}", file=sys.stderr)
     return _STATUS[found.verdict]
 
 

@@ -115,7 +115,8 @@ def _sections(verification: Verification) -> list[str]:
 
 def _is_later(result: SuiteResult, difference: Difference) -> bool:
     """Return whether a difference is not of the first mismatching field."""
-    return result.stage is not None and difference.suite_field != result.stage.name
+    first = result.first_mismatching_field
+    return first is not None and difference.suite_field != first.name
 
 
 def _rows(result: SuiteResult) -> list[tuple[Difference, Entry]]:

@@ -30,7 +30,8 @@ def _suite(result: SuiteResult) -> dict[str, Any]:
         result
     )
     record |= {"verdict": result.verdict, "complete": result.is_complete}
-    record["stage"] = result.stage.name if result.stage else None
+    first = result.first_mismatching_field
+    record["stage"] = first.name if first else None
     record["differences"] = [_difference(one) for one in result.differences]
     return record
 

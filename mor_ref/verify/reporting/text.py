@@ -15,16 +15,18 @@ _NAMES = 10
 def lines(verification: Verification) -> Iterator[str]:
     """Yield the verdict, the results by suite with their explanations, and the summary.
 
-    The verdict is the last line as well, where the eye is in a terminal. The line of a suite that
-    is alone says it already.
+    If the candidate could not be opened, the first line says why. The verdict is also the last
+    line, where the eye is in a terminal. The line of a suite that is alone says it already.
     """
+    if verification.not_opened:
+        yield verification.not_opened.message
     if len(verification.results) > 1:
         yield verdict_line(verification)
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
     for result in verification.results:
         yield from suite_lines(result, diagnoses.get(result.suite))
     if verification.not_asked:
-        yield f"not asked{after_that(verification)}: {listed(verification.not_asked)}"
+        yield f"not asked{after_failures(verification)}: {listed(verification.not_asked)}"
     if verification.unknown.names:
         yield f"not suites: {_unknown(verification.unknown)}"
     yield from summary(verification)
@@ -89,24 +91,21 @@ def leaving(explanation: Explanation) -> Iterator[str]:
         yield f"the first mismatch that it leaves: {explanation.left}"
 
 
-def after_that(verification: Verification) -> str:
+def after_failures(verification: Verification) -> str:
     """Say when suites were not asked: after a candidate failed, unless it could not be opened."""
-    return "" if verification.not_opened else " after that"
+    return "" if verification.not_opened else " after the last failure"
 
 
 def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterator[str]:
-    """Yield the conclusions about a suite, then the evidence.
-
-    The conclusions are the verdict, the first mismatching field, and what explains the mismatches.
-    """
+    """Yield the verdict, the first mismatching field and the explanation, then the evidence."""
     if not result.compared and result.verdict in ("not run", "incomplete"):
         yield f"{result.suite}: {result.verdict}, the candidate has no answer"
     else:
         yield f"{result.suite}: {result.verdict}, {_extent(result)}"
     yield from (f"  {line}" for line in failing(result))
-    if result.stage is not None:
-        rules = ", ".join(result.stage.rules or result.rules)
-        yield f"  first mismatching field: {result.stage.name} (rules {rules})"
+    if (field := result.first_mismatching_field) is not None:
+        rules = ", ".join(field.rules or result.rules)
+        yield f"  first mismatching field: {field.name} (rules {rules})"
     if diagnosis is not None:
         of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
         yield from (f"  {line}" for line in of_it)
@@ -135,8 +134,10 @@ def failing(result: SuiteResult) -> Iterator[str]:
 def _extent(result: SuiteResult) -> str:
     """Say how many entries were compared, or how many of them differ, and in how many cases."""
     foreign = "" if result.normative else ", not normative"
+    if not result.has_answers:
+        return f"nothing was compared in {counted(result.cases, 'case')}{foreign}"
     if not result.differences:
-        return f"{counted(result.compared, 'entry')} of {cases_of(result)}{foreign}"
+        return f"{counted(result.compared, 'entry')} in {cases_of(result)}{foreign}"
     of = f"{result.differing:,} of {counted(result.compared, 'entry')} {_verb(result)}"
     found = of if result.is_comparable else differing(result)
     return f"{found}, in {cases_differing(result)}{foreign}"

@@ -126,6 +126,6 @@ def _check_inputs(answer: Answer, asked: Case, whose: str) -> None:
         right = asked.arrays.get(name)
         if right is None or problem_of(given, right) or not np.array_equal(given, right):
             raise CandidateError(
-                f"{whose}: the answer gives {name!r}, which goes in, otherwise than it was asked; "
-                "answer to the inputs of the suite, and give them as they are or not at all"
+                f"{whose}: the answer changes the input {name!r}; compute from the inputs of the "
+                "suite, and return each input unchanged or not at all"
             )

@@ -140,14 +140,14 @@ class SuiteResult:
         return bool(self.compared or self.differences)
 
     @property
-    def stage(self) -> FieldResult | None:
-        """The first mismatching field, or one that could not be compared.
+    def first_mismatching_field(self) -> FieldResult | None:
+        """The first field that differs or could not be compared.
 
-        One that is equal but for the bits of NaN is it only if there is no other.
+        A field that is equal but for the bits of NaN is named only if there is no other.
         """
-        differing = [field for field in self.fields if not field.matches]
-        beyond_nan = [f for f in differing if f.differing > f.nans or f.not_comparable]
-        return next(iter(beyond_nan or differing), None)
+        mismatching = [field for field in self.fields if not field.matches]
+        beyond_nan = [f for f in mismatching if f.differing > f.nans or f.not_comparable]
+        return next(iter(beyond_nan or mismatching), None)
 
 
 @dataclass(frozen=True)
