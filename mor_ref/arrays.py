@@ -54,8 +54,8 @@ def numbers_from(x: object, argument: str) -> Numbers:
     dtype = array.dtype if array.dtype == BF16 else array.dtype.newbyteorder("=")
     if dtype not in _WORDS:
         raise TypeError(
-            f"{argument} has dtype {array.dtype}; give {_TAKEN}, converted by yourself, so that no "
-            "rounding goes unseen"
+            f"{argument} has dtype {array.dtype}; give {_TAKEN}, converted by yourself: mor_ref "
+            "does not round silently"
         )
     bits = np.require(array, dtype, ["C", "A"]).reshape(-1).view(_WORDS[dtype])
     bits.flags.writeable = False  # one kind of argument for the kernels, whatever x allows
@@ -137,15 +137,15 @@ def _check_item(item: object, argument: str, kind: type, taken: str) -> None:
     if isinstance(item, np.ndarray | np.generic):
         if not issubclass(item.dtype.type, kind | BF16.type):
             raise TypeError(
-                f"{argument} holds an array or scalar of {item.dtype}; give {taken}, so that "
-                "nothing is converted unseen"
+                f"{argument} holds an array or scalar of {item.dtype}; give {taken}: mor_ref "
+                "does not convert silently"
             )
     elif isinstance(item, int | float | complex):
         own = int if kind is np.integer else float
         if not isinstance(item, own) or isinstance(item, bool):
             raise TypeError(
-                f"{argument} holds the {type(item).__name__} {item!r}; give {taken}, so that "
-                "nothing is converted unseen"
+                f"{argument} holds the {type(item).__name__} {item!r}; give {taken}: mor_ref "
+                "does not convert silently"
             )
 
 

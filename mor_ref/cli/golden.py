@@ -101,8 +101,8 @@ class _Making(Bars):
     def done(self, name: str, entry: Mapping[str, Any]) -> None:
         """Print the size of a suite and how many deviations it exposes."""
         cases = counted(len(entry["cases"]), "case")
-        exposed = counted(len(entry["kills"]), "deviation")
-        line = f"{name}: {cases}, {counted(entry['elements'], 'element')}, exposes {exposed}"
+        deviations = counted(len(entry["kills"]), "deviation")
+        line = f"{name}: {cases}, {counted(entry['elements'], 'element')}, exposes {deviations}"
         self.console.print(line, soft_wrap=True, highlight=False)
         self.advance(self._task, self._cases.get(name, 0))
 

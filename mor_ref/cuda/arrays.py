@@ -75,8 +75,8 @@ def numbers_from(x: Given) -> Numbers:
     """Return the bit patterns of numbers, copied only if they are not in C order."""
     if x.dtype not in _SOURCES:
         raise TypeError(
-            f"{x.argument} has dtype {x.dtype}; give {', '.join(_SOURCES)}, converted by yourself, "
-            "so that no rounding goes unseen"
+            f"{x.argument} has dtype {x.dtype}; give {', '.join(_SOURCES)}, converted by yourself: "
+            "mor_ref does not round silently"
         )
     source = _SOURCES[x.dtype]
     shape = tuple(x.array.shape)  # of what is contiguous it is never ()

@@ -14,7 +14,7 @@ def bundled_files() -> Path:
     return installed if installed.is_dir() else package.parent.parent / "golden" / "v1"
 
 
-def load(name: str, folder: Path | None = None) -> "list[Case]":
+def load(name: str, directory: Path | None = None) -> "list[Case]":
     """Return the cases of a suite: of the bundled files, or of another directory.
 
     >>> from mor_ref import golden
@@ -26,6 +26,6 @@ def load(name: str, folder: Path | None = None) -> "list[Case]":
     from mor_ref.golden.store.manifest import read_manifest
     from mor_ref.golden.store.suite_files import read_suite
 
-    where = folder or bundled_files()
+    where = directory or bundled_files()
     suites = read_manifest(where)["suites"]
     return read_suite(where, name, suites[known_name("suite", name, suites)])

@@ -107,18 +107,17 @@ def _entries_there(directory: Path, made_with: dict[str, int], record: MadeBy) -
     entries: dict[str, Any] = {} if manifest is None else manifest["suites"]
     if manifest is not None and manifest["made_with"] != made_with:
         raise GoldenError(
-            f"{directory} holds suites made with {manifest['made_with']}, and these are to be made "
-            f"with {made_with}; give another directory"
+            f"{directory} holds suites made with {manifest['made_with']}, but {made_with} was "
+            "asked for; give another directory"
         )
     if entries and not record.is_of_this_program:
-        who = (
-            "that another version of this program has made"
+        made_by = (
+            "another version of mor-ref"
             if record.is_signed
-            else f"and {RECORD} does not say which version of this program made them"
+            else f"a version of mor-ref that {RECORD} does not name"
         )
         raise GoldenError(
-            f"{directory} holds suites {who}, and theirs may differ; take them away, or give "
-            "another directory"
+            f"{directory} holds suites made by {made_by}; remove them, or give another directory"
         )
     record.sign()
     return {name: entry for name, entry in entries.items() if _is_whole(directory, name, entry)}

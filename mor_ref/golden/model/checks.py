@@ -17,60 +17,60 @@ _OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pairs")
 _TILE = 16  # numbers of a tile of NVFP4
 
 
-class CallError(ValueError):
+class OperationError(ValueError):
     """A part of a suite that does not suit its operation; the message ends a sentence."""
 
 
 def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
     """Refuse fields that an operation does not have, or not so."""
-    call = OPERATIONS[operation]
+    declaration = OPERATIONS[operation]
     bases = [field["name"].partition(SEPARATOR)[0] for field in fields]
     twice = [base for base in bases if bases.count(base) > 1]
     if twice:
-        raise CallError(f"lists the field {twice[0]} twice")
+        raise OperationError(f"lists the field {twice[0]} twice")
     inputs = {field["name"] for field in fields if field["role"] == "input"}
-    if inputs != set(call.inputs):
-        raise CallError(
-            f"has the inputs {_listed(inputs)}; {operation} takes {_listed(call.inputs)}"
+    if inputs != set(declaration.inputs):
+        raise OperationError(
+            f"has the inputs {_listed(inputs)}; {operation} takes {_listed(declaration.inputs)}"
         )
     for field in fields:
-        _check_field(operation, call, field)
+        _check_field(operation, declaration, field)
 
 
-def _check_field(operation: str, call: Operation, field: Mapping[str, Any]) -> None:
+def _check_field(operation: str, declaration: Operation, field: Mapping[str, Any]) -> None:
     base, *own = field["name"].split(SEPARATOR)
-    known = call.inputs if field["role"] == "input" else call.outputs
+    known = declaration.inputs if field["role"] == "input" else declaration.outputs
     if base not in known or own not in ([], [DIGEST]):
-        raise CallError(f"has the field {field['name']}, which {operation} does not have")
+        raise OperationError(f"has the field {field['name']}, which {operation} does not have")
     fmt, axes = known[base]
     if own and axes not in _OF_TWO_AXES:
-        raise CallError(f"has the field {field['name']}, but {base} has no rows and columns")
+        raise OperationError(f"has the field {field['name']}, but {base} has no rows and columns")
     if field["format"] != ("u8" if own else fmt):
-        raise CallError(
+        raise OperationError(
             f"gives {field['name']} the format {field['format']}, and it is {'u8' if own else fmt}"
         )
     _check_axes(operation, field)
-    can_be = _views_of(call, fmt, axes) if field["role"] == "expected" and not own else ()
+    can_be = _views_of(declaration, fmt, axes) if field["role"] == "expected" and not own else ()
     strange = [view for view in field["views"] if view not in can_be]
     if strange:
-        raise CallError(f"has a view {strange[0]} of {field['name']}, which cannot be")
+        raise OperationError(f"has a view {strange[0]} of {field['name']}, which cannot be")
 
 
 def _check_axes(operation: str, field: Mapping[str, Any]) -> None:
     axes = axes_of(operation, field["name"])
     for key, right in (("shape", list(axes.names)), ("layout", axes.layout)):
         if field[key] != right:
-            raise CallError(f"gives {field['name']} another {key} than {right}")
+            raise OperationError(f"gives {field['name']} another {key} than {right}")
 
 
-def _views_of(call: Operation, fmt: str, axes: str) -> list[str]:
+def _views_of(declaration: Operation, fmt: str, axes: str) -> list[str]:
     """Return the layouts that a field can be given in."""
     is_code = fmt in ("format", "e2m1", "e4m3", "e8m0")
     can_be = {
         "transposed": axes in _OF_TWO_AXES,
         "packed": axes in _OF_TWO_AXES and fmt in ("format", "e2m1"),
         "reciprocal": fmt == "f32",
-        "replicated": "tile" in call.parameters and axes == "grid",
+        "replicated": "tile" in declaration.parameters and axes == "grid",
         "swizzled_128x4": axes == "grid" and is_code,
     }
     return [view for view, can in can_be.items() if can]
@@ -78,60 +78,61 @@ def _views_of(call: Operation, fmt: str, axes: str) -> list[str]:
 
 def check_parameters(operation: str, parameters: Parameters) -> None:
     """Refuse parameters that an operation does not take."""
-    call = OPERATIONS[operation]
-    missing = [name for name in call.parameters if name not in parameters]
+    declaration = OPERATIONS[operation]
+    missing = [name for name in declaration.parameters if name not in parameters]
     if missing:
-        raise CallError(f"has no parameter {missing[0]}, which {operation} takes")
+        raise OperationError(f"has no parameter {missing[0]}, which {operation} takes")
     for name, value in parameters.items():
-        kind = call.parameters.get(name) or call.optional.get(name)
+        kind = declaration.parameters.get(name) or declaration.optional.get(name)
         if kind is None:
-            raise CallError(f"has the parameter {name!a:.60}, which {operation} does not take")
+            raise OperationError(f"has the parameter {name!a:.60}, which {operation} does not take")
         if not kind.holds(value):
-            raise CallError(f"has another parameter {name} than {kind.wanted}")
+            raise OperationError(f"has another parameter {name} than {kind.wanted}")
     try:
-        call.admit(parameters)
+        declaration.admit(parameters)
     except ValueError as error:
-        raise CallError(f"has parameters that do not go together ({error})") from error
+        raise OperationError(f"has parameters that do not go together ({error})") from error
 
 
 def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None:
     """Refuse arrays of a case that are not of the format, the shape or the range they should be."""
-    call = OPERATIONS[operation]
-    x = arrays[next(iter(call.inputs))]
-    axes = _shapes(call, parameters, x.shape)
+    declaration = OPERATIONS[operation]
+    x = arrays[next(iter(declaration.inputs))]
+    axes = _shapes(declaration, parameters, x.shape)
     for name, array in arrays.items():
         base, *own = name.split(SEPARATOR)
-        fmt, axis = call.field(base)
+        fmt, axis = declaration.field(base)
         shape, size = axes[axis], bytes_of(format_meant(fmt, parameters))
         if own:
             shape, size = digests_shape(shape), 1
         if array.shape != shape or array.itemsize != size:
-            raise CallError(
+            raise OperationError(
                 f"has {name} of the shape {_sides(array.shape)} and {array.itemsize} bytes an "
                 f"entry, and {_sides(shape)} and {size} are right"
             )
-    if call.random is not None:
-        inside = call.random.inside(parameters, arrays)
+    if declaration.random is not None:
+        inside = declaration.random.inside(parameters, arrays)
         if not inside.all():
-            raise CallError(
-                f"has inputs at {int(inside.argmin())} that are not taken: {call.random.takes}"
+            raise OperationError(
+                f"has inputs at {int(inside.argmin())} that are not taken: "
+                f"{declaration.random.takes}"
             )
     if RECIPE in parameters and not x.size:
-        raise CallError("has no numbers")
+        raise OperationError("has no numbers")
 
 
-def _shapes(call: Operation, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
+def _shapes(declaration: Operation, parameters: Parameters, shape: Shape) -> dict[str, Shape]:
     """Return the shape of each kind of axes, for a first input of this shape."""
-    first = call.first_axes
+    first = declaration.first_axes
     if len(shape) != (1 if first == "n" else 2) or not all(shape):
         wanted = "entries in one column" if first == "n" else "rows and columns of entries"
-        raise CallError(f"has a first input of the shape {_sides(shape)}; {wanted} are right")
+        raise OperationError(f"has a first input of the shape {_sides(shape)}; {wanted} are right")
     if first == "nk" and "profile" in parameters and shape[1] != _TILE:
-        raise CallError(f"has rows of {shape[1]} numbers; {_TILE} are right")
+        raise OperationError(f"has rows of {shape[1]} numbers; {_TILE} are right")
     try:
         return shapes_of(first, parameters, shape)
     except (ValueError, TypeError) as error:
-        raise CallError(f"cannot be cut into blocks ({error})") from error
+        raise OperationError(f"cannot be cut into blocks ({error})") from error
 
 
 def _sides(shape: Shape) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.model.checks import CallError, check_fields, check_parameters
+from mor_ref.golden.model.checks import OperationError, check_fields, check_parameters
 from mor_ref.golden.model.views import VIEWS
 from mor_ref.golden.store.whole_files import read_inside
 from mor_ref.operations import OPERATIONS
@@ -247,12 +247,12 @@ def _check_suite(place: str, entry: Mapping[str, Any]) -> None:
     """Refuse an entry that contradicts its operation, or itself."""
     try:
         check_fields(entry["operation"], entry["fields"])
-    except CallError as error:
+    except OperationError as error:
         raise _FaultError(place, str(error)) from error
     for case, parameters in entry["cases"].items():
         try:
             check_parameters(entry["operation"], parameters)
-        except CallError as error:
+        except OperationError as error:
             raise _FaultError(f"{place}.cases.{case}", str(error)) from error
     _check_distinct(f"{place}.cases", entry["cases"])
     names = {field["name"] for field in entry["fields"]}

@@ -11,7 +11,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from mor_ref.golden.inputs.generated import generated
-from mor_ref.golden.model.checks import CallError, check_arrays
+from mor_ref.golden.model.checks import OperationError, check_arrays
 from mor_ref.golden.model.suite import Case, Field, Suite
 from mor_ref.golden.model.views import VIEWS, axes_of
 from mor_ref.golden.store.manifest import (
@@ -188,7 +188,7 @@ def _cases(path: Path, content: bytes, entry: Mapping[str, Any]) -> Iterator[Cas
         parameters = entry["cases"][case]
         try:
             check_arrays(entry["operation"], parameters, ordered)
-        except CallError as error:
+        except OperationError as error:
             raise GoldenError(f"{path}: case {case!r} {error}; {AGAIN}") from error
         yield Case(case, parameters, ordered)
 
