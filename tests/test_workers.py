@@ -22,6 +22,7 @@ from mor_ref.workers import pools as workers
 from mor_ref.workers import shards
 from mor_ref.workers.pools import Workers, processes, workers_named
 from mor_ref.workers.shards import WorkersError
+from mor_ref.workers.steps import step_done
 
 __all__ = ["two_processes"]  # a fixture
 
@@ -53,6 +54,35 @@ def test_a_killed_process_loses_nothing(tmp_path):
     asked = [(tmp_path / "killed", n) for n in range(6)]
     assert list(processes().in_order(dying_once, asked)) == list(range(6))
     assert (tmp_path / "killed").exists()
+
+
+def stepping(folder, number):
+    step_done(f"step {number}")
+    wait_until((folder / f"step {number}").exists)
+    return number
+
+
+def test_steps_are_told_while_their_shards_run(tmp_path):
+    """Each shard waits until its step was heard."""
+    found = processes(lambda name: (tmp_path / name).touch())
+    assert list(found.in_order(stepping, [(tmp_path, n) for n in range(5)])) == list(range(5))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_of_who_hears_steps_stops_no_process():
+    """A pipe that nobody reads would be full after so many."""
+
+    def raising(name):
+        raise ArithmeticError(name)
+
+    assert list(processes(raising).in_order(stepping_often, [(1,)])) == [1]
+    assert list(threads().in_order(stepping_often, [(2,)])) == [2], "nobody hears a thread"
+
+
+def stepping_often(number):
+    for _ in range(20_000):
+        step_done("a")
+    return number
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -1,6 +1,7 @@
 """Work that is split: chunks, suites, candidates and analyses by workers."""
 
 import contextlib
+import hashlib
 import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -14,6 +15,7 @@ from mor_ref import encode, formats
 from mor_ref.analysis.analyses import analyses_of
 from mor_ref.analysis.tensor_files import tensors_in
 from mor_ref.analysis.tensors import settings_for
+from mor_ref.cli.golden import _Making
 from mor_ref.engine import blocks as parts
 from mor_ref.engine import encoding as conversions
 from mor_ref.engine import parallel
@@ -22,6 +24,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.all_inputs.digests import CHUNK, Case
 from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Size
+from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.verify.all_inputs.engine_codes import chunks_of_workers, engine_codes
 from mor_ref.verify.all_inputs.verify import verify_chunks, verify_chunks_by
 from mor_ref.verify.candidates.by_name import opened
@@ -31,6 +34,7 @@ from mor_ref.verify.reporting import report_files
 from mor_ref.verify.running.ask import ask_here, ask_workers
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
+from mor_ref.workers import shards
 from mor_ref.workers.pools import Workers, processes
 from mor_ref.workers.shards import WorkersError
 
@@ -112,17 +116,57 @@ def test_small_suites_come_first_and_then_the_largest(tmp_path):
 
 
 def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
-    from mor_ref.golden.making import vectors as module
+    honest = shards.Outcome.of.__func__
 
-    def spoiled(name, size):
-        files, entry = module_made(name, size)
-        return {path: content[:-1] + b"?" for path, content in files.items()}, entry
+    def spoiled(cls, given):
+        sent = honest(cls, given)
+        return replace(sent, written=sent.written.replace(b"error_steps", b"error_stops"))
 
-    module_made = module.made
-    monkeypatch.setattr(module, "made", spoiled)
-    with pytest.raises(WorkersError, match="suite error_steps came from its worker in other"):
+    monkeypatch.setattr(shards.Outcome, "of", classmethod(spoiled))
+    with pytest.raises(WorkersError, match="came from its worker in other bytes than sent"):
         make(["error_steps"], tmp_path, Size(), workers=threads())
     assert not list(tmp_path.glob("*.safetensors"))
+
+
+def test_a_suite_that_is_made_is_digested_once(tmp_path, monkeypatch):
+    digested, sha256 = [], hashlib.sha256
+
+    def noting(content=b"", **how):
+        digested.append(bytes(content))
+        return sha256(content, **how)
+
+    monkeypatch.setattr(hashlib, "sha256", noting)
+    make(["decisions"], tmp_path, Size(), workers=threads())
+    assert digested.count((tmp_path / "decisions.safetensors").read_bytes()) == 1
+    assert digested.count((tmp_path / "negative" / "decisions.safetensors").read_bytes()) == 1
+
+
+def test_making_tells_each_case_and_each_deviation(tmp_path):
+    steps = []
+    make(["decisions", "error_steps"], tmp_path, Size(), on_step=steps.append)
+    for name, entry in read_manifest(tmp_path)["suites"].items():
+        assert steps.count(name) == len(entry["cases"]) + len(entry["kills"])
+
+
+def test_the_bar_of_making_moves_by_steps():
+    """To its end and not beyond, whatever comes late or twice."""
+    entries = read_manifest(bundled_files())["suites"]
+    small = len(entries["decisions"]["cases"]) + len(entries["decisions"]["kills"])
+    making = _Making(["decisions", "error_steps", "of one's own"])
+    (task,) = making.tasks
+    total = small + len(entries["error_steps"]["cases"]) + len(entries["error_steps"]["kills"])
+    assert (task.completed, task.total) == (0, total)
+    making.step("decisions")
+    making.step("of one's own")
+    assert task.completed == 1
+    for _ in range(2 * small):
+        making.step("decisions")
+    assert task.completed == small
+    making.step("error_steps")
+    making.done("error_steps", entries["error_steps"])
+    making.step("error_steps")
+    making.done("decisions", entries["decisions"])
+    assert task.completed == total
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """`mor-ref golden`: list, make, check and export suites of golden vectors."""
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -85,18 +86,32 @@ def run_make(names: list[str], out: str, size: int, seed: int, executor: str) ->
         made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
         suites = chosen(SUITES, names)
         with _Making(suites) as making:
-            make(suites, target, made_with, making.done, workers)
+            make(suites, target, made_with, making.done, workers, making.step)
     print(f"{_are(len(suites), 'suite')} in {out}")
 
 
 class _Making(Bars):
-    """A bar for the cases that are made, with a line for each suite that is done."""
+    """A bar for cases made and witnesses searched, with a line for each suite that is done."""
 
     def __init__(self, suites: list[str]) -> None:
         super().__init__()
         bundled = read_manifest(bundled_files())["suites"]
-        self._cases = {name: len(bundled[name]["cases"]) for name in suites if name in bundled}
-        self._task = self.add_task("making cases", total=sum(self._cases.values()))
+        self._steps_left = {
+            name: len(bundled[name]["cases"]) + len(bundled[name]["kills"])
+            for name in suites
+            if name in bundled
+        }
+        self._counting = threading.Lock()  # steps come from another thread
+        self._task = self.add_task(
+            "making cases, searching witnesses", total=sum(self._steps_left.values())
+        )
+
+    def step(self, name: str) -> None:
+        """Count a step of a suite; those of a suite made again, or larger, are not in the total."""
+        with self._counting:
+            if self._steps_left.get(name, 0) > 0:
+                self._steps_left[name] -= 1
+                self.advance(self._task)
 
     def done(self, name: str, entry: Mapping[str, Any]) -> None:
         """Print the size of a suite and how many deviations it exposes."""
@@ -104,7 +119,8 @@ class _Making(Bars):
         deviations = counted(len(entry["kills"]), "deviation")
         line = f"{name}: {cases}, {counted(entry['elements'], 'element')}, exposes {deviations}"
         self.console.print(line, soft_wrap=True, highlight=False)
-        self.advance(self._task, self._cases.get(name, 0))
+        with self._counting:  # a few of its steps may be on their way
+            self.advance(self._task, self._steps_left.pop(name, 0))
 
 
 def run_export(folder: str | None, kind: str, out: str, names: list[str], views: list[str]) -> None:

@@ -12,12 +12,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.engine.parallel import available_threads
 from mor_ref.workers.shards import Crew, Outcome, WorkersError, outcomes
 from mor_ref.workers.sources import digest_of_sources
+from mor_ref.workers.steps import OnStep, listening, send_steps_to
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Result = TypeVar("Result")
 
@@ -91,20 +95,32 @@ class Workers:
 # ---------------------------------------------------------------------- this machine
 
 
-def processes() -> Workers:
-    """Return workers that are processes: one for each processor that this one may use."""
-    return Workers(_processes)
+def processes(on_step: OnStep | None = None) -> Workers:
+    """Return workers that are processes: one for each processor that this one may use.
+
+    `on_step` is called, in another thread, with the name of each step that a shard says is done.
+    """
+    return Workers(lambda: _processes(on_step))
 
 
 @contextmanager
-def _processes() -> Iterator[Executor]:
-    with ProcessPoolExecutor(available_threads(), initializer=_end_with_parent) as pool:
+def _processes(on_step: OnStep | None = None) -> Iterator[Executor]:
+    listened = nullcontext() if on_step is None else listening(on_step)
+    with (
+        listened as writer,
+        ProcessPoolExecutor(available_threads(), initializer=_begin, initargs=(writer,)) as pool,
+    ):
         try:
             yield pool
         except BaseException:  # what the shards give is not wanted any more, so not waited for
             for process in dict(pool._processes).values():  # noqa: SLF001 (public in Python 3.14)
                 process.kill()
             raise
+
+
+def _begin(writer: "Connection | None") -> None:
+    send_steps_to(writer)
+    _end_with_parent()
 
 
 def _end_with_parent() -> None:

@@ -15,6 +15,7 @@ from mor_ref.golden.model.views import seen, split
 from mor_ref.golden.store.manifest import GoldenError, read_manifest
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.mor import MANY
+from mor_ref.workers.steps import step_done
 
 Witness = dict[str, Any]
 # Most of the work; their results repeat, as bfloat16 has few numbers.
@@ -95,6 +96,7 @@ def witnesses(suite: Suite, cases: list[Case], likely: Mapping[str, str]) -> dic
             witness = first_witness(deviation, suite, (*first, *searched))
             if witness is not None:
                 found[deviation.name] = witness
+            step_done(suite.name)
     return found
 
 
