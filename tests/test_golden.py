@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.inputs import edges as inputs
 from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Size
-from mor_ref.golden.store import suite_files
+from mor_ref.golden.store import manifest, suite_files
 from mor_ref.golden.store.manifest import DIGESTS
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import random_words
@@ -346,6 +347,26 @@ def test_a_manifest_cannot_lead_out_of_its_folder(changed):
     path.write_text(json.dumps(manifest))
     with pytest.raises(suite_files.GoldenError, match="which is not a file name"):
         verify(Engine(), suites_in(changed, []))
+
+
+def test_a_manifest_is_parsed_once(changed, monkeypatch):
+    """And the next reader gets another copy, which it may change."""
+    calls = []
+
+    def counted(*given, **how):
+        calls.append(given)
+        return json.loads(*given, **how)
+
+    path = changed / manifest.MANIFEST
+    path.write_bytes(path.read_bytes() + b" ")  # nobody has read it yet
+    monkeypatch.setattr(manifest, "json", SimpleNamespace(loads=counted))
+    first = suite_files.read_manifest(changed)
+    assert len(calls) == 1
+    second = suite_files.read_manifest(changed)
+    assert (len(calls), first) == (2, second)
+    first["suites"].clear()
+    assert second["suites"]
+    assert suite_files.read_manifest(changed) == second
 
 
 def test_manifests_are_compared(made, changed):

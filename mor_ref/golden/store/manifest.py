@@ -192,7 +192,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     path = directory / MANIFEST
     try:
         content = read_inside(directory, MANIFEST, _LARGEST)
-        _check(content)
+        unread = _checked(content)
     except FileNotFoundError:
         raise GoldenError(
             f"{path} is not there; make the suites with mor-ref golden make"
@@ -201,15 +201,16 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise GoldenError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
     except _UnusableError as error:
         raise GoldenError(f"{path} {error}") from error
-    found: dict[str, Any] = json.loads(content)
+    found: dict[str, Any] = unread.pop() if unread else json.loads(content)
     return found
 
 
 @functools.lru_cache(maxsize=4)
-def _check(content: bytes) -> None:
-    """Refuse what is not a manifest of this version; a content that is one is not checked again.
+def _checked(content: bytes) -> list[dict[str, Any]]:
+    """Return a list with the manifest, for the first reader to take: each has a copy of its own.
 
-    The bundled manifest is read by nearly every call, and to check it takes a tenth of a second.
+    What is not a manifest of this version is refused. A content that is one is not checked again:
+    the bundled manifest is read by nearly every call, and to check it takes a tenth of a second.
     """
     try:
         manifest = json.loads(
@@ -230,6 +231,7 @@ def _check(content: bytes) -> None:
         _check_distinct("suites", manifest["suites"])
     except _FaultError as fault:
         raise _UnusableError(f"is not a manifest: {fault}; {AGAIN}") from fault
+    return [manifest]
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
