@@ -22,8 +22,8 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import presets
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.policies import POLICIES
 from mor_ref.definitions.scales import SCALINGS, scaled_format
+from mor_ref.policies import POLICIES
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "explorer" / "catalogue.js"

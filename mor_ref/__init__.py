@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
     from mor_ref.api.quantization import Quantized, quantize
-    from mor_ref.definitions.policies import Policy, Rung
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
+    from mor_ref.policies import Policy, Rung
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
 
 _IMPORTED_WHEN_ASKED_FOR = {
@@ -31,7 +31,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),
     "api.quantization": ("Quantized", "quantize"),
-    "definitions.policies": ("Policy", "Rung"),
+    "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
     "representations": ("MxBlocks", "Nvfp4Tiles", "ScaledFormat"),
 }

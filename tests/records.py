@@ -12,9 +12,9 @@ from mor_ref import exact, formats
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.policies import as_policy
 from mor_ref.exact import arithmetic, mx, nvfp4, policies, quantization
 from mor_ref.exact.errors import error_sum
+from mor_ref.policies import as_policy
 
 SOURCES = [np.float32, ml_dtypes.bfloat16, np.float16, np.float64]
 SCALED = ["e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "e4m3fnuz", "e4m3_ieee", "e3m4"]

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from mor_ref import golden
-from mor_ref.definitions.policies import as_policy
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.metrics import MeanRelativeError
+from mor_ref.policies import as_policy
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.conformance import Conformance
 from mor_ref.verify.comparing.conformance import conformance as conformance_of

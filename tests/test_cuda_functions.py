@@ -38,8 +38,8 @@ from mor_ref.cuda.nvrtc import NvrtcError
 from mor_ref.cuda.unavailable import CudaError
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.policies import POLICIES
 from mor_ref.definitions.scales import SCALINGS
+from mor_ref.policies import POLICIES
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.kernels import kernels_named
 

@@ -9,11 +9,11 @@ from mor_docs.trace import own_trace
 import mor_ref
 from mor_ref import golden
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.policies import POLICIES
 from mor_ref.exact import policies
 from mor_ref.golden.suites import SUITES
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.operations.bits import numbers_of
+from mor_ref.policies import POLICIES
 
 STEPS = ("encode", "encode_presets", "encode_stochastic", "decode", "scale_steps", "quantize_steps",
          "quantize_blocks", "nvfp4_blocks", "mx_blocks", "error_steps", "decisions")  # fmt: skip

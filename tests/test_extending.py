@@ -26,7 +26,6 @@ from mor_ref import Format, MeanRelativeError, Metric, MxBlocks, Policy, Rung, f
 from mor_ref.api.dequantization import values
 from mor_ref.definitions.mx import SCALE_RULES, ScaleRule
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
-from mor_ref.definitions.policies import POLICIES
 from mor_ref.golden.making.vectors import make
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites import SUITES
@@ -34,6 +33,7 @@ from mor_ref.golden.suites.policies import drawn_case
 from mor_ref.metrics import METRICS, Comparison
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.decide import DECIDE
+from mor_ref.policies import POLICIES
 from mor_ref.representations import REPRESENTATIONS, as_representation
 from mor_ref.verify.candidates.kernels import kernels_named
 from mor_ref.verify.candidates.numba_engine import Engine

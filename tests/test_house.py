@@ -13,13 +13,20 @@ PACKAGE = ROOT / "mor_ref"
 
 # What each part may import of this package. A part is a module or a folder right under mor_ref.
 MAY_IMPORT = {
-    "__init__": {"api", "argument_checks", "definitions", "metrics", "representations"},
+    "__init__": {
+        "api",
+        "argument_checks",
+        "definitions",
+        "metrics",
+        "policies",
+        "representations",
+    },
     "argument_checks": set(),
     "processor_modes": set(),
-    "definitions": {"argument_checks", "definitions", "metrics", "representations"},
-    "exact": {"definitions", "exact", "processor_modes"},
+    "definitions": {"argument_checks", "definitions"},
+    "policies": {"argument_checks", "definitions", "metrics", "representations"},
+    "exact": {"definitions", "exact", "policies", "processor_modes"},
     "metrics": {"cuda", "definitions", "engine", "exact", "metrics", "representations"},
-    # A row binds the implementations when it is called, and none of them calls another.
     "representations": {
         "api",
         "argument_checks",
@@ -37,10 +44,11 @@ MAY_IMPORT = {
         "cuda",
         "definitions",
         "metrics",
+        "policies",
         "processor_modes",
         "representations",
     },
-    "api": {"api", "argument_checks", "arrays", "definitions", "engine"},
+    "api": {"api", "argument_checks", "arrays", "definitions", "engine", "policies"},
     "explain": {"argument_checks", "definitions", "exact"},
     "workers": {"argument_checks", "engine", "workers"},
     "analysis": {
@@ -50,6 +58,7 @@ MAY_IMPORT = {
         "arrays",
         "definitions",
         "metrics",
+        "policies",
         "workers",
     },
     "deviations": {"definitions", "deviations", "exact"},
@@ -62,6 +71,7 @@ MAY_IMPORT = {
         "exact",
         "metrics",
         "operations",
+        "policies",
     },
     "golden": {
         "argument_checks",
@@ -71,6 +81,7 @@ MAY_IMPORT = {
         "golden",
         "metrics",
         "operations",
+        "policies",
         "workers",
     },
     "verify": {
@@ -83,6 +94,7 @@ MAY_IMPORT = {
         "exact",
         "golden",
         "operations",
+        "policies",
         "verify",
         "workers",
     },
@@ -99,6 +111,10 @@ MAY_IMPORT = {
         "workers",
     },
 }
+
+# A row binds the implementations when it is called, and none of them calls another.
+BINDERS = {"metrics", "representations"}
+BOUND = {"api", "cuda", "engine", "exact"}
 
 # Directories of the exact model, and of what it reads.
 WITHOUT_NUMPY = ("definitions", "exact")
@@ -117,7 +133,16 @@ def part_of(path):
 
 def imports_of(path):
     """The modules of this package that a module imports, anywhere in it but in its docstrings."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    return imports_among(path, ast.walk(ast.parse(path.read_text())))
+
+
+def loads_of(path):
+    """Those that it imports when it is loaded."""
+    return imports_among(path, ast.parse(path.read_text()).body)
+
+
+def imports_among(path, nodes):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, (
                 f"{path}:{node.lineno} imports relatively, which hides from where"
@@ -175,6 +200,25 @@ def test_no_two_modules_import_each_other_in_a_circle():
     """Nor in a function, where the circle would only come later."""
     imports = {name: set(imports_of(path)) - {name} for name, path in MODULES.items()}
     assert circles_among(imports) == set()
+
+
+def test_no_two_parts_import_each_other_in_a_circle():
+    """But for what rows bind when they are called."""
+    imports = {part: set() for part in MAY_IMPORT}
+    for path in MODULES.values():
+        part = part_of(path)
+        bound = BOUND if part in BINDERS else set()
+        imports[part] |= set(imported_parts(path)) - bound - {part}
+    assert circles_among(imports) == set()
+
+
+@pytest.mark.parametrize("part", sorted(BINDERS))
+def test_rows_bind_the_implementations_only_when_they_are_called(part):
+    """Not when the module of the rows is loaded."""
+    for path in MODULES.values():
+        if part_of(path) == part:
+            loaded = {name for name in loads_of(path) if name.split(".")[1] in BOUND}
+            assert loaded == set(), path
 
 
 GROUPED = sorted({path.parts[-3] for path in PACKAGE.glob("*/*/*.py")})

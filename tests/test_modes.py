@@ -21,13 +21,13 @@ from mor_ref import Format, exact, formats
 from mor_ref.cuda import encoding
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.policies import POLICIES
 from mor_ref.engine import nvfp4, parallel, steps
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.nearest import grid_of
 from mor_ref.engine.scales import Extremes
 from mor_ref.exact.policies import mix
 from mor_ref.explain.encoding import explain
+from mor_ref.policies import POLICIES
 from mor_ref.processor_modes import follows_ieee_754
 
 pytestmark = has_modes

@@ -16,12 +16,12 @@ from test_trace import ROOT, table_after
 
 import mor_ref
 from mor_ref import FitsRange, Format, MeanRelativeError, NotWorseThan, Policy, Rung, formats
-from mor_ref.definitions.policies import POLICIES
 from mor_ref.definitions.scales import SCALINGS
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.scales import Extremes
 from mor_ref.exact.errors import ErrorSum
 from mor_ref.metrics import METRICS
+from mor_ref.policies import POLICIES
 
 NAMES = list(POLICIES)
 E4M3_OF_4_BITS = Format("e4m3", exponent_bits=2, mantissa_bits=1, bias=1, specials="none")

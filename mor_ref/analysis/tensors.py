@@ -14,9 +14,9 @@ from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import Cut, partition
-from mor_ref.definitions.policies import Policy, Thresholds, as_policy
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.metrics import MeanRelativeError
+from mor_ref.policies import Policy, Thresholds, as_policy
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

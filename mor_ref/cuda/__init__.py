@@ -31,8 +31,8 @@ if TYPE_CHECKING:
         quantize_mx,
         quantize_nvfp4,
     )
-    from mor_ref.definitions.policies import Policy, Rung
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
+    from mor_ref.policies import Policy, Rung
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
 
 _IMPORTED_WHEN_ASKED_FOR = {
@@ -41,7 +41,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
         "quantize_mx", "quantize_nvfp4",
     ),
     "cuda.errors": ("ErrorSums",),
-    "definitions.policies": ("Policy", "Rung"),
+    "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
     "representations": ("MxBlocks", "Nvfp4Tiles", "ScaledFormat"),
 }  # fmt: skip

@@ -28,8 +28,8 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, special_cases_for
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, tile_of
-from mor_ref.definitions.policies import Policy, Thresholds, as_policy
 from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
+from mor_ref.policies import Policy, Thresholds, as_policy
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from mor_ref.cuda.measuring import measure
 from mor_ref.cuda.metrics import take
 from mor_ref.cuda.scales import Extremes, extremes
 from mor_ref.definitions.blocks import Partition, partition
-from mor_ref.definitions.policies import Policy
 from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.policies import Policy
 
 
 class Mixed(NamedTuple):

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mor_ref.definitions.blocks import Partition
-from mor_ref.definitions.policies import Policy
 from mor_ref.definitions.scales import Scaling
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.errors import ErrorSum, error_sum
 from mor_ref.exact.quantization import Element, to_bf16
 from mor_ref.exact.scales import amax
 from mor_ref.exact.step import step
+from mor_ref.policies import Policy
 
 Unit = tuple[int, int]
 Bf16Of = Callable[[int, int], int]

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.policies import POLICIES, as_policy
 from mor_ref.exact.errors import SUMS
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
 from mor_ref.operations.fields import Fields, LateFields, fields
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
+from mor_ref.policies import POLICIES, as_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

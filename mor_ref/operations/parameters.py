@@ -9,9 +9,9 @@ from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOW
 from mor_ref.definitions.formats import formats, presets
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.policies import POLICIES
 from mor_ref.definitions.scales import SCALINGS
 from mor_ref.metrics import METRICS
+from mor_ref.policies import POLICIES
 
 RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that is made from it
 LONGEST = 1 << 17  # side of a generated tensor

@@ -16,7 +16,7 @@ from mor_ref.cuda import mx, policies, scales
 from mor_ref.cuda import quantization as on_device
 from mor_ref.cuda.host import HostError
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.policies import POLICIES
+from mor_ref.policies import POLICIES
 
 _ALWAYS = ("-g1", "-O1", "-Wall", "-Wextra", "-Werror")
 FLAGS = {

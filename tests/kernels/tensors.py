@@ -10,8 +10,8 @@ from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.policies import POLICIES, Policy, Rung
 from mor_ref.metrics import Limit, MeanRelativeError
+from mor_ref.policies import POLICIES, Policy, Rung
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 CODES = ("e4m3", "bf16", "f32")  # of 8, 16 and 32 bits

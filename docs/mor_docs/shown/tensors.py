@@ -16,13 +16,13 @@ from mor_docs.shown.markup import (
 )
 from mor_ref import formats
 from mor_ref.definitions.blocks import Cut, partition
-from mor_ref.definitions.policies import POLICIES, Policy
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.blocks import cells
 from mor_ref.exact.errors import error_sum, error_term
 from mor_ref.exact.policies import Decision, mix
 from mor_ref.exact.quantization import quantize
 from mor_ref.metrics import MeanRelativeError
+from mor_ref.policies import POLICIES, Policy
 
 
 def cut(rows: str, columns: str, block: str, group: str) -> str:

@@ -6,9 +6,9 @@ from fractions import Fraction
 from mor_docs.shown.markup import binary32, bits_hex, code_hex, equation, number, table
 from mor_ref import formats
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.policies import POLICIES, Rung
 from mor_ref.exact.errors import error_term
 from mor_ref.exact.policies import Decision, mix
+from mor_ref.policies import POLICIES, Rung
 
 
 def unit(name: str, *given: str) -> str:

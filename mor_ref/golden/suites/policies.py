@@ -9,7 +9,6 @@ import numpy as np
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.policies import POLICIES
 from mor_ref.definitions.scales import SCALINGS
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.edges import amaxes
@@ -50,6 +49,7 @@ from mor_ref.metrics import METRICS, MeanRelativeError
 from mor_ref.operations.bits import f32_bits, numbers_of
 from mor_ref.operations.decide import random_inputs
 from mor_ref.operations.random_numbers import Draws
+from mor_ref.policies import POLICIES
 
 # Policies with tensors at the threshold of one of their metrics: names of these begin so.
 _TURNS = {"tensor": ("e4m3",), "two_way": (), "three_way": ("range",), "nvfp4": ("nvfp4", "e4m3")}

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
-from mor_ref.definitions.policies import POLICIES, Policy, Rung, as_policy
 from mor_ref.exact.errors import SUMS, ErrorSum
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.decide import questions
 from mor_ref.operations.parameters import as_cut
+from mor_ref.policies import POLICIES, Policy, Rung, as_policy
 from mor_ref.verify.comparing.compare import Comparison
 from mor_ref.verify.comparing.coverage import Coverage, Entry, asked_of, given_of
 from mor_ref.verify.comparing.evidence import Evidence
