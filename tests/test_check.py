@@ -304,6 +304,8 @@ def test_digests_of_all_inputs_are_put_into_the_manifest(copied, monkeypatch):
     assert str(finding) == "'exhaustive.json' is there, and the manifest does not list it"
     kept = exhaustive.bundled_digests()
     monkeypatch.setattr(exhaustive, "expected_digest", lambda case: kept[case.name])
+    released = [case for case in exhaustive.digested_cases() if case.name in kept]
+    monkeypatch.setattr(exhaustive, "digested_cases", lambda: released)
     exhaustive.make(folder / DIGESTS, Workers(lambda: ThreadPoolExecutor(1)))
     assert suite_files.read_manifest(folder)["all_inputs"] == listed
     assert (folder / DIGESTS).read_bytes() == (bundled_files() / DIGESTS).read_bytes()

@@ -7,11 +7,22 @@ from explorer_browser import EXPLORER
 from mor_docs.shown import command_line, formats, scaling, tensors
 from site_of_docs import ROOT
 
+import mor_ref
+
 
 def test_every_chapter_is_listed_beside_the_chapters():
     listed = re.findall(r"\((\w+\.md)\)", (ROOT / "spec" / "README.md").read_text())
     kept = {path.name for path in (ROOT / "spec").glob("*.md")} - {"README.md"}
     assert sorted(listed) == sorted(kept)
+
+
+def test_the_rows_of_formats_are_shown():
+    """FMT-009."""
+    shown = formats.rows().splitlines()
+    assert [line.split()[1] for line in shown[2:]] == list(mor_ref.formats)
+    assert "| e5m2fnuz | 5 | 2 | 16 | fnuz | yes |" in shown
+    assert "| e8m0 | 8 | 0 | 127 | fn | no |" in shown
+    assert "| int8_mx | 0 | 7 | 0 | none | two's complement |" in shown
 
 
 def test_signs_are_those_of_a_minus():

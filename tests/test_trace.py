@@ -9,7 +9,6 @@ import pytest
 from mor_docs.naming import ids_in, named_in
 from mor_docs.trace import own_trace, rules_of
 
-from mor_ref import Format, formats
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import presets
 from mor_ref.operations import OPERATIONS
@@ -171,23 +170,6 @@ def table_after(heading, path):
     rule = path.read_text().split(heading, 1)[1].split("```", 1)[0]
     rows = [line.split("|")[1:-1] for line in rule.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in row] for row in rows[2:]]
-
-
-def test_the_printed_formats_are_those_of_the_catalogue():
-    """FMT-009."""
-    signs = {"yes": "sign-magnitude", "no": "none", "two's complement": "twos-complement"}
-    printed = [
-        Format(
-            name,
-            exponent_bits=int(e),
-            mantissa_bits=int(m),
-            bias=int(b),
-            specials=specials,
-            sign=signs[sign],
-        )
-        for name, e, m, b, specials, sign in table_after(":id: FMT-009", ROOT / "spec/formats.md")
-    ]
-    assert printed == list(formats.values())
 
 
 def test_the_printed_operations_are_those_of_the_suites():

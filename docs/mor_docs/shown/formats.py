@@ -19,7 +19,25 @@ from mor_ref.definitions.format import Format
 
 SMALL = [fmt for fmt in formats.values() if fmt.bits <= 8]
 _KIND = {"S": "sign", "E": "exponent", "M": "mantissa", "I": "mantissa"}
+_SIGN = {"sign-magnitude": "yes", "none": "no", "twos-complement": "two's complement"}
 _MEANING = {"S": "sign", "E": "exponent", "M": "mantissa", "I": "two's complement integer"}
+
+
+def rows() -> str:
+    """Show the rows of the catalogue (FMT-009)."""
+    head = ["name", "E", "M", "B", "special codes", "sign"]
+    given = (
+        (
+            fmt.name,
+            fmt.exponent_bits,
+            fmt.mantissa_bits,
+            fmt.bias,
+            fmt.specials,
+            _SIGN[fmt.sign],
+        )
+        for fmt in formats.values()
+    )
+    return table(head, given)
 
 
 def layouts() -> str:

@@ -222,11 +222,10 @@ def check_all_inputs(directory: Path, listed: Entry) -> Iterator[Finding]:
     if digest != listed["sha256"]:
         what = f"{DIGESTS} has the SHA-256 {digest}, and the manifest says {listed['sha256']}"
         yield Finding(what)
-    right = {case.name for case in digested_cases()}
-    for name in sorted(right ^ set(there)):
-        what = "is not there" if name in right else "is there, and is of no known format"
-        yield Finding(f"{DIGESTS}: {name[:100]!a} {what}")
     bundled = bundled_digests()
+    for name in sorted(bundled.keys() ^ there.keys()):
+        what = "is not there" if name in bundled else "is there, and is of no known format"
+        yield Finding(f"{DIGESTS}: {name[:100]!a} {what}")
     for name in sorted(there.keys() & bundled.keys()):
         chunk = there[name].first_difference(bundled[name])
         if chunk is not None:
