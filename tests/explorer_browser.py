@@ -2,6 +2,7 @@
 
 import base64
 import shutil
+import tempfile
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -10,9 +11,13 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 from extras import imported, reason
+from mor_docs import explorer
 
 ROOT = Path(__file__).resolve().parent.parent
-EXPLORER = ROOT / "docs" / "explorer"
+# As the site has it: with the catalogue, which is not among the sources.
+_WRITTEN = tempfile.TemporaryDirectory(prefix="explorer")
+EXPLORER = Path(_WRITTEN.name)
+explorer.write(EXPLORER)
 ADDRESS = (EXPLORER / "index.html").as_uri()
 NO_LIMIT = 0  # of playwright: a machine may be as busy as it is
 ONLY_A_FAULT = 600_000  # milliseconds; an element that never comes would be waited for for ever

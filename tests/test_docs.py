@@ -1,6 +1,5 @@
 """The sources of the documentation: what its pages show, and their lists."""
 
-import importlib.util
 import re
 
 from explorer_browser import EXPLORER
@@ -52,19 +51,6 @@ def test_parameters_have_the_names_of_the_usage_and_are_said_to_be_required():
     text = shown.partition("## mor-ref exhaustive\n")[2].partition("## ")[0]
     assert "{FORMAT}" in text
     assert "| `FORMAT` | The target format. | required |" in text
-
-
-def catalogue_module():
-    path = ROOT / "docs" / "explorer_catalogue.py"
-    spec = importlib.util.spec_from_file_location("explorer_catalogue", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_catalogue_is_up_to_date():
-    """After a change, call: python docs/explorer_catalogue.py"""
-    assert catalogue_module().script() == (EXPLORER / "catalogue.js").read_text(encoding="utf-8")
 
 
 def test_scripts_are_short():

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from integers import Integers, single, y_of
 from kernels import needed
+from mor_docs import explorer
 from mor_docs.shown import tensors
 from mor_docs.shown.units import unit
 from records import adversarial, differing, engine_mor, exact_mor
-from test_docs import catalogue_module
 from verifying import undiagnosed
 
 import mor_ref
@@ -313,7 +313,7 @@ def test_conformance_has_the_turning_point_of_a_metric(place, level, made):
 
 
 def test_pages_show_a_metric_and_its_numbers():
-    rung = catalogue_module().catalogue()["policies"]["of_e3m3"]["ladder"][0]
+    rung = explorer.catalogue()["policies"]["of_e3m3"]["ladder"][0]
     assert rung["metric"] == METRIC.name
     assert f"and {METRIC.name} ?" in tensors.ladder("of_e3m3")
     asked = unit("of_e3m3", "3", "1.1", "0.3")

@@ -1,7 +1,6 @@
 """The extension of Sphinx for rules, sources, and what is computed."""
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-from mor_docs import links, rules, sources
+from mor_docs import explorer, links, rules, sources
 from mor_docs.computed import Computed
 from mor_docs.trace import ROOT, own_trace, trace
 from mor_docs.typography import Typography
@@ -39,7 +38,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # sphinx-needs registers its directives when the configuration is known: this one comes after.
     app.connect("config-inited", _register_rule, priority=900)
     app.connect("html-collect-pages", sources.pages)
-    app.connect("build-finished", _copy_explorer)
+    app.connect("build-finished", _write_explorer)
     app.connect("build-finished", _drop_needless)
     # When all files are there: sphinx-needs writes its own at the end, too.
     app.connect("build-finished", links.check, priority=900)
@@ -57,11 +56,10 @@ def _register_rule(app: Sphinx, config: Config) -> None:
     app.add_directive("rule", rules.RuleDirective, override=True)
 
 
-def _copy_explorer(app: Sphinx, failure: Exception | None) -> None:
-    """Copy the format explorer, a page of its own that works from files as they are."""
-    explorer = Path(app.srcdir) / "explorer"
-    if failure is None and explorer.is_dir():
-        shutil.copytree(explorer, Path(app.outdir) / "explorer", dirs_exist_ok=True)
+def _write_explorer(app: Sphinx, failure: Exception | None) -> None:
+    """Write the format explorer, if the project has one."""
+    if failure is None and (Path(app.srcdir) / "explorer").is_dir():
+        explorer.write(Path(app.outdir) / "explorer")
 
 
 def _as_written(*found: Any) -> tuple[str | None, str | None]:

@@ -1,14 +1,11 @@
-"""Writes docs/explorer/catalogue.js: the formats, recipes and rules that the page is made from.
-
-Call it after a change of the catalogue or of a rule's title: python docs/explorer_catalogue.py
-"""
+"""The format explorer: its scripts, and the formats, recipes and rules that they are given."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
-from mor_docs.trace import rules_of
-
+from mor_docs.trace import ROOT, rules_of
 from mor_ref import formats
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
@@ -25,12 +22,17 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, scaled_format
 from mor_ref.policies import POLICIES
 
-ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "docs" / "explorer" / "catalogue.js"
+SCRIPTS = ROOT / "docs" / "explorer"
+
+
+def write(target: Path) -> None:
+    """Write the explorer, a page of its own that works from files as they are."""
+    shutil.copytree(SCRIPTS, target, dirs_exist_ok=True)
+    (target / "catalogue.js").write_text(script(), encoding="utf-8")
 
 
 def catalogue() -> dict[str, Any]:
-    """Everything that the page knows and does not compute."""
+    """Return everything that the page knows and does not compute."""
     return {
         "formats": {name: _format(fmt) for name, fmt in formats.items()},
         "roundings": ROUNDINGS,
@@ -52,7 +54,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def _format(fmt: Format) -> dict[str, Any]:
-    """A row of the catalogue, and the codes that follow from it."""
+    """Return a row of the catalogue, and the codes that follow from it."""
     return {
         "name": fmt.name,
         "layout": fmt.describe_layout(),
@@ -125,18 +127,18 @@ def _policy(name: str) -> dict[str, Any]:
 
 
 def _rules() -> dict[str, dict[str, str]]:
-    """The chapter and the title of each rule, to link to it."""
+    """Return the chapter and the title of each rule, to link to it."""
     return {
         rule.id: {"chapter": rule.chapter, "title": rule.title} for rule in rules_of(ROOT / "spec")
     }
 
 
 def script() -> str:
-    """The text of catalogue.js, an entry a line."""
+    """Return the text of catalogue.js, an entry a line."""
     lines = [
         '"use strict";',
         "",
-        "// Written by docs/explorer_catalogue.py from mor_ref and spec/.",
+        "// Written by docs/mor_docs/explorer.py from mor_ref and spec/.",
     ]
     lines += ["const Explorer = { catalogue: {"]
     for name, entry in catalogue().items():
@@ -147,7 +149,3 @@ def script() -> str:
         else:
             lines += [f"  {name}: {json.dumps(entry)},"]
     return "\n".join([*lines, "} };", ""])
-
-
-if __name__ == "__main__":
-    TARGET.write_text(script(), encoding="utf-8")
