@@ -2,6 +2,7 @@
 
 import difflib
 import operator
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -27,6 +28,17 @@ def known_name(
     raise UnknownNameError(
         f"{argument} is {given!r}, which is not known; {hint}take one of {', '.join(names)}"
     )
+
+
+# Names go to programs as one token, into the names of cases, and into files (PRO-002).
+_NAME_OF_A_ROW = re.compile("[A-Za-z][A-Za-z0-9_-]*")
+
+
+def fault_of_name(given: object) -> str | None:
+    """Return what is wrong with the name of a new row, and what to do; None if nothing is."""
+    if isinstance(given, str) and _NAME_OF_A_ROW.fullmatch(given):
+        return None
+    return f"name is {given!r}; give a letter, and then letters, digits, _ or -"
 
 
 def folder_named(argument: str, given: str) -> Path:

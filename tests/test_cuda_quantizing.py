@@ -18,13 +18,13 @@ from mor_ref.golden.all_inputs.digests import CHUNK, CHUNKS
 
 EXTREME = [
     Format("highest", exponent_bits=4, mantissa_bits=3, bias=-112, specials="none"),
-    Format("highest, ieee", exponent_bits=5, mantissa_bits=2, bias=-97),
+    Format("highest_ieee", exponent_bits=5, mantissa_bits=2, bias=-97),
     Format("lowest", exponent_bits=4, mantissa_bits=3, bias=127, specials="fn"),
     Format("widest", exponent_bits=6, mantissa_bits=1, bias=-64, specials="fnuz"),
-    Format("many bits", exponent_bits=1, mantissa_bits=6, bias=1, specials="fnuz"),
+    Format("many_bits", exponent_bits=1, mantissa_bits=6, bias=1, specials="fnuz"),
     Format("int5", exponent_bits=0, mantissa_bits=4, bias=20, specials="none",
            sign="twos-complement"),
-    Format("high int8", exponent_bits=0, mantissa_bits=7, bias=-120, specials="none",
+    Format("high_int8", exponent_bits=0, mantissa_bits=7, bias=-120, specials="none",
            sign="twos-complement"),
 ]  # fmt: skip
 SCALED = [fmt for fmt in formats.values() if fmt.bits <= 8 and fmt.sign != "none"]

@@ -166,7 +166,14 @@ def test_an_unknown_name_is_answered_with_the_nearest():
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"name": ""}, "name is ''"),
+        ({"name": ""}, "name is ''; give a letter, and then letters, digits, _ or -"),
+        ({"name": "a b"}, "name is 'a b'; give a letter"),
+        ({"name": "3e"}, "name is '3e'; give a letter"),
+        ({"name": "e4,m3"}, "name is 'e4,m3'; give a letter"),
+        ({"name": "../e4m3"}, "name is '../e4m3'; give a letter"),
+        ({"name": "e4m3\n"}, "name is 'e4m3\\n'; give a letter"),
+        ({"name": "\u00e94m3"}, "name is '\u00e94m3'; give a letter"),
+        ({"name": 8}, "name is 8; give a letter"),
         ({"exponent_bits": 4.0}, "exponent_bits is 4.0; give an int"),
         ({"mantissa_bits": True}, "mantissa_bits is True"),
         ({"mantissa_bits": -1}, "mantissa_bits is out of all bounds"),

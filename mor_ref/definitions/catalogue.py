@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Protocol, TypeVar
 
-from mor_ref.argument_checks import known_name
+from mor_ref.argument_checks import fault_of_name, known_name
 
 
 class Named(Protocol):
@@ -38,6 +38,9 @@ class Catalogue(MutableMapping[str, Row]):
 
     def __setitem__(self, name: str, row: Row) -> None:
         self._refuse_specified(name)
+        fault = fault_of_name(row.name)
+        if fault:
+            raise ValueError(f"{self._noun} is not added: {fault}")
         if name != row.name:
             raise ValueError(
                 f"{self._noun} {row.name!r} is given the name {name!r}; give it its own name"

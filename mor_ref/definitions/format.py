@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from mor_ref.argument_checks import whole_number
+from mor_ref.argument_checks import fault_of_name, whole_number
 
 Sign = Literal["sign-magnitude", "none", "twos-complement"]
 Specials = Literal["ieee", "fn", "fnuz", "none"]
@@ -171,8 +171,9 @@ class Format:
 
 def _wrong_field(fmt: Format) -> str | None:
     """Return the fault of a single field, or None."""
-    if not isinstance(fmt.name, str) or not fmt.name:
-        return f"name is {fmt.name!r}; give a non-empty string"
+    fault = fault_of_name(fmt.name)
+    if fault:
+        return fault
     for field in ("exponent_bits", "mantissa_bits", "bias"):
         number = getattr(fmt, field)
         if not isinstance(number, int) or isinstance(number, bool):
