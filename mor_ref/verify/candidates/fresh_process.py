@@ -46,8 +46,7 @@ def call_with_candidate(
         try:
             questions.write(pickle.dumps(paths) + pickle.dumps(call))
             questions.flush()
-            # It is this package that answers.
-            # It is this package that answers.
+            # The answer is safe to unpickle: the process runs this package.
             outcome: Outcome[Result] = pickle.load(answers)  # noqa: S301
         except (EOFError, OSError, pickle.UnpicklingError) as ended:
             process.wait()
