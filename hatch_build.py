@@ -1,4 +1,4 @@
-"""Puts the kept files into a wheel; an editable install finds them beside the package."""
+"""Puts the bundled files into a wheel; an editable install finds them next to the package."""
 
 from pathlib import Path
 from typing import Any

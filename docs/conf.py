@@ -1,4 +1,4 @@
-"""The site: the specification, the guide and the reference, with what is computed from the code."""
+"""The site: the specification, the guide and the reference, with content that the code computes."""
 
 import sys
 from contextlib import suppress

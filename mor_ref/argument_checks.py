@@ -51,7 +51,7 @@ def folder_named(argument: str, given: str) -> Path:
 def whole_number(argument: str, given: object, lowest: int, highest: int) -> int:
     """Return `given` as an int, if it is one between the two."""
     try:
-        number = operator.index(given)  # type: ignore[arg-type]  # which is what is found out here
+        number = operator.index(given)  # type: ignore[arg-type]  # which is found out here
     except TypeError:
         number = None
     if number is None or isinstance(given, bool):

@@ -172,7 +172,7 @@ def _from_torch(x: Any, argument: str, taken: str) -> NDArray[Any]:
         if _has_dtype_of_numpy(x):
             raise TypeError(
                 f"{argument} is a {type(x).__name__} without numbers, as torch.export, vmap and "
-                "other tracing of torch have them; call mor_ref outside of what is traced"
+                "other tracing of torch have them; call mor_ref outside of traced code"
             ) from error
         is_of_codes = taken == _CODES and plain.dtype.is_floating_point
         view = " (.view(torch.uint8) shows the codes of a small float dtype)" if is_of_codes else ""

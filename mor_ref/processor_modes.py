@@ -1,6 +1,6 @@
 """Whether the processor computes as IEEE 754 has it, which other libraries can change.
 
-A library may tell a thread to round in another direction, or to flush subnormal numbers. The modes
+A library may set a thread to round in another direction, or to flush subnormal numbers. The modes
 are those of binary32 and binary64 alike, so Python's own floats show them, in a tenth of a
 microsecond.
 """
@@ -37,6 +37,6 @@ def check_processor() -> None:
     if not follows_ieee_754():
         raise RuntimeError(
             "this thread flushes subnormal numbers or rounds in another direction, as some library "
-            "in this process has told the processor to; undo that "
+            "in this process has set the processor to; undo that "
             "(torch.set_flush_denormal(False)) or call from another process"
         )

@@ -288,7 +288,7 @@ def test_digests_of_all_inputs_that_were_forged(copied, monkeypatch):
     everything = dict.fromkeys(exhaustive.bundled_digests(), everywhere)
     monkeypatch.setattr(suite_checks, "bundled_digests", lambda: everything)
     (finding,) = forged(folder, lambda *_: everywhere)
-    assert re.search(r" says 00000007 of chunk \d+, and the engine gives [0-9a-f]{8}$", finding)
+    assert re.search(r" says 00000007 of chunk \d+, and the engine returns [0-9a-f]{8}$", finding)
 
 
 def test_digests_of_all_inputs_are_put_into_the_manifest(copied, monkeypatch):
@@ -325,7 +325,7 @@ def test_a_folder(copied):
     found = check(folder, [])
     assert found.verdict == "mismatch"
     text = list(lines(found))
-    assert "the manifest says of the views packed what is not right" in text
+    assert "the manifest is wrong about the views packed" in text
     assert "'scale_steps.safetensors' is there, and the manifest does not list it" in text
     assert text[0] == (
         f"{NAME}: match, {ELEMENTS:,} entries of 5 cases compared with the exact model, "

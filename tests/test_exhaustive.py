@@ -109,7 +109,7 @@ def test_the_command_under_one_random_word(is_wrong, monkeypatch, capsys):
         float32(at), case.fmt, "sr", IEEE, random_word=0xFFFF_FFFF, n_random_bits=32
     )
     wrong = (
-        f"differs from the exact model, first at input {at:#x}: the engine gives {right ^ 1:#x}, "
+        f"differs from the exact model, first at input {at:#x}: the engine returns {right ^ 1:#x}, "
         f"the exact model {right:#x}\n"
     )
     assert said.endswith(wrong if is_wrong else "equals the digest of the exact model\n")

@@ -324,7 +324,7 @@ def test_things_are_counted(changed, tmp_path):
         ('{"version": 2}', "is of version 2; this program reads version 1"),
         ('{"version": 1}', "it has no made_with"),
         ('{"version": 1, "suites": {"a": {}}}', "it has no made_with"),
-        ('{"version": 1, "version": 1}', "is not a manifest (it gives a name twice)"),
+        ('{"version": 1, "version": 1}', "is not a manifest (it has a name twice)"),
         ('{"version": NaN}', "is not a manifest (it has the number NaN)"),
         ("[" * 100_000, "is not a manifest (too deep)"),
         ("[" * 900 + "]" * 900, "it is a list of 1"),

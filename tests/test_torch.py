@@ -120,5 +120,5 @@ def fake():
     ids=["fake", "fake codes", "vmap"],
 )
 def test_a_tensor_without_numbers_is_refused(run):
-    with pytest.raises(TypeError, match="without numbers, .*; call mor_ref outside of what is tra"):
+    with pytest.raises(TypeError, match="without numbers, .*; call mor_ref outside of traced"):
         run()

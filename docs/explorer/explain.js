@@ -84,7 +84,7 @@ Explorer.explain = (() => {
   function outcomeOf({ x, fmt, rounding, special, random, value, place, isUp, negative }) {
     const isLowest = fmt.isPowerOfTwo && exponentOf(x) === fmt.smallestExponent;
     if (place.rest && isLowest && special.aboveSmallestGoesUp && rounding === "rna") {
-      return { outcome: "up: the preset takes up what is above the smallest value", rule: "ENC-016" };
+      return { outcome: "up: the preset rounds up a magnitude above the smallest value", rule: "ENC-016" };
     }
     const rounded = finite(negative, place.below + (isUp ? 1n : 0n), place.unit);
     if (isSmaller(formats.largest(fmt), rounded)) {

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Computed(SphinxDirective):
-    """Put in what a function of `mor_docs.shown` returns, as MyST.
+    """Insert the result of a function of `mor_docs.shown` returns, as MyST.
 
     `{computed} scaling.ideal e4m3 1` calls `ideal("e4m3", "1")` of `mor_docs.shown.scaling`.
     """

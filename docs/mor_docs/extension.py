@@ -1,4 +1,4 @@
-"""The extension of Sphinx for rules, sources, and what is computed."""
+"""The extension of Sphinx for rules, sources, and computed content."""
 
 import re
 from pathlib import Path

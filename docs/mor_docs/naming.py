@@ -1,7 +1,7 @@
-"""Where a source names rules: in what it says of a definition or a statement, and not in passing.
+"""Where a source names rules: in its words on a definition or a statement, and not in passing.
 
 An id counts in a docstring, in a comment on a line or right above it, and in the id of a case of a
-test. There it begins a sentence, or stands alone in parentheses or between commas: "ENC-003: a tie"
+test. There it begins a sentence, or is alone in parentheses or between commas: "ENC-003: a tie"
 and "a tie (ENC-003)" name the rule, "as ENC-003 has it" does not. Texts and patterns do not count.
 """
 
@@ -19,7 +19,7 @@ _IDS = r"[A-Z]{3}-\d{3}(?:(?:, and |, | and | to )[A-Z]{3}-\d{3})*"
 _NAMED = re.compile(rf"(?:^|[.;] ){_IDS}|(?:, |\(){_IDS}(?=[.,;)]|$)")
 _DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
-Remark = tuple[int, str]  # a line, and what is said of it
+Remark = tuple[int, str]  # a line, and the words on it
 
 
 def ids_in(text: str) -> Iterator[tuple[str, bool]]:

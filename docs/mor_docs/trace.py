@@ -40,7 +40,7 @@ GAPS = {
     "suites": "no suite: none has it among its rules; or say why, as :suiteless:",
 }
 PROGRAMS = (".py", ".cu", ".cuh", ".sv", ".c")
-# Where no id may stand that is of no rule: in all that people read.
+# Where every id must be that of a rule: in all that people read.
 READ = ("*.md", *(f"{folder}/**/*" for folder in ("benchmarks", "docs", "examples", "spec")))
 READ += ("mor_ref/**/*", "tests/**/*")
 TEXTS = (*PROGRAMS, ".md", ".js", ".h", ".cpp", ".html")
@@ -50,7 +50,7 @@ MADE_UP = ("TIN", "NIT")
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of the specification, and where it stands."""
+    """A rule of the specification, and its place."""
 
     id: str
     title: str
@@ -76,7 +76,7 @@ class Trace:
     rules: dict[str, Rule]
     places: dict[str, dict[str, list[Place]]]  # of each column and rule
     suites: dict[str, list[str]]  # of each id, known or not
-    unknown: list[tuple[str, Place]]  # ids of no rule, wherever they stand in a line
+    unknown: list[tuple[str, Place]]  # ids of no rule, anywhere in a line
 
     def of(self, column: str, rule: str) -> list[Place]:
         """Return the lines that name a rule, those of a file together.

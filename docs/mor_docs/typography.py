@@ -16,7 +16,7 @@ _AS_WRITTEN = (
     nodes.title,
     addnodes.desc_signature,
 )
-# A power such as 2^23, 2^-6 or 2^(E(a) + 1), after what is raised.
+# A power such as 2^23, 2^-6 or 2^(E(a) + 1), after its base.
 _POWER = re.compile(r"(?<=[\w)])\^(?:\(((?:[^()]|\([^()]*\))*)\)|([-−]?\w+))")
 _RULE_ID = re.compile(r"[A-Z]{3}-\d{3}")
 _END_OF_LINE = re.compile(r"<br ?/?>|\n")

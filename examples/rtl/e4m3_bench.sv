@@ -1,4 +1,4 @@
-// Applies every vector of a case to e4m3_encode. README.md beside this file says how to run it.
+// Applies every vector of a case to e4m3_encode. README.md in this directory says how to run it.
 module e4m3_bench;
 `include "e4m3.f32.rne.satfinite.canonical.svh"
   localparam int COUNT = e4m3_f32_rne_satfinite_canonical_count;

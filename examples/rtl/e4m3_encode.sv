@@ -39,7 +39,7 @@ module e4m3_encode (
   wire [7:0]  above = base - SMALLEST_NORMAL;
   wire [11:0] rounded = {1'b0, above, 3'b0} + {8'b0, k} + {11'b0, up};
 
-  // ENC-006, ENC-008: what is too large after rounding saturates, and infinity with it, whose
+  // ENC-006, ENC-008: a magnitude that is too large after rounding saturates, and infinity with it, whose
   // exponent field is the largest.
   wire [6:0] magnitude = rounded > {5'b0, LARGEST} ? LARGEST : rounded[6:0];
 

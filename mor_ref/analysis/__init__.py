@@ -1,4 +1,4 @@
-"""Analysis of tensors: which representations MoR chooses, and with what error."""
+"""Analysis of tensors: which representations MoR chooses, and their errors."""
 
 from mor_ref.analysis.tensors import (
     Analysis,

@@ -35,7 +35,7 @@ _IN_A_BLOCK: dict[str, Any] = {
 
 
 def check_path(path: str) -> None:
-    """Refuse a path that cannot be written, and name what is missing to draw a picture."""
+    """Refuse a path that cannot be written, and name a missing library for pictures."""
     target = Path(path)
     if target.suffix.lower() != ".png":
         raise ValueError(f"plot is {path!r}; give a file name that ends in .png")

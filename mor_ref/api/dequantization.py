@@ -100,7 +100,7 @@ class Outcome(NamedTuple, Generic[Record]):
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """A tensor under a representation whose implementation gives y.
+    """A tensor under a representation whose implementation returns y.
 
     `y` has the shape of x. `error` has the sums of each scaling block.
     """

@@ -1,4 +1,4 @@
-"""Keeping torch.compile out of what NumPy and Numba compute."""
+"""Keeping torch.compile out of the work of NumPy and Numba."""
 
 import functools
 import sys
@@ -13,7 +13,7 @@ def untraced(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Make a function one that torch.compile calls as it is, between two graphs.
 
     Traced, its NumPy arrays would become tensors, which no kernel takes. torch is not imported for
-    this: what is not imported traces nothing.
+    this: an absent library traces nothing.
     """
 
     @functools.wraps(function)

@@ -4,9 +4,9 @@ They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and giv
 they need is in the extra `gpu`; where that or the GPU is missing, they say so, and never compute on
 the CPU instead. The other names are those of `mor_ref` itself.
 
-What a function gives is ready on the stream that it ran on: of a tensor of torch's, torch's current
-stream, and else CuPy's; of an array that is neither's, it is ready at once. What reads it on
-another stream has to wait for that one, and that one for what reads it before it is let go of;
+A result is ready on the stream that its function ran on: of a tensor of torch's, torch's current
+stream, and else CuPy's; of an array that is neither's, it is ready at once. A reader on another
+stream has to wait for that stream, and that stream for a reader before it lets go of the result;
 `dequantize` does both, and runs on CuPy's current stream.
 """
 

@@ -79,7 +79,7 @@ def numbers_from(x: Given) -> Numbers:
             "mor_ref does not round silently"
         )
     source = _SOURCES[x.dtype]
-    shape = tuple(x.array.shape)  # of what is contiguous it is never ()
+    shape = tuple(x.array.shape)  # of a contiguous array it is never ()
     words = in_order(x.array, x.argument).view(WORDS[source])
     return Numbers(Bits(words.reshape(rows_and_columns(shape)), source), x.dtype, shape)
 

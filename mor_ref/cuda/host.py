@@ -32,7 +32,7 @@ _MOST_ERROR = 200  # characters, as host/launch.h has it
 
 
 class HostError(CudaError):
-    """The kernels cannot be compiled for a CPU, or did what is undefined on a GPU."""
+    """The kernels cannot be compiled for a CPU, or their behaviour is undefined on a GPU."""
 
 
 class _Launch(ctypes.Structure):

@@ -67,7 +67,7 @@ def launch(device: Device, program: str, kernel: str, threads: int, *arguments: 
 def run_team(
     device: Device, program: str, kernel: str, x: Bits, parts: Partition, *arguments: Any
 ) -> None:
-    """Run a kernel that gives each piece of a block to a team of threads."""
+    """Run a kernel with a team of threads for each piece of a block."""
     cut = rows.cut(parts)
     team = rows.team(parts)
     count = parts.grid[0] * parts.grid[1] * int(cut["pieces_down"][0] * cut["pieces_across"][0])

@@ -9,7 +9,7 @@ _NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"[^"\n]*"', re.DOTALL)
 _FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _ELSEWHERE = re.compile(r"\.(?:extern|weak)\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)")
-# Wherever it stands, behind a label, a predicate or a brace: a word with dots in it.
+# Anywhere: behind a label, a predicate or a brace: a word with dots in it.
 _INSTRUCTION = re.compile(r"(?<![\w.$%])[a-z]\w*(?:\s*(?:\.|::)\s*\w+)+")
 # A type of numbers that are not integers, whatever is computed with them.
 _REAL = re.compile(r"(?:t?f32|b?f16|f64|u?e\dm\d|mxf\w+|f8f6f4)(?:x\d)?")
@@ -30,7 +30,7 @@ class Violation(NamedTuple):
 
 
 class PtxError(CudaError):
-    """A kernel was compiled to what is not bit-exact."""
+    """A kernel was compiled to code that is not bit-exact."""
 
 
 def instructions(ptx: str) -> dict[str, list[str]]:
@@ -76,7 +76,7 @@ def _fault(parts: list[str]) -> str:
 
 
 def check(ptx: str, name: str) -> None:
-    """Refuse what is not bit-exact, before anything is loaded."""
+    """Refuse instructions that are not bit-exact, before anything is loaded."""
     plain = _NO_CODE.sub(" ", ptx)
     if not _ENTRY.search(plain):
         raise PtxError(f"{name}: its PTX has no kernel that could be checked; nothing was loaded")

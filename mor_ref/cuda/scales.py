@@ -32,7 +32,7 @@ def extremes(device: Device, x: Bits, parts: Partition, end: int = FINITE) -> Ex
 
 
 class Scales(NamedTuple):
-    """The scale of each block, what is stored of it, and the mantissa of each group."""
+    """The scale of each block, its stored fields, and the mantissa of each group."""
 
     scale: Array
     exponent: Array

@@ -18,7 +18,7 @@ def program_names() -> tuple[str, ...]:
 
 @functools.cache
 def flattened(name: str, folder: Path = KERNELS) -> str:
-    """Return a source for NVRTC: each header of its directory stands in its place, once."""
+    """Return a source for NVRTC: each header of its directory is put in its place, once."""
     return _with_headers(f"{name}.cu", folder, set())
 
 

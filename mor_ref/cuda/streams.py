@@ -48,7 +48,7 @@ def after(moment: Moment) -> Iterator[None]:
         cupy().cuda.get_current_stream().wait_event(moment.event)
     try:
         yield
-    finally:  # what was launched before a failure reads as well
+    finally:  # kernels that were launched before a failure read as well
         done = now()
         with explained(*USING_MEMORY):
             moment.stream.wait_event(done.event)

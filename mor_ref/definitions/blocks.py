@@ -75,7 +75,7 @@ def partition(shape: tuple[int, ...], block: Cut, group: Cut = "tensor") -> Part
 
 
 def check_cut(argument: str, cut: Cut) -> None:
-    """Refuse what is not a cut, before there is a tensor."""
+    """Refuse an argument that is not a cut, before there is a tensor."""
     _sides(argument, cut, 1, 1)
 
 

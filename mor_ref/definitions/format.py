@@ -14,7 +14,7 @@ from mor_ref.argument_checks import fault_of_name, whole_number
 Sign = Literal["sign-magnitude", "none", "twos-complement"]
 Specials = Literal["ieee", "fn", "fnuz", "none"]
 
-# Every value of a format is a binary32 value, for that is what decoding gives (FMT-010).
+# Every value of a format is a binary32 value, for decoding returns binary32 (FMT-010).
 _BINARY32_MANTISSA_BITS = 23
 _BINARY32_LARGEST_EXPONENT = 127
 _BINARY32_SMALLEST_EXPONENT = -126  # of a normal number; powers of two may reach half of it

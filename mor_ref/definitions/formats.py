@@ -27,7 +27,7 @@ _FORMATS = (
         specials="none",
         sign="twos-complement",
     ),
-    # The other small formats in wide use, under the names that ml_dtypes gives them.
+    # The other small formats in wide use, under their names in ml_dtypes.
     Format("e4m3fnuz", exponent_bits=4, mantissa_bits=3, bias=8, specials="fnuz"),
     Format("e5m2fnuz", exponent_bits=5, mantissa_bits=2, bias=16, specials="fnuz"),
     Format("e4m3b11fnuz", exponent_bits=4, mantissa_bits=3, bias=11, specials="fnuz"),

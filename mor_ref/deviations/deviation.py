@@ -39,7 +39,7 @@ class Deviation:
     """A behaviour that differs from the specification in one thing.
 
     Its domain are the suites that reach one of its changes. Each of them has an input that exposes
-    the deviation, except those in `exemptions`, which gives the reason why no input can.
+    the deviation, except those in `exemptions`, which says why no input can.
     """
 
     name: str

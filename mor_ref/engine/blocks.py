@@ -111,7 +111,7 @@ class Gathered:
     def __init__(
         self, partition: Partition, dtype: Any, initial: int, join: np.ufunc, *entry: int
     ) -> None:
-        """`entry` is the shape of what each block has, if that is not a single number."""
+        """`entry` is the shape of an entry of a block, if it is not a single number."""
         self._entry = entry
         self.blocks: NDArray[Any] = np.full(partition.grid + entry, initial, dtype)
         self._sides = partition.block
@@ -126,7 +126,7 @@ class Gathered:
         return np.full(shape, self._initial, self.blocks.dtype)
 
     def add(self, part: Part, found: NDArray[Any]) -> None:
-        """Take over what was found for the blocks of a part."""
+        """Take over the results for the blocks of a part."""
         rows, columns = self._touched(part)
         with self._lock:
             room = self.blocks[rows, columns]

@@ -49,7 +49,7 @@ def layout_of(fmt: Format) -> Layout:
 def product_bits(significand, unit):
     """Return the binary32 bits of significand * 2^unit, which is a binary32 number."""
     # The conversion is exact, and no result below the normal numbers meets the processor's
-    # arithmetic, which another library may have told to flush them.
+    # arithmetic, which another library may have set to flush them.
     normalised = bits_of(np.float32(_I(significand)))
     field = _I(_I(shift_right(normalised, _U(23))) + _I(unit))
     normal = _U(normalised + _U(unit << _U(23)))

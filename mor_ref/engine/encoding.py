@@ -43,7 +43,7 @@ def significand_and_shift(magnitude, target, word):
     """ENC-002: the significand, and how many of its low bits the format drops.
 
     The exponent above the format's smallest stays in the significand, as it does in a code:
-    so rounding carries into it, and what is left after the shift is the code (ENC-004).
+    so rounding carries into it, and the bits that remain after the shift are the code (ENC-004).
     """
     field = min(
         max(word(magnitude & target.infinity_bits), target.hidden_bit), target.smallest_normal

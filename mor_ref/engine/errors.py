@@ -12,7 +12,7 @@ _F = np.float32
 _MAGNITUDE = _U(0x7FFFFFFF)
 _INFINITY = _U(0x7F800000)
 _ONE = _U(0x3F800000)
-_BELOW_LOST = _U(0x00008000)  # from what bfloat16 rounds to infinity up to infinity
+_BELOW_LOST = _U(0x00008000)  # patterns from the first that bfloat16 rounds to infinity
 _NONFINITE = _U(1 << 16)  # in a count that holds the non-zero elements below
 
 

@@ -1,4 +1,4 @@
-"""Error sums of given numbers: for representations whose implementation gives y (ERR-002)."""
+"""Error sums of given numbers: for representations whose implementation returns y (ERR-002)."""
 
 import numpy as np
 from numpy.typing import NDArray

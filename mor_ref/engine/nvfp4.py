@@ -131,7 +131,7 @@ def compressed_tensors_scales(bamax, g, _g_reciprocal, e4m3, codes, _encode, dec
 
 @step
 def element_error(bits, encode, stored_scale, amax, aim, grid):
-    """NVF-006: how far a number is from what its code stands for, in the order of the kernels."""
+    """NVF-006: the distance of a number from that of its code, in the order of the kernels."""
     magnitude = float_of(_U(bits & _U(0x7FFFFFFF)))
     _, value = nearest(_F(magnitude * encode), grid)
     value = value if magnitude == magnitude else grid.largest

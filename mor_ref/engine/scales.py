@@ -44,7 +44,7 @@ class Extremes(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """The scale of each block as binary32 bits, and what is stored of it."""
+    """The scale of each block as binary32 bits, and its stored fields."""
 
     scale: NDArray[np.uint32]
     exponent: NDArray[np.uint8] | None
@@ -93,7 +93,7 @@ def ideal_scale(amax, largest):
     exponent = _I(exponent - _I(1)) if below_one else exponent
     a, q = _U(a | _HIDDEN), _U(q | _HIDDEN)
     # One bit more than the mantissa has, to round by. It is never a tie, for a quotient that ends
-    # there would need more significant bits than a largest number of 8 bits gives it.
+    # there would need more significant bits than a largest number of 8 bits has.
     doubled = _U(shift_left(_W(q), _W(25) if below_one else _W(24)) // _W(a))
     return _U(_U(_U(doubled + _U(1)) >> _U(1)) - _HIDDEN), exponent
 

@@ -14,7 +14,7 @@ from mor_ref.engine.intrinsics import PREFETCHED, float_of, prefetch_block
 from mor_ref.engine.kernel import step
 
 _F = np.float32
-STRIP = 2048  # columns: what is gathered of each stays in the first level cache
+STRIP = 2048  # columns: their sums stay in the first level cache
 
 
 class TileScales(NamedTuple):

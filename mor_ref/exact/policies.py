@@ -41,8 +41,8 @@ def mix(
 ) -> Mixed:
     """Mix representations by a policy, in the scaling blocks of `parts` (MOR-007).
 
-    `fallback` gives the bfloat16 code of an element that is not quantized, by its row and column; a
-    bfloat16 tensor has its own codes, NaN payloads included. Without it, numbers are encoded.
+    `fallback` returns the bfloat16 code of an element that is not quantized, by its row and column;
+    a bfloat16 tensor has its own codes, NaN payloads included. Without it, numbers are encoded.
     """
     tried = {one.name: one.exact(x, scaling, parts) for one in policy.tried}
     sides = parts.block if policy.unit == "block" else (parts.rows, parts.columns)

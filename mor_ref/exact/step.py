@@ -1,6 +1,6 @@
 """Steps of the model. Each can be replaced, to see the results of another behaviour.
 
-The reference never replaces one. `replaced` does so for what is computed inside of a `with`, in the
+The reference never replaces one. `replaced` does so for the calls inside of a `with`, in the
 same thread: that is how a wrong or foreign behaviour is modelled as one small change.
 """
 
@@ -39,7 +39,7 @@ def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @contextmanager
 def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
-    """Compute with some steps replaced: pairs of a step and what is called instead.
+    """Compute with some steps replaced: pairs of a step and the function that is called instead.
 
     A replacement takes what it replaces as its first argument, then the arguments of the step. Of
     two for one step, the second finds the first as what it replaces.

@@ -145,7 +145,7 @@ def _outcome(
     is_odd = place.below % 2 == 1 and not fmt.is_power_of_two
     is_lowest = fmt.is_power_of_two and abs(x) < 2 * fmt.value(0)
     if place.rest and is_lowest and special.above_smallest_goes_up and mode == "rna":
-        return "up: the preset takes up what is above the smallest value", "ENC-016"
+        return "up: the preset rounds up a magnitude above the smallest value", "ENC-016"
     if random is not None:
         up = exact.goes_up_at_random(place.rest, place.whole, *random)
     else:

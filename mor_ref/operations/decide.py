@@ -49,7 +49,7 @@ class Question(NamedTuple):
 
 
 def questions(parameters: Parameters, arrays: Arrays) -> Iterator[Question]:
-    """Yield what is asked of each unit of a case."""
+    """Yield the question about each unit of a case."""
     columns = [arrays[name].tolist() for name in (*SUMS, "limit", "yardstick_sum")]
     extremes = [numbers_of(arrays[name], "f32") for name in ("amax", "amin")]
     row = METRICS[parameters["metric"]]

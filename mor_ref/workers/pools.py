@@ -1,6 +1,6 @@
 """Workers that run the shards of a large piece of work, on this machine or on many.
 
-A shard is a call of a function of this package. It gives the same wherever and however often it is
+A shard is a call of a function of this package. Its result is the same wherever and however often it is
 run: one whose worker was lost is run again, and the results in the order of the shards are the same
 bytes for any workers and any number of them.
 """
@@ -58,7 +58,7 @@ class Workers:
     ) -> "Workers":
         """Return so many workers of an executor; whoever opened it also closes it.
 
-        One that breaks is not opened anew: what is not done then is given up.
+        One that breaks is not opened anew: the shards that are not done then are given up.
         """
         return cls(lambda: nullcontext(executor), count, losses)
 
@@ -167,7 +167,7 @@ def _of_dask(address: str) -> Iterator[Workers]:
         ) from error
     with _client_of(address, distributed.Client) as client:
         executor = client.get_executor(pure=False)
-        # Dask gives up a shard with the fourth worker that it loses, which may be no fault of it.
+        # Dask abandons a shard with the fourth worker that it loses, which may be no fault of it.
         count = sum(client.nthreads().values()) or None  # none, if they are being started anew
         yield Workers.of(executor, count, (distributed.KilledWorker,))
 

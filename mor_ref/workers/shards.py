@@ -27,7 +27,7 @@ _UNDONE = (
     "a worker could not take its shard, or send what came of it ({}); see that the workers go on, "
     "and whoever hands out work to them"
 )
-_UNSENT = "a worker cannot send what a shard gave ({}); see what the shard gives"
+_UNSENT = "a worker cannot send what a shard gave ({}); see what the shard returns"
 _CHANGED = (
     "what a shard gave came from its worker in other bytes than sent; see to the network and the "
     "memory between them"
@@ -177,7 +177,7 @@ class _Pending(Generic[Result]):
             return failed
 
     def done(self) -> list[tuple[int, Outcome[Result]]]:
-        """Wait for a shard; what is done then, and the shards that were lost are to do again."""
+        """Wait for a shard; return all that are done then. Lost shards are to do again."""
         ended = wait(self._waiting, return_when=FIRST_COMPLETED).done
         self.is_broken = any(isinstance(_error_of(future), BrokenExecutor) for future in ended)
         if self.is_broken:
@@ -201,7 +201,7 @@ class _Pending(Generic[Result]):
         return found
 
     def cancel(self) -> None:
-        """Begin no more of what is waited for."""
+        """Begin no more of the shards that are waited for."""
         for future in self._waiting:
             future.cancel()
 

@@ -1,4 +1,4 @@
-"""NVFP4 and MX: worked tiles, and where profiles part."""
+"""NVFP4 and MX: worked tiles, and where profiles differ."""
 
 import json
 import struct

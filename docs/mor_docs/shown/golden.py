@@ -33,7 +33,7 @@ def suites() -> str:
         parts.append(table(["field", "role", "format", "meaning", "rules", "views"], fields))
         if told:
             links = ", ".join(f"[{name}](#deviation-{name.replace('_', '-')})" for name in told)
-            parts.append(f":::{{dropdown}} Tells {len(told)} deviations\n{links}\n:::\n")
+            parts.append(f":::{{dropdown}} Exposes {len(told)} deviations\n{links}\n:::\n")
     return "\n".join(parts)
 
 
@@ -43,7 +43,7 @@ def deviations() -> str:
     for found in DEVIATIONS.values():
         parts.append(f"(deviation-{found.name.replace('_', '-')})=\n### {found.name}\n")
         parts.append(f"{found.summary} Rules: {', '.join(found.rules)}.\n")
-        parts.append(f"{{.fine}}\nTold by {links_to_suites(found.suites)}.\n")
+        parts.append(f"{{.fine}}\nExposed by {links_to_suites(found.suites)}.\n")
         if found.exemptions:
             reasons: dict[str, list[str]] = {}
             for suite, reason in found.exemptions.items():

@@ -1,4 +1,4 @@
-"""How often block quantizers part: the engine counts it on bell-shaped numbers."""
+"""How often block quantizers differ: the engine counts it on bell-shaped numbers."""
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations

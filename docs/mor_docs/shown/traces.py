@@ -1,4 +1,4 @@
-"""The trace as pages, and what has been run on a GPU."""
+"""The trace as pages, and the runs on a GPU."""
 
 import json
 from pathlib import Path

@@ -105,8 +105,8 @@ MOR_NOT_WATCHED [[noreturn]] inline void fail(const char* what, Where where) {
   __builtin_unreachable();
 }
 
-// For ThreadSanitizer, who arrives gives `waiting`, who completes the barrier takes that and gives
-// `results`, and who wakes takes `results`: with one of them for both, a fast thread's next arrival
+// For ThreadSanitizer, who arrives releases `waiting`, who completes the barrier takes that and
+// releases `results`, and who wakes takes `results`: with one of them for both, a fast thread's next arrival
 // would seem to come before a slow thread's wake, and races between two barriers would be hidden.
 MOR_NOT_WATCHED inline void open_barrier(Block* block, u32 but) {
   MOR_WATCHER(__tsan_acquire(&block->waiting); __tsan_release(&block->results);)

@@ -68,7 +68,7 @@ MOR_NOT_WATCHED inline void begin_threads(Block* block) {
   MOR_WATCHER(block->home.watched = __tsan_get_current_fiber();)
 }
 
-// After an error, threads stand in the middle of functions: what ThreadSanitizer knows of them is over.
+// After an error, threads are in the middle of functions: ThreadSanitizer has to forget them.
 MOR_NOT_WATCHED inline void forget_threads(Block* block) {
   for (u32 k = 0; k < block->count; k++) {
     Fiber& fiber = block->threads[k].fiber;

@@ -1,4 +1,4 @@
-// What the sanitizers of compilers have to be told of fibers, and of the memory of blocks.
+// Informs the sanitizers of compilers about fibers, and about the memory of blocks.
 #pragma once
 #if defined(__has_feature)
 #define MOR_HAS_FEATURE(name) __has_feature(name)

@@ -24,7 +24,7 @@ struct Piece {
 
 constexpr u32 THREADS = 256;
 
-// a / b, and what is left of a.
+// a / b, and the remainder.
 struct Division {
   u64 quotient, rest;
 };
@@ -98,7 +98,7 @@ template <u32 TEAM, class Operation, class Type> MOR_DEVICE Type reduced(Type va
 
 template <u32 TEAM, u32 COUNT, u32 AT_ONCE, class Stored, class Visit>
 MOR_DEVICE void visit_runs(const Stored* x, const Cut& cut, const Piece& piece, Visit visit) {
-  u32 across = 1;  // threads beside one another: a power of two, so that nothing is divided below
+  u32 across = 1;  // neighbouring threads: a power of two, so that nothing is divided below
   while (across < TEAM && u64(across) * COUNT < piece.columns) across *= 2;
   const u32 rank = Team<TEAM>::rank(), down = TEAM / across;
   for (u64 j = u64(rank % across) * COUNT; j < piece.columns; j += u64(across) * COUNT) {
@@ -121,7 +121,7 @@ MOR_DEVICE void visit_runs(const Stored* x, const Cut& cut, const Piece& piece, 
   }
 }
 
-// Gives `visit` the runs of numbers of a piece that are this thread's, and where they begin: vectors where rows, blocks and
+// Calls `visit` with the runs of numbers of a piece that are this thread's, and where they begin: vectors where rows, blocks and
 // pieces begin where vectors do, else single numbers. Where little is made of a number, several loads
 // AT_ONCE are worth their registers.
 template <u32 TEAM, u32 AT_ONCE = 1, class Stored, class Visit>

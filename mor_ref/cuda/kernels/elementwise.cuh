@@ -2,7 +2,7 @@
 #pragma once
 #include "blocks.cuh"
 
-// Gives each code of a run that `code` makes its place.
+// Stores each code of a run that `code` makes in its place.
 template <class Code, class Stored, u32 COUNT, class Make>
 MOR_DEVICE void convert(const Stored* x, u64 at, Code* codes, Make make) {
   Run<Stored, COUNT> run;
@@ -13,7 +13,7 @@ MOR_DEVICE void convert(const Stored* x, u64 at, Code* codes, Make make) {
   store(found, codes);
 }
 
-// All numbers: vectors where the arrays are aligned, and what is left one by one.
+// All numbers: vectors where the arrays are aligned, and the rest one by one.
 template <class Stored, class Code, class Make>
 MOR_DEVICE void convert_all(const Stored* x, u64 count, Code* codes, Make make) {
   constexpr u32 each = VECTOR<Stored>;

@@ -2,7 +2,7 @@
 #pragma once
 #include "numbers.cuh"
 
-// Of a unit in 64 bits, and in 32 of what a thread has of a piece, which is 256 elements at most.
+// Of a unit in 64 bits, and in 32 of the elements of a piece that a thread has, 256 at most.
 template <class Word> struct Sums {
   Word sum, nonzero, nonfinite;
 };
@@ -20,7 +20,7 @@ MOR_DEVICE ErrorTerm error_term(u32 x, u32 y) {
   const float one = 1.0f, next_to_nothing = 1.0f / (1 << 30);
   const u32 difference = __float_as_uint(__fsub_rn(number(x), number(y)));
   const float d = number(magnitude_of(difference));
-  // GPUs divide zero slowly. What is there instead is lost beside one.
+  // GPUs divide zero slowly. The number in its place is lost in a sum with one.
   const bool is_exact = d == 0.0f;
   const float quotient = __fdiv_rn(is_exact ? next_to_nothing : d, is_exact ? one : number(magnitude_of(x)));
   const float r = quotient < one ? quotient : one;  // also where y is not finite

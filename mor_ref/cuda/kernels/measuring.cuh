@@ -29,7 +29,7 @@ MOR_DEVICE void add(ErrorSum& to, const ErrorSum& more) {
   to.nonfinite += more.nonfinite;
 }
 
-// Of the counts, that of what is not finite is mostly zero, and not worth a reduction.
+// The count of elements that are not finite is mostly zero, and not worth a reduction.
 template <u32 TEAM> MOR_DEVICE void add_unit(const ErrorSums& units, u64 unit, const ErrorSum& own) {
   const u64 sum = reduced<TEAM, Sum>(own.sum), nonzero = reduced<TEAM, Sum>(own.nonzero);
   if (Team<TEAM>::rank() == 0) {

@@ -78,7 +78,7 @@ template <class Source> struct TileRow {
   }
 };
 
-// The scale of each tile; ROWS threads beside one another have the rows of a tile.
+// The scale of each tile; ROWS neighbouring threads have the rows of a tile.
 template <u32 ROWS, class Source>
 MOR_DEVICE void tile_scales(const typename Source::Stored* x, const Tiles& tiles, const Profile& profile,
                             const float* amax, const float* encode, const float* decode, u8* codes,

@@ -1,4 +1,4 @@
-// Policies: which representation each unit takes, and what is written for it (QNT-003, MOR-006).
+// Policies: which representation each unit takes, and its output (QNT-003, MOR-006).
 #include "kernels.cuh"
 #include "measuring.cuh"
 #include "nvfp4.cuh"

@@ -34,7 +34,7 @@ MOR_DEVICE void extremes(const typename Source::Stored* x, const Cut& cut, u32 e
   MOR_EXPORT(extremes_##name##_##TEAM)
 MOR_FOR_SOURCES_AND_TEAMS(EXTREMES)
 
-// amin from what `extremes` leaves.
+// amin from the result of `extremes`.
 MOR_KERNEL add_one(u32* words, u64 count) {
   for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) words[i]++;
 }
@@ -46,7 +46,7 @@ MOR_KERNEL shared_mantissas(const u32* group_amax, u64 groups, u32 largest, u32*
 }
 MOR_EXPORT(shared_mantissas)
 
-// The scale of each block, and what is stored of it.
+// The scale of each block, and its stored fields.
 MOR_KERNEL scales(const u32* amax, const u32* mantissas, Cut cut, u32 scaling, u32 largest, u32* scale, u8* stored) {
   for (u64 i = first_of_thread(); i < cut.grid_rows * cut.grid_columns; i += threads_of_grid()) {
     const Scale found = scale_of(scaling, amax[i], largest, mantissas[group_of(cut, i)]);

@@ -12,14 +12,14 @@ template <> struct Bytes<4> { typedef u32 Type; };
 template <> struct Bytes<8> { typedef u64 Type; };
 template <> struct Bytes<16> { typedef uint4 Type; };
 
-// COUNT numbers, from `at` on; their address is a multiple of what they take, up to 16 bytes.
+// COUNT numbers, from `at` on; their address is a multiple of their size, up to 16 bytes.
 template <class Stored, u32 COUNT> struct Run {
   static constexpr u32 count = COUNT;
   u64 at;
   Stored numbers[COUNT];
 };
 
-// Room for what the numbers of a run become.
+// Room for the results of the numbers of a run.
 template <class Other, class Stored, u32 COUNT> MOR_DEVICE Run<Other, COUNT> beside(const Run<Stored, COUNT>& run) {
   Run<Other, COUNT> found = {};
   found.at = run.at;

@@ -7,7 +7,7 @@ CRC-32 of each chunk.
 The expected digests come from `mor_ref.exact` alone. Rounding is monotonic, so that the codes of
 ascending magnitudes form runs: `runs` finds the ends of each by bisection, and the codes of a chunk
 are the runs written out. So is stochastic rounding where all inputs have one random word; there are
-too many words to keep a digest for each, and what is expected is made when it is asked for.
+too many words to keep a digest for each, and expected digests are made when they are asked for.
 """
 
 import bisect

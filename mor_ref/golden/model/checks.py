@@ -47,7 +47,7 @@ def _check_field(operation: str, declaration: Operation, field: Mapping[str, Any
         raise OperationError(f"has the field {field['name']}, but {base} has no rows and columns")
     if field["format"] != ("u8" if own else fmt):
         raise OperationError(
-            f"gives {field['name']} the format {field['format']}, and it is {'u8' if own else fmt}"
+            f"has {field['name']} in the format {field['format']}, and it is {'u8' if own else fmt}"
         )
     _check_axes(operation, field)
     can_be = _views_of(declaration, fmt, axes) if field["role"] == "expected" and not own else ()
@@ -60,7 +60,7 @@ def _check_axes(operation: str, field: Mapping[str, Any]) -> None:
     axes = axes_of(operation, field["name"])
     for key, right in (("shape", list(axes.names)), ("layout", axes.layout)):
         if field[key] != right:
-            raise OperationError(f"gives {field['name']} another {key} than {right}")
+            raise OperationError(f"has {field['name']} with another {key} than {right}")
 
 
 def _views_of(declaration: Operation, fmt: str, axes: str) -> list[str]:

@@ -45,7 +45,7 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Suite:
-    """Cases of one operation. `questions` are without what is expected: that comes from the model.
+    """Cases of one operation. `questions` have no expected bits: these come from the model.
 
     `about` are the rules of the suite as a whole; its fields have rules of their own.
     """

@@ -31,8 +31,9 @@ class View:
     """Another layout: how it comes from the plain array, whose case has these parameters.
 
     `code_bits` is how many bits the codes have that it is a layout of, if not of any. `whence` is
-    given the places of plain entries, and gives those that entries of the view come from: an array
-    for each that goes into one. Without it, the function only moves entries, and so their places.
+    given the places of plain entries, and returns those that entries of the view come from: an
+    array for each that goes into one. Without it, the function only moves entries, and so their
+    places.
     """
 
     function: Callable[[Unsigned, Parameters], Unsigned]

@@ -39,7 +39,7 @@ class _FaultError(Exception):
         super().__init__(f"{place} {what}")
 
 
-# A rule takes a place and what is there, and raises a fault or does not.
+# A rule takes a place and its content, and raises a fault or does not.
 Rule = Callable[[str, Any], None]
 
 
@@ -209,7 +209,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 def _checked(content: bytes) -> list[dict[str, Any]]:
     """Return a list with the manifest, for the first reader to take: each has a copy of its own.
 
-    What is not a manifest of this version is refused. A content that is one is not checked again:
+    All but a manifest of this version is refused. A content that is one is not checked again:
     the bundled manifest is read by nearly every call, and to check it takes a tenth of a second.
     """
     try:
@@ -237,7 +237,7 @@ def _checked(content: bytes) -> list[dict[str, Any]]:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("it gives a name twice")
+        raise ValueError("it has a name twice")
     return found
 
 
@@ -270,4 +270,6 @@ def _check_distinct(place: str, names: Iterable[str]) -> None:
     for name in names:
         other = seen.setdefault(re.sub(r"\W", "_", name.lower()), name)
         if other != name:
-            raise _FaultError(place, f"has {other} and {name}, which other languages cannot tell")
+            raise _FaultError(
+                place, f"has {other} and {name}, which other languages cannot distinguish"
+            )

@@ -13,7 +13,7 @@ from safetensors.numpy import load
 
 LARGEST_FILE = 1 << 31  # bytes of a file of arrays
 _RANDOM, _UNFINISHED = 8, ".unfinished"  # letters that mkstemp makes, and what comes after them
-_SHOWN = 120  # characters of what another library says
+_SHOWN = 120  # characters of another library's message
 
 
 def is_inside(directory: Path, path: Path) -> bool:

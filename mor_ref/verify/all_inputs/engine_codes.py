@@ -1,4 +1,4 @@
-"""The codes that the engine gives for all 2^32 binary32 inputs, chunk by chunk."""
+"""The engine's codes of all 2^32 binary32 inputs, chunk by chunk."""
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
@@ -114,5 +114,5 @@ def describe_difference(case: Case, chunk: int) -> str:
     ]
     return (
         f"differs from the exact model, first at input 0x{inputs.start + element:08x}: "
-        f"the engine gives {codes[0]:#x}, the exact model {codes[1]:#x}"
+        f"the engine returns {codes[0]:#x}, the exact model {codes[1]:#x}"
     )

@@ -30,7 +30,7 @@ class NoArray:
 
 
 class Candidate(Protocol):
-    """Something that gives its own results for a case, or None where it has none."""
+    """Something that has results of its own for a case, or None where it has none."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Calls in a fresh process, which imports what is in a directory now.
+"""Calls in a fresh process, which imports the modules of a directory as they are now.
 
 A worker outlives a run, and a module that it has imported stays as it was. The process works in the
 directory that it is given, ends with the process that started it, and crashes alone.

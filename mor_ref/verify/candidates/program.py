@@ -178,7 +178,7 @@ class _Process:
         except BlockingIOError:
             return 0
         except BrokenPipeError:
-            return len(unsent)  # it reads no more; what it still writes will tell
+            return len(unsent)  # it reads no more; its last words will say why
 
     def _read(self, received: Received | None = None) -> bytes:
         """Return the bytes that are there, maybe none."""

@@ -29,7 +29,7 @@ _LARGEST = 1 << 40  # PRO-005: entries of an array
 _END = re.compile(rb"^[ \t\r]*(?:done|skip)[ \t\r]*\n", re.MULTILINE)
 _FIRST_LINE = re.compile(rb"\s*(\S[^\n]*)\n")
 _FIRST_WORDS = (b"out", b"done", b"skip")
-_SHOWN = 60  # bytes of what a program wrote
+_SHOWN = 60  # bytes of a program's output
 
 
 def question_text(suite: str, operation: str, case: Case) -> bytes:

@@ -16,7 +16,7 @@ from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray,
 from mor_ref.verify.candidates.other_modes import OtherModes
 
 _SHOWN = 100  # characters of a name
-_SAID = 300  # characters of what an exception says
+_SAID = 300  # characters of an exception's message
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PythonFunction:
         return None if found is None else self._arrays(where, found)
 
     def _arrays(self, where: str, found: Mapping[Any, Any]) -> Answer:
-        """Return the fields as arrays, None for a field without one; quote what is not a name."""
+        """Return the fields as arrays, None for a field without one; quote all but names."""
         try:
             items = list(found.items())
         except Exception as error:  # somebody's mapping can raise anything

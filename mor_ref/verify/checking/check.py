@@ -30,7 +30,7 @@ _SHOWN = 8  # findings of a suite, as text
 
 @dataclass(frozen=True)
 class SuiteCheck:
-    """A suite: how many entries the exact model and the engine compared, and what is wrong."""
+    """A suite: how many entries the exact model and the engine compared, and the findings."""
 
     suite: str
     cases: int = 0
@@ -49,7 +49,7 @@ class SuiteCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """A directory of suites, and what is wrong in it outside its suites."""
+    """A directory of suites, and the findings in it outside its suites."""
 
     folder: str
     suites: tuple[SuiteCheck, ...]
@@ -115,7 +115,7 @@ def check_suite(directory: Path, name: str, entry: Mapping[str, Any], size: Size
 
 
 def _add(found: list[Finding], more: Iterator[Finding], suite: str | None = None) -> bool:
-    """Add to what was found; that something cannot be read is a finding, and False is returned."""
+    """Add the findings; that something cannot be read is a finding, and False is returned."""
     try:
         found += more
     except GoldenError as error:

@@ -1,4 +1,4 @@
-"""Checks of a directory of suites: each yields what is wrong, with suite, case and field."""
+"""Checks of a directory of suites: each yields findings, with suite, case and field."""
 
 import hashlib
 import zlib
@@ -108,7 +108,7 @@ def check_presence(exact: Evidence) -> Iterator[Finding]:
         for field in exact.fields:
             is_given = field.name in exact.answers[case.name]
             if is_given != (field.name in case.arrays):
-                what = "it is not there" if is_given else "the exact model gives no such field"
+                what = "it is not there" if is_given else "the exact model has no such field"
                 yield Finding(what, exact.suite, case.name, field.name)
 
 
@@ -244,7 +244,7 @@ def _of_a_chunk(there: Mapping[str, Digest], draw: int) -> Iterator[Finding]:
     found = zlib.crc32(engine_codes(case, inputs_of(chunk)))
     said = there[case.name].crc32[chunk]
     if found != said:
-        what = f"says {said:08x} of chunk {chunk}, and the engine gives {found:08x}"
+        what = f"says {said:08x} of chunk {chunk}, and the engine returns {found:08x}"
         yield Finding(f"{DIGESTS}: {case.name!a} {what}")
 
 
@@ -253,7 +253,7 @@ def check_directory(directory: Path, manifest: Entry) -> Iterator[Finding]:
     right, said = {name: view.meaning for name, view in VIEWS.items()}, manifest["views"]
     off = [name for name in sorted({*right, *said}) if right.get(name) != said.get(name)]
     if off:
-        yield Finding(f"the manifest says of the views {', '.join(off)} what is not right")
+        yield Finding(f"the manifest is wrong about the views {', '.join(off)}")
     listed = {file_of(name) for name in manifest["suites"]}
     listed |= {
         negative_file_of(n) for n, entry in manifest["suites"].items() if "negative" in entry

@@ -1,4 +1,4 @@
-"""Where what a candidate gives differs from what a suite expects, bit for bit (CON-001)."""
+"""Where the results of a candidate differ from a suite's expected ones, bit for bit (CON-001)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def fields_of(entry: Mapping[str, Any]) -> list[Field]:
 def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
     """Map each field that an answer has to the name by which the answer has it.
 
-    An answer may give a view of a field (VEC-003), and leave fields away. If it gives one twice,
+    An answer may give a view of a field (VEC-003), and leave fields away. If it has one twice,
     the first is named.
     """
     chosen: dict[str, str] = {}
@@ -162,7 +162,7 @@ def _of_shape(expected: Unsigned, actual: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A field of a case next to what was given for it, both in the same view.
+    """A field of a case next to the given array, both in the same view.
 
     `field` is what the answer calls it, and `suite_field` what the suite does. `differs` marks the
     entries that differ, and `count` is their number; `problem` says why nothing could be compared.
@@ -180,11 +180,11 @@ class Comparison:
 
     @property
     def view(self) -> str:
-        """The name of what was compared: that of the suite, unless the answer names a view."""
+        """The name of the compared field: that of the suite, unless the answer names a view."""
         return self.field if SEPARATOR in self.field else self.suite_field
 
     def difference(self, operation: str, asked: Case) -> Difference:
-        """Return what there is to report; `asked` is the case without what is expected."""
+        """Return the comparison as a record; `asked` is the case without expected fields."""
         names, size = (self.case, self.field, self.suite_field, self.format), self.expected.size
         if self.problem is not None:
             return Difference(*names, 0, size, self.expected.shape, problem=self.problem)
@@ -237,7 +237,7 @@ def _both_nan(compared: Comparison) -> NDArray[np.bool_]:
 
 
 def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
-    """PRO-007: why what was given cannot be compared with what is expected, if it cannot."""
+    """PRO-007: why the given array cannot be compared with the expected one, if it cannot."""
     if actual is None:
         return "is missing"
     if isinstance(actual, NoArray):

@@ -32,8 +32,8 @@ class Conformance:
 
     Equal are decisions whose sum is further than `margin` from the threshold. The margin is the
     largest relative distance from the threshold at which a decision differs, or would if it were
-    made from the sums that were given: for kernels that sum in floating point. `given` is how much
-    was given of what was `asked`, and `suites` how many suites there are.
+    made from the sums that were given: for kernels that sum in floating point. `given` is the
+    given share of all that was `asked`, and `suites` how many suites there are.
     """
 
     level: Level

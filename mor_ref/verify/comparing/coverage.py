@@ -23,7 +23,7 @@ class Coverage:
     rules: int
 
     def of(self, asked: "Coverage") -> str:
-        """Say how much this is of what was asked."""
+        """Say how much of the asked this is."""
         return ", ".join(
             (
                 _share(self.fields, asked.fields, "field"),

@@ -1,4 +1,4 @@
-"""The answers of a candidate to a suite, next to what is expected."""
+"""The answers of a candidate to a suite, next to the expected ones."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
@@ -25,8 +25,8 @@ class Evidence:
 
     `failures` are the cases in which the candidate failed. If it `is_over`, nothing more can be
     asked of it: of this suite or of another. `other_cases` are cases that somebody has answers to
-    and the suite does not have, and `witnesses` the case and the field at which the suite tells
-    each deviation.
+    and the suite does not have, and `witnesses` the case and the field at which the suite
+    exposes each deviation.
     """
 
     suite: str
@@ -100,7 +100,7 @@ class Evidence:
         }
 
     def compared(self, case: str) -> dict[str, Comparison]:
-        """Return the comparisons of a case, by view, of what could be compared."""
+        """Return the comparisons of a case, by view, as far as fields could be compared."""
         found = self.comparisons.get(case, ())
         return {one.view: one for one in found if one.problem is None}
 

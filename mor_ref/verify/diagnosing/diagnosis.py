@@ -108,7 +108,7 @@ def diagnose(
 
 
 class _Search:
-    """The search for what explains the mismatches of one suite."""
+    """The search for the deviations that explain the mismatches of one suite."""
 
     def __init__(self, evidence: Evidence) -> None:
         cases = list(samples_of(evidence))
@@ -125,9 +125,9 @@ class _Search:
     def explaining(self, known: list[Together]) -> list[Together]:
         """Return the deviations that explain all: one alone if there is one, else two together.
 
-        Of several, those that change nothing in the cases that match, if there are such; what is
-        known from other suites comes before the rest only if it does not, and so does each of two
-        that explain one together.
+        Of several, those that change nothing in the cases that match, if there are such; an
+        explanation of other suites comes before the rest only if it does not, and so does each of
+        two that explain one together.
         """
         of_known = [(one,) for those in known for one in those]
         singles = list(dict.fromkeys(sorted(of_known, key=lambda one: one not in known)))
@@ -284,7 +284,7 @@ def _pairs(leader: Together, already: list[Together]) -> Iterator[Together]:
 
 def _spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:
     """Yield, for each other suite that matches, the case that a deviation would change."""
-    if len(those) == 1:  # two together may give what neither gives alone
+    if len(those) == 1:  # two together may explain what neither explains alone
         for evidence in matching:
             case, field = evidence.witnesses.get(those[0].name, ("", ""))
             if field in evidence.chosen.get(case, ()):

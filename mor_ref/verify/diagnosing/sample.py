@@ -31,7 +31,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A case of a suite, or some rows of it, with what is expected and what was given."""
+    """A case of a suite, or some rows of it, with the expected and the given arrays."""
 
     operation: str
     question: Case
@@ -72,7 +72,7 @@ class Sample:
         return Sample(self.operation, case, pairs)
 
     def some_rows(self, telling: NDArray[np.bool_]) -> "Sample":
-        """Return a sample of a few of the telling rows, and of a few others."""
+        """Return a sample of a few of the wrong rows, and of a few others."""
         chosen = [
             _spread(np.flatnonzero(telling), max(_WRONG // self.width, 2)),
             _spread(np.flatnonzero(~telling), max(_RIGHT // self.width, 1)),

@@ -67,8 +67,8 @@ class Model:
     def run(self, those: Together, sample: Sample) -> Run:
         """Return the result of deviations on a sample, or of none, which is the reference.
 
-        A deviation whose steps are not taken without it changes nothing. So what is known of the
-        others alone is known of all together.
+        A deviation whose steps are not taken without it changes nothing. So a result for the
+        others alone is a result for all together.
         """
         if (those, sample) not in self._runs:
             self._runs[those, sample] = self._without_one(those, sample) or self._new(those, sample)
@@ -88,7 +88,7 @@ class Model:
             is_left = pair.differs & (pair.given != ours)
             if is_left.any():
                 return name, [int(i) for i in np.argwhere(is_left)[0]]
-        raise AssertionError("asked of what explains all")
+        raise AssertionError("asked of deviations that explain all")
 
     def _without_one(self, those: Together, sample: Sample) -> Run | None:
         for deviation in those:
@@ -118,17 +118,17 @@ Field = tuple[str, Pair, NDArray[np.integer]]
 def _computed(those: Together, sample: Sample) -> tuple[Arrays | None, frozenset[Step]]:
     """Return the fields of the model with these deviations, and the steps that it takes.
 
-    It gives nothing if they lead it out of its numbers.
+    It yields nothing if they lead it out of its numbers.
     """
     question, found = sample.question, None
-    # The steps are noted where they are called, in front of what replaces them.
+    # The steps are noted where they are called, in front of their replacements.
     with applied(*those), reached(_STEPS) as steps, contextlib.suppress(*_BEYOND):
         found = OPERATIONS[sample.operation].exact(question.parameters, question.arrays)
     return found, frozenset(steps)
 
 
 def _fields(found: Arrays | None, sample: Sample) -> Iterator[Field]:
-    """Yield each field: its name, what is expected and given, and what the model computes."""
+    """Yield each field: its name, and its expected, given and modelled bits."""
     for name, pair in sample.pairs.items():
         field, views = split(name)
         if found is None:

@@ -152,7 +152,7 @@ class SuiteResult:
 
 @dataclass(frozen=True)
 class Verification:
-    """A candidate on suites, with what explains its mismatches.
+    """A candidate on suites, with the deviations that explain its mismatches.
 
     `not_asked` are the suites after the one at which nothing more could be asked, and `unknown`
     those that a directory has results of and nobody knows. `not_opened` says why no suite could be

@@ -13,7 +13,7 @@ Entry = dict[str, Any]  # of a manifest, about one suite
 
 @dataclass(frozen=True)
 class Suites:
-    """Suites of a directory by their names, with what its manifest says of each.
+    """Suites of a directory by their names, with the manifest's entry of each.
 
     `known` are the names of all suites of the directory.
     """
