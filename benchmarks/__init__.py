@@ -1,1 +1,1 @@
-"""How fast it is, beside what else there is: `make bench` measures, `make bench-page` tells."""
+"""How fast it is, next to other libraries: `make bench` measures, `make bench-page` writes."""

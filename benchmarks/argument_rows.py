@@ -40,7 +40,7 @@ def quantizing(fmt="e4m3", **arguments):
 
 
 def of_quantizing():
-    """The other scalings beside eager torch, and the other blocks."""
+    """The other scalings next to eager torch, and the other blocks."""
     x = inputs.normal(USUAL, inputs.BF16)
     for scaling in ("fp32", "e8m0"):
         contenders = {
@@ -62,7 +62,7 @@ def mixing(policy):
 
 
 def of_mor():
-    """Of f32, beside eager torch and under every policy."""
+    """Of f32, next to eager torch and under every policy."""
     contenders = {
         OURS: mixing("tensor"),
         "eager torch": in_torch(eager.torch_mor, lambda m: (peers.codes_of(m[1]),)),

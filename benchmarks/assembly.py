@@ -64,7 +64,7 @@ def innermost_loops(assembly: str) -> Iterator[Loop]:
 
 
 def loop_of(instructions: list[str]) -> Loop:
-    """What there is to say of the instructions of a loop."""
+    """Facts about the instructions of a loop."""
     widths = Counter(width_of(text) for text in instructions)
     divisions = sum("div" in text.split()[0] for text in instructions)
     return Loop(dict(widths), divisions)

@@ -13,7 +13,7 @@ from benchmarks.rows import Contender
 
 
 def decoding(quantize, prepare, needs, differs=None):
-    """From what `quantize` makes of the numbers, by a call that is prepared for it."""
+    """From the result of `quantize`, by a call that is prepared for it."""
 
     def prepare_call(found):
         torch()

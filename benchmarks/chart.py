@@ -79,7 +79,7 @@ def _label(line: Line, measured: Measured) -> str:
 
 
 def _decade(line: Line, measured: Measured) -> float:
-    """The longest that a factor of ten can be if the bar and what is said of it are to fit."""
+    """The longest that a factor of ten can be if the bar and its words are to fit."""
     room = _WIDTH - _EDGE - _LEFT - 6 - len(_label(line, measured)) * _CHARACTER
     return room / max(math.log10(line.ratio(measured)), 0.1)
 
@@ -100,7 +100,7 @@ def _tick(x: float, ratio: int, bottom: float) -> str:
 
 
 def _operation(line: Line, top: float, decade: float, kinds: dict[str, str]) -> str:
-    """The name above its bars; what is faster than ours lies left of the axis."""
+    """The name above its bars; a bar of a faster library lies left of the axis."""
     name = escape(line.row.operation)
     parts = [f'<text x="{_LEFT}" y="{top + _NAME - 6:.1f}" font-weight="bold">{name}</text>']
     for i, measured in enumerate(line.peers):

@@ -1,4 +1,4 @@
-"""What the results say of the machine: its processor and the versions, but not its name."""
+"""The machine, as the results name it: its processor and the versions, but not its name."""
 
 import importlib.metadata
 import os

@@ -14,15 +14,15 @@ from mor_ref.engine.parallel import available_threads
 
 LARGE, USUAL, SMALL, FEW = 26, 24, 20, 18
 TWICE = Difference("rounds a float64 twice, through float32", 10)
-NANS = Difference("makes NaN of what is too large", 31_500_000, 31_000_000)
+NANS = Difference("makes NaN of a number that is too large", 31_500_000, 31_000_000)
 NO_MINUS_ZERO = "makes +0 of a negative number that is too small"
 SUM_IN_FLOAT32 = Difference("adds in float32 before it drops digits", 4)
 ALWAYS_ODD = Difference("makes numbers odd that need no rounding, too", 4)
 BASE = "e4m3 rne"
 BOUND_OF_OTHERS = (
-    "only rne, to a small format, is one addition; all others find what is dropped and compare it"
+    "only rne, to a small format, is one addition; all others compare the dropped bits"
 )
-BOUND_OF_RANDOM = "it reads a random word for each number and adds it to what is dropped of it"
+BOUND_OF_RANDOM = "it reads a random word for each number and adds it to the dropped bits"
 
 
 def encoding(fmt, rounding=None, threads=1, random_bits=None, **special):
@@ -57,7 +57,7 @@ def argument(contender):
 
 
 def to_e4m3():
-    """The conversion that matters most, beside everyone."""
+    """The conversion that matters most, next to everyone."""
     everyone = {
         OURS: encoding("e4m3"),
         "ml_dtypes": peers.ml_dtypes_encoding("e4m3"),

@@ -1,4 +1,4 @@
-"""A row on its way: its numbers, the prepared calls, and what was found when they first ran."""
+"""A row on its way: its numbers, the prepared calls, and the results of their first run."""
 
 import time
 import tracemalloc
@@ -16,7 +16,7 @@ _FEWEST, _ROUNDS = 2, 7
 class Course:
     """All contenders of a row, prepared; `rounds` is how often each of them runs in a turn.
 
-    Ours is the first of them: the results of the others are held to its results.
+    Ours is the first of them: the results of the others are compared with its results.
     """
 
     def __init__(self, row: Row) -> None:

@@ -10,11 +10,11 @@ from benchmarks.rows import OURS, Contender, Difference, Row
 
 USUAL, FEW = 22, 14
 NO_MINUS_ZERO = Difference("decodes -0 as +0", 150_000, 130_000)
-IN_BF16 = Difference("gives bfloat16", 4_000_000, 3_800_000)
+IN_BF16 = Difference("returns bfloat16", 4_000_000, 3_800_000)
 
 
 def ours(quantize):
-    """Ours, of what `quantize` makes of the numbers."""
+    """Ours, of the result of `quantize`."""
 
     def prepare(found):
         return lambda: found.dequantize(threads=1)
@@ -23,7 +23,7 @@ def ours(quantize):
 
 
 def of_nvfp4():
-    """Each profile beside the library that it is named after, and te beside eager torch."""
+    """Each profile next to the library that it is named after, and te next to eager torch."""
     everyone = {
         "te": ("eager torch", peers.eager_nvfp4, "torch", None),
         "torchao": ("torchao", peers.torchao_nvfp4, "torchao", None),

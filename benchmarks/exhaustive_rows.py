@@ -1,4 +1,4 @@
-"""What `mor-ref exhaustive` does, on some chunks of the inputs: codes, SHA-256 and CRC-32."""
+"""The work of `mor-ref exhaustive`, on some chunks of the inputs: codes, SHA-256 and CRC-32."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def inputs_of_chunks():
 
 
 def digesting(case: Case) -> Contender:
-    """Ours, on as many threads as there are; held to the digests that are kept."""
+    """Ours, on as many threads as there are; compared with the bundled digests."""
 
     def digest(_):
         return lambda: digest_of(engine_codes(case, inputs_of(chunk)) for chunk in CHUNKS)

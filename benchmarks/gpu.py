@@ -1,7 +1,7 @@
-"""Speed on a GPU: of a copy of its memory, of the kernels, and of eager torch beside them.
+"""Speed on a GPU: of a copy of its memory, of the kernels, and of eager torch next to them.
 
 Bytes are those that have to go between the processors and memory: each read of each pass counts.
-With --page it writes what `make gpu-test` has shown, and beside it the rates.
+With --page it writes the results of `make gpu-test`, and next to them the rates.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def seconds(call, copy):
 
 @dataclass(frozen=True)
 class Work:
-    """What is timed: how many bytes it moves, which share of a copy is wanted, and a peer."""
+    """A timed call: how many bytes it moves, which share of a copy is wanted, and a peer."""
 
     name: str
     call: object
@@ -60,7 +60,7 @@ class Work:
 
 
 def quantizing(gpu, x, source, tensor):
-    """Scales and codes, from one end to the other, and its parts alone; beside eager torch."""
+    """Scales and codes, from one end to the other, and its parts alone; next to eager torch."""
     fmt, parts = mor_ref.formats["e4m3"], partition(x.shape, BLOCK)
     bits = Bits(x, source)
     found = quantization.quantize(gpu, bits, fmt, "gam", parts)
@@ -98,7 +98,7 @@ def converting(x):
 
 
 def mixing(x):
-    """Whole functions, of a tensor of torch's, beside eager torch."""
+    """Whole functions, of a tensor of torch's, next to eager torch."""
     mor, moved = mor_ref.cuda.mor, 2 * x.numel()
     yield Work("mor, tensor", lambda: mor(x), 4 * moved, None, lambda: torch_mor(x))
     yield Work("mor, three_way", lambda: mor(x, "three_way"), 5 * moved)
@@ -141,7 +141,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--side", type=int, default=16384)
     parser.add_argument("--tests", type=Path, help="JUnit's report of pytest --tier=gpu")
-    parser.add_argument("--page", type=Path, help="where to write what was shown")
+    parser.add_argument("--page", type=Path, help="where to write the page")
     arguments = parser.parse_args()
     found = list(speeds(arguments.side))
     for speed in found:

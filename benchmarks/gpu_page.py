@@ -1,4 +1,4 @@
-"""The page of the documentation that says what was shown on a GPU, and of which sources."""
+"""The page of the documentation with the evidence from a GPU, and its sources."""
 
 import hashlib
 import importlib.metadata
@@ -12,8 +12,8 @@ from mor_ref.golden import bundled_files
 NOT_YET_RUN = "**Not yet run.**"
 _OPENING = """# Evidence from a GPU
 
-What a machine without a GPU can show of the CUDA kernels, `make test` shows. This page is for what
-only a GPU can: `make gpu-test` writes it.
+`make test` shows all that a machine without a GPU can show of the CUDA kernels. This page is for
+all that only a GPU can show: `make gpu-test` writes it.
 """
 
 
@@ -45,7 +45,7 @@ CLAIMS = (
     ),
     Claim(
         """\
-* Every public function of `mor_ref.cuda` gives the bits that `mor_ref` gives, also of arrays with
+* Every public function of `mor_ref.cuda` has the bits of `mor_ref`, also of arrays with
   strides, of each dtype, and of other libraries.
 """,
         (
@@ -74,7 +74,7 @@ CLAIMS = (
     ),
     Claim(
         """\
-* The conversions of the hardware are what the integer encoder gives, over all 2^32 inputs: bf16,
+* The conversions of the hardware are those of the integer encoder, over all 2^32 inputs: bf16,
   e4m3 and e5m2, and where the GPU has them e2m1, e2m3, e3m2 and e8m0. A wrong rounding is seen to
   differ.
 """,
@@ -110,7 +110,7 @@ class Speed(NamedTuple):
 
     @property
     def is_met(self):
-        """Whether what is wanted of it is so."""
+        """Whether it is as wanted."""
         return self.share >= (self.wanted or 0) and (self.ratio is None or self.ratio >= 5)
 
     def cells(self):
@@ -134,7 +134,7 @@ class Speed(NamedTuple):
 
 
 def digests():
-    """What the evidence is of: the golden vectors, and each program as NVRTC is given it."""
+    """The sources of the evidence: the golden vectors, and each program as NVRTC is given it."""
     manifest = (bundled_files() / "MANIFEST.json").read_bytes()
     found = {"golden/v1/MANIFEST.json": manifest}
     found |= {f"{name}.cu": source.flattened(name).encode() for name in source.program_names()}
@@ -185,7 +185,7 @@ def page(gpu, results, speeds, side):
 
 
 def gpu_name():
-    """What the GPU is called by who made it."""
+    """The name of the GPU by its maker."""
     from mor_ref.cuda.device import cupy
 
     properties = cupy().cuda.runtime.getDeviceProperties(cupy().cuda.Device().id)
@@ -193,7 +193,7 @@ def gpu_name():
 
 
 def _version_of(name):
-    """A package's, to its last digit, which a library may not tell."""
+    """A package's, to its last digit, which a library may not say."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

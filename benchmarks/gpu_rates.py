@@ -1,4 +1,4 @@
-"""The rates that were measured on a GPU, as they are kept beside the page of its evidence."""
+"""The rates that were measured on a GPU, as they are stored next to the page of its evidence."""
 
 import json
 from collections.abc import Iterable, Mapping

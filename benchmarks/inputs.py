@@ -35,7 +35,7 @@ def codes(log2_size: int, count: int = 256) -> np.ndarray:
 
 
 def mixed(log2_size: int) -> Callable[[], np.ndarray]:
-    """Bfloat16 of which some tiles of 128 x 128 span more binades than a small format has."""
+    """Bfloat16; some tiles of 128 x 128 span more binades than a small format has."""
 
     def make() -> np.ndarray:
         x = normal(log2_size)()

@@ -93,7 +93,7 @@ def _timed(kernel: Dispatcher, spent: Spent) -> Callable[..., Any]:
 
 
 def steps_of(call: Callable[[], Any], rounds: int) -> Spent:
-    """What each kernel takes in a call, the best of some rounds, and all else as REST.
+    """The time of each kernel in a call, the best of some rounds, and all else as REST.
 
     It is processor time: a busy machine stretches it less.
     """

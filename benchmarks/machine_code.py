@@ -1,4 +1,4 @@
-"""What the machine code of the engine's loops is, and what bounds each pipeline.
+"""The machine code of the engine's loops, and the bound of each pipeline.
 
 The kernels are compiled anew, as Numba keeps no text of those that it finds on disk.
 """
@@ -76,7 +76,7 @@ def loops() -> list[dict[str, Any]]:
 
 
 def steps(log2_size: int) -> dict[str, Spent]:
-    """What each kernel takes in each pipeline."""
+    """The time of each kernel in each pipeline."""
     return {pipeline.name: steps_of(pipeline.call, _ROUNDS) for pipeline in pipelines(log2_size)}
 
 
@@ -86,7 +86,7 @@ def nanoseconds(spent: Spent, log2_size: int) -> dict[str, float]:
 
 
 def bound_of(large: float, in_cache: float, dividing: float | None) -> str:
-    """What bounds a step: its time in memory and in the caches, and that of its divisions alone.
+    """The bound of a step: its time in memory and in the caches, and that of its divisions alone.
 
     What neither waits nor divides is put down to its instructions.
     """
@@ -118,7 +118,7 @@ def slowest_of(spent: Spent) -> str:
 
 
 def found_of(large: Spent, small: Spent, division: float) -> dict[str, Any]:
-    """What is found of a pipeline at one time."""
+    """The findings on a pipeline at one time."""
     spent, in_cache = nanoseconds(large, LARGE), nanoseconds(small, IN_CACHE)
     slowest = slowest_of(large)
     is_read = platform.machine() in READ
@@ -134,7 +134,7 @@ def found_of(large: Spent, small: Spent, division: float) -> dict[str, Any]:
 
 
 def pipelines_found(times: list[Time], division: float) -> list[dict[str, Any]]:
-    """What is found of each pipeline: the figures of the first time, the bound of all."""
+    """The findings on each pipeline: the figures of the first time, the bound of all."""
     found = []
     for name in times[0][0]:
         each = [found_of(large[name], small[name], division) for large, small in times]

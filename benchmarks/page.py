@@ -1,4 +1,4 @@
-"""Writes docs/speed.md with its picture, and docs/scale.md, from what was measured."""
+"""Writes docs/speed.md with its picture, and docs/scale.md, from measurements."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ _ONCE_FOR_A_BLOCK = {
 HEAD = """\
 # Speed
 
-How long the operations take beside other libraries, in the same run and on the same numbers.
+How long the operations take next to other libraries, in the same run and on the same numbers.
 Machines are noisy and differ: the ratios count. `make bench` measures and prints the table,
 `make bench-page` writes this page.
 
@@ -44,17 +44,17 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 
 * **ns each** is our time for a number, on one thread where nothing else is said. The contenders of
   a row take turns, and the best call of each counts.
-* **bytes** is what is read and written for a number: what a call is given and what it returns, each
+* **bytes** are read and written for a number: the input of a call and its result, each
   counted once, however often it is gone over. **of a copy** is the rate of these bytes as a share
   of the rate at which `numpy.copyto` reads and writes as many, into room that is there already;
-  most calls of ours make room for what they return. It is empty where a call makes its numbers
+  most calls of ours make room for their results. It is empty where a call makes its numbers
   itself.
-* **beside it** is the time of another library as a multiple of ours; for a row that names
+* **next to it** is the time of another library as a multiple of ours; for a row that names
   roundings or other arguments, that of ours with these, the slowest {shown}.
-* **compared** is what of every other library is held to ours, bit for bit: codes, scales of blocks
-  but for the sign bit of a stored scale, outputs, or the numbers that codes stand for. Where a
-  library only rounds, its numbers are encoded first. They are the same where nothing else is said.
-* **wanted** has the limits that are held, and what was found. Those on a `copy` are on time, not on
+* **compared** are the results of every other library with ours, bit for bit: codes, scales of
+  blocks but for the sign bit of a stored scale, outputs, or the numbers that codes stand for. Where
+  a library only rounds, its numbers are encoded first. They are the same where nothing else is said.
+* **wanted** has the limits, and the measured ratios. Those on a `copy` are on time, not on
   rates of bytes: the time in which `numpy.copyto` copies the numbers that the call is given, dtype
   and all, and the time of the call.
 
@@ -72,8 +72,8 @@ The processor time of every kernel in a call on 2^{log2_size} numbers; the slowe
 same step on 2^{log2_size_in_cache} numbers, which stay in the caches. A step that takes less than
 {waiting:.0%} of the time there waits for memory. A division of full vectors takes {division:.2f} ns
 for a number here; a step that spends more than {dividing:.0%} of its time in the caches on those is
-bound by them. What does neither is put down to its instructions. This is found {findings} times
-over, and what is not the same each time is not clear. The rest is making room for results, which
+bound by them. A step that does neither is put down to its instructions. Each bound is
+found {findings} times; a step whose bound changes is not clear. The rest is making room for results, which
 the system clears page by page, and Python.
 
 {pipelines}
@@ -81,14 +81,14 @@ the system clears page by page, and Python.
 
 LOOPS = """\
 Numba's machine code for this processor: the innermost loop that does the work of each kernel, its
-instructions by the width of their vectors, and which of them divide. What is left of a row when no
-full vector fits is done by narrower copies of the loop, which are not counted here; rows are cut
-into strips of {strip:,}, so that only the last strip of a row meets them. Nor is what joins the
+instructions by the width of their vectors, and which of them divide. The rest of a row, in which no
+full vector fits, is done by narrower copies of the loop, which are not counted here; rows are cut
+into strips of {strip:,}, so that only the last strip of a row meets them. Nor is the joining of the
 columns of a block at its end, which counts where a block has few.
 
 {loops}
 
-Not in full vectors, or with less than {full:.0%} of what works on numbers in them, are
+Not in full vectors, or with less than {full:.0%} of the instructions on numbers in them, are
 {narrow}.
 {more}"""
 _SUMS = """\
@@ -101,7 +101,7 @@ OF_PIPELINES = ("pipeline", "steps, ns each", "all", "slowest", "in cache", "bou
 
 
 def machine(results: Results) -> str:
-    """What it was measured on."""
+    """The machine of the measurements."""
     found = results.machine
     versions = ", ".join(f"{k} {v}" for k, v in found["versions"].items() if v)
     load = max(found["load"], found["load_after"])
@@ -166,7 +166,7 @@ def narrow_kernels(code: dict[str, Any]) -> str:
 
 
 def loops_in_words(code: dict[str, Any]) -> str:
-    """The loops, and what follows from them."""
+    """The loops, and conclusions from them."""
     if not code["is_read"]:
         return _NOT_READ
     has_sums = any(loop["kernel"] == "four_over_six" for loop in code["loops"])
@@ -185,7 +185,7 @@ def loops_in_words(code: dict[str, Any]) -> str:
 
 
 def pipeline_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What each pipeline spends its time on."""
+    """The steps that each pipeline spends its time on."""
     for pipeline in code["pipelines"]:
         spent = pipeline["steps"]
         worth = sorted(spent.items(), key=lambda item: -item[1])
@@ -222,7 +222,7 @@ def speed_page(results: Results, code: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the pages: from a run, from the machine code, to a folder."""
+    """Write the pages: from a run, from the machine code, to a directory."""
     results = read(Path(sys.argv[1]))
     code = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
     docs = Path(sys.argv[3])

@@ -20,8 +20,7 @@ BOUND_OF_MOR = (
     "read twice, and three bytes for each are written to pages that the system clears first"
 )
 BOUND_OF_NVFP4 = (
-    "for each tile of sixteen what is not done in vectors: its largest is found and its scale "
-    "written out"
+    "for each tile of sixteen, work without vectors: its largest is found and its scale written out"
 )
 
 
@@ -158,7 +157,7 @@ def of_sizes():
 
 
 def analysing():
-    """What `mor-ref analyze` does with a tensor."""
+    """The work of `mor-ref analyze` on a tensor."""
     settings = settings_for("tensor", threads=1)
     contenders = {
         OURS: Contender(lambda x: lambda: analyze(x, settings)),
@@ -187,7 +186,7 @@ def eager_nvfp4():
 
 
 def to_nvfp4():
-    """The profiles, beside the libraries that they are named after."""
+    """The profiles, next to the libraries that they are named after."""
     x, wide = inputs.normal(USUAL, inputs.BF16), inputs.normal(USUAL)
     other = Difference("is another recipe", 60_000, 50_000)
     te = {
@@ -224,7 +223,7 @@ def mx(fmt, rule):
 
 
 def to_mx():
-    """MX beside torchao and Model Optimizer; there and back beside those that only have values."""
+    """MX next to torchao and Model Optimizer; there and back next to those with only values."""
     x = inputs.normal(USUAL, inputs.BF16)
     for fmt, rule in (("e4m3", "floor"), ("e4m3", "rceil"), ("e5m2", "floor"), ("e2m1", "floor")):
         contenders = {OURS: mx(fmt, rule), "torchao": block_peers.torchao_mx(fmt, rule)}

@@ -1,4 +1,4 @@
-"""What a row of the table is: an operation, who carries it out, and what is wanted of the times."""
+"""A row of the table: an operation, who carries it out, and the limits on the times."""
 
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ import numpy as np
 
 OURS, COPY = "mor_ref", "copy"
 AS_MANY_BYTES = "copy of as many bytes"
-_LARGEST_COPY = 1 << 27  # bytes: what is copied fits no cache, nor do larger arrays
+_LARGEST_COPY = 1 << 27  # bytes: such a copy fits no cache, nor do larger arrays
 
 Arrays = tuple[np.ndarray, ...]
 Call = Callable[[], Any]
@@ -28,7 +28,7 @@ class Contender:
     """Who carries out the operation of a row, in a call that is prepared before it is timed.
 
     The call is given the numbers, or what `given` makes of them, such as codes with scales.
-    `bits` makes arrays of what the call returns, to be held to ours or to `expected`; `differs`
+    `bits` makes arrays of the call's result, to be compared with ours or with `expected`; `differs`
     says why they are not the same, where that is known. `elements` is how many of the row's numbers
     it takes, if not all; one that `makes_numbers` itself reads none of them.
     """
@@ -54,14 +54,14 @@ class Contender:
 
 
 class Measured(NamedTuple):
-    """What was found of a contender: the best time of a call, and what comes with it."""
+    """The measurement of a contender: the best time of a call, and its other figures."""
 
     contender: str
     seconds: float
     elements: int
     differing: int | None = None  # elements whose bits are not ours; None if they are not compared
     differs: str | None = None
-    mebibytes: float | None = None  # beyond the input and what is returned
+    mebibytes: float | None = None  # beyond the input and the result
     moved: int | None = None  # bytes that are read and written, each once
 
     @property
@@ -76,11 +76,11 @@ class Measured(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was wanted and what was found, and whether it is enough."""
+    """The limit and the measured ratio, and whether it is enough."""
 
     text: str
     is_met: bool
-    bound: str = ""  # what stands in the way, if that is known
+    bound: str = ""  # the obstacle, if it is known
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Memory:
-    """A limit on what a call of ours takes beyond its input and what it returns."""
+    """A limit on the memory that a call of ours takes beyond its input and its result."""
 
     mebibytes: float
 
@@ -147,7 +147,7 @@ class Row:
     """An operation on some numbers. The first contender is ours.
 
     A copy of the numbers joins them where a limit is on its time, and one of as many bytes as ours
-    moves. `compared` says what of other libraries is held to ours.
+    moves. `compared` names the results of other libraries that are compared with ours.
     Of the contenders that are but other arguments of ours, the table shows the slowest few.
     """
 
@@ -170,7 +170,7 @@ class Row:
         return found
 
     def judged(self, found: Mapping[str, Measured]) -> list[Verdict]:
-        """What there is to say of the limits."""
+        """Sentences about the limits."""
         return [verdict for limit in self.wanted if (verdict := limit.judge(found))]
 
 
@@ -181,12 +181,12 @@ def copying(x: np.ndarray) -> Call:
 
 
 def to_copy(moved: int) -> np.ndarray:
-    """What to copy for so many bytes to be read and written, or for as many as still matters."""
+    """An array to copy, so that so many bytes are read and written, or as many as still matter."""
     return np.ones(min(moved // 2, _LARGEST_COPY), np.uint8)
 
 
 def bytes_of(result: object) -> int:
-    """The bytes of all arrays in what a call returns; what two of them share counts once."""
+    """The bytes of all arrays in the result of a call; shared memory counts once."""
     found: dict[int, int] = {}
     for array in arrays_in(result):
         start = array.__array_interface__["data"][0]

@@ -1,4 +1,4 @@
-"""What the largest sweeps would cost: a page of arithmetic on measured rates."""
+"""The cost of the largest sweeps: a page of arithmetic on measured rates."""
 
 import hashlib
 import math
@@ -21,10 +21,10 @@ PARAMETERS = 10**12
 TEXT = """\
 # What the largest sweeps would cost
 
-Three sweeps that are too large to run on a whim, and what they cost by the rates of
+Three sweeps that are too large to run on a whim, and their cost by the rates of
 [the table of speed](speed.md), and by two more that are measured while this page is written: of
-digests, and of handing out jobs. Every figure is made from these by the arithmetic that stands
-beside it. No part of a sweep needs another: results are integers, or digests that are compared,
+digests, and of handing out jobs. Every figure is made from these by the arithmetic next
+to it. No part of a sweep needs another: results are integers, or digests that are compared,
 and are joined in any order. So {cores} cores take as long as the jobs that the busiest of them
 has, one after the other, or as long as it takes to hand out all jobs, if that is longer. {threads}
 
@@ -52,13 +52,13 @@ has, one after the other, or as long as it takes to hand out all jobs, if that i
   {threads_used} cores of this machine: {chunk:.3f} ns for a number, measured on the 2^26 inputs
   from 0.125 up to 32, x 2^32.
 * {all_minutes:.0f} minutes for all of them, one after the other.
-* Stochastic rounding has no digest that is kept, as its codes depend on the random words. With one
+* Stochastic rounding has no bundled digest, as its codes depend on the random words. With one
   word for all inputs (`--rounding sr --random-word R --n-random-bits N`) the exact model's codes
-  are made beside, as the runs that they are; all words are the second sweep above.
+  are made in the same run, as the runs that they are; all words are the second sweep above.
 
 ## How they are cut
 
-* **Pairs**: a job for each block of 2^6 scales, which takes 2^22 pairs. A job gives back the digest
+* **Pairs**: a job for each block of 2^6 scales, which takes 2^22 pairs. A job returns the digest
   of its codes and its error sums.
 * **Random words**: a job for each random word, with all inputs, which takes {word_seconds:.1f} s.
   Rounding up is monotonic in the word: where the code under word 0 is that under the largest, all
@@ -66,14 +66,14 @@ has, one after the other, or as long as it takes to hand out all jobs, if that i
 * **Checkpoint**: a job for each tensor of 2^28 parameters; its decision is one comparison of
   integers, so that a tensor larger than a job's memory can be cut as well, and the sums added.
   Reading has to keep up: {read_one:.1f} GB/s for one core, {read_all:,.0f} GB/s for {cores} of
-  them. Where files are slower than that, they are what the sweep costs.
-* What one machine hands out and joins does not grow with the others: `exhaustive` with workers
+  them. Where files are slower than that, they bound the sweep.
+* The work of handing out and joining does not grow with the others: `exhaustive` with workers
   still takes SHA-256 of all codes in the one process that started it, which bounds it.
 """
 
 
 _NO_RATE = """\
-For the GPU there is no rate yet; the last column is what it cannot be faster than: the bytes that
+For the GPU there is no rate yet; the last column is a lower bound: the bytes that
 have to move, over {bandwidth:.1f} TB/s of its memory, or {link:.0f} GB/s to it. A kernel that
 compares its codes in place writes none of them; its instructions are then the only bound."""
 _WITH_RATES = """\
@@ -168,7 +168,7 @@ class Timed(NamedTuple):
 
     @property
     def seconds_of_handing(self) -> float:
-        """What it takes to hand out all jobs, by one process."""
+        """The time to hand out all jobs, by one process."""
         return self.jobs * self.seconds_of_handing_out
 
     @property
@@ -183,7 +183,7 @@ class Timed(NamedTuple):
 
     @property
     def gpu_seconds(self) -> float:
-        """At the rate that was measured, which has what its memory takes in it, but not the link.
+        """At the rate that was measured, which includes its memory, but not the link.
 
         Without one it is the least that it can be.
         """
@@ -259,7 +259,7 @@ def sweeps(results: Results, digest: float, overhead: float, rates: GpuRates | N
 
 
 def nanoseconds_of_a_digest() -> float:
-    """What SHA-256 and CRC-32 take for a byte."""
+    """The time of SHA-256 and CRC-32 for a byte."""
     codes = bytes(1 << 24)
     start = time.perf_counter()
     hashlib.sha256(codes)
@@ -268,7 +268,7 @@ def nanoseconds_of_a_digest() -> float:
 
 
 def seconds_of_handing_out(count: int = 2000) -> float:
-    """What it takes to hand out a job that does nothing, and to take its result back."""
+    """The time to hand out a job that does nothing, and to take its result back."""
     workers = processes()
     start = time.perf_counter()
     for _ in workers.as_done(abs, [(0,), (0,)]):  # starts the processes
@@ -287,7 +287,7 @@ def exhaustive_seconds(line: Line) -> dict[str, float]:
 
 
 def threads_in_words(results: Results) -> str:
-    """What two threads were found to be worth."""
+    """The measured gain of two threads."""
     found = next((n for n in results.lines if n.row.operation.endswith("2 threads")), None)
     if found is None:
         return ""

@@ -20,14 +20,14 @@ HEADINGS = (
     "ns each",
     "bytes",
     "of a copy",
-    "beside it",
+    "next to it",
     "compared",
     "wanted",
 )
 
 
 class Line(NamedTuple):
-    """A row with what was measured of it."""
+    """A row with its measurements."""
 
     row: Row
     found: dict[str, Measured]
@@ -61,7 +61,7 @@ class Line(NamedTuple):
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """What was wanted."""
+        """The limits."""
         return self.row.judged(self.found)
 
     @property
@@ -112,7 +112,7 @@ def power_of_two(count: int) -> str:
 
 
 def beside(line: Line, measured: Measured) -> str:
-    """One contender beside ours."""
+    """One contender next to ours."""
     text = f"{measured.contender} {line.ratio(measured):.3g} x"
     if measured.differing:
         text += f" ({measured.differing:,} differ: it {measured.differs})"
@@ -120,7 +120,7 @@ def beside(line: Line, measured: Measured) -> str:
 
 
 def cells(line: Line) -> Iterator[tuple[str, ...]]:
-    """What stands in each column, as one or more lines."""
+    """The content of each column, as one or more lines."""
     variants = [beside(line, m) for m in line.variants[:SHOWN]]
     yield (line.row.operation,)
     yield (power_of_two(line.ours.elements),)
