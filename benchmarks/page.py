@@ -52,8 +52,8 @@ Machines are noisy and differ: the ratios count. `make bench` measures and print
 * **next to it** is the time of another library as a multiple of ours; for a row that names
   roundings or other arguments, that of ours with these, the slowest {shown}.
 * **compared** are the results of every other library with ours, bit for bit: codes, scales of
-  blocks but for the sign bit of a stored scale, outputs, or the numbers that codes stand for. Where
-  a library only rounds, its numbers are encoded first. They are the same where nothing else is said.
+  blocks but for the sign bit of a stored scale, outputs, or the numbers that codes stand for. If a
+  library only rounds, its numbers are encoded first. They are the same if nothing else is said.
 * **wanted** has the limits, and the measured ratios. Those on a `copy` are on time, not on
   rates of bytes: the time in which `numpy.copyto` copies the numbers that the call is given, dtype
   and all, and the time of the call.
@@ -73,8 +73,8 @@ same step on 2^{log2_size_in_cache} numbers, which stay in the caches. A step th
 {waiting:.0%} of the time there waits for memory. A division of full vectors takes {division:.2f} ns
 for a number here; a step that spends more than {dividing:.0%} of its time in the caches on those is
 bound by them. A step that does neither is put down to its instructions. Each bound is
-found {findings} times; a step whose bound changes is not clear. The rest is making room for results, which
-the system clears page by page, and Python.
+found {findings} times; a step whose bound changes is not clear. The rest is making room for
+results, which the system clears page by page, and Python.
 
 {pipelines}
 """

@@ -17,7 +17,7 @@ POLICIES = ("tensor", "two_way", "three_way", "nvfp4")
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """The command, in this process and in a folder of its own: what it prints, and its status."""
+    """The command, in this process and in a directory of its own: its output, and its status."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -69,7 +69,7 @@ def taken(x, found):
 
 
 def expected(x, policy, **arguments):
-    """What there is to say of a tensor, from mor itself and from NumPy."""
+    """The facts about a tensor, from mor itself and from NumPy."""
     result = mor_ref.mor(x, policy, **arguments)
     first = result.policy.names[0]
     wide = x.astype(np.float32).astype(np.float64)

@@ -83,7 +83,7 @@ def packed(array):
 
 
 def answer(page, operation, parameters, inputs):
-    """What the page's arithmetic gives for an operation of golden vectors, as lists of words."""
+    """The results of the page's arithmetic for an operation of vectors, as lists of words."""
     arrays = {name: packed(array.ravel()) for name, array in inputs.items()}
     known = {**parameters, "rows": len(next(iter(inputs.values())))}
     found = page.evaluate("question => adapter(question)", [operation, known, arrays])

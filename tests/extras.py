@@ -1,4 +1,4 @@
-"""What tests need that is not installed everywhere, and how to get it.
+"""Software that tests need and that is not installed everywhere, and how to get it.
 
 `needs` marks tests that compare with a library. Without it, one skip stands for those of a file,
 and says how many they are; what else is missing skips a test. A run ends with the sums of both.

@@ -1,8 +1,8 @@
-"""The tensors at which block quantizers part; run by hand, a search among them for witnesses.
+"""The tensors at which block quantizers differ; run by hand, a search among them for witnesses.
 
 `PYTHONPATH=docs python tests/find_witnesses.py` writes witnesses.json anew, the same in each run:
-tensors that tell every pair of profiles and of rules apart, what the exact model makes of them, and
-how often the pairs differ on bell-shaped numbers.
+tensors that distinguish every pair of profiles and of rules, the exact model's results for them,
+and how often the pairs differ on bell-shaped numbers.
 """
 
 import json
@@ -31,7 +31,7 @@ MX_FORMATS = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx"]
 
 
 def with_maxima(maxima, random, side, columns=64):
-    """Blocks of that many numbers, of which those are the largest magnitudes."""
+    """Blocks of that many numbers, with those as the largest magnitudes."""
     x = random.uniform(-1, 1, (maxima.size, side)) * maxima.reshape(-1, 1)
     x[:, side // 3] = maxima.ravel()
     return x.reshape(-1, columns)
@@ -61,7 +61,7 @@ def wide(random):
 
 
 def ties(random):
-    """The numbers of e2m1 and their midpoints, scaled; a step beside; and by a random factor."""
+    """The numbers of e2m1 and their midpoints, scaled; a step away; and by a random factor."""
     points = np.array([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 6, 0.5, 1, 1.5, 2, 3, 4, 0, -0.0])
     for exponent in range(-60, 60, 5):
         x = random.choice(points, SHAPE) * random.choice([-1, 1], SHAPE)
@@ -100,11 +100,11 @@ def tensors(kind):
             yield from (x.astype(np.float32), x.astype(np.float32).astype(ml_dtypes.bfloat16))
 
 
-# ---------------------------------------------------------------------- what is told apart
+# ---------------------------------------------------------------------- pairs
 
 
 def recipes():
-    """The names that are told apart, under each heading; and what quantizes by them."""
+    """The names that are distinguished, under each heading; and the quantizer of each."""
     for tile in TILES:
         names = [p.name for p in PROFILES.values() if tile in p.tiles]
         yield f"nvfp4 {tile[0]}x{tile[1]}", names, {"tile": tile}
@@ -124,7 +124,7 @@ def candidates(how):
 
 
 def witnesses(names, how):
-    """The fewest tensors that we find to tell all pairs apart: the most telling one first."""
+    """The fewest tensors that we find to distinguish all pairs: the one with most pairs first."""
     telling = [(x, differences([x], names, how)) for x in candidates(how)]
     missing = set(pairs_of(names))
     while missing:

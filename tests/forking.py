@@ -76,7 +76,7 @@ def _server(package):
 
 
 def python(program, *arguments, text=True, input=None, cwd=None, env=None, package="mor_ref"):  # noqa: A002
-    """What `python -c program arguments` prints, and how it ends; only `package` was imported."""
+    """The output and the end of `python -c program arguments`; only `package` was imported."""
     server = _server(package)
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("input", "output", "errors")]
@@ -100,5 +100,5 @@ def python(program, *arguments, text=True, input=None, cwd=None, env=None, packa
 
 
 def mor_ref(*arguments, **options):
-    """What a command of mor-ref prints, and how it ends."""
+    """The output and the end of a command of mor-ref."""
     return python(MAIN, *arguments, **options)

@@ -1,4 +1,4 @@
-"""The inputs at which encoders part, and expected codes from the exact model."""
+"""The inputs at which encoders differ, and expected codes from the exact model."""
 
 import functools
 
@@ -107,7 +107,7 @@ def exact_codes(x, fmt, rounding=None, special=None):
 
 
 def as_float64(x):
-    """The same numbers; a signalling NaN is no reason for a warning."""
+    """The same numbers; a signalling NaN does not cause a warning."""
     with np.errstate(invalid="ignore"):
         return x.astype(np.float64)
 

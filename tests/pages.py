@@ -1,4 +1,4 @@
-"""Pages as scripts: what a reader would type, in the order of the page, in an empty folder.
+"""Pages as scripts: what a reader would type, in the order of the page, in an empty directory.
 
 A block with a caption is a file of that name, and so is a block that begins with `# NAME.py`. A
 `console` block has commands after `$`, each followed by its output, with `...` for any text. A `sh`
@@ -20,7 +20,7 @@ FENCE = re.compile(
 CAPTION = re.compile(r"\A:caption: *(\S+)\n(?::[a-z-]+:.*\n)*\n?")
 NAME = re.compile(r"\A# (\w+\.py)\n")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-# Programs of the environment that the tests run in are beside its Python.
+# Programs of the environment that the tests run in are next to its Python.
 PATH = os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
 # The workers of a cluster take as long to come as the machine is busy.
 MAIN = (
@@ -52,7 +52,7 @@ def blocks_of(page):
 
 
 def commands_of(text):
-    """The commands of a console, each with what it prints."""
+    """The commands of a console, each with its output."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition("\n")
         while command.endswith("\\"):
@@ -62,7 +62,7 @@ def commands_of(text):
 
 
 class Shell:
-    """A folder in which commands run, where `mor-ref` and `python` are those of the tests."""
+    """A directory in which commands run, where `mor-ref` and `python` are those of the tests."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -78,7 +78,7 @@ class Shell:
         self.environment = {**os.environ, "PATH": path, "PYTHONPATH": package, "COLUMNS": "80"}
 
     def run(self, script):
-        """What a script of bash prints, and how it ends."""
+        """The output and the end of a script of bash."""
         return subprocess.run(
             ["bash", "-c", script],
             cwd=self.folder,
@@ -103,7 +103,7 @@ class Shell:
     def follow(self, page, instead=()):
         """Do what a page says, and hold what comes to what it shows.
 
-        `instead` has pairs of a text of a command and what is meant by it here.
+        `instead` has pairs of a text of a command and its meaning here.
         """
         with ExitStack() as going_on:
             self._follow(page, dict(instead), going_on)

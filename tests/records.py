@@ -1,4 +1,4 @@
-"""What the engine and the exact model make of a tensor, side by side."""
+"""The results of the engine and of the exact model for a tensor, side by side."""
 
 import math
 
@@ -41,7 +41,7 @@ def codes_and_y(elements):
 
 
 def of_grid(found, grid, entry=lambda value: value):
-    """What a dictionary has for each place of a grid, as nested lists."""
+    """The entries of a dictionary for each place of a grid, as nested lists."""
     return [[entry(found[i, j]) for j in range(grid[1])] for i in range(grid[0])]
 
 

@@ -141,7 +141,7 @@ def random_lines(name, count, seed=0, first=0):
 
 
 def check(name, text, piece=1 << 16, count=None):
-    """How many lines were checked, and what is said of the wrong ones."""
+    """How many lines were checked, and the words on the wrong ones."""
     pieces = iter([text[i : i + piece] for i in range(0, len(text), piece)])
     lines, wrong = 0, []
     for part in checked(stream_named(name), lambda: next(pieces, b""), count):

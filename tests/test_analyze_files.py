@@ -269,7 +269,7 @@ def test_corrupt_files_are_told_from_whole_ones(run, tmp_path, fault):
 
 
 class Bomb:
-    """What unpickling runs."""
+    """Code that unpickling runs."""
 
     def __reduce__(self):
         return (os.mkdir, ("unpickled",))

@@ -1,4 +1,4 @@
-"""Analyzing: what is printed and drawn, and what is imported for it."""
+"""Analyzing: its text, its figure, and its imports."""
 
 import json
 import subprocess
@@ -112,7 +112,7 @@ def test_the_json_is_one_document_that_says_everything(run):
 
 @pytest.fixture
 def drawn(run, monkeypatch):
-    """The figure that the command draws, besides writing it."""
+    """The figure that the command draws and writes."""
     figure = imported("matplotlib.figure")
     figures = []
     save = figure.Figure.savefig

@@ -1,4 +1,4 @@
-"""The exact model's binary32 arithmetic, held to the processor's, and the processor to IEEE 754."""
+"""The exact model's binary32 arithmetic against the processor's, and that against IEEE 754."""
 
 import math
 import struct

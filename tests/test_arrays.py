@@ -1,4 +1,4 @@
-"""What the public functions take, what they refuse and with which words, and where they write."""
+"""The arguments that the public functions take and refuse, their words, and where they write."""
 
 import threading
 

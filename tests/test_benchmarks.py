@@ -1,4 +1,4 @@
-"""What `make bench` is made of: the reading of machine code, and the limits."""
+"""The pieces of `make bench`: the reading of machine code, and the limits."""
 
 import os
 import subprocess

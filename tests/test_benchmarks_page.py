@@ -1,4 +1,4 @@
-"""What the page of speed says follows from what was measured."""
+"""The sentences on the page of speed follow from the measurements."""
 
 import pytest
 from extras import of_benchmarks

@@ -1,4 +1,4 @@
-"""What is measured of a row of the table: contenders, bytes, rounds, and differences."""
+"""The measurements of a row of the table: contenders, bytes, rounds, and differences."""
 
 import functools
 import re
@@ -80,7 +80,7 @@ def test_a_reason_excuses_only_so_many_differences(differs, allowed):
 
 
 def test_differences_are_counted():
-    """Beside results that are ours, and those that are held to something else."""
+    """Next to results that are ours, and to those that are compared with something else."""
     off = X.copy()
     off[0, :3] += 1
     same = (lambda _: lambda: X, lambda y: (y,))

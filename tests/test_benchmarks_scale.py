@@ -1,4 +1,4 @@
-"""What the largest sweeps would cost on a GPU: by the rates that are kept, or at least so much."""
+"""The cost of the largest sweeps on a GPU: by the stored rates, or at least so much."""
 
 import pytest
 from extras import of_benchmarks

@@ -1,4 +1,4 @@
-"""NVFP4 and MX quantizers that no one here wrote, each held to its profile or rule, bit for bit.
+"""NVFP4 and MX quantizers that no one here wrote: each has the bits of its profile or rule.
 
 What is known to differ is left out by name, and `KNOWN` pins down each such difference. The sign of
 a scale is dropped: only a NaN has one, by accident of the processor.
@@ -22,7 +22,7 @@ from mor_ref.definitions.mx import SCALE_RULES
 
 
 class Stored(NamedTuple):
-    """What a quantizer made of a tensor; None for what it does not say."""
+    """The results of a quantizer for a tensor; None for a field that it does not say."""
 
     codes: np.ndarray | None
     scale: np.ndarray | None
@@ -213,7 +213,7 @@ def left_out_of_mx(peer, fmt, rule, x, ours, theirs):
     """Masks of the blocks and elements in which a library is known to differ."""
     scale, codes, y = (np.zeros(a.shape, bool) for a in (ours.scale, ours.codes, ours.y))
     amax = np.abs(x.astype(np.float32)).reshape(len(x), -1, 32).max(-1)
-    if rule == "rceil":  # by the ceiling of a binary32 logarithm of what is just above 2^k
+    if rule == "rceil":  # by the ceiling of a binary32 logarithm just above 2^k
         mantissa, _ = np.frexp(amax / np.float32(formats[fmt].largest))
         scale |= (mantissa > 0.5) & (mantissa <= 0.5 + 22 * 2.0**-24)
     if peer is mx_compressed_tensors:

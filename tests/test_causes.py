@@ -1,6 +1,6 @@
 """Causes that real software has: other bits of NaN, torchao's MX, the codes of other libraries.
 
-What is expected is what that software gives, on this machine.
+Expected bits are those of that software, on this machine.
 """
 
 import platform
@@ -50,7 +50,7 @@ def computed(name, operation, parameters, inputs):
 
 
 def with_nan(bits, *fields):
-    """A candidate that gives other bits for each NaN, in some fields or in all."""
+    """A candidate with other bits for each NaN, in some fields or in all."""
 
     def function(operation, parameters, inputs):
         found = right(operation, parameters, inputs)
@@ -80,7 +80,7 @@ def test_other_bits_of_nan_are_named(bits, name):
 
 @pytest.mark.tier("full")
 def test_what_no_deviation_explains_may_be_equal_but_for_the_bits_of_nan():
-    """A third NaN, which nobody makes; and a field that is wrong beside it."""
+    """A third NaN, which nobody makes; and a field that is wrong as well."""
     found = on(with_nan(0x7F812345), "quantize_steps")
     assert causes(found) == {"quantize_steps": []}
     text = "\n".join(report.lines(found))
@@ -245,7 +245,7 @@ DTYPES = {
 
 
 def by_ml_dtypes(operation, parameters, inputs):
-    """What the guide begins with, in a few formats, from binary32 and binary64."""
+    """The first example of the guide, in a few formats, from binary32 and binary64."""
     name, source = DTYPES.get(parameters["format"]), parameters.get("source")
     if operation != "encode" or name is None or source not in ("f32", "f64"):
         return None

@@ -1,4 +1,4 @@
-"""`mor-ref golden check`: whatever is off in a folder of suites is a sentence that says where."""
+"""`mor-ref golden check`: each fault of a directory of suites is a sentence with its place."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ def found_in(folder, entry, name=NAME):
 
 @pytest.fixture
 def copied(tmp_path):
-    """A folder with the files of some suites, to spoil."""
+    """A directory with the files of some suites, to spoil."""
 
     def copy(*names):
         (tmp_path / "negative").mkdir()
@@ -57,7 +57,7 @@ def copied(tmp_path):
 
 
 def rewritten(path, change):
-    """A file of arrays after a change; the digest of what it holds then."""
+    """A file of arrays after a change; the digest of its content then."""
     arrays = {key: array.copy() for key, array in load(path.read_bytes()).items()}
     change(arrays)
     content = save(arrays)
@@ -161,7 +161,7 @@ def test_a_value_that_both_voices_give(copied):
 
 
 def test_inputs_that_this_program_does_not_make(copied):
-    """Where the results follow from them, nothing else could tell."""
+    """Where the results follow from them, nothing else could show it."""
     folder, entry = copied("error_steps"), entry_of("error_steps")
 
     def change(arrays):
@@ -277,7 +277,7 @@ def with_another_chunk(digest, chunk):
 
 
 def test_digests_of_all_inputs_that_were_forged(copied, monkeypatch):
-    """VEC-014: what the manifest vouches for is held to the package's, and these to the engine."""
+    """VEC-014: listed files are compared with the package's, and these with the engine."""
     folder, forgery = copied(NAME), "e4m3 rne satfinite"
     found = forged(folder, lambda n, d: with_another_chunk(d, 200) if n == forgery else d)
     assert f"{DIGESTS}: {forgery!r} is not as the package has it, first in chunk 200" in found[0]

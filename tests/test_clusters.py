@@ -98,7 +98,7 @@ def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
 
 
 def dying_often(folder, number):
-    """Kills its worker four times, with which Dask gives it up."""
+    """Kills its worker four times, with which Dask abandons the shard."""
     if number == 2 and len(killed := list(folder.iterdir())) < 4:
         (folder / str(len(killed))).touch()
         os.kill(os.getpid(), signal.SIGKILL)

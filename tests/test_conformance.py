@@ -19,7 +19,7 @@ MANIFEST = read_manifest(bundled_files())["suites"]
 
 
 def conformance(change, *suites):
-    """Of a candidate whose answers are what is expected, changed: what `change` makes of a case."""
+    """Of a candidate whose answers are the expected ones after `change`."""
     found = []
     for name in suites:
         fields, cases = fields_of(MANIFEST[name]), golden.load(name)
@@ -352,7 +352,7 @@ BELOW, ABOVE = 0.999, 1.001
     ],
 )
 def test_every_decision_that_leads_to_another_choice_is_close(right, given, first, second, margin):
-    """From the rung at which the choices part to the one that was taken, and at no other."""
+    """From the rung at which the choices differ to the one that was taken, and at no other."""
     sums = {"nvfp4_sum": round(first * FIRST), "e4m3_sum": round(second * SECOND)}
     found = unit_of("nvfp4", right, given, **sums)
     assert found.level == ("not" if margin is None else "decisions")
@@ -373,7 +373,7 @@ def test_every_decision_that_leads_to_another_choice_is_close(right, given, firs
     ],
 )
 def test_a_range_is_decided_exactly(right, given, amin, conforms):
-    """Under three_way: the first rung is close, the second is no matter of sums."""
+    """Under three_way: the first rung is close, the second does not depend on sums."""
     sums = {"e4m3_sum": 100_000 if right == 0 else 100_001, "e5m2_sum": 100_000}
     found = unit_of("three_way", right, given, amin=amin, **sums)
     assert found.level == ("decisions" if conforms else "not")

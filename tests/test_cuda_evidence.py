@@ -1,4 +1,4 @@
-"""The page of what was shown on a GPU: it says that there was none, or is of these very sources."""
+"""The page of evidence from a GPU: it says that there was none, or is of these very sources."""
 
 import importlib
 import re
@@ -59,7 +59,7 @@ PEERS = ("torch_mor", "torch_nvfp4", "torch_quantize")
 
 @pytest.fixture
 def gpu(of_benchmarks, monkeypatch):
-    """What measures, with the stand-in for torch; `compared` has what that was asked for."""
+    """The module that measures, with the stand-in for torch; `compared` has its questions."""
     needed.compiler()
     gpu, eager = of_benchmarks("gpu"), of_benchmarks("eager")
     monkeypatch.setattr(gpu, "compared", [], raising=False)
@@ -168,7 +168,7 @@ def test_a_page_says_what_ran_and_what_did_not(gpu_page, tmp_path):
 def test_an_environment_that_is_named_is_used_as_it_is():
     if not (shutil.which("make") and (ROOT / "Makefile").exists()):
         pytest.skip("a source distribution has no Makefile")
-    # Under a make that runs the tests, this one would say which folder it enters.
+    # Under a make that runs the tests, this one would say which directory it enters.
     command = ["make", "--no-print-directory", "--dry-run", "gpu-test", "BIN=elsewhere/bin"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()

@@ -1,6 +1,6 @@
 """The public functions of `mor_ref.cuda`, on a stand-in for CuPy where there is no GPU.
 
-The stand-in is `kernels.stand_in`: what is shown here is what is around the kernels. That the same
+The stand-in is `kernels.stand_in`: the tests here show the code around the kernels. That the same
 holds with CuPy on a GPU is for `make gpu-test` to show.
 """
 
@@ -221,7 +221,7 @@ def test_arrays_of_cupy_go_to_their_gpu_and_the_current_stream(cupy):
 
 
 def test_the_current_streams_are_those_that_the_user_has_chosen(cupy, torch, monkeypatch):
-    """Whether by `use` or by `with`, on any GPU, and also after what fails."""
+    """Whether by `use` or by `with`, on any GPU, and also after a failure."""
     x = numbers("f32")
     there = [Array(x, device=0), Array(x, device=1), Tensor(x, torch.float32)]
     first = cupy.cuda.Stream("first").use()
@@ -290,7 +290,7 @@ def words_of(cupy):
 
 
 def test_random_bits_of_cupy_for_a_tensor_of_torch(cupy, torch):
-    """They are read after they were written, and before what is written in their place."""
+    """They are read after they were written, and before others are written in their place."""
     words, writing = words_of(cupy)
     reading = drawn(cupy, Tensor(numbers("f32"), torch.float32), words)
     assert places(reading) == {(1, 0xABC)}
@@ -340,7 +340,7 @@ def test_nothing_comes_to_the_host(cupy, monkeypatch):
     mor_ref.cuda.mor(Array(numbers("f32")), "nvfp4", block=(16, 32)).output.size  # noqa: B018
 
 
-# ---------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------- refusals
 
 
 X = Array(np.ones((4, 4), np.float32))
@@ -669,7 +669,7 @@ METHODS = [
 
 @pytest.mark.parametrize("name", [*CALLS, "decode", *METHODS])
 def test_the_parameters_are_those_of_the_package(name):
-    """But for what a GPU has no use for."""
+    """But for arguments that a GPU has no use for."""
     ours, theirs = (
         {parameter.name: (parameter.default, parameter.kind) for parameter in parameters}
         for parameters in (

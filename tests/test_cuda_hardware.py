@@ -1,4 +1,4 @@
-"""What `make gpu-test` runs beside the kernels, as far as it can be seen without a GPU."""
+"""The programs of `make gpu-test` but the kernels, as far as a machine without a GPU shows."""
 
 import re
 
@@ -31,7 +31,7 @@ def _nvrtc():
 
 @pytest.mark.parametrize("capability", CONVERSIONS)
 def test_the_conversions_of_each_gpu(capability):
-    """The instruction is in the kernel of its name, beside nothing else that is not exact."""
+    """The instruction is in the kernel of its name, and nothing else there is not exact."""
     made = programs.compiled_conversions(capability)
     there = ptx.instructions(made.ptx)
     assert set(there) == set(CONVERSIONS[capability]) == set(programs.conversions_of(capability))
@@ -52,7 +52,7 @@ def test_the_canary_is_sensitive_to_options(capability):
 
 
 def test_the_canary_has_numbers_for_every_option():
-    """What each option would make of them on a GPU differs from what is right."""
+    """The result of each option on a GPU would differ from the right one."""
     x, y, right = programs.canary_numbers()
     wide = x.astype(np.float64) * y
     fused = (wide - x).astype(np.float32)

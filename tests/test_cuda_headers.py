@@ -56,7 +56,7 @@ def headers(tmp_path_factory):
 
 
 def converted(library, case, x):
-    """The codes that NVIDIA's conversion gives."""
+    """The codes of NVIDIA's conversion."""
     codes = np.empty(x.size, np.uint16)
     function = getattr(library, f"{case.replace(' ', '_')}_f{x.dtype.itemsize * 8}")
     function(x.ctypes.data_as(ctypes.c_void_p), codes.ctypes.data_as(ctypes.c_void_p), x.size)
@@ -68,7 +68,7 @@ def test_host_conversions(headers, case):
     """ENC-001 to ENC-014: from float32 and from float64, on all 16-bit inputs and all edges.
 
     The conversion of a float64 to 8 bits has other NaNs than that of a float32 and the hardware:
-    it keeps the sign, and gives 0x7E in e5m2.
+    it keeps the sign, and returns 0x7E in e5m2.
     """
     name, overflow, rounding = case.split()
     fmt = formats[name]
@@ -104,7 +104,7 @@ def as_float32(x):
 
 
 def first_difference(library, chunk, case, of_kernel=None):
-    """The first input of a chunk that a kernel gives another code, with both codes."""
+    """The first input of a chunk with another code in a kernel, and both codes."""
     name, overflow, rounding = (of_kernel or case).split()
     bits = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=np.uint32)
     x = tensors.Bits(bits, "f32")

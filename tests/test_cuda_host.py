@@ -1,4 +1,4 @@
-"""The kernels on a CPU: every suite in any order of threads, and errors for what no GPU defines."""
+"""The kernels on a CPU: every suite in any order of threads, and errors for undefined behaviour."""
 
 import ctypes
 import os
@@ -126,7 +126,7 @@ def in_blocks(x, block):
 
 
 def test_the_smallest_number_that_bfloat16_loses():
-    """ERR-003: y, not x, is what is looked at."""
+    """ERR-003: y decides, not x."""
     x = np.arange(0x7F7F7F00, 0x7F7F8100, dtype=np.uint32).view(np.float32).reshape(1, -1)
     parts = partition(x.shape, (1, 1))
     found = quantization.quantize(Host(), bits(x), formats["e4m3"], "fp32", parts)
@@ -227,7 +227,7 @@ def test_misuse_is_an_error(wrong, kernel, order):
     size, message = MISUSE[kernel]
     arguments = [words(size)] if size else []
     threads = 32 if kernel == "lanes_that_never_come" else 64
-    for _ in range(2):  # what was left in the middle does not disturb what follows
+    for _ in range(2):  # a launch that was left in the middle does not disturb the next
         with pytest.raises(HostError, match=f"kernel {kernel}: {message}"):
             wrong(kernel, *arguments, threads=threads, order=order)
     ended = words(1)
@@ -367,7 +367,7 @@ def test_other_compilers(name, monkeypatch):
     x = bits(numbers("f32"))
     expected = [*converted(Host(), x), *stepped(Host())]
     monkeypatch.setattr(host, "compiler", lambda: COMPILERS[name])
-    own = Host(extra=("-DMOR_OTHER_COMPILER",))  # libraries are known by what made them
+    own = Host(extra=("-DMOR_OTHER_COMPILER",))  # libraries are known by their compiler
     for ours, theirs in zip([*converted(own, x), *stepped(own)], expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -407,7 +407,7 @@ def test_kernels_are_compiled_again_by_another_version_of_the_compiler(tmp_path,
 
 
 def test_a_library_that_cannot_be_loaded(tmp_path, monkeypatch):
-    """Such as one in a folder whose programs may not be run."""
+    """Such as one in a directory whose programs may not be run."""
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
     monkeypatch.setattr(host, "_compiled", lambda *_: b"no library")
     with pytest.raises(HostError, match=r"scales-.*\.so cannot be loaded \(.*\); delete it"):
@@ -417,7 +417,7 @@ def test_a_library_that_cannot_be_loaded(tmp_path, monkeypatch):
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX has modes of files")
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
 def test_files_of_the_cache_are_as_open_as_others(tmp_path, monkeypatch, mask, mode):
-    """A folder that people share is of use to all of them."""
+    """A directory that people share is of use to all of them."""
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
     before = os.umask(mask)
     try:

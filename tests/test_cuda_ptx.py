@@ -1,4 +1,4 @@
-"""What NVRTC makes of the kernels, for all GPUs: nothing fused, flushed or approximate."""
+"""The kernels as NVRTC compiles them, for all GPUs: nothing fused, flushed or approximate."""
 
 import re
 import zlib
@@ -62,7 +62,7 @@ def test_a_program_has_the_kernels_of_its_source(program):
     assert set(ptx.instructions(ptx_of(program, 90))) == exported(program)
 
 
-# ---------------------------------------------------------------------- what is caught
+# ---------------------------------------------------------------------- refusals
 
 SMALL = """
 extern "C" __global__ void kernel(float* a, float b) {
@@ -208,7 +208,7 @@ def test_what_is_exact_passes(instruction):
 
 
 def test_sums_of_a_type_that_is_not_named_are_refused():
-    """It stands in a tensor map, which is made as the program runs."""
+    """It is in a tensor map, which is made as the program runs."""
     adding = "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group"
     with pytest.raises(ptx.PtxError, match="holds cp.reduce.*, and it does not say what numbers"):
         ptx.check(WRITTEN.format(f"{adding} [%rd1, {{%r1}}], [%r2];"), "small")

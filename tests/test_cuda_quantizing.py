@@ -1,4 +1,4 @@
-"""What quantizes on a device: rounding by one addition, tables of values, and sums in 32 bits."""
+"""Quantizing on a device: rounding by one addition, tables of values, and sums in 32 bits."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -14,7 +14,7 @@ from mor_ref.cuda.nvrtc import NvrtcError
 from mor_ref.definitions.formats import formats
 
 STRUCTURES = {name: dtype for name, dtype in vars(rows).items() if isinstance(dtype, np.dtype)}
-TYPES = {"i4": "i32", "u4": "u32", "f4": "float"}  # what has 8 bytes is a number or a pointer
+TYPES = {"i4": "i32", "u4": "u32", "f4": "float"}  # a field of 8 bytes is a number or a pointer
 
 
 def in_source(name):
@@ -23,7 +23,7 @@ def in_source(name):
 
 
 def facts(structure, dtype):
-    """What has to be so of a structure and of each field."""
+    """Facts that must hold for a structure and for each field."""
     yield f"sizeof({structure}) == {dtype.itemsize}"
     for name, (field, offset) in dtype.fields.items():
         yield f"__builtin_offsetof({structure}, {name}) == {offset}"
@@ -51,7 +51,7 @@ def compile_for_gpu(folder):
 
 @pytest.fixture(params=[compile_on_cpu, compile_for_gpu], ids=["cpu", "gpu"])
 def refused(request, tmp_path):
-    """What a compiler says of facts about the structures of all sources."""
+    """A compiler's verdict on facts about the structures of all sources."""
     folder = shutil.copytree(source.KERNELS, tmp_path / "kernels")
     headers = sorted(path.name for path in folder.glob("*.cuh"))
 

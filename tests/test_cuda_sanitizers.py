@@ -88,7 +88,7 @@ def test_no_kernel_overruns(job):
 
 
 def test_every_kernel_is_run():
-    """By what the sanitizers see."""
+    """By the accesses that the sanitizers see."""
     device = Names()
     for _ in every_kernel(device):
         pass
@@ -100,7 +100,7 @@ def test_every_kernel_is_run():
     assert {one for one in teams if "_f32_" in one[1] or "_codes_" in one[1]} <= in_pieces.seen
 
 
-# ---------------------------------------------------------------------- what is put there
+# ---------------------------------------------------------------------- planted faults
 
 FIRST, SECOND = (
     "    __syncthreads();\n    value = parts[0];",
@@ -218,5 +218,5 @@ def test_what_is_right_is_clean(wrong, sanitizer):
 
 @pytest.mark.parametrize("sanitizer", FLAGS)
 def test_threads_that_never_end_leave_no_marks(wrong, sanitizer):
-    """What follows an error is watched as before: no fault is found that is not there."""
+    """A launch after an error is watched as before: no fault is found that is not there."""
     assert_clean(wrong(sanitizer, "after_errors"))

@@ -31,7 +31,7 @@ from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
-# What no suite of the domain can tell apart: the same function of every input that there is.
+# Deviations that no suite can distinguish: the same function of every input that there is.
 INDISTINGUISHABLE: tuple[frozenset[str], ...] = ()
 MANIFEST = read_manifest(bundled_files())["suites"]
 FAST = ("quantize_steps", "mx_blocks")
@@ -83,7 +83,7 @@ def answered(name, suite, chosen):
 @pytest.mark.tier("full", but=[f"[{name}]" for name in [*DEVIATIONS][::40]])
 @pytest.mark.parametrize("name", DEVIATIONS)
 def test_a_planted_deviation_is_diagnosed(name):
-    """In two cases of two suites, by which others may not be told from it."""
+    """In two cases of two suites, which may not distinguish it from others."""
     suites = [suite for suite in smallest_suites(DEVIATIONS[name]) if suite not in LARGE]
     found = [some_of(name, suite) for suite in suites[:2]]
     for diagnosis in diagnose(found).suites:
@@ -270,7 +270,7 @@ def test_a_share_of_many_mismatches_is_of_a_sample(monkeypatch):
 
 
 def test_what_explains_next_to_nothing_is_not_a_guess(monkeypatch):
-    """One entry of thousands by a known deviation: its share would be told as 0.0 %."""
+    """One entry of thousands by a known deviation: its share would be shown as 0.0 %."""
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
     case = max(golden.load("quantize_steps"), key=size_of)
     found = answered("ties_away", "quantize_steps", [case])
@@ -443,7 +443,7 @@ def sample_of(name, suite):
 @pytest.mark.parametrize("leader", ["ties_away", "truncation", "scale_truncated"])
 @pytest.mark.parametrize("suite", ["quantize", "nvfp4_te_4over6_mae"])
 def test_deviations_of_steps_that_are_not_taken_need_no_computing(leader, suite):
-    """And the score is the one that computing gives."""
+    """And the score is the computed one."""
     sample, knowing, first = sample_of("ties_away", suite), Model(), DEVIATIONS[leader]
     knowing.run((), sample)
     knowing.run((first,), sample)

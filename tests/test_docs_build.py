@@ -173,7 +173,7 @@ def test_links_may_go_to_a_repository_instead_of_copies(tmp_path):
 
 @pytest.mark.tier("full")
 def test_a_run_on_a_gpu_takes_its_rules_from_the_page(tmp_path, monkeypatch):
-    """What `mor-ref verify` reports is what the page reads."""
+    """The report of `mor-ref verify` is the one that the page reads."""
     kept = tmp_path / "report.json"
     monkeypatch.setattr(traces, "_EVIDENCE", kept)
     before = traces.without_gpu()

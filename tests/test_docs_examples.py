@@ -1,4 +1,4 @@
-"""The documentation: worked examples are what the engine gives."""
+"""The documentation: worked examples are results of the engine."""
 
 import json
 import re
@@ -169,7 +169,7 @@ def test_the_examples_of_theorems_are_what_the_engine_gives():
 
 
 def computed(chapter, name):
-    """What stands after the name of a function in a chapter of the specification."""
+    """The arguments after the name of a function in a chapter of the specification."""
     text = (ROOT / "spec" / f"{chapter}.md").read_text()
     return text.split(f"{{computed}} {name} ", 1)[1].split("\n", 1)[0].split()
 

@@ -40,7 +40,7 @@ def check(x, fmt):
     for rounding in roundings_of(fmt):
         expected = np.array(exact_codes(x, fmt, rounding))
         ends = ends_of(x, expected, fmt)
-        for overflow in OVERFLOWS:  # what is not saturated has the same code under each
+        for overflow in OVERFLOWS:  # an input that does not saturate has the same code under each
             expected[ends] = exact_codes(x[ends], fmt, rounding, SpecialCases(overflow=overflow))
             actual = mor_ref.encode(x, fmt, rounding=rounding, overflow=overflow)
             assert differences(x, actual, expected) == [], (rounding, overflow)

@@ -1,7 +1,7 @@
 """ENC and DEC: the exact model against a plain search among all values of a format.
 
 The search knows nothing of exponents and significands: it lists every number of the format, finds
-the two around the input, and chooses. Where the text of the specification gives a code, so does the
+the two around the input, and chooses. Where the text of the specification has a code, so does the
 test.
 """
 

@@ -53,7 +53,7 @@ def test_all_inputs_of_every_small_format(case):
 
 @pytest.mark.parametrize("fmt", SMALL, ids=by_name)
 def test_a_chunk_with_many_codes_has_the_kept_checksum(fmt):
-    """The kept digests, the exact model and the engine, on 2^24 inputs from 0.5 on."""
+    """The bundled digests, the exact model and the engine, on 2^24 inputs from 0.5 on."""
     kept = exhaustive.bundled_digests()
     for overflow in OVERFLOWS:
         case = Case(fmt, "rtp" if fmt.is_power_of_two else "rne", overflow)
@@ -81,7 +81,7 @@ def test_a_chunk_with_many_codes_under_one_random_word(case):
     right = exhaustive.exact_codes(case, exhaustive.runs(case), inputs)
     assert engine_codes.engine_codes(case, inputs) == right
     other = case._replace(random=RandomWord(case.random.word ^ 1, case.random.n))
-    # Of 32 bits, the last one is beyond what is dropped of a binary32 here.
+    # Of 32 bits, the last one is beyond the dropped bits of a binary32 here.
     assert (engine_codes.engine_codes(other, inputs) == right) == (case.random.n == 32)
 
 

@@ -170,7 +170,7 @@ def strengths(page, names):
 
 
 def test_what_is_no_number_is_said(page):
-    """And what was the answer to another is not left as if it were this one's."""
+    """And the answer to another is not left as if it were this one's."""
     number, error = page.get_by_label("Number", exact=True), page.locator("#x-error")
     for text in ("", "0.3.1", "1e400", "-1e-400", "0x3f8", "0x1.00000000000001p0", "--1"):
         number.fill(text)
@@ -230,7 +230,7 @@ def test_the_chosen_rounding_is_marked(page):
     assert "admits rtp, rtz, rna only" in page.locator("#answer").text_content()
 
 
-# The outline of a radio button is that of the text beside it.
+# The outline of a radio button is that of the text next to it.
 OUTLINED = """[document.activeElement, document.activeElement.nextElementSibling]
     .some(each => each && getComputedStyle(each).outlineStyle === "solid")"""
 
@@ -331,7 +331,7 @@ def test_every_view(browser, state):
 
 
 def nothing_sticks_out(page):
-    """On a narrow screen, what is wider scrolls in a frame of its own."""
+    """On a narrow screen, wider content scrolls in a frame of its own."""
     for width in (360, 320):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -63,7 +63,7 @@ def is_shown_as_clicked(shown, code, fmt):
 
 
 def gray(bits):
-    """The bit to change for each next one of all 2^bits codes, each of which comes once."""
+    """The bit to change for each next one of all 2^bits codes; each code comes once."""
     return [(n & -n).bit_length() - 1 for n in range(1, 1 << bits)] + [bits - 1]
 
 

@@ -1,4 +1,4 @@
-"""What a run says of tests that it skipped, as something is not installed."""
+"""The words of a run on tests that it skipped, as something is not installed."""
 
 import ast
 import re
@@ -96,7 +96,7 @@ def test_nothing_is_said_where_nothing_is_missing():
 
 
 def test_every_extra_that_is_named_is_one():
-    """And make test has those of dev, so that only what is large, or no wheel, is missing there."""
+    """And make test has those of dev: only software that is large, or has no wheel, is missing."""
     named = {name for how in extras.HOW.values() for name in re.findall(r"\.\[(\w+)\]", how)}
     assert named <= set(EXTRAS)
     assert "mor-ref[docs,plot,test]" in EXTRAS["dev"]

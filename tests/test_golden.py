@@ -1,4 +1,4 @@
-"""Golden vectors: the same bytes every time, whole or not at all, and held to the engine."""
+"""Golden vectors: the same bytes every time, whole or not at all, and compared with the engine."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ QUICK = ("decisions", "error_steps")
 
 
 def engine_on(folder, name):
-    """What the engine has otherwise than a suite."""
+    """The differences of the engine from a suite."""
     (result,) = verify(Engine(), suites_in(folder, [name])).results
     assert result.answered == result.cases
     return list(result.differences)
@@ -205,7 +205,7 @@ def swap(path):
     ],
 )
 def test_a_spoilt_file_is_one_sentence_and_status_2(changed, spoil, message):
-    """What else is there is checked all the same."""
+    """All the rest is checked all the same."""
     spoil(changed / "decisions.safetensors")
     done = run("golden", "check", changed)
     assert done.returncode == 2, done.stderr

@@ -1,4 +1,4 @@
-"""Bad input is one sentence: manifests, files, folders of results, links and names."""
+"""Bad input is one sentence: manifests, files, directories of results, links and names."""
 
 import dataclasses
 import hashlib
@@ -42,7 +42,7 @@ def a_manifest():
 
 
 def folder_of(where, changed):
-    """A folder of two small suites, with some manifest."""
+    """A directory of two small suites, with some manifest."""
     where.mkdir()
     for name in (COLUMNS, TENSORS):
         (where / f"{name}.safetensors").write_bytes(
@@ -88,7 +88,7 @@ ANY = object()
 
 
 def put(*path_and_value):
-    """A change of a manifest: what is there at a path becomes a value."""
+    """A change of a manifest: the content at a path becomes a value."""
     *path, value = path_and_value
 
     def change(whole):
@@ -398,7 +398,7 @@ def test_what_the_engine_refuses_is_a_sentence(monkeypatch):
         verify(Engine(), suites_in(bundled_files(), [COLUMNS]))
 
 
-# ---------------------------------------------------------------------- what is read
+# ---------------------------------------------------------------------- reading
 
 
 def test_links_that_lead_out_are_not_followed(folder, tmp_path):
@@ -412,9 +412,9 @@ def test_links_that_lead_out_are_not_followed(folder, tmp_path):
     assert "cannot be read (" in refused(folder)
     path.unlink()
     outside.rename(folder / "another")
-    path.symlink_to("another")  # inside of the folder it may
+    path.symlink_to("another")  # inside of the directory it may
     named = tmp_path / "named"
-    named.symlink_to(folder)  # and the folder may be one
+    named.symlink_to(folder)  # and the directory may be one
     assert set(suite_files.read_manifest(named)["suites"]) == {COLUMNS, TENSORS}
     assert verify(Engine(), suites_in(named, [COLUMNS])).verdict == "match"
     (folder / suite_files.MANIFEST).rename(tmp_path / "manifest")
@@ -437,7 +437,7 @@ def test_a_suite_outside_of_the_folder_is_not_read(folder):
         suite_files.read_suite(folder / "nowhere", f"../{COLUMNS}", KEPT["suites"][COLUMNS])
 
 
-# ---------------------------------------------------------------------- what is written
+# ---------------------------------------------------------------------- writing
 
 
 def test_nothing_is_written_outside(folder, tmp_path):

@@ -11,7 +11,7 @@ from extras import imported
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mor_ref"
 
-# What each part may import of this package. A part is a module or a folder right under mor_ref.
+# What each part may import of this package. A part is a module or a directory right under mor_ref.
 MAY_IMPORT = {
     "__init__": {
         "api",
@@ -116,7 +116,7 @@ MAY_IMPORT = {
 BINDERS = {"metrics", "representations"}
 BOUND = {"api", "cuda", "engine", "exact"}
 
-# Directories of the exact model, and of what it reads.
+# Directories of the exact model, and of the modules that it reads.
 WITHOUT_NUMPY = ("definitions", "exact")
 
 

@@ -265,7 +265,7 @@ def test_a_home_that_cannot_be_written_still_works(copy):
     home.chmod(stat.S_IRUSR | stat.S_IXUSR)
     del environment["NUMBA_CACHE_DIR"]
     environment.pop("XDG_CACHE_HOME", None)
-    if os.geteuid() == 0:  # root writes everywhere: a file in the place of a folder stops it too
+    if os.geteuid() == 0:  # root writes everywhere: a file in the place of a directory stops it too
         home.chmod(stat.S_IRWXU)
         (home / ".cache").write_text("")
     assert run(ENCODE, where, environment | {"HOME": str(home)}) == ["56", "0"]

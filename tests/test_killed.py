@@ -20,8 +20,8 @@ from mor_ref.workers import sources
 
 SUITES = ("decisions", "error_steps")
 
-# At the n-th file that it opens for writing in the folder, it is killed after 40 bytes; or before
-# it gives the n-th file its name. The kernel does the first, so that it matters not how it writes.
+# At the n-th file that it opens for writing in the directory, it is killed after 40 bytes; or
+# before it names the n-th file. The kernel does the first, so that it matters not how it writes.
 RUN = """
 import os, resource, signal, sys
 folder, event, left = sys.argv[1], sys.argv[2], int(sys.argv[3])

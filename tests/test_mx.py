@@ -77,7 +77,7 @@ def test_blocks():
 
 @pytest.mark.parametrize("rule", SCALE_RULES)
 def test_special_blocks(rule):
-    """MXS-002: zeros, NaN beside anything, and infinity."""
+    """MXS-002: zeros, NaN with anything, and infinity."""
     assert scale_of(0.0, rule=rule) == 0
     assert scale_of(np.nan, rule=rule) == 0xFF
     found = mor_ref.quantize_mx(

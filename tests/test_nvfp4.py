@@ -157,7 +157,7 @@ def scales_near_ties(amax):
 @pytest.mark.parametrize("amax", [3.0, 1.1, 0.7, 1e-30, 2.9e38])
 @pytest.mark.parametrize("profile", PROFILES)
 def test_scales_next_to_a_middle_of_two_codes(profile, amax):
-    """NVF-004 to NVF-009: where orders of operations part."""
+    """NVF-004 to NVF-009: where orders of operations differ."""
     x = np.concatenate([[F(amax)], scales_near_ties(amax)])[:, None]
     assert differing(engine_nvfp4(x, profile=profile), exact_nvfp4(x, profile)) == {}
 

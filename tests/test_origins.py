@@ -1,7 +1,7 @@
 """The inputs that a report shows of an entry: those that it was really made of.
 
 What is held here is how the model itself depends on its inputs: an input that a report does not
-show can be changed without a change of the entry, and one that it shows is what is there.
+show can be changed without a change of the entry, and one that it shows has the shown bits.
 """
 
 import re
@@ -20,7 +20,7 @@ MANIFEST = read_manifest(bundled_files())
 
 
 def shown(suite, case, kept, given, index):
-    """What is shown of an entry: names of inputs to bits."""
+    """The shown inputs of an entry: names of inputs to bits."""
     entry = MANIFEST["suites"][suite]
     asked = question(fields_of(entry), case)
     return {i.what: i.bits for i in origins(entry["operation"], asked, kept, given)(index)}

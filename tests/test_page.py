@@ -233,7 +233,7 @@ def test_what_can_be_compared_in_part():
 
 
 def test_a_failure():
-    """It is said on top; what was compared before stands below."""
+    """It is said on top; earlier comparisons are below."""
 
     def breaking(operation, parameters, inputs):
         if parameters.get("metric") == "not_worse_than":
@@ -343,7 +343,7 @@ def test_what_comes_from_outside_is_escaped():
     assert f"case {SHOWN}, field {SHOWN}: {SHOWN}" in page.texts("details")[0]
 
 
-NOT_FREE = {"deviations", "format", "level"}  # names that this package gives
+NOT_FREE = {"deviations", "format", "level"}  # names of this package
 
 
 def renamed(value, name_of):
@@ -416,7 +416,7 @@ def test_long_names_are_cut():
 
 
 def test_a_page_stays_small():
-    """However much differs, what is left out is said."""
+    """However much differs, the page says how much it leaves out."""
     cases = [differing(f"case {k} {'name ' * 30}", "code", (999, 640)) for k in range(50)]
     found = made(cases, [f"suite_{k}" for k in range(300)])
     page = page_of(found)

@@ -57,7 +57,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_are_of_kinds_that_run(page):
-    """A block that is nothing but text is no code: it says so, and has no commands."""
+    """A block that is nothing but text is not code: it says so, and has no commands."""
     for block in blocks_of(page):
         assert block.file or block.language in ("console", "python", "sh", "text"), block
         if block.language == "text":
@@ -88,7 +88,7 @@ def test_guide(page, tmp_path):
 
 
 # A GPU that launches what the page made for a laptop, and takes programs only: CuPy flushes
-# subnormals in what it compiles from a source.
+# subnormals in kernels that it compiles from a source.
 CUPY = """
 import ctypes
 from pathlib import Path

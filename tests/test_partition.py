@@ -1,4 +1,4 @@
-"""Blocks and groups: what tiles a tensor, and what is refused."""
+"""Blocks and groups: those that tile a tensor, and refusals."""
 
 import pytest
 

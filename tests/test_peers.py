@@ -1,4 +1,4 @@
-"""Encoders that no one here wrote, each held to its preset on all 16-bit inputs and all edges."""
+"""Encoders that no one here wrote: each has its preset's codes on all 16-bit inputs and edges."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ def bits_of(array):
 @pytest.mark.tier("full", but=["[e4m3]", "[e8m0]", "[bf16]"])
 @pytest.mark.parametrize("name", presets["ml_dtypes"])
 def test_ml_dtypes(name):
-    """ENC-016: from the sources that ml_dtypes rounds once; bfloat16 to itself is no rounding."""
+    """ENC-016: from the sources that ml_dtypes rounds once; bfloat16 to itself rounds nothing."""
     fmt = formats[name]
     for x in (ALL_BF16, ALL_F16, edges(fmt, np.float32))[name == "bf16" :]:
         with np.errstate(all="ignore"):

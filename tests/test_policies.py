@@ -1,4 +1,4 @@
-"""mor: decisions at their edges, the policies, and what is written for each unit."""
+"""mor: decisions at their edges, the policies, and the output of each unit."""
 
 import re
 import tracemalloc

@@ -22,7 +22,7 @@ def test_of_a_file(n):
 
 
 def test_the_tests_of_a_file_run_in_one_process(tmp_path):
-    """Under the options of the Makefile, of which other versions of xdist ignore some."""
+    """Under the options of the Makefile; other versions of xdist ignore some of them."""
     makefile = ROOT / "Makefile"
     if not makefile.exists():
         pytest.skip("a source distribution has no Makefile")

@@ -1,6 +1,6 @@
-"""Every pair of NVFP4 profiles and of MX rules is told apart by a committed tensor.
+"""A committed tensor distinguishes every pair of NVFP4 profiles and of MX rules.
 
-`find_witnesses.py` has found the tensors and says what else is in witnesses.json.
+`find_witnesses.py` has found the tensors and names the other contents of witnesses.json.
 """
 
 import json
@@ -42,7 +42,7 @@ def test_every_pair_has_a_witness(heading):
 @every_recipe
 @pytest.mark.parametrize("model", MODELS)
 def test_witness(heading, model):
-    """NVF-003 to NVF-010, MXS-002 to MXS-007: both models make of it what is recorded."""
+    """NVF-003 to NVF-010, MXS-002 to MXS-007: the results of both models are the recorded ones."""
     names, how = RECIPES[heading]
     for witness in RECORDED["witnesses"][heading]:
         words = [[int(word, 16) for word in row.split()] for row in witness["x"]]

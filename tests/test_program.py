@@ -119,7 +119,7 @@ def is_running(pid):
 
 
 def eventually(condition):
-    """Wait for what has to come, however long a busy machine takes."""
+    """Wait for an event that has to come, however long a busy machine takes."""
     while not condition():
         time.sleep(0.02)
 
@@ -241,7 +241,7 @@ def test_answers(text, fields):
     ],
 )
 def test_answers_that_are_refused(text, message):
-    """PRO-005 and PRO-006, each with what was found and what to do."""
+    """PRO-005 and PRO-006, each with the finding and what to do."""
     with pytest.raises(CandidateError) as failed:
         parse_answer(text.encode("latin-1"))
     assert message in str(failed.value)
@@ -444,9 +444,9 @@ def test_arguments_are_split_as_a_shell_does():
     ],
 )
 def test_programs_that_fail(monkeypatch, command, message):
-    """PRO-007 to PRO-009: the case, what was received, and what to do.
+    """PRO-007 to PRO-009: the case, the received text, and what to do.
 
-    The end of what never ends is not waited for.
+    Nothing waits for the end of a program that never ends.
     """
     if FOREVER in command:
         monkeypatch.setattr(program_module, "_PATIENCE_FOR_STATUS", 0.1)
@@ -454,7 +454,7 @@ def test_programs_that_fail(monkeypatch, command, message):
 
 
 class ClockThatWaits:
-    """Stands still until so much was received, however long a busy machine takes for it."""
+    """Waits until so much was received, however long a busy machine takes for it."""
 
     def __init__(self, monkeypatch, wanted):
         self.wanted, self.received = wanted, bytearray()
@@ -559,7 +559,7 @@ def test_an_error_ends_a_program_at_once(tmp_path):
 
 
 def test_a_field_that_no_suite_has_ends_nothing(tmp_path):
-    """PRO-007: it is named, and what is right beside it is compared, here and in other suites."""
+    """PRO-007: it is named, and right fields are compared, here and in other suites."""
     text = ENGINE.replace(
         '        print("done"', '        print("out kode 1 7")\n        print("done"'
     )
@@ -581,7 +581,7 @@ def test_a_number_that_does_not_fit_is_a_mismatch(tmp_path):
 
 @pytest.mark.parametrize("raised", [None, ValueError, KeyboardInterrupt])
 def test_nothing_of_a_program_is_left(tmp_path, monkeypatch, raised):
-    """PRO-009: nor of what it started, when it has to be killed."""
+    """PRO-009: nor of its children, when it has to be killed."""
     monkeypatch.setattr(program_module, "_PATIENCE", 0.3)
     pids = tmp_path / "pids"
     stays = f"trap '' HUP TERM INT; {FOREVER} & echo $$ $! >{pids}; echo skip; wait; wait"

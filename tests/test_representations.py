@@ -1,4 +1,4 @@
-"""Representations: their names, what is refused, and what a unit that cuts a tile has."""
+"""Representations: their names, refusals, and the counts of a unit that cuts a tile."""
 
 import re
 from pathlib import Path
@@ -138,7 +138,7 @@ def test_error_sums_of_given_numbers(shape, seed, dtype, block):
 
 
 def test_a_quantizer_from_outside():
-    """MOR-007: the record of a representation whose implementation gives y."""
+    """MOR-007: the record of a representation whose implementation returns y."""
     policy = Policy("mine", (Rung(Integers(), MeanRelativeError(1)),), unit="block", block=(4, 8))
     found, expected = mor_ref.mor(X, policy), exact_mor(X, policy)
     assert found.output.ravel().tolist() == expected["output"]

@@ -80,14 +80,14 @@ def count():
 
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory):
-    """The folder of the exported suite."""
+    """The directory of the exported suite."""
     out = tmp_path_factory.mktemp("vectors")
     export(bundled_files(), "readmemh", out, ["encode"])
     return out / "encode"
 
 
 def simulated(folder, vectors, encoder, *options, memory=None):
-    """What the bench says about an encoder: its exit status and its lines."""
+    """The bench's verdict on an encoder: its exit status and its lines."""
     command = ["iverilog", "-g2012", "-Wall", *options, "-I", vectors, "-o", "bench"]
     compiled = subprocess.run(
         [*command, encoder, BENCH], cwd=folder, capture_output=True, text=True, check=False

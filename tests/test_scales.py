@@ -52,7 +52,7 @@ def test_amax_is_of_the_finite_elements():
 
 @given(scaled_formats, amaxes)
 def test_the_ideal_scale_is_the_division_of_binary32_where_that_does_not_overflow(fmt, a):
-    """SCL-002, held to the processor's division."""
+    """SCL-002, compared with the processor's division."""
     found = ideal_scale(fmt.largest, a)
     assert 0 <= found.mantissa < 1 << 23
     shift = 0 if a > 2.0**-100 else 60

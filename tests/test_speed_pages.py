@@ -46,7 +46,7 @@ def shapes(picture, kind):
 
 
 def test_the_picture_can_be_read_on_a_narrow_screen(picture):
-    """A name stands above its bars, which have nearly all of the width; letters are not tiny."""
+    """A name is above its bars, which have nearly all of the width; letters are not tiny."""
     width = float(picture.get("viewBox").split()[2])
     assert float(picture.get("font-size")) * NARROW / width >= 10
     at = {
@@ -103,7 +103,7 @@ def test_every_shape_has_a_colour_of_each_kind_of_page(picture):
         assert re.search(pattern, light)[1] != re.search(pattern, dark)[1]
 
 
-# The page as the theme has it: what a reader chose stands in an attribute of its body.
+# The page as the theme has it: a reader's choice is in an attribute of its body.
 PAGE = """<style>{style}</style><body data-theme="{theme}"><p class="of-picture">
 <img src="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='540'/%3E"></p>"""
 
@@ -130,7 +130,7 @@ def test_the_site_shows_the_picture_as_its_reader_chose_and_does_not_widen_it(sy
 
 
 def texts_of(template):
-    """What a template says between what it is given."""
+    """The text of a template between its arguments."""
     return [text for text, *_ in Formatter().parse(template) if text.strip()]
 
 

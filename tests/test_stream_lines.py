@@ -1,4 +1,4 @@
-"""Streams: how lines are written, what is refused, and lines that were sent."""
+"""Streams: how lines are written, refusals, and lines that were sent."""
 
 import pytest
 from streaming import E4M3, answered, arrays_of, check, joined, random_lines, run
@@ -47,7 +47,7 @@ def test_how_lines_may_be_written():
 )
 @pytest.mark.parametrize("before", [0, 1, 100])
 def test_a_line_that_is_not_understood(line, shown, before):
-    """It is told with its number, after the lines before it have been checked."""
+    """It is named with its number, after the lines before it have been checked."""
     right = ["3F80000a 38"] * before
     expected = (
         f"line {before + 1} is {shown}, which is not understood; give x of 8 and code of 2 "
@@ -178,7 +178,7 @@ def held_to(name, lines, seed, piece=1 << 16):
 
 @pytest.mark.parametrize("name", [E4M3, "encode_stochastic/e4m3.8", "error_steps/all"])
 def test_lines_are_those_that_were_sent(name):
-    """From the kept ones to the random ones, in pieces of any size."""
+    """From the bundled ones to the random ones, in pieces of any size."""
     size = next(iter(arrays_of(name).values())).size
     lines = sent_lines(name, 7, size + 900)
     for piece in (1 << 16, 1000, 37 if size < 3000 else 997):
@@ -205,7 +205,7 @@ def test_a_device_that_drops_repeats_or_changes_a_line(change, number):
     assert said.startswith(f"line {number} has x 0x{given} (")
     assert f"), where mor-ref gen sent x 0x{sent} (" in said
     assert said.endswith("each of its lines once, in its order, and give here the seed that it had")
-    assert check(E4M3, joined(lines))[1] == []  # nobody could tell without the seed
+    assert check(E4M3, joined(lines))[1] == []  # nobody could see it without the seed
 
 
 def test_the_seed_of_ver():

@@ -72,7 +72,7 @@ MARKED = re.compile(r"^:id: (?P<id>.+)\n:origin: (?P<origin>.+)\n(?P<rest>[\s\S]
 
 
 def test_where_something_of_a_rule_is_ours_its_mark_and_its_note_say_so():
-    """What comes of the paper, a standard or a vendor alone has no such note."""
+    """A rule of the paper, a standard or a vendor alone has no such note."""
     for path in (ROOT / "spec").glob("*.md"):
         for block in path.read_text().split("{rule} ")[1:]:
             found = MARKED.search(block)

@@ -93,7 +93,7 @@ def test_reports(module):
     ],
 )
 def test_a_candidate_that_cannot_be_opened_is_reported(module, candidate, said):
-    """In place of what an earlier run has found."""
+    """In place of the report of an earlier run."""
     (module / "broken.py").write_text("raise OSError('no\\udc80\\nsuch thing')")
     for kind in ("json", "xml", "html"):
         assert run(module, "candidate:right", *DECISIONS, "--report", f"r.{kind}").returncode == 0

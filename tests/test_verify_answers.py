@@ -114,7 +114,7 @@ def test_answers_in_part(change, plain, strict):
 
 
 def test_complete_on_the_command_line(module):
-    """A suite that is incomplete is a failure, also beside one that matches."""
+    """A suite that is incomplete is a failure, also next to one that matches."""
     suites = (*DECISIONS, "--suite", "mx")
     for kind in ("json", "xml", "html"):
         done = run(module, "candidate:right", *suites, "--complete", "--report", f"r.{kind}")
@@ -191,7 +191,7 @@ def test_a_misspelt_field_is_not_a_match(misspelt):
 
 
 def test_a_misspelt_field_alone_is_not_left_out():
-    """Beside another suite that matches: nothing of this one was compared."""
+    """Next to another suite that matches: nothing of this one was compared."""
 
     def function(operation, parameters, inputs):
         found = OPERATIONS[operation].engine(parameters, inputs)

@@ -23,7 +23,7 @@ __all__ = ["module"]  # a fixture
 
 
 def test_an_answer_to_other_inputs_is_refused(tmp_path):
-    """Who gives an input back gives it as it was."""
+    """Who returns an input returns it as it was."""
 
     def repeating(change):
         def function(asked, parameters, inputs):
@@ -96,7 +96,7 @@ def test_what_was_compared_beside_a_failure_is_reported(module):
 
 
 def test_all_cases_that_failed_are_named():
-    """The first with what was said, and the others by name."""
+    """The first with its message, and the others by name."""
 
     def raising(operation, parameters, inputs):
         if operation == "decide":
@@ -156,7 +156,7 @@ def test_a_mismatch_before_a_failure_is_one(module):
 
 
 def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
-    """In a folder of results; what is right beside them is compared."""
+    """In a directory of results; right fields next to them are compared."""
     right = golden.load("decisions")[0]
     known = {f"{right.name}/accepted": right.arrays["accepted"]}
     strange = {f"{right.name}x/accepted": right.arrays["accepted"], "zz/accepted": np.zeros(3)}
@@ -194,7 +194,7 @@ def test_complete_asks_for_suites_that_are_known(tmp_path):
 
 
 def test_a_folder_in_which_nothing_is_known(module):
-    """The status is 3, and what was found is said beside what was expected."""
+    """The status is 3, and the message has the found and the expected."""
     folder = module / "results"
     folder.mkdir()
     (folder / "decisions.npz").write_bytes(b"")
@@ -227,7 +227,7 @@ def test_names_that_nobody_knows_are_many(tmp_path):
 
 
 def test_a_name_that_is_none_is_named():
-    """As one that nobody knows, beside the fields that are compared."""
+    """As one that nobody knows, next to the fields that are compared."""
     for name, shown in (("caf\xe9", "'caf\\xe9'"), (7, "7"), ("a b", "'a b'")):
         found = on(lambda f, name=name: f | {name: f["accepted"]})
         assert found.verdict == "match"
@@ -239,7 +239,7 @@ def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
         raise SystemExit(0)
 
     class PanicError(BaseException):
-        """What Rust's panics are to Python."""
+        """A panic of Rust, as Python sees it."""
 
     def panicking(*_):
         raise PanicError("index out of bounds")

@@ -36,7 +36,7 @@ def test_packed():
 
 
 def test_packed_columns():
-    """VEC-003, VEC-005: a kernel that quantizes columns packs the rows of what it gives."""
+    """VEC-003, VEC-005: a kernel that quantizes columns packs the rows of its result."""
     name = "code@transposed@packed"
     for case in golden.load("nvfp4_te")[:12]:
         codes = case.arrays["code"].T
@@ -95,7 +95,7 @@ def test_swizzled(shape):
 
 
 def differences(case, answer):
-    """What is off in an answer to a case of nvfp4_te."""
+    """The faults of an answer to a case of nvfp4_te."""
     entry = read_manifest(bundled_files())["suites"]["nvfp4_te"]
     fields = fields_of(entry)
     found = Evidence("nvfp4_te", entry["operation"], fields, [case], {case.name: answer})

@@ -1,4 +1,4 @@
-"""A wheel holds what an installed package needs: code, types, and the kept files."""
+"""A wheel holds all that an installed package needs: code, types, and the bundled files."""
 
 import os
 import subprocess

@@ -123,7 +123,7 @@ def test_what_a_shard_raises_is_raised():
 
 
 class TwoPartsError(Exception):
-    """As many are: it cannot be made again of what it says."""
+    """As many are: it cannot be made again of its message."""
 
     def __init__(self, one, other):
         super().__init__(f"{one} and {other}")
@@ -162,11 +162,11 @@ def test_results_that_changed_on_the_way_are_noticed(monkeypatch):
 
 
 class LostError(Exception):
-    """What an executor says that has lost some workers and goes on."""
+    """The log of an executor that has lost some workers and goes on."""
 
 
 def test_losses_that_an_executor_tells_of_are_made_good():
-    """One that is told of twice, the second time of a shard that was alone, is the shard's own."""
+    """One that is reported twice, the second time of a shard that was alone, is the shard's own."""
     for most, fails in ((1, False), (2, True)):
         left = {2: most}
 
@@ -257,7 +257,7 @@ def test_what_nobody_waits_for_any_more_is_not_begun():
 
 
 class Failing(ThreadPoolExecutor):
-    """Takes two shards, and fails at the third as it is told to."""
+    """Takes two shards, and fails at the third on purpose."""
 
     def __init__(self, fail):
         super().__init__(1)
@@ -348,7 +348,7 @@ def dying_second(folder, number):
 
 
 def test_a_crash_is_told_of_the_shard_that_crashes(tmp_path):
-    """In its turn, and after what other shards give, which are not done when it happens."""
+    """In its turn, and after the results of other shards, which are not done when it happens."""
     found = processes().in_order(dying_second, [(tmp_path, n) for n in range(4)])
     assert next(found) == 0
     with pytest.raises(WorkersError, match="every worker that took a shard was lost"):

@@ -58,7 +58,7 @@ def test_codes_of_workers_are_those_of_the_engine(case):
 
 @pytest.mark.parametrize(("given", "used"), [(None, {1}), (2, {2})])
 def test_a_worker_leaves_the_other_processors_to_others(monkeypatch, tmp_path, given, used):
-    """Unless it is told how many threads to use; those who give it work have theirs still."""
+    """Unless it is set to a number of threads; those who send it work have theirs still."""
     many = np.ones((1 << 10, 1 << 10), np.float32)
     np.save(tmp_path / "x.npy", many)
     stored = [("x.npy", *tensors_in(str(tmp_path / "x.npy")))]
@@ -194,7 +194,7 @@ def test_what_workers_find_is_what_is_found_here(candidate, function):
 
 
 def test_candidates_of_all_kinds_by_processes(tmp_path, monkeypatch):
-    """Processes pickle what is asked and answered, and know no folder but the one that is told."""
+    """Processes pickle questions and answers, and know no directory but the one in a question."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
     shutil.copy(bundled_files() / "decisions.safetensors", "results")
@@ -220,7 +220,7 @@ def function(operation, parameters, inputs):
 
 
 def test_a_candidate_that_ends_its_workers_fails_in_that_suite(monkeypatch, tmp_path):
-    """What was compared before stays; so does it if a worker cannot open the candidate."""
+    """Earlier comparisons stay; so does it if a worker cannot open the candidate."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ends_workers.py").write_text(CRASHING)
     monkeypatch.syspath_prepend(tmp_path)
@@ -261,7 +261,7 @@ def function(operation, parameters, inputs):
 
 
 def test_workers_that_outlive_a_run_ask_what_is_there_now(tmp_path, monkeypatch):
-    """What a file says after it was corrected, and what the same name means in another folder."""
+    """A file after it was corrected, and the same name in another directory."""
     name = "corrected_of_workers:function"
     with ProcessPoolExecutor(1) as executor:
         here = executor.submit(Path.cwd).result()
@@ -324,7 +324,7 @@ def test_analyses_by_workers(tmp_path):
 
 
 def test_workers_read_what_is_in_a_file_now(tmp_path):
-    """And say so if it is not what was listed here."""
+    """And say so if it is not the one that was listed here."""
     settings = settings_for("tensor")
     x, both = str(tmp_path / "x.npy"), str(tmp_path / "both.npz")
     with ProcessPoolExecutor(1) as executor:

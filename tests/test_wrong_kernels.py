@@ -35,7 +35,7 @@ def cases_of(suite, source=None):
 
 
 def compared(kernel, operation, fields, case, arrays):
-    """The comparisons of what a kernel answers of a case; None if it has no answer."""
+    """The comparisons of a kernel's answer to a case; None if it has no answer."""
     answer = kernel.run(operation, case.parameters, arrays)
     if answer is None:
         return None
@@ -47,7 +47,7 @@ def compared(kernel, operation, fields, case, arrays):
 def first_difference(kernel, suite, source=None):
     """The first field that differs, as text; None if all match, "" if nothing was answered.
 
-    An exception fails the test, and is no mismatch.
+    An exception fails the test, and is not a mismatch.
     """
     entry = SUITES[suite]
     fields, is_answered = fields_of(entry), False

@@ -25,7 +25,7 @@ KINDS = {
 
 @functools.cache
 def asked(operation):
-    """The cases of all suites of an operation, with their fields and what is asked."""
+    """The cases of all suites of an operation, with their fields and questions."""
     suites = [name for name, entry in SUITES.items() if entry["operation"] == operation]
     found = []
     for suite in suites:

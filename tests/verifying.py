@@ -72,14 +72,14 @@ def undiagnosed(monkeypatch):
 
 
 def failure_of(candidate, *names):
-    """What is said of a candidate that fails."""
+    """The message about a candidate that fails."""
     found = verify(candidate, suites_in(bundled_files(), list(names)))
     assert found.verdict == "failed"
     return found.failures[0].message
 
 
 def on(change, name="decisions", operation="decide", *, must_be_complete=False):
-    """A suite on a candidate that changes what the engine gives."""
+    """A suite on a candidate that changes the engine's results."""
 
     def function(asked, parameters, inputs):
         assert asked == operation

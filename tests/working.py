@@ -1,4 +1,4 @@
-"""What the tests of workers share: a pool, a candidate, and how many workers there are."""
+"""The code that the tests of workers share: a pool, a candidate, and how many workers there are."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ def two_processes(monkeypatch):
 
 
 def wait_until(condition):
-    """Wait for what has to come, however long a busy machine takes."""
+    """Wait for an event that has to come, however long a busy machine takes."""
     while not condition():
         time.sleep(0.01)
 

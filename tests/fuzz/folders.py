@@ -1,4 +1,4 @@
-"""Fuzzes folders of results, compared with small suites from end to end."""
+"""Fuzzes directories of results, compared with small suites from end to end."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ SEEDS = [
 
 @cache
 def answers():
-    """The small suites are made, and what is right in them."""
+    """The small suites are made, and their expected fields."""
     from mor_ref.golden import bundled_files
     from mor_ref.golden.store.manifest import read_manifest
     from mor_ref.golden.store.suite_files import read_suite, suite_bytes, write_manifest
@@ -113,7 +113,7 @@ def one_input(data):
     else:
         file = spoilt(answers()[suite], rest[1:])
     (PLACE / f"{suite}.safetensors").write_bytes(file)
-    # To look for what explains mismatches takes a thousand times as long as all the rest.
+    # To look for an explanation of mismatches takes a thousand times as long as all the rest.
     is_looked_for = data[:2] == bytes([16, 1])
     running.diagnose = diagnose if is_looked_for else lambda *_: Diagnosis()
     try:

@@ -1,4 +1,4 @@
-"""What the fuzz targets share: how they are run, and how bytes become JSON that is nearly right."""
+"""Running the fuzz targets, and making JSON that is nearly right of bytes."""
 
 import copy
 import importlib
@@ -18,7 +18,7 @@ CHOICES = VALUES + DTYPES
 
 
 def run(one_input, *modules):
-    """Fuzz a target, guided by what it reaches in these modules; arguments are libFuzzer's.
+    """Fuzz a target, guided by its lines of these modules; arguments are libFuzzer's.
 
     No other is instrumented: Numba could not compile it.
     """
@@ -61,7 +61,7 @@ def _place(value, choices):
 
 
 def check_sentence(error):
-    """An error says in a line what is wrong."""
+    """An error names the fault in a line."""
     text = str(error)
     assert text.isprintable(), text
     assert text.isascii(), text

@@ -1,4 +1,4 @@
-"""Fuzzes manifests: what is read can be relied on, or it is refused."""
+"""Fuzzes manifests: one that is read can be relied on, or it is refused."""
 
 import json
 import tempfile

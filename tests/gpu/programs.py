@@ -1,4 +1,4 @@
-"""The programs of this folder, compiled as the kernels are: for tests with a GPU and without."""
+"""The programs of this directory, compiled as the kernels are: for tests with a GPU and without."""
 
 import shutil
 import tempfile
@@ -54,7 +54,7 @@ def compiled_canary(capability, options=nvrtc.ARITHMETIC):
 
 
 def canary_numbers():
-    """Numbers whose products and quotients show every wrong option, and what is right for them."""
+    """Numbers whose products and quotients show every wrong option, and their right results."""
     random = np.random.default_rng(4)
     x, y = (random.integers(0, 1 << 23, 1 << 16, np.uint32) | np.uint32(0x3F800000) for _ in "xy")
     x, y = x.view(np.float32), y.view(np.float32)

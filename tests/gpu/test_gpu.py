@@ -1,4 +1,4 @@
-"""What only a GPU can show: `make gpu-test`, which fails with a sentence where there is none."""
+"""Evidence that only a GPU can show: `make gpu-test`, which fails with a sentence without one."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What tests of kernels need; where it is missing they are skipped with the reason."""
+"""Software that tests of kernels need; without it they are skipped with the reason."""
 
 import extras
 import pytest

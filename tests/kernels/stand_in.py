@@ -217,7 +217,7 @@ def elapsed(start, end):
 
 
 class CompileException(Exception):  # noqa: N818
-    """CuPy's, which is no RuntimeError."""
+    """CuPy's, which is not a RuntimeError."""
 
 
 class CUDARuntimeError(RuntimeError):
@@ -318,7 +318,7 @@ class Function:
 
 
 class Random:
-    """What CuPy makes random arrays with."""
+    """CuPy's generator of random arrays."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -376,7 +376,7 @@ class AcceleratorError(RuntimeError):
 
 
 class OutOfMemoryError(RuntimeError):
-    """Torch's, which is no MemoryError."""
+    """Torch's, which is not a MemoryError."""
 
 
 class Torch:

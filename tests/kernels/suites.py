@@ -68,7 +68,7 @@ def answers(device, suite, place=copied, every=1):
 
 
 def wrong(device, suite, place=copied, every=1):
-    """What differs from what a suite expects, and how many fields were compared."""
+    """The differences from the expected fields of a suite, and how many fields were compared."""
     entry, found, compared = manifest()[suite], [], 0
     fields, operation = fields_of(entry), entry["operation"]
     for case, answer in answers(device, suite, place, every):

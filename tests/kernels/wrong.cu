@@ -128,7 +128,7 @@ MOR_EXPORT(shared_of_another_kernel)
 KERNEL shifted_too_far(u32* out) { out[threadIdx.x] = 1u << (threadIdx.x + 1); }
 MOR_EXPORT(shifted_too_far)
 
-// ---------------------------------------------------------------------- what is right
+// ---------------------------------------------------------------------- right
 
 KERNEL ended_threads_leave_barriers(u32* out, u32 count) {
   if (threadIdx.x >= count) return;
@@ -187,7 +187,7 @@ KERNEL plain_arithmetic(const float* x, float* out) {
 }
 MOR_EXPORT(plain_arithmetic)
 
-// As another library may have left it: 0x9FC0 takes and gives no subnormal numbers.
+// As another library may have left it: 0x9FC0 reads and writes no subnormal numbers.
 #if defined(__x86_64__)
 extern "C" __attribute__((visibility("default"))) u32 set_control(u32 control) {
   const u32 before = _mm_getcsr();

@@ -1,7 +1,7 @@
 """Break the engine on purpose, one place at a time, and count what the tests notice.
 
 Cosmic Ray changes an operator, a comparison or a number; the tests of the module that `make test`
-runs have to fail. A mutant that survives must stand in survivors.toml with the reason why nothing
+runs have to fail. A mutant that survives must be in survivors.toml with the reason why nothing
 can notice it. Ends with status 1 if fewer than 95 % die, or if a survivor is not listed.
 
 `run.py MODULE ...` tries some modules alone, and `--sample N` that many mutants of each, chosen at
@@ -27,8 +27,8 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENOUGH = 0.95
 
-# The tests of each module, the quickest to notice something first. After them, the engine is held
-# to every golden suite.
+# The tests of each module, the quickest to notice something first. After them, the engine is
+# compared with every golden suite.
 TESTS = {
     "blocks": ("quantization", "policies", "mx"),
     "decoding": ("decoding",),
