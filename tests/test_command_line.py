@@ -110,7 +110,7 @@ def test_explain(arguments, code, words):
         (["0", "--format", "e8m0", "--preset", "ml_dtypes"], ["zero, as the preset", "(ENC-016)"]),
         (
             ["6.5e-39", "--format", "e8m0", "--preset", "torch"],
-            ["the preset takes up", "(ENC-016)"],
+            ["the preset rounds up", "(ENC-016)"],
         ),
         (["nan", "--format", "e2m1", "--preset", "ml_dtypes"], ["(ENC-016)"]),
         (["-nan", "--format", "e4m3"], ["(ENC-009)"]),

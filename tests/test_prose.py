@@ -77,7 +77,7 @@ def found_in(text: str, instead: dict[str, str]) -> Iterator[str]:
 
 def without_fences(text: str) -> str:
     """Return a page with its rules as prose: their fences would make them code."""
-    return RULE.sub(r"\g<options>\n\g<text>", text)
+    return RULE.sub(r"\g<title>\n\g<options>\n\g<text>", text)
 
 
 def comments_of(text: str) -> Iterator[str]:
