@@ -62,7 +62,7 @@ def torch_scales(tiles, fmt, scaling):
 
 
 def torch_scaled(tiles, fmt, scaling="gam"):
-    """Codes and what they stand for."""
+    """Codes and their numbers."""
     import torch
 
     dtype = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[fmt]

@@ -1,6 +1,6 @@
 """The rows of the table, measured; `make bench` runs this, and the other tests do not.
 
-The contenders of a row take turns, so that what disturbs the machine disturbs all of them, and the
+The contenders of a row take turns, so that a busy machine disturbs all of them, and the
 best time of each counts.
 """
 

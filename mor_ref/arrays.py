@@ -24,7 +24,7 @@ _TAKEN = "float64, float32, float16, bfloat16 or a CPU torch tensor of one of th
 
 
 class Numbers(NamedTuple):
-    """The bit patterns of numbers in row-major order, and what they were."""
+    """The bit patterns of numbers in row-major order, and their dtype and shape."""
 
     bits: Bits
     dtype: np.dtype[Any]

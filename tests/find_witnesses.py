@@ -137,7 +137,7 @@ def witnesses(names, how):
 
 
 def witness(x, names, pairs, how):
-    """A tensor as the words of its rows, and what the exact model makes of it."""
+    """A tensor as the words of its rows, and the exact model's results for it."""
     hexadecimal = [" ".join(f"{w:08x}" for w in row) for row in x.view(np.uint32).tolist()]
     expected = {name: compact(by_exact_model(x, name, **how), x.shape) for name in names}
     return {"tells_apart": pairs, "x": hexadecimal, "expected": expected}

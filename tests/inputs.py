@@ -53,7 +53,7 @@ def values_of(fmt):
 
 
 def edges(fmt, dtype):
-    """Each value, each midpoint, their two neighbours, and what lies beyond; of both signs."""
+    """Each value, each midpoint, their two neighbours, and numbers beyond; of both signs."""
     return _edges(fmt, dtype).copy()
 
 

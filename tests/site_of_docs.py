@@ -31,7 +31,7 @@ def build(source, out, *options):
 
 
 class Page(HTMLParser):
-    """The ids of a page, what it links to, and what it loads."""
+    """The ids of a page, its links, and the files that it loads."""
 
     def __init__(self, path):
         super().__init__()

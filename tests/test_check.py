@@ -312,7 +312,7 @@ def test_digests_of_all_inputs_are_put_into_the_manifest(copied, monkeypatch):
 
 
 def test_a_folder(copied):
-    """Suites in processes; views, and files that nothing lists; and what people read."""
+    """Suites in processes; views, and files that nothing lists; and the report."""
     folder = copied(NAME, "error_steps")
     done = []
     found = check(folder, [], done.append)

@@ -261,8 +261,8 @@ def test_dequantize_waits_for_the_stream_that_wrote_the_codes(cupy, torch, name)
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_memory_of_codes_is_not_used_again_before_dequantize_has_read_them(cupy, torch, name):
-    """Memory that is let go of goes back to the stream that wrote it, and what that is given next
-    may take it at once.
+    """Memory that is let go of goes back to the stream that wrote it, and the next array
+    of that stream may take it at once.
     """
     x = Tensor(numbers("f32"), torch.float32)
     with cupy.cuda.Device(1), cupy.cuda.Stream("another"):

@@ -212,7 +212,7 @@ def test_overruns(wrong, kernel, threads, numbers, found):
 
 @pytest.mark.parametrize("sanitizer", FLAGS)
 def test_what_is_right_is_clean(wrong, sanitizer):
-    """Barriers, also where threads have ended, and what a barrier of a warp orders."""
+    """Barriers, also where threads have ended, and the order of a warp's barrier."""
     assert_clean(wrong(sanitizer, "wrong", "ordered_by_barriers", "2", "64"))
 
 

@@ -1,4 +1,4 @@
-"""The documentation: what a rule lacks, and what stops a build."""
+"""The documentation: gaps of a rule, and faults that stop a build."""
 
 import re
 from urllib.parse import urldefrag

@@ -51,7 +51,7 @@ def test_the_example_of_nvfp4_is_what_the_engine_gives(profile):
 
 
 def test_the_nvfp4_chapter_shows_which_zeros_lose_their_sign():
-    """NVF-010: what binary32 makes -0 does, and what only e2m1 makes -0 does not."""
+    """NVF-010: a -0 of binary32 loses its sign, and a -0 of e2m1 alone does not."""
     shown = four_bits.tile("modelopt", *computed("nvfp4", "four_bits.tile modelopt"))
     codes = dict(zip(cells(shown, 1), cells(shown, 2), strict=True))
     assert "NaN" not in shown

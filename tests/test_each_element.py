@@ -1,6 +1,6 @@
 """Each mistake of an encoder is found in the elements of each kind of call and source by itself.
 
-A library has a kernel for each, and what an encoder does wrong may be in one of them alone.
+A library has a kernel for each, and a mistake of an encoder may be in one of them alone.
 """
 
 import functools

@@ -192,7 +192,7 @@ def test_an_explicit_rounding_goes_before_what_a_preset_does_by_default():
 
 
 def test_e4m3_overflow_is_judged_after_rounding():
-    """ENC-007: 464 is a tie between 448 and what would be 480."""
+    """ENC-007: 464 is a tie between 448 and the next step, 480."""
     e4m3 = formats["e4m3"]
     assert exact.encode(464.0, e4m3, "rne", IEEE) == 0x7E
     assert exact.encode(math.nextafter(464.0, 500), e4m3, "rne", IEEE) == 0x7F

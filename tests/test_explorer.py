@@ -338,7 +338,7 @@ def nothing_sticks_out(page):
 
 
 def everything_has_a_name(page):
-    """Each control is labelled, and what changes is announced."""
+    """Each control is labelled, and changes are announced."""
     unnamed = page.eval_on_selector_all(
         "input, select, textarea, button",
         """all => all.filter(each => !(each.labels?.length || each.ariaLabel

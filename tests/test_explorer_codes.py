@@ -38,7 +38,7 @@ CLICKS = """bits => bits.map(bit => {
 
 
 def codes_clicked(page, bits):
-    """The code that each click leads to, from the one that is shown, and what the page shows."""
+    """The code that each click leads to, from the one that is shown, and the page's text."""
     code = int(page.locator("#answer strong").text_content(), 16)
     for bit, shown in zip(bits, page.evaluate(CLICKS, list(bits)), strict=True):
         code ^= 1 << bit

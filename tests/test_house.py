@@ -1,4 +1,4 @@
-"""The house rules: which way imports point, style, types, and what starting costs."""
+"""The house rules: which way imports point, style, types, and the cost of starting."""
 
 import ast
 import subprocess

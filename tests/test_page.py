@@ -273,7 +273,7 @@ def test_names_that_nobody_knows():
 
 
 def test_the_conclusion_comes_first():
-    """The verdict and what explains the mismatches, then pictures, then tables, then the rest."""
+    """The verdict and the explanation, then pictures, then tables, then the rest."""
     found = on(deviating("ties_away"), "quantize_steps", "decisions")
     text = as_html(found)
     parts = [

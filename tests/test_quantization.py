@@ -1,4 +1,4 @@
-"""quantize: the engine's records are those of the exact model, and what users meet."""
+"""quantize: the engine's records are those of the exact model, and the words that users meet."""
 
 import ml_dtypes
 import numpy as np

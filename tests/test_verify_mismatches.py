@@ -131,7 +131,7 @@ def test_a_number_without_a_shape_is_not_many_entries():
 
 @pytest.mark.usefixtures("undiagnosed")
 def test_how_much_differs_is_said_of_how_much():
-    """And what cannot be compared is counted apart."""
+    """And entries that cannot be compared are counted apart."""
     case = golden.load("mx_blocks")[0]
     first = (len(case.arrays["x"]), *case.parameters.values())
 

@@ -27,7 +27,7 @@ _ATTRIBUTE = re.compile(r'(?:^|\s)(id|name|href|src)="([^"]*)"')
 
 
 class Page:
-    """The ids of a page, and what it links to or loads."""
+    """The ids of a page, its links, and the files that it loads."""
 
     def __init__(self, path: Path) -> None:
         self.ids: set[str] = set()

@@ -22,7 +22,7 @@ RULE = re.compile(
 )
 OPTION = re.compile(r"^:(\w+): *(.*)$", re.MULTILINE)
 
-# Where each column of the trace comes from, and what there names rules without implementing them.
+# The origin of each column of the trace, and sources there that only name rules.
 DIRECTORIES = {
     "code": ("mor_ref", ("cuda", "deviations", "golden/suites")),
     "cuda": ("mor_ref/cuda", ()),

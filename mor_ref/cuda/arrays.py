@@ -22,7 +22,7 @@ _TAKEN = (
 
 
 class Numbers(NamedTuple):
-    """The bit patterns of numbers, as rows and columns, and what they were."""
+    """The bit patterns of numbers, as rows and columns, and their dtype and shape."""
 
     bits: Bits
     dtype: str
@@ -30,7 +30,7 @@ class Numbers(NamedTuple):
 
 
 class Given(NamedTuple):
-    """An argument as a CuPy array of the same memory, and what it is to its library.
+    """An argument as a CuPy array of the same memory, and its type in its library.
 
     `stream` is where its library works. One that is neither CuPy nor torch only lends the memory:
     it may use it again as soon as nobody holds the argument, whatever streams still have to do.

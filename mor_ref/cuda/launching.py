@@ -47,7 +47,7 @@ Target = Literal["f32", "bf16"]  # what codes are dequantized to
 
 
 class Bits(NamedTuple):
-    """Numbers on a device: their bit patterns, and what they are of."""
+    """Numbers on a device: their bit patterns, and the format of these."""
 
     array: Array
     source: str

@@ -22,7 +22,7 @@ class GlobalScales(NamedTuple):
 
 
 class TileScales(NamedTuple):
-    """The stored scale of each tile, and what elements and codes are multiplied by."""
+    """The stored scale of each tile, and the factors of elements and of codes."""
 
     codes: Array
     encode: Array

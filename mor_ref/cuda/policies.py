@@ -1,4 +1,4 @@
-"""Policies on a device: the decisions stay there, and so does what follows from them."""
+"""Policies on a device: the decisions stay there, and so do their consequences."""
 
 from typing import NamedTuple
 

@@ -15,7 +15,7 @@ _INSTRUCTION = re.compile(r"(?<![\w.$%])[a-z]\w*(?:\s*(?:\.|::)\s*\w+)+")
 _REAL = re.compile(r"(?:t?f32|b?f16|f64|u?e\dm\d|mxf\w+|f8f6f4)(?:x\d)?")
 # What adds numbers of a type that it does not name.
 _UNNAMED = ["cp", "reduce", "async", "bulk", "tensor"]
-# All that may be done with such: what rounds nothing, and what IEEE 754 rounds to nearest.
+# All that may be done with such: to round nothing, or as IEEE 754 rounds to nearest.
 _UNROUNDED = {"ld", "st", "mov", "selp", "setp", "min", "max", "neg", "abs"}
 _ROUNDED = {f"{name}.rn.f32" for name in ("add", "sub", "mul", "div", "sqrt")}
 _ROUNDED |= {"mul.rn.f64", "cvt.rn.f32.f64", "cvt.f64.f32"}

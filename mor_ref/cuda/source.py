@@ -1,4 +1,4 @@
-"""The sources of the kernels: where they lie, what belongs to one, and what it defines."""
+"""The sources of the kernels: their places, their headers, and their kernels."""
 
 import functools
 import hashlib

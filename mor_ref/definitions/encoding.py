@@ -1,7 +1,7 @@
 """Roundings, and the special cases in which formats and libraries differ.
 
-A rounding is a name. The special cases (overflow, NaN, and what e8m0 makes of zero and of negative
-numbers) are a record, `SpecialCases`: made from the arguments `overflow` and `nan`, or taken from a
+A rounding is a name. The special cases (overflow, NaN, and zero and negative numbers in
+e8m0) are a record, `SpecialCases`: made from the arguments `overflow` and `nan`, or taken from a
 preset, which is the record of another library. Every implementation reads the same record.
 """
 

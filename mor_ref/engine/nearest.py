@@ -1,4 +1,4 @@
-"""Rounding to nearest by one addition: how scaled numbers become codes, and what these stand for.
+"""Rounding to nearest by one addition: how scaled numbers become codes, and codes numbers.
 
 To a magnitude v of exponent p, add 2^(p - M + 23): binary32 then keeps just the M bits of the
 fraction that the format has, rounds to nearest even itself, and shows the count of units in its

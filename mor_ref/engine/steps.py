@@ -27,7 +27,7 @@ def quantize_elements(x, scale, grid, scaled, codes):
 
 @kernel
 def errors_of_elements(x, y, d, r, u):
-    """ERR-001 for each number and what it has become."""
+    """ERR-001 for each number and its y."""
     for i in range(x.size):
         distance, ratio, units = error_terms(float_of(x[i]), float_of(y[i]))
         d[i], r[i], u[i] = bits_of(distance), bits_of(ratio), units

@@ -65,7 +65,7 @@ class Workers:
     def as_done(
         self, function: Callable[..., Result], shards: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Result]]:
-        """Yield the number of each shard and what the function returns for it, as they are done."""
+        """Yield the number of each shard and the function's result for it, as they are done."""
         for number, outcome in outcomes(self._crew, function, shards, ()):
             yield number, outcome.result()
 

@@ -21,7 +21,7 @@ def architecture(capability):
 
 
 def conversions_of(capability):
-    """The conversions that a GPU has, and what the integer encoder is given for each."""
+    """The conversions that a GPU has, and the arguments of the integer encoder for each."""
     names = [("bf16", 80, SpecialCases(overflow="ieee"))]
     names += [(name, 89, SpecialCases()) for name in ("e4m3", "e5m2")]
     found = {

@@ -217,7 +217,7 @@ NAMES = ("bf16", "e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "e8m0_rp", "e8m0_rz")
 
 
 def of_hardware(gpu, tmp_path, name):
-    """The kernel that compares a conversion, and what the integer encoder is given for it."""
+    """The kernel that compares a conversion, and the arguments of the integer encoder for it."""
     conversions = programs.conversions_of(gpu.capability)
     if name not in conversions:
         pytest.skip(f"compute capability {gpu.capability / 10} has no such conversion")

@@ -57,7 +57,7 @@ def unaligned(array):
 
 
 def answers(device, suite, place=copied, every=1):
-    """Cases of a suite, and what the kernels make of them."""
+    """Cases of a suite, and the kernels' results for them."""
     entry = manifest()[suite]
     fields = fields_of(entry)
     for case in cases(suite)[::every]:

@@ -1,4 +1,4 @@
-"""Suites, deviations, layouts of scales, and what goes between mor-ref and a program."""
+"""Suites, deviations, layouts of scales, and the talk of mor-ref with a program."""
 
 from dataclasses import replace
 

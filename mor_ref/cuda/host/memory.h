@@ -1,4 +1,4 @@
-// The memory of a block of threads: a stack for each, and what they share.
+// The memory of a block of threads: a stack for each, and their shared memory.
 #pragma once
 #include <sys/mman.h>
 

@@ -1,15 +1,15 @@
 // Rounding to the nearest code, ties to even, as all that quantizes has it: by one addition.
 //
-// In a sum with a power of two that is 2^(23 - M) times that of a number, binary32 has as many bits for the
-// number as a format of M mantissa bits: the sum of both is rounded to them (ENC-003), and what the
-// bits of the sum exceed those of the power by is the significand.
+// In a sum with a power of two that is 2^(23 - M) times that of a number, binary32 has as many bits
+// for the number as a format of M mantissa bits: the sum of both is rounded to them (ENC-003). The
+// bits of the sum less those of the power are the significand.
 #pragma once
 #include "numbers.cuh"
 
 // A format of at most 8 bits. Its numbers are taken down by a power of two if binary32 has no such
 // power for the largest; a sum that is not exact then is far below the smallest.
 struct Nearest {
-  float down, up;         // that power, and what takes it back; mostly 1
+  float down, up;         // that power, and its inverse; mostly 1
   u32 largest, smallest;  // the largest number and 2^(smallest exponent), taken down; bits
   u32 raise, drop;        // (23 - M) in the exponent field, and 23 - M
   i32 slope;              // the code of -k is `negative` + `slope` * k,

@@ -28,7 +28,7 @@ MOR_DEVICE float clamped(float x, float low, float high) { return x < low ? low 
 MOR_DEVICE u32 scale_code(const Profile& profile, float s) { return nearest(s, profile.scale_codes).code; }
 MOR_DEVICE float scale_value(const Profile& profile, u32 code) { return number(decoded(code, profile.scale_values)); }
 
-// NVF-003, and what NVF-007 to NVF-009 have in its place.
+// NVF-003, and its counterparts in NVF-007 to NVF-009.
 MOR_DEVICE GlobalScale global_scale(const Profile& profile, float amax) {
   if (profile.rule == TORCHAO || profile.rule == MODELOPT) {
     const float g = __fdiv_rn(amax, profile.range);

@@ -5,7 +5,7 @@
 #include "nearest.cuh"
 
 struct Element {
-  u32 xs, code, y;  // the scaled number, its code, and what that stands for; bits
+  u32 xs, code, y;  // the scaled number, its code, and the code's number; bits
 };
 
 // A format that numbers are scaled to.

@@ -33,7 +33,7 @@ class _UnusableError(Exception):
 
 
 class _FaultError(Exception):
-    """Where in a manifest something is wrong, and what."""
+    """A fault of a manifest, and its place."""
 
     def __init__(self, place: str, what: str) -> None:
         super().__init__(f"{place} {what}")

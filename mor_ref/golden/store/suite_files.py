@@ -100,7 +100,7 @@ def manifest_entry(suite: Suite, cases: list[Case], content: bytes) -> dict[str,
 def write_manifest(
     directory: Path, entries: Mapping[str, Any], made_with: Mapping[str, int]
 ) -> None:
-    """Write the manifest of a directory; it comes last, so that what it lists is there."""
+    """Write the manifest of a directory; it comes last, so that its files are there."""
     manifest = {
         "version": VERSION,
         "made_with": dict(made_with),

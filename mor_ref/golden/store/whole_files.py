@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 LARGEST_FILE = 1 << 31  # bytes of a file of arrays
-_RANDOM, _UNFINISHED = 8, ".unfinished"  # letters that mkstemp makes, and what comes after them
+_RANDOM, _UNFINISHED = 8, ".unfinished"  # letters that mkstemp makes, and the ending after them
 _SHOWN = 120  # characters of another library's message
 
 
@@ -66,7 +66,7 @@ def remove_unfinished(directory: Path, files: str) -> None:
 def write_inside(directory: Path, name: str, content: bytes) -> None:
     """Write a file of a directory, whole, unless links or the name lead to another place.
 
-    A link at the place of the file itself is replaced, and what it leads to is left as it is.
+    A link at the place of the file itself is replaced, and its target is left as it is.
     """
     path = directory / name
     if path.name in ("", "..") or not is_inside(directory, path.parent):

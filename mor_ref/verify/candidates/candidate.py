@@ -15,7 +15,7 @@ Ends = Literal["case", "suite", "run"]
 
 
 class CandidateError(RuntimeError):
-    """A candidate that has no answer, and what ends with that: the case, the suite or the run."""
+    """A candidate that has no answer, which ends the case, the suite or the run."""
 
     def __init__(self, message: str, ends: Ends = "case") -> None:
         super().__init__(message)

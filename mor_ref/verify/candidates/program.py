@@ -114,7 +114,7 @@ class _Process:
 
     def __init__(self, command: Sequence[str]) -> None:
         try:
-            # A process group of its own, so that what it started ends with it.
+            # A process group of its own, so that its children end with it.
             self._popen = subprocess.Popen(  # noqa: S603  # the user's own program
                 command,
                 stdin=subprocess.PIPE,

@@ -51,8 +51,8 @@ class Conformance:
             case "decisions":
                 return (
                     "not bit-exact, but every decision is equal whose sum is further than "
-                    f"{self.margin:.2g} of the threshold from it; only sums, and what follows "
-                    f"from decisions, differ; given were {self._extent}"
+                    f"{self.margin:.2g} of the threshold from it; only sums, and fields "
+                    f"that follow from decisions, differ; given were {self._extent}"
                 )
             case "not":
                 return "not conformant"

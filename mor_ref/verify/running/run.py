@@ -1,4 +1,4 @@
-"""Running a candidate on suites, and what came of it."""
+"""Running a candidate on suites, and the results."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ class FieldResult:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """A candidate on a suite: how much was compared, and what differs.
+    """A candidate on a suite: how much was compared, and the mismatches.
 
     The fields are in the order in which one follows from another; `not_given` are those that no
     answer had, `unknown` what answers had that the suite has not, and `unknown_cases` the cases

@@ -128,7 +128,7 @@ def _compared(stream: Stream, first: int, count: int, given: Arrays) -> Checked:
 
 
 class _Problem(NamedTuple):
-    """A line whose inputs cannot be gone by, and what they are."""
+    """A line whose inputs cannot be used, and a description of it."""
 
     place: int
     what: str
