@@ -47,8 +47,8 @@ IN_MANIFEST = ("mor_ref/golden/inputs/", "mor_ref/golden/suites/")
 NOT_OF_FUNCTIONS = (*IN_MANIFEST, "mor_ref/deviations/")
 CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 PAGES = (
-    *("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/guide/*.md", "docs/reference/*.md"),
-    *("spec/*.md", "examples/**/*.md", "tests/**/*.md", "docs/explorer/index.html"),
+    *("*.md", "docs/*.md", "docs/guide/*.md", "docs/reference/*.md", "docs/explorer/index.html"),
+    *("spec/*.md", "examples/**/*.md", "tests/**/*.md"),
 )
 PROGRAMS = (
     *("mor_ref/**/*.py", "docs/**/*.py", "benchmarks/*.py", "examples/**/*.py", "tests/**/*.py"),
