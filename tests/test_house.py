@@ -203,7 +203,7 @@ def test_no_two_modules_import_each_other_in_a_circle():
 
 
 def test_no_two_parts_import_each_other_in_a_circle():
-    """But for what rows bind when they are called."""
+    """Bindings of rows, which wait for a call, do not count."""
     imports = {part: set() for part in MAY_IMPORT}
     for path in MODULES.values():
         part = part_of(path)
