@@ -115,7 +115,7 @@ def _print_format(fmt: Format, console: Console) -> None:
     if fmt.code_count <= _CODES_SHOWN:
         console.print(_values(fmt, console.width))
     else:
-        console.print(f"{fmt.code_count:,} codes are too many to list; mor_ref.decode gives any.")
+        console.print(f"{fmt.code_count:,} codes are too many to list; mor_ref.decode decodes any.")
 
 
 def _bit_fields(fmt: Format) -> str:

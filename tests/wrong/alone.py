@@ -1,7 +1,7 @@
 """Why wrong implementations that take one source alone are not found.
 
 For each source reasons, and patterns of names. A name that is found fails the test. `NO_AMAX` is
-computed there; what is under `_SEARCHED` and `_TALL` is a gap until an input or a proof is found.
+computed there; a name under `_SEARCHED` or `_TALL` is a gap until an input or a proof is found.
 """
 
 NO_AMAX = "no amax of the source is so close to a threshold: the test tries them"

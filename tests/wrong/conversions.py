@@ -45,7 +45,7 @@ class Layout:
 
     @property
     def infinity(self):
-        """What an infinity becomes if it is not the largest number; fnuz has a NaN of its own."""
+        """The code of an infinity that does not become the largest number; of fnuz a NaN."""
         if self.kind == "ieee":
             return self.largest + 1
         return {"fn": self.top - 1, "fnuz": self.top, "none": self.largest}[self.kind]
@@ -111,7 +111,7 @@ def opened(bits, source):
 
 
 def cut(layout, exponent, significand):
-    """Code of the magnitude cut off, what is cut off, and how many bits that has."""
+    """Code of the magnitude cut off, the bits that are cut off, and their number."""
     p = np.maximum(exponent, 1 - layout.bias)
     bits = p - exponent + 52 - layout.m
     shift = np.minimum(bits, 63).astype(U64)

@@ -40,7 +40,7 @@ def _taken_for_the_largest(sign):
 
 
 def zero_for(lost):
-    """Take what is lost for the x itself, with no error."""
+    """Take a lost number for the x itself, with no error."""
 
     def function(x, y):
         d, r = distances(x, y)

@@ -50,7 +50,7 @@ def flushed_results(parameters, x):
 
 
 def flushed_codes(parameters, x):
-    """Flush what is subnormal after rounding."""
+    """Flush numbers that are subnormal after rounding."""
     layout, codes = Layout.table[parameters["format"]], right(parameters, x)
     is_small = (codes & (layout.top - 1) < 1 << layout.m) & ~x[4] & (not layout.twos)
     return np.where(is_small, _with_sign(layout, 0, x), codes).astype(codes.dtype)
@@ -87,7 +87,7 @@ def _one_sign_rounded_as(rounding, negative):
 
 
 def _decided_by(up):
-    """Rounds by a rule of its own: the code cut off, what is cut off, half of its unit."""
+    """Rounds by a rule of its own: the code cut off, the bits cut off, half of its unit."""
 
     def encode(parameters, x):
         layout = Layout.table[parameters["format"]]

@@ -101,7 +101,7 @@ def _at_most(width, limit) -> Change:
 
 
 def _nothing_beyond(limit) -> Change:
-    """Take what is shifted further than a register is wide for an exact zero."""
+    """Take a number that is shifted further than a register is wide for an exact zero."""
 
     def change(parameters, x):
         if Layout.table[parameters["format"]].powers:
@@ -113,7 +113,7 @@ def _nothing_beyond(limit) -> Change:
 
 
 def cut_modulo(rest, bits, width, modulo):
-    """What is cut off a significand of so many bits by a distance of which bits are lost."""
+    """The bits cut off a significand of so many bits by a distance that has lost bits."""
     distance = bits - 53 + width
     bits = np.where(distance >= modulo, distance % modulo + 53 - width, bits)
     mask = (U64(1) << np.clip(bits, 0, 63).astype(U64)) - U64(1)
@@ -157,7 +157,7 @@ def _low_word_of(bits):
 
 
 def _upper_word_alone_decides(significand):
-    """Lose what is below the upper word if that has bits of its own below the eighth."""
+    """Lose the lower word if the upper word has bits of its own below the eighth."""
     low = significand & U64(0xFFFFFFFF)
     return np.where(significand << U64(20) >> U64(52) > 0, significand - low, significand)
 

@@ -64,7 +64,7 @@ def _never_the_largest(negative):
 
 
 def _positive(layout, x, codes):
-    """Lose the sign of what overflows or saturates."""
+    """Lose the sign of numbers that overflow or saturate."""
     magnitude = _magnitude(layout, codes)
     return np.where((magnitude >= layout.largest) & ~x[4], magnitude, codes)
 

@@ -9,7 +9,7 @@ from wrong.each_sign import RESULTS, with_results
 
 
 def right(parameters, x, word, up=None):
-    """Encode; `up` decides from what is cut off, its bits, the word and its bits."""
+    """Encode; `up` decides from the bits cut off, their number, the word and its bits."""
     layout, n = Layout.table[parameters["format"]], parameters["n_random_bits"]
     decide = up or _carries
     codes = codes_of(
@@ -19,7 +19,7 @@ def right(parameters, x, word, up=None):
 
 
 def _fraction(rest, bits, n):
-    """The first n bits of what is cut off."""
+    """The first n of the bits that are cut off."""
     away = np.clip(bits - n, 0, 63).astype(U64)
     return rest >> away << np.maximum(n - bits, 0).astype(U64)
 

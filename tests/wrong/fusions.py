@@ -129,7 +129,7 @@ def zero_blocks_skipped(task):
 
 
 def stored_decode_scales(task):
-    """Keep 1 / scale as e8m0, and make the scale of it again: 2^-127 is no normal number."""
+    """Keep 1 / scale as e8m0, and make the scale of it again: 2^-127 is not a normal number."""
     scale = scales(task)[2]
     decode = 254 - (scale.view(U32) >> U32(23)).astype(np.int64)  # the stored byte
     bits = (decode << 23).astype(U32).view(F32)  # as a cast that shifts has it

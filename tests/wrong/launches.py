@@ -15,9 +15,9 @@ F32, U32 = np.float32, np.uint32
 
 
 def launch(amaxes, written=lambda task: task):
-    """The entry of a kernel whose function has the amax of blocks, or None for what it lacks.
+    """The entry of a kernel whose function has the amax of blocks, or None for other tasks.
 
-    `written` has the task of what is written, of the task that is asked for.
+    `written` returns the task that is written, from the task that is asked for.
     """
 
     def quantize(parameters, inputs):
@@ -116,14 +116,14 @@ def _widths(task):
 
 
 def _limited(task, rows, columns):
-    """The amax of what lies in the first rows and columns of each block."""
+    """The amax of the first rows and columns of each block."""
     down, across = _inside(task)
     inside = (down < rows)[:, None] & (across < columns)
     return task.blocks.reduce(np.maximum, np.where(inside, _finite(task.x), F32(0)))
 
 
 def one_warp(task):
-    """A lane for each column of a block, of which a warp has 32."""
+    """A lane for each column of a block; a warp has 32 lanes."""
     return _limited(task, 1 << 30, 32)
 
 

@@ -1,4 +1,4 @@
-"""Quantizers that do not count all that is lost, or count what is not."""
+"""Quantizers that do not count all lost numbers, or that count others."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def counted(losses, counts=lambda x, y: errors(x, y)[3]):
 
 
 def without(some):
-    """What is lost, but for some numbers of x."""
+    """The lost numbers, but for some numbers of x."""
     return lambda x, y: lost(x, y) & ~some(x)
 
 

@@ -1,4 +1,4 @@
-"""What a code base of MX and MoR in NumPy shares: bit views, casts, blocks, and a register.
+"""The shared part of a code base of MX and MoR in NumPy: bit views, casts, blocks, and a register.
 
 All of it is right. It takes its formats from ml_dtypes, and its rules from the specification.
 """

@@ -1,4 +1,4 @@
-"""MoR that judges a rung by what another loses, or does not count all that is lost."""
+"""MoR that judges a rung by the losses of another, or does not count all losses."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _LOST = "e4m3.nonfinite"
 
 
 def _judged(change):
-    """All fields as they are, and choices from other counts of what e4m3 loses."""
+    """All fields as they are, and choices from other counts of the losses of e4m3."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -58,7 +58,7 @@ mor(
 
 
 def _lost_but(left_out):
-    """What is lost, but for some numbers of x."""
+    """Lost numbers, but for some numbers of x."""
 
     def change(name, x, y, unit):
         _, _, gone = errors(x, y)

@@ -52,7 +52,7 @@ def by_units(a, unit):
 
 
 def of_units(function, a, unit):
-    """What a function makes of the numbers of each unit."""
+    """The results of a function of the numbers of each unit."""
     grid, shape = by_units(a, unit)
     return np.array([function(part) for part in grid]).reshape(shape)
 

@@ -1,4 +1,4 @@
-"""MoR with a mistake in what is written, or in what NVFP4 makes of numbers."""
+"""MoR with a mistake in the output, or in the numbers of NVFP4."""
 
 import ml_dtypes
 import numpy as np
@@ -222,7 +222,7 @@ def _in_nvfp4(amax_of, tile_scale, tile_shape=(1, 16), finite=False):
 
 
 def sixth(wide, encode):
-    """What the code of a tile's scale is of."""
+    """The number that the code of a tile's scale encodes."""
     return wide * (encode * (f32(1) / f32(6)))
 
 

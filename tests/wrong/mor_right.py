@@ -43,7 +43,7 @@ def sides(cut, shape):
 
 
 def tiled(a, cut, reduce=np.add, dtype=None):
-    """What an operation makes of each block."""
+    """The result of an operation for each block."""
     rows, columns = (np.arange(0, n, side) for n, side in zip(a.shape, cut, strict=True))
     down = reduce.reduceat(a, rows, axis=0, dtype=dtype)
     return reduce.reduceat(down, columns, axis=1, dtype=dtype)
@@ -126,7 +126,7 @@ def units_of(x, parameters):
 
 
 def errors(x, y):
-    """u of each number, and what counts, and what is lost."""
+    """u of each number, whether it counts, and whether it is lost."""
     pattern, restored = magnitude_bits(x), magnitude_bits(y)
     counts = (pattern > 0) & (pattern < INFINITE)
     ratio = np.minimum(np.abs(x - y) / np.abs(x), f32(1))
@@ -178,7 +178,7 @@ def read(bits_in, parameters):
 
 
 def fields(x, unit, ys):
-    """What is asked of units."""
+    """The fields of units."""
     amax, amin = extremes(x, unit)
     found = {"amax": amax, "amin": amin}
     for name, y in ys.items():

@@ -1,4 +1,4 @@
-"""MX with a mistake in the elements, or in what they stand for."""
+"""MX with a mistake in the elements, or in their values."""
 
 import ml_dtypes
 import numpy as np
@@ -30,7 +30,7 @@ def scales_of(x, fmt, rule, k):
 
 
 def factors(code):
-    """What numbers are multiplied by, and what they are restored with."""
+    """The factors by which numbers are scaled, and by which they are restored."""
     lost = code == 255
     up, down = power(127 - np.minimum(code, 254)), power(np.minimum(code, 254) - 127)
     return np.where(lost, f32(np.nan), up), np.where(lost, f32(np.nan), down)

@@ -50,7 +50,7 @@ def without(is_lost):
 
 
 def folded(takes_new):
-    """The amax by a loop over a block, which compares with what it has so far."""
+    """The amax by a loop over a block, which compares with the amax so far."""
 
     def amax_of(blocks):
         held = np.abs(blocks)

@@ -1,4 +1,4 @@
-"""What implementations of 4 over 6 have in common: scales, candidates, sums in the right order."""
+"""The common part of implementations of 4 over 6: scales, candidates, sums in the right order."""
 
 import numpy as np
 

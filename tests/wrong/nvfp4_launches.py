@@ -1,4 +1,4 @@
-"""NVFP4 with right numbers and wrong launches: shapes, edges, packing, and what counts in amax."""
+"""NVFP4 with right numbers and wrong launches: shapes, edges, packing, and the inputs of amax."""
 
 from collections.abc import Callable
 

@@ -18,7 +18,7 @@ def unsigned_zero(xs):
 
 
 def unclamped(t):
-    """Return codes of e4m3, and NaN for what is beyond 464, as ml_dtypes casts."""
+    """Return codes of e4m3, and NaN for numbers beyond 464, as ml_dtypes casts."""
     return t.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) & 0x7F
 
 

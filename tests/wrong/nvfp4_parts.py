@@ -1,4 +1,4 @@
-"""What implementations of NVFP4 have in common: bits, casts, tiles and packing."""
+"""The common part of implementations of NVFP4: bits, casts, tiles and packing."""
 
 import itertools
 from collections.abc import Callable, Collection, Mapping

@@ -150,7 +150,7 @@ class Task:
         return self.groups.reduce(np.maximum, self.blocks.spread(amax))
 
     def of_blocks(self, groups):
-        """What the group of each block has."""
+        """The value of the group of each block."""
         if self.groups is None:
             return groups
         return self.groups.spread(groups)[np.ix_(self.blocks.rows, self.blocks.columns)]

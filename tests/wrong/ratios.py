@@ -10,7 +10,7 @@ _FLT_MAX = np.finfo(F32).max
 
 
 def ratio(scaling, amax, scale):
-    """Mantissas, exponents and scales, of which fp32 has the last."""
+    """Mantissas, exponents and scales; fp32 has only scales."""
     if scaling != "fp32":
         return None
     none = np.zeros(amax.shape, np.uint32)

@@ -42,7 +42,7 @@ def parts(layout, magnitude):
 
 
 def fraction(rest, drop, n):
-    """The first n bits of what is dropped."""
+    """The first n of the bits that are dropped."""
     return rest >> np.clip(drop - n, 0, 62) << np.maximum(n - drop, 0)
 
 
@@ -141,7 +141,7 @@ def complement(layout, magnitude, word, n):
 
 
 def above_the_largest(layout, magnitude, word, n):
-    """Judge overflow before rounding: what is rounded up from the largest number stays it."""
+    """Judge overflow before rounding: a number rounded up from the largest becomes the largest."""
     top = (layout.largest >> layout.m) - layout.bias + 127 << 23
     top |= (layout.largest & (1 << layout.m) - 1) << 23 - layout.m
     code = np.minimum(right(layout, magnitude, word, n), layout.largest)

@@ -12,7 +12,7 @@ _BITS = U32(0x3F800000)
 
 
 def term(function):
-    """The entry of a kernel that has u of x and y; also for tensors, of which it sums u."""
+    """The entry of a kernel that has u of x and y; for tensors it sums u."""
 
     def error_term(_, inputs):
         u = function(floats(inputs["x"]), floats(inputs["y"]))
@@ -136,7 +136,7 @@ def not_clipped(x, y):
 
 
 def not_a_number(x, y):
-    """fmin for the minimum, which takes a NaN for 1, but an infinite y less x for what it is."""
+    """fmin for the minimum, which takes a NaN for 1, but u is 0 if y is not finite."""
     r = np.abs(x - y) / np.abs(x)
     return np.rint(np.fmax(np.fmin(r, ONE), F32(0)) * TOP) * np.isfinite(y)
 
@@ -186,7 +186,7 @@ def narrow_counts(x, y, blocks):
 
 
 def bfloat16_output(x, y, blocks):
-    """Take the error of what is written, which is bfloat16."""
+    """Take the error of the output, which is bfloat16."""
     bits = y.view(U32)
     y = (bits + U32(0x7FFF) + (bits >> 16 & 1) & U32(0xFFFF0000)).view(F32)
     counts = np.isfinite(x) & (x != 0)
@@ -202,7 +202,7 @@ def all_that_are_not_zero(x, y, blocks):
 
 
 def codes_that_are_not_zero(x, y, blocks):
-    """Count what has not become zero."""
+    """Count the numbers that have not become zero."""
     counts = np.isfinite(x) & (y != 0)
     u = np.where(counts, rounded(x, y), 0).astype(np.uint64)
     return blocks.reduce(np.add, u), blocks.reduce(np.add, counts.astype(np.uint64))

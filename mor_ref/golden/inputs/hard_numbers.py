@@ -1,4 +1,4 @@
-"""Numbers that are hard to round: ties, their neighbours, and what scales bring next to ties."""
+"""Numbers that are hard to round: ties, neighbours of ties, and numbers that scales bring there."""
 
 import itertools
 import math

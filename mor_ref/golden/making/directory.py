@@ -68,7 +68,7 @@ def lock_directory(directory: Path, files: Iterable[str]) -> Iterator[MadeBy]:
 
 
 def _opened_record(path: Path) -> int:
-    """Open a file of the directory, or make it; refuse a link, and what is not a regular file."""
+    """Open a file of the directory, or make it; refuse a link, and all but regular files."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, 0o644)

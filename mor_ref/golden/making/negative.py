@@ -1,4 +1,4 @@
-"""Results that are wrong on purpose, so that people can see that what compares them can fail."""
+"""Results that are wrong on purpose, to show people that a comparison with them can fail."""
 
 import hashlib
 from dataclasses import asdict, dataclass

@@ -231,7 +231,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
 
 
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
-    """Return a sentence on what explains mismatches, with {by} and {share} to be filled in."""
+    """Return a sentence on the cause of mismatches, with {by} and {share} to be filled in."""
     of = _mismatches(diagnosis.mismatches, comparable=comparable)
     if diagnosis.is_large and not diagnosis.explanations:
         return (
