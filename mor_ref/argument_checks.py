@@ -41,6 +41,13 @@ def fault_of_name(given: object) -> str | None:
     return f"name is {given!r}; give a letter, and then letters, digits, _ or -"
 
 
+def check_name(given: object) -> None:
+    """Refuse a name that a new row cannot have."""
+    fault = fault_of_name(given)
+    if fault:
+        raise ValueError(fault)
+
+
 def folder_named(argument: str, given: str) -> Path:
     """Return the directory of a name; refuse '', the value of an unset variable of a shell."""
     if not given:

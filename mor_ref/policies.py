@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from mor_ref.argument_checks import known_name
+from mor_ref.argument_checks import check_name, known_name
 from mor_ref.definitions.blocks import Cut, check_cut
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
@@ -66,6 +66,7 @@ class Policy:
     group: Cut = "tensor"
 
     def __post_init__(self) -> None:
+        check_name(self.name)
         known_name("unit", self.unit, ("tensor", "block"))
         if not self.ladder or not all(isinstance(rung, Rung) for rung in self.ladder):
             raise TypeError(f"ladder is {self.ladder!r}; give a tuple of at least one Rung")

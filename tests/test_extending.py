@@ -355,7 +355,7 @@ def test_the_rows_of_the_specification_stay():
             del catalogue[name]
     with pytest.raises(ValueError, match="format 'e3m3' is given the name 'mine'"):
         formats["mine"] = FORMAT
-    with pytest.raises(ValueError, match="policy is not added: name is 'a b'; give a letter"):
-        POLICIES["a b"] = replace(POLICIES["tensor"], name="a b")
+    with pytest.raises(ValueError, match="scale_rule is not added: name is 'a b'; give a letter"):
+        SCALE_RULES["a b"] = ScaleRule("a b")
     bundled = {case.parameters["policy"] for case in SUITES["policies"].questions(Size())}
     assert bundled == set(POLICIES.specified)

@@ -351,6 +351,7 @@ def test_threads_and_layouts_change_nothing(policy):
             ValueError,
             "threshold is 2; give a number",
         ),
+        (lambda: Policy("a b", OWN.ladder), ValueError, "name is 'a b'; give a letter"),
         (lambda: Policy("p", ()), TypeError, "ladder is (); give a tuple of at least one Rung"),
         (lambda: Policy("p", (OWN.ladder[0],) * 2), ValueError, "ladder names nvfp4, nvfp4, bf16"),
         (lambda: Policy("p", OWN.ladder, unit="row"), ValueError, "unit is 'row', which is not kn"),

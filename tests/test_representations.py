@@ -77,6 +77,9 @@ def test_a_name_says_what_is_not_usual(one, name):
         (lambda: MxBlocks("bf16"), ValueError, "elements of MX are signed"),
         (lambda: MxBlocks("e4m3", "round"), ValueError, "scale_rule is 'round'"),
         (lambda: MxBlocks("e4m3", block=0), ValueError, "block is 0; give an int from 1"),
+        (lambda: MxBlocks("e4m3", name="a b"), ValueError, "name is 'a b'; give a letter"),
+        (lambda: Nvfp4Tiles("te", name="a/b"), ValueError, "name is 'a/b'; give a letter"),
+        (lambda: as_representation(Integers("a b")), ValueError, "name is 'a b'; give a letter"),
         (
             lambda: Policy(
                 "p",

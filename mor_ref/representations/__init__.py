@@ -1,6 +1,6 @@
 """Representations as rows, and the names that rungs and yardsticks have for them."""
 
-from mor_ref.argument_checks import known_name
+from mor_ref.argument_checks import check_name, known_name
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
@@ -42,6 +42,7 @@ def as_representation(given: str | Format | Representation) -> Representation:
     if isinstance(given, str):
         return _named(given)
     if isinstance(given, Representation):
+        check_name(given.name)
         return given
     raise TypeError(
         f"representation is {given!r}; give a name, a Format, or a record such as MxBlocks('e4m3')"

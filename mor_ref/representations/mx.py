@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.argument_checks import check_name, known_name, whole_number
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
@@ -47,6 +47,7 @@ class MxBlocks:
         object.__setattr__(self, "block", whole_number("block", self.block, 1, 1 << 62))
         object.__setattr__(self, "fmt", mx_element(self.fmt))
         object.__setattr__(self, "name", self.name or self._usual_name)
+        check_name(self.name)
 
     @property
     def element(self) -> Format:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mor_ref.argument_checks import check_name
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, tile_of
@@ -36,6 +37,7 @@ class Nvfp4Tiles:
         tiles = "" if tile == _SHORT_TILE else f"_{tile[0]}x{tile[1]}"
         object.__setattr__(self, "tile", tile)
         object.__setattr__(self, "name", self.name or f"{self.profile}{tiles}")
+        check_name(self.name)
 
     @property
     def bits(self) -> int:
