@@ -6,7 +6,7 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
-from mor_docs import links
+from mor_docs import explorer, links
 from mor_docs.shown import traces
 from mor_docs.trace import own_trace
 from site_of_docs import ROOT, RULES, Page, build, cells
@@ -114,8 +114,15 @@ def test_what_would_show_a_rule_on_a_gpu_is_one_click_away(site, pages):
     assert pages[site / "gpu-rules.html"].links >= anchors
 
 
-def test_the_explorer_is_beside_every_page(site, pages):
-    """In the list of pages, and linked where somebody would look for it."""
+def test_the_explorer_has_the_catalogue_of_today(site):
+    """The file of the site, which its page loads."""
+    loaded = Page(site / "explorer" / "index.html").loads
+    assert "catalogue.js" in loaded
+    assert (site / "explorer" / "catalogue.js").read_text(encoding="utf-8") == explorer.script()
+
+
+def test_pages_link_the_explorer(site, pages):
+    """In the list of pages, and where somebody would look for it."""
     for path in (site / "index.html", site / "spec" / "encoding.html"):
         listed = {link.rpartition("/")[2] for link in pages[path].links}
         assert "explorer.html" in listed
