@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
+from mor_ref.metrics.always import Always
 from mor_ref.metrics.mean import Limit, MeanRelativeError, Threshold
 from mor_ref.metrics.metric import Comparison, InKernels, Metric
 from mor_ref.representations import Representation, as_representation
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METRICS",
+    "Always",
     "Comparison",
     "FitsRange",
     "Limit",

@@ -10,11 +10,14 @@ from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
 from mor_ref.representations.nvfp4 import Nvfp4Tiles
 from mor_ref.representations.representation import Representation
 from mor_ref.representations.scaled import ScaledFormat
+from mor_ref.representations.training import GivenScale, RandomNvfp4
 
 __all__ = [
     "REPRESENTATIONS",
+    "GivenScale",
     "MxBlocks",
     "Nvfp4Tiles",
+    "RandomNvfp4",
     "Representation",
     "ScaledFormat",
     "as_representation",

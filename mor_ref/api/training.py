@@ -1,0 +1,114 @@
+"""What training adds to quantization: scales that are given, and stochastic rounding."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.decoding import decode
+from mor_ref.api.dequantization import Outcome, OutcomeOfValues, values
+from mor_ref.api.encoding import encode
+from mor_ref.api.errors import error_sums
+from mor_ref.api.quantization import Quantized
+from mor_ref.arrays import Bits, Numbers
+from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.definitions.scales import ScalingBlocks
+
+_RANDOM_BITS = 32
+_FLT_MAX = np.finfo(np.float32).max
+
+
+def quantized_with(
+    numbers: Numbers,
+    fmt: Format,
+    scale: float,
+    blocks: ScalingBlocks,
+    out: Bits | None,
+    threads: int | None,
+) -> Outcome[Quantized]:
+    """Quantize a tensor with one scale that is given (TRN-006); `out` takes y as bfloat16."""
+    from mor_ref.engine.blocks import Sides
+    from mor_ref.engine.quantization import quantize
+    from mor_ref.engine.strips import TileScales
+
+    cut = blocks.parts
+    factors = np.full(cut.grid, scale, np.float32)
+    scales = TileScales(Sides(*cut.block), factors.view(np.uint32), None)
+    codes, sums = quantize(numbers, fmt, scales, cut, out, threads)
+    record = Quantized(
+        codes.reshape(numbers.shape),
+        error_sums(sums),
+        fmt,
+        numbers.described,
+        scales,
+        blocks.amax.view(np.float32),
+        factors,
+        None,
+        None,
+        "fp32",
+        cut,
+    )
+    return Outcome(record, scales, sums)
+
+
+def random_words(purpose: tuple[int, int, int, int, int], count: int) -> NDArray[np.uint32]:
+    """Return a word of 32 bits for each of so many elements (TRN-007)."""
+    seed, step, call, layer, use = purpose
+    key, counter = (np.array(words, np.uint64) for words in ((seed, step), (0, call, layer, use)))
+    words = np.random.Philox(key=key, counter=counter).random_raw(-(-count // 2))
+    return np.asarray(words, "<u8").view("<u4")[:count].astype(np.uint32, copy=False)
+
+
+def nvfp4_at_random(
+    numbers: Numbers,
+    profile: Nvfp4Profile,
+    tile: tuple[int, int],
+    purpose: tuple[int, int, int, int, int],
+    blocks: ScalingBlocks,
+    out: Bits | None,
+    threads: int | None,
+) -> OutcomeOfValues:
+    """Quantize a tensor to NVFP4 with stochastic rounding (TRN-008); `out` takes y as bfloat16."""
+    from mor_ref.engine.nvfp4 import nvfp4_scales
+
+    tiles = partition(numbers.shape, tile)
+    sides = tiles.rows, tiles.columns
+    found = nvfp4_scales(numbers, profile, tiles, threads).tiles
+    x = numbers.bits.view(numbers.dtype).astype(np.float32).reshape(sides)
+    factor, back = (_spread(s, tiles.block, sides) for s in (found.encode, found.decode))
+    with np.errstate(all="ignore"):
+        xs = x * factor
+    words = random_words(purpose, xs.size).reshape(sides)
+    codes = encode(
+        xs, "e2m1", rounding="sr", random_bits=words, n_random_bits=_RANDOM_BITS, threads=threads
+    )
+    with np.errstate(all="ignore"):
+        y = decode(codes, "e2m1") * back
+    return values(numbers, y, blocks, out, threads)
+
+
+def _spread(
+    scales: NDArray[np.uint32] | None, tile: tuple[int, int], sides: tuple[int, int]
+) -> NDArray[np.float32]:
+    """Return the scale of each element of a tensor of these sides."""
+    if scales is None:
+        raise ValueError("profile divides by its scales; give one that multiplies, such as te")
+    wide = scales.view(np.float32).repeat(tile[0], 0).repeat(tile[1], 1)
+    return wide[: sides[0], : sides[1]]
+
+
+def delayed_scale(
+    amaxes: Sequence[float], last: float, largest: float, margin: int, *, power_of_two: bool
+) -> float:
+    """Return the scale that follows from the amaxes of earlier steps (TRN-005)."""
+    amax = np.float32(max(amaxes, default=0.0))
+    if amax == 0 or not np.isfinite(amax):
+        return last
+    with np.errstate(over="ignore"):
+        ideal = min(np.float32(largest) / amax, _FLT_MAX)
+    if power_of_two:
+        exponent = int(np.frexp(ideal)[1]) - 1 - margin
+        return float(np.ldexp(1.0, min(max(exponent, -126), 127)))
+    return float(ideal / np.float32(2.0**margin))

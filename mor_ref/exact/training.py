@@ -1,0 +1,109 @@
+"""Training: delayed scales, random words, and the Hadamard transform."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
+from mor_ref.exact.blocks import Rows
+from mor_ref.exact.encoding import encode, floor_log2
+from mor_ref.exact.nvfp4 import nvfp4, restored, scaled
+from mor_ref.exact.quantization import Element, quantize_element, to_bf16
+from mor_ref.exact.step import step
+
+_WORD = (1 << 64) - 1
+_MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
+_STEPS_OF_KEY = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+_ROUNDS = 10
+_E2M1 = formats["e2m1"]
+_RANDOM_BITS = 32
+_GROUP = 16
+
+
+class Purpose(NamedTuple):
+    """What random words are for: the counter, and the key, of the generator (TRN-007)."""
+
+    seed: int
+    step: int
+    call: int
+    layer: int
+    use: int
+
+
+@step
+def delayed_scale(
+    amaxes: Sequence[float], last: float, largest: float, margin: int, *, power_of_two: bool
+) -> float:
+    """Return the scale that follows from the amaxes of earlier steps (TRN-005)."""
+    amax = max(amaxes, default=0.0)
+    if amax == 0 or not math.isfinite(amax):
+        return last
+    ideal = min(quotient(largest, amax), FLT_MAX)
+    if power_of_two:
+        exponent = floor_log2(ideal) - margin
+        return math.ldexp(1.0, min(max(exponent, -126), 127))
+    return quotient(ideal, math.ldexp(1.0, margin))
+
+
+def elements_with_scale(x: Rows, fmt: Format, scale: float) -> list[list[Element]]:
+    """Quantize a tensor with a scale that is given (TRN-006)."""
+    return [[quantize_element(number, scale, fmt) for number in row] for row in x]
+
+
+@step
+def philox(counter: Sequence[int], key: Sequence[int]) -> tuple[int, int, int, int]:
+    """Return the four words of Philox 4x64 with ten rounds (TRN-007)."""
+    (a, b, c, d), (k, m) = counter, key
+    for _ in range(_ROUNDS):
+        p, q = _MULTIPLIERS[0] * a, _MULTIPLIERS[1] * c
+        a, b, c, d = (q >> 64) ^ b ^ k, q & _WORD, (p >> 64) ^ d ^ m, p & _WORD
+        k, m = (k + _STEPS_OF_KEY[0]) & _WORD, (m + _STEPS_OF_KEY[1]) & _WORD
+    return a, b, c, d
+
+
+@step
+def random_word(purpose: Purpose, index: int) -> int:
+    """Return the word of 32 bits of an element (TRN-007)."""
+    counter = (index // 8 + 1, purpose.call, purpose.layer, purpose.use)
+    word = philox(counter, (purpose.seed, purpose.step))[index % 8 // 2]
+    return word >> 32 if index % 2 else word & 0xFFFFFFFF
+
+
+def nvfp4_at_random(
+    x: Rows, profile: Nvfp4Profile, tile: tuple[int, int], purpose: Purpose
+) -> list[list[Element]]:
+    """Quantize a tensor to NVFP4 with stochastic rounding of its elements (TRN-008)."""
+    found = nvfp4(x, profile, tile)
+    columns = len(x[0]) if x else 0
+    elements = []
+    for i, row in enumerate(x):
+        elements.append([Element(0.0, 0, 0.0)] * columns)
+        for j, number in enumerate(row):
+            scale = found.scale[i // tile[0], j // tile[1]]
+            xs = scaled(number, scale)
+            word = random_word(purpose, i * columns + j)
+            code = encode(xs, _E2M1, "sr", random_word=word, n_random_bits=_RANDOM_BITS)
+            elements[-1][j] = Element(xs, code, restored(_E2M1.value(code), scale))
+    return elements
+
+
+@step
+def signs(purpose: Purpose) -> tuple[int, ...]:
+    """Return the signs of the Hadamard transform (TRN-009)."""
+    word = random_word(purpose, 0)
+    return tuple(-1 if word >> i & 1 else 1 for i in range(_GROUP))
+
+
+@step
+def hadamard(numbers: Sequence[float], signs: Sequence[int]) -> list[int]:
+    """Return the bfloat16 codes of sixteen transformed numbers (TRN-009)."""
+    found = [product(x, float(sign)) for x, sign in zip(numbers, signs, strict=True)]
+    for distance in (1, 2, 4, 8):
+        for i in range(_GROUP):
+            if not i & distance:
+                a, b = found[i], found[i + distance]
+                found[i], found[i + distance] = total(a, b), difference(a, b)
+    return [to_bf16(product(x, 0.25)) for x in found]

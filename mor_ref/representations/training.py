@@ -1,0 +1,115 @@
+"""What training adds to representations: a scale that is given, and NVFP4 rounded at random."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.nvfp4 import PROFILES, tile_of
+from mor_ref.definitions.scales import Scaling, ScalingBlocks
+
+if TYPE_CHECKING:
+    from mor_ref.api.dequantization import Outcome, OutcomeOfValues
+    from mor_ref.api.quantization import Quantized
+    from mor_ref.arrays import Bits, Numbers
+    from mor_ref.cuda import launching, measuring
+    from mor_ref.exact.blocks import Rows
+    from mor_ref.exact.quantization import Element
+
+
+@dataclass(frozen=True)
+class GivenScale:
+    """A format with a scale that is known before the tensor is (TRN-006)."""
+
+    fmt: Format
+    scale: float
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.fmt.name
+
+    @property
+    def bits(self) -> int:
+        """The bits of the format."""
+        return self.fmt.bits
+
+    def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
+        """Quantize with the exact model."""
+        from mor_ref.exact.training import elements_with_scale
+
+        del scaling, parts
+        return elements_with_scale(x, self.fmt, self.scale)
+
+    def engine(
+        self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
+    ) -> "Outcome[Quantized]":
+        """Quantize with the engine."""
+        from mor_ref.api.training import quantized_with
+
+        return quantized_with(numbers, self.fmt, self.scale, blocks, out, threads)
+
+    def cuda(
+        self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
+    ) -> "measuring.Rule":
+        """Return the rule of kernels, with the same scale for each block."""
+        import numpy as np
+
+        from mor_ref.cuda.measuring import by_scale
+
+        del x
+        scales = np.full(blocks.parts.grid, self.scale, np.float32).view(np.uint32)
+        return by_scale(device, device.upload(scales), self.fmt)
+
+
+@dataclass(frozen=True)
+class RandomNvfp4:
+    """NVFP4 whose elements are rounded at random (TRN-008).
+
+    `purpose` is the seed, the step, the call, the layer and the use of the random words (TRN-007).
+    """
+
+    profile: str
+    tile: tuple[int, int]
+    purpose: tuple[int, int, int, int, int]
+    name: str = "nvfp4"
+
+    def __post_init__(self) -> None:
+        profile = PROFILES[self.profile]
+        tile_of(profile, self.tile)
+        if profile.divides:
+            raise ValueError(
+                f"profile is {self.profile!r}, which divides by its scales; give rounding 'rne', "
+                "or a profile of Transformer Engine such as 'te'"
+            )
+
+    @property
+    def bits(self) -> int:
+        """The bits of e2m1."""
+        return 4
+
+    def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
+        """Quantize with the exact model."""
+        from mor_ref.exact.training import Purpose, nvfp4_at_random
+
+        del scaling, parts
+        return nvfp4_at_random(x, PROFILES[self.profile], self.tile, Purpose(*self.purpose))
+
+    def engine(
+        self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
+    ) -> "OutcomeOfValues":
+        """Quantize with the engine."""
+        from mor_ref.api.training import nvfp4_at_random
+
+        profile = PROFILES[self.profile]
+        return nvfp4_at_random(numbers, profile, self.tile, self.purpose, blocks, out, threads)
+
+    def cuda(
+        self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
+    ) -> "measuring.Rule":
+        """Refuse: no kernel rounds NVFP4 at random yet."""
+        del device, x, blocks
+        raise NotImplementedError(
+            "rounding is 'sr', which the kernels of NVFP4 do not have; give rounding 'rne', or a "
+            "tensor on the CPU"
+        )

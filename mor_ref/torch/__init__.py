@@ -1,0 +1,74 @@
+"""Training in torch under a recipe: what each linear layer multiplies is quantized first.
+
+`convert(model, "mor_tensor")` changes the linear layers of a model in place, and `revert` takes it
+back. `fake_quantize` is one quantization as an operator of torch. They need torch, which is
+imported when one of them is first asked for.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mor_ref.torch.conversion import LinearLike, convert, revert
+    from mor_ref.torch.layers import Observation, observe
+    from mor_ref.torch.named_recipes import recipes
+    from mor_ref.torch.operator import fake_quantize
+    from mor_ref.torch.quantizers import (
+        TREATMENTS,
+        Delayed,
+        Mor,
+        Mx,
+        Nvfp4,
+        Scaled,
+        Treatment,
+        Unquantized,
+    )
+    from mor_ref.torch.recipe import Operand, Recipe
+    from mor_ref.torch.training_state import advance, load_state, state
+
+_IMPORTED_WHEN_ASKED_FOR = {
+    "conversion": ("LinearLike", "convert", "revert"),
+    "layers": ("Observation", "observe"),
+    "operator": ("fake_quantize",),
+    "quantizers": (
+        "TREATMENTS", "Delayed", "Mor", "Mx", "Nvfp4", "Scaled", "Treatment", "Unquantized",
+    ),
+    "recipe": ("Operand", "Recipe"),
+    "named_recipes": ("recipes",),
+    "training_state": ("advance", "load_state", "state"),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
+
+__all__ = [
+    "TREATMENTS",
+    "Delayed",
+    "LinearLike",
+    "Mor",
+    "Mx",
+    "Nvfp4",
+    "Observation",
+    "Operand",
+    "Recipe",
+    "Scaled",
+    "Treatment",
+    "Unquantized",
+    "advance",
+    "convert",
+    "fake_quantize",
+    "load_state",
+    "observe",
+    "recipes",
+    "revert",
+    "state",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first asked for, as most of them need torch."""
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"mor_ref.torch.{_MODULE_OF[name]}"), name)
+    raise AttributeError(f"module 'mor_ref.torch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

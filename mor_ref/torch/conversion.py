@@ -1,0 +1,156 @@
+"""Changing the linear layers of a model in place, and back."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from mor_ref.argument_checks import whole_number
+from mor_ref.torch.layers import Layer
+from mor_ref.torch.linear import multiplied, multiplied_untraced
+from mor_ref.torch.named_recipes import as_recipe
+from mor_ref.torch.recipe import Recipe
+
+Chosen = Iterable[str] | Callable[[str, nn.Module], bool]
+
+
+@dataclass(frozen=True)
+class LinearLike:
+    """Where a layer of one's own has the operands of x @ weight.T + bias.
+
+    `weight` and `bias` are names of attributes. `transposed` is whether the layer computes
+    x @ weight + bias, as Conv1D of transformers does.
+    """
+
+    weight: str = "weight"
+    bias: str = "bias"
+    transposed: bool = False
+
+
+class Converted(nn.Module):
+    """A layer that multiplies as its recipe says; a class of each kind of layer is made of it."""
+
+    original: ClassVar[type[nn.Module]]
+    operands: ClassVar[LinearLike]
+    mor_ref_layer: Layer
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return what the layer gives, of operands as the recipe has them."""
+        places, layer = self.operands, self.mor_ref_layer
+        weight = getattr(self, places.weight)
+        weight = weight.t() if places.transposed else weight
+        bias = getattr(self, places.bias, None)
+        records = self.training and torch.is_grad_enabled()
+        if layer.recipe.has_state:
+            found: torch.Tensor = multiplied_untraced(x, weight, bias, layer, records=records)
+            return found
+        return multiplied(x, weight, bias, layer, records=records)
+
+    def extra_repr(self) -> str:
+        """Return what the layer says of itself, and its recipe."""
+        return ", ".join(filter(None, (super().extra_repr(), self.mor_ref_layer.recipe.name)))
+
+
+class QuantizedLinear(Converted, nn.Linear):
+    """A converted `nn.Linear`."""
+
+    original = nn.Linear
+    operands = LinearLike()
+
+
+@cache
+def _converted(kind: type[nn.Module], operands: LinearLike) -> type[Converted]:
+    """Return the class that a layer of a class becomes."""
+    if kind is nn.Linear:
+        return QuantizedLinear
+    fields = {"original": kind, "operands": operands, "__module__": __name__}
+    return type(f"Quantized{kind.__name__}", (Converted, kind), fields)
+
+
+def convert(
+    model: nn.Module,
+    recipe: str | Recipe,
+    *,
+    include: Chosen | None = None,
+    exclude: Chosen = ("lm_head",),
+    layers: Mapping[type[nn.Module], LinearLike] | None = None,
+    seed: int = 0,
+) -> tuple[str, ...]:
+    """Let the linear layers of a model multiply as a recipe says; return their names.
+
+    The model is changed in place. Its parameters stay the same objects under the same names, so
+    that optimizers, checkpoints, tied weights and wrappers are not concerned. Convert before you
+    wrap the model with DistributedDataParallel or fully_shard.
+
+    `include` and `exclude` are patterns, or a function of the name and the module. A pattern
+    matches a name, or any part of it between dots: "lm_head", "layers.0", "*proj". `layers` has
+    classes of one's own, next to `nn.Linear`. `seed` is that of random bits.
+
+    >>> model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
+    >>> convert(model, "mor_tensor", exclude=["2"])
+    ('0',)
+    >>> model[0]
+    QuantizedLinear(in_features=8, out_features=16, bias=True, mor_tensor)
+    """
+    rules = as_recipe(recipe)
+    seed = whole_number("seed", seed, 0, (1 << 63) - 1)
+    kinds: dict[type[nn.Module], LinearLike] = {nn.Linear: LinearLike(), **(layers or {})}
+    there = {name: one for name, one in model.named_modules() if type(one) in kinds}
+    wanted = {
+        name: module
+        for name, module in there.items()
+        if (include is None or _is_chosen(include, name, module))
+        and not _is_chosen(exclude, name, module)
+    }
+    if not wanted:
+        raise ValueError(_nothing_to_convert(model, there))
+    module: Any
+    for name, module in wanted.items():
+        kind: Any = type(module)
+        module.__class__ = _converted(kind, kinds[kind])
+        module.mor_ref_layer = Layer(name, rules, seed)
+    return tuple(wanted)
+
+
+def _nothing_to_convert(model: nn.Module, there: Mapping[str, nn.Module]) -> str:
+    if any(isinstance(module, Converted) for module in model.modules()):
+        return "model is converted already; call mor_ref.torch.revert first"
+    if not there:
+        return "model has no nn.Linear; give the classes of its linear layers as layers={...}"
+    return f"include and exclude leave none of {', '.join(list(there)[:8])}; give other patterns"
+
+
+def _is_chosen(chosen: Chosen, name: str, module: nn.Module) -> bool:
+    if callable(chosen):
+        return chosen(name, module)
+    patterns = [chosen] if isinstance(chosen, str) else list(chosen)
+    words = name.split(".")
+    pieces = {".".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)}
+    return any(fnmatchcase(piece, pattern) for piece in pieces for pattern in patterns)
+
+
+def revert(model: nn.Module) -> None:
+    """Make the layers of a model what they were before `convert`; parameters stay as they are.
+
+    >>> model = nn.Sequential(nn.Linear(8, 16))
+    >>> names = convert(model, "mor_tensor")
+    >>> revert(model)
+    >>> model[0]
+    Linear(in_features=8, out_features=16, bias=True)
+    """
+    converted: list[Any] = [one for one in model.modules() if isinstance(one, Converted)]
+    if not converted:
+        raise ValueError("model has no converted layer; there is nothing to take back")
+    for module in converted:
+        if "original" not in type(module).__dict__:
+            raise TypeError(
+                f"model has a layer of class {type(module).__name__}, which another library made "
+                "of the converted one; take that back first"
+            )
+    for module in converted:
+        module.__class__ = type(module).original
+        del module.mor_ref_layer

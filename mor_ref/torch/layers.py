@@ -1,0 +1,143 @@
+"""What a converted layer has next to its parameters: its recipe, its state, and who watches it."""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from mor_ref.torch.histories import History
+from mor_ref.torch.operator import quantize
+from mor_ref.torch.quantizers import AXES, Axis, Situation, Treatment, Unquantized
+from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe
+
+SIGNS = len(OPERANDS) * len(AXES)  # the use of the random words of signs (TRN-007)
+
+
+class Observation(NamedTuple):
+    """One quantization of an operand of a layer.
+
+    `statistics` are the int64 of the treatment, named by `treatment.statistics`. `is_recomputed` is
+    whether a checkpoint computes the forward pass again. `step` counts calls of `advance`.
+    """
+
+    layer: str
+    operand: OperandName
+    axis: Axis
+    treatment: Treatment
+    statistics: torch.Tensor
+    step: int
+    is_recomputed: bool
+
+
+Observer = Callable[[Observation], None]
+
+
+@dataclass(eq=False)
+class Layer:
+    """The recipe and the state of one layer. `name` is that of the module in its model."""
+
+    name: str
+    recipe: Recipe
+    seed: int = 0
+    step: int = 0
+    call: int = 0  # of the backward pass, in the step
+    histories: dict[str, History] = field(default_factory=dict)
+    observers: list[Observer] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for operand, _, treatment in self.recipe.treatments:
+            if treatment.is_delayed:
+                self.histories.setdefault(operand, History())
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what a copy has: it is watched by nobody."""
+        return {**self.__dict__, "observers": []}
+
+    def quantized(
+        self,
+        x: torch.Tensor,
+        operand: OperandName,
+        axis: Axis,
+        *,
+        call: int = 0,
+        records: bool = False,
+    ) -> torch.Tensor:
+        """Return an operand as the recipe has it; `records` is whether the state hears of it."""
+        treatment = self.recipe.of(operand, axis)
+        if isinstance(treatment, Unquantized):
+            return x
+        situation = Situation()
+        if treatment.is_delayed or treatment.is_random:
+            scale = self.histories[operand].scale if treatment.is_delayed else 1.0
+            situation = Situation(scale, self.purpose(_use(operand, axis), call))
+        y, statistics = quantize(x, treatment, axis, situation)
+        if treatment.is_delayed and records:
+            self.histories[operand].hear(statistics)
+        if self.observers:
+            self._show(operand, axis, treatment, statistics)
+        return y
+
+    def _show(
+        self, operand: OperandName, axis: Axis, treatment: Treatment, statistics: torch.Tensor
+    ) -> None:
+        is_forward = axis == "row" and operand != "grad_output"
+        again = is_forward and torch._C._current_graph_task_id() != -1  # noqa: SLF001, as torch.utils.checkpoint asks
+        seen = Observation(
+            self.name, operand, axis, treatment, statistics, self.step, is_recomputed=again
+        )
+        for observer in self.observers:
+            observer(seen)
+
+    def purpose(self, use: int, call: int) -> tuple[int, int, int, int, int]:
+        """Return what random words are for (TRN-007)."""
+        return self.seed, self.step, call, number_of(self.name), use
+
+    def next_call(self, *, records: bool) -> int:
+        """Return the number of a backward pass in its step."""
+        call = self.call
+        self.call += records
+        return call
+
+
+def _use(operand: OperandName, axis: Axis) -> int:
+    return len(AXES) * OPERANDS.index(operand) + AXES.index(axis)
+
+
+def number_of(name: str) -> int:
+    """Return the number of a layer (TRN-007): 63 bits of the SHA-256 of its name."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
+
+
+def layers_of(model: nn.Module) -> dict[str, Layer]:
+    """Return the converted layers of a model, each once, by the name at their conversion."""
+    found: dict[str, Layer] = {}
+    for module in model.modules():
+        layer = module.__dict__.get("mor_ref_layer")
+        if layer is not None:
+            found[layer.name] = layer
+    if not found:
+        raise ValueError("model has no converted layer; call mor_ref.torch.convert first")
+    return found
+
+
+def observe(model: nn.Module, observer: Observer) -> AbstractContextManager[object]:
+    """Call `observer` with an `Observation` of each quantization, until the result is closed.
+
+    >>> from torch import nn
+    >>> from mor_ref.torch import convert
+    >>> model, seen = nn.Sequential(nn.Linear(8, 4)), []
+    >>> names = convert(model, "mor_tensor")
+    >>> with observe(model, seen.append):
+    ...     y = model(torch.ones(2, 8))
+    >>> [(one.layer, one.operand, one.axis) for one in seen]
+    [('0', 'input', 'row'), ('0', 'weight', 'row')]
+    """
+    until = ExitStack()
+    for layer in layers_of(model).values():
+        layer.observers.append(observer)
+        until.callback(layer.observers.remove, observer)
+    return until

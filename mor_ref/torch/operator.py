@@ -1,0 +1,135 @@
+"""The operator of torch that quantizes a tensor and gives it back as numbers of its own dtype.
+
+Its first result has the shape and the dtype of x. Its second result has the statistics: int64,
+with the names that the treatment gives them.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from mor_ref.argument_checks import known_name
+from mor_ref.torch.named_recipes import as_recipe
+from mor_ref.torch.quantizers import AXES, Axis, Situation, Treatment
+from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe, treatment_of_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+_LARGEST_F16 = torch.finfo(torch.float16).max
+_SCHEMA = (
+    "(Tensor x, str treatment, str axis, float scale=1.0, int[] purpose=[0, 0, 0, 0, 0])"
+    " -> (Tensor, Tensor)"
+)
+_LIBRARY = torch.library.Library("mor_ref", "DEF")  # as long as this lives, the operator is there
+_LIBRARY.define(f"fake_quantize{_SCHEMA}", tags=(torch.Tag.needs_fixed_stride_order,))
+_QUALIFIED = "mor_ref::fake_quantize"
+Results = tuple[torch.Tensor, torch.Tensor]
+
+
+def fake_quantize(
+    x: torch.Tensor,
+    recipe: str | Recipe | Treatment,
+    *,
+    operand: OperandName = "input",
+    axis: Axis = "row",
+    scale: float = 1.0,
+) -> torch.Tensor:
+    """Quantize a tensor, and return its numbers in its own shape and dtype.
+
+    `recipe` is a name, a recipe or a treatment. Of a recipe, `operand` and `axis` say which
+    treatment is meant; scales lie along the axis. `scale` is for treatments that take one. x is
+    float32, bfloat16 or float16; it is quantized as it is. The gradient goes straight through
+    (TRN-004).
+
+    >>> import torch
+    >>> fake_quantize(torch.tensor([0.3, -1.1]), "mor_tensor")
+    tensor([ 0.2949, -1.1016])
+    """
+    known_name("operand", operand, OPERANDS)
+    known_name("axis", axis, AXES)
+    treatment = recipe if isinstance(recipe, Treatment) else as_recipe(recipe).of(operand, axis)
+    if treatment.hadamard:
+        raise ValueError(
+            f"recipe has a Hadamard transform for {operand} by {axis}, after which numbers are "
+            "other ones; give a treatment without it"
+        )
+    return quantize(x, treatment, axis, Situation(scale))[0]
+
+
+def quantize(x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situation) -> Results:
+    """Return a quantized tensor and its statistics, by the operator."""
+    found: Results = torch.ops.mor_ref.fake_quantize(
+        x, treatment.text, axis, situation.scale, situation.purpose
+    )
+    return found
+
+
+def _refuse(x: torch.Tensor) -> None:
+    if x.dtype not in _DTYPES:
+        raise TypeError(
+            f"x has dtype {x.dtype}; give float32, bfloat16 or float16, converted by yourself, so "
+            "that no rounding goes unseen"
+        )
+
+
+def _shape(
+    x: torch.Tensor, treatment: str, axis: str, scale: float = 1.0, purpose: "Sequence[int]" = ()
+) -> Results:
+    """Return empty tensors of the shapes of the results."""
+    del axis, scale, purpose
+    _refuse(x)
+    count = len(treatment_of_text(treatment).statistics)
+    return x.new_empty(x.shape), x.new_empty(count, dtype=torch.int64)
+
+
+def _on_cpu(
+    x: torch.Tensor, treatment: str, axis: Axis, scale: float = 1.0, purpose: Any = (0,) * 5
+) -> Results:
+    """Quantize with the engine."""
+    from mor_ref.torch.on_cpu import quantized
+
+    _refuse(x)
+    rule = treatment_of_text(treatment)
+    y, statistics = quantized(x, rule, axis, Situation(scale, tuple(purpose)))
+    return _of_dtype(y, x.dtype), statistics
+
+
+def _on_cuda(
+    x: torch.Tensor, treatment: str, axis: Axis, scale: float = 1.0, purpose: Any = (0,) * 5
+) -> Results:
+    """Quantize with the kernels, on torch's current stream."""
+    from mor_ref.torch.on_cuda import quantized
+
+    _refuse(x)
+    rule = treatment_of_text(treatment)
+    y, statistics = quantized(x, rule, axis, Situation(scale, tuple(purpose)))
+    return _of_dtype(y, x.dtype), statistics
+
+
+def _of_dtype(y: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return numbers of bfloat16 in a dtype; none that is finite becomes infinite (TRN-004)."""
+    if dtype != torch.float16:
+        return y.to(dtype)
+    limited = y.float().clamp(-_LARGEST_F16, _LARGEST_F16)
+    return torch.where(y.isinf(), y.float(), limited).to(dtype)
+
+
+def _straight_through(_: Any, gradient: torch.Tensor, __: torch.Tensor | None) -> Any:
+    """Return the gradient of x: that of the result (TRN-004)."""
+    return gradient, None, None, None, None
+
+
+def _refuse_vmap(*_: Any) -> Any:
+    raise RuntimeError(
+        "fake_quantize is called under torch.vmap, where a tensor has no rows of its own; call it "
+        "on the whole tensor, outside of vmap"
+    )
+
+
+_LIBRARY.impl("fake_quantize", _on_cpu, "CPU")
+_LIBRARY.impl("fake_quantize", _on_cuda, "CUDA")
+torch.library.register_fake(_QUALIFIED, _shape, lib=_LIBRARY)
+torch.library.register_autograd(_QUALIFIED, _straight_through, lib=_LIBRARY)
+torch.library.register_vmap(_QUALIFIED, _refuse_vmap, lib=_LIBRARY)

@@ -1,0 +1,149 @@
+"""Recipes as frozen values: what each operand of a linear layer becomes, in text and back."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+from mor_ref.argument_checks import known_name
+from mor_ref.torch.quantizers import AXES, TREATMENTS, Axis, Treatment
+
+OperandName = Literal["input", "weight", "grad_output"]
+OPERANDS: tuple[OperandName, ...] = ("input", "weight", "grad_output")
+MATMULS = ("torch",)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What one operand becomes.
+
+    `row` is for the product that it is read by rows for, and `column` for the other (TRN-002).
+    Without `column`, it is quantized once, and both products read the same numbers.
+    """
+
+    row: Treatment
+    column: Treatment | None = None
+
+    def __post_init__(self) -> None:
+        for axis, treatment in zip(AXES, (self.row, self.column), strict=True):
+            if not isinstance(treatment, Treatment) and (axis == "row" or treatment is not None):
+                raise TypeError(f"{axis} is {treatment!r}; give a treatment such as Mor('tensor')")
+
+    @property
+    def quantized(self) -> Literal["once", "each"]:
+        """Whether it is quantized once for both products, or for each."""
+        return "once" if self.column is None else "each"
+
+    def along(self, axis: Axis) -> Treatment:
+        """Return the treatment for a direction."""
+        return self.row if axis == "row" or self.column is None else self.column
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the operands of the three products of a linear layer become (TRN-002).
+
+    >>> from mor_ref.torch import Mor, Operand, Recipe, recipes
+    >>> by_tensor = Operand(Mor(block="tensor"))
+    >>> mine = Recipe("mine", by_tensor, by_tensor, by_tensor)
+    >>> Recipe.from_text(str(mine)) == mine
+    True
+    """
+
+    name: str
+    input: Operand
+    weight: Operand
+    grad_output: Operand
+    matmul: str = "torch"
+
+    def __post_init__(self) -> None:
+        known_name("matmul", self.matmul, MATMULS)
+        for name in OPERANDS:
+            if not isinstance(getattr(self, name), Operand):
+                raise TypeError(f"{name} is {getattr(self, name)!r}; give an Operand")
+        self._check_randomness()
+
+    def _check_randomness(self) -> None:
+        """Refuse random bits that a recomputed forward pass would draw again (TRN-008, TRN-009)."""
+        for operand, axis, treatment in self.treatments:
+            if treatment.is_random and operand != "grad_output":
+                raise ValueError(
+                    f"{operand} is rounded at random; give 'sr' to grad_output only, as a forward "
+                    "pass that is computed again would have other bits"
+                )
+            if treatment.hadamard and (axis == "row" or operand == "weight"):
+                raise ValueError(
+                    f"{operand} has a Hadamard transform by {axis}; give it to the columns of "
+                    "input and of grad_output, where it cancels"
+                )
+        columns = self.input.column, self.grad_output.column
+        if len({one.hadamard if one else None for one in columns}) > 1:
+            raise ValueError(
+                "one operand of the weight gradient has a Hadamard transform; give it to the "
+                "columns of both input and grad_output, so that it cancels"
+            )
+
+    @property
+    def treatments(self) -> Iterator[tuple[OperandName, Axis, Treatment]]:
+        """Every quantization of a layer: its operand, its direction and its treatment."""
+        for name in OPERANDS:
+            operand: Operand = getattr(self, name)
+            yield name, "row", operand.row
+            if operand.column is not None:
+                yield name, "column", operand.column
+
+    @property
+    def has_state(self) -> bool:
+        """Whether a layer has a state between steps: scales of earlier steps, or random bits."""
+        return any(one.is_delayed or one.is_random or one.hadamard for _, _, one in self.treatments)
+
+    def of(self, operand: OperandName, axis: Axis) -> Treatment:
+        """Return the treatment of an operand for a direction."""
+        found: Operand = getattr(self, operand)
+        return found.along(axis)
+
+    def named(self, name: str) -> "Recipe":
+        """Return the recipe under another name."""
+        return replace(self, name=name)
+
+    def __str__(self) -> str:
+        lines = [f"name = {json.dumps(self.name)}", f"matmul = {json.dumps(self.matmul)}"]
+        for name in OPERANDS:
+            operand: Operand = getattr(self, name)
+            lines += ["", f"[{name}]", f"row = {operand.row.text}"]
+            if operand.column is not None:
+                lines.append(f"column = {operand.column.text}")
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str) -> "Recipe":
+        """Return the recipe that a text says, as `str` of a recipe writes it (TOML)."""
+        try:
+            read = tomllib.loads(text)
+            of_layer: dict[str, Any] = {name: _operand(read.pop(name)) for name in OPERANDS}
+            return cls(**of_layer, **read)
+        except KeyError as error:
+            if isinstance(error, ValueError):  # an unknown name, which says so
+                raise
+            fault = f"text has no {error.args[0]}"
+        except TypeError as error:
+            fault = f"text is not a recipe ({error})"
+        raise ValueError(f"{fault}; give what str(recipe) writes")
+
+
+def _operand(read: Mapping[str, Any]) -> Operand:
+    return Operand(**{axis: treatment_from(fields) for axis, fields in read.items()})
+
+
+def treatment_from(fields: Mapping[str, Any]) -> Treatment:
+    """Return the treatment of the fields of a table."""
+    given = dict(fields)
+    return type(TREATMENTS[given.pop("kind")])(**given)
+
+
+@lru_cache(maxsize=1024)
+def treatment_of_text(text: str) -> Treatment:
+    """Return the treatment of an inline table."""
+    return treatment_from(tomllib.loads(f"it = {text}")["it"])
