@@ -15,6 +15,11 @@ settings.register_profile("thorough", max_examples=2000)
 settings.register_profile("usual", max_examples=100, derandomize="CI" in os.environ)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
+# Examples that need torch, which is not everywhere.
+collect_ignore_glob = (
+    [] if extras.is_there("torch") else ["mor_ref/torch/*", "docs/guide/training.md"]
+)
+
 TIERS = ("full", "exhaustive", "gpu")
 # The files that take longest, which begin first: one that began last would be waited for alone.
 LONGEST = (

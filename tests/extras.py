@@ -19,6 +19,7 @@ HOW = {
     "modelopt": PEERS,
     "compressed_tensors": PEERS,
     "loguru": PEERS,
+    "transformers": PEERS,
     "triton": PEERS,
     "gfloat": TEST,
     "verifloat": f"Python 3.12 and {TEST}",

@@ -49,14 +49,6 @@ class Product(torch.autograd.Function):
             found_weight = _of_weight(layer, by_column, x, call, records=records)
         return found_x, found_weight, None, None
 
-    @staticmethod
-    def vmap(*_: Any) -> Any:
-        """Refuse: a row of a tensor has no scales of its own."""
-        raise RuntimeError(
-            "a converted linear layer is called under torch.vmap, where a tensor has no rows of "
-            "its own; call it outside of vmap, or mor_ref.torch.revert the model"
-        )
-
 
 def _of_weight(
     layer: Layer, gradient: torch.Tensor, x: torch.Tensor, call: int, *, records: bool
@@ -101,6 +93,12 @@ def multiplied(
 
     Operands are rounded to bfloat16 first (TRN-001).
     """
+    if torch._C._are_functorch_transforms_active():  # noqa: SLF001, as autograd.Function asks
+        raise RuntimeError(
+            "a converted linear layer is called under torch.vmap or another transform of "
+            "torch.func, where a tensor has no rows of its own; call it outside of it, or revert "
+            "the model"
+        )
     kind = x.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
     rows = x.reshape(-1, x.shape[-1]).to(torch.bfloat16)

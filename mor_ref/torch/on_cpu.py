@@ -17,7 +17,8 @@ def quantized(
     """Return the numbers in bfloat16, in the shape of x, and the statistics."""
     policy = treatment.policy_in(situation)
     if policy is None:
-        return x.detach().to(torch.bfloat16, copy=True), torch.empty(0, dtype=torch.int64)
+        y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
+        return y, torch.empty(0, dtype=torch.int64)
     numbers = numbers_from(x, "x")
     rows = numbers.bits.view(numbers.dtype).reshape(rows_and_columns(numbers.shape))
     cut, is_laid_out_anew = treatment.cut, False

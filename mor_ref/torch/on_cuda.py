@@ -19,7 +19,8 @@ def quantized(
     """Return the numbers in bfloat16, in the shape of x, and the statistics."""
     policy = treatment.policy_in(situation)
     if policy is None:
-        return x.to(torch.bfloat16, copy=True), x.new_empty(0, dtype=torch.int64)
+        y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
+        return y, x.new_empty(0, dtype=torch.int64)
     rows = x.detach().reshape(rows_and_columns(tuple(x.shape)))
     cut, is_laid_out_anew = treatment.cut, False
     if axis == "column":

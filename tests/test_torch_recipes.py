@@ -1,0 +1,144 @@
+"""Recipes of training as values: text and back, and what is refused (TRN-003)."""
+
+import sys
+from dataclasses import dataclass
+
+import pytest
+from extras import is_there
+
+from mor_ref.definitions.policies import POLICIES
+from mor_ref.metrics import Always
+from mor_ref.torch.named_recipes import recipes
+from mor_ref.torch.quantizers import (
+    TREATMENTS,
+    Delayed,
+    Mor,
+    Mx,
+    Nvfp4,
+    Scaled,
+    Situation,
+    Treatment,
+    Unquantized,
+)
+from mor_ref.torch.recipe import Operand, Recipe
+
+PLAIN = Operand(Unquantized())
+NAMES = ("bf16", "mor_tensor", "mor_channel", "mor_block", "mor_two_way", "mor_three_way",
+         "fp8_current", "fp8_delayed", "fp8_lm", "mxfp8", "nvfp4", "nvfp4_random")  # fmt: skip
+
+
+def test_the_catalogue_has_the_recipes_of_the_specification():
+    """TRN-003."""
+    assert tuple(recipes) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_is_read_from_its_text(name):
+    recipe = recipes[name]
+    read = Recipe.from_text(str(recipe))
+    assert read == recipe
+    assert hash(read) == hash(recipe)
+    assert str(read) == str(recipe)
+
+
+def test_a_text_says_what_is_done_to_each_operand():
+    """TRN-003, of a recipe with all kinds of treatments."""
+    mine = Recipe(
+        "mine",
+        Operand(Mor("tensor", (64, 64), "fp32", "0.03"), Mx("e5m2", "ceil", 16)),
+        Operand(Scaled("e5m2", "row", "e8m0")),
+        Operand(Delayed("e4m3", 4, "most_recent", "e8m0", 2)),
+    )
+    assert str(mine) == (
+        'name = "mine"\nmatmul = "torch"\n'
+        '\n[input]\nrow = { kind = "mor", policy = "tensor", block = [64, 64], scaling = "fp32", '
+        'threshold = "0.03" }\n'
+        'column = { kind = "mx", fmt = "e5m2", scale_rule = "ceil", block = 16 }\n'
+        '\n[weight]\nrow = { kind = "scaled", fmt = "e5m2", block = "row", scaling = "e8m0" }\n'
+        '\n[grad_output]\nrow = { kind = "delayed", fmt = "e4m3", history = 4, '
+        'amax = "most_recent", scaling = "e8m0", margin = 2 }\n'
+    )
+    assert Recipe.from_text(str(mine)) == mine
+    assert mine.input.quantized == "each"
+    assert mine.weight.quantized == "once"
+
+
+def test_a_treatment_of_a_user_is_read_from_text(monkeypatch):
+    @dataclass(frozen=True)
+    class Mine(Treatment):
+        fmt: str = "e5m2"
+        name = "mine"
+
+        def policy_in(self, situation):
+            return Scaled(self.fmt).policy_in(situation)
+
+    monkeypatch.setattr(TREATMENTS, "_rows", dict(TREATMENTS))
+    TREATMENTS["mine"] = Mine()
+    recipe = Recipe("mine", Operand(Mine("e4m3")), PLAIN, PLAIN)
+    assert Recipe.from_text(str(recipe)) == recipe
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Recipe.from_text("name = 'x'"), "text has no input; give what str"),
+        (lambda: Recipe.from_text(str(recipes["bf16"]).replace("row", "rows")), "not a recipe"),
+        (lambda: Recipe.from_text(str(recipes["bf16"]).replace("unq", "q")), "did you mean 'unqu"),
+        (lambda: Recipe("x", PLAIN, PLAIN, PLAIN, matmul="exact"), "matmul is 'exact'"),
+        (lambda: Recipe("x", PLAIN, Unquantized(), PLAIN), "weight is .*; give an Operand"),
+        (lambda: Operand("mor"), "row is 'mor'; give a treatment such as"),
+        (lambda: Mor("tensors"), "did you mean 'tensor'"),
+        (lambda: Mor(block=(0, 1)), "a side of block is 0"),
+        (lambda: Mor("two_way", threshold="0.1"), "has no mean relative error"),
+        (lambda: Scaled("bf16"), "format 'bf16' has 16 bits"),
+        (lambda: Delayed(history=0), "history is 0; give an int"),
+        (lambda: Nvfp4("modelopt", rounding="sr"), "divides by its scales; give rounding 'rne'"),
+        (lambda: Nvfp4(hadamard=8), "hadamard is 8; give 16"),
+    ],
+)
+def test_what_is_not_a_recipe_is_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+TRANSFORMED = Operand(Nvfp4(), Nvfp4(hadamard=16))
+RANDOM = Operand(Nvfp4(rounding="sr"))
+
+
+@pytest.mark.parametrize(
+    ("operands", "message"),
+    [
+        ((RANDOM, PLAIN, PLAIN), "input is rounded at random; give 'sr' to grad_output only"),
+        ((PLAIN, RANDOM, PLAIN), "weight is rounded at random"),
+        ((Operand(Nvfp4(hadamard=16)), PLAIN, PLAIN), "input has a Hadamard transform by row"),
+        ((PLAIN, TRANSFORMED, PLAIN), "weight has a Hadamard transform by column"),
+        ((TRANSFORMED, PLAIN, PLAIN), "one operand of the weight gradient has a Hadamard"),
+    ],
+)
+def test_bits_that_a_checkpoint_would_change_are_refused(operands, message):
+    """TRN-008 and TRN-009."""
+    with pytest.raises(ValueError, match=message):
+        Recipe("x", *operands)
+
+
+def test_a_representation_alone_is_a_policy_that_always_accepts():
+    """MOR-008."""
+    for treatment in (Scaled(), Delayed(), Mx(), Nvfp4(), Nvfp4(rounding="sr")):
+        (rung,) = treatment.policy_in(Situation()).ladder
+        assert rung.metric == Always()
+        assert treatment.policy_in(Situation()).unit == "tensor"
+    assert Mor("three_way").policy_in(Situation()) == POLICIES["three_way"]
+
+
+@pytest.mark.skipif(not is_there("torch"), reason="shows what torch is imported for")
+def test_recipes_need_no_torch():
+    import subprocess
+
+    script = (
+        "import sys; from mor_ref.torch.named_recipes import recipes; str(recipes['nvfp4']);"
+        "print('torch' in sys.modules or 'numpy' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
