@@ -1,4 +1,4 @@
-"""Training in torch: the arithmetic of the exact model, the state, and what torch does to layers."""
+"""Training in torch: the arithmetic of the exact model, the state, and wrappers of torch."""
 
 import io
 
@@ -240,7 +240,7 @@ def test_the_state_matters(recipe):
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("recipe", SOME)
 def test_checkpointing_changes_nothing(recipe, reentrant):
-    """TRN-005 and TRN-007: what is computed again has the same bits, and the state hears it once."""
+    """TRN-005 and TRN-007: what is computed again has the same bits, and changes no state."""
     plain, optimizer = small(recipe)
     train(plain, optimizer, range(3))
     again, optimizer = small(recipe)
@@ -350,7 +350,7 @@ def test_convert_leaves_parameters_and_state_dict_as_they_are():
         ({"include": ["b.0", "*proj"]}, ["a.proj", "b.0"]),
         ({"exclude": ["a"]}, ["b.0", "b.1"]),
         ({"exclude": "lm_head*"}, ["a.proj", "b.0", "b.1"]),
-        ({"include": lambda name, module: module.in_features == 2}, ["b.1"]),
+        ({"include": lambda _, module: module.in_features == 2}, ["b.1"]),
     ],
 )
 def test_patterns_choose_layers(arguments, names):

@@ -1,4 +1,4 @@
-"""What training adds to quantization: scales that are given, and stochastic rounding."""
+"""Scales that are given, delayed scales, random words and stochastic rounding, for training."""
 
 from collections.abc import Sequence
 

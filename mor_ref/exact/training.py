@@ -24,7 +24,7 @@ _GROUP = 16
 
 
 class Purpose(NamedTuple):
-    """What random words are for: the counter, and the key, of the generator (TRN-007)."""
+    """The purpose of random words: the key of the generator, and its counter (TRN-007)."""
 
     seed: int
     step: int

@@ -1,4 +1,4 @@
-"""What training adds to representations: a scale that is given, and NVFP4 rounded at random."""
+"""Representations for training: with a scale that is given, and NVFP4 rounded at random."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

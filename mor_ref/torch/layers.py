@@ -1,4 +1,4 @@
-"""What a converted layer has next to its parameters: its recipe, its state, and who watches it."""
+"""Converted layers: the recipe of each, its state, and its observers."""
 
 import hashlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What an operand becomes, as rows: a policy for each treatment, and the block and scales of it."""
+"""Treatments of operands as rows: the policy of each, its block and its scales."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _TURNED = {"tensor": "tensor", "row": "column", "column": "row"}
 
 
 class Situation(NamedTuple):
-    """What a quantization depends on that its tensor does not have.
+    """The part of a quantization that its tensor does not have.
 
     `scale` is that of a delayed treatment, and `purpose` that of random words (TRN-007).
     """

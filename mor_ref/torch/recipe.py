@@ -1,4 +1,4 @@
-"""Recipes as frozen values: what each operand of a linear layer becomes, in text and back."""
+"""Recipes as frozen values, in text and back."""
 
 import json
 import tomllib
@@ -17,7 +17,7 @@ MATMULS = ("torch",)
 
 @dataclass(frozen=True)
 class Operand:
-    """What one operand becomes.
+    """The treatment of one operand.
 
     `row` is for the product that it is read by rows for, and `column` for the other (TRN-002).
     Without `column`, it is quantized once, and both products read the same numbers.
@@ -43,7 +43,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What the operands of the three products of a linear layer become (TRN-002).
+    """The treatments of the operands of a linear layer (TRN-002).
 
     >>> from mor_ref.torch import Mor, Operand, Recipe, recipes
     >>> by_tensor = Operand(Mor(block="tensor"))
