@@ -122,6 +122,26 @@ def test_a_scale_that_is_given_has_the_bits_of_the_exact_model():
             assert found.dequantize().view(np.uint32).tolist() == expected.view(np.uint32).tolist()
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_the_kernels_take_a_given_scale_and_always_accept(lost):
+    """TRN-006 and MOR-008, on a CPU that stands for a GPU."""
+    from mor_ref.cuda.host import Host
+    from mor_ref.cuda.launching import Bits
+    from mor_ref.cuda.policies import mor
+    from mor_ref.definitions.blocks import partition
+    from mor_ref.exact.policies import mix
+    from mor_ref.torch.quantizers import Delayed, Situation
+
+    x = (np.random.default_rng(1).standard_normal((6, 40)) * 300).astype(np.float32)
+    x[2, 3] = np.inf if lost else 0.0
+    policy = Delayed("e5m2").policy_in(Situation(0.37109375))
+    parts = partition(x.shape, "tensor")
+    found = mor(Host(), Bits(x.view(np.uint32), "f32"), policy, "fp32", parts)
+    expected = mix(x.tolist(), policy, "fp32", parts)
+    assert found.output.tolist() == expected.output
+    assert found.choice.tolist() == [[int(lost)]] == [[expected.decisions[0, 0].choice]]
+
+
 @needs("torch")
 @pytest.mark.parametrize("signs", [0, 0xFFFF, 0x1234, 0xA5C3])
 def test_the_hadamard_transform_has_the_bits_of_the_exact_model(signs):
@@ -277,7 +297,7 @@ def test_a_pass_without_gradients_does_not_change_the_state():
 def test_accumulation_is_the_sum_of_the_gradients():
     """And a delayed scale takes the largest amax of the step."""
     model, _ = small("fp8_delayed")
-    parts = [batch(0), batch(1) * 8]
+    parts = [batch(0) * 8, batch(1)]
     summed = [torch.zeros_like(p) for p in model.parameters()]
     for part in parts:
         model.zero_grad()
@@ -290,6 +310,23 @@ def test_accumulation_is_the_sum_of_the_gradients():
     advance(model)
     largest = max(float(part.to(torch.bfloat16).abs().max()) for part in parts)
     assert state(model)["0"]["histories"]["input"]["amaxes"] == [largest]
+
+
+@needs("torch")
+def test_backward_passes_of_a_step_have_random_bits_of_their_own():
+    """TRN-007: `call` counts them, and `advance` begins again."""
+    model, _ = small("nvfp4_random")
+    found = []
+    for step in range(2):
+        for _ in range(2):
+            model.zero_grad()
+            model(batch(0)).sum().backward()
+            found.append(model[0].weight.grad.clone())
+        assert state(model)["0"] | {"recipe": ""} == {
+            "recipe": "", "seed": 3, "step": step, "call": 2, "histories": {}
+        }  # fmt: skip
+        advance(model)
+    assert not any(torch.equal(a, b) for i, a in enumerate(found) for b in found[:i])
 
 
 @needs("torch")

@@ -21,6 +21,8 @@ def quantized(
     if policy is None:
         y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
         return y, x.new_empty(0, dtype=torch.int64)
+    if x.numel() == 0:
+        return x.to(torch.bfloat16), x.new_zeros(len(treatment.statistics), dtype=torch.int64)
     rows = x.detach().reshape(rows_and_columns(tuple(x.shape)))
     cut, is_laid_out_anew = treatment.cut, False
     if axis == "column":
