@@ -4,9 +4,8 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from extras import is_there
 
-from mor_ref.definitions.policies import POLICIES
+from mor_ref.policies import POLICIES
 from mor_ref.metrics import Always
 from mor_ref.torch.named_recipes import recipes
 from mor_ref.torch.quantizers import (
@@ -130,7 +129,6 @@ def test_a_representation_alone_is_a_policy_that_always_accepts():
     assert Mor("three_way").policy_in(Situation()) == POLICIES["three_way"]
 
 
-@pytest.mark.skipif(not is_there("torch"), reason="shows what torch is imported for")
 def test_recipes_need_no_torch():
     import subprocess
 

@@ -405,8 +405,8 @@ def test_patterns_choose_layers(arguments, names):
         (lambda _: convert(nn.ReLU(), "mxfp8"), "model has no nn.Linear; give"),
         (lambda m: (convert(m, "mxfp8"), convert(m, "mxfp8")), "converted already; call"),
         (lambda m: convert(m, "mxfp8", seed=-1), "seed is -1"),
-        (revert, "model has no converted layer; there is nothing"),
-        (advance, "model has no converted layer; call mor_ref.torch.convert first"),
+        (torch and revert, "model has no converted layer; there is nothing"),
+        (torch and advance, "model has no converted layer; call mor_ref.torch.convert first"),
         (lambda m: (convert(m, "mxfp8"), load_state(m, {})), "state is of other layers"),
         (
             lambda m: (convert(m, "mxfp8"), load_state(m, other(m))),
