@@ -108,14 +108,15 @@ RANDOM = Operand(Nvfp4(rounding="sr"))
     ("operands", "message"),
     [
         ((RANDOM, PLAIN, PLAIN), "input is rounded at random; give 'sr' to grad_output only"),
+        ((Operand(Delayed(), Mx()), PLAIN, PLAIN), "input has a delayed scale in one direction"),
         ((PLAIN, RANDOM, PLAIN), "weight is rounded at random"),
         ((Operand(Nvfp4(hadamard=16)), PLAIN, PLAIN), "input has a Hadamard transform by row"),
         ((PLAIN, TRANSFORMED, PLAIN), "weight has a Hadamard transform by column"),
         ((TRANSFORMED, PLAIN, PLAIN), "one operand of the weight gradient has a Hadamard"),
     ],
 )
-def test_bits_that_a_checkpoint_would_change_are_refused(operands, message):
-    """TRN-008 and TRN-009."""
+def test_treatments_that_do_not_go_together_are_refused(operands, message):
+    """TRN-005, TRN-008 and TRN-009."""
     with pytest.raises(ValueError, match=message):
         Recipe("x", *operands)
 

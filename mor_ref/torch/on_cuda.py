@@ -1,6 +1,6 @@
 """One quantization of a tensor on a GPU, by the kernels, on torch's current stream.
 
-The memory of the results is CuPy's, which torch holds.
+The memory of the results is CuPy's, which torch holds. No GPU has run this module yet.
 """
 
 from typing import Any

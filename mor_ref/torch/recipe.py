@@ -63,7 +63,19 @@ class Recipe:
         for name in OPERANDS:
             if not isinstance(getattr(self, name), Operand):
                 raise TypeError(f"{name} is {getattr(self, name)!r}; give an Operand")
+        self._check_histories()
         self._check_randomness()
+
+    def _check_histories(self) -> None:
+        """Refuse two delayed treatments of one operand, which has one history (TRN-005)."""
+        for name in OPERANDS:
+            operand: Operand = getattr(self, name)
+            both = {operand.row, operand.column or operand.row}
+            if len(both) > 1 and any(one.is_delayed for one in both):
+                raise ValueError(
+                    f"{name} has a delayed scale in one direction; give both directions the same "
+                    "treatment, as an operand has one history"
+                )
 
     def _check_randomness(self) -> None:
         """Refuse random bits that a recomputed forward pass would draw again (TRN-008, TRN-009)."""
