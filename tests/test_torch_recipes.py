@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from mor_ref.policies import POLICIES
 from mor_ref.metrics import Always
+from mor_ref.policies import POLICIES
 from mor_ref.torch.named_recipes import recipes
 from mor_ref.torch.quantizers import (
     TREATMENTS,

@@ -10,9 +10,9 @@ from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.definitions.blocks import Cut, check_cut
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.formats import as_format
-from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
 from mor_ref.metrics import Always
+from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.representations import (
     GivenScale,
     MxBlocks,
