@@ -1,0 +1,1 @@
+"""The paper's experiment on small models: arms, training, records and statistics."""
