@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from mor_ref.definitions.scales import Scaling
+
 Family = Literal["baseline", "null", "main", "beyond"]
 Disturbance = Literal["one_ulp", "noise"]
 Cut = Literal["tensor", "channel"] | int
@@ -30,7 +32,7 @@ class Setting:
 
     policy: Literal["tensor", "two_way", "three_way"]
     cut: Cut
-    scaling: Literal["gam", "e8m0", "fp32"] = "gam"
+    scaling: Scaling = "gam"
 
     @property
     def name(self) -> str:
@@ -45,7 +47,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Arm:
-    """A recipe, or bfloat16 with a disturbance; `seeds` is how many runs it has.
+    """A recipe with its scales, or bfloat16 with a disturbance; `seeds` says how many runs.
 
     `measured` has the settings that its own operands are measured with.
     """
@@ -56,6 +58,7 @@ class Arm:
     seeds: int
     measured: tuple[Setting, ...]
     disturbance: Disturbance | None = None
+    scaling: Scaling = "gam"
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,15 @@ SIZES = {
 STEPS = 1200
 FULLY_MEASURED = 4  # seeds of bf16 that are measured with all settings
 
-TENSOR, CHANNEL, BLOCK = Setting("tensor", "tensor"), Setting("tensor", "channel"), Setting("tensor", 128)
+TENSOR, CHANNEL, BLOCK = (
+    Setting("tensor", "tensor"),
+    Setting("tensor", "channel"),
+    Setting("tensor", 128),
+)
 TWO_WAY, THREE_WAY = Setting("two_way", 128), Setting("three_way", 128)
 PARTITIONS = (TENSOR, CHANNEL, BLOCK, Setting("tensor", 64), Setting("tensor", 32))
 SCALINGS = tuple(
-    Setting("tensor", cut, scaling)
-    for cut in ("channel", 128, 32)
-    for scaling in ("e8m0", "fp32")
+    Setting("tensor", cut, scaling) for cut in ("channel", 128, 32) for scaling in ("e8m0", "fp32")
 )
 BY_BLOCK = (THREE_WAY, Setting("three_way", 32))
 ALL_SETTINGS = (*PARTITIONS, *SCALINGS, *BY_BLOCK)
@@ -108,8 +113,22 @@ ARMS = {
         Arm("mor_block", "main", "mor_block", 8, (BLOCK,)),
         Arm("mor_two_way", "main", "mor_two_way", 8, (TWO_WAY,)),
         Arm("mor_three_way", "main", "mor_three_way", 8, (THREE_WAY,)),
-        Arm("mor_block_e8m0", "beyond", "mor_block", 4, (Setting("tensor", 128, "e8m0"),)),
-        Arm("mor_block_fp32", "beyond", "mor_block", 4, (Setting("tensor", 128, "fp32"),)),
+        Arm(
+            "mor_block_e8m0",
+            "beyond",
+            "mor_block",
+            4,
+            (Setting("tensor", 128, "e8m0"),),
+            scaling="e8m0",
+        ),
+        Arm(
+            "mor_block_fp32",
+            "beyond",
+            "mor_block",
+            4,
+            (Setting("tensor", 128, "fp32"),),
+            scaling="fp32",
+        ),
         Arm("fp8_current", "beyond", "fp8_current", 4, ()),
         Arm("fp8_delayed", "beyond", "fp8_delayed", 4, ()),
         Arm("mxfp8", "beyond", "mxfp8", 4, ()),

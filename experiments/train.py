@@ -72,8 +72,9 @@ def disturb(model: Gpt, layers: dict[str, nn.Linear], arm: Arm, seed: int) -> No
     elif arm.disturbance == "noise":
         add_noise(layers, seed)
     elif arm.recipe != "bf16":
-        from experiments.recipes import recipe_of
         from mor_ref.torch import convert
+
+        from experiments.recipes import recipe_of
 
         convert(model, recipe_of(arm))
 

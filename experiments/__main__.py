@@ -1,0 +1,53 @@
+"""The command line of the experiment: python -m experiments."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.results import COMMITTED, collect
+from experiments.runs import ARMS, SIZES, STEPS, planned
+from mor_ref.argument_checks import known_name
+from mor_ref.cli.options import ExecutorOption
+from mor_ref.workers.pools import processes, workers_named
+
+PLACE = Path("build/experiment")
+app = typer.Typer(help=__doc__, add_completion=False)
+PlaceOption = Annotated[Path, typer.Option("--in", help="The directory of the files of the runs.")]
+
+
+@app.command("run")
+def run(
+    size: Annotated[str, typer.Option(help=f"The model: {', '.join(SIZES)}.")] = "A",
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = STEPS,
+    arms: Annotated[str, typer.Option(help="Arms, with commas; all by default.")] = "",
+    seeds: Annotated[str, typer.Option(help="Seeds, with commas; those of the plan.")] = "",
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    executor: ExecutorOption = "local",
+    place: PlaceOption = PLACE,
+) -> None:
+    """Do the runs that have no file yet."""
+    known_name("size", size, SIZES)
+    known_name("device", device, ("cpu", "cuda"))
+    chosen = tuple(filter(None, arms.split(",")))
+    for name in chosen:
+        known_name("arms", name, ARMS)
+    runs = planned(size, steps, chosen, tuple(int(seed) for seed in filter(None, seeds.split(","))))
+    from experiments.corpus import corpus
+    from experiments.running import done_by
+
+    with workers_named(executor) as workers:  # of the processes of MPI, only one continues
+        corpus(place)  # made once, before the workers look for it
+        for progress in done_by(workers or processes(), runs, place.resolve(), device):
+            print(progress, flush=True)
+
+
+@app.command("collect")
+def collect_results(place: PlaceOption = PLACE, out: Path = COMMITTED) -> None:
+    """Write what the tables and pictures are made from."""
+    for path in collect(place, out):
+        print(path)
+
+
+if __name__ == "__main__":
+    app()
