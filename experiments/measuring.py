@@ -2,19 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from experiments.runs import Setting
+from experiments.runs import LOST, Direction, Setting, rows
 from mor_ref import MorResult, mor
-
-Direction = Literal["row", "column"]
-
-OPERANDS = ("input", "weight", "grad_output")
-LOST = -1  # the mean of an operand with a number that is not finite: no threshold accepts it
 
 
 class Measurements:
@@ -65,12 +60,6 @@ class Measurements:
     def document(self) -> dict[str, Any]:
         """Return all that was measured, as JSON has it."""
         return {"layers": list(self._layers), "steps": self.steps, "found": self.found}
-
-
-def rows(layers: tuple[str, ...], setting: Setting) -> list[tuple[str, str, Direction]]:
-    """Return what a row of a setting is about, in the order of its numbers."""
-    directions: tuple[Direction, ...] = ("row", "column") if setting.cut == "channel" else ("row",)
-    return [(n, operand, way) for n in layers for operand in OPERANDS for way in directions]
 
 
 def measured(x: Tensor, setting: Setting, direction: Direction) -> int | list[int]:

@@ -8,6 +8,10 @@ from mor_ref.definitions.scales import Scaling
 Family = Literal["baseline", "null", "main", "beyond"]
 Disturbance = Literal["one_ulp", "noise"]
 Cut = Literal["tensor", "channel"] | int
+Direction = Literal["row", "column"]
+
+OPERANDS = ("input", "weight", "grad_output")
+LOST = -1  # the mean of an operand with a number that is not finite: no threshold accepts it
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,11 @@ class Arm:
     measured: tuple[Setting, ...]
     disturbance: Disturbance | None = None
     scaling: Scaling = "gam"
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether its layers are converted."""
+        return self.recipe != "bf16"
 
 
 @dataclass(frozen=True)
@@ -158,3 +167,9 @@ def planned(
         for arm in chosen
         if seeds or seed < arm.seeds
     ]
+
+
+def rows(layers: tuple[str, ...], setting: Setting) -> list[tuple[str, str, Direction]]:
+    """Return what a row of a setting is about, in the order of its numbers."""
+    directions: tuple[Direction, ...] = ("row", "column") if setting.cut == "channel" else ("row",)
+    return [(n, operand, way) for n in layers for operand in OPERANDS for way in directions]

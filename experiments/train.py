@@ -19,7 +19,9 @@ from experiments.disturbances import add_noise, nudge
 from experiments.files import write_whole
 from experiments.gpt import LINEAR_LAYERS, Gpt, started
 from experiments.measuring import Measurements
+from experiments.recipes import recipe_of
 from experiments.runs import ARMS, SIZES, Arm, Run, Size, measured_in
+from mor_ref.torch import advance, convert
 
 MEASURED_STEPS = 24  # of a run, evenly
 _VALIDATION_BATCHES = 64
@@ -42,9 +44,10 @@ def trained(run: Run, text: Corpus, device: str = "cpu") -> dict[str, Any]:
     layers = linear_layers(model)
     disturb(model, layers, arm, run.seed)
     measurements = Measurements(layers, measured_in(run))
-    begun = time.perf_counter()
+    clock = time.process_time if device == "cpu" else time.perf_counter
+    begun = clock()
     losses = _steps(model, run, text, measurements, device)
-    seconds = (time.perf_counter() - begun) / run.steps
+    seconds = (clock() - begun) / run.steps
     return {
         "run": vars(run),
         "parameters": sum(weight.numel() for weight in model.parameters()),
@@ -71,12 +74,8 @@ def disturb(model: Gpt, layers: dict[str, nn.Linear], arm: Arm, seed: int) -> No
         nudge(layers["0.fc1"].weight, seed)
     elif arm.disturbance == "noise":
         add_noise(layers, seed)
-    elif arm.recipe != "bf16":
-        from mor_ref.torch import convert
-
-        from experiments.recipes import recipe_of
-
-        convert(model, recipe_of(arm))
+    elif arm.is_quantized:
+        convert(model, recipe_of(arm), seed=seed)
 
 
 def _steps(
@@ -97,6 +96,8 @@ def _steps(
             loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), _CLIP)
         optimizer.step()
+        if ARMS[run.arm].is_quantized:
+            advance(model)
         losses.append(loss.item())
     return losses
 

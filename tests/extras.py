@@ -15,6 +15,9 @@ import pytest
 DEV, TEST, PEERS = (f"pip install -e '.[{extra}]'" for extra in ("dev", "test", "peers"))
 HOW = {
     "torch": PEERS,
+    "scipy": DEV,
+    "sympy": PEERS,
+    "networkx": PEERS,
     "torchao": PEERS,
     "modelopt": PEERS,
     "compressed_tensors": PEERS,
