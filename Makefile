@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: golden test test-full exhaustive gpu-test mutants bench bench-page check docs wheel test-wheel digests vectors clean
+.PHONY: golden test test-full exhaustive gpu-test mutants bench bench-page experiment check docs wheel test-wheel digests vectors clean
 
 golden: .venv/installed
 	rm -rf build/golden
@@ -46,6 +46,14 @@ bench: .venv/installed
 bench-page: .venv/installed
 	$(BIN)/python -m benchmarks.machine_code build/machine_code.json
 	$(BIN)/python -m benchmarks.page build/bench.json build/machine_code.json docs
+
+# All arms and seeds of size A, some hours; what was done is not done again. ARGUMENTS has options of
+# python -m experiments run.
+experiment: .venv/installed
+	@$(BIN)/python -c 'import torch' 2>/dev/null || { echo "experiment needs torch; install a build for your machine, such as: $(BIN)/pip install torch"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[experiment]'
+	$(BIN)/python -m experiments run $(ARGUMENTS)
+	$(BIN)/python -m experiments collect
 
 check: .venv/installed
 	$(BIN)/ruff check .

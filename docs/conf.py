@@ -6,6 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+sys.path.append(str(HERE.parent))  # the experiment, whose results are shown, is not installed
 # The chapters are pages of the site. The link is made here, as not all that copies a repository
 # keeps links, and archives have none.
 with suppress(FileExistsError):

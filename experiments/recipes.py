@@ -1,9 +1,8 @@
 """The recipe of each arm, as `mor_ref.torch.convert` takes it."""
 
-from mor_ref.torch import Mor, Operand, Recipe, recipes
-
 from experiments.runs import Arm
 from mor_ref.definitions.scales import Scaling
+from mor_ref.torch import Mor, Operand, Recipe, recipes
 
 
 def recipe_of(arm: Arm) -> Recipe:

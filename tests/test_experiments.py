@@ -10,6 +10,8 @@ from extras import imported, needs
 imported("torch")
 imported("scipy")
 import torch
+
+import mor_ref
 from experiments import corpus as corpora
 from experiments import running, train
 from experiments.corpus import CorpusError, checked, divided
@@ -32,8 +34,6 @@ from experiments.runs import (
     planned,
     rows,
 )
-
-import mor_ref
 from mor_ref.torch import convert, observe
 from mor_ref.workers.pools import processes
 
