@@ -1,7 +1,5 @@
 """Errors and decisions of MoR on the operands of a model in training, which they do not change."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -39,11 +37,12 @@ class Measurements:
     def _see_gradient(self, name: str, gradient: Tensor) -> None:
         self._seen[name, "grad_output"] = gradient.detach()
 
-    @contextmanager
-    def of_step(self, step: int, is_due: bool) -> Iterator[None]:
-        """Measure the operands of the step that is taken inside, if it is due."""
+    def watch(self, *, is_due: bool) -> None:
+        """Keep the operands of the step that follows, if it is due."""
         self._is_on = is_due and bool(self._settings)
-        yield
+
+    def take(self, step: int) -> None:
+        """Measure the operands that were kept."""
         if self._is_on:
             self.steps.append(step)
             for setting in self._settings:

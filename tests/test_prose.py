@@ -48,11 +48,11 @@ NOT_OF_FUNCTIONS = (*IN_MANIFEST, "mor_ref/deviations/")
 CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 PAGES = (
     *("*.md", "docs/*.md", "docs/guide/*.md", "docs/reference/*.md", "docs/explorer/index.html"),
-    *("spec/*.md", "examples/**/*.md", "tests/**/*.md"),
+    *("spec/*.md", "examples/**/*.md", "experiments/*.md", "tests/**/*.md"),
 )
 PROGRAMS = (
     *("mor_ref/**/*.py", "docs/**/*.py", "benchmarks/*.py", "examples/**/*.py", "tests/**/*.py"),
-    *("*.py", "mor_ref/**/*.cu", "mor_ref/**/*.cuh", "mor_ref/**/*.h", "tests/**/*.cu"),
+    *("*.py", "experiments/*.py", "mor_ref/**/*.cu", "mor_ref/**/*.cuh", "mor_ref/**/*.h", "tests/**/*.cu"),
     *("examples/**/*.c", "examples/**/*.sv"),
 )
 # Sources that still have such phrases.

@@ -47,7 +47,7 @@ def gaps(name: str) -> str:
 def _ticks(low: float, high: float) -> list[float]:
     """Return about six round numbers between two."""
     step = 10.0 ** math.floor(math.log10(high - low))
-    step = next(step * part for part in (0.1, 0.2, 0.5, 1) if (high - low) / (step * part) < 8)
+    step = next(step * part for part in (0.2, 0.5, 1, 2) if (high - low) / (step * part) < 8)
     first, last = math.ceil(low / step), math.floor(high / step)
     return [round(i * step, 6) for i in range(first, last + 1)]
 
