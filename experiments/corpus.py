@@ -92,7 +92,7 @@ def _sources_of(package: str) -> Iterator[bytes]:
         raise CorpusError(f"{package} is {installed.version}, not {expected}; {advice}")
     for file in sorted(installed.files or ()):
         if file.suffix == ".py" and file.hash is not None:
-            source = file.locate().read_bytes()
+            source = Path(file.locate()).read_bytes()
             found = base64.urlsafe_b64encode(hashlib.new(file.hash.mode, source).digest())
             if found.rstrip(b"=").decode() != file.hash.value:
                 raise CorpusError(f"{file} of {package} is not as its RECORD says; {advice} again")

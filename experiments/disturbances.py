@@ -25,13 +25,14 @@ def add_noise(layers: dict[str, nn.Linear], seed: int) -> None:
     """
     for number, layer in enumerate(layers.values()):
         generator = torch.Generator(layer.weight.device).manual_seed(1_000_000 * seed + number)
-        layer.forward = _noisy(layer, generator)  # type: ignore[method-assign]
+        layer.forward = _noisy(layer, generator)  # type: ignore[method-assign,assignment]
 
 
 def _noisy(layer: nn.Linear, generator: torch.Generator) -> Callable[[Tensor], Tensor]:
     def forward(x: Tensor) -> Tensor:
         x, weight = _Noise.apply(x, generator), _Noise.apply(layer.weight, generator)
-        return _NoiseOfGradient.apply(functional.linear(x, weight), generator)
+        y: Tensor = _NoiseOfGradient.apply(functional.linear(x, weight), generator)
+        return y
 
     return forward
 

@@ -35,7 +35,9 @@ class Block(nn.Module):
         q, k = turned(q, turns).to(v.dtype), turned(k, turns).to(v.dtype)
         mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.projection(mixed.transpose(1, 2).reshape(batch, context, width)).float()
-        return x + self.fc2(functional.relu(self.fc1(self.norm2(x))).square()).float()
+        grown: Tensor = functional.relu(self.fc1(self.norm2(x))).square()
+        y: Tensor = x + self.fc2(grown).float()
+        return y
 
 
 class Gpt(nn.Module):

@@ -70,7 +70,8 @@ def measured(x: Tensor, setting: Setting, direction: Direction) -> int | list[in
     )  # fmt: skip
     if setting.is_by_tensor:
         return integer_mean(result)
-    return np.bincount(result.choice.ravel(), minlength=len(result.ladder)).tolist()
+    counts: list[int] = np.bincount(result.choice.ravel(), minlength=len(result.ladder)).tolist()
+    return counts
 
 
 def integer_mean(result: MorResult) -> int:

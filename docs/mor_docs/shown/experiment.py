@@ -112,7 +112,7 @@ def scalings(name: str) -> str:
     def rows(results: Results) -> Iterable[list[object]]:
         for cut in dict.fromkeys(setting.cut for setting in SCALINGS):
             for scaling in ("gam", "e8m0", "fp32"):
-                setting = Setting("tensor", cut, scaling)  # type: ignore[arg-type]
+                setting = Setting("tensor", cut, scaling)
                 found = measurements(results, "bf16", setting)
                 if found:
                     errors = [one.error for one in found]
