@@ -1,5 +1,6 @@
 """The command line of the experiment: python -m experiments."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,11 @@ from mor_ref.cli.options import ExecutorOption
 from mor_ref.workers.pools import processes, workers_named
 
 PLACE = Path("build/experiment")
-app = typer.Typer(help=__doc__, add_completion=False)
+app = typer.Typer(
+    help="The experiment of the paper, on small models.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 PlaceOption = Annotated[Path, typer.Option("--in", help="The directory of the files of the runs.")]
 
 
@@ -32,7 +37,7 @@ def run(
     chosen = tuple(filter(None, arms.split(",")))
     for name in chosen:
         known_name("arms", name, ARMS)
-    runs = planned(size, steps, chosen, tuple(int(seed) for seed in filter(None, seeds.split(","))))
+    runs = planned(size, steps, chosen, seeds_in(seeds))
     from experiments.corpus import corpus
     from experiments.running import done_by
 
@@ -42,6 +47,16 @@ def run(
             print(progress, flush=True)
 
 
+def seeds_in(text: str) -> tuple[int, ...]:
+    """Return the seeds of an option."""
+    try:
+        return tuple(int(seed) for seed in filter(None, text.split(",")))
+    except ValueError:
+        raise ValueError(
+            f"seeds is {text!r}; give whole numbers with commas, such as 0,1"
+        ) from None
+
+
 @app.command("collect")
 def collect_results(place: PlaceOption = PLACE, out: Path = COMMITTED) -> None:
     """Write what the tables and pictures are made from."""
@@ -49,5 +64,13 @@ def collect_results(place: PlaceOption = PLACE, out: Path = COMMITTED) -> None:
         print(path)
 
 
+def main() -> None:
+    """Run the command line; an error is one sentence."""
+    try:
+        app()
+    except (ValueError, OSError, RuntimeError) as error:
+        sys.exit(f"error: {error}")
+
+
 if __name__ == "__main__":
-    app()
+    main()

@@ -1,7 +1,11 @@
 """The experiment: its text, its runs, what they record, and that they can be stopped."""
 
 import hashlib
+import itertools
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,6 +43,7 @@ from mor_ref.workers.pools import processes
 
 pytestmark = needs("torch", "scipy")
 
+ROOT = Path(__file__).resolve().parent.parent
 SMOKE = SIZES["smoke"]
 DIRECT = ("bf16", "one_ulp", "matched_noise", "mor_tensor", "mor_channel", "nvfp4")
 
@@ -120,6 +125,32 @@ def test_the_plan_is_that_of_the_readme():
     assert plan[0] == Run("A", 1200, "bf16", 0)
     assert {run.seed for run in plan if run.arm == "nvfp4"} == set(range(4))
     assert planned("A", 5, ("nvfp4",), (7, 9)) == [Run("A", 5, "nvfp4", s) for s in (7, 9)]
+
+
+def cells_of_readme(first):
+    """The rows of the table of the plan whose head begins with a word."""
+    lines = (ROOT / "experiments" / "README.md").read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first} |"))
+    rest = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
+    return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in rest]
+
+
+def test_sizes_are_those_of_the_readme():
+    for name, parameters, *numbers, rate in cells_of_readme("size"):
+        size = SIZES[name]
+        found = (size.layers, size.width, size.heads, size.batch, size.context)
+        assert [str(number) for number in found] == numbers
+        assert size.rate == float(rate)
+        count = 12 * size.layers * size.width**2 + (2 * size.layers + 1 + 512) * size.width
+        assert float(parameters.removesuffix(" M")) == pytest.approx(count / 1e6, rel=0.02)
+    assert sum(weight.numel() for weight in started(SIZES["A"], 0).parameters()) == 853_120
+
+
+def test_arms_are_those_of_the_readme():
+    for family, names, seeds in cells_of_readme("family"):
+        arms = [arm for arm in ARMS.values() if arm.family == family]
+        assert [arm.name for arm in arms] == names.replace("`", "").split(", ")
+        assert {arm.seeds for arm in arms} == {int(seeds)}
 
 
 def test_all_partitions_are_measured_in_the_first_seeds_of_bf16():
@@ -317,3 +348,21 @@ def test_results_are_collected_and_read_again(place, tmp_path_factory):
     assert results.arms["bf16"].runs[0]["curve"] == [round(loss, 4) for loss in whole["losses"]]
     found = list(results.arms["mor_tensor"].measured(TENSOR))
     assert [(seed, step) for seed, step, *_ in found] == [(s, t) for s in (0, 1) for t in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--size", "Z"], "size is 'Z', which is not known; take one of smoke, A"),
+        (["--arms", "bf16,fp9"], "arms is 'fp9', which is not known"),
+        (["--device", "tpu"], "device is 'tpu'"),
+        (["--seeds", "0,x"], "seeds is '0,x'; give whole numbers with commas, such as 0,1"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(tmp_path, options, message):
+    command = [sys.executable, "-m", "experiments", "run", "--in", tmp_path, *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {message}")
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
