@@ -82,6 +82,12 @@ def test_verdicts(pairs, expected):
     assert verdict(found, found.p_value) == expected
 
 
+@pytest.mark.parametrize("lost", [math.inf, math.nan])
+def test_a_run_that_diverged_does_not_disturb_its_family(lost):
+    found = Differences((0.1, lost, 0.2)).p_value
+    assert holm({"a": found, "b": 0.01}) == {"a": 1.0, "b": 0.02}
+
+
 def test_an_adjusted_p_value_decides():
     found = Differences((0.1, 0.2, 0.3))
     assert found.p_value < 0.05
