@@ -41,7 +41,7 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    """A decoder; calling it gives the mean cross entropy of the next bytes."""
+    """A decoder; a call returns the mean cross entropy of the next bytes."""
 
     turns: Tensor
 

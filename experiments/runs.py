@@ -1,4 +1,4 @@
-"""Runs as data: which models, which arms, which seeds, and what each run records."""
+"""Runs as data: their models, arms and seeds, and the measurements of each."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""One run: a model that is trained with one arm and one seed, and what it records."""
+"""One run: a model that is trained with one arm and one seed, and its measurements."""
 
 import json
 import math
@@ -150,7 +150,7 @@ def _validation(model: Gpt, size: Size, text: Corpus, device: str) -> float:
 
 
 def made_with(device: str) -> dict[str, str]:
-    """Return the versions of what made a result."""
+    """Return the versions of the software that made a result."""
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,

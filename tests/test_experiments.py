@@ -87,7 +87,7 @@ def test_the_text_is_made_from_the_installed_packages(tmp_path):
 
 
 class Installed:
-    """A distribution as importlib.metadata gives it."""
+    """A distribution as importlib.metadata returns it."""
 
     def __init__(self, version, *files):
         self.version, self.files = version, files

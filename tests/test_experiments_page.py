@@ -98,7 +98,7 @@ def test_losses_are_in_percent_of_the_pair(made):
     assert cells(text, 7) == ["within 0.5 %"] * 5
     assert cells(text, 2) == ["+0.14", "+0.21", "+0.19", "—", "—"]
     assert set(cells(experiment.losses(made, "null"), 7)) == {"not tested"}
-    assert set(cells(experiment.recipes_apart(made), 3)) == {"too small to tell"}
+    assert set(cells(experiment.recipes_apart(made), 3)) == {"too small to say"}
 
 
 def test_families_are_adjusted_apart(made):

@@ -105,6 +105,7 @@ MAY_IMPORT = {
         "cuda",
         "definitions",
         "metrics",
+        "policies",
         "representations",
         "torch",
     },

@@ -50,7 +50,7 @@ dist.destroy_process_group()
 
 
 def two_processes(tmp_path, wrapper, recipe):
-    """What each of the two has at the end; they wait for each other, and nothing for a clock."""
+    """The results of each of the two; they wait for each other, and nothing for a clock."""
     root = str(Path(__file__).resolve().parent.parent)
     arguments = [str(tmp_path / "meeting"), wrapper, recipe, str(tmp_path / "out")]
     environment = {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}

@@ -29,7 +29,7 @@ class Step:
         self.recipe, self.step, self.scales = recipe, step, scales
 
     def quantized(self, x, operand, axis):
-        """A bfloat16 matrix of torch after what the specification says (TRN-003)."""
+        """A bfloat16 matrix of torch, as the specification says (TRN-003)."""
         if axis == "column":
             return self.by_row(x.T.contiguous(), operand, "column").T
         return self.by_row(x, operand, "row")

@@ -1,4 +1,4 @@
-"""fake_quantize, an operator of torch: the bits of mor_ref, and what torch does with operators."""
+"""fake_quantize, an operator of torch: the bits of mor_ref, and the checks of torch."""
 
 import ml_dtypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""Recipes of training as values: text and back, and what is refused (TRN-003)."""
+"""Recipes of training as values: text and back, and refusals (TRN-003)."""
 
 import sys
 from dataclasses import dataclass

@@ -260,7 +260,7 @@ def test_the_state_matters(recipe):
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("recipe", SOME)
 def test_checkpointing_changes_nothing(recipe, reentrant):
-    """TRN-005 and TRN-007: what is computed again has the same bits, and changes no state."""
+    """TRN-005 and TRN-007: a second computation has the same bits, and changes no state."""
     plain, optimizer = small(recipe)
     train(plain, optimizer, range(3))
     again, optimizer = small(recipe)

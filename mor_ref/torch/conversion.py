@@ -39,7 +39,7 @@ class Converted(nn.Module):
     mor_ref_layer: Layer
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return what the layer gives, of operands as the recipe has them."""
+        """Return the output of the layer, with operands as the recipe has them."""
         places, layer = self.operands, self.mor_ref_layer
         weight = getattr(self, places.weight)
         weight = weight.t() if places.transposed else weight

@@ -89,7 +89,7 @@ def transformed(x: torch.Tensor, signs: int) -> torch.Tensor:
 def multiplied(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, layer: Layer, *, records: bool
 ) -> torch.Tensor:
-    """Return x @ weight.T + bias, as a linear layer gives it under autocast and without.
+    """Return x @ weight.T + bias, as a linear layer returns it under autocast and without.
 
     Operands are rounded to bfloat16 first (TRN-001).
     """

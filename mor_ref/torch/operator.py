@@ -1,7 +1,7 @@
-"""The operator of torch that quantizes a tensor and gives it back as numbers of its own dtype.
+"""The operator of torch that quantizes a tensor and returns it as numbers of its own dtype.
 
 Its first result has the shape and the dtype of x. Its second result has the statistics: int64,
-with the names that the treatment gives them.
+with the names that the treatment has for them.
 """
 
 from typing import TYPE_CHECKING, Any

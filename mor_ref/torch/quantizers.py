@@ -78,7 +78,7 @@ class Treatment:
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        """The names of the integers that each quantization gives."""
+        """The names of the integers that each quantization returns."""
         return _statistics(self)
 
     @property
@@ -182,8 +182,9 @@ class Scaled(Treatment):
 class Delayed(Treatment):
     """One scaled format, with a scale from the amaxes of earlier steps (TRN-005).
 
-    `history` is the number of steps, `amax` what is taken of them, and `scaling` whether the scale
-    is any number of binary32, or a power of two. The scale is lowered by 2^margin.
+    `history` is the number of steps, `amax` says which of their amaxes counts, and `scaling`
+    whether the scale is any number of binary32, or a power of two. The scale is lowered by
+    2^margin.
     """
 
     fmt: str = "e4m3"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def advance(model: nn.Module, *, process_group: Any = None) -> None:
     """End a step: call it after `optimizer.step()`.
 
-    Delayed scales follow from what the step has seen, and random bits become others. With a
+    Delayed scales follow from the amaxes of the step, and random bits become others. With a
     process group, amaxes are the largest of all processes. Recipes without a state need no call.
     """
     layers = layers_of(model)

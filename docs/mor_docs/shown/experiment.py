@@ -229,7 +229,7 @@ def recipes_apart(name: str) -> str:
                 pair = (results.arms[other].losses, results.arms[one].losses)
                 found = statistics.differences(*pair)
                 is_real = noise is not None and statistics.is_real(found, noise)
-                answer = "real" if is_real else "too small to tell"
+                answer = "real" if is_real else "too small to say"
                 yield [f"`{other}` against `{one}`", *_shown(found)[:2], answer]
 
     return table_of(name, rows, "recipes", "difference, %", "95 % interval", "answer")
