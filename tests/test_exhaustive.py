@@ -22,6 +22,7 @@ from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 
 IEEE = SpecialCases(overflow="ieee")
+BUNDLED = exhaustive.bundled_digests()
 SMALL_CASES = [
     Case(fmt, "rtp" if fmt.is_power_of_two else "rne", overflow)
     for fmt in SMALL
@@ -42,25 +43,24 @@ AT_RANDOM = [
 @pytest.mark.tier("exhaustive")
 @pytest.mark.parametrize(
     "case",
-    [case for case in SMALL_CASES if case.name in exhaustive.bundled_digests()],
+    [case for case in SMALL_CASES if case.name in BUNDLED],
     ids=lambda case: case.name,
 )
 def test_all_inputs_of_every_small_format(case):
     """ENC-001 to ENC-015: the engine's codes have the digest of the exact model's."""
     digest = exhaustive.digest_of(engine_codes.engine_chunks(case))
-    assert digest == exhaustive.bundled_digests()[case.name]
+    assert digest == BUNDLED[case.name]
 
 
 @pytest.mark.parametrize("fmt", SMALL, ids=by_name)
 def test_a_chunk_with_many_codes_has_the_kept_checksum(fmt):
     """The bundled digests, the exact model and the engine, on 2^24 inputs from 0.5 on."""
-    kept = exhaustive.bundled_digests()
     for overflow in OVERFLOWS:
         case = Case(fmt, "rtp" if fmt.is_power_of_two else "rne", overflow)
         inputs = range(0x3F * CHUNK, 0x40 * CHUNK)
         codes = engine_codes.engine_codes(case, inputs)
-        if case.name in kept:
-            assert zlib.crc32(codes) == kept[case.name].crc32[0x3F]
+        if case.name in BUNDLED:
+            assert zlib.crc32(codes) == BUNDLED[case.name].crc32[0x3F]
         assert codes == exhaustive.exact_codes(case, exhaustive.runs(case), inputs)
 
 
