@@ -1,5 +1,6 @@
 """Deviations: every suite of its domain exposes each of them, and they compose."""
 
+import functools
 import re
 
 import numpy as np
@@ -25,6 +26,12 @@ QUICK = [name for name in SUITES if name not in LARGE and not name.endswith("_bl
 ELEMENTS, SMALL, EVERY = (16, 64), 400, 17
 
 
+@functools.cache
+def loaded(name):
+    """Return the cases of a suite, which several tests read."""
+    return golden.load(name)
+
+
 def rows_of(case, chosen):
     return Case(case.name, case.parameters, {n: a[chosen] for n, a in case.arrays.items()})
 
@@ -32,7 +39,7 @@ def rows_of(case, chosen):
 def some_of(name, elements):
     """Yield a few questions of a suite: rows of each case, small tensors, or a corner."""
     suite = SUITES[name]
-    questions = [question(suite.fields, case) for case in golden.load(name)]
+    questions = [question(suite.fields, case) for case in loaded(name)]
     if OPERATIONS[suite.operation].is_by_row:
         for case in questions:
             x = next(iter(case.arrays.values()))
@@ -107,7 +114,7 @@ def test_suites_that_reach_a_step_are_in_its_domain(name, elements):
 @pytest.mark.parametrize("name", SUITES)
 def test_domains_are_the_suites_that_reach_a_step(name):
     domain = {deviation.name for deviation in DEVIATIONS.values() if name in deviation.domain}
-    questions = [question(SUITES[name].fields, case) for case in golden.load(name)]
+    questions = [question(SUITES[name].fields, case) for case in loaded(name)]
     assert reached(name, questions) == domain
 
 
@@ -128,14 +135,14 @@ def test_some_inputs_of_a_suite_expose_no_exempt_deviation(name, elements):
 @pytest.mark.tier("exhaustive")
 @pytest.mark.parametrize("name", [name for name in SUITES if EXEMPT[name]])
 def test_no_input_of_a_suite_exposes_an_exempt_deviation(name):
-    cases = golden.load(name)
+    cases = loaded(name)
     for deviation in EXEMPT[name]:
         assert first_witness(deviation, SUITES[name], cases) is None, deviation.name
 
 
 def check_witnesses(name):
     """Check that each deviation differs at the entry that its witness names."""
-    suite, cases = SUITES[name], {case.name: case for case in golden.load(name)}
+    suite, cases = SUITES[name], {case.name: case for case in loaded(name)}
     is_by_row = OPERATIONS[suite.operation].is_by_row
     for deviation, seen_at in MANIFEST[name]["kills"].items():
         case = cases[seen_at["case"]]
@@ -161,7 +168,7 @@ def test_large_suites_expose_the_deviations_of_their_domains(name):
 
 def test_without_deviations_the_model_returns_the_expected_values():
     suite = SUITES["decisions"]
-    for case in golden.load("decisions"):
+    for case in loaded("decisions"):
         again = with_expected(suite, question(suite.fields, case))
         assert all(np.array_equal(again.arrays[name], case.arrays[name]) for name in case.arrays)
 
