@@ -55,9 +55,6 @@ PROGRAMS = (
     *("*.py", "experiments/*.py", "mor_ref/**/*.cu", "mor_ref/**/*.cuh", "mor_ref/**/*.h"),
     *("tests/**/*.cu", "examples/**/*.c", "examples/**/*.sv"),
 )
-# Sources that still have such phrases.
-NOT_YET = ("tests/wrong/README.md", "tests/wrong/mantissas.py", "tests/wrong/mor_counts.py")
-NOT_YET += ("tests/wrong/mx_rounded.py", "tests/wrong/mx_scales.py", "tests/wrong/reaches.py")
 FILES = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in (*PAGES, *PROGRAMS)
@@ -139,7 +136,7 @@ def found_in_file(name: str) -> list[str]:
     return list(found_in_source(text, but_strings=but_strings, but_comments=in_manifest))
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if not name.startswith(NOT_YET)])
+@pytest.mark.parametrize("name", FILES)
 def test_prose(name):
     lines = found_in_file(name)
     assert not lines, "\n".join(lines)

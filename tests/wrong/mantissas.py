@@ -165,6 +165,17 @@ def e_of_the_rounded(scaling, largest, group_amax, block_amax):
     return _rebuilt(shared, e - (shared > own), block_amax, group_amax)
 
 
+def floor_log_base_e_of_gam(scaling, largest, group_amax, block_amax):
+    """Take the exponent from a natural logarithm in binary64."""
+    if scaling != "gam":
+        return None
+    shared, _ = _double(largest, group_amax)
+    own, _ = _double(largest, block_amax)
+    quotient = largest.astype(np.float64) / _one_for_zero(block_amax)
+    e = np.floor(np.log(quotient) / np.log(2.0)).astype(np.int32)
+    return _rebuilt(shared, e - (shared > own), block_amax, group_amax)
+
+
 def mantissa_of_the_epsilon(scaling, largest, group_amax, block_amax):
     """Clamp the amax of a group to 2^-126, as a guard against a division by zero."""
     if scaling != "gam":
@@ -224,6 +235,13 @@ KERNELS = [
             port(e_of_the_rounded),
             "e is that of RN32(amax / largest)",
             ORDINARY,
+        )
+    ),
+    *by_format(
+        Kernel(
+            "gam_log_base_e",
+            port(floor_log_base_e_of_gam),
+            "log(q) / log(2) is below k where q is 2^k",
         )
     ),
     Kernel(

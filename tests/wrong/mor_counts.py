@@ -1,4 +1,4 @@
-"""MoR with a mistake in what a unit counts and sums, and in its range."""
+"""MoR with a mistake in the counts and sums of a unit, and in its range."""
 
 import numpy as np
 
@@ -164,6 +164,13 @@ _range(
     "fits_by_logarithms",
     "Logarithms in binary32 are subtracted.",
     lambda high, low: np.log2(high) - np.log2(low) <= np.log2(f32(RANGE["e5m2"])),
+)
+_range(
+    "fits_by_wide_logarithms",
+    "Logarithms in binary64 are subtracted.",
+    lambda high, low: (
+        np.log2(high.astype(float)) - np.log2(low.astype(float)) <= np.log2(RANGE["e5m2"])
+    ),
 )
 _range(
     "fits_by_exponents",

@@ -73,6 +73,14 @@ def _even_of_the_logarithm(x, fmt, _rule, k):
     return finished(x, np.where(np.isnan(amax), 255, scale).astype(np.uint8), fmt, k)
 
 
+@mx("even_with_ties_down", "A tie of even keeps the smaller exponent.", rules=("even",))
+def _even_with_ties_down(x, fmt, _rule, k):
+    amax = magnitude_bits(in_blocks(x, k)).max(axis=2).astype(np.int64)
+    field = (amax + (1 << 22 - FRACTION[fmt]) - 1) >> 23
+    scale = np.where(amax == 0, 0, np.clip(field - LAST[fmt], 0, 254))
+    return finished(x, np.where(amax > 0x7F800000, 255, scale).astype(np.uint8), fmt, k)
+
+
 @mx(
     "even_in_bf16",
     "amax is rounded to bf16 before it is rounded to the mantissa of the format.",

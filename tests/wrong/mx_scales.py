@@ -64,6 +64,18 @@ def _log2_in_binary32(x, fmt, _rule, k):
 
 
 @mx(
+    "floor_of_natural_logarithms",
+    "The exponent is floor(log(amax) / log(2)) in binary64, which is below k where amax is 2^k.",
+    rules=("floor",),
+)
+def _floor_of_natural_logarithms(x, fmt, _rule, k):
+    amax = np.abs(in_blocks(x.astype(np.float64), k)).max(axis=2)
+    shared = np.floor(np.log(np.clip(amax, 2.0**-149, 2.0**128)) / np.log(2.0))
+    scale = np.where(amax == 0, 0, np.clip(shared - LAST[fmt] + 127, 0, 254))
+    return finished(x, np.where(np.isnan(amax), 255, scale).astype(np.uint8), fmt, k)
+
+
+@mx(
     "reciprocal_of_largest",
     "amax is multiplied by RN32(1 / largest), and not divided by largest.",
     rules=("rceil",),

@@ -1,4 +1,4 @@
-"""What launches reach, once for each kernel: a library compiles one for each set of parameters.
+"""Reaches of launches, once for each kernel: a library compiles one for each set of parameters.
 
 One kernel with the mistake would hide behind the others, if they had it together.
 """
@@ -41,16 +41,26 @@ CUTS = {
     "first_2048_columns": ("8 KiB of shared memory have 2,048 of a row", ALL_OF_THEM, 2048),
     "first_2048_rows": ("8 KiB of shared memory have 2,048 of a column", 2048, ALL_OF_THEM),
 }
+AMAXES = {
+    "amax_of_1024_rows": ("1,024 threads take the amax of a row each", 1024, ALL_OF_THEM),
+}
+AMAXES_OF_16_BITS = {
+    "amax_of_65536_rows": ("an index of 16 bits ends the loop over rows", 65536, ALL_OF_THEM),
+    "amax_of_65536_columns": ("an index of 16 bits ends the loop over a row", ALL_OF_THEM, 65536),
+}
+# The kinds for which `policies` has a row of 621 numbers.
+OF_621_COLUMNS = tuple(itertools.product(("two_way", "three_way"), ("gam", "fp32")))
 SMALLER, FEWER = "its tensors are smaller", "no unit of it is so large"
 SCALINGS = ("gam", "fp32", "e8m0")
+KINDS = tuple(itertools.product(LADDERS, SCALINGS))
 
 
 # NVFP4, for each profile and tile
 
 
-def nvfp4(name, mistake, tensor):
+def nvfp4(name, mistake, tensor, profiles=ALL, tiles=TILES):
     """Register a function of (profile, x, tile)."""
-    for profile, tile in itertools.product(ALL, TILES):
+    for profile, tile in itertools.product(profiles, tiles):
         if tile == (1, 16) or profile in SQUARE:
             (one,) = by("tile", [list(tile)], Kernel("", called(tensor, profile), mistake))
             of = f"{profile}.{tile[0]}x{tile[1]}"
@@ -65,17 +75,31 @@ def cut_to(rows, columns):
     return lambda profile, x, tile: cut(quantized(profile, x, tile), tile, rows, columns)
 
 
-def amax_of_1024_rows(profile, x, tile):
-    """The amax of rows behind the 1,024th is 0."""
-    seen = np.where(np.arange(len(x))[:, None] < 1024, x, np.float32(0))
-    if profile != "te_row":
-        return quantized(profile, x, tile, largest(seen))
-    return quantized(profile, x, tile, np.repeat(largest(seen, 1), -(-x.shape[1] // tile[1])))
+def first_of(x, rows, columns):
+    """A tensor that has zeros behind so many rows and columns."""
+    seen = np.zeros_like(x)
+    seen[:rows, :columns] = x[:rows, :columns]
+    return seen
+
+
+def amax_of(rows, columns):
+    """The function of a launch that takes the amax of so many rows and columns."""
+
+    def quantize(profile, x, tile):
+        seen = first_of(x, rows, columns)
+        if profile != "te_row":
+            return quantized(profile, x, tile, largest(seen))
+        return quantized(profile, x, tile, np.repeat(largest(seen, 1), -(-x.shape[1] // tile[1])))
+
+    return quantize
 
 
 for name, (mistake, *sizes) in CUTS.items():
     nvfp4(name, mistake, cut_to(*sizes))
-nvfp4("amax_of_1024_rows", "1,024 threads take the amax of a row each", amax_of_1024_rows)
+for name, (mistake, *sizes) in AMAXES.items():
+    nvfp4(name, mistake, amax_of(*sizes))
+for name, (mistake, *sizes) in AMAXES_OF_16_BITS.items():
+    nvfp4(name, mistake, amax_of(*sizes), ("te",), ((1, 16),))
 
 
 def tile_amax(name, mistake, part):
@@ -154,9 +178,9 @@ for lane in (19, 25, 28, 31):
 # MoR, for each policy and scaling
 
 
-def mor(name, mistake, function, shown=()):
+def mor(name, mistake, function, shown=(), kinds=KINDS):
     """Register a function of (bit patterns, parameters); `policies` shows it in `shown`."""
-    for policy, scaling in itertools.product(LADDERS, SCALINGS):
+    for policy, scaling in kinds:
         reasons = {} if (policy, scaling) in shown else {"policies": FEWER}
         one = Register()
         one.mor(name, mistake, (policy,), reasons)(function)
@@ -174,26 +198,33 @@ def seeing_first(rows, columns):
     return seeing(part)
 
 
-def amax_of_rows(bits_in, parameters):
-    """The scales of e4m3 and e5m2 and the amaxes of units are of the first 1,024 rows."""
-    x, unit, ys = read(bits_in, parameters)
-    block = sides(parameters["block"], x.shape)
-    seen = np.where(np.arange(len(x))[:, None] < 1024, x, np.float32(0))
-    amax, _ = extremes(seen, block)
-    for fmt in ys.keys() - {"nvfp4"}:
-        scale = back(scales(amax, amax.max(), fmt, parameters["scaling"]), block, x.shape)
-        ys[fmt] = decoded(encoded(x * scale, fmt), fmt) / scale
-    found = fields(x, unit, ys) | {"amax": extremes(seen, unit)[0]}
-    return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+def extremes_of(rows, columns):
+    """The function whose scales of e4m3 and e5m2, and amaxes of units, are of so many rows."""
+
+    def mix(bits_in, parameters):
+        x, unit, ys = read(bits_in, parameters)
+        block, seen = sides(parameters["block"], x.shape), first_of(x, rows, columns)
+        amax, _ = extremes(seen, block)
+        for fmt in ys.keys() - {"nvfp4"}:
+            scale = back(scales(amax, amax.max(), fmt, parameters["scaling"]), block, x.shape)
+            ys[fmt] = decoded(encoded(x * scale, fmt), fmt) / scale
+        found = fields(x, unit, ys) | {"amax": extremes(seen, unit)[0]}
+        return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+    return mix
 
 
 for name, (mistake, *sizes) in CUTS.items():
-    of_621_columns = [("two_way", "gam"), ("three_way", "gam")] if 512 in sizes else ()
-    mor(name, mistake, seeing_first(*sizes), of_621_columns)
-mor("amax_of_1024_rows", "1,024 threads take the amax of a row each", amax_of_rows)
+    mor(name, mistake, seeing_first(*sizes), OF_621_COLUMNS if 512 in sizes else ())
+for name, (mistake, *sizes) in AMAXES.items():
+    mor(name, mistake, extremes_of(*sizes))
+for (name, (mistake, *sizes)), kind in zip(
+    AMAXES_OF_16_BITS.items(), (("three_way", "e8m0"), ("tensor", "fp32")), strict=True
+):
+    mor(name, mistake, extremes_of(*sizes), kinds=(kind,))
 mor("nonzero_of_16_bits", "nonzero is counted in 16 bits", of_width("nonzero", np.uint16))
-in_gam = [(policy, "gam") for policy in LADDERS]
-mor("sum_of_32_bits", "the sum of u is kept in 32 bits", of_width("sum", np.uint32), in_gam)
+beyond = [*((policy, "gam") for policy in LADDERS), *OF_621_COLUMNS]
+mor("sum_of_32_bits", "the sum of u is kept in 32 bits", of_width("sum", np.uint32), beyond)
 
 
 # Quantizing, for each format and scaling

@@ -8,8 +8,13 @@ import numpy as np
 
 from mor_ref.definitions.format import Format
 from mor_ref.exact.arithmetic import rn32
-from mor_ref.golden.inputs.amaxes_at_thresholds import SOME_BINADES, around, turn_of_mx
-from mor_ref.golden.inputs.edges import Bits, values_of
+from mor_ref.golden.inputs.amaxes_at_thresholds import (
+    LOGARITHMS,
+    SOME_BINADES,
+    around,
+    turn_of_mx,
+)
+from mor_ref.golden.inputs.edges import Bits, in_source, values_of
 from mor_ref.golden.inputs.single_blocks import filled
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Size
@@ -55,6 +60,20 @@ def turning_tensor(fmt: Format, rule: str) -> Tensor:
     rows = np.arange(len(x))
     x[rows, (20 + 11 * rows) % 32] = tops[:, 0]  # in another lane of each
     return Tensor("turning.f32", "f32", x | (np.arange(32, dtype=np.uint32) % 2 << 31))
+
+
+def turning_in_source(fmt: Format, source: str) -> Tensor:
+    """Return blocks of an amax at, and a step of bf16 or f16 from, where the rule even turns."""
+    turn, half = in_source([float(turn_of_mx(fmt, "even")), 0.5], source).tolist()
+    rows = [[turn + step, half] for step in (-1, 0, 1)]
+    return Tensor(f"even.{source}", source, np.array(rows, np.uint16))
+
+
+def turning_by_logarithms(fmt: Format, rule: str) -> Bits:
+    """Return pairs of an amax at which rounded logarithms take another scale, and its half."""
+    both = [sign * n for n in LOGARITHMS for sign in (1, -1)]
+    amaxes = np.array(around(turn_of_mx(fmt, rule), both, (0,)), np.uint32)
+    return np.stack([amaxes, amaxes >> np.uint32(1)], axis=1)
 
 
 def turning_blocks(fmt: Format) -> Bits:

@@ -92,7 +92,8 @@ def amaxes_near_turns(fmt: Format, scaling: Scaling) -> tuple[Bits, Bits]:
     largest = Fraction(fmt.largest)
     if scaling == "gam":
         groups, blocks = pairs_of_gam(fmt)
-        turns = np.array(around(largest, SOME_BINADES, SOME_STEPS), np.uint32)
+        near = [*around(largest, SOME_BINADES, SOME_STEPS), *around(largest, LOGARITHMS, (0,))]
+        turns = np.array(list(dict.fromkeys(near)), np.uint32)
         found_in, found = found_pairs_of_gam()
         return (
             np.concatenate([groups[::9], turns, found_in]),

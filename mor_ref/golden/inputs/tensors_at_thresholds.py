@@ -1,6 +1,7 @@
 """Tensors with a step next to which scales change, or a decision by an error sum or a range."""
 
 import itertools
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -70,7 +71,7 @@ def _with_error(u: int) -> float:
 
 
 def _ranges() -> Iterator[tuple[str, float, float]]:
-    """Yield the range of e5m2, a wider one, and one that is wider by less than a rounding."""
+    """Yield the range of e5m2, a wider one, and ranges that other arithmetic mistakes."""
     e5m2 = formats["e5m2"]
     smallest = e5m2.smallest_normal or 1
     ratio = Fraction(e5m2.largest) / Fraction(smallest)
@@ -81,6 +82,11 @@ def _ranges() -> Iterator[tuple[str, float, float]]:
         above = arithmetic.rn32(amin * ratio)
         if amin * ratio < above and arithmetic.quotient(above, float(amin)) == ratio:
             yield "fits_if_rounded", above, float(amin)
+            break
+    for significand in itertools.count(1 << 20):
+        amin = math.ldexp(significand, -100)
+        if math.log2(amin * float(ratio)) - math.log2(amin) > math.log2(ratio):
+            yield "fits_but_by_logarithms", amin * float(ratio), amin
             return
 
 

@@ -14,7 +14,7 @@ from mor_ref.operations.parameters import LARGEST_TENSOR, LONGEST
 WIDER, TALLER = (2, 65600), (65600, 2)
 LARGEST_LATE = 20  # a stream whose largest number is behind 1,100 rows or columns, in both
 # Streams whose largest number is behind 2^16 columns, and behind 2^16 rows.
-_LAST_IN_WIDER, _LAST_IN_TALLER = 291, 2091
+LAST_IN_WIDER, LAST_IN_TALLER = 291, 2091
 _WIDE, _TALL = (34, 2100), (2100, 2)  # beyond 2,048 threads, and 2^16 numbers
 
 
@@ -49,8 +49,8 @@ def wide_and_tall(name: str, **parameters: Any) -> Iterator[LargeCase]:
 
 def largest_last(**parameters: Any) -> Iterator[LargeCase]:
     """Yield a case whose largest number is behind 2^16 columns, and one behind 2^16 rows."""
-    yield LargeCase("wider.tensor", "bf16", WIDER, _LAST_IN_WIDER, parameters)
-    yield LargeCase("taller.tensor", "bf16", TALLER, _LAST_IN_TALLER, parameters)
+    yield LargeCase("wider.tensor", "bf16", WIDER, LAST_IN_WIDER, parameters)
+    yield LargeCase("taller.tensor", "bf16", TALLER, LAST_IN_TALLER, parameters)
 
 
 def digests(name: str, meaning: str, *rules: str) -> Field:

@@ -9,13 +9,15 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.golden.inputs.amaxes_at_thresholds import around, turn_of_mx
-from mor_ref.golden.inputs.edges import amaxes, values_of
+from mor_ref.golden.inputs.edges import amaxes, narrowed, values_of
 from mor_ref.golden.inputs.every_code import every_code
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.mx_blocks import (
     below_powers_of_two,
     long_block,
     turning_blocks,
+    turning_by_logarithms,
+    turning_in_source,
     turning_tensor,
     underflowing,
 )
@@ -57,7 +59,8 @@ def _block_cases(size: Size) -> Iterator[Case]:
             x = np.concatenate([usual, turning_blocks(fmt), turning])
             x = np.concatenate([x, underflowing(fmt)]) if rule == "rceil" else x
             yield Case(f"{name}.{rule}", parameters, {"x": x})
-            yield Case(f"{name}.{rule}.2", parameters, {"x": every_code(fmt, rule, "f32").x})
+            pairs = [every_code(fmt, rule, "f32").x, turning_by_logarithms(fmt, rule)]
+            yield Case(f"{name}.{rule}.2", parameters, {"x": np.concatenate(pairs)})
             long = long_block(fmt, size, 240 + 4 * k + n)
             yield Case(f"{name}.{rule}.128", parameters, {"x": long})
 
@@ -87,7 +90,19 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
         if blocks.size:
             small = Tensor("underflowing.f32", "f32", blocks)
             yield tensor_case(small, format=name, scale_rule="rceil", block=_WIDTH)
+    yield from _turning_cases()
     yield from found_cases("mx")
+
+
+def _turning_cases() -> Iterator[Case]:
+    """Yield pairs of an amax next to a threshold, and its half."""
+    for name in ELEMENTS:
+        pairs = narrowed(turning_by_logarithms(formats[name], "floor"), "bf16")
+        tensor = Tensor("logarithms.bf16", "bf16", pairs)
+        yield tensor_case(tensor, format=name, scale_rule="floor", block=_WIDTH)
+    for name, source in itertools.product(ELEMENTS, ("bf16", "f16")):
+        narrow = turning_in_source(formats[name], source)
+        yield tensor_case(narrow, format=name, scale_rule="even", block=_WIDTH)
 
 
 _LARGE = (

@@ -40,6 +40,8 @@ from mor_ref.golden.inputs.tensors import Tensor, bell_in_bf16, ladders, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.large import (
     LARGEST_LATE,
+    LAST_IN_TALLER,
+    LAST_IN_WIDER,
     TALLER,
     WIDER,
     LargeCase,
@@ -169,8 +171,8 @@ _LARGE = (
     LargeCase("te.1x16", "bf16", (150, 170), 246, _TE),
     LargeCase("te_4over6_mse.16x16", "f32", (130, 140), 225,
               {"profile": "te_4over6_mse", "tile": [16, 16]}),
-    LargeCase("wider.te.1x16", "bf16", WIDER, 9, _TE),
-    LargeCase("taller.te.1x16", "bf16", TALLER, 10, _TE),
+    LargeCase("wider.te.1x16", "bf16", WIDER, LAST_IN_WIDER, _TE),
+    LargeCase("taller.te.1x16", "bf16", TALLER, LAST_IN_TALLER, _TE),
 )  # fmt: skip
 
 

@@ -37,6 +37,8 @@ from mor_ref.golden.inputs.tensors_at_thresholds import turning_points
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.golden.suites.large import (
+    LAST_IN_TALLER,
+    LAST_IN_WIDER,
     TALLER,
     WIDER,
     LargeCase,
@@ -180,8 +182,10 @@ def _with_other_scales(size: Size) -> Iterator[Case]:
         turning = [one for one in turns if one.name.startswith(_TURNS.get(policy, ()))]
         counted = [many_lost(), signalling(), usual["infinity.f16"], *turning]
         cut = [usual["5x37.f32"], usual["zeros.f32"]]
+        beyond = [sums_beyond_32_bits()] if tied and scaling == "fp32" else []
         blocks: dict[Cut, list[Tensor]] = {
-            (8, 16): [*near, *tied], (128, 128): counted, (4, 10): cut, "row": [usual["33x1.f32"]],
+            (8, 16): [*near, *tied], (128, 128): counted, (4, 10): cut,
+            "row": [usual["33x1.f32"], *beyond],
         }  # fmt: skip
         for block, chosen in blocks.items():
             for tensor in chosen:
@@ -209,9 +213,9 @@ _LARGE = (
     LargeCase("three_way.f32", "f32", (130, 140), 1112,
               {"policy": "three_way", **_GAM, "block": [32, 32]}),
     LargeCase("nvfp4", "bf16", (260, 330), 5559, {"policy": "nvfp4", **_GAM, "block": [64, 72]}),
-    LargeCase("wider.tensor", "bf16", WIDER, 7,
+    LargeCase("wider.tensor", "bf16", WIDER, LAST_IN_WIDER,
               {"policy": "tensor", "scaling": "fp32", "block": "tensor"}),
-    LargeCase("taller.three_way", "bf16", TALLER, 8,
+    LargeCase("taller.three_way", "bf16", TALLER, LAST_IN_TALLER,
               {"policy": "three_way", "scaling": "e8m0", "block": "column"}),
     LargeCase("many.tensor", "bf16", _MANY, 13, {"policy": "tensor", **_GAM, "block": "tensor"}),
 )  # fmt: skip
