@@ -21,7 +21,7 @@ class Always(Metric):
     """Accepts every unit that loses nothing (MOR-008).
 
     >>> from mor_ref import Policy, Rung
-    >>> Policy("e5m2 alone", (Rung("e5m2", Always()),)).names
+    >>> Policy("e5m2_alone", (Rung("e5m2", Always()),)).names
     ('e5m2', 'bf16')
     """
 
