@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.results import COMMITTED, collect
+from experiments.results import COMMITTED, collect, not_among
 from experiments.runs import ARMS, SIZES, STEPS, planned
 from mor_ref.argument_checks import known_name
 from mor_ref.cli.options import ExecutorOption
@@ -30,6 +30,9 @@ def run(
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     executor: ExecutorOption = "local",
     place: PlaceOption = PLACE,
+    goes_on: Annotated[
+        bool, typer.Option("--continue", help="Leave out the runs of experiments/results.")
+    ] = False,
 ) -> None:
     """Do the runs that have no file yet."""
     known_name("size", size, SIZES)
@@ -38,6 +41,8 @@ def run(
     for name in chosen:
         known_name("arms", name, ARMS)
     runs = planned(size, steps, chosen, seeds_in(seeds))
+    if goes_on:
+        runs = not_among(runs, COMMITTED)
     from experiments.corpus import corpus
     from experiments.running import done_by
 

@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from experiments.files import write_whole
-from experiments.runs import ARMS, Setting
+from experiments.runs import ARMS, Run, Setting
 from experiments.statistics import last_tenth
 
 COMMITTED = Path(__file__).resolve().parent / "results"
@@ -56,18 +56,36 @@ class Results:
 
 
 def collect(place: Path, out: Path) -> list[Path]:
-    """Write a file for each arm of each size, from the files of the runs; return them."""
+    """Write a file for each arm of each size, from the files of the runs; return them.
+
+    Runs of other seeds that are in the file of an arm stay there.
+    """
     written = []
     for directory in sorted(path for path in place.iterdir() if path.is_dir()):
         for name in ARMS:
-            runs = [json.loads(path.read_bytes()) for path in directory.glob(f"{name}-*.json")]
-            if runs:
-                runs.sort(key=lambda run: run["run"]["seed"])
+            found = [json.loads(path.read_bytes()) for path in directory.glob(f"{name}-*.json")]
+            if found:
                 path = out / directory.name / f"{name}.json"
-                shown = ",\n".join(json.dumps(_short(r), separators=(",", ":")) for r in runs)
+                runs = collected(path) | {run["run"]["seed"]: _short(run) for run in found}
+                rows = (json.dumps(runs[seed], separators=(",", ":")) for seed in sorted(runs))
+                shown = ",\n".join(rows)
                 write_whole(path, f"[\n{shown}\n]\n".encode())
                 written.append(path)
     return written
+
+
+def collected(path: Path) -> dict[int, dict[str, Any]]:
+    """Return the runs in the file of an arm, by their seeds; none if there is no file."""
+    if not path.exists():
+        return {}
+    return {run["run"]["seed"]: run for run in json.loads(path.read_bytes())}
+
+
+def not_among(runs: Iterable[Run], out: Path) -> list[Run]:
+    """Return the runs whose results were not collected yet."""
+    return [
+        run for run in runs if run.seed not in collected(out / run.directory / f"{run.arm}.json")
+    ]
 
 
 def _short(run: dict[str, Any]) -> dict[str, Any]:
@@ -86,8 +104,7 @@ def read(directory: Path) -> Results:
     size, _, steps = directory.name.rpartition("-")
     arms = {}
     for name in ARMS:
-        path = directory / f"{name}.json"
-        if path.exists():
-            runs = json.loads(path.read_bytes())
-            arms[name] = Arm(name, {run["run"]["seed"]: run for run in runs})
+        runs = collected(directory / f"{name}.json")
+        if runs:
+            arms[name] = Arm(name, runs)
     return Results(size, int(steps), arms)

@@ -80,9 +80,14 @@ class Run:
     seed: int
 
     @property
+    def directory(self) -> str:
+        """The directory of the runs of its size and length."""
+        return f"{self.size}-{self.steps}"
+
+    @property
     def path(self) -> str:
         """The file of its results, in the directory of all."""
-        return f"{self.size}-{self.steps}/{self.arm}-{self.seed}.json"
+        return f"{self.directory}/{self.arm}-{self.seed}.json"
 
 
 SIZES = {

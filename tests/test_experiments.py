@@ -22,7 +22,7 @@ from experiments.corpus import CorpusError, checked, divided
 from experiments.files import write_whole
 from experiments.gpt import started, turned, turns
 from experiments.measuring import measured
-from experiments.results import collect, read
+from experiments.results import collect, not_among, read
 from experiments.runs import (
     ALL_SETTINGS,
     ARMS,
@@ -348,6 +348,21 @@ def test_results_are_collected_and_read_again(place, tmp_path_factory):
     assert results.arms["bf16"].runs[0]["curve"] == [round(loss, 4) for loss in whole["losses"]]
     found = list(results.arms["mor_tensor"].measured(TENSOR))
     assert [(seed, step) for seed, step, *_ in found] == [(s, t) for s in (0, 1) for t in range(3)]
+
+
+def test_an_experiment_goes_on_from_its_results(tmp_path):
+    """Runs that were collected elsewhere stay, and are not asked for again."""
+    runs = planned("smoke", 1, ("bf16",), (0, 1, 2))
+    places = [tmp_path / name for name in ("first", "second")]
+    train.do(runs[1], places[0], "cpu")
+    train.do(runs[2], places[1], "cpu")
+    out = tmp_path / "results"
+    assert not_among(runs, out) == runs
+    collect(places[0], out)
+    assert not_among(runs, out) == [runs[0], runs[2]]
+    collect(places[1], out)
+    assert not_among(runs, out) == [runs[0]]
+    assert list(read(out / "smoke-1").arms["bf16"].runs) == [1, 2]
 
 
 @pytest.mark.parametrize(
