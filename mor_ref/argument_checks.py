@@ -49,7 +49,7 @@ def check_name(given: object) -> None:
 
 
 def folder_named(argument: str, given: str) -> Path:
-    """Return the directory of a name; refuse '', the value of an unset variable of a shell."""
+    """Return the path of a directory; refuse '', the value of an unset variable of a shell."""
     if not given:
         raise ValueError(f"{argument} is ''; give a directory; . is the current one")
     return Path(given)

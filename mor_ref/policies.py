@@ -129,7 +129,7 @@ class Policy:
 def _advice(known: list[str]) -> str:
     """Return the thresholds that a policy takes, as advice."""
     if not known:
-        return "leave it away, or give the policy tensor or nvfp4"
+        return "omit it, or give the policy tensor or nvfp4"
     return f"give one for {' or '.join(known)}"
 
 

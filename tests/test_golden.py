@@ -54,7 +54,7 @@ def changed(made, tmp_path):
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_the_engine_matches_every_kept_suite(name):
+def test_the_engine_matches_every_bundled_suite(name):
     assert engine_on(bundled_files(), name) == []
 
 

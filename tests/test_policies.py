@@ -285,10 +285,10 @@ def test_thresholds_of_rungs_that_there_are_not():
     for policy, threshold, message in (
         ("nvfp4", {"e5m2": 0.1}, "no mean relative error of 'e5m2'; give one for nvfp4 or e4m3"),
         ("tensor", {"e4m3": 0.1, "nvfp4": 0.1}, "of 'nvfp4'; give one for e4m3"),
-        ("three_way", {"e5m2": 0.1}, "of 'e5m2'; leave it away, or give the policy tensor or nv"),
+        ("three_way", {"e5m2": 0.1}, "of 'e5m2'; omit it, or give the policy tensor or nv"),
         ("nvfp4", {"": 0.1}, "no mean relative error of ''; give one for nvfp4 or e4m3"),
         ("nvfp4", {}, "threshold is {}, which names no rung; give one for nvfp4 or e4m3"),
-        ("three_way", {}, "threshold is {}, which names no rung; leave it away, or give the poli"),
+        ("three_way", {}, "threshold is {}, which names no rung; omit it, or give the poli"),
         ("nvfp4", {"nvfp4": 0}, "threshold is 0; give a number above 0 and up to 1"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):

@@ -122,7 +122,7 @@ def _draw_errors(
         f"{len(reports)} tensor{'s' * (len(reports) != 1)}"
     )
     axes.grid(axis="y", alpha=0.3)
-    _put_legend_beside(axes)
+    _put_legend_right(axes)
 
 
 def _scale(axes: "Axes", highest: float, threshold: float) -> None:
@@ -165,7 +165,7 @@ def _draw_shares(axes: "Axes", reports: Sequence[TensorReport], settings: Settin
         bottom += shares
     axes.set_ylim(0, 100)
     axes.set_ylabel("share of\nelements (%)")
-    _put_legend_beside(axes)
+    _put_legend_right(axes)
 
 
 def _height_of_names(reports: Sequence[TensorReport]) -> float:
@@ -258,7 +258,7 @@ def _show_choices(
     axes.imshow(choice, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5, **place)
     labels = [f"{name} {in_percent(share)} %" for name, share in report.shares.items()]
     patches = [Patch(color=c, label=text) for c, text in zip(colours, labels, strict=True)]
-    _put_legend_beside(axes, handles=patches, title="share of elements")
+    _put_legend_right(axes, handles=patches, title="share of elements")
 
 
 def _thinned(grid: NDArray[Any]) -> NDArray[Any]:
@@ -270,7 +270,7 @@ def _thinned(grid: NDArray[Any]) -> NDArray[Any]:
 # ---------------------------------------------------------------------- words
 
 
-def _put_legend_beside(axes: "Axes", **arguments: Any) -> None:
+def _put_legend_right(axes: "Axes", **arguments: Any) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **arguments)
 
 

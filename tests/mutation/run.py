@@ -50,7 +50,7 @@ TESTS = {
     "strips": ("quantization", "policies"),
     "widening": ("widening", "encoding"),
 }
-SUITES = "tests/test_golden.py::test_the_engine_matches_every_kept_suite"
+SUITES = "tests/test_golden.py::test_the_engine_matches_every_bundled_suite"
 
 # One other operator for each is enough, and for comparisons the negation and the boundary; without
 # decorators, or with new variables, nothing compiles.

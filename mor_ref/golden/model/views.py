@@ -64,17 +64,17 @@ def _halves(places: Unsigned) -> tuple[Unsigned, Unsigned]:
 
 
 def reciprocal(scale: Unsigned, _: Parameters) -> Unsigned:
-    """VEC-006."""
+    """VEC-006: RN32(1 / scale) of each scale."""
     return f32_array(quotient(1.0, x) for x in numbers_of(scale, "f32")).reshape(scale.shape)
 
 
 def replicated(scale: Unsigned, parameters: Parameters) -> Unsigned:
-    """VEC-007."""
+    """VEC-007: each scale once for every row of its tile."""
     return np.repeat(scale, parameters["tile"][0], axis=0)
 
 
 def swizzled_128x4(scale: Unsigned, _: Parameters) -> Unsigned:
-    """VEC-008."""
+    """VEC-008: the flat layout of scales that tensor cores read, in tiles of 128x4."""
     rows, columns = scale.shape
     whole = np.zeros((-(-rows // 128) * 128, -(-columns // 4) * 4), scale.dtype)
     whole[:rows, :columns] = scale
@@ -83,7 +83,7 @@ def swizzled_128x4(scale: Unsigned, _: Parameters) -> Unsigned:
 
 
 def sha256_128x128(array: Unsigned, _: Parameters) -> Unsigned:
-    """VEC-010."""
+    """VEC-010: the SHA-256 of each tile of 128x128 entries."""
     side = DIGEST_TILE
     grid = [
         [_digest(array[i : i + side, j : j + side]) for j in range(0, array.shape[1], side)]

@@ -86,8 +86,8 @@ def fields_of(entry: Mapping[str, Any]) -> list[Field]:
 def given_as(fields: list[Field], answer: Mapping[str, Any]) -> dict[str, str]:
     """Map each field that an answer has to the name by which the answer has it.
 
-    An answer may give a view of a field (VEC-003), and leave fields away. If it has one twice,
-    the first is named.
+    An answer may have a view of a field (VEC-003), and may omit fields. If it has a field twice,
+    the first name counts.
     """
     chosen: dict[str, str] = {}
     for field, name in _given(fields, answer):

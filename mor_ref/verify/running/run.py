@@ -49,14 +49,14 @@ class FieldResult:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """A candidate on a suite: how much was compared, and the mismatches.
+    """Result of a candidate on a suite: how much was compared, and the mismatches.
 
-    The fields are in the order in which one follows from another; `not_given` are those that no
-    answer had, `unknown` what answers had that the suite has not, and `unknown_cases` the cases
-    that a directory has and the suite has not; `not_answered` are cases that nothing was given for,
-    and `failures` those at which the candidate failed.
-    `expected` holds what all that are expected mean, in the same order. If it `must_be_complete`,
-    one that is not complete is not a match.
+    `fields` are in the order in which one follows from another. `not_given` names the fields that
+    no answer had. `unknown` names the fields of answers that the suite does not have.
+    `unknown_cases` names the cases of a directory that the suite does not have. `not_answered`
+    names the cases without an answer, and `failures` those at which the candidate failed.
+    `expected` has the meaning of each expected field, in the order of `fields`. If the result
+    `must_be_complete`, an incomplete result is not a match.
     """
 
     suite: str
