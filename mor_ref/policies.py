@@ -52,8 +52,8 @@ class Rung:
 class Policy:
     """A ladder of rungs; a unit takes the first that accepts it, and else stays bfloat16.
 
-    `block` is the scaling block, and `group` what shares a mantissa under gam. `unit` is what one
-    decision is for: "tensor", or "block".
+    `block` is the scaling block. With gam scaling, a `group` shares a mantissa. `unit` is "tensor"
+    or "block": there is a decision for each.
 
     >>> Policy("mine", (Rung("e5m2", MeanRelativeError("0.1")),), unit="block").names
     ('e5m2', 'bf16')

@@ -32,7 +32,9 @@ INSTEAD = {
     r"\bstands?\b(?! for\b|-in)": "is",
     rf"\b(?<!bit-exact in )(?-i:what) (?:is|are|was|were|has|had)\b{NO_QUESTION}": "a noun",
     rf"(?<!bit-exact )\b(?:{BEFORE_NOUNS}) (?-i:what)\b{NO_QUESTION}": "a noun: the rest",
+    r"\bunder gam\b": "with gam scaling",
 }
+IN_PAGES = {r"\bleave (?:it|them) away\b": "omit"}
 IN_DOCSTRINGS = {r"\AWhat\b": "a verb (functions) or a noun (records) first"}
 NO_VERBS = (
     *("A", "All", "An", "At", "Each", "Every", "For", "How", "In", "It", "No", "None", "Of", "One"),
@@ -45,6 +47,10 @@ IN_CAPITALS = ("MUST", "SHALL", "SHOULD", "MAY")  # of BCP 14, and words of Engl
 IN_MANIFEST = ("mor_ref/golden/inputs/", "mor_ref/golden/suites/")
 # The docstring of a deviation is its summary: a noun, as of a record.
 NOT_OF_FUNCTIONS = (*IN_MANIFEST, "mor_ref/deviations/")
+MOST_WORDS = 40  # of a sentence; 25 are the aim
+SYMBOLS_OF_SCALINGS = re.compile(r"\bunder `(?:gam|e8m0|fp32)`", re.IGNORECASE)
+MATH = re.compile(r"^\$\$.*?^\$\$|\$[^$\n]+\$", re.MULTILINE | re.DOTALL)
+NO_SENTENCES = re.compile(r"^(?:\||#|:::|:[\w-]+:|\(\w+\)=)")  # tables, headings, directives
 CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 PAGES = (
     *("*.md", "docs/*.md", "docs/guide/*.md", "docs/reference/*.md", "docs/explorer/index.html"),
@@ -127,7 +133,7 @@ def no_verbs_in(text: str) -> Iterator[str]:
 def found_in_file(name: str) -> list[str]:
     text = (ROOT / name).read_text()
     if name.endswith((".md", ".html")):
-        return list(found_in(without_fences(text), INSTEAD))
+        return list(found_in(without_fences(text), INSTEAD | IN_PAGES))
     if not name.endswith(".py"):
         return [line for comment in comments_of_c(text) for line in found_in(comment, INSTEAD)]
     in_manifest = name.startswith(IN_MANIFEST)
@@ -140,6 +146,47 @@ def found_in_file(name: str) -> list[str]:
 def test_prose(name):
     lines = found_in_file(name)
     assert not lines, "\n".join(lines)
+
+
+def sentences_of(text: str) -> Iterator[str]:
+    """Yield the sentences of a page, and of its rules, without code, mathematics and tables."""
+    prose = MATH.sub("math", CODE.sub(_code, without_fences(text)))
+    lines = ["" if NO_SENTENCES.match(line) else line for line in prose.split("\n")]
+    for paragraph in re.split(r"\n\s*\n|\n(?= *(?:[*-]|\d+\.) )", "\n".join(lines)):
+        joined = re.sub(r"\]\([^)]*\)|<[^>]*>", "", " ".join(paragraph.split()))
+        yield from re.split(r"(?<=[.!?])[)*_]* ", joined)
+
+
+def _code(found: re.Match[str]) -> str:
+    """Return a word for code in a line, and an empty paragraph for a block of code."""
+    return "\n\n" if found[1] else "code"
+
+
+def too_long(text: str) -> list[str]:
+    """Return the sentences of a page that have more than `MOST_WORDS` words."""
+    words = re.compile(r"[A-Za-z0-9][\w'./-]*")
+    return [one for one in sentences_of(text) if len(words.findall(one)) > MOST_WORDS]
+
+
+PAGES_OF_TEXT = [name for name in FILES if re.match(r"(?:spec|docs/guide)/.*\.md$|README", name)]
+
+
+@pytest.mark.parametrize("name", PAGES_OF_TEXT)
+def test_sentences_are_short(name):
+    text = (ROOT / name).read_text()
+    assert too_long(text) == []
+    assert SYMBOLS_OF_SCALINGS.findall(text) == []  # "with gam scaling"
+
+
+def test_long_sentences_are_found():
+    """In prose, lists and rules; words of code, mathematics, tables and headings do not count."""
+    long = "word " * 41
+    assert len(too_long(f"Short. {long}end. Short.\n\n* {long}\n* {long}\n")) == 3
+    assert len(too_long(f"```{{rule}} One\n:id: TIN-001\n:host: x\n\n{long}\n```\n")) == 1
+    assert too_long("word " * 20 + "\n\n" + "word " * 40) == []
+    for other in (f"```\n{long}\n```", f"`{long}`", f"$${long}$$", f"| {long} |", f"# {long}"):
+        assert too_long(f"{'word ' * 20}\n{other}\n") == []
+    assert SYMBOLS_OF_SCALINGS.search("Under `gam` it is so")
 
 
 SOURCES = [name for name in FILES if re.match(r"(?:mor_ref|docs/mor_docs)/.*\.py$", name)]
@@ -219,11 +266,16 @@ def test_prose_of_help():
         ("The profiles part; it stands for x, and stands there, as I told. It gives up.", 4),
         ("Name what is left, and the rest of what was. Of what? Ask: what is it?", 3),
         ("The kept files; files that are kept; they are kept.", 2),
+        ("Under gam; with gam, and with `gam`.", 1),
         ("It is bit-exact in what was given, and it is a part of somewhat are.", 0),
     ],
 )
 def test_phrases_are_found(text, count):
     assert len(list(found_in(text, INSTEAD | IN_DOCSTRINGS))) == count
+
+
+def test_phrases_of_a_page_are_found():
+    assert len(list(found_in("Leave it away, or leave them away; go away.", IN_PAGES))) == 2
 
 
 def test_phrases_of_a_rule_are_found():

@@ -86,8 +86,8 @@ class SkippedTensor:
 def tensors_in(file: str) -> Iterator[StoredTensor | SkippedTensor]:
     """Yield the tensors of a file.
 
-    A .npy file has one tensor, named as the file; a .npz file names its own, and so does a
-    .safetensors file, which has no order: layer 2 comes before layer 10 here.
+    A .npy file has one tensor, with the name of the file. A .npz or .safetensors file names its
+    tensors. A .safetensors file has no order; here, layer 2 comes before layer 10.
     """
     path = Path(file)
     lister = _LISTERS.get(path.suffix.lower())

@@ -99,7 +99,7 @@ class TensorReport:
 
     A binary64 counts as the binary32 that MoR takes it for. `decision` is None where each block
     has its own, or there is nothing to decide; `units` says how many took each representation.
-    `error` is the mean relative error under the first rung, and `distance` how far it is above the
+    `error` is the mean relative error under the first rung. `distance` is how far it is above the
     limit, None if there is no limit or nothing to compare. `overflows` counts finite numbers that
     the first rung would make infinite. `amax` and `amin` are the largest and the smallest finite
     magnitude but zero, None if there is none.

@@ -43,9 +43,9 @@ def encode(
     `x` is float64, float32, float16, bfloat16 (ml_dtypes) or a CPU torch tensor, of any shape; a
     float64 is rounded once. `rounding` is "rne" (the default), "rtz", "rtp", "rtn", "rna", "rto"
     or "sr"; e8m0 takes "rtp" (its default), "rtz" and "rna". "sr" needs `random_bits`, a word
-    below 2**n_random_bits for each element. `overflow` is "satfinite" (the default) or "ieee",
-    `nan` is "canonical" (the default) or "signed"; in their place, `preset` names a library to
-    follow: "cuda", "ml_dtypes" or "torch". `threads` is all that can run if it is not given.
+    below 2**n_random_bits for each element. `overflow` is "satfinite" (the default) or "ieee".
+    `nan` is "canonical" (the default) or "signed". In place of these two, `preset` names a library
+    to follow: "cuda", "ml_dtypes" or "torch". By default, `threads` is all that can run.
 
     >>> import mor_ref
     >>> mor_ref.encode([0.3, -500.0, float("nan")], "e4m3")

@@ -14,8 +14,8 @@ _ULP_OF_ONE = 2.0**-23
 class ErrorSums:
     """The relative errors of units, in integers: add them in any order, the bits are the same.
 
-    `sum` is of r * 2^23 over the `nonzero` finite elements that are not zero; `nonfinite` counts
-    the elements that are not finite, or would not be after quantization.
+    `sum` is the sum of r * 2^23 over the finite elements that are not zero, and `nonzero` counts
+    these. `nonfinite` counts the elements that are not finite, or would not be after quantization.
     """
 
     sum: NDArray[np.uint64]

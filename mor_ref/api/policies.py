@@ -79,10 +79,10 @@ def mor(
 ) -> MorResult:
     """Choose a representation for each unit of `x`, and fake-quantize it.
 
-    `policy` is "tensor", "two_way", "three_way", "nvfp4" or a `Policy` of one's own; `block` and
-    `threshold` (of the mean relative error under e4m3, or a dict of thresholds by the names of
-    rungs: {"nvfp4": 0.18}) take the place of the policy's. A unit that no representation is
-    accepted for stays bfloat16.
+    `policy` is "tensor", "two_way", "three_way", "nvfp4" or your own `Policy`. `block` and
+    `threshold` replace those of the policy. `threshold` is the limit of the mean relative error
+    under e4m3, or a dict of limits by the names of rungs: {"nvfp4": 0.18}. A unit that no
+    representation accepts stays bfloat16.
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class Quantized(Dequantizable):
     """A tensor quantized to a scaled format.
 
-    `codes` has the shape of x. `amax`, `scale` (float32) and `error` have an entry for each block;
-    `scale_exponent` (uint8: exponent + 127) too, for gam and e8m0; `scale_mantissa` (uint32) has
-    one for each group, for gam.
+    `codes` has the shape of x. `amax`, `scale` (float32) and `error` have an entry for each block.
+    With gam and e8m0 scaling, so has `scale_exponent` (uint8: exponent + 127). With gam scaling,
+    `scale_mantissa` (uint32) has an entry for each group.
     """
 
     amax: NDArray[np.float32]

@@ -65,7 +65,7 @@ def witness(heading: str) -> str:
             continue
         if parts:
             pairs = "; ".join(f"{a} from {b}" for a, b in sorted(parted))
-            parts.append(f"Row {row + 1} of tensor {i + 1} parts {pairs}:\n")
+            parts.append(f"Row {row + 1} of tensor {i + 1} distinguishes {pairs}:\n")
         head = ["profile", "global scale", "scales of tiles", "codes, a digit each"]
         parts.append(table(head, [[name, *stored[name]] for name in shown if parted]))
         alike -= parted

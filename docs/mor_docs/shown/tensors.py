@@ -89,7 +89,7 @@ def elements(name: str, *given: str) -> str:
         rows[-1] += [code_hex(element.code, fmt), number(fmt.value(element.code))]
         rows[-1] += [number(element.y), f32_hex(element.y)]
     said = (
-        f"One block under gam and {name}: amax {number(found.amax[0, 0])}, scale "
+        f"One block in {name} with gam scaling: amax {number(found.amax[0, 0])}, scale "
         f"{number(scale.value)} ({f32_hex(scale.value)}).\n\n"
     )
     head = ["x", "xs = RN32(x · scale)", "bits of xs", "code", "v", "y = RN32(v / scale)"]

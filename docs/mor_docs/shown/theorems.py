@@ -20,8 +20,8 @@ def group(name: str, *amaxes: str) -> str:
         rows.append([number(amax), f"`0x{own.mantissa:06X}`,\N{NO-BREAK SPACE}{own.exponent}"])
         rows[-1] += [str(e), "its own" if own.value == scale.value else "smaller"]
         rows[-1] += [f"{number(element.xs)} {f32_hex(element.xs)}", code_hex(element.code, fmt)]
-    said = f"A group with amax {number(max(given))} under {name} shares m = `0x{shared:06X}`.\n\n"
-    head = ["amax of block", "own m, e", "e under gam", "scale", "xs of amax", "its code"]
+    said = f"A group with amax {number(max(given))} in {name} shares m = `0x{shared:06X}`.\n\n"
+    head = ["amax of block", "own m, e", "e with gam", "scale", "xs of amax", "its code"]
     return said + table(head, rows)
 
 

@@ -43,12 +43,12 @@ class View:
 
 
 def transposed(array: Unsigned, _: Parameters) -> Unsigned:
-    """VEC-004."""
+    """VEC-004: columns before rows."""
     return np.ascontiguousarray(array.T)
 
 
 def packed(codes: Unsigned, _: Parameters) -> Unsigned:
-    """VEC-005."""
+    """VEC-005: two codes of 4 bits in a byte."""
     rows = codes.reshape(-1, codes.shape[-1])
     even = np.zeros((len(rows), -(-rows.shape[1] // 2) * 2), np.uint8)
     even[:, : rows.shape[1]] = rows

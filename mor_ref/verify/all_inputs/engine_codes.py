@@ -79,7 +79,7 @@ def chunks_of_workers(
 
 
 class BesideExact:
-    """Chunks of codes, each compared with the exact model; `first_wrong` is the first that differs."""
+    """Chunks of codes, compared with the exact model; `first_wrong` is the first that differs."""
 
     def __init__(self, case: Case, chunks: Iterable[Buffer]) -> None:
         self._pairs = zip(chunks, exact_chunks(case), strict=True)

@@ -1,10 +1,10 @@
 """The CUDA kernels as candidates: each operation of the suites, on a GPU or on a CPU.
 
-Of tensors and blocks they return the stored fields, and y. The intermediates of every element (xs,
-d, r, u, the candidates of 4over6) stay in registers: a kernel that wrote them would be another
-kernel, compiled to other code, and no evidence on the one that is used. The same functions of
-the device give xs, d, r and u of single numbers, in `quantize_element` and `error_term`; and a
-candidate of 4over6 that goes wrong shows in the scale or the codes of a case that turns on it.
+For tensors and blocks they return the stored fields, and y. The intermediates of every element (xs,
+d, r, u, the candidates of 4over6) stay in registers. A kernel that wrote them would be compiled to
+other code, and would not be evidence on the kernel that is used. The same functions of the device
+return xs, d, r and u of single numbers, in `quantize_element` and `error_term`. If a candidate of
+4over6 is wrong, the scale or the codes of a case that depends on it are wrong.
 """
 
 from dataclasses import dataclass

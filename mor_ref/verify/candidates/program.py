@@ -145,8 +145,8 @@ class _Process:
     def ask(self, question: bytes, limit: int, seconds: float) -> bytes:
         """PRO-008: the answer to a question.
 
-        It is read while the question is written: a program may write before it has read all, and
-        with two full pipes both would wait for ever.
+        The answer is read while the question is written. A program may write before it has read
+        all; with two full pipes, both would wait for ever.
         """
         deadline = time.monotonic() + seconds
         received = Received(limit)

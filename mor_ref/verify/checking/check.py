@@ -1,7 +1,7 @@
 """Checking a directory of suites: everything that its files and its manifest say, in processes.
 
-The manifest is compared with the suites of this program, and every value with the exact model and
-with the engine, as far as it has the field.
+The manifest is compared with the suites of this program. Every value is compared with the exact
+model, and with the engine if the engine has the field.
 """
 
 import functools

@@ -28,12 +28,12 @@ WIDEST_MARGIN = Fraction(1, 100)
 
 @dataclass(frozen=True)
 class Conformance:
-    """bit-exact in all that was asked, or in a part of it; or equal in decisions; or not.
+    """The level of conformance: bit-exact in all fields or in the given ones, or less.
 
-    Equal are decisions whose sum is further than `margin` from the threshold. The margin is the
-    largest relative distance from the threshold at which a decision differs, or would if it were
-    made from the sums that were given: for kernels that sum in floating point. `given` is the
-    given share of all that was `asked`, and `suites` how many suites there are.
+    The level for kernels that sum in floating point has a `margin`: decisions are equal if the sum
+    is further than that from the threshold. The margin is the largest relative distance from the
+    threshold at which a decision differs, or would differ with the given sums. `given` is the
+    given share of all that was `asked`, and `suites` the number of suites.
     """
 
     level: Level

@@ -24,9 +24,8 @@ class Evidence:
     """The cases of a suite, and the answers to them by their names.
 
     `failures` are the cases in which the candidate failed. If it `is_over`, nothing more can be
-    asked of it: of this suite or of another. `other_cases` are cases that somebody has answers to
-    and the suite does not have, and `witnesses` the case and the field at which the suite
-    exposes each deviation.
+    asked of it: of this suite or of another. `other_cases` are answered cases that the suite does
+    not have. `witnesses` are the case and the field at which the suite exposes each deviation.
     """
 
     suite: str

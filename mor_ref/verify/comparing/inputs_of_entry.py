@@ -33,8 +33,8 @@ def origins(
 ) -> Callable[[Index], tuple[Input, ...]]:
     """Return a function from an entry of a field to its inputs; suite and answer name the field.
 
-    Where an entry is of a part of a tensor, as the scale of a block is, that part is named with the
-    largest of its numbers, which is what a scale is made of.
+    An entry can be of a part of a tensor: a scale is of a block. Then the input is the name of the
+    part with its largest number, because the scale follows from this number.
     """
     declared, parameters = OPERATIONS[operation], question.parameters
     inputs, first = declared.inputs, declared.first_axes

@@ -35,11 +35,11 @@ _ALONE: list[Together] = [(deviation,) for deviation in DEVIATIONS.values()]
 class Explanation:
     """Deviations that together explain mismatches of a suite: `explained` of `of`.
 
-    They are the whole explanation if, in every case that differs, they give what the candidate
-    gave. If not, they are a guess, those that explain the most; `of` may then be those of a sample.
-    `spared` are cases that match although they would change them, as far as was looked; and `more`
-    is how many entries they would change, of those that match, where they are not the whole. `left`
-    is then where the first mismatch is that they do not explain.
+    They are the whole explanation if, in every case that differs, they have the bits of the
+    candidate. Otherwise they are a guess: the deviations that explain the most. For a guess, `of`
+    may count the mismatches of a sample, and `more` counts the matching entries that the deviations
+    would change. `left` is then the place of the first mismatch that they do not explain. `spared`
+    names matching cases that they would change, among the cases that were compared.
     """
 
     deviations: tuple[str, ...]
@@ -58,8 +58,8 @@ class SuiteDiagnosis:
     """The explanations of a suite; several if the suite cannot distinguish them.
 
     Large tensors are compared with the explanations of other suites alone.
-    `leaders` are the deviations that were tried together with every other, one after the other, and
-    `untried` says how many such pairs were left when the search ended, as it had computed so much.
+    `leaders` are the deviations that were tried together with every other, one after the other. The
+    search ends after a fixed number of elements; `untried` counts the pairs that it did not try.
     """
 
     suite: str
@@ -89,11 +89,11 @@ def diagnose(
 ) -> Diagnosis:
     """Return the explanations of suites that have mismatches.
 
-    `matching` are suites that have none. `on_suite` is called with the name of each suite before it
-    is looked at, as that may take a while. A suite is left out if nothing in it could be compared
-    that differs.
+    `matching` are suites without mismatches. `on_suite` is called with the name of each suite
+    before its diagnosis, which may take a while. A suite is omitted if no difference of it is in
+    a compared entry.
 
-    What explains one suite is tried first on the next.
+    The explanation of one suite is tried first on the next.
     """
     known: list[Together] = []
     diagnoses = []
@@ -125,9 +125,9 @@ class _Search:
     def explaining(self, known: list[Together]) -> list[Together]:
         """Return the deviations that explain all: one alone if there is one, else two together.
 
-        Of several, those that change nothing in the cases that match, if there are such; an
-        explanation of other suites comes before the rest only if it does not, and so does each of
-        two that explain one together.
+        Explanations of other suites are tried first, and each of two that explain one together. All
+        deviations are tried if every explanation found so far changes a case that matches. Of
+        several explanations, those that change nothing in the cases that match are preferred.
         """
         of_known = [(one,) for those in known for one in those]
         singles = list(dict.fromkeys(sorted(of_known, key=lambda one: one not in known)))

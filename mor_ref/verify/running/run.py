@@ -79,8 +79,8 @@ class SuiteResult:
     def verdict(self) -> Verdict:
         """Whether all that was answered matches; a suite without an answer was not run.
 
-        A suite in which the candidate failed is not a match, whatever was compared (PRO-010), nor
-        is one with a field that was meant to be compared and has another name.
+        A suite in which the candidate failed is not a match, whatever was compared (PRO-010). Nor
+        is a suite with a misspelt field.
         """
         if self.differences:
             return "mismatch"
@@ -154,9 +154,8 @@ class SuiteResult:
 class Verification:
     """A candidate on suites, with the deviations that explain its mismatches.
 
-    `not_asked` are the suites after the one at which nothing more could be asked, and `unknown`
-    those that a directory has results of and nobody knows. `not_opened` says why no suite could be
-    asked at all.
+    `not_asked` are the suites after the one at which nothing more could be asked. `unknown` are the
+    unknown suites of a directory of results. `not_opened` says why no suite could be asked at all.
     """
 
     candidate: str
@@ -207,10 +206,10 @@ def verify(
 ) -> Verification:
     """Run a candidate on suites.
 
-    A case at which it fails ends no other. If they `must_be_complete`, a suite that was answered in
-    part is not a match. `ask` yields the answers of the candidate, suite by suite. `on_suite` is
-    called with the name of each suite that was run, and `on_diagnosis` with the name of each whose
-    mismatches are about to be diagnosed, and the number of such suites.
+    If the candidate fails at a case, the other cases still run. If the suites `must_be_complete`, a
+    suite that was answered in part is not a match. `ask` yields the answers of the candidate, suite
+    by suite. `on_suite` is called with the name of each suite that was run. Before each diagnosis,
+    `on_diagnosis` is called with the name of the suite and the number of suites with mismatches.
     """
     results, found = [], []
     for evidence in ask(candidate, suites):
