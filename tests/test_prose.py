@@ -153,7 +153,7 @@ def sentences_of(text: str) -> Iterator[str]:
     prose = MATH.sub("math", CODE.sub(_code, without_fences(text)))
     lines = ["" if NO_SENTENCES.match(line) else line for line in prose.split("\n")]
     for paragraph in re.split(r"\n\s*\n|\n(?= *(?:[*-]|\d+\.) )", "\n".join(lines)):
-        joined = re.sub(r"\]\([^)]*\)|<[^>]*>", "", " ".join(paragraph.split()))
+        joined = re.sub(r"\]\([^)]*\)|</?a\b[^>]*>", "", " ".join(paragraph.split()))
         yield from re.split(r"(?<=[.!?])[)*_]* ", joined)
 
 
