@@ -1,14 +1,20 @@
 """NVFP4 profiles as data."""
 
+import math
+import struct
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import Catalogue
 
 BlockScaleRule = Literal[
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors"
 ]
 TILES = ((1, 16), (16, 16))
+_ROWS = ((1, 16),)
+_LEAST_RANGE = 2.0  # below it, the global decode scale of a tensor can overflow
+_FOUR_OVER_SIX = ("4over6_mae", "4over6_mse")
 
 
 @dataclass(frozen=True)
@@ -16,7 +22,8 @@ class Nvfp4Profile:
     """One way of quantizing to NVFP4 (NVF-001 and NVF-003 to NVF-009).
 
     `range` is the product of the largest scale and the largest element that the global scale aims
-    at. `per_row` is whether each row has a global scale of its own (NVF-012).
+    at. `per_row` is whether each row has a global scale of its own (NVF-012); it is not for tiles
+    of many rows, and not for 4 over 6.
     """
 
     name: str
@@ -24,6 +31,30 @@ class Nvfp4Profile:
     range: float = 2688.0
     per_row: bool = False
     tiles: tuple[tuple[int, int], ...] = TILES
+
+    def __post_init__(self) -> None:
+        known_name("rule", self.rule, get_args(BlockScaleRule))
+        if not (_is_binary32(self.range) and _LEAST_RANGE <= self.range < math.inf):
+            raise ValueError(
+                f"range is {self.range!r}; give a finite number of at least 2 that binary32 has, "
+                "such as 2688.0"
+            )
+        object.__setattr__(self, "range", float(self.range))
+        is_tuple = isinstance(self.tiles, tuple) and self.tiles
+        if not is_tuple or not all(tile in TILES for tile in self.tiles):
+            raise ValueError(
+                f"tiles is {self.tiles!r}; give a tuple of (1, 16), of (16, 16) or of both"
+            )
+        if self.per_row and self.tiles != _ROWS:
+            raise ValueError(
+                f"per_row is given with tiles {self.tiles!r}, which have many rows; give "
+                "tiles=((1, 16),)"
+            )
+        if self.per_row and self.rule in _FOUR_OVER_SIX:
+            raise ValueError(
+                f"per_row is given with rule {self.rule!r}, which has one global scale of the "
+                "tensor; leave per_row out, or give another rule, such as te"
+            )
 
     @property
     def divides(self) -> bool:
@@ -36,7 +67,14 @@ class Nvfp4Profile:
         return self.divides
 
 
-_ROWS = ((1, 16),)
+def _is_binary32(number: float) -> bool:
+    """Return whether binary32 has this number."""
+    try:
+        return bool(struct.unpack("f", struct.pack("f", number))[0] == number)
+    except (struct.error, OverflowError):
+        return False
+
+
 PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
     "profile",
     (
