@@ -139,6 +139,7 @@ _BETTER_THAN_E5M2 = Rung("e4m3", NotWorseThan("e5m2"))
 # From the paper, and with NVFP4 in front (MOR-005).
 POLICIES: Catalogue[Policy] = Catalogue(
     "policy",
+    Policy,
     (
         Policy("tensor", (_MEAN,)),
         Policy("two_way", (_BETTER_THAN_E5M2,), unit="block"),

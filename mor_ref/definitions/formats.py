@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from mor_ref.argument_checks import known_name
-from mor_ref.definitions.catalogue import Catalogue
+from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.encoding import SpecialCases, special_cases
 from mor_ref.definitions.format import Format
 
@@ -96,7 +96,9 @@ _PRESETS: dict[str, dict[str, SpecialCases]] = {
 }
 
 
-formats: Catalogue[Format] = Catalogue("format", _FORMATS, _OTHER_NAMES)
+formats: Catalogue[Format] = Catalogue(
+    "format", Format, _FORMATS, _OTHER_NAMES, namespace=NAMES_OF_REPRESENTATIONS
+)
 presets: Mapping[str, Mapping[str, SpecialCases]] = MappingProxyType(
     {name: MappingProxyType(rows) for name, rows in _PRESETS.items()}
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
@@ -22,14 +23,25 @@ class ScaleRule:
     name: str
     up_from: Callable[[int], int] | None = None
 
+    def __post_init__(self) -> None:
+        if not (self.up_from is None or callable(self.up_from)):
+            raise TypeError(
+                f"up_from is {self.up_from!r}; give a function of the width, such as "
+                f"lambda width: {self.up_from!r}"
+            )
+
     def up_from_of(self, fmt: Format) -> int:
         """Return the least 23 bits that count as the next exponent, for elements of a format."""
         width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
-        return _NEVER if self.up_from is None else self.up_from(width)
+        if self.up_from is None:
+            return _NEVER
+        found = self.up_from(width)
+        return whole_number(f"up_from({width}) of scale_rule {self.name!r}", found, 0, _NEVER)
 
 
 SCALE_RULES: Catalogue[ScaleRule] = Catalogue(
     "scale_rule",
+    ScaleRule,
     (
         ScaleRule("floor", lambda _: _NEVER),
         ScaleRule("ceil", lambda _: 1),

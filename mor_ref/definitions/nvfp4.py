@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from mor_ref.argument_checks import known_name
-from mor_ref.definitions.catalogue import Catalogue
+from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 
 BlockScaleRule = Literal[
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors"
@@ -77,6 +77,7 @@ def _is_binary32(number: float) -> bool:
 
 PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
     "profile",
+    Nvfp4Profile,
     (
         Nvfp4Profile("te", "te"),
         Nvfp4Profile("te_2_13", "te_2_13"),
@@ -89,6 +90,7 @@ PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
         Nvfp4Profile("modelopt", "modelopt", tiles=_ROWS),
         Nvfp4Profile("compressed_tensors", "compressed_tensors", tiles=_ROWS),
     ),
+    namespace=NAMES_OF_REPRESENTATIONS,
 )
 
 

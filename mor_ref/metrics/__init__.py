@@ -157,5 +157,5 @@ class FitsRange(InKernels):
 
 
 METRICS: Catalogue[Metric] = Catalogue(
-    "metric", (MeanRelativeError(0.045), NotWorseThan("e5m2"), FitsRange("e5m2"))
+    "metric", Metric, (MeanRelativeError(0.045), NotWorseThan("e5m2"), FitsRange("e5m2"))
 )

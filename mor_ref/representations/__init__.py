@@ -1,7 +1,7 @@
 """Representations as rows, and the names that rungs and yardsticks have for them."""
 
 from mor_ref.argument_checks import check_name, known_name
-from mor_ref.definitions.catalogue import Catalogue
+from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES
@@ -26,11 +26,13 @@ __all__ = [
 # The names that no format and no profile has (MOR-007).
 REPRESENTATIONS: Catalogue[Representation] = Catalogue(
     "representation",
+    Representation,
     (
         Nvfp4Tiles("te", name="nvfp4"),
         MxBlocks("e4m3", name="mxfp8"),
         *(MxBlocks(element) for element in STANDARD_NAMES),
     ),
+    namespace=NAMES_OF_REPRESENTATIONS,
 )
 
 

@@ -41,6 +41,7 @@ _TURNED = Nvfp4(hadamard=16)
 # TRN-003. The directions of mor_channel are decided apart, which the paper leaves open.
 recipes: Catalogue[Recipe] = Catalogue(
     "recipe",
+    Recipe,
     (
         _alike("bf16", Unquantized()),
         _alike("mor_tensor", _of_tensor("tensor")),

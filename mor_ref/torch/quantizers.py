@@ -281,5 +281,5 @@ def _turned(cut: Cut) -> Any:
 
 
 TREATMENTS: Catalogue[Treatment] = Catalogue(
-    "treatment", (Unquantized(), Mor(), Scaled(), Delayed(), Mx(), Nvfp4())
+    "treatment", Treatment, (Unquantized(), Mor(), Scaled(), Delayed(), Mx(), Nvfp4())
 )
