@@ -227,14 +227,13 @@ def test_a_mistake_in_it_is_a_mismatch(exercise, made):
 
 
 TESTS = Path(__file__).parent
-REGISTERED = f"""
-import multiprocessing, sys
-multiprocessing.set_start_method("fork")  # the workers have the rows of this process
+MINE = f"""
+import sys
 sys.path += {[str(TESTS), str(TESTS.parent / "docs")]!r}
 import test_extending
 test_extending.register(%r)
-{forking.MAIN}
 """
+STARTED = "import multiprocessing; multiprocessing.set_start_method(%r); "
 CANDIDATE = """
 import test_extending
 mistake, _ = test_extending.MISTAKES[%r]
@@ -249,11 +248,13 @@ def register(exercise):
     SUITES["ours"] = suite_of(*EXERCISES[exercise])
 
 
-@pytest.mark.parametrize("exercise", ["profile", "scale rule"])  # policies take long to diagnose
-def test_the_commands_have_it(exercise, tmp_path):
-    def run(*arguments):
-        return forking.python(REGISTERED % exercise, *arguments, cwd=tmp_path)
+# Policies take long to diagnose. A process that is spawned has no rows of the process before it.
+@pytest.mark.parametrize(("exercise", "start"), [("profile", "fork"), ("scale rule", "spawn")])
+def test_the_commands_have_it(exercise, start, tmp_path):
+    def run(*arguments, rows=("--rows", "mine")):
+        return forking.python(STARTED % start + forking.MAIN, *rows, *arguments, cwd=tmp_path)
 
+    (tmp_path / "mine.py").write_text(MINE % exercise)
     (tmp_path / "candidate.py").write_text(CANDIDATE % exercise)
     done = run("golden", "make", "ours", "--out", "made")
     assert done.returncode == 0, done.stderr
@@ -263,6 +264,12 @@ def test_the_commands_have_it(exercise, tmp_path):
     done = run("verify", "candidate:wrong", "--vectors", "made")
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"first mismatching field: {MISTAKES[exercise][1]}" in done.stdout
+    done = run("golden", "check", "made", rows=())
+    assert done.returncode == 2
+    assert "or a row that mor-ref --rows MODULE adds; make it again" in done.stderr
+    done = run("formats", rows=("--rows", "nosuch"))
+    assert done.returncode == 2
+    assert "rows is 'nosuch', which cannot be imported (ModuleNotFoundError: No" in done.stderr
 
 
 def units(*sums):

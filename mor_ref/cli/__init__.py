@@ -45,8 +45,18 @@ def _options(
             "--version", help="Print the version.", callback=_print_version, is_eager=True
         ),
     ] = False,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE",
+            help="Import this module first, which adds rows to catalogues; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
-    pass
+    if rows:
+        from mor_ref.workers.rows import add_rows
+
+        add_rows(tuple(rows))
 
 
 @app.command("formats")

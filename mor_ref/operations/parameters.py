@@ -43,6 +43,13 @@ def one_of(names: Collection[str]) -> Kind:
     return Kind(lambda value: isinstance(value, str) and value in names, lambda: " or ".join(names))
 
 
+def row_of(catalogue: Collection[str]) -> Kind:
+    """Return the kind that has the names of a catalogue, to which a user adds rows."""
+    names = one_of(catalogue)
+    advice = "a row that mor-ref --rows MODULE adds"
+    return Kind(names.holds, lambda: f"{names.wanted} or {advice}")
+
+
 def kind(holds: Callable[[Any], bool], words: str) -> Kind:
     """Return the kind of the values for which a function is true."""
     return Kind(holds, lambda: words)
@@ -81,7 +88,7 @@ def _is_recipe(value: Any) -> bool:
 _SIDES = f"a list of two sides, 1 to {_LARGEST_SIDE}"
 _CUT = kind(_is_cut, f"{' or '.join(_CUTS)}, or {_SIDES}")
 KINDS: Mapping[str, Kind] = {
-    "format": one_of(formats),
+    "format": row_of(formats),
     "source": one_of(("f32", "f16", "bf16")),
     "any_source": one_of(("f64", "f32", "f16", "bf16")),
     "f32": one_of(("f32",)),
@@ -90,15 +97,15 @@ KINDS: Mapping[str, Kind] = {
     "nan": one_of(NANS),
     "preset": one_of(presets),
     "n_random_bits": number(1, 32),
-    "metric": one_of(METRICS),
+    "metric": row_of(METRICS),
     "scaling": one_of(SCALINGS),
     "block": _CUT,
     "group": _CUT,
     "side": number(1, _LARGEST_SIDE),
-    "policy": one_of(POLICIES),
-    "profile": one_of(PROFILES),
+    "policy": row_of(POLICIES),
+    "profile": row_of(PROFILES),
     "tile": kind(_is_pair, _SIDES),
-    "scale_rule": one_of(SCALE_RULES),
+    "scale_rule": row_of(SCALE_RULES),
     RECIPE: kind(_is_recipe, f"a shape of at most {LARGEST_TENSOR} elements, and seed and stream"),
 }
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from mor_ref.engine.parallel import one_thread
+from mor_ref.workers.rows import add_rows, modules_of_rows
 from mor_ref.workers.sources import digest_of_sources
 
 Result = TypeVar("Result")
@@ -83,9 +84,12 @@ class Crew:
 
 
 def run_shard(
-    program: str, function: Callable[..., Result], shard: tuple[Any, ...]
+    program: str, rows: tuple[str, ...], function: Callable[..., Result], shard: tuple[Any, ...]
 ) -> Outcome[Result]:
-    """Run a shard, if this is the program that asks for it: another one may give something else."""
+    """Run a shard, if this is the program that asks for it: another one may give something else.
+
+    `rows` are the modules whose rows the asking process has.
+    """
     if digest_of_sources() != program:
         return Outcome(
             error=WorkersError(
@@ -94,6 +98,7 @@ def run_shard(
             )
         )
     try:
+        add_rows(rows)
         with one_thread():
             return Outcome.of(function(*shard))
     except Exception as error:  # noqa: BLE001 (it is raised where the shard was asked for)
@@ -169,7 +174,11 @@ class _Pending(Generic[Result]):
     def _submitted(self, executor: Executor, number: int) -> Future[Outcome[Result]]:
         try:
             return executor.submit(
-                run_shard, digest_of_sources(), self._function, self._shards[number]
+                run_shard,
+                digest_of_sources(),
+                modules_of_rows(),
+                self._function,
+                self._shards[number],
             )
         except Exception as error:  # noqa: BLE001 (it is what became of this shard)
             failed: Future[Outcome[Result]] = Future()
