@@ -215,7 +215,7 @@ def test_answers(text, fields):
     [
         ("", "the answer is ''; end it with a line done"),
         ("out code 1 2a", "the answer is 'out code 1 2a'; end it"),
-        ("skip done", "the answer has 'skip' where a field begins; give out NAME SHAPE"),
+        ("skip done", "the answer has 'skip' where a field begins; give `out NAME SHAPE`"),
         ("hello\nworld done", "the answer has 'hello world' where a field begins"),
         ("out done", "the answer ends amid a field"),
         ("out code done", "the answer ends amid a field"),
@@ -436,7 +436,7 @@ def test_arguments_are_split_as_a_shell_does():
         (answering("printf '\\377\\000\\ndone\\n'"), "the answer has '\\xff\\x00' where a field"),
         (answering("echo out code 2 1; echo done"), "field code has 1 numbers; give 2 for its sh"),
         (answering("echo out code 1 1 2; echo done"), "field code has 2 numbers; give 1 for its"),
-        ("yes", "the answer has 'y' where a field begins; give out NAME SHAPE"),
+        ("yes", "the answer has 'y' where a field begins; give `out NAME SHAPE`"),
         (shell("echo out code 2; yes 1"), "the answer has more than 1049088 bytes ('out code 2\\n"),
         ("cat /dev/zero", "the answer has more than 1049088 bytes ('\\x00\\x00"),
         ("yes skip", "where no question was open; answer each one once"),

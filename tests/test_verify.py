@@ -28,9 +28,13 @@ __all__ = ["module"]  # a fixture
         ("candidate:wrong", 1, "field accepted: 1 of "),
         ("candidate:failing", 3, "candidate:failing raised ArithmeticError on case 'mean_relative"),
         ("candidate:listing", 3, "returned a list for case 'mean_relative_error' of suite"),
-        ("candidate:number", 3, "candidate:number is of type int, which cannot be called"),
+        ("candidate:number", 3, "number is of type int, which cannot be called; give a function"),
         ("candidate:nothing", 3, "candidate:nothing cannot be imported: module 'candidate' has no"),
-        ("nowhere:nothing", 3, "nowhere:nothing cannot be imported: No module named 'nowhere'"),
+        (
+            "nowhere:nothing",
+            3,
+            "nowhere:nothing cannot be imported: No module named 'nowhere'; give",
+        ),
         ("dir:nowhere", 3, "nowhere is not a directory; give one with SUITE.safetensors files"),
         (
             "gpu",

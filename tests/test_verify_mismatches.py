@@ -255,7 +255,7 @@ def test_one_of_a_thing_is_one():
         ([0xFF], [0x01], "int8_mx", "is expected, 2 ulp below"),
         ([0x7C], [0x7B], "e5m2", "0x7C (inf) where 0x7B (57344) is expected, 1 ulp above"),
         ([0], [0x8000], "bf16", "0x0000 (0) where 0x8000 (-0) is expected, the sign of zero"),
-        ([1, 2], [1], "e4m3", "actual has shape (2,), expected has (1,)"),
+        ([1, 2], [1], "e4m3", "actual has shape (2,), expected has (1,); give arr"),
     ],
 )
 def test_a_failed_assertion_says_where_and_by_how_much(actual, expected, fmt, message):

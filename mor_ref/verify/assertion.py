@@ -31,7 +31,9 @@ def assert_bit_exact(actual: ArrayLike, expected: ArrayLike, fmt: str | Format) 
         for codes, name in ((actual, "actual"), (expected, "expected"))
     )
     if found.shape != right.shape:
-        raise AssertionError(f"actual has shape {found.shape}, expected has {right.shape}")
+        raise AssertionError(
+            f"actual has shape {found.shape}, expected has {right.shape}; give arrays of one shape"
+        )
     wrong = np.argwhere(np.atleast_1d(found != right))
     if not len(wrong):
         return

@@ -136,7 +136,7 @@ def parse_answer(text: bytes) -> Fields | None:
             raise _no_field(b" ".join(words[at:last]))
         if at + 3 > last:
             raise CandidateError(
-                "the answer ends amid a field; give out NAME SHAPE and its numbers"
+                "the answer ends amid a field; give `out NAME SHAPE` and its numbers"
             )
         next_one = _next_field(words, at + 3, last)
         name = _field_name(words[at + 1], fields)
@@ -147,8 +147,8 @@ def parse_answer(text: bytes) -> Fields | None:
 
 def _no_field(found: bytes) -> CandidateError:
     return CandidateError(
-        f"the answer has {shown(found)} where a field begins; give out NAME SHAPE and its numbers, "
-        "or a line skip alone"
+        f"the answer has {shown(found)} where a field begins; give `out NAME SHAPE` and its "
+        "numbers, or a line `skip` alone"
     )
 
 

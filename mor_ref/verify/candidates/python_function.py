@@ -98,8 +98,11 @@ def imported_function(text: str, module: str, name: str) -> PythonFunction:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # importing somebody's module can raise anything
-        raise CandidateError(f"{text} cannot be imported: {_in_a_line(error)}") from error
+        raise CandidateError(
+            f"{text} cannot be imported: {_in_a_line(error)}; give MODULE:FUNCTION of a module that "
+            "is installed or in the working directory"
+        ) from error
     if not callable(function):
         kind = type(function).__name__
-        raise CandidateError(f"{text} is of type {kind}, which cannot be called")
+        raise CandidateError(f"{text} is of type {kind}, which cannot be called; give a function")
     return PythonFunction(text, function, modes)
