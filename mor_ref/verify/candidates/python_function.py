@@ -99,8 +99,8 @@ def imported_function(text: str, module: str, name: str) -> PythonFunction:
         raise
     except BaseException as error:  # importing somebody's module can raise anything
         raise CandidateError(
-            f"{text} cannot be imported: {_in_a_line(error)}; give MODULE:FUNCTION of a module that "
-            "is installed or in the working directory"
+            f"{text} cannot be imported: {_in_a_line(error)}; give MODULE:FUNCTION of a module "
+            "that is installed or in the working directory"
         ) from error
     if not callable(function):
         kind = type(function).__name__
