@@ -11,9 +11,10 @@ from torch import nn
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.torch.layers import Layer
-from mor_ref.torch.linear import multiplied, multiplied_untraced
+from mor_ref.torch.linear import multiplied
 from mor_ref.torch.named_recipes import as_recipe
 from mor_ref.torch.recipe import Recipe
+from mor_ref.torch.unended_steps import begin
 
 Chosen = Iterable[str] | Callable[[str, nn.Module], bool]
 
@@ -41,14 +42,29 @@ class Converted(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the output of the layer, with operands as the recipe has them."""
         places, layer = self.operands, self.mor_ref_layer
-        weight = getattr(self, places.weight)
+        weight = self.parameter
         weight = weight.t() if places.transposed else weight
         bias = getattr(self, places.bias, None)
         records = self.training and torch.is_grad_enabled()
         if layer.recipe.has_state:
-            found: torch.Tensor = multiplied_untraced(x, weight, bias, layer, records=records)
+            found: torch.Tensor = self._multiplied_between_graphs(x, weight, bias, records=records)
             return found
         return multiplied(x, weight, bias, layer, records=records)
+
+    @property
+    def parameter(self) -> torch.Tensor:
+        """The weight, as the layer has it."""
+        found: torch.Tensor = getattr(self, self.operands.weight)
+        return found
+
+    @torch.compiler.disable
+    def _multiplied_between_graphs(
+        self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, *, records: bool
+    ) -> torch.Tensor:
+        """Return the output: scales of earlier steps and random bits are no business of graphs."""
+        if records:
+            begin(self)
+        return multiplied(x, weight, bias, self.mor_ref_layer, records=records)
 
     def extra_repr(self) -> str:
         """Return what the layer says of itself, and its recipe."""

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import nn
@@ -45,6 +45,7 @@ class Layer:
     seed: int = 0
     step: int = 0
     call: int = 0  # of the backward pass, in the step
+    progress: Literal["new", "called", "stepped"] = "new"  # of the step; `advance` begins a new one
     histories: dict[str, History] = field(default_factory=dict)
     observers: list[Observer] = field(default_factory=list)
 

@@ -105,7 +105,3 @@ def multiplied(
     found = Product.apply(rows, weight.to(torch.bfloat16), layer, records)
     y: torch.Tensor = found.to(dtype).reshape(*x.shape[:-1], weight.shape[0])
     return y if bias is None else y + bias.to(dtype)
-
-
-# Scales of earlier steps and random bits are read and written between graphs.
-multiplied_untraced = torch.compiler.disable(multiplied)

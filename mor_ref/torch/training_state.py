@@ -17,13 +17,14 @@ def advance(model: nn.Module, *, process_group: Any = None) -> None:
     """End a step: call it after `optimizer.step()`.
 
     Delayed scales follow from the amaxes of the step, and random bits become others. With a
-    process group, amaxes are the largest of all processes. Recipes without a state need no call.
+    process group, amaxes are the largest of all processes. Recipes without a state need no call;
+    with a state, a layer refuses the next call in training if the step has not ended.
     """
     layers = layers_of(model)
     if process_group is not None:
         _share(layers, process_group)
     for layer in layers.values():
-        layer.step, layer.call = layer.step + 1, 0
+        layer.step, layer.call, layer.progress = layer.step + 1, 0, "new"
         for operand, history in layer.histories.items():
             history.end_step(cast("Delayed", getattr(layer.recipe, operand).row))
 
@@ -89,6 +90,7 @@ def load_state(model: nn.Module, state: Mapping[str, Any]) -> None:
     for name, layer in layers.items():
         saved = state[name]
         layer.seed, layer.step, layer.call = (saved[key] for key in ("seed", "step", "call"))
+        layer.progress = "new"
         layer.histories = {
             operand: History(
                 one["scale"],
