@@ -6,6 +6,7 @@ from benchmarks import (
     dequantizing_rows,
     exhaustive_rows,
     quantizing_rows,
+    training_rows,
 )
 from benchmarks.rows import Row
 
@@ -15,4 +16,5 @@ ROWS: list[Row] = [
     *dequantizing_rows.ROWS,
     *argument_rows.ROWS,
     *exhaustive_rows.ROWS,
+    *training_rows.ROWS,
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from mor_ref.argument_checks import check_name, known_name
@@ -85,7 +86,7 @@ class Policy:
                     f"ladder has two representations named {one.name!r}; give one another name"
                 )
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The representations in order, the fallback last."""
         return (*(rung.name for rung in self.ladder), "bf16")
@@ -96,7 +97,7 @@ class Policy:
         yardsticks = (one for rung in self.ladder for one in rung.metric.yardsticks)
         return (*(rung.representation for rung in self.ladder), *yardsticks)
 
-    @property
+    @cached_property
     def tried(self) -> tuple[Representation, ...]:
         """Every representation that the decisions need, each once, in the order of the rungs."""
         return tuple({one.name: one for one in self.mentioned}.values())

@@ -1,11 +1,16 @@
 """fake_quantize, an operator of torch: the bits of mor_ref, and the checks of torch."""
 
+import cProfile
+import pstats
+
 import ml_dtypes
 import numpy as np
 import pytest
 from extras import imported, is_there, needs
 
 import mor_ref
+from mor_ref import MeanRelativeError, Policy, Rung
+from mor_ref.policies import POLICIES
 
 pytestmark = needs("torch")
 torch = imported("torch") if is_there("torch") else None
@@ -219,3 +224,27 @@ def test_all_recipes_quantize():
     x = tensor(12, 18, 34)
     for name in recipes:
         assert fake_quantize(x, name).shape == x.shape
+
+
+def test_a_small_tensor_costs_few_calls():
+    """The work of Python is most of the cost; it is counted, as a time depends on the machine."""
+    x = tensor(1, 64, 256, dtype="bfloat16")
+    fake_quantize(x, "mor_tensor")
+    profile = cProfile.Profile()
+    profile.runcall(fake_quantize, x, "mor_tensor")
+    assert 50 < pstats.Stats(profile).total_calls < 280
+
+
+def test_a_policy_that_takes_the_name_of_another_is_used():
+    """Partitions are remembered, but no policy."""
+    x, found = tensor(1, 8, 64), []
+    for fmt in ("e4m3", "e5m2"):
+        policy = Policy("mine", (Rung(fmt, MeanRelativeError(1)),))
+        POLICIES["mine"] = policy
+        try:
+            found.append(fake_quantize(x, Mor("mine", "tensor")))
+        finally:
+            del POLICIES["mine"]
+        expected = mor_ref.mor(x.numpy(), policy, block="tensor").output
+        assert torch.equal(found[-1], as_torch(expected, torch.float32))
+    assert not torch.equal(*found)

@@ -1,5 +1,6 @@
 """From codes and scales back to numbers: what the records of all quantizers have in common."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -77,11 +78,21 @@ class Tried(Protocol):
 
 
 class Outcome(NamedTuple, Generic[Record]):
-    """A quantized tensor: its record, and the scales and the error sums as the engine has them."""
+    """A quantized tensor: its codes, and the scales and the error sums as the engine has them.
 
-    record: Record
+    `make` makes its record: who asks for the output alone, such as training, waits for none.
+    """
+
+    codes: NDArray[np.uint8]
+    fmt: Format
     scales: "TileScales"
     sums: NDArray[np.uint64]
+    make: Callable[[], Record]
+
+    @property
+    def record(self) -> Record:
+        """The record that `MorResult.quantized` has."""
+        return self.make()
 
     def write(
         self,
@@ -94,8 +105,7 @@ class Outcome(NamedTuple, Generic[Record]):
         """Write y as bfloat16 into the units that took this rung (MOR-006)."""
         from mor_ref.engine.policies import render
 
-        codes, fmt = self.record.codes.reshape(-1), self.record.fmt
-        render(codes, fmt, self.scales, units, choice, rung, out, threads)
+        render(self.codes, self.fmt, self.scales, units, choice, rung, out, threads)
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,13 +82,16 @@ def mx(
 
     found = mx_scales(numbers, fmt, scale_rule, partition(numbers.shape, (1, block)), threads)
     codes, sums = quantize(numbers, fmt, found.blocks, units, out, threads)
-    record = Mx(
-        codes.reshape(numbers.shape),
-        error_sums(sums),
-        fmt,
-        numbers.described,
-        found.blocks,
-        found.code,
-        scale_rule,
-    )
-    return Outcome(record, found.blocks, sums)
+
+    def record() -> Mx:
+        return Mx(
+            codes.reshape(numbers.shape),
+            error_sums(sums),
+            fmt,
+            numbers.described,
+            found.blocks,
+            found.code,
+            scale_rule,
+        )
+
+    return Outcome(codes, fmt, found.blocks, sums, record)

@@ -105,15 +105,18 @@ def nvfp4(
         drops_sign_of_zero=profile.drops_sign_of_zero,
     )
     encode, decode = (s if profile.per_row else s[0] for s in found.overall)
-    record = Nvfp4(
-        codes.reshape(numbers.shape),
-        error_sums(sums),
-        _E2M1,
-        numbers.described,
-        found.tiles,
-        found.code,
-        np.asarray(encode),
-        np.asarray(decode),
-        profile,
-    )
-    return Outcome(record, found.tiles, sums)
+
+    def record() -> Nvfp4:
+        return Nvfp4(
+            codes.reshape(numbers.shape),
+            error_sums(sums),
+            _E2M1,
+            numbers.described,
+            found.tiles,
+            found.code,
+            np.asarray(encode),
+            np.asarray(decode),
+            profile,
+        )
+
+    return Outcome(codes, _E2M1, found.tiles, sums, record)

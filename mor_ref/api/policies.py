@@ -1,7 +1,7 @@
 """MoR itself: the public function and its record."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,53 +96,84 @@ def mor(
         rules = rules.with_threshold(threshold)
     known_name("scaling", scaling, SCALINGS)
     numbers = numbers_from(x, "x")
-    cut = partition(numbers.shape, rules.block if block is None else block, rules.group)
-    check_group(cut, rules.group, scaling)
-    blocks_of_units = cut.regrouped("tensor" if rules.unit == "tensor" else cut.block)
-    check_unit("unit", blocks_of_units.group)
-    return _mixed(numbers, rules, scaling, cut, blocks_of_units, threads)
+    cut = rules.block if block is None else block
+    cuts = cuts_of(numbers.shape, cut, rules.group, rules.unit, scaling)
+    mixed = mix(numbers, rules, scaling, cuts, threads)
+    return MorResult(
+        rules,
+        rules.names,
+        mixed.choice,
+        mixed.output.reshape(numbers.shape),
+        {name: error_sums(found) for name, found in mixed.sums.items()},
+        {name: one.record for name, one in mixed.tried.items()},
+        mixed.extremes.amax.view(np.float32),
+        mixed.extremes.amin.view(np.float32),
+        cuts.units,
+        numbers.described,
+    )
 
 
-def _mixed(
-    numbers: Numbers,
-    policy: Policy,
-    scaling: Scaling,
-    cut: Partition,
-    blocks_of_units: Partition,
-    threads: int | None,
-) -> MorResult:
-    """Try every representation (MOR-007), choose one for each unit, and write the output.
+class Cuts(NamedTuple):
+    """The partitions of a tensor that MoR needs; they do not depend on its numbers.
 
-    `cut` has the groups that share a mantissa, and `blocks_of_units` the same blocks, grouped into
-    units.
+    `blocks` has the groups that share a mantissa, and `blocks_of_units` the same blocks, grouped
+    into units.
     """
+
+    blocks: Partition
+    blocks_of_units: Partition
+
+    @property
+    def units(self) -> Partition:
+        """The units."""
+        return self.blocks_of_units.groups
+
+
+def cuts_of(
+    shape: tuple[int, ...],
+    block: Cut,
+    group: Cut,
+    unit: Literal["tensor", "block"],
+    scaling: Scaling,
+) -> Cuts:
+    """Return the partitions of a tensor of that shape; refuse those that do not go together."""
+    cut = partition(shape, block, group)
+    check_group(cut, group, scaling)
+    blocks_of_units = cut.regrouped("tensor" if unit == "tensor" else cut.block)
+    check_unit("unit", blocks_of_units.group)
+    return Cuts(cut, blocks_of_units)
+
+
+class Mixed(NamedTuple):
+    """The result of MoR as the engine has it: `output` in one row, sums along the last axis."""
+
+    output: NDArray[np.uint16]
+    choice: NDArray[np.uint8]
+    tried: dict[str, Tried]
+    sums: "dict[str, Errors]"
+    extremes: "Extremes"
+
+
+def mix(
+    numbers: Numbers, policy: Policy, scaling: Scaling, cuts: Cuts, threads: int | None
+) -> Mixed:
+    """Try every representation (MOR-007), choose one for each unit, and write the output."""
     from mor_ref.engine.blocks import over_groups  # imports Numba
     from mor_ref.engine.scales import extremes, extremes_of_groups
 
     output = np.empty(numbers.bits.size, np.uint16)
-    of_blocks = extremes(numbers, cut, threads)
-    blocks = ScalingBlocks(cut, scaling, of_blocks.amax)
+    of_blocks = extremes(numbers, cuts.blocks, threads)
+    blocks = ScalingBlocks(cuts.blocks, scaling, of_blocks.amax)
     tried: dict[str, Tried] = {}
     for one in policy.tried:
         out = output if one.name == policy.names[0] else None  # most units take the first rung
         tried[one.name] = one.engine(numbers, blocks, out, threads)
-    sums = {name: over_groups(one.sums, blocks_of_units, np.add) for name, one in tried.items()}
-    of_units = extremes_of_groups(of_blocks, blocks_of_units)
+    units = cuts.blocks_of_units
+    sums = {name: over_groups(one.sums, units, np.add) for name, one in tried.items()}
+    of_units = extremes_of_groups(of_blocks, units)
     choice = _choose(policy, sums, of_units)
-    units = blocks_of_units.groups
-    _write_other_rungs(output, numbers, policy, tried, units, choice, threads)
-    return MorResult(
-        policy,
-        policy.names,
-        choice,
-        output.reshape(numbers.shape),
-        {name: error_sums(found) for name, found in sums.items()},
-        {name: one.record for name, one in tried.items()},
-        of_units.amax.view(np.float32),
-        of_units.amin.view(np.float32),
-        units,
-        numbers.described,
-    )
+    _write_other_rungs(output, numbers, policy, tried, cuts.units, choice, threads)
+    return Mixed(output, choice, tried, sums, of_units)
 
 
 def _choose(policy: Policy, sums: "dict[str, Errors]", extremes: "Extremes") -> NDArray[np.uint8]:

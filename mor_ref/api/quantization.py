@@ -102,17 +102,20 @@ def quantized(
     found = scales_for(scaling, amax, fmt, cut)
     scales = TileScales(Sides(*cut.block), found.scale, None)
     codes, sums = quantize_numbers(numbers, fmt, scales, cut, out, threads)
-    record = Quantized(
-        codes.reshape(numbers.shape),
-        error_sums(sums),
-        fmt,
-        numbers.described,
-        scales,
-        amax.view(np.float32),
-        found.scale.view(np.float32),
-        found.exponent,
-        found.mantissa,
-        scaling,
-        cut,
-    )
-    return Outcome(record, scales, sums)
+
+    def record() -> Quantized:
+        return Quantized(
+            codes.reshape(numbers.shape),
+            error_sums(sums),
+            fmt,
+            numbers.described,
+            scales,
+            amax.view(np.float32),
+            found.scale.view(np.float32),
+            found.exponent,
+            found.mantissa,
+            scaling,
+            cut,
+        )
+
+    return Outcome(codes, fmt, scales, sums, record)

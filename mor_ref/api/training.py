@@ -37,20 +37,23 @@ def quantized_with(
     factors = np.full(cut.grid, scale, np.float32)
     scales = TileScales(Sides(*cut.block), factors.view(np.uint32), None)
     codes, sums = quantize(numbers, fmt, scales, cut, out, threads)
-    record = Quantized(
-        codes.reshape(numbers.shape),
-        error_sums(sums),
-        fmt,
-        numbers.described,
-        scales,
-        blocks.amax.view(np.float32),
-        factors,
-        None,
-        None,
-        "fp32",
-        cut,
-    )
-    return Outcome(record, scales, sums)
+
+    def record() -> Quantized:
+        return Quantized(
+            codes.reshape(numbers.shape),
+            error_sums(sums),
+            fmt,
+            numbers.described,
+            scales,
+            blocks.amax.view(np.float32),
+            factors,
+            None,
+            None,
+            "fp32",
+            cut,
+        )
+
+    return Outcome(codes, fmt, scales, sums, record)
 
 
 def random_words(purpose: tuple[int, int, int, int, int], count: int) -> NDArray[np.uint32]:

@@ -1,6 +1,7 @@
 """How a tensor is cut: rows and columns, blocks, and groups of whole blocks."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from mor_ref.argument_checks import known_name, whole_number
@@ -25,17 +26,17 @@ class Partition:
     block: tuple[int, int]
     group: tuple[int, int]
 
-    @property
+    @cached_property
     def grid(self) -> tuple[int, int]:
         """How many rows and columns of blocks there are (BLK-004)."""
         return _tiles(self.rows, self.block[0]), _tiles(self.columns, self.block[1])
 
-    @property
+    @cached_property
     def group_grid(self) -> tuple[int, int]:
         """How many rows and columns of groups there are."""
         return _tiles(self.rows, self.group[0]), _tiles(self.columns, self.group[1])
 
-    @property
+    @cached_property
     def groups(self) -> "Partition":
         """The partition whose blocks are these groups."""
         return Partition(self.rows, self.columns, self.group, self.group)

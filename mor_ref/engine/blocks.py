@@ -6,6 +6,7 @@ order: the bits are the same.
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ from mor_ref.engine.widening import as_binary16, widen_array
 _PART = 1 << 20  # elements, at most; as binary32 they take four mebibytes
 _WIDEST = 1 << 16  # columns of a part
 _TALLEST = 256  # rows that are summed at once
+_REMEMBERED = 1 << 12  # rows: so that what is remembered stays small
+_WIDENED = frozenset({np.dtype(np.float16), np.dtype(np.float64)})
 
 
 class Part(NamedTuple):
@@ -74,7 +77,7 @@ def for_each_part(
 
 def words_of(numbers: Numbers, columns: int, part: Part) -> Words:
     """Return the numbers of a part as kernels take them; binary64 becomes binary32 (QNT-004)."""
-    if numbers.dtype not in (np.dtype(np.float16), np.dtype(np.float64)):
+    if numbers.dtype not in _WIDENED:
         return Words(numbers.bits, Place(0, 0, columns))
     rows = slice(part.top * columns, part.bottom * columns)
     piece = numbers.bits[rows].reshape(-1, columns)[:, part.left : part.right]
@@ -97,12 +100,23 @@ def row_bounds(part: Part, block_rows: int) -> NDArray[np.int64]:
 
     A sum of so many error terms fits 32 bits.
     """
-    cuts = np.arange(part.top - part.top % block_rows, part.bottom, min(block_rows, _TALLEST))
+    if part.bottom - part.top > _REMEMBERED:
+        return _row_bounds(part.top, part.bottom, block_rows)
+    return _remembered_row_bounds(part.top, part.bottom, block_rows)
+
+
+def _row_bounds(top: int, bottom: int, block_rows: int) -> NDArray[np.int64]:
+    cuts = np.arange(top - top % block_rows, bottom, min(block_rows, _TALLEST))
     if block_rows > _TALLEST:
-        blocks = np.arange(part.top - part.top % block_rows, part.bottom, block_rows)
+        blocks = np.arange(top - top % block_rows, bottom, block_rows)
         cuts = np.union1d(cuts, blocks)
-    inner = cuts[(cuts > part.top) & (cuts < part.bottom)]
-    return np.concatenate([[part.top], inner, [part.bottom]]).astype(np.int64)
+    inner = cuts[(cuts > top) & (cuts < bottom)]
+    bounds = np.concatenate([[top], inner, [bottom]]).astype(np.int64)
+    bounds.flags.writeable = False  # others have the same array
+    return bounds
+
+
+_remembered_row_bounds = lru_cache(_row_bounds)
 
 
 class Gathered:
@@ -117,16 +131,21 @@ class Gathered:
         self._sides = partition.block
         self._initial = initial
         self._join = join
+        self._whole = Part(0, partition.rows, 0, partition.columns)
         self._lock = threading.Lock()
 
     def room_for(self, part: Part) -> NDArray[Any]:
         """Return entries of one's own for the blocks that a part touches."""
+        if part == self._whole:
+            return self.blocks
         rows, columns = self._touched(part)
         shape = (rows.stop - rows.start, columns.stop - columns.start, *self._entry)
         return np.full(shape, self._initial, self.blocks.dtype)
 
     def add(self, part: Part, found: NDArray[Any]) -> None:
         """Take over the results for the blocks of a part."""
+        if found is self.blocks:
+            return
         rows, columns = self._touched(part)
         with self._lock:
             room = self.blocks[rows, columns]
@@ -144,6 +163,8 @@ def over_groups(blocks: NDArray[Any], partition: Partition, join: np.ufunc) -> N
     """Return the entries of blocks, joined for each group."""
     for axis in (0, 1):
         step = -(-partition.group[axis] // partition.block[axis])
+        if step == 1:
+            continue
         starts = np.arange(0, blocks.shape[axis], step)
         blocks = join.reduceat(blocks, starts, axis=axis) if starts.size else blocks
     return blocks
@@ -153,6 +174,8 @@ def to_blocks(groups: NDArray[Any], partition: Partition) -> NDArray[Any]:
     """Return for each block the entry of its group."""
     for axis in (0, 1):
         step = -(-partition.group[axis] // partition.block[axis])
+        if step == 1:
+            continue
         groups = np.repeat(groups, step, axis=axis)
     rows, columns = partition.grid
     return groups[:rows, :columns]

@@ -4,6 +4,7 @@ The rows are made here from the rules, apart from `mor_ref.exact`, which finds t
 own way.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +90,7 @@ class PowerOfTwoTarget(NamedTuple):
     nan: Any
 
 
+@lru_cache
 def target_for(fmt: Format, rounding: Rounding, special: SpecialCases, source: Source) -> Target:
     """Return the row of a format with significands."""
     threshold, odd, negative = _thresholds(rounding, source)
@@ -130,6 +132,7 @@ def target_for(fmt: Format, rounding: Rounding, special: SpecialCases, source: S
     return Target(**source.row(numbers), exceptions=row)
 
 
+@lru_cache
 def power_of_two_target_for(
     fmt: Format, rounding: Rounding, special: SpecialCases, source: Source
 ) -> PowerOfTwoTarget:

@@ -1,5 +1,6 @@
 """The chapter on scales: the extremes of blocks, and a scale for each."""
 
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -62,6 +63,7 @@ class Pattern(NamedTuple):
 Counted = Literal["finite", "not nan", "all"]
 
 
+@lru_cache
 def _pattern(dtype: np.dtype[Any], counted: Counted) -> Pattern:
     shift = 32 - 8 * dtype.itemsize
     magnitude, infinity, all_ones = (b >> shift for b in (0x7FFFFFFF, 0x7F800000, 0xFFFFFFFF))

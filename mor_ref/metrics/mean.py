@@ -4,6 +4,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mor_ref.metrics.metric import Comparison, InKernels, Metric
@@ -136,7 +137,7 @@ class MeanRelativeError(_MeanIsBelow):
         """The threshold as people read it; decisions use the limit."""
         return float(self._written)
 
-    @property
+    @cached_property
     def limit(self) -> int:
         """The threshold times 2^23, to the nearest integer, ties to even (MOR-002)."""
         written = self._written

@@ -1,13 +1,15 @@
 """One quantization of a tensor on the CPU, by the engine."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 
-from mor_ref.api.policies import MorResult, mor
+from mor_ref.api.policies import Mixed, cuts_of, mix
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.policies import Policy
 from mor_ref.torch.quantizers import Axis, Situation, Treatment, turned
 
 
@@ -19,29 +21,32 @@ def quantized(
     if policy is None:
         y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
         return y, torch.empty(0, dtype=torch.int64)
-    numbers = numbers_from(x, "x")
-    rows = numbers.bits.view(numbers.dtype).reshape(rows_and_columns(numbers.shape))
-    cut, is_laid_out_anew = treatment.cut, False
+    numbers, cut, scaling = numbers_from(x, "x"), treatment.cut, treatment.scales
+    sides, is_laid_out_anew = rows_and_columns(numbers.shape), False
     if axis == "column":
         found = turned(policy, cut)
         is_laid_out_anew = found is None
         policy, cut = found or (policy, cut)
-    given = np.ascontiguousarray(rows.T) if is_laid_out_anew else rows
-    result = mor(given, policy, block=cut, scaling=treatment.scales)
-    codes = np.ascontiguousarray(result.output.T) if is_laid_out_anew else result.output
+    if is_laid_out_anew:
+        rows = numbers.bits.view(numbers.dtype).reshape(sides)
+        numbers, sides = numbers_from(np.ascontiguousarray(rows.T), "x"), sides[::-1]
+    group = tuple(policy.group) if isinstance(policy.group, list) else policy.group
+    mixed = mix(numbers, policy, scaling, _cuts(sides, cut, group, policy.unit, scaling), None)
+    codes = mixed.output
+    if is_laid_out_anew:
+        codes = np.ascontiguousarray(codes.reshape(sides).T)
     y = torch.from_numpy(codes.view(np.int16)).view(torch.bfloat16).reshape(x.shape)
-    return y, torch.from_numpy(_statistics(result))
+    return y, torch.from_numpy(_statistics(policy, mixed))
 
 
-def _statistics(result: MorResult) -> np.ndarray[Any, np.dtype[np.int64]]:
+_cuts = lru_cache(maxsize=1024)(cuts_of)  # a model has few shapes, and the same in each step
+
+
+def _statistics(policy: Policy, mixed: Mixed) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the integers that `Treatment.statistics` names."""
-    amin = result.amin.view(np.uint32)
-    ends = result.amax.view(np.uint32).max(initial=0), amin[amin != 0].min(initial=0xFFFFFFFF)
-    lowest = ends[1] if ends[1] != 0xFFFFFFFF else 0
-    choices = np.bincount(result.choice.reshape(-1), minlength=len(result.ladder))
-    sums = (
-        getattr(one, kind).sum()
-        for one in result.error.values()
-        for kind in ("sum", "nonzero", "nonfinite")
-    )
-    return np.array([result.choice.size, ends[0], lowest, *choices, *sums], np.int64)
+    amax, amin = mixed.extremes
+    lowest = int((amin - np.uint32(1)).min(initial=0xFFFFFFFF)) + 1 & 0xFFFFFFFF  # 0 is for none
+    choices = np.bincount(mixed.choice.reshape(-1), minlength=len(policy.names))
+    sums = (one.reshape(-1, 3).sum(0).view(np.int64) for one in mixed.sums.values())
+    ends = mixed.choice.size, amax.max(initial=0), lowest
+    return np.concatenate([ends, choices, *sums], dtype=np.int64, casting="same_kind")
