@@ -246,5 +246,5 @@ def test_a_policy_that_takes_the_name_of_another_is_used():
         finally:
             del POLICIES["mine"]
         expected = mor_ref.mor(x.numpy(), policy, block="tensor").output
-        assert torch.equal(found[-1], as_torch(expected, torch.float32))
+        assert torch.equal(found[-1], as_torch(expected, "float32"))
     assert not torch.equal(*found)
