@@ -23,6 +23,8 @@ HOW = {
     "compressed_tensors": PEERS,
     "loguru": PEERS,
     "transformers": PEERS,
+    "pyarrow": PEERS,
+    "tensorboard": PEERS,
     "triton": PEERS,
     "gfloat": TEST,
     "verifloat": f"Python 3.12 and {TEST}",

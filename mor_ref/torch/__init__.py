@@ -1,8 +1,9 @@
 """Training in torch under a recipe: what each linear layer multiplies is quantized first.
 
 `convert(model, "mor_tensor")` changes the linear layers of a model in place, and `revert` takes it
-back. `fake_quantize` is one quantization as an operator of torch. They need torch, which is
-imported when one of them is first asked for.
+back. `fake_quantize` is one quantization as an operator of torch. `record` measures the
+quantizations of a run, for tables and pictures. They need torch, which is imported when one of
+them is first asked for.
 """
 
 import importlib
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mor_ref.torch.conversion import LinearLike, convert, revert
     from mor_ref.torch.layers import Observation, observe
+    from mor_ref.torch.measures import Measured
     from mor_ref.torch.named_recipes import recipes
     from mor_ref.torch.operator import fake_quantize
     from mor_ref.torch.quantizers import (
@@ -24,16 +26,23 @@ if TYPE_CHECKING:
         Unquantized,
     )
     from mor_ref.torch.recipe import Operand, Recipe
+    from mor_ref.torch.recording import Recording, record
+    from mor_ref.torch.recording_files import to_csv, to_parquet, to_tensorboard
+    from mor_ref.torch.recording_pictures import errors_by_operand, heat_map, shares_over_time
     from mor_ref.torch.training_state import advance, load_state, state
 
 _IMPORTED_WHEN_ASKED_FOR = {
     "conversion": ("LinearLike", "convert", "revert"),
     "layers": ("Observation", "observe"),
+    "measures": ("Measured",),
     "operator": ("fake_quantize",),
     "quantizers": (
         "TREATMENTS", "Delayed", "Mor", "Mx", "Nvfp4", "Scaled", "Treatment", "Unquantized",
     ),
     "recipe": ("Operand", "Recipe"),
+    "recording": ("Recording", "record"),
+    "recording_files": ("to_csv", "to_parquet", "to_tensorboard"),
+    "recording_pictures": ("errors_by_operand", "heat_map", "shares_over_time"),
     "named_recipes": ("recipes",),
     "training_state": ("advance", "load_state", "state"),
 }  # fmt: skip
@@ -43,23 +52,32 @@ __all__ = [
     "TREATMENTS",
     "Delayed",
     "LinearLike",
+    "Measured",
     "Mor",
     "Mx",
     "Nvfp4",
     "Observation",
     "Operand",
     "Recipe",
+    "Recording",
     "Scaled",
     "Treatment",
     "Unquantized",
     "advance",
     "convert",
+    "errors_by_operand",
     "fake_quantize",
+    "heat_map",
     "load_state",
     "observe",
     "recipes",
+    "record",
     "revert",
+    "shares_over_time",
     "state",
+    "to_csv",
+    "to_parquet",
+    "to_tensorboard",
 ]
 
 

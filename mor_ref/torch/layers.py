@@ -21,7 +21,8 @@ class Observation(NamedTuple):
     """One quantization of an operand of a layer.
 
     `statistics` are the int64 of the treatment, named by `treatment.statistics`. `is_recomputed` is
-    whether a checkpoint computes the forward pass again. `step` counts calls of `advance`.
+    whether a checkpoint computes the forward pass again. `step` counts calls of `advance`. `x` and
+    `y` are the operand and what it became: an observer that keeps them keeps their memory.
     """
 
     layer: str
@@ -31,6 +32,9 @@ class Observation(NamedTuple):
     statistics: torch.Tensor
     step: int
     is_recomputed: bool
+    x: torch.Tensor
+    y: torch.Tensor
+    situation: Situation
 
 
 Observer = Callable[[Observation], None]
@@ -79,19 +83,14 @@ class Layer:
         if treatment.is_delayed and records:
             self.histories[operand].hear(statistics)
         if self.observers:
-            self._show(operand, axis, treatment, statistics)
+            again = _is_recomputed(operand, axis)
+            seen = Observation(
+                self.name, operand, axis, treatment, statistics, self.step, again,
+                x.detach(), y.detach(), situation,
+            )  # fmt: skip
+            for observer in self.observers:
+                observer(seen)
         return y
-
-    def _show(
-        self, operand: OperandName, axis: Axis, treatment: Treatment, statistics: torch.Tensor
-    ) -> None:
-        is_forward = axis == "row" and operand != "grad_output"
-        again = is_forward and torch._C._current_graph_task_id() != -1  # noqa: SLF001, as torch.utils.checkpoint asks
-        seen = Observation(
-            self.name, operand, axis, treatment, statistics, self.step, is_recomputed=again
-        )
-        for observer in self.observers:
-            observer(seen)
 
     def purpose(self, use: int, call: int) -> tuple[int, int, int, int, int]:
         """Return what random words are for (TRN-007)."""
@@ -102,6 +101,12 @@ class Layer:
         call = self.call
         self.call += records
         return call
+
+
+def _is_recomputed(operand: OperandName, axis: Axis) -> bool:
+    """Return whether a checkpoint computes a forward operand in a backward pass."""
+    is_forward = axis == "row" and operand != "grad_output"
+    return is_forward and torch._C._current_graph_task_id() != -1  # noqa: SLF001, as torch.utils.checkpoint asks
 
 
 def _use(operand: OperandName, axis: Axis) -> int:

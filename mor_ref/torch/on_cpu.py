@@ -1,16 +1,26 @@
 """One quantization of a tensor on the CPU, by the engine."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from mor_ref.api.policies import Mixed, cuts_of, mix
-from mor_ref.arrays import numbers_from
-from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.arrays import Numbers, numbers_from
+from mor_ref.definitions.blocks import Cut, rows_and_columns
 from mor_ref.policies import Policy
 from mor_ref.torch.quantizers import Axis, Situation, Treatment, turned
+
+
+class LaidOut(NamedTuple):
+    """A matrix as it is quantized: its sides, the policy and the block for it."""
+
+    numbers: Numbers
+    sides: tuple[int, int]
+    policy: Policy
+    cut: Cut
+    is_transposed: bool
 
 
 def quantized(
@@ -21,22 +31,28 @@ def quantized(
     if policy is None:
         y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
         return y, torch.empty(0, dtype=torch.int64)
-    numbers, cut, scaling = numbers_from(x, "x"), treatment.cut, treatment.scales
-    sides, is_laid_out_anew = rows_and_columns(numbers.shape), False
-    if axis == "column":
-        found = turned(policy, cut)
-        is_laid_out_anew = found is None
-        policy, cut = found or (policy, cut)
-    if is_laid_out_anew:
-        rows = numbers.bits.view(numbers.dtype).reshape(sides)
-        numbers, sides = numbers_from(np.ascontiguousarray(rows.T), "x"), sides[::-1]
-    group = tuple(policy.group) if isinstance(policy.group, list) else policy.group
-    mixed = mix(numbers, policy, scaling, _cuts(sides, cut, group, policy.unit, scaling), None)
+    given = laid_out(x, policy, treatment, axis)
+    group = given.policy.group
+    group = tuple(group) if isinstance(group, list) else group
+    cuts = _cuts(given.sides, given.cut, group, policy.unit, treatment.scales)
+    mixed = mix(given.numbers, given.policy, treatment.scales, cuts, None)
     codes = mixed.output
-    if is_laid_out_anew:
-        codes = np.ascontiguousarray(codes.reshape(sides).T)
+    if given.is_transposed:
+        codes = np.ascontiguousarray(codes.reshape(given.sides).T)
     y = torch.from_numpy(codes.view(np.int16)).view(torch.bfloat16).reshape(x.shape)
     return y, torch.from_numpy(_statistics(policy, mixed))
+
+
+def laid_out(x: torch.Tensor, policy: Policy, treatment: Treatment, axis: Axis) -> LaidOut:
+    """Return the matrix whose rows are quantized along an axis of x, and its policy and block."""
+    numbers, cut = numbers_from(x, "x"), treatment.cut
+    sides = rows_and_columns(numbers.shape)
+    found = (policy, cut) if axis == "row" else turned(policy, cut)
+    if found is not None:
+        return LaidOut(numbers, sides, *found, is_transposed=False)
+    rows = numbers.bits.view(numbers.dtype).reshape(sides)
+    anew = numbers_from(np.ascontiguousarray(rows.T), "x")
+    return LaidOut(anew, sides[::-1], policy, cut, is_transposed=True)
 
 
 _cuts = lru_cache(maxsize=1024)(cuts_of)  # a model has few shapes, and the same in each step

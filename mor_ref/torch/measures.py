@@ -1,0 +1,222 @@
+"""Measures of one quantization: what a recording keeps of it (TRN-010 to TRN-012)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mor_ref.api.dequantization import Dequantizable
+from mor_ref.api.encoding import encode
+from mor_ref.api.policies import MorResult, mor
+from mor_ref.definitions.format import Format
+from mor_ref.torch.layers import Observation
+from mor_ref.torch.on_cpu import laid_out
+from mor_ref.torch.quantizers import Axis, Nvfp4, Treatment
+from mor_ref.torch.recipe import OperandName
+
+_FRACTION_BITS = 7  # of bfloat16
+_CODES = 1 << 15  # magnitudes of bfloat16
+_UNIT = Fraction(1, 1 << 266)  # the square of its smallest number
+_UNIT_OF_ERROR = 2.0**-23
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One quantization of an operand of a layer, measured.
+
+    `microbatch` counts the quantizations of this operand in this direction in the step, from 0.
+    `is_recomputed` marks what a checkpoint computes again. `choices` has the number of units that
+    took each representation, `errors` the mean relative error of each that was tried, and
+    `exponents` the lowest and the highest exponent of its scales. `flushed` and `saturated` count
+    elements, `nonzero` the finite ones that are not zero.
+    """
+
+    step: int
+    microbatch: int
+    layer: str
+    operand: OperandName
+    axis: Axis
+    is_recomputed: bool
+    elements: int
+    nonzero: int
+    nonfinite: int
+    amax: float
+    amin: float
+    units: int
+    choices: Mapping[str, int]
+    errors: Mapping[str, float]
+    exponents: Mapping[str, tuple[int, int]]
+    flushed: int
+    saturated: int
+    signal: float
+    noise: float
+    sqnr: float
+
+    @property
+    def error(self) -> float:
+        """The mean relative error under the representation that is tried first."""
+        return next(iter(self.errors.values()))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of units that took each representation."""
+        return {name: count / max(self.units, 1) for name, count in self.choices.items()}
+
+    @property
+    def flushed_share(self) -> float:
+        """The share of the numbers that are not zero that became zero."""
+        return self.flushed / max(self.nonzero, 1)
+
+    @property
+    def saturated_share(self) -> float:
+        """The share of the numbers that are not zero that saturated."""
+        return self.saturated / max(self.nonzero, 1)
+
+
+class _Scaling(NamedTuple):
+    """The exponents of the scales of a tensor, and how many of its elements saturated."""
+
+    exponents: dict[str, tuple[int, int]]
+    saturated: int
+
+
+def measure(seen: Observation, microbatch: int) -> Measured:
+    """Measure what an observer saw; the operand is read, and nothing of it changes."""
+    names = seen.treatment.statistics
+    numbers = dict(zip(names, seen.statistics.tolist(), strict=True))
+    of_x = _histogram(seen.x)
+    signal, noise = (_sum_of_squares(one) for one in (of_x, _histogram(seen.x - seen.y)))
+    scaling = _scaling(seen)
+    is_not_zero = int(of_x[1:].sum())
+    nonfinite = int(of_x[255 << _FRACTION_BITS :].sum())
+    return Measured(
+        seen.step,
+        microbatch,
+        seen.layer,
+        seen.operand,
+        seen.axis,
+        seen.is_recomputed,
+        elements=seen.x.numel(),
+        nonzero=is_not_zero - nonfinite,
+        nonfinite=nonfinite,
+        amax=_number(numbers["amax"]),
+        amin=_number(numbers["amin"]),
+        units=numbers["units"],
+        choices=_named("choice ", numbers),
+        errors={
+            name: total * _UNIT_OF_ERROR / max(numbers[f"nonzero {name}"], 1)
+            for name, total in _named("sum ", numbers).items()
+        },
+        exponents=scaling.exponents,
+        flushed=is_not_zero - np.count_nonzero(_magnitudes(seen.y).cpu()),  # zeros stay zeros
+        saturated=scaling.saturated,
+        signal=float(signal * _UNIT),
+        noise=float(noise * _UNIT),
+        sqnr=10 * math.log10(Fraction(signal, noise)) if noise else math.inf,
+    )
+
+
+def _named(prefix: str, numbers: Mapping[str, int]) -> dict[str, int]:
+    return {key.removeprefix(prefix): n for key, n in numbers.items() if key.startswith(prefix)}
+
+
+def _number(bits: int) -> float:
+    return float(np.uint32(bits).view(np.float32))
+
+
+def _magnitudes(x: torch.Tensor) -> torch.Tensor:
+    """Return the codes of bfloat16 numbers, without their signs."""
+    return x.contiguous().view(torch.int16).reshape(-1) & (_CODES - 1)
+
+
+def _histogram(x: torch.Tensor) -> NDArray[np.int64]:
+    """Return how often each magnitude of bfloat16 occurs, by its code."""
+    return np.asarray(torch.bincount(_magnitudes(x), minlength=_CODES).cpu(), np.int64)
+
+
+def _sum_of_squares(counts: NDArray[np.int64]) -> int:
+    """Return the exact sum over the finite numbers, in units of 2^-266 (TRN-010).
+
+    Integers are summed for each exponent, so that neither order nor size matters.
+    """
+    fractions = np.arange(1 << _FRACTION_BITS, dtype=np.int64)
+    by_exponent = counts.reshape(-1, fractions.size)
+    sums = by_exponent @ (fractions + fractions.size) ** 2
+    sums[0] = by_exponent[0] @ fractions**2  # subnormal numbers
+    return sum(int(sums[e]) << 2 * (max(e, 1) - 1) for e in range(255) if sums[e])
+
+
+# ---------------------------------------------------------------------- scales
+
+
+def _scaling(seen: Observation) -> _Scaling:
+    """Quantize an operand once more, with the engine, for its scales and its codes."""
+    treatment = _to_nearest(seen.treatment)
+    policy = treatment.policy_in(seen.situation)
+    if policy is None:
+        return _Scaling({}, 0)
+    x = seen.x.cpu()
+    given = laid_out(x, policy, treatment, seen.axis)
+    rows = given.numbers.bits.view(given.numbers.dtype).reshape(given.sides)
+    result = mor(rows, given.policy, block=given.cut, scaling=treatment.scales)
+    x = x.t() if given.is_transposed else x
+    exponents, saturated = {}, 0
+    for name, record in result.quantized.items():
+        if isinstance(record, Dequantizable):
+            found = _exponents(record)
+            exponents.update({name: found} if found else {})
+            saturated += _saturated(x, record, result, name)
+    return _Scaling(exponents, saturated)
+
+
+def _to_nearest(treatment: Treatment) -> Treatment:
+    """Return a treatment with the same scales that needs no random words (TRN-008)."""
+    return replace(treatment, rounding="rne") if isinstance(treatment, Nvfp4) else treatment
+
+
+def _factors(record: Dequantizable) -> tuple[NDArray[np.float32], bool]:
+    """Return the scale of each tile, and whether x is divided by it."""
+    scales = record._scales  # noqa: SLF001, the records of all quantizers have it
+    divides = scales.encode is None
+    found: Any = scales.decode if divides else scales.encode
+    return found.view(np.float32), divides
+
+
+def _exponents(record: Dequantizable) -> tuple[int, int] | None:
+    """Return the lowest and the highest exponent of the scales (TRN-012)."""
+    factors, divides = _factors(record)
+    usable = factors[np.isfinite(factors) & (factors > 0)]
+    if not usable.size:
+        return None
+    ends = sorted(int(np.frexp(end)[1]) - 1 for end in (usable.min(), usable.max()))
+    return (-ends[1], -ends[0]) if divides else (ends[0], ends[1])
+
+
+def _saturated(x: torch.Tensor, record: Dequantizable, result: MorResult, name: str) -> int:
+    """Count the elements that saturated in the units that took a representation (TRN-011)."""
+    if name not in result.ladder:
+        return 0
+    largest, lowest = encode(np.array([record.fmt.largest, -record.fmt.largest]), record.fmt)
+    codes = record.codes.reshape(-1)
+    i, j = np.divmod(np.flatnonzero((codes == largest) | (codes == lowest)), x.shape[1])
+    rows, columns = result.units.block
+    taken = result.choice[i // rows, j // columns] == result.ladder.index(name)
+    i, j = i[taken], j[taken]
+    tile = record._scales.tile  # noqa: SLF001, as above
+    factors, divides = _factors(record)
+    scale = factors[i // tile.rows, j // tile.columns]
+    own = x[torch.from_numpy(i), torch.from_numpy(j)].float().numpy()
+    with np.errstate(all="ignore"):
+        xs = np.abs(own / scale if divides else own * scale)
+    return int(np.count_nonzero(np.isfinite(xs) & (xs > _limit(record.fmt))))
+
+
+def _limit(fmt: Format) -> float:
+    """Return the number beyond which rounding alone does not give the largest."""
+    largest = fmt.largest_code
+    return fmt.largest + (fmt.largest - float(fmt.value(largest - 1))) / 2
