@@ -20,7 +20,7 @@ Panel = tuple[str, str]  # an operand and an axis
 _DOTS_PER_INCH = 120
 _NARROWEST = 2.4  # inches, of a panel next to another one
 _ROOM_FOR_NAMES = 2.2  # inches
-_MOST_NAMED = 40  # layers whose names fit beside a panel
+_MOST_NAMED = 40  # layers whose names fit next to a panel
 _MOST_LETTERS = 26  # of a name
 _INCHES_OF_ROW = 0.2
 # Colours for all readers, colour-blind ones as well.
