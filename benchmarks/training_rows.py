@@ -21,7 +21,7 @@ def texts(batch, context):
 def training(recipe=None):
     """A step on one thread, with AdamW; without a recipe, of a model that is not converted."""
     step = functools.partial(prepared, recipe=recipe)
-    # The tokens are few beside the weights: a copy of them is nothing to compare with.
+    # The tokens are few next to the weights: a copy of them is nothing to compare with.
     return Contender(step, needs="torch", makes_numbers=True)
 
 

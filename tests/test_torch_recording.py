@@ -11,7 +11,7 @@ import pytest
 from extras import imported, is_there, needs
 
 from mor_ref.definitions.formats import formats
-from mor_ref.exact import recording as exact
+from mor_ref.exact import training as exact
 
 pytestmark = needs("torch")
 torch = imported("torch") if is_there("torch") else None

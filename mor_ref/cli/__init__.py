@@ -15,6 +15,7 @@ from mor_ref.cli.options import (
     RandomBitsOption,
     RandomWordOption,
     RoundingOption,
+    RowsOption,
     TimeoutOption,
 )
 
@@ -45,13 +46,7 @@ def _options(
             "--version", help="Print the version.", callback=_print_version, is_eager=True
         ),
     ] = False,
-    rows: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="MODULE",
-            help="Import this module first, which adds rows to catalogues; may be repeated.",
-        ),
-    ] = None,
+    rows: RowsOption = None,
 ) -> None:
     if rows:
         from mor_ref.workers.rows import add_rows

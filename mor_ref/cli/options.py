@@ -24,3 +24,10 @@ ExecutorOption = Annotated[
         metavar="WHERE", help="Where to run: local, dask://HOST:PORT, or mpi with mpiexec."
     ),
 ]
+RowsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODULE",
+        help="Import this module first, which adds rows to catalogues; may be repeated.",
+    ),
+]

@@ -24,7 +24,7 @@ from mor_ref.engine.widening import as_binary16, widen_array
 _PART = 1 << 20  # elements, at most; as binary32 they take four mebibytes
 _WIDEST = 1 << 16  # columns of a part
 _TALLEST = 256  # rows that are summed at once
-_REMEMBERED = 1 << 12  # rows: so that what is remembered stays small
+_REMEMBERED = 1 << 12  # rows: so that the memory stays small
 _WIDENED = frozenset({np.dtype(np.float16), np.dtype(np.float64)})
 
 

@@ -22,7 +22,7 @@ class Observation(NamedTuple):
 
     `statistics` are the int64 of the treatment, named by `treatment.statistics`. `is_recomputed` is
     whether a checkpoint computes the forward pass again. `step` counts calls of `advance`. `x` and
-    `y` are the operand and what it became: an observer that keeps them keeps their memory.
+    `y` are the operand and its output: an observer that keeps them keeps their memory.
     """
 
     layer: str

@@ -49,8 +49,8 @@ def heat_map(rows: Iterable[Measured], measure: str = "error", *, width: float =
     """Draw a measure of each layer against the steps: a panel for each operand and direction.
 
     `measure` is "error", "sqnr", "bf16", "flushed", "saturated" or "amax". `width` is in inches;
-    panels that do not fit next to each other are below each other. Grey is what was not measured,
-    or is infinite.
+    panels that do not fit next to each other are below each other. Grey marks results that are
+    missing, or infinite.
     """
     known_name("measure", measure, MEASURES)
     counted = _counted(rows)
