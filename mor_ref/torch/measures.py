@@ -113,7 +113,7 @@ def measure(seen: Observation, microbatch: int) -> Measured:
             for name, total in _named("sum ", numbers).items()
         },
         exponents=scaling.exponents,
-        flushed=is_not_zero - np.count_nonzero(_magnitudes(seen.y).cpu()),  # zeros stay zeros
+        flushed=int(is_not_zero - np.count_nonzero(_magnitudes(seen.y).cpu())),  # zeros stay zeros
         saturated=scaling.saturated,
         signal=float(signal * _UNIT),
         noise=float(noise * _UNIT),

@@ -132,9 +132,9 @@ def shares_over_time(rows: Iterable[Measured], *, width: float = 10.0) -> "Figur
             shares = [100 * _ratio(found[step]) for step in found]
             axes.plot(list(found), np.array(shares), _OF_AXIS[panel[1]], **_line(panel))
         axes.set_ylabel(label)
-        axes.set_ylim(0, None if any(line.get_ydata().any() for line in axes.lines) else 1)
+        axes.set_ylim(0, None if any(np.any(line.get_ydata()) for line in axes.lines) else 1)
         axes.grid(alpha=0.3)
-    _put_legend_beside(flushed)
+    _put_legend_right(flushed)
     saturated.set_xlabel("step")
     return figure
 
@@ -156,14 +156,14 @@ def _draw_decisions(axes: "Axes", counted: Sequence[Measured]) -> None:
         axes.set_xlim(steps[0] - 1, steps[0] + 1)
     axes.set_ylim(0, 100)
     axes.set_ylabel("units that\ntook it (%)")
-    _put_legend_beside(axes, reverse=True)
+    _put_legend_right(axes, reverse=True)
 
 
 def _draw_range(axes: "Axes", found: dict[int, list[Any]], panel: Panel) -> None:
     steps = list(found)
-    ends = [(min(one), max(one)) for one in found.values()]
+    lowest, highest = ([end(one) for one in found.values()] for end in (min, max))
     colour = _OF_OPERAND[panel[0]]
-    axes.fill_between(steps, *zip(*ends, strict=True), color=colour, alpha=0.15, linewidth=0)
+    axes.fill_between(steps, lowest, highest, color=colour, alpha=0.15, linewidth=0)
     line = {**_line(panel), "label": f"by {panel[1]}"}
     axes.plot(steps, [fmean(one) for one in found.values()], _OF_AXIS[panel[1]], **line)
 
@@ -200,7 +200,7 @@ def _by_step(
 
 def _ratio(counts: Sequence[tuple[int, int]]) -> float:
     """Return the share of some elements among all."""
-    some, every = (sum(column) for column in zip(*counts, strict=True))
+    some, every = (sum(count[place] for count in counts) for place in (0, 1))
     return some / max(every, 1)
 
 
@@ -259,5 +259,5 @@ def _short(name: str) -> str:
     return end.replace("$", r"\$")
 
 
-def _put_legend_beside(axes: "Axes", **arguments: Any) -> None:
+def _put_legend_right(axes: "Axes", **arguments: Any) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **arguments)

@@ -84,9 +84,10 @@ def _ranges() -> Iterator[tuple[str, float, float]]:
             yield "fits_if_rounded", above, float(amin)
             break
     for significand in itertools.count(1 << 20):
-        amin = math.ldexp(significand, -100)
-        if math.log2(amin * float(ratio)) - math.log2(amin) > math.log2(ratio):
-            yield "fits_but_by_logarithms", amin * float(ratio), amin
+        low = math.ldexp(significand, -100)
+        high = low * float(ratio)
+        if math.log2(high) - math.log2(low) > math.log2(ratio):
+            yield "fits_but_by_logarithms", high, low
             return
 
 
