@@ -30,7 +30,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("row", [3, None, "e4m3", object(), Integers], ids=str)
+@pytest.mark.parametrize("row", [3, None, "e4m3", 1.5, Integers], ids=str)
 def test_only_a_row_is_added(kind, row):
     catalogue = KINDS[kind]
     names = list(catalogue)
