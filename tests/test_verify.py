@@ -86,14 +86,20 @@ def test_reports(module):
     assert "give a file that ends in .json, .xml or .html" in wrong.stderr
 
 
+GIVE = "; give MODULE:FUNCTION of a module that is installed or in the working directory"
+
+
 @pytest.mark.tier("full", but=["nowhere"])
 @pytest.mark.parametrize(
     ("candidate", "said"),
     [
-        ("nowhere:nothing", "nowhere:nothing cannot be imported: No module named 'nowhere'"),
-        ("broken:run", "broken:run cannot be imported: no\\udc80 such thing"),
+        ("nowhere:nothing", f"nowhere:nothing cannot be imported: No module named 'nowhere'{GIVE}"),
+        ("broken:run", f"broken:run cannot be imported: no\\udc80 such thing{GIVE}"),
         ("dir:nowhere", "nowhere is not a directory; give one with SUITE.safetensors files"),
-        ("candidate:number", "candidate:number is of type int, which cannot be called"),
+        (
+            "candidate:number",
+            "candidate:number is of type int, which cannot be called; give a function",
+        ),
     ],
 )
 def test_a_candidate_that_cannot_be_opened_is_reported(module, candidate, said):

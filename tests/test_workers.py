@@ -175,10 +175,10 @@ def test_losses_that_an_executor_tells_of_are_made_good():
             future.set_exception(LostError("many workers"))
 
         class Losing(Failing):
-            def submit(self, function, program, task, shard, left=left):
-                if left.get(shard[0], 0) > 0:
-                    return super().submit(function, program, task, shard)
-                return ThreadPoolExecutor.submit(self, function, program, task, shard)
+            def submit(self, function, *call, left=left):
+                if left.get(call[-1][0], 0) > 0:
+                    return super().submit(function, *call)
+                return ThreadPoolExecutor.submit(self, function, *call)
 
         with Losing(fail) as executor:
             found = Workers.of(executor, 2, (LostError,)).in_order(pow, [(n, 2) for n in range(9)])
@@ -263,9 +263,9 @@ class Failing(ThreadPoolExecutor):
         super().__init__(1)
         self.fail = fail
 
-    def submit(self, function, program, task, shard):
-        if shard[0] < 2:
-            return super().submit(function, program, task, shard)
+    def submit(self, function, *call):
+        if call[-1][0] < 2:  # the shard
+            return super().submit(function, *call)
         future = Future()
         self.fail(future)
         return future
@@ -305,13 +305,13 @@ class OneSlow(Executor):
     def __init__(self, slow):
         self.slow, self.late = slow, None
 
-    def submit(self, function, program, task, shard):
+    def submit(self, function, *call):
         future = Future()
 
         def run():
-            future.set_result(function(program, task, shard))
+            future.set_result(function(*call))
 
-        if shard[0] == self.slow:
+        if call[-1][0] == self.slow:  # the shard
             self.late = run
         else:
             run()
