@@ -42,8 +42,8 @@ Explorer.page = (() => {
     Object.hasOwn(DEFAULTS, name) && (!CHOICES[name] || CHOICES[name].map(valueOf).includes(value));
 
   // The state that the address has; what it does not know, or nobody knows, is the default.
-  function fromAddress() {
-    const given = [...new URLSearchParams(location.hash.slice(1))];
+  function fromAddress(hash = location.hash) {
+    const given = [...new URLSearchParams(hash.slice(1))];
     return { ...DEFAULTS, ...Object.fromEntries(given.filter(([name, value]) => isKnown(name, value))) };
   }
 
@@ -115,9 +115,11 @@ Explorer.page = (() => {
         byId(`tab-${other}`).focus();
       });
     }
-    addEventListener("hashchange", () => {
+    addEventListener("hashchange", (event) => {
       clearTimeout(pending);
-      state = fromAddress();
+      // An address that was pending may have replaced the one that this event is about.
+      state = fromAddress(new URL(event.newURL).hash);
+      if (location.href !== event.newURL) toAddress();
       show();
     });
   }
