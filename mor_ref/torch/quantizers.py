@@ -108,8 +108,32 @@ class Unquantized(Treatment):
         del situation
 
 
+class _InBlocks(Treatment):
+    """A treatment whose block and kind of scales are fields."""
+
+    block: Cut
+    scaling: Scaling
+
+    def check(self) -> None:
+        """Check the block and the scales, and let lists of text be pairs."""
+        known_name("scaling", self.scaling, SCALINGS)
+        block: Any = self.block
+        object.__setattr__(self, "block", tuple(block) if isinstance(block, list) else block)
+        check_cut("block", self.block)
+
+    @property
+    def cut(self) -> Cut:
+        """The scaling block."""
+        return self.block
+
+    @property
+    def scales(self) -> Scaling:
+        """The kind of scales."""
+        return self.scaling
+
+
 @dataclass(frozen=True)
-class Mor(Treatment):
+class Mor(_InBlocks):
     """MoR, as `mor_ref.mor` has it; `policy` is the name of a policy.
 
     >>> Mor("tensor", block="row").statistics[:4]
@@ -125,8 +149,7 @@ class Mor(Treatment):
     def check(self) -> None:
         """Check the fields."""
         known_name("policy", self.policy, POLICIES)
-        known_name("scaling", self.scaling, SCALINGS)
-        _check_block(self)
+        super().check()
         object.__setattr__(self, "threshold", str(self.threshold))
         self.policy_in(Situation())
 
@@ -136,19 +159,9 @@ class Mor(Treatment):
         rules = POLICIES[self.policy]
         return rules.with_threshold(self.threshold) if self.threshold else rules
 
-    @property
-    def cut(self) -> Cut:
-        """The scaling block."""
-        return self.block
-
-    @property
-    def scales(self) -> Scaling:
-        """The kind of scales."""
-        return self.scaling
-
 
 @dataclass(frozen=True)
-class Scaled(Treatment):
+class Scaled(_InBlocks):
     """One scaled format, with scales of the tensor itself (current scaling)."""
 
     fmt: str = "e4m3"
@@ -159,23 +172,12 @@ class Scaled(Treatment):
     def check(self) -> None:
         """Check the fields."""
         scaled_format(self.fmt)
-        known_name("scaling", self.scaling, SCALINGS)
-        _check_block(self)
+        super().check()
 
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of that format alone."""
         del situation
         return _alone(ScaledFormat(as_format(self.fmt)))
-
-    @property
-    def cut(self) -> Cut:
-        """The scaling block."""
-        return self.block
-
-    @property
-    def scales(self) -> Scaling:
-        """The kind of scales."""
-        return self.scaling
 
 
 @dataclass(frozen=True)
@@ -255,13 +257,6 @@ class Nvfp4(Treatment):
         if self.is_random:
             return _alone(RandomNvfp4(self.profile, self.tile, situation.purpose))
         return _alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
-
-
-def _check_block(treatment: Mor | Scaled) -> None:
-    """Check a block, and let lists of text be pairs."""
-    block: Any = treatment.block
-    object.__setattr__(treatment, "block", tuple(block) if isinstance(block, list) else block)
-    check_cut("block", treatment.block)
 
 
 def _alone(representation: Representation) -> Policy:
