@@ -1,6 +1,7 @@
 """Treatments of operands as rows: the policy of each, its block and its scales."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -37,7 +38,7 @@ class Situation(NamedTuple):
     purpose: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
 
 
-class Treatment:
+class Treatment(ABC):
     """A treatment of an operand: the policy that decides about it, its block and its scales.
 
     A subclass is a frozen dataclass of texts, numbers and pairs of numbers, with a default for
@@ -59,12 +60,12 @@ class Treatment:
         shown = (f"{key} = {json.dumps(at)}" for key, at in given.items() if at is not None)
         object.__setattr__(self, "text", f"{{ {', '.join(shown)} }}")
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 (a treatment without fields has nothing to check)
         """Refuse fields that do not go together, or bring them into one form."""
 
+    @abstractmethod
     def policy_in(self, situation: Situation) -> Policy | None:
         """Return the policy of a situation; None leaves the tensor in bfloat16."""
-        raise NotImplementedError
 
     @property
     def cut(self) -> Cut:
