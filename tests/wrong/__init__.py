@@ -19,6 +19,7 @@ _MODULES: tuple[str, ...] = (
     "distances",
     "launches",
     "reaches",
+    "reaches_in_blocks",
     "tilings",
     "fusions",
     "nvfp4_right",

@@ -1,8 +1,8 @@
 """Why wrong implementations that take one source alone are not found.
 
 For each source reasons, and patterns of names. A name that is found fails the test. `NO_AMAX` is
-computed there. Names under `_SEARCHED`, `_LOGARITHMS` and `_TALL` are gaps until an input or a
-proof is found.
+computed there. Names under `_SEARCHED`, `_LOGARITHMS`, `_TALL` and `_CUT` are gaps until an input
+or a proof is found.
 """
 
 NO_AMAX = "no amax of the source is so close to a threshold: the test tries them"
@@ -16,8 +16,14 @@ _SOURCE = "the mistake is in what becomes of numbers that the source does not ha
 _SCALES = "tensors of one row with every scale are binary32 alone, as they have 16 numbers for each"
 _LOGARITHMS = "a gap: groups of GAM with an amax of largest * 2^29 are binary32 alone"
 _NO_NAN = "the profile is of tensors without NaN"
+_CUT = "a gap: large rows, columns, squares and groups have one source each"
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
+# Names of two sources each: that of the large blocks of a shape is the third.
+_IN_ROWS = ("*_in_a_row*", "first_64_rows_of_blocks_*")
+_IN_COLUMNS = ("*_in_a_column*",)
+_IN_SQUARES = ("*_in_a_square*",)
+_IN_GROUPS = ("groups_of_*",)
 # Names of both bfloat16 and binary16.
 _SCALES_OF_BOTH = ("nvfp4.table_*.16x16", "nvfp4.table_*.te_row.1x16")
 _EXACT_OF_BOTH = (
@@ -68,6 +74,7 @@ _OF_NANS_KEPT = ("mor.kept_ones_cast", "mor.kept_ones_quiet")
 
 REASONS: dict[str, dict[str, tuple[str, ...]]] = {
     "bf16": {
+        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_GROUPS),
         NO_AMAX: (
             "floor_log2f_*",
             "ceil_log2f_*",
@@ -109,6 +116,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f16": {
+        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_SQUARES),
         _SQUARE: ("mor.choice_turned",),
         NO_AMAX: (
             "floor_log2f_*",
@@ -224,6 +232,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f32": {
+        _CUT: (*_IN_SQUARES, *_IN_GROUPS),
         _SQUARE: ("mor.choice_turned",),
         _TALL: _OF_TALL_ONES,
         _CONVERTED: _OF_NANS_KEPT,

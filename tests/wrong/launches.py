@@ -115,7 +115,7 @@ def _widths(task):
     return np.broadcast_to(widths, (task.blocks.rows.size, widths.size))
 
 
-def _limited(task, rows, columns):
+def limited(task, rows, columns):
     """The amax of the first rows and columns of each block."""
     down, across = _inside(task)
     inside = (down < rows)[:, None] & (across < columns)
@@ -124,26 +124,26 @@ def _limited(task, rows, columns):
 
 def one_warp(task):
     """A lane for each column of a block; a warp has 32 lanes."""
-    return _limited(task, 1 << 30, 32)
+    return limited(task, 1 << 30, 32)
 
 
 def half_a_warp(task):
-    return _limited(task, 1 << 30, 16)
+    return limited(task, 1 << 30, 16)
 
 
 def launch_of_512(task):
     """An amax of the first 512 columns of a block."""
-    return _limited(task, 1 << 30, 512)
+    return limited(task, 1 << 30, 512)
 
 
 def rows_of_1024(task):
     """An amax of the first 1,024 rows of a block."""
-    return _limited(task, 1024, 1 << 30)
+    return limited(task, 1024, 1 << 30)
 
 
 def rows_of_16(task):
     """Sixteen rows of threads, without a loop."""
-    return _limited(task, 16, 1 << 30)
+    return limited(task, 16, 1 << 30)
 
 
 def first_numbers(count):
@@ -211,13 +211,13 @@ KERNELS = [
     ),
     Kernel(
         "columns_of_2048",
-        launch(lambda task: _limited(task, 1 << 30, 2048)),
+        launch(lambda task: limited(task, 1 << 30, 2048)),
         "an amax of the 2,048 columns of a block that fit in shared memory",
         _SMALL,
     ),
     Kernel(
         "rows_of_2048",
-        launch(lambda task: _limited(task, 2048, 1 << 30)),
+        launch(lambda task: limited(task, 2048, 1 << 30)),
         "an amax of the first 2,048 rows of a block",
         _SMALL,
     ),

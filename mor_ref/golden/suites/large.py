@@ -12,10 +12,26 @@ from mor_ref.operations.parameters import LARGEST_TENSOR, LONGEST
 # Beyond the rows, columns, threads and 16-bit counts that a launch can have. The largest number is
 # behind the first 1,024 rows or columns.
 WIDER, TALLER = (2, 65600), (65600, 2)
-LARGEST_LATE = 20  # a stream whose largest number is behind 1,100 rows or columns, in both
+# A stream whose largest number is behind 1,100 rows or columns, in both. In the tensor of squares,
+# that of the first square of 128x128 is behind 64 rows and 64 columns.
+LARGEST_LATE = 20
+# Streams whose largest number is behind 2,048 columns of 66 rows, and 2,048 rows of 2 columns.
+LAST_IN_WIDE, LAST_IN_TALL = 7, 8956
 # Streams whose largest number is behind 2^16 columns, and behind 2^16 rows.
 LAST_IN_WIDER, LAST_IN_TALLER = 291, 2091
-_WIDE, _TALL = (34, 2100), (2100, 2)  # beyond 2,048 threads, and 2^16 numbers
+_TALL, _SQUARES = (2100, 2), (130, 260)  # whole blocks of 128x128, the default of MoR
+# Blocks beyond a warp and a thread block in both directions: a kernel of rows, one of columns, one
+# of squares and one of whole tensors are four. All sources have units of more than 2^16 numbers.
+_OF_EACH_KIND = (
+    ("wide", "bf16", (34, 2100), LARGEST_LATE, "tensor"),
+    ("wide", "f16", (34, 2100), LARGEST_LATE, "tensor"),
+    ("wide", "f32", (66, 2100), LAST_IN_WIDE, "row"),
+    ("tall", "bf16", _TALL, LARGEST_LATE, "tensor"),
+    ("tall", "f16", _TALL, LARGEST_LATE, "tensor"),
+    ("tall", "f32", _TALL, LAST_IN_TALL, "column"),
+    ("whole", "f32", (257, 256), LARGEST_LATE, "tensor"),
+    ("squares", "bf16", _SQUARES, LARGEST_LATE, [128, 128]),
+)
 
 
 class LargeCase(NamedTuple):
@@ -41,10 +57,17 @@ def in_each_source(
         yield LargeCase(named, source, shape, stream, parameters)
 
 
-def wide_and_tall(name: str, **parameters: Any) -> Iterator[LargeCase]:
-    """Yield cases with more columns, and with more rows, than a thread block has threads."""
-    yield from in_each_source(f"wide.{name}", _WIDE, LARGEST_LATE, parameters)
-    yield from in_each_source(f"tall.{name}", _TALL, LARGEST_LATE, parameters)
+def of_each_cut(name: str, **parameters: Any) -> Iterator[LargeCase]:
+    """Yield cases of one kind of call with blocks of every shape."""
+    for word, source, shape, stream, block in _OF_EACH_KIND:
+        named = f"{word}.{name}" if source == "bf16" else f"{word}.{name}.{source}"
+        yield LargeCase(named, source, shape, stream, {**parameters, "block": block})
+
+
+def of_groups(name: str, **parameters: Any) -> LargeCase:
+    """Return a case whose groups have more than 16 rows and 32 columns of blocks."""
+    cut = {"block": [4, 3], "group": [72, 132]}
+    return LargeCase(f"groups.{name}.f16", "f16", _SQUARES, LARGEST_LATE, {**parameters, **cut})
 
 
 def largest_last(**parameters: Any) -> Iterator[LargeCase]:

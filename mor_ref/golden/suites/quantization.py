@@ -42,7 +42,8 @@ from mor_ref.golden.suites.large import (
     digests,
     large_suite,
     largest_last,
-    wide_and_tall,
+    of_each_cut,
+    of_groups,
 )
 from mor_ref.golden.suites.scales import SCALED
 from mor_ref.golden.suites.tensor_cases import each_once, tensor_case
@@ -218,8 +219,10 @@ _LARGE = (
 
 def _every_format_and_scaling() -> Iterator[LargeCase]:
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
-        name = f"{fmt}.{scaling}"
-        yield from wide_and_tall(name, format=fmt, scaling=scaling, block="tensor", group="tensor")
+        kind = {"format": fmt, "scaling": scaling}
+        yield from of_each_cut(f"{fmt}.{scaling}", **kind, group="tensor")
+        if scaling == "gam":
+            yield of_groups(f"{fmt}.{scaling}", **kind)
 
 
 _SCALE_FIELDS = (

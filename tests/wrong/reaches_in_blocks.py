@@ -1,0 +1,181 @@
+"""Reaches of launches within blocks, units and groups of one shape, once for each kernel.
+
+Kernels of rows, of columns and of squares are three, and a mistake in one hides behind the others.
+"""
+
+import functools
+import itertools
+from dataclasses import replace
+
+import numpy as np
+
+from wrong import launches
+from wrong.kernel import Kernel
+from wrong.microscaling import Register, decoded, encoded
+from wrong.mor_launches import places
+from wrong.mor_right import (
+    LADDERS,
+    acceptance,
+    back,
+    extremes,
+    fields,
+    read,
+    scales,
+    sides,
+    written,
+)
+from wrong.porting import CASTS, Task, by, dispatch, finished
+from wrong.reaches import (
+    ALL_OF_THEM,
+    FEWER,
+    SCALINGS,
+    SMALLER,
+    of_tensors,
+    seeing_first,
+    writing,
+)
+from wrong.scaling import right
+
+KERNELS = Register()
+
+
+def cut_of(block):
+    """The kind of kernel that has a block; None for one that is the tensor."""
+    if not isinstance(block, list):
+        return None if block == "tensor" else block
+    rows, columns = block
+    return "row" if rows == 1 else "column" if columns == 1 else "square"
+
+
+# What a launch reaches of a block of each shape: rows and columns.
+REACHES = {
+    "row": {"1024_columns": (1, 1024)},
+    "column": {"64_rows": (64, 1), "1024_rows": (1024, 1)},
+    "square": {"64_rows": (64, ALL_OF_THEM), "64_columns": (ALL_OF_THEM, 64)},
+}
+
+
+def reaches():
+    """Yield the shape of blocks, the name of a reach, and its rows and columns."""
+    for cut, sizes in REACHES.items():
+        for name, (rows, columns) in sizes.items():
+            yield cut, name, rows, columns
+
+
+def only(cut, run):
+    """The same for blocks of a shape."""
+
+    def answer(operation, parameters, inputs):
+        is_its = cut_of(parameters.get("block", "tensor")) == cut
+        return run(operation, parameters, inputs) if is_its else None
+
+    return answer
+
+
+# Quantizing, for each format and scaling
+
+
+def quantize(name, mistake, run, kinds, shown=()):
+    """Register a kernel of tensors for each format and scaling; small ones show it in `shown`."""
+    for fmt, scaling in kinds:
+        unseen = {} if (fmt, scaling) in shown else {"quantize": SMALLER}
+        (one,) = by("format", (fmt,), Kernel(name, run, mistake, unseen))
+        KERNELS.extend(by("scaling", (scaling,), one))
+
+
+def group_amax_of(rows, columns):
+    """The entry of a kernel whose groups have the amax of so many rows and columns of blocks."""
+
+    def run(parameters, inputs):
+        task = Task.of(parameters, inputs)
+        amax = task.amax()
+        down, across = (
+            place_of_each(starts, of_groups)
+            for starts, of_groups in (
+                (task.blocks.rows, task.groups.rows),
+                (task.blocks.columns, task.groups.columns),
+            )
+        )
+        seen = (down < rows)[:, None] & (across < columns)
+        groups = task.amax_of_groups(np.where(seen, amax, np.float32(0)))
+        mantissa, _, _ = right(task.scaling, task.largest, groups, groups)
+        _, exponent, scale = right(task.scaling, task.largest, task.of_blocks(groups), amax)
+        return finished(task, scale, amax=amax, mantissa=mantissa, exponent=exponent)
+
+    return of_tensors(dispatch(quantize=run))
+
+
+def place_of_each(starts, of_groups):
+    """The number of each block within its group, from where blocks and groups begin."""
+    first = np.searchsorted(starts, of_groups)
+    return np.arange(len(starts)) - first[np.searchsorted(of_groups, starts, side="right") - 1]
+
+
+def in_groups(run):
+    """The same for groups of so many rows and columns."""
+
+    def answer(operation, parameters, inputs):
+        is_whole = isinstance(parameters.get("group"), str)
+        return None if is_whole else run(operation, parameters, inputs)
+
+    return answer
+
+
+KINDS = tuple(itertools.product(CASTS, SCALINGS))
+# `quantize` has no blocks of columns with these.
+WITHOUT_COLUMNS = tuple(itertools.product(("e2m3", "e3m2"), ("fp32", "e8m0")))
+for cut, name, rows, columns in reaches():
+    limited = launches.launch(functools.partial(launches.limited, rows=rows, columns=columns))
+    mistake = f"the amax of a block that is a {cut} is that of its first {name}"
+    shown = WITHOUT_COLUMNS if cut == "column" else ()
+    quantize(f"amax_of_{name}_in_a_{cut}", mistake, only(cut, of_tensors(limited)), KINDS, shown)
+rows_of_blocks = only("row", writing(64, ALL_OF_THEM))
+quantize("first_64_rows_of_blocks", "64 threads have a row each", rows_of_blocks, KINDS)
+for name, rows, columns in (("16_rows", 16, ALL_OF_THEM), ("32_columns", ALL_OF_THEM, 32)):
+    mistake = f"the amax of a group is that of its first {name} of blocks"
+    run = in_groups(group_amax_of(rows, columns))
+    quantize(f"groups_of_{name}", mistake, run, [kind for kind in KINDS if kind[1] == "gam"])
+
+
+# MoR, for each policy and scaling
+
+
+def mor(name, mistake, function, cut, policies=tuple(LADDERS)):
+    """Register a function of (bit patterns, parameters) for blocks of a shape."""
+    for policy, scaling in itertools.product(policies, SCALINGS):
+        one = Register()
+        # `policies` has no blocks of columns.
+        one.mor(name, mistake, (policy,), {"policies": FEWER} if cut != "column" else {})(function)
+        (one,) = by("scaling", (scaling,), one[0])
+        run = only(cut, one.run)
+        KERNELS.append(replace(one, name=f"mor.{name}.{policy}.{scaling}", run=run))
+
+
+def scaled_by(rows, columns):
+    """The function whose scales are of the amaxes of the first rows and columns of blocks."""
+
+    def mix(bits_in, parameters):
+        x, unit, ys = read(bits_in, parameters)
+        block = sides(parameters["block"], x.shape)
+        down, across = places(x, block)
+        amax, _ = extremes(np.where((down < rows) & (across < columns), x, np.float32(0)), block)
+        whole, _ = extremes(x, x.shape)
+        for fmt in ys.keys() - {"nvfp4"}:
+            scale = back(scales(amax, whole.max(), fmt, parameters["scaling"]), block, x.shape)
+            ys[fmt] = decoded(encoded(x * scale, fmt), fmt) / scale
+        found = fields(x, unit, ys)
+        return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+    return mix
+
+
+for cut, name, rows, columns in reaches():
+    first = f"of a block that is a {cut} the first {name}"
+    mor(f"scaled_by_{name}_in_a_{cut}", f"{first} set the scale", scaled_by(rows, columns), cut)
+    mor(
+        f"seeing_{name}_in_a_{cut}",
+        f"{first} are seen",
+        seeing_first(rows, columns),
+        cut,
+        [policy for policy in LADDERS if policy != "tensor"],  # its unit is the tensor
+    )
