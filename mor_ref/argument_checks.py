@@ -48,7 +48,7 @@ def check_name(given: object) -> None:
         raise ValueError(fault)
 
 
-def folder_named(argument: str, given: str) -> Path:
+def directory_named(argument: str, given: str) -> Path:
     """Return the path of a directory; refuse '', the value of an unset variable of a shell."""
     if not given:
         raise ValueError(f"{argument} is ''; give a directory; . is the current one")

@@ -267,9 +267,17 @@ def test_the_commands_have_it(exercise, start, tmp_path):
     done = run("golden", "check", "made", rows=())
     assert done.returncode == 2
     assert "or a row that mor-ref --rows MODULE adds; make it again" in done.stderr
+    done = run("golden", "make", "ours", "--out", "made", rows=())
+    assert done.returncode == 2
+    assert "a suite of your own is known after mor-ref --rows MODULE" in done.stderr
     done = run("formats", rows=("--rows", "nosuch"))
     assert done.returncode == 2
     assert "rows is 'nosuch', which cannot be imported (ModuleNotFoundError: No" in done.stderr
+    with (tmp_path / "mine.py").open("a") as module:
+        module.write("# another version\n")
+    done = run("golden", "make", "ours", "--out", "made")
+    assert done.returncode == 2
+    assert "made by another version of mor-ref or of a module of --rows; remove" in done.stderr
 
 
 def units(*sums):

@@ -127,7 +127,8 @@ def test_what_another_program_made_is_not_taken_for_done(tmp_path, monkeypatch):
     monkeypatch.setattr(making, "_this_program", lambda: b"another\n")
     for suites in (["decisions"], ["error_steps"]):
         with pytest.raises(
-            suite_files.GoldenError, match="made by another version of mor-ref; remove"
+            suite_files.GoldenError,
+            match="made by another version of mor-ref or of a module of --rows; remove",
         ):
             make(suites, tmp_path, Size())
     monkeypatch.undo()

@@ -365,7 +365,7 @@ def test_threads_and_layouts_change_nothing(policy):
         (
             lambda: mor_ref.mor(np.ones((4, 4), np.float32), BY_ROWS, scaling="fp32"),
             ValueError,
-            "group is 'row', but scaling is 'fp32', which shares nothing; leave the group away",
+            "group is 'row', but scaling is 'fp32', which shares nothing; omit group",
         ),
         (lambda: Rung("bf16", MeanRelativeError(1)), ValueError, "scaled are signed formats"),
         (lambda: Rung("e4m3", 0.045), TypeError, "metric is 0.045; give MeanRelativeError, NotWo"),

@@ -191,7 +191,8 @@ def test_losses_that_an_executor_tells_of_are_made_good():
 
 
 def test_another_program_is_refused(monkeypatch):
-    monkeypatch.setattr(shards, "digest_of_sources", iter(["ours", "theirs"]).__next__)
+    digests = iter(["ours", "theirs"])
+    monkeypatch.setattr(shards, "digest_of_program", lambda _: next(digests))
     with pytest.raises(WorkersError, match="another version of mor_ref"):
         list(threads(1).in_order(pow, [(1, 2)]))
 

@@ -14,7 +14,7 @@ from mor_ref.definitions.encoding import rounding_for, special_cases
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.all_inputs import digests as exhaustive
 from mor_ref.verify.all_inputs.engine_codes import (
-    BesideExact,
+    ComparedWithExact,
     chunks_of_workers,
     describe_difference,
     engine_chunks,
@@ -81,7 +81,7 @@ def _compared(
 ) -> tuple[exhaustive.Digest, int | None, str]:
     """Return the digest, the first wrong chunk, and the verdict if no chunk is wrong."""
     if case.is_made_when_asked:
-        compared = BesideExact(case, chunks)
+        compared = ComparedWithExact(case, chunks)
         digest = _digest(case, compared)
         return digest, compared.first_wrong, "equals the digest of the exact model"
     digest, bundled = _digest(case, chunks), exhaustive.bundled_digests().get(case.name)

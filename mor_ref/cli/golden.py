@@ -9,7 +9,12 @@ from typing import Any
 
 from rich.table import Table
 
-from mor_ref.argument_checks import folder_named, known_name, whole_number
+from mor_ref.argument_checks import (
+    UnknownNameError,
+    directory_named,
+    known_name,
+    whole_number,
+)
 from mor_ref.cli.show import Bars, bar, console_of_some_width
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
@@ -22,6 +27,7 @@ from mor_ref.verify.checking.check import check, lines
 from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.counts import counted
 from mor_ref.workers.pools import workers_named
+from mor_ref.workers.rows import modules_of_rows
 
 
 def run_list(name: str | None, *, as_json: bool) -> None:
@@ -81,13 +87,24 @@ def _show_suite(suite: Suite, *, as_json: bool) -> None:
 def run_make(names: list[str], out: str, size: int, seed: int, executor: str) -> None:
     """Make suites in a directory."""
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
-        target = folder_named("out", out)
+        target = directory_named("out", out)
         factor = whole_number("size", size, 1, 1 << 20)
         made_with = Size(factor, whole_number("seed", seed, 0, 0xFFFF))
-        suites = chosen(SUITES, names)
+        suites = _known(names)
         with _Making(suites) as making:
             make(suites, target, made_with, making.done, workers, making.step)
     print(f"{_are(len(suites), 'suite')} in {out}")
+
+
+def _known(names: list[str]) -> list[str]:
+    """Return the suites of these names; one of the user's own is known once its module is."""
+    try:
+        return chosen(SUITES, names)
+    except UnknownNameError as error:
+        if modules_of_rows():
+            raise
+        hint = "; a suite of your own is known after mor-ref --rows MODULE"
+        raise UnknownNameError(f"{error}{hint}") from None
 
 
 class _Making(Bars):
@@ -125,7 +142,7 @@ class _Making(Bars):
 
 def run_export(folder: str | None, kind: str, out: str, names: list[str], views: list[str]) -> None:
     """Write suites in another form."""
-    found = export(_source(folder), kind, folder_named("out", out), names, views)
+    found = export(_source(folder), kind, directory_named("out", out), names, views)
     print(f"{_are(found.files, 'file')} in {out}")
     if found.left_out:
         count = counted(len(found.left_out), "suite")
@@ -134,7 +151,7 @@ def run_export(folder: str | None, kind: str, out: str, names: list[str], views:
 
 def _source(folder: str | None) -> Path:
     """Return the directory to read: the bundled suites, unless a directory is named."""
-    return bundled_files() if folder is None else folder_named("DIR", folder)
+    return bundled_files() if folder is None else directory_named("DIR", folder)
 
 
 def _are(count: int, noun: str) -> str:
@@ -147,7 +164,7 @@ def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_j
     The status is 0 without findings, 1 with findings, and 2 if files cannot be used at all.
     """
     path = _source(folder)
-    other = None if same_as is None else folder_named("same_as", same_as)
+    other = None if same_as is None else directory_named("same_as", same_as)
     wanted = chosen(read_manifest(path)["suites"], names)
     with bar("checking suites", "checked", len(wanted)) as on_suite:
         found = check(path, names, on_suite)

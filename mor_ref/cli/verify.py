@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mor_ref.argument_checks import folder_named
+from mor_ref.argument_checks import directory_named
 from mor_ref.cli.show import Bars
 from mor_ref.golden import bundled_files
 from mor_ref.verify.candidates.by_name import opened
@@ -51,7 +51,7 @@ def _run(
         raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
     if report is not None:
         prepare_report(Path(report))
-    folder = bundled_files() if vectors is None else folder_named("vectors", vectors)
+    folder = bundled_files() if vectors is None else directory_named("vectors", vectors)
     wanted = suites_in(folder, suites)
     try:
         with opened(name, timeout) as candidate, _Shown(len(wanted.entries)) as shown:

@@ -41,5 +41,5 @@ def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
     if scaling != "gam" and max(cut.group_grid) > 1:
         raise ValueError(
             f"group is {group!r}, but scaling is {scaling!r}, which shares nothing; "
-            "leave the group away, or give scaling 'gam'"
+            "omit group, or give scaling 'gam'"
         )

@@ -244,7 +244,7 @@ class Nvfp4(Treatment):
         """Check the fields."""
         known_name("rounding", self.rounding, ("rne", "sr"))
         if self.hadamard not in (None, 16):
-            raise ValueError(f"hadamard is {self.hadamard!r}; give 16, or leave it away")
+            raise ValueError(f"hadamard is {self.hadamard!r}; give 16, or omit it")
         object.__setattr__(self, "tile", tuple(self.tile))
         self.policy_in(Situation())
 

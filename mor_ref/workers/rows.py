@@ -1,7 +1,12 @@
 """Modules of a user that add rows to catalogues: each process of a command imports them first."""
 
+import hashlib
 import importlib
+import itertools
 import sys
+from pathlib import Path
+
+from mor_ref.workers.sources import digest_of_sources
 
 _modules: list[str] = []  # of this process
 
@@ -19,6 +24,25 @@ def add_rows(modules: tuple[str, ...]) -> None:
 def modules_of_rows() -> tuple[str, ...]:
     """Return the names of the modules that were imported for their rows."""
     return tuple(_modules)
+
+
+def digest_of_program(modules: tuple[str, ...]) -> str:
+    """Return the digest of this package and of modules of rows: both decide about results."""
+    if not modules:
+        return digest_of_sources()
+    digest = hashlib.sha256(digest_of_sources().encode())
+    for path in itertools.chain.from_iterable(map(_sources, modules)):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _sources(name: str) -> list[Path]:
+    """Return the file of a module, or all sources of a package."""
+    module = sys.modules[name]
+    packages = [Path(path) for path in getattr(module, "__path__", ())]
+    if packages:
+        return sorted(itertools.chain.from_iterable(path.rglob("*.py") for path in packages))
+    return [Path(module.__file__)] if module.__file__ else []
 
 
 def _import(module: str) -> None:

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from mor_ref.engine.parallel import one_thread
-from mor_ref.workers.rows import add_rows, modules_of_rows
-from mor_ref.workers.sources import digest_of_sources
+from mor_ref.workers.rows import add_rows, digest_of_program, modules_of_rows
 
 Result = TypeVar("Result")
 
@@ -83,6 +82,12 @@ class Crew:
     losses: tuple[type[Exception], ...] = ()
 
 
+_ANOTHER_VERSION = (
+    "a worker runs another version of mor_ref, or of the modules of rows, than this program; "
+    "install the same on all"
+)
+
+
 def run_shard(
     program: str, rows: tuple[str, ...], function: Callable[..., Result], shard: tuple[Any, ...]
 ) -> Outcome[Result]:
@@ -90,15 +95,10 @@ def run_shard(
 
     `rows` are the modules whose rows the asking process has.
     """
-    if digest_of_sources() != program:
-        return Outcome(
-            error=WorkersError(
-                "a worker runs another version of mor_ref than this program; install the same on "
-                "all"
-            )
-        )
     try:
         add_rows(rows)
+        if digest_of_program(rows) != program:
+            return Outcome(error=WorkersError(_ANOTHER_VERSION))
         with one_thread():
             return Outcome.of(function(*shard))
     except Exception as error:  # noqa: BLE001 (it is raised where the shard was asked for)
@@ -175,7 +175,7 @@ class _Pending(Generic[Result]):
         try:
             return executor.submit(
                 run_shard,
-                digest_of_sources(),
+                digest_of_program(modules_of_rows()),
                 modules_of_rows(),
                 self._function,
                 self._shards[number],

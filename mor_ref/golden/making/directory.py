@@ -1,8 +1,8 @@
 """A directory while suites are made in it: by one run at a time, and by one program.
 
 The file `.made_by` in the directory is the digest of the sources of the program that made the
-suites, as two versions may make two suites of one name. The manifest does not contain the digest:
-it stays the same if a comment changes.
+suites, and of a user's modules of rows: two versions may make two suites of one name. The manifest
+does not contain the digest: it stays the same if a comment changes.
 """
 
 import errno
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mor_ref.golden.store.manifest import GoldenError
 from mor_ref.golden.store.whole_files import remove_unfinished
-from mor_ref.workers.sources import digest_of_sources
+from mor_ref.workers.rows import digest_of_program, modules_of_rows
 
 RECORD = ".made_by"
 _MOST = 1 << 10  # bytes of a record
@@ -100,4 +100,4 @@ def _lock(handle: int, directory: Path) -> None:
 
 
 def _this_program() -> bytes:
-    return f"{digest_of_sources()}\n".encode("ascii")
+    return f"{digest_of_program(modules_of_rows())}\n".encode("ascii")

@@ -107,7 +107,7 @@ def _entries_there(directory: Path, made_with: dict[str, int], record: MadeBy) -
         )
     if entries and not record.is_of_this_program:
         made_by = (
-            "another version of mor-ref"
+            "another version of mor-ref or of a module of --rows"
             if record.is_signed
             else f"a version of mor-ref that {RECORD} does not name"
         )

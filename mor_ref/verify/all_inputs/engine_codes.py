@@ -78,7 +78,7 @@ def chunks_of_workers(
         yield np.repeat(found.codes, lengths).data.cast("B")
 
 
-class BesideExact:
+class ComparedWithExact:
     """Chunks of codes, compared with the exact model; `first_wrong` is the first that differs."""
 
     def __init__(self, case: Case, chunks: Iterable[Buffer]) -> None:

@@ -16,9 +16,8 @@ from typing import Any, TypeVar
 
 from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.candidates.candidate import CandidateError
-from mor_ref.workers.rows import modules_of_rows
+from mor_ref.workers.rows import digest_of_program, modules_of_rows
 from mor_ref.workers.shards import Outcome, run_shard
-from mor_ref.workers.sources import digest_of_sources
 
 Result = TypeVar("Result")
 
@@ -40,7 +39,7 @@ def call_with_candidate(
         return _call(name, seconds, function, *arguments)
     paths = [str(Path(path).resolve()) for path in sys.path if path]
     shard = (name, seconds, function, *arguments)
-    call = (digest_of_sources(), modules_of_rows(), _call, shard)
+    call = (digest_of_program(modules_of_rows()), modules_of_rows(), _call, shard)
     with _started(directory) as process:
         questions, answers = process.stdin, process.stdout
         if questions is None or answers is None:
