@@ -40,12 +40,13 @@ pygments_dark_style = "github-dark"
 
 # Types of others, whose pages are elsewhere; pages make no requests, so nothing is looked up there.
 nitpick_ignore_regex = [
-    ("py:class", r"(numpy|decimal|fractions|collections|contextlib|pathlib)\..*"),
-    ("py:class", r"ArrayLike|type\[.*|mor_ref\.definitions\.(blocks|nvfp4)\..*"),
+    ("py:class", r"(numpy|decimal|fractions|collections|contextlib|pathlib|torch)\..*"),
+    ("py:class", r"ArrayLike|Figure|type\[.*|mor_ref\.definitions\.(blocks|nvfp4)\..*"),
     # What metrics are given by each implementation, which is imported when it is called.
     ("py:class", r"ErrorSum|Errors|Extremes|Accepted|Array|Device|o[nf]_device\..*"),
 ]
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["torch"]  # the reference of mor_ref.torch is made without it
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True

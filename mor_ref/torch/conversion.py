@@ -103,8 +103,8 @@ def convert(
     wrap the model with DistributedDataParallel or fully_shard.
 
     `include` and `exclude` are patterns, or a function of the name and the module. A pattern
-    matches a name, or any part of it between dots: "lm_head", "layers.0", "*proj". `layers` has
-    classes of one's own, next to `nn.Linear`. `seed` is that of random bits.
+    matches a name or any part of it between dots: ``"lm_head"``, ``"layers.0"``, ``"*proj"``.
+    `layers` has classes of one's own, next to `nn.Linear`. `seed` is that of random bits.
 
     >>> model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
     >>> convert(model, "mor_tensor", exclude=["2"])
