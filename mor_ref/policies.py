@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from mor_ref.argument_checks import check_name, known_name
-from mor_ref.definitions.blocks import Cut, check_cut
+from mor_ref.definitions.blocks import Cut, as_cut
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan, Threshold
@@ -74,8 +74,8 @@ class Policy:
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"ladder names {', '.join(self.names)}; give each only once")
         self._check_yardsticks()
-        for argument, cut in (("block", self.block), ("group", self.group)):
-            check_cut(argument, cut)
+        object.__setattr__(self, "block", as_cut("block", self.block))
+        object.__setattr__(self, "group", as_cut("group", self.group))
 
     def _check_yardsticks(self) -> None:
         """Refuse two representations of one name, as results are found by name."""

@@ -399,3 +399,14 @@ def test_what_a_result_says():
     )
     assert found.shares == {"e4m3": 1.0, "e5m2": 0.0, "bf16": 0.0}
     assert repr(mor_ref.mor(np.zeros((0, 3)))).startswith("<0x3 float64 by tensor: 0 x ")
+
+
+def test_a_cut_may_be_a_list():
+    """A policy can be hashed, whatever its cuts were given as."""
+    rungs = POLICIES["tensor"].ladder
+    listed, paired = (
+        Policy("mine", rungs, block=of(8), group=of(16))
+        for of in (lambda n: [n, n], lambda n: (n, n))
+    )
+    assert hash(listed) == hash(paired)
+    assert (listed.block, listed.group) == ((8, 8), (16, 16))

@@ -75,9 +75,10 @@ def partition(shape: tuple[int, ...], block: Cut, group: Cut = "tensor") -> Part
     return Partition(rows, columns, sides, sides).regrouped(group)
 
 
-def check_cut(argument: str, cut: Cut) -> None:
-    """Refuse an argument that is not a cut, before there is a tensor."""
+def as_cut(argument: str, cut: Cut) -> Cut:
+    """Return a cut as a name or a tuple; refuse anything else, before there is a tensor."""
     _sides(argument, cut, 1, 1)
+    return cut if isinstance(cut, str) else (cut[0], cut[1])
 
 
 def check_unit(argument: str, sides: tuple[int, int]) -> None:

@@ -32,9 +32,7 @@ def quantized(
         y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
         return y, torch.empty(0, dtype=torch.int64)
     given = laid_out(x, policy, treatment, axis)
-    group = given.policy.group
-    group = tuple(group) if isinstance(group, list) else group
-    cuts = _cuts(given.sides, given.cut, group, policy.unit, treatment.scales)
+    cuts = _cuts(given.sides, given.cut, given.policy.group, policy.unit, treatment.scales)
     mixed = mix(given.numbers, given.policy, treatment.scales, cuts, None)
     codes = mixed.output
     if given.is_transposed:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.definitions.blocks import Cut, check_cut
+from mor_ref.definitions.blocks import Cut, as_cut
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
@@ -118,9 +118,7 @@ class _InBlocks(Treatment):
     def check(self) -> None:
         """Check the block and the scales, and let lists of text be pairs."""
         known_name("scaling", self.scaling, SCALINGS)
-        block: Any = self.block
-        object.__setattr__(self, "block", tuple(block) if isinstance(block, list) else block)
-        check_cut("block", self.block)
+        object.__setattr__(self, "block", as_cut("block", self.block))
 
     @property
     def cut(self) -> Cut:
