@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from wrong import launches, terms
+from wrong import launches, mx_right, terms
 from wrong.kernel import Kernel
 from wrong.microscaling import LARGEST, Register, decoded, encoded, in_blocks, magnitude_bits
 from wrong.mor_counts import of_width
@@ -43,6 +43,7 @@ CUTS = {
 }
 AMAXES = {
     "amax_of_1024_rows": ("1,024 threads take the amax of a row each", 1024, ALL_OF_THEM),
+    "amax_of_2048_rows": ("2,048 threads take the amax of a row each", 2048, ALL_OF_THEM),
 }
 AMAXES_OF_16_BITS = {
     "amax_of_65536_rows": ("an index of 16 bits ends the loop over rows", 65536, ALL_OF_THEM),
@@ -102,6 +103,29 @@ for name, (mistake, *sizes) in AMAXES_OF_16_BITS.items():
     nvfp4(name, mistake, amax_of(*sizes), ("te",), ((1, 16),))
 
 
+def first_numbers(x, count):
+    """A tensor that has zeros behind so many numbers."""
+    return np.where(np.arange(x.size).reshape(x.shape) < count, x, np.float32(0))
+
+
+def amax_of_numbers(profile, x, tile):
+    """The function of a loop whose index has 16 bits, for the amax."""
+    seen = first_numbers(x, 1 << 16)
+    by_row = profile == "te_row"
+    amax = np.repeat(largest(seen, 1), -(-x.shape[1] // tile[1])) if by_row else largest(seen)
+    return quantized(profile, x, tile, amax)
+
+
+def written_numbers(profile, x, tile):
+    """The function of a loop whose index has 16 bits, for the codes."""
+    fields = quantized(profile, x, tile)
+    return fields | {"code": np.where(first_numbers(np.ones_like(x), 1 << 16), fields["code"], 0)}
+
+
+nvfp4("amax_of_65536_numbers", "an index of 16 bits ends the loop", amax_of_numbers)
+nvfp4("first_65536_numbers", "an index of 16 bits ends the loop", written_numbers)
+
+
 def tile_amax(name, mistake, part):
     """Register tiles of 16 x 16 whose amax is that of a part."""
 
@@ -157,10 +181,17 @@ def amax_without(part):
     return quantize
 
 
+def codes_of_numbers(x, fmt, rule, k):
+    """The function of a loop whose index has 16 bits."""
+    scale, xs, code, y = mx_right.quantized(x, fmt, rule, k)
+    return scale, xs, np.where(first_numbers(np.ones_like(x), 1 << 16), code, 0), y
+
+
 for name, (mistake, rows, columns) in CUTS.items():
     mx(name, mistake, functools.partial(up_to, rows=rows, columns=columns))
 TWO_EACH = "a warp of 32 lanes takes two numbers each"
 mx("amax_of_64", TWO_EACH, amax_without(slice(64, None)))
+mx("amax_of_1024", "1,024 threads take one number each", amax_without(slice(1024, None)))
 for count, mistake in ((32, "a warp of 32 lanes takes one number each"), (64, TWO_EACH)):
     mx(f"block_amax_of_{count}", mistake, amax_without(slice(count, None)), "mx_block")
     mx(
@@ -169,6 +200,7 @@ for count, mistake in ((32, "a warp of 32 lanes takes one number each"), (64, TW
         functools.partial(up_to, rows=ALL_OF_THEM, columns=count),
         "mx_block",
     )
+mx("first_65536_numbers", "an index of 16 bits ends the loop", codes_of_numbers)
 for lane in (19, 25, 28, 31):
     KERNELS.mx(f"no_lane_{lane}", f"lane {lane} is not in an amax")(
         amax_without(slice(lane, None, 32))

@@ -19,6 +19,7 @@ from wrong.mor_right import (
     back,
     extremes,
     fields,
+    mixed,
     read,
     scales,
     sides,
@@ -105,6 +106,13 @@ def group_amax_of(rows, columns):
     return of_tensors(dispatch(quantize=run))
 
 
+def amax_of_blocks(task, columns):
+    """The amax of so many columns of blocks."""
+    amax = task.amax()
+    amax[:, columns:] = 0
+    return amax
+
+
 def place_of_each(starts, of_groups):
     """The number of each block within its group, from where blocks and groups begin."""
     first = np.searchsorted(starts, of_groups)
@@ -135,6 +143,12 @@ for name, rows, columns in (("16_rows", 16, ALL_OF_THEM), ("32_columns", ALL_OF_
     mistake = f"the amax of a group is that of its first {name} of blocks"
     run = in_groups(group_amax_of(rows, columns))
     quantize(f"groups_of_{name}", mistake, run, [kind for kind in KINDS if kind[1] == "gam"])
+quantize(
+    "blocks_of_128_columns",
+    "128 threads have a column of blocks each",
+    of_tensors(launches.launch(functools.partial(amax_of_blocks, columns=128))),
+    [kind for kind in KINDS if kind[1] == "gam"],
+)
 
 
 # MoR, for each policy and scaling
@@ -179,3 +193,40 @@ for cut, name, rows, columns in reaches():
         cut,
         [policy for policy in LADDERS if policy != "tensor"],  # its unit is the tensor
     )
+
+
+# MoR, whole grids of units, and the numbers that binary32 counts
+
+
+def units_of(rows, columns):
+    """The function of a launch that has threads for so many rows and columns of units."""
+
+    def mix(bits_in, parameters):
+        found = dict(mixed(bits_in, parameters))
+        for name in found.keys() - {"output"}:
+            found[name] = found[name].copy()
+            found[name][rows:], found[name][:, columns:] = 0, 0
+        return found
+
+    return mix
+
+
+def amax_of_numbers(bits_in, parameters):
+    """The fields of a kernel that counts the numbers of a unit in binary32 for its amax."""
+    x, unit, ys = read(bits_in, parameters)
+    seen = np.where(np.arange(x.size).reshape(x.shape) < 1 << 24, x, np.float32(0))
+    found = fields(x, unit, ys) | {"amax": extremes(seen, unit)[0]}
+    return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+
+def mor_of(policy, name, mistake, function):
+    """Register a function of (bit patterns, parameters) for a policy with scales of GAM."""
+    one = Register()
+    one.mor(name, mistake, (policy,), {"policies": FEWER})(function)
+    KERNELS.extend(by("scaling", ("gam",), one[0]))
+
+
+ROWS, COLUMNS = units_of(1024, ALL_OF_THEM), units_of(ALL_OF_THEM, 1024)
+mor_of("two_way", "1024_rows_of_units", "1,024 threads have a row of units each", ROWS)
+mor_of("three_way", "1024_columns_of_units", "1,024 threads have a column each", COLUMNS)
+mor_of("tensor", "amax_counted_in_binary32", "a count ends at 2^24", amax_of_numbers)

@@ -65,8 +65,8 @@ def of_each_cut(name: str, **parameters: Any) -> Iterator[LargeCase]:
 
 
 def of_groups(name: str, **parameters: Any) -> LargeCase:
-    """Return a case whose groups have more than 16 rows and 32 columns of blocks."""
-    cut = {"block": [4, 3], "group": [72, 132]}
+    """Return a case with 8,580 blocks; its groups have 18 rows and 132 columns of them."""
+    cut = {"block": [4, 1], "group": [72, 132]}
     return LargeCase(f"groups.{name}.f16", "f16", _SQUARES, LARGEST_LATE, {**parameters, **cut})
 
 

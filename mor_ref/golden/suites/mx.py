@@ -117,16 +117,20 @@ _LARGE = (
 )  # fmt: skip
 
 
+# A stream whose blocks of 1,100 numbers have an amax behind 1,024 that is twice what is before.
+_LARGEST_AT_THE_END = 112
+
+
 def _every_format_and_rule() -> Iterator[LargeCase]:
     """Yield each format and rule, with blocks larger than a warp and than a thread block."""
     for n, (fmt, rule) in enumerate(itertools.product(ELEMENTS, SCALE_RULES.specified)):
         pair = {"format": fmt, "scale_rule": rule}
-        for word, shape in (("wide", (2, 2100)), ("tall", (2100, 2))):
+        for word, shape in (("wide", (2, 2100)), ("tall", (2100, 34))):
             name, usual = f"{word}.{fmt}.{rule}", {**pair, "block": 32}
             yield from in_each_source(name, shape, 80 + n, usual)
-        for block in (100, 1100):
+        for block, stream in ((100, 110 + n), (1100, _LARGEST_AT_THE_END)):
             name, blocks = f"{fmt}.{rule}.{block}", {**pair, "block": block}
-            yield from in_each_source(name, (5, 2100), 110 + n, blocks)
+            yield from in_each_source(name, (5, 2100), stream, blocks)
 
 
 _SCALE_RULES = tuple(f"MXS-{k:03}" for k in range(2, 7))

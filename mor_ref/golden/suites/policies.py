@@ -111,7 +111,7 @@ def _range_case(name: str) -> Case:
         at = f32_bits(rn32(Fraction(amin) * ratio))
         for high in sorted({low, max(low, at - 1), max(low, at), max(low, at + 1)}):
             if low and high < 0x7F800000:
-                counts = (0, 1) if k % 16 == 0 else (0,)
+                counts = (0, 1) if k % 8 == 0 else (0,)
                 rows += [(0, 2, lost, 0, 0, high, low) for lost in counts]
     return _decided(f"fits_range.{name}", {"metric": "fits_range", "format": name}, rows)
 
@@ -203,7 +203,7 @@ def _with_gam(tensors: Iterable[Tensor], policies: Iterable[str], block: Cut) ->
 
 
 _GAM = {"scaling": "gam"}
-_MANY = (4100, 4100)  # binary32 counts no further than 2^24
+_MANY = (4100, 4100)  # binary32 counts no further than 2^24; the largest number is behind so many
 _LARGE = (
     LargeCase("three_way.bf16", "bf16", (260, 330), 4481,
               {"policy": "three_way", **_GAM, "block": [128, 128]}),
@@ -218,7 +218,11 @@ _LARGE = (
               {"policy": "tensor", "scaling": "fp32", "block": "tensor"}),
     LargeCase("taller.three_way", "bf16", TALLER, LAST_IN_TALLER,
               {"policy": "three_way", "scaling": "e8m0", "block": "column"}),
-    LargeCase("many.tensor", "bf16", _MANY, 13, {"policy": "tensor", **_GAM, "block": "tensor"}),
+    LargeCase("units.two_way", "bf16", (1100, 12), 1002,
+              {"policy": "two_way", **_GAM, "block": [1, 3]}),
+    LargeCase("units.three_way", "bf16", (12, 3300), 4481,
+              {"policy": "three_way", **_GAM, "block": [3, 3]}),
+    LargeCase("many.tensor", "bf16", _MANY, 14, {"policy": "tensor", **_GAM, "block": "tensor"}),
 )  # fmt: skip
 
 
