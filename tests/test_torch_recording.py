@@ -222,6 +222,16 @@ def test_recording_changes_no_bit(recipe):
     assert all(torch.equal(a, b) for a, b in zip(plain, found, strict=True))
 
 
+# Both warnings are torch's own.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+def test_a_compiled_model_is_recorded_as_any_other():
+    torch._dynamo.reset()
+    plain = recorded()
+    compiled = recorded(run=lambda model: torch.compile(model, backend="aot_eager"))
+    assert compiled.rows == plain.rows
+
+
 def test_evaluation_and_what_follows_a_stop_are_not_recorded():
     """TRN-013."""
     model = model_of("mor_tensor")

@@ -46,7 +46,7 @@ class Converted(nn.Module):
         weight = weight.t() if places.transposed else weight
         bias = getattr(self, places.bias, None)
         records = self.training and torch.is_grad_enabled()
-        if layer.recipe.has_state:
+        if layer.recipe.has_state or layer.observers:
             found: torch.Tensor = self._multiplied_between_graphs(x, weight, bias, records=records)
             return found
         return multiplied(x, weight, bias, layer, records=records)
@@ -61,8 +61,8 @@ class Converted(nn.Module):
     def _multiplied_between_graphs(
         self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, *, records: bool
     ) -> torch.Tensor:
-        """Return the output: scales of earlier steps and random bits are no business of graphs."""
-        if records:
+        """Return the output: graphs have neither states of earlier steps nor observers."""
+        if records and self.mor_ref_layer.recipe.has_state:
             begin(self)
         return multiplied(x, weight, bias, self.mor_ref_layer, records=records)
 
