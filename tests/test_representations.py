@@ -17,6 +17,7 @@ from mor_ref import MeanRelativeError, NotWorseThan, Policy, Rung, formats
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import ScalingBlocks
+from mor_ref.engine.strips import STRIP
 from mor_ref.exact import quantization
 from mor_ref.representations import (
     REPRESENTATIONS,
@@ -138,6 +139,22 @@ def test_error_sums_of_given_numbers(shape, seed, dtype, block):
     assert [int(v) for v in sums.sum(axis=(0, 1))] == [
         sum(entry[k] for row in total for entry in row) for k in range(3)
     ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_error_sums_behind_the_first_strip(dtype):
+    """ERR-004: of each block, where rows are longer than what is summed at once."""
+    from mor_ref.arrays import numbers_from
+    from mor_ref.engine.measuring import measure
+
+    shape, (rows, columns) = (5, 2 * STRIP + 37), (2, 1500)
+    x, y = adversarial(shape, 1, dtype), adversarial(shape, 2, np.float32)
+    cut = partition(shape, (rows, columns))
+    sums = measure(numbers_from(x, "x"), numbers_from(y, "y"), cut, None)
+    for i, j in np.ndindex(sums.shape[:2]):
+        block = np.s_[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns]
+        elements = [[quantization.Element(v, 0, v) for v in row] for row in rows_of(y[block])]
+        assert sums[i, j].tolist() == list(error_of_tensor(x[block], elements)[0][0])
 
 
 def test_a_quantizer_from_outside():
