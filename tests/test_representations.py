@@ -143,7 +143,7 @@ def test_error_sums_of_given_numbers(shape, seed, dtype, block):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_error_sums_behind_the_first_strip(dtype):
-    """ERR-004: of each block, where rows are longer than what is summed at once."""
+    """ERR-004: of each block, where rows are longer than a strip."""
     from mor_ref.arrays import numbers_from
     from mor_ref.engine.measuring import measure
 

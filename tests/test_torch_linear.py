@@ -276,3 +276,26 @@ def test_an_observer_sees_each_quantization():
         assert len(one.statistics) == len(one.treatment.statistics)
         assert not one.is_recomputed
     assert revert(whole) is None
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch and torch.ones(ROWS, INPUTS, dtype=torch.int64), "x has dtype torch.int64; give"),
+        (
+            torch and torch.ones(ROWS, INPUTS, dtype=torch.float64),
+            "x has dtype torch.float64; give",
+        ),
+        (
+            torch and torch.ones(ROWS, INPUTS, dtype=torch.float16),
+            "x has dtype torch.float16 and the weight of .* has torch.float32; convert one",
+        ),
+    ],
+)
+def test_no_dtype_is_changed_unseen(x, message):
+    _, layer = model("bf16")
+    with pytest.raises(TypeError, match=message):
+        layer(x)
+    if x.dtype == torch.float16:
+        with torch.autocast("cpu", torch.bfloat16):
+            assert layer(x).dtype == torch.bfloat16

@@ -248,3 +248,17 @@ def test_a_policy_that_takes_the_name_of_another_is_used():
         expected = mor_ref.mor(x.numpy(), policy, block="tensor").output
         assert torch.equal(found[-1], as_torch(expected, "float32"))
     assert not torch.equal(*found)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "scale", "message"),
+    [
+        ("fp8_delayed", 0.0, "scale is 0.0; give a number above 0"),
+        ("fp8_delayed", float("nan"), "scale is nan; give a number above 0"),
+        ("fp8_delayed", float("inf"), "scale is inf; give a number above 0"),
+        ("mor_tensor", 2.0, "scale is 2.0, but the treatment finds its own; omit scale"),
+    ],
+)
+def test_a_scale_that_means_nothing_is_refused(recipe, scale, message):
+    with pytest.raises(ValueError, match=message):
+        fake_quantize(torch.ones(2, 16), recipe, scale=scale)

@@ -365,3 +365,20 @@ def test_nothing_to_draw_is_said():
         mt.heat_map([])
     with pytest.raises(ValueError, match="measure"):
         mt.heat_map(recorded(steps=1).rows, "colour")
+
+
+def test_names_of_layers_keep_what_distinguishes_them():
+    """A picture has room for some letters of a name."""
+    from mor_ref.torch.recording_pictures import _short, _without_common_words
+
+    names = [f"transformer.h.{k}.self_attention_output_projection" for k in (3, 17)]
+    assert [_short(one) for one in _without_common_words(names)] == [
+        "3.self_atten..t_projection", "17.self_atte..t_projection",
+    ]  # fmt: skip
+    assert _without_common_words(["a.b", "a"]) == ["a.b", "a"]
+    assert _without_common_words(["a.b"]) == ["b"]
+
+
+def test_a_recording_is_its_rows():
+    recording = recorded()
+    assert list(recording) == recording.rows

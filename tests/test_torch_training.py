@@ -397,11 +397,22 @@ def test_patterns_choose_layers(arguments, names):
 
 
 @needs("torch")
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, of torch.compile
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda m: convert(m, "mor_tenser"), "did you mean 'mor_tensor'"),
-        (lambda m: convert(m, "mxfp8", include=["x"]), "include and exclude leave none of 0, 1"),
+        (
+            lambda m: convert(m, "mxfp8", include=["x"]),
+            "include has 'x', which matches none of 0, 1; give a name, or",
+        ),
+        (lambda m: convert(m, "mxfp8", exclude=["O"]), "exclude has 'O', which matches none"),
+        (lambda m: convert(m, "mxfp8", exclude="*"), "leave none of 0, 1; give other patterns"),
+        (lambda m: convert(m, "mxfp8", exclude=None), "exclude is None; give patterns of names"),
+        (lambda m: convert(m, "mxfp8", include=[0]), "include is .0.; give patterns of names"),
+        (lambda _: convert("m", "mxfp8"), "model is 'm'; give an nn.Module"),
+        (lambda _: revert("m"), "model is 'm'; give an nn.Module"),
+        (lambda m: convert(torch.compile(m), "mxfp8"), "convert it before torch.compile"),
         (lambda _: convert(nn.ReLU(), "mxfp8"), "model has no nn.Linear; give"),
         (lambda m: (convert(m, "mxfp8"), convert(m, "mxfp8")), "converted already; call"),
         (lambda m: convert(m, "mxfp8", seed=-1), "seed is -1"),
@@ -415,7 +426,7 @@ def test_patterns_choose_layers(arguments, names):
     ],
 )
 def test_what_cannot_be_converted_is_refused(call, message):
-    with pytest.raises((ValueError, KeyError), match=message):
+    with pytest.raises((ValueError, KeyError, TypeError), match=message):
         call(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)) if torch else None)
 
 

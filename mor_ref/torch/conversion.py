@@ -1,22 +1,21 @@
 """Changing the linear layers of a model in place, and back."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
+from torch._dynamo import OptimizedModule
 
 from mor_ref.argument_checks import whole_number
+from mor_ref.torch.chosen_layers import USUALLY_EXCLUDED, Chosen, chosen_layers
 from mor_ref.torch.layers import Layer
 from mor_ref.torch.linear import multiplied
 from mor_ref.torch.named_recipes import as_recipe
 from mor_ref.torch.recipe import Recipe
 from mor_ref.torch.unended_steps import begin
-
-Chosen = Iterable[str] | Callable[[str, nn.Module], bool]
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def convert(
     recipe: str | Recipe,
     *,
     include: Chosen | None = None,
-    exclude: Chosen = ("lm_head",),
+    exclude: Chosen = USUALLY_EXCLUDED,
     layers: Mapping[type[nn.Module], LinearLike] | None = None,
     seed: int = 0,
 ) -> tuple[str, ...]:
@@ -103,8 +102,9 @@ def convert(
     wrap the model with DistributedDataParallel or fully_shard.
 
     `include` and `exclude` are patterns, or a function of the name and the module. A pattern
-    matches a name or any part of it between dots: ``"lm_head"``, ``"layers.0"``, ``"*proj"``.
-    `layers` has classes of one's own, next to `nn.Linear`. `seed` is that of random bits.
+    matches a name or any part of it between dots: ``"lm_head"``, ``"layers.0"``, ``"*proj"``. What
+    is given as `exclude` replaces lm_head. `layers` has classes of one's own, next to `nn.Linear`.
+    `seed` is that of random bits.
 
     >>> model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
     >>> convert(model, "mor_tensor", exclude=["2"])
@@ -112,18 +112,14 @@ def convert(
     >>> model[0]
     QuantizedLinear(in_features=8, out_features=16, bias=True, mor_tensor)
     """
+    _check_model(model)
     rules = as_recipe(recipe)
     seed = whole_number("seed", seed, 0, (1 << 63) - 1)
     kinds: dict[type[nn.Module], LinearLike] = {nn.Linear: LinearLike(), **(layers or {})}
     there = {name: one for name, one in model.named_modules() if type(one) in kinds}
-    wanted = {
-        name: module
-        for name, module in there.items()
-        if (include is None or _is_chosen(include, name, module))
-        and not _is_chosen(exclude, name, module)
-    }
-    if not wanted:
-        raise ValueError(_nothing_to_convert(model, there))
+    if not there:
+        raise ValueError(_nothing_to_convert(model))
+    wanted = chosen_layers(there, include, exclude)
     module: Any
     for name, module in wanted.items():
         kind: Any = type(module)
@@ -132,21 +128,20 @@ def convert(
     return tuple(wanted)
 
 
-def _nothing_to_convert(model: nn.Module, there: Mapping[str, nn.Module]) -> str:
+def _check_model(model: object) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model is {model!r}; give an nn.Module")
+    if any(isinstance(module, OptimizedModule) for module in model.modules()):
+        raise ValueError(
+            "model is compiled, or a part of it is, which changes the names of its layers; convert "
+            "it before torch.compile"
+        )
+
+
+def _nothing_to_convert(model: nn.Module) -> str:
     if any(isinstance(module, Converted) for module in model.modules()):
         return "model is converted already; call mor_ref.torch.revert first"
-    if not there:
-        return "model has no nn.Linear; give the classes of its linear layers as layers={...}"
-    return f"include and exclude leave none of {', '.join(list(there)[:8])}; give other patterns"
-
-
-def _is_chosen(chosen: Chosen, name: str, module: nn.Module) -> bool:
-    if callable(chosen):
-        return chosen(name, module)
-    patterns = [chosen] if isinstance(chosen, str) else list(chosen)
-    words = name.split(".")
-    pieces = {".".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)}
-    return any(fnmatchcase(piece, pattern) for piece in pieces for pattern in patterns)
+    return "model has no nn.Linear; give the classes of its linear layers as layers={...}"
 
 
 def revert(model: nn.Module) -> None:
@@ -158,6 +153,8 @@ def revert(model: nn.Module) -> None:
     >>> model[0]
     Linear(in_features=8, out_features=16, bias=True)
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model is {model!r}; give an nn.Module")
     converted: list[Any] = [one for one in model.modules() if isinstance(one, Converted)]
     if not converted:
         raise ValueError("model has no converted layer; there is nothing to take back")

@@ -6,6 +6,7 @@ import torch
 
 from mor_ref.api.training import random_words
 from mor_ref.torch.layers import SIGNS, Layer
+from mor_ref.torch.operator import check_dtype
 
 _GROUP = 16
 
@@ -99,8 +100,14 @@ def multiplied(
             "torch.func, where a tensor has no rows of its own; call it outside of it, or revert "
             "the model"
         )
+    check_dtype(x)
     kind = x.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+    if x.dtype != weight.dtype and not torch.is_autocast_enabled(kind):
+        raise TypeError(
+            f"x has dtype {x.dtype} and the weight of {layer.name} has {weight.dtype}; convert one "
+            "of them, or use torch.autocast"
+        )
     rows = x.reshape(-1, x.shape[-1]).to(torch.bfloat16)
     found = Product.apply(rows, weight.to(torch.bfloat16), layer, records)
     y: torch.Tensor = found.to(dtype).reshape(*x.shape[:-1], weight.shape[0])

@@ -4,6 +4,7 @@ Its first result has the shape and the dtype of x. Its second result has the sta
 with the names that the treatment has for them.
 """
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -55,6 +56,10 @@ def fake_quantize(
             f"recipe has a Hadamard transform for {operand} by {axis}, after which numbers are "
             "other ones; give a treatment without it"
         )
+    if treatment.is_delayed and not 0 < scale < inf:
+        raise ValueError(f"scale is {scale!r}; give a number above 0 that is finite")
+    if not treatment.is_delayed and scale != 1:
+        raise ValueError(f"scale is {scale!r}, but the treatment finds its own; omit scale")
     return quantize(x, treatment, axis, Situation(scale))[0]
 
 
@@ -66,7 +71,8 @@ def quantize(x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situa
     return found
 
 
-def _refuse(x: torch.Tensor) -> None:
+def check_dtype(x: torch.Tensor) -> None:
+    """Refuse integers, and numbers that would be rounded before they are quantized."""
     if x.dtype not in _DTYPES:
         raise TypeError(
             f"x has dtype {x.dtype}; give float32, bfloat16 or float16, converted by yourself, so "
@@ -79,7 +85,7 @@ def _shape(
 ) -> Results:
     """Return empty tensors of the shapes of the results."""
     del axis, scale, purpose
-    _refuse(x)
+    check_dtype(x)
     count = len(treatment_of_text(treatment).statistics)
     return x.new_empty(x.shape), x.new_empty(count, dtype=torch.int64)
 
@@ -90,7 +96,7 @@ def _on_cpu(
     """Quantize with the engine."""
     from mor_ref.torch.on_cpu import quantized
 
-    _refuse(x)
+    check_dtype(x)
     rule = treatment_of_text(treatment)
     y, statistics = quantized(x, rule, axis, Situation(scale, tuple(purpose)))
     return _of_dtype(y, x.dtype), statistics
@@ -102,7 +108,7 @@ def _on_cuda(
     """Quantize with the kernels, on torch's current stream."""
     from mor_ref.torch.on_cuda import quantized
 
-    _refuse(x)
+    check_dtype(x)
     rule = treatment_of_text(treatment)
     y, statistics = quantized(x, rule, axis, Situation(scale, tuple(purpose)))
     return _of_dtype(y, x.dtype), statistics

@@ -1,6 +1,7 @@
 """Recording what each quantization of a training run does, at every so many steps."""
 
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -15,7 +16,8 @@ from mor_ref.torch.measures import Measured, measure
 class Recording(AbstractContextManager["Recording"]):
     """The measures of a model in training, until it is stopped.
 
-    `rows` has all that was measured. `counted` leaves out what a checkpoint computed again.
+    `rows` has all that was measured, and a recording is an iterable of them. `counted` leaves out
+    what a checkpoint computed again.
     """
 
     def __init__(self, model: nn.Module, every: int) -> None:
@@ -23,6 +25,9 @@ class Recording(AbstractContextManager["Recording"]):
         self._times: Counter[tuple[Any, ...]] = Counter()
         self.rows: list[Measured] = []
         self._until = observe(model, self._hear)
+
+    def __iter__(self) -> Iterator[Measured]:
+        return iter(self.rows)
 
     @property
     def counted(self) -> list[Measured]:

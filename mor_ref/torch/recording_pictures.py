@@ -104,6 +104,7 @@ def errors_by_operand(rows: Iterable[Measured], *, width: float = 10.0) -> "Figu
             found = _by_step(counted, panel, lambda row: 100 * row.error)
             _draw_range(axes, found, panel)
         axes.set_title(operand, fontsize="medium")
+        _name_whole_steps(axes)
         axes.grid(alpha=0.3)
         if any(line.get_linestyle() == "--" for line in axes.lines):
             axes.legend(frameon=False, fontsize="small")
@@ -151,9 +152,11 @@ def _draw_decisions(axes: "Axes", counted: Sequence[Measured]) -> None:
     units = np.array([[taken[name][step] for step in steps] for name in names], float)
     shares = 100 * units / np.maximum(units.sum(axis=0), 1)
     colours = [_OF_REPRESENTATION.get(name) or next(others) for name in names]
-    axes.stackplot(steps, shares, labels=names, colors=colours)
-    if len(steps) == 1:
-        axes.set_xlim(steps[0] - 1, steps[0] + 1)
+    apart = steps[-1] - steps[-2] if len(steps) > 1 else 1
+    ends = [*steps, steps[-1] + apart]  # the last step is as wide as the one before
+    shares = np.append(shares, shares[:, -1:], axis=1)
+    axes.stackplot(ends, shares, labels=names, colors=colours, step="post")
+    _name_whole_steps(axes)
     axes.set_ylim(0, 100)
     axes.set_ylabel("units that\ntook it (%)")
     _put_legend_right(axes, reverse=True)
@@ -246,17 +249,33 @@ def _name_steps(axes: "Axes", steps: list[int]) -> None:
     axes.set_xticks(list(places), [str(steps[place]) for place in places])
 
 
+def _name_whole_steps(axes: "Axes") -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
 def _name_layers(grid: Any, layers: list[str]) -> None:
     places = range(0, len(layers), -(-len(layers) // _MOST_NAMED))
-    names = [_short(layers[place]) for place in places]
+    shorter = _without_common_words(layers)
+    names = [_short(shorter[place]) for place in places]
     for axes in grid[:, 0]:
         axes.set_yticks(list(places), names, fontsize="small")
 
 
+def _without_common_words(layers: list[str]) -> list[str]:
+    """Return names without the words before a dot that all begin with."""
+    words = [name.split(".") for name in layers]
+    while len({tuple(name[:1]) for name in words}) == 1 and all(len(name) > 1 for name in words):
+        words = [name[1:] for name in words]
+    return [".".join(name) for name in words]
+
+
 def _short(name: str) -> str:
-    """Return the end of a name that fits; a dollar sign does not begin a formula."""
-    end = name if len(name) <= _MOST_LETTERS else f"..{name[2 - _MOST_LETTERS :]}"
-    return end.replace("$", r"\$")
+    """Return both ends of a name that fit; a dollar sign does not begin a formula."""
+    half = (_MOST_LETTERS - 2) // 2
+    ends = name if len(name) <= _MOST_LETTERS else f"{name[:half]}..{name[-half:]}"
+    return ends.replace("$", r"\$")
 
 
 def _put_legend_right(axes: "Axes", **arguments: Any) -> None:
