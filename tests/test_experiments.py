@@ -350,13 +350,13 @@ def test_results_are_collected_and_read_again(place, tmp_path_factory):
     assert [(seed, step) for seed, step, *_ in found] == [(s, t) for s in (0, 1) for t in range(3)]
 
 
-def test_an_experiment_goes_on_from_its_results(tmp_path):
+def test_an_experiment_goes_on_from_its_results(place):
     """Runs that were collected elsewhere stay, and are not asked for again."""
     runs = planned("smoke", 1, ("bf16",), (0, 1, 2))
-    places = [tmp_path / name for name in ("first", "second")]
+    places = [place / name for name in ("first", "second")]
     train.do(runs[1], places[0], "cpu")
     train.do(runs[2], places[1], "cpu")
-    out = tmp_path / "results"
+    out = place / "results"
     assert not_among(runs, out) == runs
     collect(places[0], out)
     assert not_among(runs, out) == [runs[0], runs[2]]
