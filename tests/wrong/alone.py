@@ -1,8 +1,8 @@
 """Why wrong implementations that take one source alone are not found.
 
 For each source reasons, and patterns of names. A name that is found fails the test. `NO_AMAX` is
-computed there. Names under `_SEARCHED`, `_LOGARITHMS`, `_TALL`, `_CUT` and `_PLACE` are gaps until
-an input or a proof is found.
+computed there. Names under `_SEARCHED`, `_LOGARITHMS`, `_TALL` and `_CUT` are gaps until an input
+or a proof is found.
 """
 
 NO_AMAX = "no amax of the source is so close to a threshold: the test tries them"
@@ -17,9 +17,6 @@ _SCALES = "tensors of one row with every scale are binary32 alone, as they have 
 _LOGARITHMS = "a gap: groups of GAM with an amax of largest * 2^29 are binary32 alone"
 _NO_NAN = "the profile is of tensors without NaN"
 _CUT = "a gap: large rows, columns, squares, groups and grids have one source each"
-_PLACE = (
-    "a gap: streams 20 and 228 of 2,100 rows showed it, before the largest number was at the end"
-)
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
 # Names of two sources each: that of the large blocks of a shape is the third.
@@ -112,11 +109,6 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         _NO_NAN: ("nvfp4.nan_keeps_its_sign.modelopt.1x16",),
         _LOGARITHMS: ("gam_log_base_e_*",),
-        _PLACE: (
-            "nvfp4.scale_divided_last.te_2_13.16x16",
-            "nvfp4.over_q_first.te_4over6_mae.1x16",
-            "nvfp4.errors_in_bfloat16.te_4over6_mse_448.16x16",
-        ),
         _SCALES: _SCALES_OF_BOTH,
         _STEPS: ("exact_distance",),
         _SEARCHED: (

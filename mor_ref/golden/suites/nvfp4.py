@@ -176,15 +176,11 @@ _LARGE = (
 )  # fmt: skip
 
 
-# A stream whose largest number is behind 2,048 rows and 2^16 numbers.
-_LARGEST_AT_THE_END = 25
-
-
 def _every_profile_and_tile() -> Iterator[LargeCase]:
-    """Yield each profile and tile, with more than 2^16 numbers, and 512 squares of 16x16."""
+    """Yield each profile and tile; one of the tall tiles has its largest number in a corner."""
     for profile in map(PROFILES.__getitem__, PROFILES.specified):
         for rows, columns in profile.tiles:
-            tall = (2100, 66 if rows > 1 else 34), _LARGEST_AT_THE_END
+            tall = ((2100, 17), 228) if rows > 1 else ((2100, 2), LARGEST_LATE)
             sides = {"wide": ((rows + 1, 2100), LARGEST_LATE), "tall": tall}
             for word, (shape, stream) in sides.items():
                 name = f"{word}.{profile.name}.{rows}x{columns}"
