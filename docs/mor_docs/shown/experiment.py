@@ -15,6 +15,7 @@ from experiments.runs import (
     TENSOR,
     Family,
     Setting,
+    planned,
 )
 from experiments.shares import (
     Measured,
@@ -259,4 +260,11 @@ def made_with(name: str) -> str:
     used = {tuple(sorted(run["made_with"].items())) for run in runs}
     shown = "; ".join(", ".join(f"{key} {at}" for key, at in each) for each in sorted(used))
     parameters = runs[0]["parameters"]
-    return f"{len(runs)} runs of {results.steps:,} steps, {parameters:,} parameters; {shown}.\n"
+    said = f"{len(runs)} runs of {results.steps:,} steps, {parameters:,} parameters; {shown}.\n"
+    lacking = len(planned(results.size, results.steps)) - len(runs)
+    if lacking > 0:
+        said += (
+            f"\nThe plan has {lacking} more runs. Until they are done, no answer below is final: a "
+            "test before the planned end rejects too often.\n"
+        )
+    return said
