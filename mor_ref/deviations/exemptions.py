@@ -64,9 +64,6 @@ NORMAL_SCALES = {
         "One of 16 generated numbers (VEC-009) is above 0.01, and none is above 256.",
     ),
 }
-NO_TIES_OF_SCALES = {
-    "policies_large": "None of its tiles has a scale so near to a tie of e4m3 (VEC-009)."
-}
 SCALES_ABOVE_ZERO = {
     **NORMAL_SCALES,
     "nvfp4_modelopt": "The scale is always at least 2^-9 (NVF-008).",
@@ -96,7 +93,4 @@ CLEAR_CANDIDATES = {
 SMALL_SUMS = {"quantize_blocks": "Sixteen terms of at most 2^23 fit 32 bits."}
 CLEAR_MEANS = {
     "policies_large": "No threshold is near 0.025, the mean error of generated numbers (VEC-009)."
-}
-CLEAR_CHOICES = {
-    "policies_large": "Of many generated numbers (VEC-009), the errors in e4m3 and e5m2 never tie."
 }

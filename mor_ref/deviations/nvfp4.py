@@ -11,7 +11,6 @@ from mor_ref.deviations.domains import IN_NVFP4, NVFP4, NVFP4_FOREIGN, POLICIES
 from mor_ref.deviations.exemptions import (
     DIVIDED_FOR_DECODING,
     DIVIDED_FOR_ENCODING,
-    NO_TIES_OF_SCALES,
     NORMAL_SCALES,
     SCALES_ABOVE_ZERO,
     SCALES_THAT_UNDERFLOW,
@@ -59,7 +58,6 @@ def _nvfp4_as(other: Nvfp4Profile) -> Deviation:
             Change(nvfp4.tile_scale, swapped_first, comes_first),
             Change(nvfp4.quantize_element, swapped_last, comes_last),
         ),
-        NO_TIES_OF_SCALES if other.name == "te_2_13" else {},
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DECISIONS, POLICIES
-from mor_ref.deviations.exemptions import CLEAR_CHOICES, CLEAR_MEANS, for_generated
+from mor_ref.deviations.exemptions import CLEAR_MEANS, for_generated
 from mor_ref.exact.arithmetic import quotient, rn32
 from mor_ref.exact.errors import ErrorSum
 from mor_ref.exact.metrics import fits_range, is_not_worse, mean_is_below
@@ -66,7 +66,7 @@ def nothing_accepts_a_unit_of_zeros(_: Reference, own: ErrorSum, limit: int) -> 
     return own.sum < limit * own.nonzero
 
 
-@deviation(is_not_worse, rules=("MOR-003",), domain=DECISIONS, exemptions=CLEAR_CHOICES)
+@deviation(is_not_worse, rules=("MOR-003",), domain=DECISIONS)
 def strict_not_worse_than(_: Reference, own: ErrorSum, yardstick: ErrorSum) -> bool:
     """A tie does not accept: < for <=."""
     return own.sum < yardstick.sum
