@@ -77,11 +77,38 @@ def test_a_treatment_of_a_user_is_read_from_text(monkeypatch):
     assert Recipe.from_text(str(recipe)) == recipe
 
 
+PLAIN_TEXT = str(recipes["bf16"])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Recipe.from_text("name = 'x'"), "text has no input; give what str"),
-        (lambda: Recipe.from_text(str(recipes["bf16"]).replace("row", "rows")), "not a recipe"),
+        (lambda: Recipe.from_text("a b"), "text is not TOML .*; give what str"),
+        (lambda: Recipe.from_text(b"name"), "text is b'name'; give what str"),
+        (
+            lambda: Recipe.from_text(PLAIN_TEXT.replace("row", "rows")),
+            r"\[input\] of text has no row",
+        ),
+        (lambda: Recipe.from_text("matmuls = 'torch'\n" + PLAIN_TEXT), "did you mean 'matmul'"),
+        (
+            lambda: Recipe.from_text(PLAIN_TEXT.replace("kind", "sort")),
+            "row of .input. has no kind",
+        ),
+        (
+            lambda: Recipe.from_text(PLAIN_TEXT.replace(" }", ", fmt = 'e4m3' }")),
+            "a key of row .* 'fmt'",
+        ),
+        (
+            lambda: Recipe.from_text(
+                "weight = 3\n" + PLAIN_TEXT.replace("[weight]\nrow", "[x]\nrow")
+            ),
+            "key of text is 'x'",
+        ),
+        (
+            lambda: Recipe.from_text(PLAIN_TEXT.replace("row = {", "row = 3 # {")),
+            "is 3, which is not a table",
+        ),
         (lambda: Recipe.from_text(str(recipes["bf16"]).replace("unq", "q")), "did you mean 'unqu"),
         (lambda: Recipe("x", PLAIN, PLAIN, PLAIN, matmul="exact"), "matmul is 'exact'"),
         (lambda: Recipe("x", PLAIN, Unquantized(), PLAIN), "weight is .*; give an Operand"),

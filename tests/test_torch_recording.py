@@ -3,7 +3,10 @@
 import csv
 import math
 import struct
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -255,6 +258,13 @@ def test_a_resumed_run_goes_on_counting():
     assert {row.step for row in recording.rows} == {4}
 
 
+def test_a_stopped_recording_does_not_begin_again():
+    recording = mt.record(model_of("mor_tensor"))
+    recording.stop()
+    with pytest.raises(RuntimeError, match="was stopped; call mor_ref.torch.record for another"):
+        recording.__enter__()
+
+
 @pytest.mark.parametrize("every", [0, -1])
 def test_a_rate_below_one_is_refused(every):
     with pytest.raises(ValueError, match=f"every is {every}; give an int from 1"):
@@ -326,6 +336,16 @@ def as_float32(number):
 
 
 @needs("matplotlib")
+@pytest.mark.parametrize("draw", ["heat_map", "errors_by_operand", "shares_over_time"])
+@pytest.mark.parametrize("width", [0, -1.0, float("nan"), "wide"])
+def test_a_width_that_is_none_is_refused(draw, width):
+    model = model_of("mor_tensor")
+    with mt.record(model) as recording:
+        train(model, 1)
+    with pytest.raises(ValueError, match=f"width is {width!r}; give inches from 4 to 100"):
+        getattr(mt, draw)(recording, width=width)
+
+
 @pytest.mark.parametrize("width", [5.0, 10.0])
 def test_pictures_are_drawn(tmp_path, width):
     """Panels are next to each other, or below each other; a bar of colours is one more."""
@@ -382,3 +402,12 @@ def test_names_of_layers_keep_what_distinguishes_them():
 def test_a_recording_is_its_rows():
     recording = recorded()
     assert list(recording) == recording.rows
+
+
+def test_the_example_draws_three_pictures(tmp_path):
+    program = Path(__file__).parents[1] / "examples/training/record_a_run.py"
+    command = [sys.executable, program, "--steps", "2", "--out", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("step 0: loss 5.")
+    names = {"heat_map.png", "errors_by_operand.png", "shares_over_time.png"}
+    assert {path.name for path in tmp_path.iterdir()} == names

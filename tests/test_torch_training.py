@@ -1,5 +1,6 @@
 """Training in torch: the arithmetic of the exact model, the state, and wrappers of torch."""
 
+import copy
 import io
 
 import numpy as np
@@ -423,11 +424,51 @@ def test_patterns_choose_layers(arguments, names):
             lambda m: (convert(m, "mxfp8"), load_state(m, other(m))),
             "state has another recipe for 0",
         ),
+        (lambda m: convert(m, "mxfp8", layers=[nn.Conv1d]), "layers is .*; give a LinearLike for"),
+        (lambda m: convert(m, "mxfp8", layers={"Linear": LinearLike()}), "give a LinearLike for"),
+        (
+            lambda m: convert(m, "mxfp8", layers={nn.Linear: LinearLike("w")}),
+            "layers says that the weight of Linear is 'w', which is not a matrix in '0'; give",
+        ),
     ],
 )
 def test_what_cannot_be_converted_is_refused(call, message):
     with pytest.raises((ValueError, KeyError, TypeError), match=message):
         call(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)) if torch else None)
+
+
+DAMAGES = {
+    "step": (-1, "1", None),
+    "call": (0.5,),
+    "seed": (1 << 63,),
+    "histories": ({}, None, {"input": {}}),
+    "scale": (0.0, -1.0, float("nan"), float("inf"), "1"),
+    "amaxes": ([-1.0], [float("nan")], ["1"], None, [1.0] * 1025),
+    "current": (-1, 1.5, 1 << 31),
+}
+
+
+@needs("torch")
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in DAMAGES.items() for value in values]
+)
+def test_a_damaged_state_is_refused_and_changes_nothing(key, value):
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    convert(model, "fp8_delayed", seed=3)
+    model(torch.ones(4, 4)).sum().backward()
+    before = state(model)
+    damaged = copy.deepcopy(before)
+    damaged["0"]["step"] = 7
+    place = damaged["1"]
+    (place if key in place else place["histories"]["weight"])[key] = value
+    with pytest.raises(
+        ValueError, match="state is damaged for 1 .*; give what mor_ref.torch.state"
+    ):
+        load_state(model, damaged)
+    assert state(model) == before
+    del (place if key in place else place["histories"]["weight"])[key]
+    with pytest.raises(ValueError, match=f"it has no '{key}'"):
+        load_state(model, damaged)
 
 
 def other(model):
@@ -436,7 +477,6 @@ def other(model):
 
 @needs("torch")
 def test_a_copy_of_a_model_has_a_state_of_its_own():
-    import copy
     import pickle
 
     model, optimizer = small("fp8_delayed")

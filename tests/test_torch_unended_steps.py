@@ -11,7 +11,7 @@ if torch:
     from torch.nn.parallel import DistributedDataParallel
     from torch.utils.checkpoint import checkpoint
 
-    from mor_ref.torch import advance, convert, load_state, revert, state
+    from mor_ref.torch import advance, convert, load_state, observe, record, revert, state
 
 WITH_STATE = ("fp8_delayed", "fp8_lm", "nvfp4_random")
 REFUSAL = r"called after optimizer.step\(\), but .*; call mor_ref.torch.advance\(model\) after"
@@ -39,6 +39,27 @@ def test_a_forgotten_advance_is_refused(recipe):
     with pytest.raises(RuntimeError, match=REFUSAL):
         model(torch.ones(4, 16))
     advance(model)
+    compute(model)
+
+
+@needs("torch")
+def test_a_forgotten_advance_is_refused_while_a_model_is_observed():
+    """TRN-013: else every record is of step 0. Without an observer no recipe needs the call."""
+    model, optimizer = made("mor_tensor")
+    for _ in range(2):
+        with observe(model, lambda _: None):
+            compute(model)
+            optimizer.step()
+        compute(model)
+        optimizer.step()
+    with record(model) as recording:
+        compute(model)
+        optimizer.step()
+        with pytest.raises(RuntimeError, match=REFUSAL):
+            compute(model)
+        advance(model)
+        compute(model)
+    assert {row.step for row in recording.rows} == {0}
     compute(model)
 
 

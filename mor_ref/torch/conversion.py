@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import nn
@@ -61,7 +61,7 @@ class Converted(nn.Module):
         self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, *, records: bool
     ) -> torch.Tensor:
         """Return the output: graphs have neither states of earlier steps nor observers."""
-        if records and self.mor_ref_layer.recipe.has_state:
+        if records:
             begin(self)
         return multiplied(x, weight, bias, self.mor_ref_layer, records=records)
 
@@ -115,11 +115,13 @@ def convert(
     _check_model(model)
     rules = as_recipe(recipe)
     seed = whole_number("seed", seed, 0, (1 << 63) - 1)
-    kinds: dict[type[nn.Module], LinearLike] = {nn.Linear: LinearLike(), **(layers or {})}
+    kinds = {nn.Linear: LinearLike(), **_checked_layers(layers or {})}
     there = {name: one for name, one in model.named_modules() if type(one) in kinds}
     if not there:
         raise ValueError(_nothing_to_convert(model))
     wanted = chosen_layers(there, include, exclude)
+    for name, layer in wanted.items():
+        _check_weight(name, layer, kinds[type(layer)])
     module: Any
     for name, module in wanted.items():
         kind: Any = type(module)
@@ -135,6 +137,28 @@ def _check_model(model: object) -> None:
         raise ValueError(
             "model is compiled, or a part of it is, which changes the names of its layers; convert "
             "it before torch.compile"
+        )
+
+
+def _checked_layers(layers: object) -> dict[type[nn.Module], LinearLike]:
+    is_table = isinstance(layers, Mapping) and all(
+        isinstance(kind, type) and issubclass(kind, nn.Module) and isinstance(like, LinearLike)
+        for kind, like in layers.items()
+    )
+    if not is_table:
+        raise TypeError(
+            f"layers is {layers!r}; give a LinearLike for each class, such as "
+            "{Conv1D: LinearLike(transposed=True)}"
+        )
+    return dict(cast("Any", layers))
+
+
+def _check_weight(name: str, module: nn.Module, like: LinearLike) -> None:
+    weight = getattr(module, like.weight, None)
+    if not isinstance(weight, torch.Tensor) or weight.ndim != 2:
+        raise ValueError(
+            f"layers says that the weight of {type(module).__name__} is {like.weight!r}, which is "
+            f"not a matrix in {name!r}; give LinearLike(weight=...) the name of its matrix"
         )
 
 

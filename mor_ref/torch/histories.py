@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mor_ref.torch.quantizers import Delayed
 
-_INFINITY = 0x7F800000  # the bits of an amax that is not finite
+INFINITY = 0x7F800000  # the bits of an amax that is not finite
 
 
 @dataclass(eq=False)
@@ -31,7 +31,7 @@ class History:
     def hear(self, statistics: torch.Tensor) -> None:
         """Take in the amax of a tensor: a second time, it changes nothing."""
         amax, lost = statistics[1], statistics[-1]
-        bits = torch.where(lost > 0, _INFINITY, amax)
+        bits = torch.where(lost > 0, INFINITY, amax)
         self.current = bits if self.current is None else torch.maximum(self.current, bits)
 
     def end_step(self, treatment: "Delayed") -> None:

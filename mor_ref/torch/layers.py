@@ -133,6 +133,8 @@ def layers_of(model: nn.Module) -> dict[str, Layer]:
 def observe(model: nn.Module, observer: Observer) -> AbstractContextManager[object]:
     """Call `observer` with an `Observation` of each quantization, until the result is closed.
 
+    While a model is observed, call `advance(model)` after `optimizer.step()`, whatever the recipe.
+
     >>> from torch import nn
     >>> from mor_ref.torch import convert
     >>> model, seen = nn.Sequential(nn.Linear(8, 4)), []
@@ -144,6 +146,8 @@ def observe(model: nn.Module, observer: Observer) -> AbstractContextManager[obje
     """
     until = ExitStack()
     for layer in layers_of(model).values():
+        if not layer.recipe.has_state and not layer.observers:
+            layer.progress = "new"  # nobody counted its steps until now
         layer.observers.append(observer)
         until.callback(layer.observers.remove, observer)
     return until

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -132,27 +132,47 @@ class Recipe:
     @classmethod
     def from_text(cls, text: str) -> "Recipe":
         """Return the recipe that a text says, as `str` of a recipe writes it (TOML)."""
+        if not isinstance(text, str):
+            raise TypeError(f"text is {text!r}; {_GIVE}")
         try:
             read = tomllib.loads(text)
-            of_layer: dict[str, Any] = {name: _operand(read.pop(name)) for name in OPERANDS}
-            return cls(**of_layer, **read)
-        except KeyError as error:
-            if isinstance(error, ValueError):  # an unknown name, which says so
-                raise
-            fault = f"text has no {error.args[0]}"
-        except TypeError as error:
-            fault = f"text is not a recipe ({error})"
-        raise ValueError(f"{fault}; give what str(recipe) writes")
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"text is not TOML ({error}); {_GIVE}") from error
+        read = _table("text", read, ("name", *OPERANDS), ("matmul",))
+        of_layer: dict[str, Any] = {name: _operand(name, read.pop(name)) for name in OPERANDS}
+        return cls(**of_layer, **read)
 
 
-def _operand(read: Mapping[str, Any]) -> Operand:
-    return Operand(**{axis: treatment_from(fields) for axis, fields in read.items()})
+_GIVE = "give what str(recipe) writes"
 
 
-def treatment_from(fields: Mapping[str, Any]) -> Treatment:
-    """Return the treatment of the fields of a table."""
-    given = dict(fields)
+def _operand(name: str, read: object) -> Operand:
+    table = _table(f"[{name}] of text", read, ("row",), ("column",))
+    return Operand(
+        **{axis: treatment_from(fields, f"{axis} of [{name}]") for axis, fields in table.items()}
+    )
+
+
+def treatment_from(read: object, place: str = "the table") -> Treatment:
+    """Return the treatment of the fields of a table; `place` names it in errors."""
+    kind: Any = read.get("kind") if isinstance(read, Mapping) else None
+    known = TREATMENTS[kind].arguments if kind is not None else {}
+    given = _table(place, read, ("kind",), known)
     return type(TREATMENTS[given.pop("kind")])(**given)
+
+
+def _table(
+    place: str, read: object, needed: Collection[str], known: Collection[str]
+) -> dict[str, Any]:
+    """Return a copy of a table, if it has all keys that it needs, and none that is not known."""
+    if not isinstance(read, Mapping):
+        raise ValueError(f"{place} is {read!r}, which is not a table; {_GIVE}")  # noqa: TRY004 (of the text)
+    for name in needed:
+        if name not in read:
+            raise ValueError(f"{place} has no {name}; {_GIVE}")
+    for name in read:
+        known_name(f"a key of {place}", name, (*needed, *known))
+    return dict(read)
 
 
 @lru_cache(maxsize=1024)

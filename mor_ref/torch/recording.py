@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from torch import nn
 
@@ -25,6 +25,12 @@ class Recording(AbstractContextManager["Recording"]):
         self._times: Counter[tuple[Any, ...]] = Counter()
         self.rows: list[Measured] = []
         self._until = observe(model, self._hear)
+        self._is_stopped = False
+
+    def __enter__(self) -> Self:
+        if self._is_stopped:
+            raise RuntimeError("the recording was stopped; call mor_ref.torch.record for another")
+        return self
 
     def __iter__(self) -> Iterator[Measured]:
         return iter(self.rows)
@@ -36,6 +42,7 @@ class Recording(AbstractContextManager["Recording"]):
 
     def stop(self) -> None:
         """Stop; the rows stay."""
+        self._is_stopped = True
         self._until.__exit__(None, None, None)
 
     def __exit__(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Panel = tuple[str, str]  # an operand and an axis
 
 _DOTS_PER_INCH = 120
+_LEAST, _MOST = 4, 100  # inches of a picture
 _NARROWEST = 2.4  # inches, of a panel next to another one
 _ROOM_FOR_NAMES = 2.2  # inches
 _MOST_NAMED = 40  # layers whose names fit next to a panel
@@ -53,6 +54,7 @@ def heat_map(rows: Iterable[Measured], measure: str = "error", *, width: float =
     missing, or infinite.
     """
     known_name("measure", measure, MEASURES)
+    _check_width(width)
     counted = _counted(rows)
     panels = _panels(counted)
     layers = list(dict.fromkeys(row.layer for row in counted))
@@ -94,6 +96,7 @@ def errors_by_operand(rows: Iterable[Measured], *, width: float = 10.0) -> "Figu
 
     The line of a direction by column is dashed.
     """
+    _check_width(width)
     counted = _counted(rows)
     operands = [name for name in OPERANDS if any(row.operand == name for row in counted)]
     figure = _figure(width, 3.2 if width > _ROOM_FOR_NAMES * len(operands) else 7.0)
@@ -119,6 +122,7 @@ def shares_over_time(rows: Iterable[Measured], *, width: float = 10.0) -> "Figur
     Decisions are of the units of all operands. The other shares are of the elements of an operand
     in all layers.
     """
+    _check_width(width)
     counted = _counted(rows)
     figure = _figure(width, 7.0)
     decisions, flushed, saturated = figure.subplots(3, 1, sharex=True)
@@ -220,6 +224,11 @@ def _grid(
 
 
 # ---------------------------------------------------------------------- axes
+
+
+def _check_width(width: object) -> None:
+    if not isinstance(width, int | float) or not _LEAST <= width <= _MOST:
+        raise ValueError(f"width is {width!r}; give inches from {_LEAST} to {_MOST}")
 
 
 def _figure(width: float, height: float) -> "Figure":

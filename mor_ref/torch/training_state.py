@@ -1,16 +1,22 @@
 """The state of converted layers between steps: it is not in state_dict, so checkpoints fit."""
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
 
-from mor_ref.torch.histories import History
+from mor_ref.argument_checks import whole_number
+from mor_ref.torch.histories import INFINITY, History
 from mor_ref.torch.layers import Layer, layers_of
 
 if TYPE_CHECKING:
     from mor_ref.torch.quantizers import Delayed
+
+_Loaded = tuple[int, int, int, dict[str, History]]
+
+_LARGEST = (1 << 63) - 1  # of a seed, and of a count
 
 
 def advance(model: nn.Module, *, process_group: Any = None) -> None:
@@ -18,7 +24,8 @@ def advance(model: nn.Module, *, process_group: Any = None) -> None:
 
     Delayed scales follow from the amaxes of the step, and random bits become others. With a
     process group, amaxes are the largest of all processes. Recipes without a state need no call;
-    with a state, a layer refuses the next call in training if the step has not ended.
+    with a state, or while it is observed, a layer refuses the next call in training if the step has
+    not ended.
     """
     layers = layers_of(model)
     if process_group is not None:
@@ -87,15 +94,47 @@ def load_state(model: nn.Module, state: Mapping[str, Any]) -> None:
                 f"state has another recipe for {name} than model; convert the model with "
                 "Recipe.from_text(state[...]['recipe'])"
             )
+    # Nothing is changed unless everything is right.
+    loaded = {name: _loaded(name, layer, state[name]) for name, layer in layers.items()}
     for name, layer in layers.items():
-        saved = state[name]
-        layer.seed, layer.step, layer.call = (saved[key] for key in ("seed", "step", "call"))
+        layer.seed, layer.step, layer.call, layer.histories = loaded[name]
         layer.progress = "new"
-        layer.histories = {
-            operand: History(
-                one["scale"],
-                list(one["amaxes"]),
-                None if one["current"] is None else torch.tensor(one["current"]),
-            )
-            for operand, one in saved["histories"].items()
-        }
+
+
+def _loaded(name: str, layer: Layer, saved: Mapping[str, Any]) -> _Loaded:
+    """Return the seed, the step, the call and the histories that a state has for a layer."""
+    try:
+        seed, step, call = (
+            whole_number(key, saved[key], 0, _LARGEST) for key in ("seed", "step", "call")
+        )
+        return seed, step, call, _histories(layer, saved["histories"])
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        fault = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(
+            f"state is damaged for {name} ({fault}); give what mor_ref.torch.state returned"
+        ) from error
+
+
+def _histories(layer: Layer, saved: Mapping[str, Any]) -> dict[str, History]:
+    if saved.keys() != layer.histories.keys():
+        raise ValueError("histories are of other operands")
+    return {
+        operand: _history(cast("Delayed", getattr(layer.recipe, operand).row), one)
+        for operand, one in saved.items()
+    }
+
+
+def _history(treatment: "Delayed", saved: Mapping[str, Any]) -> History:
+    """Return a history, if it is one that a training can have."""
+    scale, amaxes, current = (saved[key] for key in ("scale", "amaxes", "current"))
+    if not (isinstance(scale, float) and 0 < scale < math.inf):
+        raise ValueError(f"scale is {scale!r}")
+    if not (
+        isinstance(amaxes, list)
+        and len(amaxes) <= treatment.history
+        and all(isinstance(amax, float) and amax >= 0 for amax in amaxes)
+    ):
+        raise ValueError("amaxes are not as many floats as the recipe has, from 0 on")
+    if current is not None:
+        current = torch.tensor(whole_number("current", current, 0, INFINITY))
+    return History(scale, list(amaxes), current)

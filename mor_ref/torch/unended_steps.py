@@ -1,8 +1,9 @@
 """Noticing a step that did not end: optimizer.step() without `advance`.
 
-Without `advance` delayed scales stay 1 and random bits repeat, and nothing else shows it. The
-version of a weight does not show a step: optimizers with a closure change weights within a step,
-and `fully_shard` gathers weights without a new version. So the optimizer itself says it.
+Without `advance` delayed scales stay 1, random bits repeat and observers hear of step 0 alone, and
+nothing else shows it. The version of a weight does not show a step: optimizers with a closure
+change weights within a step, and `fully_shard` gathers weights without a new version. So the
+optimizer itself says it.
 """
 
 from typing import Any, Protocol
@@ -24,7 +25,7 @@ class Stepped(Protocol):
         """The weight that the optimizer has."""
 
 
-_CALLED: WeakSet[Any] = WeakSet()  # modules with a state that were called in training
+_CALLED: WeakSet[Any] = WeakSet()  # modules with a state or an observer, called in training
 
 
 def begin(module: Stepped) -> None:
@@ -33,8 +34,8 @@ def begin(module: Stepped) -> None:
     if layer.progress == "stepped":
         raise RuntimeError(
             f"layer {layer.name!r} is called after optimizer.step(), but its step has not ended, "
-            "so that its scales and random bits would stay; call mor_ref.torch.advance(model) "
-            "after optimizer.step()"
+            "so that its scales, its random bits and the step of its records would stay; call "
+            "mor_ref.torch.advance(model) after optimizer.step()"
         )
     layer.progress = "called"
     _CALLED.add(module)
