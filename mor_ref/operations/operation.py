@@ -1,4 +1,7 @@
-"""The declaration of an operation: parameters, fields, random inputs and three implementations."""
+"""The declaration of an operation: parameters, fields and three implementations.
+
+That of an operation on single numbers has random inputs, too.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
