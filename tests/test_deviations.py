@@ -126,10 +126,13 @@ EXEMPT = {name: [d for d in DEVIATIONS.values() if name in d.exemptions] for nam
     ("name", "elements"), [(name, n) for name in SUITES if EXEMPT[name] for n in elements_of(name)]
 )
 def test_some_inputs_of_a_suite_expose_no_exempt_deviation(name, elements):
-    cases = [with_expected(SUITES[name], asked) for asked in some_of(name, elements)]
+    questions = list(some_of(name, elements))
+    cases = [with_expected(SUITES[name], asked) for asked in questions]
+    there = reached(name, questions)  # another one has no witness
     for deviation in EXEMPT[name]:
         assert deviation.exemptions[name].endswith("."), deviation.name
-        assert first_witness(deviation, SUITES[name], cases) is None, deviation.name
+        if deviation.name in there:
+            assert first_witness(deviation, SUITES[name], cases) is None, deviation.name
 
 
 @pytest.mark.tier("exhaustive")

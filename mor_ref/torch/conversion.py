@@ -115,7 +115,8 @@ def convert(
     _check_model(model)
     rules = as_recipe(recipe)
     seed = whole_number("seed", seed, 0, (1 << 63) - 1)
-    kinds = {nn.Linear: LinearLike(), **_checked_layers(layers or {})}
+    kinds: dict[type[nn.Module], LinearLike] = {nn.Linear: LinearLike()}
+    kinds |= _checked_layers(layers or {})
     there = {name: one for name, one in model.named_modules() if type(one) in kinds}
     if not there:
         raise ValueError(_nothing_to_convert(model))

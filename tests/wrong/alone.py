@@ -22,6 +22,7 @@ _SQUARE = "the one square grid whose units are not decided alike across its diag
 # Names of two sources each: that of the large blocks of a shape is the third.
 _IN_ROWS = ("*_in_a_row*", "first_64_rows_of_blocks_*")
 _IN_COLUMNS = ("*_in_a_column*", "mor.amax_of_2048_rows.*")
+_IN_WHOLE_ONES = ("block_of_65536_numbers_*", "mor.amax_of_65536_numbers.*")
 _IN_SQUARES = ("*_in_a_square*",)
 _IN_GROUPS = ("groups_of_*", "blocks_of_128_columns_*")
 _IN_GRIDS = ("mor.1024_rows_of_units*", "mor.1024_columns_of_units*")
@@ -71,13 +72,14 @@ _OF_TALL_ONES = (
     "mor.amax_counted_in_binary32_gam",
     "nvfp4.amax_of_65536_rows.*",
     "nvfp4.amax_of_65536_columns.*",
-    "mor.amax_of_65536_*",
+    "mor.amax_of_65536_rows.*",
+    "mor.amax_of_65536_columns.*",
 )
 _OF_NANS_KEPT = ("mor.kept_ones_cast", "mor.kept_ones_quiet")
 
 REASONS: dict[str, dict[str, tuple[str, ...]]] = {
     "bf16": {
-        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_GROUPS),
+        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_GROUPS, *_IN_WHOLE_ONES),
         NO_AMAX: (
             "floor_log2f_*",
             "ceil_log2f_*",
@@ -119,7 +121,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f16": {
-        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_SQUARES, *_IN_GRIDS),
+        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_SQUARES, *_IN_GRIDS, *_IN_WHOLE_ONES),
         _SQUARE: ("mor.choice_turned",),
         NO_AMAX: (
             "floor_log2f_*",

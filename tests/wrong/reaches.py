@@ -45,6 +45,7 @@ AMAXES = {
     "amax_of_1024_rows": ("1,024 threads take the amax of a row each", 1024, ALL_OF_THEM),
     "amax_of_2048_rows": ("2,048 threads take the amax of a row each", 2048, ALL_OF_THEM),
 }
+INDEX = "an index of 16 bits ends the loop"
 AMAXES_OF_16_BITS = {
     "amax_of_65536_rows": ("an index of 16 bits ends the loop over rows", 65536, ALL_OF_THEM),
     "amax_of_65536_columns": ("an index of 16 bits ends the loop over a row", ALL_OF_THEM, 65536),
@@ -122,8 +123,8 @@ def written_numbers(profile, x, tile):
     return fields | {"code": np.where(first_numbers(np.ones_like(x), 1 << 16), fields["code"], 0)}
 
 
-nvfp4("amax_of_65536_numbers", "an index of 16 bits ends the loop", amax_of_numbers)
-nvfp4("first_65536_numbers", "an index of 16 bits ends the loop", written_numbers)
+nvfp4("amax_of_65536_numbers", INDEX, amax_of_numbers)
+nvfp4("first_65536_numbers", INDEX, written_numbers)
 
 
 def tile_amax(name, mistake, part):
@@ -200,7 +201,7 @@ for count, mistake in ((32, "a warp of 32 lanes takes one number each"), (64, TW
         functools.partial(up_to, rows=ALL_OF_THEM, columns=count),
         "mx_block",
     )
-mx("first_65536_numbers", "an index of 16 bits ends the loop", codes_of_numbers)
+mx("first_65536_numbers", INDEX, codes_of_numbers)
 for lane in (19, 25, 28, 31):
     KERNELS.mx(f"no_lane_{lane}", f"lane {lane} is not in an amax")(
         amax_without(slice(lane, None, 32))
@@ -230,12 +231,12 @@ def seeing_first(rows, columns):
     return seeing(part)
 
 
-def extremes_of(rows, columns):
-    """The function whose scales of e4m3 and e5m2, and amaxes of units, are of so many rows."""
+def extremes_of(first, *sizes):
+    """The function whose scales of e4m3 and e5m2, and amaxes of units, are of the first numbers."""
 
     def mix(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
-        block, seen = sides(parameters["block"], x.shape), first_of(x, rows, columns)
+        block, seen = sides(parameters["block"], x.shape), first(x, *sizes)
         amax, _ = extremes(seen, block)
         for fmt in ys.keys() - {"nvfp4"}:
             scale = back(scales(amax, amax.max(), fmt, parameters["scaling"]), block, x.shape)
@@ -249,11 +250,12 @@ def extremes_of(rows, columns):
 for name, (mistake, *sizes) in CUTS.items():
     mor(name, mistake, seeing_first(*sizes), OF_621_COLUMNS if 512 in sizes else ())
 for name, (mistake, *sizes) in AMAXES.items():
-    mor(name, mistake, extremes_of(*sizes))
+    mor(name, mistake, extremes_of(first_of, *sizes))
 for (name, (mistake, *sizes)), kind in zip(
     AMAXES_OF_16_BITS.items(), (("three_way", "e8m0"), ("tensor", "fp32")), strict=True
 ):
-    mor(name, mistake, extremes_of(*sizes), kinds=(kind,))
+    mor(name, mistake, extremes_of(first_of, *sizes), kinds=(kind,))
+mor("amax_of_65536_numbers", INDEX, extremes_of(first_numbers, 1 << 16))
 mor("nonzero_of_16_bits", "nonzero is counted in 16 bits", of_width("nonzero", np.uint16))
 beyond = [*((policy, "gam") for policy in LADDERS), *OF_621_COLUMNS]
 mor("sum_of_32_bits", "the sum of u is kept in 32 bits", of_width("sum", np.uint32), beyond)

@@ -149,6 +149,12 @@ quantize(
     of_tensors(launches.launch(functools.partial(amax_of_blocks, columns=128))),
     [kind for kind in KINDS if kind[1] == "gam"],
 )
+quantize(
+    "block_of_65536_numbers",
+    "the loop over the numbers of a block counts in 16 bits",
+    of_tensors(launches.launch(launches.first_numbers(1 << 16))),
+    KINDS,
+)
 
 
 # MoR, for each policy and scaling

@@ -19,6 +19,8 @@ LARGEST_LATE = 20
 LAST_IN_WIDE, LAST_IN_TALL = 7, 8956
 # Streams whose largest number is behind 2^16 columns, and behind 2^16 rows.
 LAST_IN_WIDER, LAST_IN_TALLER = 291, 2091
+# A stream whose largest number is in the last row, behind 2^16 numbers.
+_LAST_IN_WHOLE = 2
 _TALL, _SQUARES = (2100, 2), (130, 260)  # whole blocks of 128x128, the default of MoR
 # Blocks beyond a warp and a thread block in both directions: a kernel of rows, one of columns, one
 # of squares and one of whole tensors are four. All sources have units of more than 2^16 numbers.
@@ -29,7 +31,7 @@ _OF_EACH_KIND = (
     ("tall", "bf16", _TALL, LARGEST_LATE, "tensor"),
     ("tall", "f16", _TALL, LARGEST_LATE, "tensor"),
     ("tall", "f32", _TALL, LAST_IN_TALL, "column"),
-    ("whole", "f32", (257, 256), LARGEST_LATE, "tensor"),
+    ("whole", "f32", (313, 256), _LAST_IN_WHOLE, "tensor"),
     ("squares", "bf16", _SQUARES, LARGEST_LATE, [128, 128]),
 )
 
