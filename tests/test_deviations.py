@@ -47,7 +47,7 @@ def some_of(name, elements):
             yield rows_of(case, np.unique(np.linspace(0, len(x) - 1, rows).astype(int)))
     elif name in LARGE:
         for case in questions:
-            yield Case(case.name, case.parameters, {"x": case.arrays["x"][:20, :36]})
+            yield Case(case.name, case.parameters, {"x": case.arrays["x"][:12, :36]})
     else:
         yield from [case for case in questions if case.arrays["x"].size <= SMALL][::EVERY]
 
@@ -126,13 +126,10 @@ EXEMPT = {name: [d for d in DEVIATIONS.values() if name in d.exemptions] for nam
     ("name", "elements"), [(name, n) for name in SUITES if EXEMPT[name] for n in elements_of(name)]
 )
 def test_some_inputs_of_a_suite_expose_no_exempt_deviation(name, elements):
-    questions = list(some_of(name, elements))
-    cases = [with_expected(SUITES[name], asked) for asked in questions]
-    there = reached(name, questions)  # another one has no witness
+    cases = [with_expected(SUITES[name], asked) for asked in some_of(name, elements)]
     for deviation in EXEMPT[name]:
         assert deviation.exemptions[name].endswith("."), deviation.name
-        if deviation.name in there:
-            assert first_witness(deviation, SUITES[name], cases) is None, deviation.name
+        assert first_witness(deviation, SUITES[name], cases) is None, deviation.name
 
 
 @pytest.mark.tier("exhaustive")
