@@ -197,7 +197,7 @@ def wrong(folder):
     """Runs a kernel of wrong.cu."""
 
     def run(kernel, *arguments, threads=64, blocks=1, **how):
-        Host(folder=folder, **how).launch("wrong", kernel, blocks, threads, arguments)
+        Host(directory=folder, **how).launch("wrong", kernel, blocks, threads, arguments)
 
     return run
 

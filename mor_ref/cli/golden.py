@@ -140,30 +140,34 @@ class _Making(Bars):
             self.advance(self._task, self._steps_left.pop(name, 0))
 
 
-def run_export(folder: str | None, kind: str, out: str, names: list[str], views: list[str]) -> None:
+def run_export(
+    directory: str | None, kind: str, out: str, names: list[str], views: list[str]
+) -> None:
     """Write suites in another form."""
-    found = export(_source(folder), kind, directory_named("out", out), names, views)
+    found = export(_source(directory), kind, directory_named("out", out), names, views)
     print(f"{_are(found.files, 'file')} in {out}")
     if found.left_out:
         count = counted(len(found.left_out), "suite")
         print(f"left out, as {kind} cannot hold tensors: {count}, {', '.join(found.left_out)}")
 
 
-def _source(folder: str | None) -> Path:
+def _source(directory: str | None) -> Path:
     """Return the directory to read: the bundled suites, unless a directory is named."""
-    return bundled_files() if folder is None else directory_named("DIR", folder)
+    return bundled_files() if directory is None else directory_named("DIR", directory)
 
 
 def _are(count: int, noun: str) -> str:
     return f"{counted(count, noun)} {'is' if count == 1 else 'are'}"
 
 
-def run_check(folder: str | None, names: list[str], same_as: str | None, *, as_json: bool) -> int:
+def run_check(
+    directory: str | None, names: list[str], same_as: str | None, *, as_json: bool
+) -> int:
     """Print the findings in a directory of suites, and return the exit status.
 
     The status is 0 without findings, 1 with findings, and 2 if files cannot be used at all.
     """
-    path = _source(folder)
+    path = _source(directory)
     other = None if same_as is None else directory_named("same_as", same_as)
     wanted = chosen(read_manifest(path)["suites"], names)
     with bar("checking suites", "checked", len(wanted)) as on_suite:

@@ -44,7 +44,7 @@ def make_suites(
 
 @golden_commands.command("check")
 def check_suites(
-    folder: Annotated[
+    directory: Annotated[
         str | None,
         typer.Argument(metavar="DIR", help="Directory of suites; default: the bundled suites."),
     ] = None,
@@ -64,14 +64,14 @@ def check_suites(
     """
     from mor_ref.cli import golden as command
 
-    raise typer.Exit(command.run_check(folder, suite or [], same_as, as_json=json))
+    raise typer.Exit(command.run_check(directory, suite or [], same_as, as_json=json))
 
 
 @golden_commands.command("export")
 def export_suites(
     to: Annotated[str, typer.Option(help="Form: jsonl, testfloat, readmemh, c or npz.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Directory to write to.")],
-    folder: Annotated[
+    directory: Annotated[
         str | None,
         typer.Argument(metavar="DIR", help="Directory of suites; default: the bundled suites."),
     ] = None,
@@ -89,4 +89,4 @@ def export_suites(
     """Write suites for other languages and tools, with the meaning of every column."""
     from mor_ref.cli import golden as command
 
-    command.run_export(folder, to, out, suite or [], view or [])
+    command.run_export(directory, to, out, suite or [], view or [])

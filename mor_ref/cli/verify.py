@@ -51,8 +51,8 @@ def _run(
         raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
     if report is not None:
         prepare_report(Path(report))
-    folder = bundled_files() if vectors is None else directory_named("vectors", vectors)
-    wanted = suites_in(folder, suites)
+    directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
+    wanted = suites_in(directory, suites)
     try:
         with opened(name, timeout) as candidate, _Shown(len(wanted.entries)) as shown:
             found = verify(

@@ -9,7 +9,7 @@ from pathlib import Path
 from mor_ref.cuda.unavailable import CudaError
 
 
-def folder() -> Path:
+def directory() -> Path:
     """Return the directory of the cache: below $MOR_REF_CACHE, $XDG_CACHE_HOME or ~/.cache."""
     chosen = os.environ.get("MOR_REF_CACHE")
     if chosen:
@@ -19,7 +19,7 @@ def folder() -> Path:
 
 def cached_file(name: str, make: Callable[[], bytes]) -> Path:
     """Return a file of the cache, and make it if it does not exist."""
-    path = folder() / name
+    path = directory() / name
     with _explained(path.parent):
         is_there = path.exists()
     if not is_there:

@@ -75,9 +75,11 @@ def compiler_version(command: tuple[str, ...]) -> str:
 
 
 @functools.cache
-def library(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> ctypes.CDLL:
+def library(
+    name: str, directory: Path = source.KERNELS, extra: tuple[str, ...] = ()
+) -> ctypes.CDLL:
     """Load a source as a library of this machine."""
-    path = library_file(name, folder, extra)
+    path = library_file(name, directory, extra)
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
@@ -87,18 +89,18 @@ def library(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = (
         ) from error
 
 
-def library_file(name: str, folder: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> Path:
+def library_file(name: str, directory: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> Path:
     """Return the file of that library, compiled once; `extra` are more compiler arguments."""
     headers = [path.read_text("utf-8") for path in sorted(source.ON_CPU.glob("*.h"))]
     flags = (*_FLAGS, *extra)
     made_by = (compiler(), compiler_version(compiler()), platform.machine(), flags)
-    key = source.digest(source.flattened(name, folder), *headers, made_by)
-    return cached_file(f"{name}-{key}.so", lambda: _compiled(folder / f"{name}.cu", flags))
+    key = source.digest(source.flattened(name, directory), *headers, made_by)
+    return cached_file(f"{name}-{key}.so", lambda: _compiled(directory / f"{name}.cu", flags))
 
 
 def _compiled(path: Path, flags: tuple[str, ...]) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "kernels.so"
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "kernels.so"
         files = (f"-I{source.ON_CPU}", "-x", "c++", str(path), "-o", str(out))
         done = subprocess.run(  # noqa: S603  # the compiler of this machine
             [*compiler(), *flags, *files], capture_output=True, text=True, check=False
@@ -119,7 +121,7 @@ class Host:
     order: int = 0
     filling: int = 0xFF
     workers: int = 1
-    folder: Path = source.KERNELS
+    directory: Path = source.KERNELS
     extra: tuple[str, ...] = ()
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -153,7 +155,7 @@ class Host:
         launch.grid[:], launch.block[:] = (blocks, 1, 1), (threads, 1, 1)
         values = [_value(argument) for argument in arguments]
         addresses = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
-        run = getattr(library(program, self.folder, self.extra), f"mor_launch_{kernel}")
+        run = getattr(library(program, self.directory, self.extra), f"mor_launch_{kernel}")
         if run(ctypes.byref(launch), addresses):
             raise HostError(f"kernel {kernel}: {launch.error.decode()}")
 

@@ -17,23 +17,25 @@ def program_names() -> tuple[str, ...]:
 
 
 @functools.cache
-def flattened(name: str, folder: Path = KERNELS) -> str:
+def flattened(name: str, directory: Path = KERNELS) -> str:
     """Return a source for NVRTC: each header of its directory is put in its place, once."""
-    return _with_headers(f"{name}.cu", folder, set())
+    return _with_headers(f"{name}.cu", directory, set())
 
 
-def _with_headers(file: str, folder: Path, seen: set[str]) -> str:
-    text = (folder / file).read_text("utf-8").replace("#pragma once\n", "\n")
+def _with_headers(file: str, directory: Path, seen: set[str]) -> str:
+    text = (directory / file).read_text("utf-8").replace("#pragma once\n", "\n")
 
     def put(match: re.Match[str]) -> str:
         header = match.group(1)
         line = text.count("\n", 0, match.start()) + 2
-        if not (folder / header).exists():  # of the CPU's, which NVRTC does not come to
+        if not (directory / header).exists():  # of the CPU's, which NVRTC does not come to
             return match.group(0)
         if header in seen:
             return "\n"
         seen.add(header)
-        return f'#line 1 "{header}"\n{_with_headers(header, folder, seen)}#line {line} "{file}"\n'
+        return (
+            f'#line 1 "{header}"\n{_with_headers(header, directory, seen)}#line {line} "{file}"\n'
+        )
 
     return _INCLUDE.sub(put, text)
 

@@ -102,6 +102,6 @@ def after_errors(device):
 
 if __name__ == "__main__":
     sanitizer, folder, job, *arguments = sys.argv[1:]
-    device = Schedule(order=2, workers=2, blocks=4, folder=Path(folder), extra=FLAGS[sanitizer])
+    device = Schedule(order=2, workers=2, blocks=4, directory=Path(folder), extra=FLAGS[sanitizer])
     globals()[job](device, *arguments)
     sys.stdout.write("done\n")

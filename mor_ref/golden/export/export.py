@@ -202,14 +202,14 @@ class Exported(NamedTuple):
 
 
 def export(
-    folder: Path, kind: str, out: Path, names: list[str], views: Sequence[str] = ()
+    directory: Path, kind: str, out: Path, names: list[str], views: Sequence[str] = ()
 ) -> Exported:
     """Write suites of a directory in another form; without names, all that the form can hold.
 
     `views` are fields in other layouts (FIELD@VIEW) to be written as well, where a suite has them.
     """
     write = EXPORTS[known_name("to", kind, EXPORTS)]
-    there = read_manifest(folder)["suites"]
+    there = read_manifest(directory)["suites"]
     wanted = chosen(there, names)
     suites = [name for name in wanted if kind not in _OF_ROWS or _is_of_rows(there[name])]
     left_out = tuple(name for name in wanted if name not in suites)
@@ -219,7 +219,8 @@ def export(
     count = 0
     for name in suites:
         cases = [
-            _with_views(case, views, there[name]) for case in read_suite(folder, name, there[name])
+            _with_views(case, views, there[name])
+            for case in read_suite(directory, name, there[name])
         ]
         for path, content in write(name, there[name], cases):
             write_inside(out, path, content)
