@@ -35,7 +35,7 @@ _NAME_OF_A_ROW = re.compile("[A-Za-z][A-Za-z0-9_-]*")
 
 
 def fault_of_name(given: object) -> str | None:
-    """Return the fault of the name of a new row, and what to do; None if nothing is."""
+    """Return the fault of the name of a new row, and the next step; None without a fault."""
     if isinstance(given, str) and _NAME_OF_A_ROW.fullmatch(given):
         return None
     return f"name is {given!r}; give a letter, and then letters, digits, _ or -"

@@ -58,7 +58,7 @@ def numbers_from(x: object, argument: str) -> Numbers:
             "does not round silently"
         )
     bits = np.require(array, dtype, ["C", "A"]).reshape(-1).view(_WORDS[dtype])
-    bits.flags.writeable = False  # one kind of argument for the kernels, whatever x allows
+    bits.flags.writeable = False  # so that a kernel is compiled for one kind of array
     return Numbers(bits, dtype, array.shape)
 
 

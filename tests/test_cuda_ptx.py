@@ -210,7 +210,7 @@ def test_what_is_exact_passes(instruction):
 def test_sums_of_a_type_that_is_not_named_are_refused():
     """It is in a tensor map, which is made as the program runs."""
     adding = "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group"
-    with pytest.raises(ptx.PtxError, match="holds cp.reduce.*, and it does not say what numbers"):
+    with pytest.raises(ptx.PtxError, match="holds cp.reduce.*, and it does not name the type"):
         ptx.check(WRITTEN.format(f"{adding} [%rd1, {{%r1}}], [%r2];"), "small")
 
 

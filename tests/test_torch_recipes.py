@@ -83,9 +83,9 @@ PLAIN_TEXT = str(recipes["bf16"])
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Recipe.from_text("name = 'x'"), "text has no input; give what str"),
-        (lambda: Recipe.from_text("a b"), "text is not TOML .*; give what str"),
-        (lambda: Recipe.from_text(b"name"), "text is b'name'; give what str"),
+        (lambda: Recipe.from_text("name = 'x'"), "text has no input; give the text of str"),
+        (lambda: Recipe.from_text("a b"), "text is not TOML .*; give the text of str"),
+        (lambda: Recipe.from_text(b"name"), "text is b'name'; give the text of str"),
         (
             lambda: Recipe.from_text(PLAIN_TEXT.replace("row", "rows")),
             r"\[input\] of text has no row",

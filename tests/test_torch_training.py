@@ -462,7 +462,7 @@ def test_a_damaged_state_is_refused_and_changes_nothing(key, value):
     place = damaged["1"]
     (place if key in place else place["histories"]["weight"])[key] = value
     with pytest.raises(
-        ValueError, match="state is damaged for 1 .*; give what mor_ref.torch.state"
+        ValueError, match="state is damaged for 1 .*; give a state that mor_ref.torch.state"
     ):
         load_state(model, damaged)
     assert state(model) == before

@@ -137,7 +137,7 @@ def unsendable(number):
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(3, "this and that$"), (4, "cannot send what a shard gave")],
+    [(3, "this and that$"), (4, "cannot send the result of a shard")],
 )
 def test_what_cannot_be_sent_is_told_of_its_shard(number, said):
     """And takes no process with it. Dask, once imported, makes every error one that can be sent."""
@@ -157,7 +157,7 @@ def test_results_that_changed_on_the_way_are_noticed(monkeypatch):
             lambda cls, given: replace(honest(cls, given), written=pickle.dumps(given + 1))
         ),
     )
-    with pytest.raises(WorkersError, match="in other bytes than sent"):
+    with pytest.raises(WorkersError, match="the result of a shard changed on its way"):
         next(threads().in_order(pow, [(3, 2)]))
 
 

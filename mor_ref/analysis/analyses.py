@@ -49,7 +49,7 @@ def _analyzed_by_name(
         what = "is not there" if there is None else f"is {_described(there.shape, there.dtype)}"
         raise WorkersError(
             f"{name} in {file} is {_described(shape, dtype)} here, and on the worker "
-            f"{platform.node()} it {what}; give all the same file, and leave it as it is"
+            f"{platform.node()} it {what}; give every worker the same file, and do not change it"
         )
     return _analyzed(file, replace(there, name=name), settings)
 

@@ -1,4 +1,4 @@
-"""From codes and scales back to numbers: what the records of all quantizers have in common."""
+"""Dequantization, from codes and scales to numbers: the methods that all records share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """The same functions on a GPU, through CuPy: the same bits, proven on the golden vectors.
 
-They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and give CuPy arrays. What
-they need is in the extra `gpu`; where that or the GPU is missing, they say so, and never compute on
-the CPU instead. The other names are those of `mor_ref` itself.
+They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and return CuPy
+arrays. They need the extra `gpu` and a GPU. If one is missing, they raise an error: they never
+compute on the CPU instead. The other names are those of `mor_ref` itself.
 
 A result is ready on the stream that its function ran on: of a tensor of torch's, torch's current
 stream, and else CuPy's; of an array that is neither's, it is ready at once. A reader on another

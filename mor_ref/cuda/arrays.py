@@ -32,8 +32,9 @@ class Numbers(NamedTuple):
 class Given(NamedTuple):
     """An argument as a CuPy array of the same memory, and its type in its library.
 
-    `stream` is where its library works. One that is neither CuPy nor torch only lends the memory:
-    it may use it again as soon as nobody holds the argument, whatever streams still have to do.
+    `stream` is the stream of its library. A library other than CuPy and torch only lends the
+    memory: once nobody holds the argument, the library may reuse it, even if a stream still reads
+    it.
     """
 
     array: Array

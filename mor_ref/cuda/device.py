@@ -104,7 +104,7 @@ def _module(program: str, capability: int) -> Any:
 def in_order(array: Any, argument: str) -> Any:
     """Return an array in C order; a kernel of CuPy copies it if it is in another."""
     what = f"CuPy cannot copy {argument} into C's order"
-    advice = "give an array in C's order, or what CuPy compiles with: pip install 'mor-ref[gpu]'"
+    advice = "give an array in C's order, or install CuPy's compiler: pip install 'mor-ref[gpu]'"
     with explained(what, advice, (RuntimeError, cupy().cuda.compiler.CompileException)):
         return cupy().ascontiguousarray(array)
 

@@ -1,4 +1,4 @@
-"""The public functions on a GPU: they check what they are given, and run the kernels."""
+"""The public functions on a GPU: they check their arguments, and run the kernels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +34,7 @@ from mor_ref.policies import Policy, Thresholds, as_policy
 
 @dataclass(frozen=True, eq=False)
 class Quantized:
-    """A quantized tensor on a GPU; what it holds is named as in `mor_ref.Quantized`."""
+    """A quantized tensor on a GPU; its fields are named as in `mor_ref.Quantized`."""
 
     codes: Array
     amax: Array
@@ -58,7 +58,7 @@ class Quantized:
 
 @dataclass(frozen=True, eq=False)
 class Nvfp4:
-    """A tensor in NVFP4 on a GPU; what it holds is named as in `mor_ref.Nvfp4`."""
+    """A tensor in NVFP4 on a GPU; its fields are named as in `mor_ref.Nvfp4`."""
 
     codes: Array
     packed: Array
@@ -81,7 +81,7 @@ class Nvfp4:
 
 @dataclass(frozen=True, eq=False)
 class Mx:
-    """A tensor in an MX format on a GPU; what it holds is named as in `mor_ref.Mx`."""
+    """A tensor in an MX format on a GPU; its fields are named as in `mor_ref.Mx`."""
 
     codes: Array
     scale: Array

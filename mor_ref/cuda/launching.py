@@ -1,7 +1,7 @@
-"""Launching kernels: what a device is, what goes in, and how many threads there are.
+"""Launching kernels: the protocol of a device, the arguments, and the number of threads.
 
-All arrays are bit patterns on a device, which is a GPU or a CPU that stands for one; nothing that a
-kernel finds comes to the host.
+All arrays are bit patterns on a device: a GPU, or a CPU in its place. No result of a kernel is
+copied to the host.
 """
 
 from collections.abc import Sequence
@@ -41,9 +41,9 @@ class Device(Protocol):
         """Run a kernel."""
 
 
-# What the bit patterns of numbers are stored as.
+# The types that the bit patterns of numbers are stored in.
 WORDS = {"f64": np.uint64, "f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
-Target = Literal["f32", "bf16"]  # what codes are dequantized to
+Target = Literal["f32", "bf16"]  # the type of dequantized numbers
 
 
 class Bits(NamedTuple):

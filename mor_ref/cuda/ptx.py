@@ -11,9 +11,9 @@ _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _ELSEWHERE = re.compile(r"\.(?:extern|weak)\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)")
 # Anywhere: behind a label, a predicate or a brace: a word with dots in it.
 _INSTRUCTION = re.compile(r"(?<![\w.$%])[a-z]\w*(?:\s*(?:\.|::)\s*\w+)+")
-# A type of numbers that are not integers, whatever is computed with them.
+# A type of numbers that are not integers.
 _REAL = re.compile(r"(?:t?f32|b?f16|f64|u?e\dm\d|mxf\w+|f8f6f4)(?:x\d)?")
-# What adds numbers of a type that it does not name.
+# An instruction that adds numbers without naming their type.
 _UNNAMED = ["cp", "reduce", "async", "bulk", "tensor"]
 # All that may be done with such: to round nothing, or as IEEE 754 rounds to nearest.
 _UNROUNDED = {"ld", "st", "mov", "selp", "setp", "min", "max", "neg", "abs"}
@@ -69,7 +69,7 @@ def _fault(parts: list[str]) -> str:
     if "approx" in parts or "full" in parts:
         return "it is an approximation"
     if parts[: len(_UNNAMED)] == _UNNAMED:
-        return "it does not say what numbers it adds"
+        return "it does not name the type of the numbers that it adds"
     if parts[0] in ("atom", "red", "multimem"):
         return "a sum of floating-point numbers depends on its order"
     return "it is not known to be rounded to nearest, by itself and on every GPU alike"

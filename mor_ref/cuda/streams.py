@@ -1,7 +1,7 @@
-"""The order between streams: what one has written is there, and not overwritten while it is read.
+"""The order between streams: a stream reads memory after it is written, before it is overwritten.
 
-CuPy and torch keep memory that is let go of for the stream that it was taken on, and give it to
-what that stream is given next, whoever may still read it.
+CuPy and torch keep freed memory for the stream that allocated it. The next work of that stream may
+get the memory while another stream still reads it.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from mor_ref.cuda.device import USING_MEMORY, cupy, explained
 
 
 class Moment(NamedTuple):
-    """When all is done that a stream was given so far."""
+    """The moment when a stream has done all its work so far."""
 
     stream: Any
     event: Any
@@ -31,7 +31,7 @@ def now(stream: Any = None) -> Moment:
 def current(stream: Any) -> Iterator[None]:
     """Make a stream the current one of the current GPU, and restore the previous one at the end.
 
-    CuPy's own `with stream` forgets what `Stream.use` has set.
+    CuPy's own `with stream` does not restore a stream that `Stream.use` has set.
     """
     before = cupy().cuda.get_current_stream()
     stream.use()

@@ -141,7 +141,7 @@ def power_encoding(fmt: Format, rounding: Rounding, special: SpecialCases) -> Ro
 
 
 def _infinity(fmt: Format, special: SpecialCases) -> int:
-    """ENC-008: what an infinite magnitude becomes."""
+    """ENC-008: return the code of an infinite magnitude."""
     if special.overflow == "ieee":
         if fmt.infinity_code is not None:
             return fmt.infinity_code
@@ -153,7 +153,7 @@ def _infinity(fmt: Format, special: SpecialCases) -> int:
 
 
 def _nan(fmt: Format, special: SpecialCases) -> list[int]:
-    """ENC-009 and ENC-010: what a NaN becomes, without and with a sign bit (FMT-011)."""
+    """ENC-009 and ENC-010: return the codes of NaN without and with a sign bit (FMT-011)."""
     if isinstance(special.nan, tuple):
         return list(special.nan)
     if fmt.sign == "twos-complement":

@@ -2,4 +2,4 @@
 
 
 class CudaError(RuntimeError):
-    """The kernels cannot be compiled or run here; the message says what to do."""
+    """The kernels cannot be compiled or run here; the message names the next step."""

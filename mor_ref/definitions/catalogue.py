@@ -32,9 +32,9 @@ class Catalogue(MutableMapping[str, Row]):
         other_names: Mapping[str, str] | None = None,
         namespace: "list[Catalogue[Any]] | None" = None,
     ) -> None:
-        """`noun` is what a row is called, and `kind` its class or its protocol.
+        """`noun` is the word for a row in errors, and `kind` its class or its protocol.
 
-        `other_names` are those of other people, for hints. Catalogues of one `namespace` share no
+        `other_names` are names in other software, for hints. Catalogues of one `namespace` share no
         names.
         """
         self.noun = noun

@@ -35,7 +35,7 @@ _FORMATS = (
     Format("e3m4", exponent_bits=3, mantissa_bits=4, bias=3),
 )
 
-# What others call them: for hints, not for use.
+# Names in other software: errors suggest our name for them.
 _OTHER_NAMES = {
     "e4m3fn": "e4m3",
     "float8_e4m3fn": "e4m3",
@@ -53,7 +53,7 @@ _IEEE = SpecialCases(overflow="ieee")
 _IEEE_SIGNED = SpecialCases(overflow="ieee", nan="signed")
 _SATFINITE = SpecialCases()
 
-# What other libraries do (ENC-016).
+# The special cases of other libraries (ENC-016).
 _PRESETS: dict[str, dict[str, SpecialCases]] = {
     # The conversions of CUDA's headers, saturating where they offer it.
     "cuda": {
@@ -119,7 +119,7 @@ def special_cases_for(
         given = "overflow" if overflow is not None else "nan"
         raise ValueError(
             f"preset is {preset!r} and {given} is given too; give one or the other, as a preset "
-            "says what happens on overflow and to NaN"
+            "sets the codes of overflow and of NaN"
         )
     return _preset_cases(preset, fmt)
 

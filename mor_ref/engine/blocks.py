@@ -1,7 +1,7 @@
 """The chapter on blocks: parts of a tensor for the threads, and their numbers as words.
 
-What is gathered for blocks (largest magnitudes, integer sums) may be gathered part by part, in any
-order: the bits are the same.
+The largest magnitudes and integer sums of blocks may be gathered part by part, in any order: the
+bits are the same.
 """
 
 import threading

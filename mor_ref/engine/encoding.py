@@ -1,7 +1,8 @@
 """The chapter on encoding: one loop for every format and every rounding.
 
-A number arrives as the bits of a binary32 or binary64 word; what it becomes is in a row of words
-(see `formats`). Every intermediate is cast to `word`, for Numba would widen it otherwise.
+A number arrives as the bits of a binary32 or binary64 word. A row of words
+describes the target format (see `formats`). Every intermediate is cast to `word`: otherwise Numba
+widens it.
 """
 
 from collections.abc import Callable

@@ -51,7 +51,7 @@ def counted(magnitude, u, y):
 
 @step
 def add_errors(sums, counts, entry):
-    """ERR-004: what some columns have, added to what their block has."""
+    """ERR-004: add the sums of some columns to those of their block."""
     total, nonzero, nonfinite = _W(0), _W(0), _W(0)
     for k in range(sums.size):
         total += _W(sums[k])
@@ -64,7 +64,7 @@ def add_errors(sums, counts, entry):
 
 @step
 def add_strip(sums, counts, of_blocks, part, left, right, block):
-    """ERR-004: what the columns from left to right have, added to each block of a row of them."""
+    """ERR-004: add the sums of the columns from left to right to each block of a row of blocks."""
     for column in range(left // block.columns, (right - 1) // block.columns + 1):
         first, last = segment(column, block, left, right)
         j = column - part.left // block.columns

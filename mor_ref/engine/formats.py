@@ -41,7 +41,7 @@ BINARY64 = Source(np.uint64, 64, 52, 1023)
 
 
 class Target(NamedTuple):
-    """A format with significands. `.._flip` is what a sign or parity changes, by exclusive or."""
+    """A format with significands. `.._flip` has the bits that a sign or a parity inverts."""
 
     infinity_bits: Any  # of the source, as are the next four
     hidden_bit: Any

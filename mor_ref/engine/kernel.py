@@ -141,10 +141,10 @@ class _FilesOfNow(FunctionCache):
 
 
 class _KernelCache(_Cache):
-    """Numba's cache of one kernel, for whatever code is loaded when it is asked.
+    """Numba's cache of one kernel, for the code that is loaded at the time of the call.
 
-    A cache is a convenience: where it cannot be read or written (no home, no room, a damaged file),
-    the kernel is compiled, as if there were none.
+    The cache is optional: if it cannot be read or written (no home, no room, a damaged file), the
+    kernel is compiled again.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -180,7 +180,7 @@ class _KernelCache(_Cache):
             return  # there is no home, and so there is nothing
 
 
-# Under the error model "numpy" a division by zero is what IEEE 754 has it, and no exception.
+# With the error model "numpy", a division by zero follows IEEE 754 and raises nothing.
 step = numba.njit(error_model="numpy")
 """A scalar step of a rule; it is compiled into the kernels that call it."""
 

@@ -1,6 +1,6 @@
 """The chapter on quantization: one loop over rows for blocks of every shape.
 
-What is summed for a block is gathered for each column first.
+The sums of a block are gathered for each column first.
 """
 
 import numpy as np

@@ -126,7 +126,7 @@ def own_scale(amax, largest):
 
 @step
 def extremes_of_row(x, pattern, high, low):
-    """SCL-001: column by column; what does not count is as if it were not there."""
+    """SCL-001: gather the extremes of each column; skip the numbers that do not count."""
     use_full_vectors()
     word = x.dtype.type
     for i in range(x.size):

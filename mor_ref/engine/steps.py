@@ -1,4 +1,4 @@
-"""Single steps of the engine over arrays: what the loops over tensors do inside, laid open."""
+"""Single steps of the engine over arrays: the steps inside the loops over tensors."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Strips of rows: what the columns of a strip have of the tiles and blocks that they lie in.
+"""Strips of rows: for each column of a strip, the scales and sums of its tile or block.
 
 A loop over the columns of one row fills the processor's vectors whether a tile is one column wide
 or as wide as the tensor: the scale of each column is written out first.

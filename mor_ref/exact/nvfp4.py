@@ -29,8 +29,8 @@ class GlobalScale:
 class TileScale:
     """The stored scale of a tile, and the factors that follow from it.
 
-    Numbers are multiplied by `encode`, or divided by `decode` if there is no `encode`; what codes
-    stand for is multiplied by `decode`.
+    Numbers are multiplied by `encode`, or divided by `decode` if `encode` is None. The value of a
+    code is multiplied by `decode`.
     """
 
     code: int

@@ -41,8 +41,8 @@ def step(function: Callable[_P, _R]) -> Callable[_P, _R]:
 def replaced(replacements: Sequence[Replacement]) -> Iterator[None]:
     """Compute with some steps replaced: pairs of a step and the function that is called instead.
 
-    A replacement takes what it replaces as its first argument, then the arguments of the step. Of
-    two for one step, the second finds the first as what it replaces.
+    The first argument of a replacement is the function that it replaces; the arguments of the step
+    follow. If a step has two replacements, the second replaces the first.
     """
     chosen = dict(_replaced.get())
     for name, replacement in replacements:

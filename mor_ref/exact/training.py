@@ -145,7 +145,7 @@ def is_flushed(x: float, y: float) -> bool:
 
 @step
 def is_saturated(xs: float, fmt: Format) -> bool:
-    """Return whether a scaled number is beyond what rounds to the largest (TRN-011)."""
+    """Return whether a scaled number is too large to round to the largest code (TRN-011)."""
     largest = fmt.largest_code
     gap = Fraction(fmt.value(largest)) - Fraction(fmt.value(largest - 1))
     return math.isfinite(xs) and abs(Fraction(xs)) > Fraction(fmt.value(largest)) + gap / 2

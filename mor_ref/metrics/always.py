@@ -60,5 +60,5 @@ class Always(Metric):
 
     @property
     def question(self) -> tuple[str, ...]:
-        """Nothing more is asked."""
+        """No condition."""
         return ("?",)

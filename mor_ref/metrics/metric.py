@@ -182,7 +182,7 @@ def _one_by_one(
     amax, amin = (bits.view(np.float32) for bits in extremes)
     accepted = np.zeros(amax.shape, np.bool_)
     for place in np.ndindex(amax.shape):
-        if own[place][2] == 0:  # else the unit is not accepted, whatever the metric says
+        if own[place][2] == 0:  # the metric is not asked about other units: none is accepted
             others = {name: ErrorSum(*sums[place].tolist()) for name, sums in errors.items()}
             unit = ErrorSum(*own[place].tolist())
             accepted[place] = metric.accepts(unit, others, float(amax[place]), float(amin[place]))

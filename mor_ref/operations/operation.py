@@ -44,8 +44,8 @@ class RandomInputs:
 class Operation:
     """An operation of the suites.
 
-    Each implementation imports what it computes with when it is called, so that the exact model
-    needs neither the engine nor CUDA. It returns the expected fields, or those that it stores.
+    Each implementation imports its modules when it is called, so that the exact model needs neither
+    the engine nor CUDA. It returns the expected fields, or those that it stores.
     `admit` raises ValueError if parameters do not go together.
     """
 

@@ -15,8 +15,8 @@ _OF_ONE_SIZE = ("n", "ends")
 def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Sides]:
     """Return, for each kind of axes, the sides of the part that an entry is of (VEC-012).
 
-    `first` is the kind of the first input, and `shape` what it has; ValueError or TypeError if it
-    cannot be cut into blocks.
+    `first` is the kind of the first input, and `shape` its shape. An input that cannot be cut into
+    blocks raises ValueError or TypeError.
     """
     if first == "n":
         return {"n": (1,)}

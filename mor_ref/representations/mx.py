@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mor_ref.exact.blocks import Rows
     from mor_ref.exact.quantization import Element
 
-# What OCP's standard calls MX formats, by their elements.
+# The names of MX formats in OCP's standard, by their elements.
 STANDARD_NAMES = {
     "e4m3": "mxfp8_e4m3",
     "e5m2": "mxfp8_e5m2",

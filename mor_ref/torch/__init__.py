@@ -1,4 +1,4 @@
-"""Training in torch under a recipe: what each linear layer multiplies is quantized first.
+"""Training in torch under a recipe: each linear layer quantizes its operands first.
 
 `convert(model, "mor_tensor")` changes the linear layers of a model in place, and `revert` takes it
 back. `fake_quantize` is one quantization as an operator of torch. `record` measures the

@@ -66,7 +66,7 @@ class Converted(nn.Module):
         return multiplied(x, weight, bias, self.mor_ref_layer, records=records)
 
     def extra_repr(self) -> str:
-        """Return what the layer says of itself, and its recipe."""
+        """Return the description of the layer by torch, and its recipe."""
         return ", ".join(filter(None, (super().extra_repr(), self.mor_ref_layer.recipe.name)))
 
 
@@ -102,9 +102,9 @@ def convert(
     wrap the model with DistributedDataParallel or fully_shard.
 
     `include` and `exclude` are patterns, or a function of the name and the module. A pattern
-    matches a name or any part of it between dots: ``"lm_head"``, ``"layers.0"``, ``"*proj"``. What
-    is given as `exclude` replaces lm_head. `layers` has classes of one's own, next to `nn.Linear`.
-    `seed` is that of random bits.
+    matches a name or any part of it between dots: ``"lm_head"``, ``"layers.0"``, ``"*proj"``. The
+    default of `exclude` is lm_head. `layers` has your own classes, which are converted as well as
+    `nn.Linear`. `seed` is the seed of random bits.
 
     >>> model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
     >>> convert(model, "mor_tensor", exclude=["2"])
@@ -170,7 +170,7 @@ def _nothing_to_convert(model: nn.Module) -> str:
 
 
 def revert(model: nn.Module) -> None:
-    """Make the layers of a model what they were before `convert`; parameters stay as they are.
+    """Undo `convert`: restore the layers of a model; parameters stay as they are.
 
     >>> model = nn.Sequential(nn.Linear(8, 16))
     >>> names = convert(model, "mor_tensor")

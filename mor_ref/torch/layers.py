@@ -59,7 +59,7 @@ class Layer:
                 self.histories.setdefault(operand, History())
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what a copy has: it is watched by nobody."""
+        """Return the state of a copy: without observers."""
         return {**self.__dict__, "observers": []}
 
     def quantized(
@@ -93,7 +93,7 @@ class Layer:
         return y
 
     def purpose(self, use: int, call: int) -> tuple[int, int, int, int, int]:
-        """Return what random words are for (TRN-007)."""
+        """Return the key of the random words of an operand (TRN-007)."""
         return self.seed, self.step, call, number_of(self.name), use
 
     def next_call(self, *, records: bool) -> int:
@@ -133,7 +133,7 @@ def layers_of(model: nn.Module) -> dict[str, Layer]:
 def observe(model: nn.Module, observer: Observer) -> AbstractContextManager[object]:
     """Call `observer` with an `Observation` of each quantization, until the result is closed.
 
-    While a model is observed, call `advance(model)` after `optimizer.step()`, whatever the recipe.
+    While a model is observed, call `advance(model)` after `optimizer.step()` under every recipe.
 
     >>> from torch import nn
     >>> from mor_ref.torch import convert

@@ -67,7 +67,7 @@ def _of_weight(
 
 
 def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Multiply two bfloat16 matrices as they are, whatever autocast would make of them."""
+    """Multiply two bfloat16 matrices without conversion, also under autocast."""
     with torch.autocast(a.device.type, enabled=False):
         return a @ b
 

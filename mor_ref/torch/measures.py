@@ -1,4 +1,4 @@
-"""Measures of one quantization: what a recording keeps of it (TRN-010 to TRN-012)."""
+"""Measures of one quantization, as a recording keeps them (TRN-010 to TRN-012)."""
 
 import math
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ class Measured:
     """One quantization of an operand of a layer, measured.
 
     `microbatch` counts the quantizations of this operand in this direction in the step, from 0.
-    `is_recomputed` marks what a checkpoint computes again. `choices` has the number of units that
-    took each representation, `errors` the mean relative error of each that was tried, and
-    `exponents` the lowest and the highest exponent of its scales. `flushed` and `saturated` count
-    elements, `nonzero` the finite ones that are not zero.
+    `is_recomputed` marks a quantization that a checkpoint computes again. `choices` has the
+    number of units that took each representation, `errors` the mean relative error of each that was
+    tried, and `exponents` the lowest and the highest exponent of its scales. `flushed` and
+    `saturated` count elements, `nonzero` the finite ones that are not zero.
     """
 
     step: int
@@ -86,7 +86,7 @@ class _Scaling(NamedTuple):
 
 
 def measure(seen: Observation, microbatch: int) -> Measured:
-    """Measure what an observer saw; the operand is read, and nothing of it changes."""
+    """Measure an observed quantization; the operand does not change."""
     names = seen.treatment.statistics
     numbers = dict(zip(names, seen.statistics.tolist(), strict=True))
     of_x = _histogram(seen.x)

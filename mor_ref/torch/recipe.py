@@ -143,7 +143,7 @@ class Recipe:
         return cls(**of_layer, **read)
 
 
-_GIVE = "give what str(recipe) writes"
+_GIVE = "give the text of str(recipe)"
 
 
 def _operand(name: str, read: object) -> Operand:

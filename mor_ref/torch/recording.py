@@ -1,4 +1,4 @@
-"""Recording what each quantization of a training run does, at every so many steps."""
+"""Recordings: measures of every quantization of a training run, every so many steps."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ class Recording(AbstractContextManager["Recording"]):
     """The measures of a model in training, until it is stopped.
 
     `rows` has all that was measured, and a recording is an iterable of them. `counted` leaves out
-    what a checkpoint computed again.
+    the quantizations that a checkpoint computed again.
     """
 
     def __init__(self, model: nn.Module, every: int) -> None:
@@ -67,7 +67,7 @@ class Recording(AbstractContextManager["Recording"]):
 def record(model: nn.Module, every: int = 20) -> Recording:
     """Record each quantization of a converted model at step 0, `every`, 2 * `every` and so on.
 
-    Steps are those of `advance(model)`: call it after `optimizer.step()`, whatever the recipe. A
+    Steps are those of `advance(model)`: call it after `optimizer.step()` under every recipe. A
     model in evaluation is not recorded. Nothing of the training changes (TRN-013).
 
     >>> import torch

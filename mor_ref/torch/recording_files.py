@@ -58,7 +58,8 @@ def to_parquet(rows: Iterable[Measured], path: str | Path) -> None:
 def to_tensorboard(rows: Iterable[Measured], directory: str | Path) -> None:
     """Write a recording as scalars of TensorBoard, `LAYER/OPERAND by AXIS/MEASURE`.
 
-    A scalar is of the first microbatch of a step. What a checkpoint computed again is left out.
+    A scalar is of the first microbatch of a step. Quantizations that a
+    checkpoint computed again are left out.
     """
     try:
         from torch.utils.tensorboard import SummaryWriter

@@ -111,7 +111,7 @@ def _loaded(name: str, layer: Layer, saved: Mapping[str, Any]) -> _Loaded:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         fault = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
-            f"state is damaged for {name} ({fault}); give what mor_ref.torch.state returned"
+            f"state is damaged for {name} ({fault}); give a state that mor_ref.torch.state returned"
         ) from error
 
 

@@ -56,9 +56,9 @@ class Workers:
         count: int | None = None,
         losses: tuple[type[Exception], ...] = (),
     ) -> "Workers":
-        """Return so many workers of an executor; whoever opened it also closes it.
+        """Return so many workers of an executor, which its owner closes.
 
-        One that breaks is not opened anew: the shards that are not done then are given up.
+        An executor that breaks is not opened anew: it loses the shards that are not done.
         """
         return cls(lambda: nullcontext(executor), count, losses)
 
@@ -74,7 +74,7 @@ class Workers:
     ) -> Iterator[Result]:
         """Yield the result of the function for each shard, in the order of the shards.
 
-        What one raises is raised in its turn.
+        An error of a shard is raised when its turn comes.
         """
         for outcome in self.outcomes_in_order(function, shards):
             yield outcome.result()
@@ -112,7 +112,7 @@ def _processes(on_step: OnStep | None = None) -> Iterator[Executor]:
     ):
         try:
             yield pool
-        except BaseException:  # what the shards give is not wanted any more, so not waited for
+        except BaseException:  # nobody waits for the other results: do not finish them
             for process in dict(pool._processes).values():  # noqa: SLF001 (public in Python 3.14)
                 process.kill()
             raise
@@ -182,7 +182,7 @@ def _client_of(address: str, client: Callable[..., Any]) -> Any:
         except Exception as error:  # noqa: BLE001 (it is raised where the client is waited for)
             connected.set_exception(error)
 
-    # If something else than a scheduler listens, it waits for ever, whatever time it is given.
+    # If the listener is not a scheduler, this waits for ever, even with a timeout.
     threading.Thread(target=connect, daemon=True).start()
     try:
         found = connected.result(2 * _PATIENCE)

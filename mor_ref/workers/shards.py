@@ -24,22 +24,21 @@ Result = TypeVar("Result")
 _SUSPECT = 2  # losses of workers while a shard was waited for, after which it is waited for alone
 _MOST_LOST = 3  # and after which it is given up
 _UNDONE = (
-    "a worker could not take its shard, or send what came of it ({}); see that the workers go on, "
-    "and whoever hands out work to them"
+    "a worker failed to take its shard or to return the result ({}); check that the workers and "
+    "the scheduler still run"
 )
-_UNSENT = "a worker cannot send what a shard gave ({}); see what the shard returns"
+_UNSENT = "a worker cannot send the result of a shard ({}); check that the result can be pickled"
 _CHANGED = (
-    "what a shard gave came from its worker in other bytes than sent; see to the network and the "
-    "memory between them"
+    "the result of a shard changed on its way from the worker; check the network and the memory"
 )
 _LOST = (
-    "every worker that took a shard was lost; what it runs may crash, or the machine be short of "
-    "memory: see that each worker has enough"
+    "every worker that took a shard was lost; the shard may crash, or need more memory: check that "
+    "each worker has enough"
 )
 
 
 class WorkersError(RuntimeError):
-    """Workers that cannot be had, or do not do what they are asked."""
+    """Workers that cannot be started, or that fail to return results."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ class _Pending(Generic[Result]):
                 self._function,
                 self._shards[number],
             )
-        except Exception as error:  # noqa: BLE001 (it is what became of this shard)
+        except Exception as error:  # noqa: BLE001 (the error is the outcome of this shard)
             failed: Future[Outcome[Result]] = Future()
             failed.set_exception(error)
             return failed

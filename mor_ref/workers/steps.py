@@ -22,7 +22,7 @@ def step_done(name: str) -> None:
     which one that is killed would keep.
     """
     if _writer is not None:
-        with suppress(OSError):  # whoever listened has ended
+        with suppress(OSError):  # the listener has ended
             _writer.send_bytes(name.encode("utf-8"))
 
 

@@ -1,6 +1,6 @@
-"""Suites for those who do not speak Python: JSON Lines, TestFloat's text, memory files, C, and npz.
+"""Suites for users without Python: JSON Lines, TestFloat's text, memory files, C, and npz.
 
-Every export says what its columns mean. Numbers are bit patterns, in text as hexadecimal digits.
+Every export explains its columns. Numbers are bit patterns, in text as hexadecimal digits.
 """
 
 import io

@@ -35,7 +35,7 @@ class MadeBy:
 
     @property
     def is_signed(self) -> bool:
-        """Whether it says at all what made them."""
+        """Whether the record names the version that made the files."""
         return os.fstat(self.handle).st_size > 0
 
     def sign(self) -> None:
@@ -46,9 +46,9 @@ class MadeBy:
 
 @contextmanager
 def lock_directory(directory: Path, files: Iterable[str]) -> Iterator[MadeBy]:
-    """Hold a directory until the end, and take away what runs that were killed left in it.
+    """Lock a directory until the end, and remove unfinished files of runs that were killed.
 
-    `files` are patterns of the names that such runs write.
+    `files` are patterns of the names that runs write.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)

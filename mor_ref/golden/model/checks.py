@@ -1,6 +1,6 @@
-"""Holding the fields and cases of a manifest, and the arrays of a file, to their operation.
+"""Checks of the fields and cases of a manifest, and of the arrays of a file, by their operation.
 
-What a file says reaches the engine, the model or a view only after these checks.
+The content of a file reaches the engine, the model or a view only after these checks.
 """
 
 from collections.abc import Mapping

@@ -38,7 +38,7 @@ def read_inside(directory: Path, name: str, most: int = LARGEST_FILE) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is never seen half-written, whatever interrupts."""
+    """Write a file so that nobody sees a part of it, even after an interruption."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)
     try:
@@ -52,9 +52,9 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def remove_unfinished(directory: Path, files: str) -> None:
-    """Remove what `write_whole` leaves when it is killed, next to files of a directory.
+    """Remove the temporary files of a `write_whole` that was killed, in a directory.
 
-    `files` is a pattern of their names. Nothing else is removed, and nothing elsewhere.
+    `files` is a pattern of the names of the finished files. No other file is removed.
     """
     where = (directory / files).parent
     hidden = f".{(directory / files).name}.{'?' * _RANDOM}{_UNFINISHED}"

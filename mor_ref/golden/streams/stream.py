@@ -22,7 +22,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Stream:
-    """A case of a suite of columns, as what its lines are made of.
+    """The source of lines: a case of a suite of columns.
 
     `domain` has the random inputs of the operation, and which inputs it takes.
     """

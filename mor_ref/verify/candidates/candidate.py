@@ -1,4 +1,4 @@
-"""Candidates: what all of them have in common, whatever they are."""
+"""Candidates: their protocol, their answers and their errors."""
 
 import re
 from collections.abc import Mapping

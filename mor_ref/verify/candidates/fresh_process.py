@@ -31,7 +31,7 @@ answer()
 def call_with_candidate(
     directory: Path, name: str, seconds: float, function: Callable[..., Result], *arguments: Any
 ) -> Result:
-    """Return what a function returns for the candidate that a name means in a directory.
+    """Call a function with the candidate of this name in a directory, and return its result.
 
     A candidate of this package is the same in all directories, and needs no process of its own.
     """
@@ -52,8 +52,8 @@ def call_with_candidate(
         except (EOFError, OSError, pickle.UnpicklingError) as ended:
             process.wait()
             raise CandidateError(
-                f"the process of the candidate was ended {_by(process.returncode)}; see what it "
-                "writes to its standard error"
+                f"the process of the candidate was ended {_by(process.returncode)}; read its "
+                "standard error"
             ) from ended
         return outcome.result()
 
@@ -95,6 +95,6 @@ def answer() -> None:
 
 
 def _end_with(asker: int) -> None:
-    """End when whoever asked has closed the pipe, or was killed."""
+    """End this process when the asking process closes the pipe or is killed."""
     os.read(asker, 1)
     os._exit(1)

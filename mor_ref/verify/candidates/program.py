@@ -26,13 +26,13 @@ from mor_ref.verify.candidates.protocol import (
 _CHUNK = 1 << 16  # bytes read or written at once
 _PATIENCE = 5.0  # seconds for a program to end, once its input has
 _PATIENCE_FOR_STATUS = 1.0  # and for its status, once its output has ended
-_LATE = 3  # times the seconds for a case, lost on cases that fail, before nothing more is asked
+_LATE = 3  # once failed cases have taken this many timeouts, no more cases are asked
 
 
 class Program:
     """A program that speaks the protocol; after a case at which it fails it is started again.
 
-    Its standard error is left alone: what it writes there is seen as it comes.
+    Its standard error is not read: the user sees each line when the program writes it.
     """
 
     def __init__(self, command: str, seconds: float) -> None:
@@ -205,7 +205,7 @@ class _Process:
         )
 
     def end(self, patience: float) -> None:
-        """PRO-009: end the input, and whoever does not take that for the end."""
+        """PRO-009: close the input; kill the program if it does not end."""
         self._input.close()
         try:
             self._popen.wait(patience)

@@ -92,7 +92,7 @@ class Received:
         self._is_begun = False  # whether the first line is there
 
     def add(self, chunk: bytes) -> None:
-        """Take what came next."""
+        """Append the next bytes of the answer."""
         newline = chunk.rfind(b"\n")
         self.text += chunk
         if self.end is None and newline >= 0:

@@ -6,7 +6,7 @@ from mor_ref.golden.store.manifest import read_manifest
 
 
 def compare_manifests(directory: Path, other: Path) -> list[str]:
-    """Return what differs between two directories of suites, suite by suite."""
+    """Return the differences between two directories of suites, suite by suite."""
     ours, theirs = read_manifest(directory), read_manifest(other)
     lines = []
     if ours["made_with"] != theirs["made_with"]:

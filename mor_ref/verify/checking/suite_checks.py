@@ -38,7 +38,7 @@ _MOST_DIGESTS = 1 << 24  # bytes of the digests of all inputs
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong: what it is, and where, as far as it has a place."""
+    """A fault of a directory of suites, and its place if it has one."""
 
     what: str
     suite: str | None = None
@@ -51,7 +51,7 @@ class Finding:
         return f"{where}: {self.what}" if where else self.what
 
 
-# ---------------------------------------------------------------------- what a suite is
+# ---------------------------------------------------------------------- the suite itself
 
 
 def check_definition(suite: Suite, entry: Entry) -> Iterator[Finding]:

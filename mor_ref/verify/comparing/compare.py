@@ -36,7 +36,7 @@ class Entry:
 class Difference:
     """A field of a case that differs: in how many of its entries, and the first of them.
 
-    `field` is what the answer calls it, and `suite_field` what the suite does.
+    `field` is its name in the answer, and `suite_field` its name in the suite.
 
     `problem` says why nothing could be compared, and is None where it could; if it does, `count`
     is 0. `picture` counts the entries that differ in each of the cells that the field is divided
@@ -164,7 +164,7 @@ def _of_shape(expected: Unsigned, actual: Any) -> Any:
 class Comparison:
     """A field of a case next to the given array, both in the same view.
 
-    `field` is what the answer calls it, and `suite_field` what the suite does. `differs` marks the
+    `field` is its name in the answer, and `suite_field` its name in the suite. `differs` marks the
     entries that differ, and `count` is their number; `problem` says why nothing could be compared.
     """
 
@@ -203,7 +203,7 @@ class Comparison:
 def comparisons(
     case: Case, fields: list[Field], answer: Mapping[str, Any], chosen: Mapping[str, str]
 ) -> Iterator[Comparison]:
-    """Compare these fields of a case with an answer; `chosen` is what `given_as` says of it."""
+    """Compare these fields of a case with an answer; `chosen` is from `given_as`."""
     problems = misnamed(fields, answer, case.parameters)
     for field in fields:
         if field.name in case.arrays:

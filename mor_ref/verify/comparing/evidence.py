@@ -23,7 +23,7 @@ class Failure:
 class Evidence:
     """The cases of a suite, and the answers to them by their names.
 
-    `failures` are the cases in which the candidate failed. If it `is_over`, nothing more can be
+    `failures` are the cases in which the candidate failed. If it `is_over`, no more cases can be
     asked of it: of this suite or of another. `other_cases` are answered cases that the suite does
     not have. `witnesses` are the case and the field at which the suite exposes each deviation.
     """

@@ -1,4 +1,4 @@
-"""The inputs that an entry of a field is of: what people look at first when it is wrong."""
+"""The inputs of an entry of a field: a report shows them if the entry is wrong."""
 
 import itertools
 import math

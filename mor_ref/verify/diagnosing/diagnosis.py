@@ -180,7 +180,7 @@ class _Search:
         return found
 
     def _surviving(self, candidates: Sequence[Together], samples: list[Sample]) -> list[Together]:
-        """Return the deviations that compute what the candidate gave in all of these samples."""
+        """Return the deviations that compute the values of the candidate in all these samples."""
         left = list(candidates)
         for sample in samples:
             if len(left) > _MANY:
@@ -284,7 +284,7 @@ def _pairs(leader: Together, already: list[Together]) -> Iterator[Together]:
 
 def _spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:
     """Yield, for each other suite that matches, the case that a deviation would change."""
-    if len(those) == 1:  # two together may explain what neither explains alone
+    if len(those) == 1:  # two together may explain a mismatch that neither explains
         for evidence in matching:
             case, field = evidence.witnesses.get(those[0].name, ("", ""))
             if field in evidence.chosen.get(case, ()):

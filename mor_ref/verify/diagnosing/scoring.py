@@ -1,4 +1,4 @@
-"""How well deviations give what a candidate gave."""
+"""How well deviations reproduce the values of a candidate."""
 
 import contextlib
 import struct
@@ -18,7 +18,7 @@ from mor_ref.verify.diagnosing.sample import Pair, Sample, rows_of_any
 
 LEAST_OF = 1000  # a guess explains at least one of so many mismatches: a share of 0.1 %
 Together = tuple[Deviation, ...]
-# What the model raises where deviations together leave the numbers that it is made for.
+# Deviations together may produce numbers that the model does not take: it raises one of these.
 _BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
 
 
@@ -35,7 +35,7 @@ class Score:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the deviations give just what the candidate gave."""
+        """Whether the deviations reproduce every value of the candidate."""
         return self.explained == self.of and not self.more
 
     @property
@@ -75,7 +75,7 @@ class Model:
         return self._runs[those, sample]
 
     def rows_missed(self, those: Together, sample: Sample) -> NDArray[np.bool_]:
-        """Return the rows in which deviations do not compute what the candidate gave."""
+        """Return the rows in which deviations do not reproduce the values of the candidate."""
         self.elements += sample.size
         found, _ = _computed(those, sample)
         return rows_of_any(pair.given != ours for _, pair, ours in _fields(found, sample))

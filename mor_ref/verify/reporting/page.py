@@ -126,6 +126,6 @@ def _rows(result: SuiteResult) -> list[tuple[Difference, Entry]]:
 
 
 def _drawn(result: SuiteResult) -> list[Difference]:
-    """Return what a picture shows, the first mismatching field first, then the largest tensor."""
+    """Return the fields for pictures: the first that mismatches, then the largest tensor."""
     found = [d for d in result.differences if d.picture and d.of > 1]
     return sorted(found, key=lambda d: (_is_later(result, d), -d.of))

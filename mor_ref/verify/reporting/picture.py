@@ -14,7 +14,7 @@ Level = tuple[int, int]
 
 
 def picture_of(difference: Difference) -> dict[str, Any]:
-    """Return a picture for its template: axes, squares, what the squares mean, all in words."""
+    """Return a picture for its template: axes, squares, and their meaning in words."""
     counts = difference.picture
     rows, columns = math.prod(difference.shape[:-1]), (difference.shape or (1,))[-1]
     # A field with one axis has an entry in each row; it is drawn lying, where there is more room.
@@ -101,7 +101,7 @@ def _square(x: int, y: int, k: int) -> str:
 
 
 def _legend(drawn: list[tuple[int, Level]], tall: int, wide: int) -> dict[str, Any]:
-    """Return what each size of square means, in cells of so many rows and columns."""
+    """Return the meaning of each size of square, in cells of so many rows and columns."""
     if tall == wide == 1:
         return {"sizes": [], "legend": "A square is an entry that differs."}
     sizes = [

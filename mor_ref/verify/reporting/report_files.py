@@ -63,9 +63,9 @@ WRITERS: dict[str, Callable[[Verification], str]] = {
 
 
 def prepare_report(path: Path) -> None:
-    """Refuse a report that cannot be written, before anything is run; and take away an older one.
+    """Refuse a report that cannot be written, before anything is run; and remove an older one.
 
-    So whatever ends a run before its report is written, no other run's is taken for its own.
+    If this run ends early, nobody takes the report of an older run for its own.
     """
     if path.suffix not in WRITERS:
         raise ValueError(f"report is {str(path)!r}; give a file that ends in .json, .xml or .html")

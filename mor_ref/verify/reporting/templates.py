@@ -1,4 +1,4 @@
-"""The templates of the page. What they show is escaped, made visible and cut."""
+"""The templates of the page. Their texts are escaped, made visible and cut."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ def _environment() -> "Environment":
 
 
 def _plain(value: Any) -> Any:
-    """Return markup as it is; any other text without what cannot be seen, and not too long."""
+    """Return markup as it is, and other text cut, with its invisible characters escaped."""
     if hasattr(value, "__html__"):
         return value
     said = str(value)

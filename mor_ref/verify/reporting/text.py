@@ -33,7 +33,7 @@ def lines(verification: Verification) -> Iterator[str]:
 
 
 def summary(verification: Verification) -> Iterator[str]:
-    """Yield the last lines: what explains mismatches of several suites, conformance, verdict."""
+    """Yield the last lines: causes in several suites, conformance and verdict."""
     common = explains_all(verification)
     if common and len(verification.diagnosis.suites) > 1:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
@@ -74,7 +74,7 @@ def all_that_explain_all(verification: Verification) -> list[Explanation]:
 
 
 def spared_by(suites: Sequence[SuiteDiagnosis], explanation: Explanation) -> list[str]:
-    """Return the cases that match although what explains these suites would change them."""
+    """Return the matching cases that an explanation of these suites would change."""
     same = [e for s in suites for e in s.explanations if e.deviations == explanation.deviations]
     return list(dict.fromkeys(case for one in same for case in one.spared))
 

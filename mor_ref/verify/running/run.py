@@ -77,10 +77,10 @@ class SuiteResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether all that was answered matches; a suite without an answer was not run.
+        """Whether all answered fields match; a suite without an answer was not run.
 
-        A suite in which the candidate failed is not a match, whatever was compared (PRO-010). Nor
-        is a suite with a misspelt field.
+        A suite in which the candidate failed is not a match, even if all answers match (PRO-010).
+        Nor is a suite with a misspelt field.
         """
         if self.differences:
             return "mismatch"
@@ -154,7 +154,7 @@ class SuiteResult:
 class Verification:
     """A candidate on suites, with the deviations that explain its mismatches.
 
-    `not_asked` are the suites after the one at which nothing more could be asked. `unknown` are the
+    `not_asked` are the suites after the last one that was asked. `unknown` are the
     unknown suites of a directory of results. `not_opened` says why no suite could be asked at all.
     """
 

@@ -1,4 +1,4 @@
-"""Checking lines of inputs and results, as they come, against what the engine computes."""
+"""Checking lines of inputs and results, as they come, against the results of the engine."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
