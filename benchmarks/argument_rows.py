@@ -20,7 +20,7 @@ POLICIES = ("two_way", "three_way", "nvfp4")
 
 
 def of_encoding():
-    """The special cases: other libraries' presets, overflow to NaN, and NaN with its sign."""
+    """Yield rows of special cases: other libraries' presets, overflow to NaN, NaN with its sign."""
     for fmt in ("e4m3", "e5m2"):
         others = {
             f"preset {name}": argument(encoding(fmt, preset=name))
@@ -34,13 +34,13 @@ def of_encoding():
 
 
 def quantizing(fmt="e4m3", **arguments):
-    """Ours."""
+    """Return our contender."""
     chosen = {"block": (128, 128), "threads": 1} | arguments
     return Contender(lambda x: lambda: mor_ref.quantize(x, fmt, **chosen), lambda q: (q.codes,))
 
 
 def of_quantizing():
-    """The other scalings next to eager torch, and the other blocks."""
+    """Yield rows of the other scalings next to eager torch, and of the other blocks."""
     x = inputs.normal(USUAL, inputs.BF16)
     for scaling in ("fp32", "e8m0"):
         contenders = {
@@ -57,12 +57,12 @@ def of_quantizing():
 
 
 def mixing(policy):
-    """Ours."""
+    """Return our contender."""
     return Contender(lambda x: lambda: mor_ref.mor(x, policy, threads=1), lambda m: (m.output,))
 
 
 def of_mor():
-    """Of f32, next to eager torch and under every policy."""
+    """Yield rows of MoR on f32, next to eager torch and under every policy."""
     contenders = {
         OURS: mixing("tensor"),
         "eager torch": in_torch(eager.torch_mor, lambda m: (peers.codes_of(m[1]),)),
@@ -73,14 +73,14 @@ def of_mor():
 
 
 def of_nvfp4():
-    """Every profile."""
+    """Yield a row of every profile."""
     others = {f"profile {name}": argument(nvfp4(name)) for name in PROFILES if name != "te"}
     x = inputs.normal(USUAL, inputs.BF16)
     yield Row("NVFP4 of bf16, other profiles", x, {OURS: nvfp4("te")} | others)
 
 
 def of_mx():
-    """Every format under every rule."""
+    """Yield a row of every format under every rule."""
     pairs = [(fmt, rule) for fmt in MX_FORMATS for rule in SCALE_RULES]
     others = {f"{fmt} {rule}": argument(mx(fmt, rule)) for fmt, rule in pairs[1:]}
     x = inputs.normal(SMALL, inputs.BF16)

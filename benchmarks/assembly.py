@@ -42,7 +42,7 @@ class Loop(NamedTuple):
 
 
 def innermost_loops(assembly: str) -> Iterator[Loop]:
-    """The loops without a loop inside: from a label to a jump back to it."""
+    """Yield the loops without an inner loop: from a label to a jump back to it."""
     labels: dict[str, int] = {}
     instructions: list[str] = []
     for line in assembly.splitlines():
@@ -64,14 +64,14 @@ def innermost_loops(assembly: str) -> Iterator[Loop]:
 
 
 def loop_of(instructions: list[str]) -> Loop:
-    """Facts about the instructions of a loop."""
+    """Return the counts of the instructions of a loop."""
     widths = Counter(width_of(text) for text in instructions)
     divisions = sum("div" in text.split()[0] for text in instructions)
     return Loop(dict(widths), divisions)
 
 
 def width_of(instruction: str) -> int:
-    """The width of its vectors; 32 for a single number, 0 for none."""
+    """Return the width of the vectors of an instruction; 32 for a single number, 0 for none."""
     registers = _REGISTER.findall(instruction)
     if not registers:
         return 0
@@ -80,7 +80,7 @@ def width_of(instruction: str) -> int:
 
 
 def loop_of_the_work(assembly: str) -> Loop | None:
-    """The loop that a kernel is for: that with the most work on the widest vectors, or the most."""
+    """Return the loop with the most work on its widest vectors, or with the most instructions."""
     return max(
         innermost_loops(assembly),
         key=lambda loop: (loop.widths[loop.widest] * loop.widest, loop.instructions),

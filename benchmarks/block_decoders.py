@@ -13,7 +13,7 @@ from benchmarks.rows import Contender
 
 
 def decoding(quantize, prepare, needs, differs=None):
-    """From the result of `quantize`, by a call that is prepared for it."""
+    """Return a contender that decodes the result of `quantize` by a prepared call."""
 
     def prepare_call(found):
         torch()
@@ -23,7 +23,7 @@ def decoding(quantize, prepare, needs, differs=None):
 
 
 def numbers_of(found):
-    """The numbers, of a tensor or of lists, in float32."""
+    """Return the numbers of a tensor or of lists in float32."""
     tensor = torch().as_tensor(found, dtype=torch().float32)
     return with_one_nan(tensor.reshape(-1).numpy())
 
@@ -32,14 +32,14 @@ def numbers_of(found):
 
 
 def stored(found):
-    """Two codes in a byte, scales, and the two global scales, as tensors."""
+    """Return two codes in a byte, scales, and the two global scales, as tensors."""
     scale = as_tensor(found.block_scale).view(torch().float8_e4m3fn)
     both = (found.global_encode_scale, found.global_decode_scale)
     return as_tensor(found.packed), scale, *(as_tensor(np.asarray(one)) for one in both)
 
 
 def torchao_nvfp4(found):
-    """NVFP4Tensor.dequantize."""
+    """Return a call of NVFP4Tensor.dequantize."""
     tensor = importlib.import_module("torchao.prototype.mx_formats.nvfp4_tensor").NVFP4Tensor
     packed, scale, _, g = stored(found)
     wrapped = tensor(packed, scale, 16, torch().float32, g)
@@ -47,7 +47,7 @@ def torchao_nvfp4(found):
 
 
 def modelopt_nvfp4(found):
-    """NVFP4QTensor.dequantize."""
+    """Return a call of NVFP4QTensor.dequantize."""
     module = importlib.import_module("modelopt.torch.quantization.qtensor.nvfp4_tensor")
     packed, scale, _, g = stored(found)
     f32 = torch().float32
@@ -57,7 +57,7 @@ def modelopt_nvfp4(found):
 
 
 def compressed_tensors_nvfp4(found):
-    """NVFP4PackedCompressor.decompress."""
+    """Return a call of NVFP4PackedCompressor.decompress."""
     importlib.import_module("loguru").logger.disable("compressed_tensors")
     quantization = importlib.import_module("compressed_tensors.quantization")
     compressor = importlib.import_module("compressed_tensors.compressors").NVFP4PackedCompressor
@@ -68,7 +68,7 @@ def compressed_tensors_nvfp4(found):
 
 
 def eager_nvfp4(found):
-    """A table of 16 numbers, and the product of the scales, in eager torch."""
+    """Return a call in eager torch: a table of 16 numbers, and the product of the scales."""
     codes, (_, scale, _, g) = as_tensor(found.codes), stored(found)
     values = torch().tensor([*E2M1_VALUES, *(-v for v in E2M1_VALUES)])
     tiled = codes.view(-1, 16)
@@ -79,7 +79,7 @@ def eager_nvfp4(found):
 
 
 def torchao_mx(found):
-    """to_dtype."""
+    """Return a call of to_dtype."""
     mx = importlib.import_module("torchao.prototype.mx_formats.mx_tensor")
     t, name = torch(), found.fmt.name
     dtype = getattr(t, TORCH[name])
@@ -92,7 +92,7 @@ def torchao_mx(found):
 
 
 def modelopt_mx(found):
-    """MXFP8QTensor.dequantize."""
+    """Return a call of MXFP8QTensor.dequantize."""
     module = importlib.import_module("modelopt.torch.quantization.qtensor.mxfp8_tensor")
     f32, codes = torch().float32, as_tensor(found.codes).view(torch().float8_e4m3fn)
     wrapped, scale = module.MXFP8QTensor(found.codes.shape, f32, codes), as_tensor(found.scale)
@@ -100,7 +100,7 @@ def modelopt_mx(found):
 
 
 def eager_mx(found):
-    """A cast of the codes, and one of the scales, in eager torch."""
+    """Return a call in eager torch: it casts the codes and the scales."""
     t = torch()
     codes = as_tensor(found.codes).view(getattr(t, TORCH[found.fmt.name]))
     scale = as_tensor(found.scale).view(t.float8_e8m0fnu)
@@ -109,7 +109,7 @@ def eager_mx(found):
 
 
 def gfloat_mx(found):
-    """decode_block, block by block."""
+    """Return a call of decode_block, block by block."""
     block = importlib.import_module("gfloat.block")
     names = importlib.import_module("gfloat.formats")
     info = getattr(names, f"format_info_mxfp{found.fmt.bits}_{found.fmt.name}")

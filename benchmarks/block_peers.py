@@ -12,7 +12,7 @@ from benchmarks.rows import Contender
 
 
 def torchao_nvfp4(differs=None):
-    """The global scale and nvfp4_quantize, as NVFP4Tensor.to_nvfp4 calls them."""
+    """Return a contender: the global scale and nvfp4_quantize, as in NVFP4Tensor.to_nvfp4."""
 
     def prepare(x):
         ao = importlib.import_module("torchao.prototype.mx_formats.nvfp4_tensor")
@@ -33,7 +33,7 @@ def torchao_nvfp4(differs=None):
 
 
 def modelopt_nvfp4():
-    """NVFP4QTensor.quantize."""
+    """Return a contender: NVFP4QTensor.quantize."""
 
     def prepare(x):
         module = importlib.import_module("modelopt.torch.quantization.qtensor.nvfp4_tensor")
@@ -50,7 +50,7 @@ def modelopt_nvfp4():
 
 
 def compressed_tensors_nvfp4():
-    """The scales and NVFP4PackedCompressor.compress."""
+    """Return a contender: the scales and NVFP4PackedCompressor.compress."""
 
     def prepare(x):
         importlib.import_module("loguru").logger.disable("compressed_tensors")
@@ -81,7 +81,7 @@ def compressed_tensors_nvfp4():
 
 
 def torchao_mx(fmt, rule):
-    """to_mx."""
+    """Return a contender: to_mx."""
 
     def prepare(x):
         mx = importlib.import_module("torchao.prototype.mx_formats.mx_tensor")
@@ -97,7 +97,7 @@ def torchao_mx(fmt, rule):
 
 
 def modelopt_mx():
-    """MXFP8QTensor.quantize."""
+    """Return a contender: MXFP8QTensor.quantize."""
 
     def prepare(x):
         module = importlib.import_module("modelopt.torch.quantization.qtensor.mxfp8_tensor")
@@ -113,7 +113,7 @@ def modelopt_mx():
 
 
 def gfloat_mx(fmt):
-    """quantize_block, block by block: values."""
+    """Return a contender: quantize_block, block by block; it returns values."""
 
     def prepare(x):
         block = importlib.import_module("gfloat.block")
@@ -127,7 +127,7 @@ def gfloat_mx(fmt):
 
 
 def pychop_mx(fmt):
-    """mx_quantize: values."""
+    """Return a contender: mx_quantize; it returns values."""
 
     def prepare(x):
         pychop = importlib.import_module("pychop.mx_formats")
@@ -139,5 +139,5 @@ def pychop_mx(fmt):
 
 
 def values(found):
-    """The numbers that codes stand for, as bits."""
+    """Return the numbers that codes stand for, as bits."""
     return (np.asarray(found, np.float32).reshape(-1).view(np.uint32),)

@@ -41,7 +41,7 @@ DARK = Shades(
 
 
 def as_svg(results: Results) -> str:
-    """Bars on a logarithmic scale, an operation after the other."""
+    """Return bars on a logarithmic scale, one operation after the other."""
     lines = [line for line in results.lines if line.peers]
     names = list(dict.fromkeys(m.contender for line in lines for m in line.peers))
     kinds = {name: f"bar{i % len(LIGHT.bars)}" for i, name in enumerate(names)}
@@ -62,7 +62,7 @@ def as_svg(results: Results) -> str:
 
 
 def style() -> str:
-    """The colours; a browser says which of the two kinds of pages the picture is on."""
+    """Return the colours; a browser says whether the page of the picture is light or dark."""
     dark = f"@media (prefers-color-scheme: dark) {{\n{_rules(DARK)}\n}}"
     return f"<style>\n{_rules(LIGHT)}\n{dark}\n</style>"
 
@@ -79,13 +79,13 @@ def _label(line: Line, measured: Measured) -> str:
 
 
 def _decade(line: Line, measured: Measured) -> float:
-    """The longest that a factor of ten can be if the bar and its words are to fit."""
+    """Return the longest factor of ten with which the bar and its words fit."""
     room = _WIDTH - _EDGE - _LEFT - 6 - len(_label(line, measured)) * _CHARACTER
     return room / max(math.log10(line.ratio(measured)), 0.1)
 
 
 def _grid(decade: float, bottom: float) -> list[str]:
-    """The powers of ten that there is room for, above the bars and below."""
+    """Return the powers of ten that have room, above the bars and below."""
     count = int((_WIDTH - _EDGE - _LEFT - 3 * _CHARACTER) / decade) + 1
     return [_tick(_LEFT + power * decade, 10**power, bottom) for power in range(count)]
 
@@ -100,7 +100,7 @@ def _tick(x: float, ratio: int, bottom: float) -> str:
 
 
 def _operation(line: Line, top: float, decade: float, kinds: dict[str, str]) -> str:
-    """The name above its bars; a bar of a faster library lies left of the axis."""
+    """Return the name above its bars; a bar of a faster library lies left of the axis."""
     name = escape(line.row.operation)
     parts = [f'<text x="{_LEFT}" y="{top + _NAME - 6:.1f}" font-weight="bold">{name}</text>']
     for i, measured in enumerate(line.peers):

@@ -26,7 +26,7 @@ BOUND_OF_RANDOM = "it reads a random word for each number and adds it to the dro
 
 
 def encoding(fmt, rounding=None, threads=1, random_bits=None, **special):
-    """Ours, into room that is there already."""
+    """Return our contender, which writes to memory that exists already."""
     found = formats[fmt]
 
     def prepare(x):
@@ -52,12 +52,12 @@ def encoding(fmt, rounding=None, threads=1, random_bits=None, **special):
 
 
 def argument(contender):
-    """Ours with other arguments, whose codes are other codes."""
+    """Return a contender of ours with other arguments; its codes are not compared."""
     return Contender(contender.prepare, needs=contender.needs)
 
 
 def to_e4m3():
-    """The conversion that matters most, next to everyone."""
+    """Yield the most important conversion next to all libraries."""
     everyone = {
         OURS: encoding("e4m3"),
         "ml_dtypes": peers.ml_dtypes_encoding("e4m3"),
@@ -93,7 +93,7 @@ def to_e4m3():
 
 
 def few_under(rounding):
-    """The other roundings, of the libraries that have them."""
+    """Yield rows of the other roundings next to the libraries that have them."""
     contenders = {OURS: encoding("e4m3", rounding)}
     if rounding in peers.GFLOAT_ROUNDINGS:
         contenders["gfloat"] = peers.gfloat_encoding("e4m3", rounding)
@@ -107,7 +107,7 @@ def few_under(rounding):
 
 
 def from_other_sources():
-    """The other types of numbers."""
+    """Yield rows of the other types of numbers."""
     for name, dtype in (("bf16", inputs.BF16), ("f16", np.float16), ("f64", np.float64)):
         contenders = {
             OURS: encoding("e4m3"),
@@ -121,7 +121,7 @@ def from_other_sources():
 
 
 def roundings_of(fmt):
-    """All roundings but the one that is the format's own."""
+    """Return all roundings except the format's default."""
     found = formats[fmt]
     if found.is_power_of_two:
         return [r for r in POWER_OF_TWO_ROUNDINGS if r != "rtp"]
@@ -129,7 +129,7 @@ def roundings_of(fmt):
 
 
 def to_every_format():
-    """Each format, under each rounding: within so much of e4m3 under rne."""
+    """Yield a row of each format under each rounding; e4m3 under rne limits its time."""
     for fmt, found in formats.items():
         contenders = {OURS: encoding(fmt), BASE: argument(encoding("e4m3", "rne"))}
         if fmt in peers.ML_DTYPES and fmt != "e8m0":
@@ -147,13 +147,13 @@ def to_every_format():
 
 
 def decoding(fmt):
-    """Ours."""
+    """Return our contender."""
     found = formats[fmt]
     return Contender(lambda codes: lambda: mor_ref.decode(codes, found), peers.with_one_nan)
 
 
 def to_numbers():
-    """Decoding: by a table, and by arithmetic."""
+    """Yield rows of decoding by a table and by arithmetic."""
     contenders = {
         OURS: decoding("e4m3"),
         "ml_dtypes": peers.ml_dtypes_decoding("e4m3"),

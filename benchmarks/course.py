@@ -28,7 +28,7 @@ class Course:
         self.rounds = rounds_in_a_turn(seconds)
 
     def _prepare(self, name: str, contender: Contender) -> float:
-        """The seconds of its second call; the first compiles, and touches the memory."""
+        """Prepare a contender; return the seconds of its second call, as the first compiles."""
         x = to_copy(self.facts[OURS]["moved"]) if name == AS_MANY_BYTES else self._x
         given = contender.given(x)
         self.calls[name] = call = contender.prepare(given)
@@ -59,7 +59,7 @@ class Course:
 
 
 def moved(name: str, contender: Contender, given: Any, result: Any) -> int | None:
-    """The bytes that a call of ours, or a copy, reads and writes; of others nobody asks."""
+    """Return the bytes that a call of ours, or a copy, reads and writes; None for others."""
     if name in (COPY, AS_MANY_BYTES):
         return 2 * bytes_of(given)
     if name != OURS or contender.makes_numbers:
@@ -68,15 +68,16 @@ def moved(name: str, contender: Contender, given: Any, result: Any) -> int | Non
 
 
 def rounds_in_a_turn(seconds: Collection[float]) -> int:
-    """The same for all contenders of a row, so that each has as many chances of a good time.
+    """Return the rounds of each contender in a turn.
 
-    They are as many as fit in the time that the contenders have together, but not too many.
+    All contenders of a row have the same number, and so as many chances of a good time. It is the
+    number that fits in the time that the contenders have together, up to a limit.
     """
     return max(_FEWEST, min(_ROUNDS, int(_TURN * len(seconds) / sum(seconds))))
 
 
 def memory_beyond(call: Call) -> float:
-    """How many mebibytes a call takes for itself alone: at its peak, less what it returns."""
+    """Return the mebibytes that a call takes for itself: at its peak, less its result."""
     tracemalloc.start()
     result = call()  # held while memory is counted
     kept, peak = tracemalloc.get_traced_memory()

@@ -14,7 +14,7 @@ IN_BF16 = Difference("returns bfloat16", 4_000_000, 3_800_000)
 
 
 def ours(quantize):
-    """Ours, of the result of `quantize`."""
+    """Return our contender, on the result of `quantize`."""
 
     def prepare(found):
         return lambda: found.dequantize(threads=1)
@@ -23,7 +23,7 @@ def ours(quantize):
 
 
 def of_nvfp4():
-    """Each profile next to the library that it is named after, and te next to eager torch."""
+    """Yield each profile next to the library of its name, and te next to eager torch."""
     everyone = {
         "te": ("eager torch", peers.eager_nvfp4, "torch", None),
         "torchao": ("torchao", peers.torchao_nvfp4, "torchao", None),
@@ -47,7 +47,7 @@ def of_nvfp4():
 
 
 def of_mx():
-    """Formats with scales of blocks of 32."""
+    """Yield rows of formats with scales of blocks of 32."""
     for fmt in ("e4m3", "e5m2", "e2m1"):
         quantize = functools.partial(mor_ref.quantize_mx, fmt=fmt, threads=1)
         contenders = {

@@ -18,7 +18,7 @@ E2M1_VALUES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
 def numpy_quantize(x):
-    """Tiles of x, codes, what they stand for, and the mean relative error of all."""
+    """Return tiles of x, codes, their values, and the mean relative error of all."""
     rows, columns = x.shape
     tiles = x.astype(np.float32).reshape(rows // SIDE, SIDE, columns // SIDE, SIDE)
     magnitudes = np.abs(tiles)
@@ -34,19 +34,19 @@ def numpy_quantize(x):
 
 
 def numpy_mor(x):
-    """The policy `tensor`: codes and output."""
+    """Return codes and output of the policy `tensor`."""
     codes, y, mean = numpy_quantize(x)
     return codes, y.reshape(x.shape).astype(x.dtype) if mean < THRESHOLD else x.copy()
 
 
 def torch_tiles(x):
-    """The tiles of a matrix as float32, their rows and columns on axes of their own."""
+    """Return the tiles of a matrix as float32, with axes of their own for rows and columns."""
     rows, columns = x.shape
     return x.float().view(rows // SIDE, SIDE, columns // SIDE, SIDE)
 
 
 def torch_scales(tiles, fmt, scaling):
-    """The scale of each tile: with one mantissa for all, as a power of two, or as it is."""
+    """Return the scale of each tile: with one mantissa for all, as a power of two, or unrounded."""
     import torch
 
     magnitudes = tiles.abs()
@@ -62,7 +62,7 @@ def torch_scales(tiles, fmt, scaling):
 
 
 def torch_scaled(tiles, fmt, scaling="gam"):
-    """Codes and their numbers."""
+    """Return codes and their values."""
     import torch
 
     dtype = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[fmt]
@@ -72,7 +72,7 @@ def torch_scaled(tiles, fmt, scaling="gam"):
 
 
 def torch_errors(tiles, y):
-    """The sum of the relative errors of each tile, and how many numbers count."""
+    """Return the sum of the relative errors of each tile, and the count of its numbers."""
     import torch
 
     magnitudes = tiles.abs()
@@ -82,7 +82,7 @@ def torch_errors(tiles, y):
 
 
 def torch_quantize(x, scaling="gam"):
-    """Codes, what they stand for, and the mean relative error of all."""
+    """Return codes, their values, and the mean relative error of all."""
     tiles = torch_tiles(x)
     codes, y = torch_scaled(tiles, "e4m3", scaling)
     errors, counts = torch_errors(tiles, y)
@@ -90,13 +90,13 @@ def torch_quantize(x, scaling="gam"):
 
 
 def torch_mor(x):
-    """The policy `tensor`: codes and output."""
+    """Return codes and output of the policy `tensor`."""
     codes, y, mean = torch_quantize(x)
     return codes, y.view(x.shape).bfloat16() if mean < THRESHOLD else x.clone()
 
 
 def torch_by_block(x, *, three_way):
-    """The policies `two_way` and `three_way`: the output."""
+    """Return the outputs of the policies `two_way` and `three_way`."""
     import torch
 
     tiles = torch_tiles(x)
@@ -113,7 +113,7 @@ def torch_by_block(x, *, three_way):
 
 
 def torch_nvfp4(x):
-    """NVFP4 with profile te, tiles of 1x16: codes, stored scales, and the scales of the codes."""
+    """Return codes, stored scales and scales of the codes: NVFP4 with profile te, tiles of 1x16."""
     import torch
 
     tiles = x.float().view(-1, 16)
@@ -129,7 +129,7 @@ def torch_nvfp4(x):
 
 
 def torch_mor_nvfp4(x):
-    """The policy `nvfp4`: the output."""
+    """Return the output of the policy `nvfp4`."""
     import torch
 
     tiles = torch_tiles(x)

@@ -19,12 +19,12 @@ FIRST = "e4m3 rne satfinite"
 
 
 def inputs_of_chunks():
-    """The inputs, to be counted: the digests make their own."""
+    """Return the inputs, only to count them: the digests make their own."""
     return np.arange(CHUNKS.start * CHUNK, CHUNKS.stop * CHUNK, dtype=np.uint32)
 
 
 def digesting(case: Case) -> Contender:
-    """Ours, on as many threads as there are; compared with the bundled digests."""
+    """Return our contender on all threads; its result is compared with the bundled digests."""
 
     def digest(_):
         return lambda: digest_of(engine_codes(case, inputs_of(chunk)) for chunk in CHUNKS)
@@ -40,7 +40,7 @@ def digesting(case: Case) -> Contender:
 
 
 def all_cases():
-    """Every small format, every rounding without random bits, both overflow modes."""
+    """Yield the row of all small formats, roundings without random bits and overflow modes."""
     cases = {case.name: digesting(case) for case in digested_cases() if case.fmt.bits <= 8}
     contenders = {OURS: cases.pop(FIRST)} | cases
     yield Row(OPERATION, inputs_of_chunks, contenders, (Whole(1 << 32, 15),), turns=2)

@@ -30,10 +30,10 @@ ROUNDS = 10
 
 
 def seconds(call, copy):
-    """The best time of a call on the GPU, between two events.
+    """Return the best time of a call on the GPU, between two events.
 
-    Copies before it keep the GPU busy while the host launches the call, and leave in its cache
-    nothing that the call reads. If the host takes longer than they do, its time counts as well.
+    Copies before the call keep the GPU busy while the host launches it, and evict all data that
+    the call reads from the cache. If the host takes longer than the copies, its time counts, too.
     """
     events = cupy().cuda.Event(), cupy().cuda.Event()
     best = float("inf")
@@ -60,7 +60,7 @@ class Work:
 
 
 def quantizing(gpu, x, source, tensor):
-    """Scales and codes, from one end to the other, and its parts alone; next to eager torch."""
+    """Yield scales and codes as one function and in its parts, next to eager torch."""
     fmt, parts = mor_ref.formats["e4m3"], partition(x.shape, BLOCK)
     bits = Bits(x, source)
     found = quantization.quantize(gpu, bits, fmt, "gam", parts)
@@ -87,7 +87,7 @@ def quantizing(gpu, x, source, tensor):
 
 
 def converting(x):
-    """Codes of single numbers."""
+    """Yield codes of single numbers."""
     codes = mor_ref.cuda.encode(x, "e4m3")
     words = x.view(np.uint32)  # any will do
     random = {"rounding": "sr", "random_bits": words, "n_random_bits": 32}
@@ -98,7 +98,7 @@ def converting(x):
 
 
 def mixing(x):
-    """Whole functions, of a tensor of torch's, next to eager torch."""
+    """Yield whole functions of a tensor of torch, next to eager torch."""
     mor, moved = mor_ref.cuda.mor, 2 * x.numel()
     yield Work("mor, tensor", lambda: mor(x), 4 * moved, None, lambda: torch_mor(x))
     yield Work("mor, three_way", lambda: mor(x, "three_way"), 5 * moved)
@@ -110,7 +110,7 @@ def mixing(x):
 
 
 def speeds(side):
-    """Everything, on square tensors of normally distributed numbers."""
+    """Measure everything on square tensors of normally distributed numbers."""
     import torch
 
     gpu = Gpu()

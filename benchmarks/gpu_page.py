@@ -18,14 +18,14 @@ all that only a GPU can show: `make gpu-test` writes it.
 
 
 class Claim(NamedTuple):
-    """A sentence of the page, and the tests that show it; without any, it is speed that does."""
+    """A sentence of the page, and the tests that show it; without tests, the speeds show it."""
 
     sentence: str
     tests: tuple[str, ...] = ()
-    depends_on_gpu: bool = False  # whether another GPU may have what one skips
+    depends_on_gpu: bool = False  # whether some GPUs skip its tests
 
     def is_shown(self, results, speeds):
-        """Whether each of its tests passed, and none was left out that this GPU could run."""
+        """Return whether all its tests passed, without a skip of a test that this GPU could run."""
         if not self.tests:
             return bool(speeds) and all(speed.is_met for speed in speeds)
         fine = {"passed", "skipped"} if self.depends_on_gpu else {"passed"}
@@ -114,7 +114,7 @@ class Speed(NamedTuple):
         return self.share >= (self.wanted or 0) and (self.ratio is None or self.ratio >= 5)
 
     def cells(self):
-        """The cells of its row."""
+        """Return the cells of its row."""
         goals = [f"at least {self.wanted:.0%}"] if self.wanted else []
         goals += ["5 times torch"] if self.ratio else []
         return (
@@ -129,12 +129,12 @@ class Speed(NamedTuple):
         )
 
     def line(self):
-        """The same for a terminal."""
+        """Return the row for a terminal."""
         return "  ".join(cell for cell in self.cells() if cell)
 
 
 def digests():
-    """The sources of the evidence: the golden vectors, and each program as NVRTC is given it."""
+    """Return digests of the golden vectors, and of each program as NVRTC compiles it."""
     manifest = (bundled_files() / "MANIFEST.json").read_bytes()
     found = {"golden/v1/MANIFEST.json": manifest}
     found |= {f"{name}.cu": source.flattened(name).encode() for name in source.program_names()}
@@ -142,7 +142,7 @@ def digests():
 
 
 def test_results(report):
-    """How each test ended, of JUnit's report: passed, failed, or why it was skipped."""
+    """Return the end of each test in JUnit's report: passed, failed, or the reason of its skip."""
     found = {}
     for case in ET.parse(report).iter("testcase"):  # noqa: S314
         ends = [end for end in case if end.tag in ("failure", "error", "skipped")]
@@ -153,7 +153,7 @@ def test_results(report):
 
 
 def not_yet_run():
-    """The page as long as there was no GPU."""
+    """Return the page before the first run on a GPU."""
     promised = _listed("What it will show", CLAIMS)
     return f"{_OPENING}\n{NOT_YET_RUN} No GPU could be had so far.\n\n{promised}"
 
@@ -163,7 +163,7 @@ def _listed(title, claims):
 
 
 def page(gpu, results, speeds, side):
-    """The page after a run."""
+    """Return the page after a run."""
     from mor_ref.cuda.device import cupy
 
     runtime = cupy().cuda.runtime
@@ -185,7 +185,7 @@ def page(gpu, results, speeds, side):
 
 
 def gpu_name():
-    """The name of the GPU by its maker."""
+    """Return the maker's name of the GPU."""
     from mor_ref.cuda.device import cupy
 
     properties = cupy().cuda.runtime.getDeviceProperties(cupy().cuda.Device().id)
@@ -193,7 +193,7 @@ def gpu_name():
 
 
 def _version_of(name):
-    """A package's, to its last digit, which a library may not say."""
+    """Return the full version of a package, which its `__version__` may shorten."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

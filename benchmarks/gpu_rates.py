@@ -22,14 +22,14 @@ class GpuRates(NamedTuple):
 
 
 def write(path: Path, gpu: str, side: int, speeds: Iterable[Speed]) -> None:
-    """Keep them."""
+    """Write the rates to a file."""
     each = {speed.name: speed.seconds / speed.elements * 1e9 for speed in speeds}
     text = json.dumps(GpuRates(gpu, side, each)._asdict(), indent=1)
     path.write_text(f"{text}\n", encoding="utf-8")
 
 
 def read(path: Path) -> GpuRates | None:
-    """Those that are kept, if any are."""
+    """Return the rates of a file, or None if there is no file."""
     if not path.exists():
         return None
     return GpuRates(**json.loads(path.read_text(encoding="utf-8")))

@@ -10,7 +10,7 @@ BF16 = ml_dtypes.bfloat16
 
 
 def normal(log2_size: int, dtype: object = np.float32) -> Callable[[], np.ndarray]:
-    """So many normal numbers, in a square or twice as wide as high."""
+    """Return a function that draws normal numbers, in a square or twice as wide as high."""
 
     def make() -> np.ndarray:
         random = np.random.default_rng(log2_size)
@@ -23,19 +23,19 @@ def normal(log2_size: int, dtype: object = np.float32) -> Callable[[], np.ndarra
 
 
 def patterns(log2_size: int) -> np.ndarray:
-    """Numbers of random bits, but neither infinities nor NaNs."""
+    """Draw numbers of random bits, but neither infinities nor NaNs."""
     bits = np.random.default_rng(1).integers(0, 1 << 32, 1 << log2_size, dtype=np.uint32)
     return np.nan_to_num(bits.view(np.float32), posinf=1.0, neginf=-1.0)
 
 
 def codes(log2_size: int, count: int = 256) -> np.ndarray:
-    """Codes of a format that has so many."""
+    """Draw codes of a format that has so many."""
     dtype = np.uint8 if count <= 256 else np.uint16
     return np.random.default_rng(2).integers(0, count, 1 << log2_size, dtype=dtype)
 
 
 def mixed(log2_size: int) -> Callable[[], np.ndarray]:
-    """Bfloat16; some tiles of 128 x 128 span more binades than a small format has."""
+    """Return a function that draws bfloat16; some tiles span more binades than a small format."""
 
     def make() -> np.ndarray:
         x = normal(log2_size)()
@@ -52,6 +52,6 @@ def mixed(log2_size: int) -> Callable[[], np.ndarray]:
 
 @functools.cache
 def random_words(size: int, bits: int) -> np.ndarray:
-    """Random words of so many bits, in the narrowest type."""
+    """Draw random words of so many bits, in the narrowest type."""
     dtype = np.min_scalar_type((1 << bits) - 1)
     return np.random.default_rng(4).integers(0, 1 << bits, size, dtype=dtype)

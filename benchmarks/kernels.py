@@ -29,25 +29,25 @@ class Spent:
 
 
 def load_engine() -> None:
-    """Import all of it."""
+    """Import all modules of the engine."""
     for module in pkgutil.iter_modules(mor_ref.engine.__path__):
         importlib.import_module(f"mor_ref.engine.{module.name}")
 
 
 def engine_modules() -> Iterator[Any]:
-    """The modules that hold kernels, their own or others'."""
+    """Yield the modules that hold kernels, their own or others'."""
     for name in sorted(sys.modules):
         if name.startswith("mor_ref.engine."):
             yield sys.modules[name]
 
 
 def is_kernel(value: object) -> bool:
-    """Whether it is called from Python: it lets go of the GIL, where a step does not."""
+    """Return whether a value is a kernel: unlike a step, it releases the GIL."""
     return isinstance(value, Dispatcher) and bool(value.targetoptions.get("nogil"))
 
 
 def kernels() -> dict[str, Dispatcher]:
-    """All kernels by name."""
+    """Return all kernels by name."""
     load_engine()
     return {
         name: value
@@ -59,7 +59,7 @@ def kernels() -> dict[str, Dispatcher]:
 
 @contextmanager
 def timed_kernels() -> Iterator[Spent]:
-    """Within it, what each kernel takes is added up."""
+    """Add up the time of each kernel while the context is open."""
     spent = Spent()
     replaced = [
         (vars(module), name)
@@ -93,7 +93,7 @@ def _timed(kernel: Dispatcher, spent: Spent) -> Callable[..., Any]:
 
 
 def steps_of(call: Callable[[], Any], rounds: int) -> Spent:
-    """The time of each kernel in a call, the best of some rounds, and all else as REST.
+    """Return the best time of each kernel in a call among some rounds, and the remainder as REST.
 
     It is processor time: a busy machine stretches it less.
     """

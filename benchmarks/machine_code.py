@@ -33,14 +33,14 @@ Time = tuple[dict[str, Spent], dict[str, Spent]]  # of large tensors, and in the
 
 @numba.njit(error_model="numpy")
 def divide(x, y, out):
-    """Nothing but divisions."""
+    """Divide, and do nothing else."""
     use_full_vectors()
     for i in range(x.size):
         out[i] = x[i] / y[i]
 
 
 def nanoseconds_of_a_division() -> float:
-    """The processor time of a binary32 division in full vectors, in the first level cache."""
+    """Measure a binary32 division in full vectors: processor time, in the first level cache."""
     x, y, out = (np.full(1 << 11, value, np.float32) for value in (1.5, 1.25, 0))
     best = float("inf")
     for _ in range(200):
@@ -52,7 +52,7 @@ def nanoseconds_of_a_division() -> float:
 
 
 def loops() -> list[dict[str, Any]]:
-    """The loop of the work of each kernel, for each type of numbers; none of other processors."""
+    """Return the main loop of each kernel for each type of numbers; none on other processors."""
     found: list[dict[str, Any]] = []
     if platform.machine() not in READ:
         return found
@@ -76,19 +76,19 @@ def loops() -> list[dict[str, Any]]:
 
 
 def steps(log2_size: int) -> dict[str, Spent]:
-    """The time of each kernel in each pipeline."""
+    """Measure the time of each kernel in each pipeline."""
     return {pipeline.name: steps_of(pipeline.call, _ROUNDS) for pipeline in pipelines(log2_size)}
 
 
 def nanoseconds(spent: Spent, log2_size: int) -> dict[str, float]:
-    """The time of each step for an element."""
+    """Return the time of each step for an element."""
     return {step: seconds / (1 << log2_size) * 1e9 for step, seconds in spent.seconds.items()}
 
 
 def bound_of(large: float, in_cache: float, dividing: float | None) -> str:
-    """The bound of a step: its time in memory and in the caches, and that of its divisions alone.
+    """Return the bound of a step, from its times in memory and in caches, and of its divisions.
 
-    What neither waits nor divides is put down to its instructions.
+    A step that neither waits nor divides is bound by its instructions.
     """
     if in_cache < WAITING * large:
         return "memory"
@@ -98,12 +98,12 @@ def bound_of(large: float, in_cache: float, dividing: float | None) -> str:
 
 
 def agreed(bounds: list[tuple[str, str]]) -> str:
-    """The bound that was found each time, of the same step each time."""
+    """Return the bound of a step if all times agree."""
     return bounds[0][1] if len(set(bounds)) == 1 else NOT_CLEAR
 
 
 def divisions_of(kernel: str, spent: Spent) -> int:
-    """How many divisions of vectors a vector of numbers takes in all calls of a kernel.
+    """Return the divisions of vectors for a vector of numbers in all calls of a kernel.
 
     A tensor that fits a cache is one part: a kernel is called once for each pass over it.
     """
@@ -113,12 +113,12 @@ def divisions_of(kernel: str, spent: Spent) -> int:
 
 
 def slowest_of(spent: Spent) -> str:
-    """The kernel that takes longest."""
+    """Return the kernel that takes longest."""
     return max((step for step in spent.seconds if step != REST), key=spent.seconds.__getitem__)
 
 
 def found_of(large: Spent, small: Spent, division: float) -> dict[str, Any]:
-    """The findings on a pipeline at one time."""
+    """Return the findings on a pipeline at one time."""
     spent, in_cache = nanoseconds(large, LARGE), nanoseconds(small, IN_CACHE)
     slowest = slowest_of(large)
     is_read = platform.machine() in READ
@@ -134,7 +134,7 @@ def found_of(large: Spent, small: Spent, division: float) -> dict[str, Any]:
 
 
 def pipelines_found(times: list[Time], division: float) -> list[dict[str, Any]]:
-    """The findings on each pipeline: the figures of the first time, the bound of all."""
+    """Return the findings on each pipeline: the figures of the first time, the bound of all."""
     found = []
     for name in times[0][0]:
         each = [found_of(large[name], small[name], division) for large, small in times]
@@ -144,7 +144,7 @@ def pipelines_found(times: list[Time], division: float) -> list[dict[str, Any]]:
 
 
 def examine() -> dict[str, Any]:
-    """All that there is to say."""
+    """Return all findings."""
     times = [(steps(LARGE), steps(IN_CACHE)) for _ in range(_FINDINGS)]
     code, division = loops(), nanoseconds_of_a_division()
     without = kernels().keys() - {loop["kernel"] for loop in code}

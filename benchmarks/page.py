@@ -101,7 +101,7 @@ OF_PIPELINES = ("pipeline", "steps, ns each", "all", "slowest", "in cache", "bou
 
 
 def machine(results: Results) -> str:
-    """The machine of the measurements."""
+    """Return the machine of the measurements."""
     found = results.machine
     versions = ", ".join(f"{k} {v}" for k, v in found["versions"].items() if v)
     load = max(found["load"], found["load_after"])
@@ -118,7 +118,7 @@ def machine(results: Results) -> str:
 
 
 def verdict(results: Results) -> str:
-    """How many limits are kept."""
+    """Return how many limits are met."""
     missed = [(line, v) for line, v in results.verdicts if not v.is_met]
     kept = len(results.verdicts) - len(missed)
     text = f"{kept} of {len(results.verdicts)} limits were kept in this run."
@@ -129,13 +129,13 @@ def verdict(results: Results) -> str:
 
 
 def markdown_table(headings: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    """A table whose first two columns are words, and the others figures."""
+    """Return a table: its first two columns are words, the others figures."""
     rules = tuple("---" if i < 2 else "--:" for i in range(len(headings)))
     return "\n".join(f"| {' | '.join(row)} |" for row in (headings, rules, *rows))
 
 
 def loop_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The loops, widest first."""
+    """Yield the loops, widest first."""
     shown = set()
     for loop in sorted(code["loops"], key=lambda loop: (-loop["widest"], loop["kernel"])):
         widths = {int(width): count for width, count in loop["widths"].items()}
@@ -147,9 +147,9 @@ def loop_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def narrow_kernels(code: dict[str, Any]) -> str:
-    """Those whose work is not in the widest vectors that any loop here has, and how often they run.
+    """Return the kernels without the widest vectors of this machine, and how often they run.
 
-    One that is not known to run for a block counts as one that runs for each number.
+    A kernel counts as run for each number unless it is known to run for a block.
     """
     widest = max(loop["widest"] for loop in code["loops"])
     names = {
@@ -166,7 +166,7 @@ def narrow_kernels(code: dict[str, Any]) -> str:
 
 
 def loops_in_words(code: dict[str, Any]) -> str:
-    """The loops, and conclusions from them."""
+    """Return the loops in words, and conclusions from them."""
     if not code["is_read"]:
         return _NOT_READ
     has_sums = any(loop["kernel"] == "four_over_six" for loop in code["loops"])
@@ -185,7 +185,7 @@ def loops_in_words(code: dict[str, Any]) -> str:
 
 
 def pipeline_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The steps that each pipeline spends its time on."""
+    """Yield the slowest steps of each pipeline."""
     for pipeline in code["pipelines"]:
         spent = pipeline["steps"]
         worth = sorted(spent.items(), key=lambda item: -item[1])
@@ -201,7 +201,7 @@ def pipeline_rows(code: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def speed_page(results: Results, code: dict[str, Any]) -> str:
-    """The text of docs/speed.md; both have to be of one machine."""
+    """Return the text of docs/speed.md; both arguments must be of one machine."""
     cpu = results.machine["cpu"]["brand_raw"]
     if cpu != code["cpu"]:
         raise ValueError(f"the times are of {cpu!r}, and the machine code of {code['cpu']!r}")

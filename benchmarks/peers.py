@@ -59,14 +59,14 @@ PYCHOP_ROUNDINGS = {"rne": 1, "rtp": 2, "rtn": 3, "rtz": 4, "rna": 8, "rto": 9}
 
 @functools.cache
 def torch():
-    """The library, on one thread."""
+    """Return torch, on one thread."""
     found = importlib.import_module("torch")
     found.set_num_threads(1)
     return found
 
 
 def as_tensor(x):
-    """The same memory as a tensor."""
+    """Return a tensor of the same memory."""
     t = torch()
     if x.dtype == ml_dtypes.bfloat16:
         return t.from_numpy(x.view(np.int16)).view(t.bfloat16)
@@ -74,7 +74,7 @@ def as_tensor(x):
 
 
 def codes_of(tensor):
-    """The bytes, or codes of 16 bits, that a tensor holds."""
+    """Return the bytes, or codes of 16 bits, of a tensor."""
     t = torch()
     if tensor.dtype in (t.bfloat16, t.float16):
         return tensor.view(t.int16).numpy().view(np.uint16)
@@ -82,7 +82,7 @@ def codes_of(tensor):
 
 
 def unpacked(packed):
-    """An e2m1 code in each byte; the low nibble came first."""
+    """Return an e2m1 code in each byte; the low nibble is first."""
     return np.stack([packed & 15, packed >> 4], -1).reshape(*packed.shape[:-1], -1)
 
 
@@ -90,7 +90,7 @@ def unpacked(packed):
 
 
 def ml_dtypes_encoding(fmt, differs=None):
-    """Values to codes by copyto."""
+    """Return an encoding contender: copyto."""
 
     def prepare(x):
         room = np.empty(x.shape, ML_DTYPES[fmt])
@@ -105,7 +105,7 @@ def ml_dtypes_encoding(fmt, differs=None):
 
 
 def torch_encoding(fmt):
-    """Values to codes by Tensor.copy_."""
+    """Return an encoding contender: Tensor.copy_."""
 
     def prepare(x):
         tensor = as_tensor(x)
@@ -117,14 +117,14 @@ def torch_encoding(fmt):
 
 @functools.cache
 def jax():
-    """The library, on one thread of the processor."""
+    """Return jax, on one thread of the processor."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     return importlib.import_module("jax")
 
 
 def jax_conversion(target, source=None, bits=None, differs=None):
-    """Array.astype, compiled; it makes room for its results itself."""
+    """Return a contender: a compiled Array.astype, which allocates its results itself."""
 
     def prepare(x):
         given = jax().device_put(x if source is None else x.view(source))
@@ -138,12 +138,12 @@ def jax_conversion(target, source=None, bits=None, differs=None):
 
 
 def codes_in_bytes(found):
-    """The codes of an array whose dtype is of 8 bits."""
+    """Return the codes of an array whose dtype is of 8 bits."""
     return (found.view(np.uint8),)
 
 
 def apytypes_encoding(fmt, rounding="rne", differs=None):
-    """Values to codes by from_array, which rounds to nearest, or cast; and to_bits."""
+    """Return a contender: from_array, which rounds to nearest, or cast; then to_bits."""
     found = mor_ref.formats[fmt]
     sides = found.exponent_bits, found.mantissa_bits
 
@@ -159,7 +159,7 @@ def apytypes_encoding(fmt, rounding="rne", differs=None):
 
 
 def gfloat_encoding(fmt, rounding="rne"):
-    """Values to codes by round_ndarray and encode_ndarray."""
+    """Return an encoding contender: round_ndarray and encode_ndarray."""
 
     def prepare(x):
         gfloat = importlib.import_module("gfloat")
@@ -171,12 +171,12 @@ def gfloat_encoding(fmt, rounding="rne"):
 
 
 def rounded_to(fmt):
-    """The codes of numbers that have been rounded to a format already."""
+    """Return the codes of numbers that are already rounded to a format."""
     return lambda found: (mor_ref.encode(np.asarray(found, np.float32), fmt),)
 
 
 def qtorch_rounding(fmt, differs=None):
-    """Values to values of the format, to nearest, ties away from zero; qtorch has no codes."""
+    """Return a contender: to values, to nearest, ties away from zero; qtorch has no codes."""
     found = mor_ref.formats[fmt]
 
     def prepare(x):
@@ -188,7 +188,7 @@ def qtorch_rounding(fmt, differs=None):
 
 
 def pychop_rounding(fmt, rounding="rne", differs=None):
-    """Values to values of the format; pychop has no codes."""
+    """Return a contender: to values of the format; pychop has no codes."""
     found = mor_ref.formats[fmt]
 
     def prepare(x):
@@ -202,13 +202,13 @@ def pychop_rounding(fmt, rounding="rne", differs=None):
 
 
 def with_one_nan(values):
-    """The bits of numbers, every NaN being the one of decode."""
+    """Return the bits of numbers, with the NaN of decode for every NaN."""
     bits = values.view(np.uint32)
     return (np.where(np.isnan(values), np.uint32(0x7FFFFFFF), bits),)
 
 
 def ml_dtypes_decoding(fmt):
-    """Codes to values by astype."""
+    """Return a decoding contender: astype."""
 
     def prepare(codes):
         typed = codes.view(ML_DTYPES[fmt])
@@ -218,7 +218,7 @@ def ml_dtypes_decoding(fmt):
 
 
 def torch_decoding(fmt):
-    """Codes to values by Tensor.float."""
+    """Return a decoding contender: Tensor.float."""
 
     def prepare(codes):
         tensor = as_tensor(codes).view(getattr(torch(), TORCH[fmt]))
@@ -228,7 +228,7 @@ def torch_decoding(fmt):
 
 
 def gfloat_decoding(fmt):
-    """Codes to values by decode_ndarray."""
+    """Return a decoding contender: decode_ndarray."""
 
     def prepare(codes):
         gfloat = importlib.import_module("gfloat")

@@ -19,7 +19,7 @@ class Pipeline(NamedTuple):
 
 
 def pipelines(log2_size: int) -> Iterator[Pipeline]:
-    """All of them, on tensors of that size."""
+    """Yield all pipelines, on tensors of that size."""
     f32, f64 = inputs.normal(log2_size)(), inputs.normal(log2_size, np.float64)()
     bf16, f16 = f32.astype(inputs.BF16), f32.astype(np.float16)
     mixed = inputs.mixed(log2_size)() if log2_size >= 16 else bf16

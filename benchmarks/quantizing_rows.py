@@ -11,7 +11,7 @@ from mor_ref.analysis.tensors import analyze, settings_for
 
 LARGE, USUAL, SMALL, FEW = 26, 24, 20, 14
 CODES_AND_SCALES = "codes, scales"
-# So that a block may be taken that is just not accepted here, or the other way round.
+# A block near the threshold may be accepted there and not here, or here and not there.
 SUMS = Difference("sums and compares in floating point", 3 * 128 * 128, 0)
 TILES = functools.partial(mor_ref.quantize, block=(128, 128), threads=1)
 SIDE = eager.SIDE
@@ -25,12 +25,12 @@ BOUND_OF_NVFP4 = (
 
 
 def in_numpy(pipeline, bits, differs=None):
-    """A pipeline of whole-array operations on the numbers."""
+    """Return a contender: a pipeline of operations of NumPy on whole arrays."""
     return Contender(lambda x: lambda: pipeline(x), bits, differs=differs)
 
 
 def in_torch(pipeline, bits, differs=None):
-    """A pipeline of eager torch on the same memory."""
+    """Return a contender: a pipeline of eager torch on the same memory."""
 
     def prepare(x):
         peers.torch()
@@ -41,13 +41,13 @@ def in_torch(pipeline, bits, differs=None):
 
 
 def untiled(codes):
-    """Codes of tiles, row by row; they come as four axes."""
+    """Return the codes of tiles row by row; they have four axes before."""
     down, _, across, _ = codes.shape
     return codes.reshape(down * SIDE, across * SIDE)
 
 
 def quantizing():
-    """A format with GAM scales and error sums, and back."""
+    """Yield rows of a format with GAM scales and error sums, and of the way back."""
     x = inputs.normal(USUAL, inputs.BF16)
     contenders = {
         OURS: Contender(lambda x: lambda: TILES(x, "e4m3"), lambda q: (q.codes,)),
@@ -83,12 +83,12 @@ def quantizing():
 
 
 def mixing(policy):
-    """Ours."""
+    """Return our contender."""
     return Contender(lambda x: lambda: mor_ref.mor(x, policy, threads=1), lambda m: (m.output,))
 
 
 def by_tensor():
-    """The policy `tensor`."""
+    """Yield the row of the policy `tensor`."""
     contenders = {
         OURS: Contender(
             lambda x: lambda: mor_ref.mor(x, threads=1),
@@ -117,7 +117,7 @@ def by_tensor():
 
 
 def by_block():
-    """The policies that decide for each block."""
+    """Yield rows of the policies that decide for each block."""
     pipelines = {
         "two_way": functools.partial(eager.torch_by_block, three_way=False),
         "three_way": functools.partial(eager.torch_by_block, three_way=True),
@@ -136,7 +136,7 @@ def by_block():
 
 
 def of_sizes():
-    """The time for an element, for tensors of very different sizes."""
+    """Yield rows of tensors of very different sizes: they show the time for an element."""
 
     def slice_of(log2_size):
         def prepare(x):
@@ -157,7 +157,7 @@ def of_sizes():
 
 
 def analysing():
-    """The work of `mor-ref analyze` on a tensor."""
+    """Yield the row of the work of `mor-ref analyze` on a tensor."""
     settings = settings_for("tensor", threads=1)
     contenders = {
         OURS: Contender(lambda x: lambda: analyze(x, settings)),
@@ -167,7 +167,7 @@ def analysing():
 
 
 def nvfp4(profile, **arguments):
-    """Ours."""
+    """Return our contender."""
     return Contender(
         lambda x: lambda: mor_ref.quantize_nvfp4(x, profile=profile, threads=1, **arguments),
         lambda q: (q.codes, q.block_scale),
@@ -175,7 +175,7 @@ def nvfp4(profile, **arguments):
 
 
 def eager_nvfp4():
-    """Transformer Engine's order of operations in eager torch, as it needs a GPU itself."""
+    """Return Transformer Engine's operations in eager torch, as the library needs a GPU."""
 
     def bits(found):
         codes, stored, _ = found
@@ -186,7 +186,7 @@ def eager_nvfp4():
 
 
 def to_nvfp4():
-    """The profiles, next to the libraries that they are named after."""
+    """Yield rows of the profiles next to the libraries of their names."""
     x, wide = inputs.normal(USUAL, inputs.BF16), inputs.normal(USUAL)
     other = Difference("is another recipe", 60_000, 50_000)
     te = {
@@ -215,7 +215,7 @@ def to_nvfp4():
 
 
 def mx(fmt, rule):
-    """Ours."""
+    """Return our contender."""
     return Contender(
         lambda x: lambda: mor_ref.quantize_mx(x, fmt, scale_rule=rule, threads=1),
         lambda q: (q.codes, q.scale),
@@ -223,7 +223,7 @@ def mx(fmt, rule):
 
 
 def to_mx():
-    """MX next to torchao and Model Optimizer; there and back next to those with only values."""
+    """Yield MX next to torchao and Model Optimizer, and its values next to other libraries."""
     x = inputs.normal(USUAL, inputs.BF16)
     for fmt, rule in (("e4m3", "floor"), ("e4m3", "rceil"), ("e5m2", "floor"), ("e2m1", "floor")):
         contenders = {OURS: mx(fmt, rule), "torchao": block_peers.torchao_mx(fmt, rule)}

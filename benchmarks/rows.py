@@ -48,7 +48,7 @@ class Contender:
         return self.needs is None or importlib.util.find_spec(self.needs) is not None
 
     def allows(self, differing: int | None) -> bool:
-        """Whether so many elements may differ; None if they are not compared."""
+        """Return whether so many elements may differ; True if they are not compared."""
         found = self.differs or Difference("", 0, 0)
         return differing is None or found.least <= differing <= found.most
 
@@ -97,7 +97,7 @@ class Ratio:
     bound: str = ""
 
     def judge(self, found: Mapping[str, Measured]) -> Verdict | None:
-        """The verdict, or None if there is nothing to compare."""
+        """Return the verdict, or None if there is nothing to compare."""
         here = [name for name in self.of if name in found]
         if not here or self.over not in found:
             return None
@@ -117,7 +117,7 @@ class Memory:
     mebibytes: float
 
     def judge(self, found: Mapping[str, Measured]) -> Verdict | None:
-        """The verdict, or None if it was not measured."""
+        """Return the verdict, or None if it was not measured."""
         taken = found[OURS].mebibytes
         if taken is None:
             return None
@@ -132,7 +132,7 @@ class Whole:
     seconds: float
 
     def judge(self, found: Mapping[str, Measured]) -> Verdict | None:
-        """The verdict on the slowest."""
+        """Return the verdict on the slowest."""
         slowest = max(
             (m for m in found.values() if m.contender not in (COPY, AS_MANY_BYTES)),
             key=lambda m: m.nanoseconds,
@@ -170,23 +170,23 @@ class Row:
         return found
 
     def judged(self, found: Mapping[str, Measured]) -> list[Verdict]:
-        """Sentences about the limits."""
+        """Return the verdicts on all limits."""
         return [verdict for limit in self.wanted if (verdict := limit.judge(found))]
 
 
 def copying(x: np.ndarray) -> Call:
-    """A copy of the same bytes, into room that is there already."""
+    """Return a call that copies the same bytes to memory that exists already."""
     room = np.empty_like(x)
     return lambda: np.copyto(room, x)
 
 
 def to_copy(moved: int) -> np.ndarray:
-    """An array to copy, so that so many bytes are read and written, or as many as still matter."""
+    """Return an array whose copy reads and writes so many bytes, up to a size that suffices."""
     return np.ones(min(moved // 2, _LARGEST_COPY), np.uint8)
 
 
 def bytes_of(result: object) -> int:
-    """The bytes of all arrays in the result of a call; shared memory counts once."""
+    """Return the bytes of all arrays in the result of a call; shared memory counts once."""
     found: dict[int, int] = {}
     for array in arrays_in(result):
         start = array.__array_interface__["data"][0]
@@ -195,7 +195,7 @@ def bytes_of(result: object) -> int:
 
 
 def arrays_in(result: object) -> Iterator[np.ndarray]:
-    """The arrays, wherever they are in records and tables."""
+    """Yield the arrays in records and tables, at any depth."""
     if isinstance(result, np.ndarray):
         yield result
     elif isinstance(result, dict):

@@ -194,7 +194,7 @@ class Timed(NamedTuple):
         return max(self.sweep.numbers * self.gpu_nanoseconds * 1e-9, moving)
 
     def row(self) -> str:
-        """Its line of the table."""
+        """Return the line of the table."""
         figures = (
             self.sweep.name,
             self.sweep.written,
@@ -207,7 +207,7 @@ class Timed(NamedTuple):
         return f"| {' | '.join(figures)} |"
 
     def explanation(self) -> str:
-        """The arithmetic in words."""
+        """Return the arithmetic in words."""
         sweep = self.sweep
         return (
             f"* **{sweep.name}**: {sweep.written} numbers x {self.nanoseconds:.2f} ns "
@@ -229,7 +229,7 @@ class Timed(NamedTuple):
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit that people would use.
+    """Return seconds in a unit that people use.
 
     >>> duration(0.0012), duration(90), duration(7200), duration(1e9)
     ('1.2 ms', '1.5 min', '2 h', '31.7 years')
@@ -243,7 +243,7 @@ def duration(seconds: float) -> str:
 
 
 def sweeps(results: Results, digest: float, overhead: float, rates: GpuRates | None) -> list[Timed]:
-    """The three, at the rates of this run, and at those of a GPU where there are such.
+    """Return the three sweeps at the rates of this run, and at those of a GPU if they are known.
 
     A digest takes so many nanoseconds for a byte, and handing out a job so many seconds.
     """
@@ -259,7 +259,7 @@ def sweeps(results: Results, digest: float, overhead: float, rates: GpuRates | N
 
 
 def nanoseconds_of_a_digest() -> float:
-    """The time of SHA-256 and CRC-32 for a byte."""
+    """Measure the time of SHA-256 and CRC-32 for a byte."""
     codes = bytes(1 << 24)
     start = time.perf_counter()
     hashlib.sha256(codes)
@@ -268,7 +268,7 @@ def nanoseconds_of_a_digest() -> float:
 
 
 def seconds_of_handing_out(count: int = 2000) -> float:
-    """The time to hand out a job that does nothing, and to take its result back."""
+    """Measure the time to hand out a job that does nothing, and to receive its result."""
     workers = processes()
     start = time.perf_counter()
     for _ in workers.as_done(abs, [(0,), (0,)]):  # starts the processes
@@ -281,13 +281,13 @@ def seconds_of_handing_out(count: int = 2000) -> float:
 
 
 def exhaustive_seconds(line: Line) -> dict[str, float]:
-    """The seconds that all inputs take under each case."""
+    """Return the seconds that all inputs take under each case."""
     others = {m.contender: m for m in line.variants} | {OURS: line.ours}
     return {name: m.nanoseconds * 1e-9 * 2**32 for name, m in others.items()}
 
 
 def threads_in_words(results: Results) -> str:
-    """The measured gain of two threads."""
+    """Return the measured gain of two threads, in words."""
     found = next((n for n in results.lines if n.row.operation.endswith("2 threads")), None)
     if found is None:
         return ""
@@ -296,7 +296,7 @@ def threads_in_words(results: Results) -> str:
 
 
 def gpu_in_words(rates: GpuRates | None) -> str:
-    """Where the last column is from."""
+    """Return the origin of the last column, in words."""
     link = LINK_BYTES_A_SECOND / 1e9
     if rates is None:
         return _NO_RATE.format(bandwidth=GPU_BYTES_A_SECOND / 1e12, link=link)
@@ -304,7 +304,7 @@ def gpu_in_words(rates: GpuRates | None) -> str:
 
 
 def as_page(results: Results, machine: str, rates: GpuRates | None = None) -> str:
-    """The text of docs/scale.md."""
+    """Return the text of docs/scale.md."""
     digest, overhead = nanoseconds_of_a_digest(), seconds_of_handing_out()
     found = sweeps(results, digest, overhead, rates)
     every = exhaustive_seconds(results.line(EXHAUSTIVE))

@@ -72,7 +72,7 @@ class Line(NamedTuple):
         return self.row.contenders[measured.contender].expected is not None
 
     def ratio(self, other: Measured) -> float:
-        """The time for an element of another, over ours."""
+        """Return the time of another contender for an element, over ours."""
         return other.nanoseconds / self.ours.nanoseconds
 
 
@@ -83,7 +83,7 @@ class Results(NamedTuple):
     lines: list[Line]
 
     def line(self, operation: str) -> Line:
-        """The line of that name."""
+        """Return the line of an operation."""
         return next(line for line in self.lines if line.row.operation == operation)
 
     @property
@@ -93,7 +93,7 @@ class Results(NamedTuple):
 
 
 def read(path: Path) -> Results:
-    """The results in a file; of a contender's turns the best time counts."""
+    """Return the results in a file; of a contender's turns the best time counts."""
     content = json.loads(path.read_text(encoding="utf-8"))
     found: dict[str, dict[str, Measured]] = defaultdict(dict)
     for entry in content["benchmarks"]:
@@ -107,12 +107,12 @@ def read(path: Path) -> Results:
 
 
 def power_of_two(count: int) -> str:
-    """A count in words: 2^24, or the digits."""
+    """Return a count in words: 2^24, or the digits."""
     return f"2^{count.bit_length() - 1}" if count & (count - 1) == 0 else f"{count:,}"
 
 
 def beside(line: Line, measured: Measured) -> str:
-    """One contender next to ours."""
+    """Return one contender next to ours."""
     text = f"{measured.contender} {line.ratio(measured):.3g} x"
     if measured.differing:
         text += f" ({measured.differing:,} differ: it {measured.differs})"
@@ -120,7 +120,7 @@ def beside(line: Line, measured: Measured) -> str:
 
 
 def cells(line: Line) -> Iterator[tuple[str, ...]]:
-    """The content of each column, as one or more lines."""
+    """Yield the content of each column, as one or more lines."""
     variants = [beside(line, m) for m in line.variants[:SHOWN]]
     yield (line.row.operation,)
     yield (power_of_two(line.ours.elements),)
@@ -133,7 +133,7 @@ def cells(line: Line) -> Iterator[tuple[str, ...]]:
 
 
 def as_terminal(results: Results) -> Table:
-    """The table for a terminal."""
+    """Return the table for a terminal."""
     table = Table(*HEADINGS, box=None)
     for line in results.lines:
         table.add_row(*("\n".join(lines) for lines in cells(line)))
@@ -141,7 +141,7 @@ def as_terminal(results: Results) -> Table:
 
 
 def as_markdown(results: Results) -> str:
-    """The same for a page."""
+    """Return the table in Markdown."""
     rows = [HEADINGS, ("---", "--:", "--:", "--:", "--:", "---", "---", "---")]
     rows += [tuple("<br>".join(lines) for lines in cells(line)) for line in results.lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

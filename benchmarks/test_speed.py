@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @functools.lru_cache(maxsize=1)
 def course_of(operation: str) -> Course:
-    """The one row that is in memory."""
+    """Return the course of an operation; only one row is in memory."""
     return Course(next(row for row in ROWS if row.operation == operation))
 
 

@@ -14,19 +14,19 @@ BOUND = (
 
 
 def texts(batch, context):
-    """Bytes, a row for each text."""
+    """Return a function that draws bytes, a row for each text."""
     return lambda: np.random.default_rng(4).integers(0, 256, (batch, context), dtype=np.uint8)
 
 
 def training(recipe=None):
-    """A step on one thread, with AdamW; without a recipe, of a model that is not converted."""
+    """Return a contender: a step on one thread, with AdamW; without a recipe, of a plain model."""
     step = functools.partial(prepared, recipe=recipe)
     # The tokens are few next to the weights: a copy of them is nothing to compare with.
     return Contender(step, needs="torch", makes_numbers=True)
 
 
 def prepared(x: np.ndarray, recipe: str | None) -> Call:
-    """A step of a decoder of width 256 with 4 layers."""
+    """Return a step of a decoder of width 256 with 4 layers."""
     import torch
 
     from experiments.gpt import started
@@ -53,7 +53,7 @@ def prepared(x: np.ndarray, recipe: str | None) -> Call:
 
 
 def stepping():
-    """Steps of many tokens, and of few."""
+    """Yield rows of steps of many tokens, and of few."""
     for batch, context in ((8, 256), (4, 64)):
         contenders = {
             OURS: training("mor_tensor"),
