@@ -17,7 +17,7 @@ POLICIES = ("tensor", "two_way", "three_way", "nvfp4")
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """The command, in this process and in a directory of its own: its output, and its status."""
+    """Return a function that runs the command in its own directory and returns its output."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -33,7 +33,7 @@ def run(monkeypatch, capsys, tmp_path):
 
 
 def heavy(shape, spread, seed=0):
-    """Numbers whose magnitudes spread over many binades, with zeros of both signs."""
+    """Return numbers whose magnitudes spread over many binades, with zeros of both signs."""
     random = np.random.default_rng(seed)
     x = random.standard_normal(shape) * np.exp(random.standard_normal(shape) * spread)
     x[random.random(shape) < 0.05] = 0.0
@@ -42,7 +42,7 @@ def heavy(shape, spread, seed=0):
 
 
 def with_specials(x):
-    """The same with numbers that are not finite, and a subnormal of every format but binary64."""
+    """Return x with numbers that are not finite, and a subnormal of all formats but binary64."""
     x = x.copy()
     x.flat[[1, 5, 11]] = np.nan, np.inf, -np.inf
     x.flat[2] = 6e-8
@@ -50,7 +50,7 @@ def with_specials(x):
 
 
 def write(path, tensors):
-    """A file of that kind; a .npy file takes the only tensor."""
+    """Write a file of the kind that the path names; a .npy file takes the only tensor."""
     if path.suffix == ".npy":
         np.save(path, *tensors.values())
     elif path.suffix == ".npz":
@@ -61,7 +61,7 @@ def write(path, tensors):
 
 
 def taken(x, found):
-    """How many numbers took each representation: each block as high and wide as it is there."""
+    """Return how many numbers took each representation, from the block of each number."""
     rows, columns = (x.size // x.shape[-1] if x.size else 0, x.shape[-1]) if x.shape else (1, 1)
     height, width = found.units.block
     of_each = np.repeat(np.repeat(found.choice, height, axis=0), width, axis=1)[:rows, :columns]
@@ -69,7 +69,7 @@ def taken(x, found):
 
 
 def expected(x, policy, **arguments):
-    """The facts about a tensor, from mor itself and from NumPy."""
+    """Return the facts about a tensor, from mor itself and from NumPy."""
     result = mor_ref.mor(x, policy, **arguments)
     first = result.policy.names[0]
     wide = x.astype(np.float32).astype(np.float64)
@@ -93,7 +93,7 @@ def expected(x, policy, **arguments):
 
 
 def three_kinds_of_blocks():
-    """Four rows of four blocks of 2x4: twelve for e4m3, one for e5m2, three for bf16."""
+    """Return four rows of four blocks of 2x4: twelve for e4m3, one for e5m2, three for bf16."""
     x = np.ones((8, 16), np.float32)
     for row, column in ((0, 0), (4, 4), (6, 12)):
         x[row, column] = np.nan
@@ -102,6 +102,6 @@ def three_kinds_of_blocks():
 
 
 def sentence(text):
-    """The last line that is printed, after the progress bar."""
+    """Return the last line that is printed, after the progress bar."""
     assert "Traceback" not in text
     return text.strip().splitlines()[-1]

@@ -26,7 +26,7 @@ ADAPTER = Path(__file__).with_name("explorer_adapter.js")
 
 @contextmanager
 def chromium():
-    """A browser without a window."""
+    """Yield a browser without a window."""
     api = imported("playwright.sync_api")
     program = shutil.which("chromium")
     if program is None:
@@ -40,7 +40,7 @@ def chromium():
 
 
 def context_of(browser, **options):
-    """A machine of its own in the browser, however busy the one that it runs on."""
+    """Return a context of the browser; only a fault lets an action in it time out."""
     context = browser.new_context(**options)
     context.set_default_timeout(ONLY_A_FAULT)
     context.set_default_navigation_timeout(NO_LIMIT)
@@ -53,7 +53,7 @@ def fulfilled(body, route):
 
 @contextmanager
 def opened(browser, width=1280, routes=None, **state):
-    """The page in that state, on a machine of its own: it asks for its own files and no others."""
+    """Yield the page in a state, and check that it loads only its own files without an error."""
     context = context_of(browser, viewport={"width": width, "height": 800})
     page = context.new_page()
     wrong = []
@@ -72,18 +72,18 @@ def opened(browser, width=1280, routes=None, **state):
 
 
 def written(code, fmt):
-    """A code as the page writes it."""
+    """Return a code as the page writes it."""
     return f"0x{code:0{-(-fmt.bits // 4)}X}"
 
 
 def packed(array):
-    """An array as the adapter takes it."""
+    """Return an array as the adapter takes it."""
     words = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return {"width": array.itemsize, "words": base64.b64encode(words.tobytes()).decode()}
 
 
 def answer(page, operation, parameters, inputs):
-    """The results of the page's arithmetic for an operation of vectors, as lists of words."""
+    """Return the page's results for an operation of vectors, as words."""
     arrays = {name: packed(array.ravel()) for name, array in inputs.items()}
     known = {**parameters, "rows": len(next(iter(inputs.values())))}
     found = page.evaluate("question => adapter(question)", [operation, known, arrays])

@@ -54,12 +54,12 @@ _REASON = re.compile(r"needs (?P<name>.+?)(?: \((?P<number>\d+) tests\))?: (?P<h
 
 
 def needs(*modules):
-    """A mark for tests that are skipped, with one skip for those of a file, without a module."""
+    """Mark tests that need modules: without one, one skip stands for those of a file."""
     return pytest.mark.needs(*modules)
 
 
 def needed_by(item):
-    """The modules and programs that the marks and the fixtures of a test name."""
+    """Yield the modules and programs that the marks and the fixtures of a test name."""
     for marker in item.iter_markers("needs"):
         yield from marker.args
     for fixture in getattr(item, "fixturenames", ()):
@@ -67,12 +67,12 @@ def needed_by(item):
 
 
 def is_there(name):
-    """Whether a module or a program is installed."""
+    """Return whether a module or a program is installed."""
     return find_spec(name) is not None or shutil.which(name) is not None
 
 
 def reason(name, number=1):
-    """Why a test, or a number of tests, is skipped, as `summary` reads it."""
+    """Return why a test, or a number of tests, is skipped, as `summary` reads it."""
     return f"needs {name}{f' ({number} tests)' if number > 1 else ''}: {HOW[name]}"
 
 
@@ -85,7 +85,7 @@ def skip_without(*names):
 
 @functools.cache
 def imported(name):
-    """A module, or skip the test. What importing it warns of is silenced."""
+    """Import a module without its warnings, or skip the test."""
     package = name.partition(".")[0]
     return pytest.importorskip(name, reason=reason(package), exc_type=ImportError)
 
@@ -97,12 +97,12 @@ def of_benchmarks(name):
 
 
 def missing(names):
-    """The first of some modules that is not installed, or None."""
+    """Return the first of some modules that is not installed, or None."""
     return next((name for name in names if not is_there(name)), None)
 
 
 def summary(reasons):
-    """One line on the skips of a run, or None if nothing is missing.
+    """Return one line on the skips of a run, or None if nothing is missing.
 
     It says how many of pytest's skips are for how many tests, and how many of these tests each way
     to install something brings.

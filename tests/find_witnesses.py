@@ -31,20 +31,20 @@ MX_FORMATS = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx"]
 
 
 def with_maxima(maxima, random, side, columns=64):
-    """Blocks of that many numbers, with those as the largest magnitudes."""
+    """Return blocks of `side` numbers, with the given maxima as the largest magnitudes."""
     x = random.uniform(-1, 1, (maxima.size, side)) * maxima.reshape(-1, 1)
     x[:, side // 3] = maxima.ravel()
     return x.reshape(-1, columns)
 
 
 def nudged(x, random):
-    """Up to three float32 steps away."""
+    """Return x moved by up to three float32 steps."""
     words = np.asarray(x, np.float32).view(np.int32)
     return (words + random.integers(-3, 4, words.shape, np.int32)).view(np.float32)
 
 
 def ordinary(random):
-    """Gaussian, with a few columns far out in most."""
+    """Yield Gaussian tensors; most have a few columns with far larger numbers."""
     for exponent in range(-4, 12):
         x = random.standard_normal((32, 128)) * random.uniform(0.01, 30)
         x[:, random.integers(0, 128, 3)] *= 2.0 ** max(exponent, 0)
@@ -52,7 +52,7 @@ def ordinary(random):
 
 
 def wide(random):
-    """Every magnitude, with subnormals, zeros of both signs, blocks of them, and infinities."""
+    """Yield tensors of every magnitude, with subnormals, infinities, and blocks of zeros."""
     yield from (np.zeros(SHAPE), np.full(SHAPE, -0.0))
     for exponent in range(-149, 128, 3):
         x = np.ldexp(adversarial(SHAPE, seed=exponent + 149), exponent)
@@ -61,7 +61,7 @@ def wide(random):
 
 
 def ties(random):
-    """The numbers of e2m1 and their midpoints, scaled; a step away; and by a random factor."""
+    """Yield scaled numbers of e2m1 and midpoints; the same a step away; the same times a factor."""
     points = np.array([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 6, 0.5, 1, 1.5, 2, 3, 4, 0, -0.0])
     for exponent in range(-60, 60, 5):
         x = random.choice(points, SHAPE) * random.choice([-1, 1], SHAPE)
@@ -71,7 +71,7 @@ def ties(random):
 
 
 def near_scales(random, count=40, blocks=64, columns=64):
-    """Block amaxes around the midpoints between scales, and at random, under any amax."""
+    """Yield tensors with block amaxes around midpoints between scales, and at random."""
     scales = np.array([v for v in values_of(formats["e4m3"]) if v > 0])
     for i in range(count):
         amax = np.ldexp(random.uniform(1, 2), int(random.integers(-40, 40)))
@@ -83,7 +83,7 @@ def near_scales(random, count=40, blocks=64, columns=64):
 
 
 def near_powers(random):
-    """Block amaxes around powers of two, the largest numbers of formats, and rounding points."""
+    """Yield block amaxes around powers of two, largest numbers of formats, and rounding points."""
     tops = [1, 1.25, 1.5, 1.75, 1.875, 1.9375, 1.96875, 1.9921875]
     for exponents in np.array_split(np.arange(-148, 127), 12):
         maxima = nudged(np.ldexp.outer(tops, exponents), random)
@@ -94,7 +94,7 @@ KINDS = {f.__name__: f for f in (ordinary, wide, ties, near_scales, near_powers)
 
 
 def tensors(kind):
-    """All tensors of a kind, as float32 and as bfloat16."""
+    """Yield all tensors of a kind, as float32 and as bfloat16."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for x in KINDS[kind](np.random.default_rng(2024)):
             yield from (x.astype(np.float32), x.astype(np.float32).astype(ml_dtypes.bfloat16))
@@ -104,7 +104,7 @@ def tensors(kind):
 
 
 def recipes():
-    """The names that are distinguished, under each heading; and the quantizer of each."""
+    """Yield each heading, the names to distinguish under it, and the arguments of the quantizer."""
     for tile in TILES:
         names = [p.name for p in PROFILES.values() if tile in p.tiles]
         yield f"nvfp4 {tile[0]}x{tile[1]}", names, {"tile": tile}
@@ -113,7 +113,7 @@ def recipes():
 
 
 def candidates(how):
-    """Small float32 tensors: two rows of two tiles, two tiles of 16x16, or one MX block."""
+    """Return small float32 tensors: two rows of two tiles, two tiles of 16x16, or one MX block."""
     random = np.random.default_rng(7)
     if "fmt" in how:
         maxima = 1 + (np.arange(256) + random.random(256)) / 256
@@ -124,7 +124,7 @@ def candidates(how):
 
 
 def witnesses(names, how):
-    """The fewest tensors that we find to distinguish all pairs: the one with most pairs first."""
+    """Yield few tensors that distinguish all pairs of names, the one with most pairs first."""
     telling = [(x, differences([x], names, how)) for x in candidates(how)]
     missing = set(pairs_of(names))
     while missing:
@@ -137,7 +137,7 @@ def witnesses(names, how):
 
 
 def witness(x, names, pairs, how):
-    """A tensor as the words of its rows, and the exact model's results for it."""
+    """Return a tensor as the words of its rows, and the exact model's results for it."""
     hexadecimal = [" ".join(f"{w:08x}" for w in row) for row in x.view(np.uint32).tolist()]
     expected = {name: compact(by_exact_model(x, name, **how), x.shape) for name in names}
     return {"tells_apart": pairs, "x": hexadecimal, "expected": expected}
@@ -150,7 +150,7 @@ def by_exact_model(x, name, **how):
 
 
 def compact(found, shape):
-    """Codes and scales as two hexadecimal digits each, global scales as eight; row by row."""
+    """Return codes and scales as two hexadecimal digits each, global scales as eight, by rows."""
     codes = np.array(found["codes"]).reshape(shape).tolist()
     listed = {name: [bytes(row).hex(" ") for row in rows]
               for name, rows in (("codes", codes), ("scale", found["scale"]))}  # fmt: skip

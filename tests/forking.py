@@ -76,7 +76,7 @@ def _server(package):
 
 
 def python(program, *arguments, text=True, input=None, cwd=None, env=None, package="mor_ref"):  # noqa: A002
-    """The output and the end of `python -c program arguments`; only `package` was imported."""
+    """Return the output and the end of `python -c program arguments`, with `package` imported."""
     server = _server(package)
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("input", "output", "errors")]
@@ -100,5 +100,5 @@ def python(program, *arguments, text=True, input=None, cwd=None, env=None, packa
 
 
 def mor_ref(*arguments, **options):
-    """The output and the end of a command of mor-ref."""
+    """Return the output and the end of a command of mor-ref."""
     return python(MAIN, *arguments, **options)

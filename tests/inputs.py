@@ -32,7 +32,7 @@ def roundings_of(fmt):
 
 
 def all_16_bit(dtype):
-    """Every bfloat16 or every float16, NaNs with all their payloads included."""
+    """Return every bfloat16 or every float16, NaNs with all their payloads included."""
     return np.arange(1 << 16, dtype=np.uint16).view(dtype)
 
 
@@ -42,7 +42,7 @@ ALL_F16 = all_16_bit(np.float16)
 
 
 def values_of(fmt):
-    """Every finite number of a format, ascending; of float32, where its exponents and ends are."""
+    """Return every finite number of a format, ascending; of float32, some of every exponent."""
     codes = range(fmt.code_count)
     if fmt.bits > 16:
         fields = np.arange(256, dtype=np.uint64) << 23
@@ -53,7 +53,7 @@ def values_of(fmt):
 
 
 def edges(fmt, dtype):
-    """Each value, each midpoint, their two neighbours, and numbers beyond; of both signs."""
+    """Return each value, each midpoint, their neighbours, and numbers beyond; of both signs."""
     return _edges(fmt, dtype).copy()
 
 
@@ -86,7 +86,7 @@ def exact_codes(x, fmt, rounding=None, special=None):
     codes = [None] * len(numbers)
 
     def fill(low, high):
-        """The codes from `low` to `high`, whose own are there."""
+        """Fill the codes between `low` and `high`, whose own codes are known."""
         if codes[low] == codes[high]:
             codes[low:high] = [codes[low]] * (high - low)
         elif high - low > 1:
@@ -107,13 +107,13 @@ def exact_codes(x, fmt, rounding=None, special=None):
 
 
 def as_float64(x):
-    """The same numbers; a signalling NaN does not cause a warning."""
+    """Return the same numbers in binary64; a signalling NaN does not cause a warning."""
     with np.errstate(invalid="ignore"):
         return x.astype(np.float64)
 
 
 def differences(x, actual, expected):
-    """The first few inputs whose codes differ, to be compared with an empty list."""
+    """Return the first few inputs whose codes differ, to be compared with an empty list."""
     right = np.asarray(expected)
     assert x.shape == actual.shape == right.shape
     first = np.flatnonzero(actual != right)[:5]
@@ -123,7 +123,7 @@ def differences(x, actual, expected):
 
 @st.composite
 def any_format(draw):
-    """A format that can exist, of any kind."""
+    """Draw a format of any kind that can exist."""
     fields = {
         "exponent_bits": draw(st.integers(0, 8)),
         "mantissa_bits": draw(st.integers(0, 23)),

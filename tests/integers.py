@@ -61,12 +61,12 @@ class Integers:
 
 
 def single(x):
-    """The numbers as binary32 (QNT-004)."""
+    """Round numbers to binary32 (QNT-004)."""
     return encode(x, "f32", overflow="ieee").view(np.float32)
 
 
 def y_of(x):
-    """The y of rows of binary32 numbers, with the operations of NumPy."""
+    """Return the y of rows of binary32 numbers, with the operations of NumPy."""
     with np.errstate(all="ignore"):
         finite = np.where(np.isfinite(x), x, np.float32(0))
         low = finite.min(axis=1, initial=0, keepdims=True)

@@ -30,7 +30,7 @@ def set_modes(bits):
 
 @contextlib.contextmanager
 def modes(bits):
-    """These modes within."""
+    """Set modes of this thread inside of a `with` block."""
     restore = set_modes(bits)
     try:
         yield

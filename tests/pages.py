@@ -39,7 +39,7 @@ class Block:
 
 
 def blocks_of(page):
-    """The blocks of a page, without those that the site computes."""
+    """Yield the blocks of a page, without those that the site computes."""
     for found in FENCE.finditer(page.read_text()):
         info, body = found["info"].strip(), found["body"]
         if info.startswith("{code-block}"):
@@ -52,7 +52,7 @@ def blocks_of(page):
 
 
 def commands_of(text):
-    """The commands of a console, each with its output."""
+    """Yield the commands of a console, each with its output."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition("\n")
         while command.endswith("\\"):
@@ -78,7 +78,7 @@ class Shell:
         self.environment = {**os.environ, "PATH": path, "PYTHONPATH": package, "COLUMNS": "80"}
 
     def run(self, script):
-        """The output and the end of a script of bash."""
+        """Return the output and the end of a script of bash."""
         return subprocess.run(
             ["bash", "-c", script],
             cwd=self.folder,
@@ -89,7 +89,7 @@ class Shell:
         )
 
     def start(self, script):
-        """A command that goes on in the background, until the page is done."""
+        """Start a command that goes on in the background, until the page is done."""
         output = subprocess.DEVNULL
         return subprocess.Popen(
             ["bash", "-c", f"exec {script.strip().removesuffix('&')}"],
@@ -101,7 +101,7 @@ class Shell:
         )
 
     def follow(self, page, instead=()):
-        """Do what a page says, and hold what comes to what it shows.
+        """Run a page, and compare the results with those that it shows.
 
         `instead` has pairs of a text of a command and its meaning here.
         """

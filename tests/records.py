@@ -22,7 +22,7 @@ _IEEE = SpecialCases(overflow="ieee")
 
 
 def rows_of(x):
-    """The numbers of an array as rows of Python floats; a binary64 is rounded to binary32."""
+    """Return an array as rows of Python floats; a binary64 is rounded to binary32."""
     rows = math.prod(x.shape[:-1])
     with np.errstate(all="ignore"):
         wide = x.astype(np.float64).reshape(rows, x.shape[-1] if x.ndim else 1)
@@ -30,18 +30,18 @@ def rows_of(x):
 
 
 def bits32(y):
-    """The binary32 bits of a number, or of the canonical NaN."""
+    """Return the binary32 bits of a number, or of the canonical NaN."""
     return exact.encode(y, formats["f32"], "rne", _IEEE)
 
 
 def codes_and_y(elements):
-    """The codes and the bits of y, as lists."""
+    """Return the codes and the bits of y, as lists."""
     flat = [element for row in elements for element in row]
     return [e.code for e in flat], [bits32(e.y) for e in flat]
 
 
 def of_grid(found, grid, entry=lambda value: value):
-    """The entries of a dictionary for each place of a grid, as nested lists."""
+    """Return the entries of a dictionary for each place of a grid, as nested lists."""
     return [[entry(found[i, j]) for j in range(grid[1])] for i in range(grid[0])]
 
 
@@ -50,13 +50,13 @@ def sums(error):
 
 
 def listed(error):
-    """The error sums of the engine, unit by unit."""
+    """Return the error sums of the engine, unit by unit."""
     stacked = np.stack([error.sum, error.nonzero, error.nonfinite], axis=-1)
     return [[tuple(entry) for entry in row] for row in stacked.tolist()]
 
 
 def error_of_tensor(x, elements):
-    """The error sums of a whole tensor, of the exact model (ERR-002)."""
+    """Return the error sums of a whole tensor, from the exact model (ERR-002)."""
     pairs = zip(rows_of(x), elements, strict=True)
     found = error_sum(
         (number, e.y) for row, made in pairs for number, e in zip(row, made, strict=True)
@@ -69,7 +69,7 @@ def bits_list(y):
 
 
 def engine_quantize(x, fmt, **arguments):
-    """Every record of mor_ref.quantize as plain lists."""
+    """Return every record of mor_ref.quantize as plain lists."""
     found = mor_ref.quantize(x, fmt, **arguments)
     exponent, mantissa = found.scale_exponent, found.scale_mantissa
     return {
@@ -84,7 +84,7 @@ def engine_quantize(x, fmt, **arguments):
 
 
 def exact_quantize(x, fmt, scaling="gam", block="tensor", group="tensor"):
-    """The same from the exact model."""
+    """Return the records of `engine_quantize`, from the exact model."""
     cut = partition(x.shape, block, group)
     target = mor_ref.definitions.formats.as_format(fmt)
     found = quantization.quantize(rows_of(x), target, scaling, cut)
@@ -116,7 +116,7 @@ def engine_nvfp4(x, **arguments):
 
 
 def canonical(x):
-    """The same numbers, every NaN the canonical one."""
+    """Return the bits of numbers, with the canonical one for every NaN."""
     bits = x.view(np.uint32).copy()
     bits[np.isnan(x)] = 0x7FFFFFFF
     return bits
@@ -208,7 +208,7 @@ def exact_mor(x, policy, block=None, scaling="gam", threshold=None):
 
 
 def differing(actual, expected):
-    """The names of the records that differ, with the first values; to be compared with {}."""
+    """Return the names of records that differ, with the values; to be compared with {}."""
     assert actual.keys() == expected.keys()
     return {
         name: (actual[name], expected[name]) for name in expected if actual[name] != expected[name]
@@ -216,7 +216,7 @@ def differing(actual, expected):
 
 
 def adversarial(shape, seed, dtype=np.float32):
-    """Magnitudes over many binades, near ties, zeros, subnormals, huge and non-finite numbers."""
+    """Return magnitudes over many binades: ties, zeros, subnormals, huge and non-finite numbers."""
     random = np.random.default_rng(seed)
     x = random.standard_normal(shape) * np.exp2(random.integers(-12, 12, shape))
     flat = x.reshape(-1)

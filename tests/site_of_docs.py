@@ -50,7 +50,7 @@ class Page(HTMLParser):
 
 
 def cells(text, column):
-    """A column of the last table in a text of MyST, without its marks."""
+    """Return a column of the last table in a text of MyST, without its marks."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     start = max(i for i, line in enumerate(lines) if set(line) <= set("|- ")) + 1
     return [line.strip("| ").split(" | ")[column].strip("` ") for line in lines[start:]]

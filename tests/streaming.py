@@ -106,7 +106,7 @@ DEVICE = {
 
 @functools.cache
 def kept(suite):
-    """The arrays of the cases of a suite."""
+    """Return the arrays of the cases of a suite."""
     return {case.name: case.arrays for case in golden.load(suite)}
 
 
@@ -116,12 +116,12 @@ def arrays_of(name):
 
 
 def widths(name):
-    """The digits of the columns, from the arrays that are kept."""
+    """Return the digits of the columns of a stream."""
     return [2 * array.itemsize for array in arrays_of(name).values()]
 
 
 def answered(name, lines, device=None):
-    """Each line with the results of a device appended."""
+    """Return each line with the results of a device appended."""
     stream, digits = stream_named(name), widths(name)
     device = device or DEVICE[stream.operation]
     out = []
@@ -134,14 +134,14 @@ def answered(name, lines, device=None):
 
 
 def random_lines(name, count, seed=0, first=0):
-    """Lines of the random part alone."""
+    """Return lines of the random part alone."""
     stream = stream_named(name)
     text = stream.question.written(random_inputs(stream, Draws(first, count, seed)))
     return text.decode("ascii").splitlines()
 
 
 def check(name, text, piece=1 << 16, count=None):
-    """How many lines were checked, and the words on the wrong ones."""
+    """Return how many lines were checked, and the words on the wrong ones."""
     pieces = iter([text[i : i + piece] for i in range(0, len(text), piece)])
     lines, wrong = 0, []
     for part in checked(stream_named(name), lambda: next(pieces, b""), count):

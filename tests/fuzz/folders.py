@@ -35,7 +35,7 @@ SEEDS = [
 
 @cache
 def answers():
-    """The small suites are made, and their expected fields."""
+    """Make the small suites, and return their expected fields."""
     from mor_ref.golden import bundled_files
     from mor_ref.golden.store.manifest import read_manifest
     from mor_ref.golden.store.suite_files import read_suite, suite_bytes, write_manifest
@@ -63,7 +63,7 @@ def answers():
 
 
 def spoilt(right, data):
-    """Some right arrays, a few of them otherwise, as the bytes say."""
+    """Return the right arrays with a few of them changed, as the bytes say."""
     from safetensors.numpy import save
 
     choices = iter(data)

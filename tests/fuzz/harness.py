@@ -32,7 +32,7 @@ def run(one_input, *modules):
 
 
 def changed(right, data):
-    """A copy of a JSON value with a few places changed, as the bytes say."""
+    """Return a copy of a JSON value with a few places changed, as the bytes say."""
     found = {"": copy.deepcopy(right)}
     choices = iter(data)
     for _ in range(1 + next(choices, 0) % 3):
@@ -49,7 +49,7 @@ def changed(right, data):
 
 
 def _place(value, choices):
-    """Some container inside of a value, and one of its keys."""
+    """Return some container inside of a value, and one of its keys."""
     parent, key = value, ""
     while isinstance(parent[key], dict | list) and parent[key]:
         inside = parent[key]
@@ -61,7 +61,7 @@ def _place(value, choices):
 
 
 def check_sentence(error):
-    """An error names the fault in a line."""
+    """Check that an error names the fault in a line."""
     text = str(error)
     assert text.isprintable(), text
     assert text.isascii(), text

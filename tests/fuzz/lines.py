@@ -30,7 +30,7 @@ def stream(name):
 
 
 def outcome(name, data, size, count):
-    """How many lines were checked, the words on the wrong ones, and those on the end."""
+    """Return how many lines were checked, the words on the wrong ones, and those on the end."""
     from mor_ref.verify.running.stream import LineError, checked
 
     pieces = iter([data[at : at + size] for at in range(0, len(data), size)])

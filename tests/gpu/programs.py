@@ -16,12 +16,12 @@ _NARROW = (100, 103, 110, 120, 121)  # families that convert to 4 and 6 bits, an
 
 
 def architecture(capability):
-    """The name to compile for a GPU under: what only one family has is asked for by an "a"."""
+    """Return the architecture to compile for; an "a" asks for what only one family has."""
     return f"sm_{capability}{'a' if capability in _NARROW else ''}"
 
 
 def conversions_of(capability):
-    """The conversions that a GPU has, and the arguments of the integer encoder for each."""
+    """Return the conversions that a GPU has, and the integer encoder's arguments for each."""
     names = [("bf16", 80, SpecialCases(overflow="ieee"))]
     names += [(name, 89, SpecialCases()) for name in ("e4m3", "e5m2")]
     found = {
@@ -38,7 +38,7 @@ def conversions_of(capability):
 
 
 def compiled_conversions(capability):
-    """PTX and a cubin of all that a GPU has."""
+    """Return PTX and a cubin of all conversions that a GPU has."""
     with tempfile.TemporaryDirectory() as place:
         folder = shutil.copytree(source.KERNELS, Path(place) / "kernels")
         shutil.copy(HERE / "conversions.cu", folder / "hardware.cu")
@@ -48,13 +48,13 @@ def compiled_conversions(capability):
 
 
 def compiled_canary(capability, options=nvrtc.ARITHMETIC):
-    """PTX and a cubin of plain arithmetic under some options."""
+    """Return PTX and a cubin of plain arithmetic under some options."""
     text = (HERE / "canary.cu").read_text("utf-8")
     return nvrtc.compiled(text, f"sm_{capability}", "canary", options)
 
 
 def canary_numbers():
-    """Numbers whose products and quotients show every wrong option, and their right results."""
+    """Return numbers that show every wrong option in products and quotients, and the results."""
     random = np.random.default_rng(4)
     x, y = (random.integers(0, 1 << 23, 1 << 16, np.uint32) | np.uint32(0x3F800000) for _ in "xy")
     x, y = x.view(np.float32), y.view(np.float32)

@@ -31,7 +31,7 @@ def every_kernel(device):
 
 
 def overrun(device):
-    """An array that is said to be longer than it is."""
+    """Encode an array that claims to be longer than its memory."""
     x = cupy().zeros(64, np.uint32)
     beyond = cupy().ndarray((1 << 20,), np.uint32, memptr=x.data)
     encoding.encode(

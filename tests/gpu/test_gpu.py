@@ -44,7 +44,7 @@ class OtherGrid(Gpu):
 
 
 def unaligned(array):
-    """A copy on the GPU that no load of 16 bytes may be used for."""
+    """Return a copy on the GPU that no load of 16 bytes may be used for."""
     copy = cupy().empty(array.size + 1, array.dtype)[1:].reshape(array.shape)
     copy[...] = array
     return copy
@@ -186,14 +186,14 @@ def test_memory_is_not_used_again_while_another_stream_reads_it():
 
 
 def loaded(made, tmp_path, kernel):
-    """A kernel of a cubin."""
+    """Return a kernel of a cubin."""
     path = tmp_path / "program.cubin"
     path.write_bytes(made.cubin)
     return cupy().RawModule(path=str(path)).get_function(kernel)
 
 
 def canary(capability, tmp_path, options):
-    """How many of the canary's numbers are not what they have to be."""
+    """Return how many results of the canary's arithmetic are wrong."""
     x, y, right = programs.canary_numbers()
     run = loaded(programs.compiled_canary(capability, options), tmp_path, "canary")
     out = cupy().empty(right.shape, np.float32)
@@ -217,7 +217,7 @@ NAMES = ("bf16", "e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "e8m0_rp", "e8m0_rz")
 
 
 def of_hardware(gpu, tmp_path, name):
-    """The kernel that compares a conversion, and the arguments of the integer encoder for it."""
+    """Return the kernel that compares a conversion, and the integer encoder's arguments for it."""
     conversions = programs.conversions_of(gpu.capability)
     if name not in conversions:
         pytest.skip(f"compute capability {gpu.capability / 10} has no such conversion")
@@ -242,7 +242,7 @@ def test_a_difference_from_hardware_is_found(gpu, tmp_path):
 
 
 def compared(run, to):
-    """How many of all inputs differ, and the first of them."""
+    """Return how many of all inputs differ, and the first of them."""
     different, first = cupy().zeros(1, np.uint64), cupy().full(1, 2**64 - 1, np.uint64)
     for start in range(0, 1 << 32, 1 << 28):
         arguments = (np.uint64(start), np.uint64(1 << 28), to, different, first)

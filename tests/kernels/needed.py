@@ -8,12 +8,12 @@ from mor_ref.cuda.unavailable import CudaError
 
 
 def compiler():
-    """The command of a C++ compiler."""
+    """Return the command of a C++ compiler, or skip the test."""
     return _or_skip(host.compiler, "a C++ compiler")
 
 
 def library():
-    """NVRTC."""
+    """Return NVRTC, or skip the test."""
     return _or_skip(nvrtc.library, "NVRTC")
 
 

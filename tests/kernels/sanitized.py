@@ -31,26 +31,26 @@ def every_kernel(device):
 
 
 def every_suite(device):
-    """A part of the cases of each: for the shapes of their tensors."""
+    """Run some cases of each suite, for the shapes of their tensors."""
     for suite in suites.manifest():
         assert suites.wrong(device, suite, every=4)[0] == []
 
 
 def empty_tensors(device):
-    """They have no unit that anything could be added to."""
+    """Quantize tensors without elements, which have no unit to add sums to."""
     for shape in ((0, 4), (3, 0)):
         x = tensors.bits(np.ones(shape, np.float32))
         tensors.mx.mx(device, x, tensors.formats["e4m3"], "floor", 32)
 
 
 def quantization(device):
-    """Of blocks of threads that go on to other pieces of the tensor, and reduce after each."""
+    """Quantize in pieces: blocks of threads go on to other pieces, and reduce after each."""
     x, parts = _in_pieces()
     on_device.quantize(device, x, tensors.formats["e4m3"], "fp32", parts)
 
 
 def dequantization(device):
-    """The same of codes, from a table for each block of the tensor."""
+    """Dequantize in pieces, from a table for each block of the tensor."""
     x, parts = _in_pieces()
     e4m3 = tensors.formats["e4m3"]
     found = on_device.quantize(device, x, e4m3, "fp32", parts)
@@ -59,7 +59,7 @@ def dequantization(device):
 
 
 def every_kernel_in_pieces(device):
-    """All that has teams of all threads of a block, which go on to other pieces."""
+    """Run in pieces all kernels with teams of all threads of a block."""
     x, parts = _in_pieces()
     dequantization(device)
     for policy in (POLICIES["three_way"], POLICIES["nvfp4"], tensors.OF_MX):
@@ -85,14 +85,14 @@ def conversion(device):
 
 
 def wrong(device, kernel, blocks, threads, *numbers):
-    """A kernel of wrong.cu."""
+    """Launch a kernel of wrong.cu."""
     out = np.zeros(64, np.uint32)
     arguments = [out, *(np.int32(number) for number in numbers)]
     replace(device, blocks=int(blocks)).launch("wrong", kernel, 1, int(threads), arguments)
 
 
 def after_errors(device):
-    """Kernels that are right, on stacks that others have left in the middle of functions."""
+    """Launch right kernels after kernels that left their stacks in the middle of a function."""
     for kernel in ("barrier_for_some", "different_barriers", "different_masks"):
         for _ in range(2):
             with contextlib.suppress(HostError):

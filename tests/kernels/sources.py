@@ -9,7 +9,7 @@ from mor_ref.cuda import host, source
 
 
 def exported(program):
-    """The kernels that a source defines, by all its macros."""
+    """Return the kernels that a source defines, by all its macros."""
     command = [*host.compiler(), "-E", "-P", "-std=c++17", f"-I{source.ON_CPU}", "-x", "c++"]
     done = subprocess.run(
         [*command, source.KERNELS / f"{program}.cu"], capture_output=True, text=True, check=True
@@ -18,14 +18,14 @@ def exported(program):
 
 
 def with_wrong_ones(folder):
-    """A copy of all kernels, and wrong.cu among them."""
+    """Copy all kernels, and wrong.cu with them."""
     shutil.copytree(source.KERNELS, folder)
     shutil.copy(Path(__file__).with_name("wrong.cu"), folder)
     return folder
 
 
 def changed(folder, file, old, new):
-    """A copy of all kernels in which one place of a file is another."""
+    """Copy all kernels, and change one place of a file."""
     shutil.copytree(source.KERNELS, folder)
     text = (folder / file).read_text()
     assert text.count(old) == 1, f"{file} has {old!r} {text.count(old)} times"

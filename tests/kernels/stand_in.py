@@ -21,7 +21,7 @@ from mor_ref.cuda.host import Host
 
 @contextmanager
 def in_place_of_cupy(monkeypatch):
-    """The stand-in, as what `mor_ref.cuda` imports as CuPy."""
+    """Put the stand-in in the place of the CuPy that `mor_ref.cuda` imports."""
     found = Cupy()
     monkeypatch.setitem(sys.modules, "cupy", found)
     monkeypatch.setattr(device, "cached_file", lambda name, _: name)
@@ -308,7 +308,7 @@ class Function:
         Host().launch(self.program, self.kernel, *grid, *block, given)
 
     def _passed(self, argument):
-        """An array of the GPU by its address, and one number or structure of the host by value."""
+        """Pass an array of the GPU by its address, one number or structure by value."""
         if isinstance(argument, Array):
             assert argument.host.flags.c_contiguous
             assert argument.device.id == Device().id

@@ -45,19 +45,19 @@ def cases(suite):
 
 
 def copied(array):
-    """An array of its own, whose end is the end of its memory."""
+    """Copy an array, so that its end is the end of its memory."""
     return np.array(array)
 
 
 def unaligned(array):
-    """A copy that no load of 16 bytes may be used for."""
+    """Return a copy that no load of 16 bytes may be used for."""
     copy = np.empty(array.size + 1, array.dtype)[1:].reshape(array.shape)
     copy[...] = array
     return copy
 
 
 def answers(device, suite, place=copied, every=1):
-    """Cases of a suite, and the kernels' results for them."""
+    """Yield cases of a suite, and the kernels' results for them."""
     entry = manifest()[suite]
     fields = fields_of(entry)
     for case in cases(suite)[::every]:
@@ -68,7 +68,7 @@ def answers(device, suite, place=copied, every=1):
 
 
 def wrong(device, suite, place=copied, every=1):
-    """The differences from the expected fields of a suite, and how many fields were compared."""
+    """Return the differences from the expected fields of a suite, and how many were compared."""
     entry, found, compared = manifest()[suite], [], 0
     fields, operation = fields_of(entry), entry["operation"]
     for case, answer in answers(device, suite, place, every):

@@ -22,7 +22,7 @@ _WORDS = {8: np.uint64, 4: np.uint32, 2: np.uint16}
 
 
 def numbers(name):
-    """Numbers of every magnitude, few of them special, and of bfloat16 one NaN: it keeps others."""
+    """Return numbers of every magnitude, few of them special, and of bfloat16 one NaN."""
     random = np.random.default_rng(5)
     x = random.standard_normal((37, 75)) * np.exp2(random.integers(-9, 9, (37, 75)))
     x[0, :6] = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-45]
@@ -35,13 +35,13 @@ def numbers(name):
 
 
 def bits(x):
-    """Numbers as kernels take them."""
+    """Return numbers as kernels take them."""
     name = next(name for name, dtype in DTYPES.items() if dtype == x.dtype)
     return Bits(x.view(_WORDS[x.itemsize]), name)
 
 
 def quantized(device, x):
-    """A tensor through all that takes tensors: arrays, some at a time."""
+    """Yield the arrays that every kernel of tensors makes of a tensor, some at a time."""
     e4m3, scaling = formats["e4m3"], "gam"
     for block in ((2, 4), (8, 16), "tensor"):
         parts = partition(x.array.shape, block)
@@ -65,17 +65,17 @@ def quantized(device, x):
 
 
 def encoded(device, x, fmt, rounding="rne", special=None):
-    """The codes of a format."""
+    """Return the codes of a format."""
     return encoding.encode(device, x, fmt, rounding, special or SpecialCases())
 
 
 def encoded_at_random(device, x, fmt, words, count):
-    """The codes of a format under sr."""
+    """Return the codes of a format under sr."""
     return encoding.encode(device, x, fmt, "sr", SpecialCases(), RandomBits(words, count))
 
 
 def converted(device, x):
-    """A tensor through all conversions: codes, some at a time."""
+    """Yield the codes of a tensor in every format, and their decoded numbers."""
     words = np.arange(x.size, dtype=np.uint32).reshape(x.array.shape)
     yield encoded(device, x, formats["e8m0"], "rtz")
     for name in CODES:
@@ -85,7 +85,7 @@ def converted(device, x):
 
 
 def stepped(device):
-    """Numbers through single steps."""
+    """Yield the results of single steps."""
     x = numbers("f32").view(np.uint32).ravel()
     e4m3, y = formats["e4m3"], x + np.uint32(1)
     yield from scales.scale_steps(device, "gam", e4m3, x & 0x7FFFFFFF, y & 0x7FFFFFFF).values()
@@ -97,7 +97,7 @@ def stepped(device):
 
 
 def every_kernel(device):
-    """All of the above."""
+    """Yield the results of every kernel, for each source format."""
     for name in DTYPES:
         x = bits(numbers(name))
         yield from quantized(device, x)
