@@ -224,7 +224,7 @@ def changed(data, place, text):
 
 
 def in_directory(data, offset, text):
-    """A change to the first entry of the directory at the end of an archive."""
+    """Change the first entry of the directory at the end of an archive."""
     return changed(data, data.index(b"PK\x01\x02") + offset, text)
 
 

@@ -112,7 +112,7 @@ def test_the_json_is_one_document_that_says_everything(run):
 
 @pytest.fixture
 def drawn(run, monkeypatch):
-    """The figure that the command draws and writes."""
+    """Return a function that runs the command and returns the figure that it draws."""
     figure = imported("matplotlib.figure")
     figures = []
     save = figure.Figure.savefig

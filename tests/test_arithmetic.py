@@ -21,7 +21,7 @@ numbers = st.floats(width=32) | st.sampled_from(EDGES)
 
 
 def same(found, expected):
-    """Equal as bit patterns, all NaNs alike."""
+    """Return whether two numbers are equal as bit patterns, all NaNs alike."""
     if math.isnan(expected):
         return math.isnan(found)
     return struct.pack("<d", found) == struct.pack("<d", float(expected))

@@ -21,7 +21,7 @@ Q = functools.partial(mor_ref.quantize_nvfp4, X.astype(np.float32), threads=1)
 
 
 def line(contenders, numbers=X, wanted=()):
-    """A row that is measured, each time being a second."""
+    """Measure a row; each time is a second."""
     row = rows.Row("r", lambda: numbers, contenders, wanted)
     found = course.Course(row)
     return table.Line(row, {n: rows.Measured(**f, seconds=1.0) for n, f in found.facts.items()})

@@ -16,7 +16,7 @@ KEPT = """{"gpu": "a GPU", "side": 4096, "nanoseconds": {
 
 @pytest.fixture
 def results():
-    """A run in which every number takes a nanosecond."""
+    """Return a run in which every number takes a nanosecond."""
     from benchmarks.all_rows import ROWS
 
     machine = {"cores": 2}

@@ -31,7 +31,7 @@ class Stored(NamedTuple):
 
 
 def differing(ours, theirs, left_out):
-    """The records that differ, each with a few of the places; `left_out` has masks by name."""
+    """Return the records that differ, with a few places each; `left_out` has masks by name."""
     found = {}
     for name, pair in zip(Stored._fields, zip(ours, theirs, strict=True), strict=True):
         if pair[1] is not None:
@@ -80,7 +80,7 @@ def torchao(x):
 
 
 def modelopt(x):
-    """Code 8, which it decodes as +0, is made -0 here: and +0, if it decodes it as -0 one day."""
+    """Quantize by Model Optimizer, and turn the sign of code 8, which it decodes as +0."""
     tensor = imported("modelopt.torch.quantization.qtensor.nvfp4_tensor").NVFP4QTensor
     f32 = imported("torch").float32
     found, scale, g = tensor.quantize(as_torch(x).clone(), 16)
@@ -90,7 +90,7 @@ def modelopt(x):
 
 
 def with_scale(t, preset, side, g=None):
-    """The scheme of compressed-tensors by that name, and its scales of a tensor."""
+    """Return the scheme of compressed-tensors with that name, and its scales of a tensor."""
     imported("loguru").logger.disable("compressed_tensors")
     scheme = imported("compressed_tensors.quantization").preset_name_to_scheme(preset, ["Linear"])
     utils = imported("compressed_tensors.quantization.utils")
@@ -99,7 +99,7 @@ def with_scale(t, preset, side, g=None):
 
 
 def compressed_tensors(x, dtype=np.float32):
-    """In float32: given bfloat16, it rounds its statistics to bfloat16."""
+    """Quantize in float32: given bfloat16, the library rounds its statistics to bfloat16."""
     t = as_torch(x.astype(dtype))
     forward = imported("compressed_tensors.quantization.lifecycle.forward")
     compressor = imported("compressed_tensors.compressors").NVFP4PackedCompressor
@@ -113,7 +113,7 @@ def compressed_tensors(x, dtype=np.float32):
 
 
 def verifloat(x, own_format=None):
-    """It takes no infinity, and here no tensor whose global scale underflows."""
+    """Return None for infinities, which it refuses, and for a global scale that underflows."""
     v = imported("verifloat")
     if not np.isfinite(x).all() or not (own_format or np.abs(x).max() > 2e-42):
         return None
@@ -123,7 +123,7 @@ def verifloat(x, own_format=None):
 
 
 def needing(peer, *others):
-    """A case that needs the library of its quantizer."""
+    """Return a case that needs the library of its quantizer."""
     library = peer.__name__.removeprefix("mx_")
     torch = ("torch",) if library in ("torchao", "modelopt", "compressed_tensors") else ()
     return pytest.param(peer, *others, marks=needs(*torch, library))
@@ -135,7 +135,7 @@ by_name = {"ids": lambda peer: getattr(peer, "__name__", None)}
 
 
 def left_out_of_nvfp4(peer, x, theirs):
-    """Where the number to encode is NaN, for which two libraries have other codes than 7."""
+    """Mask NaNs to encode: two libraries have other codes than 7 for them."""
     x, g = x.astype(np.float32), theirs.overall
     s = theirs.scale.view(ml_dtypes.float8_e4m3fn).astype(np.float32).repeat(16, 1)
     with np.errstate(all="ignore"):
@@ -186,7 +186,7 @@ def mx_compressed_tensors(x, fmt, _rule):
 
 
 def mx_gfloat(x, fmt, _rule):
-    """In binary64; it takes no infinity."""
+    """Quantize in binary64, or return None for infinities, which it refuses."""
     gfloat, names = imported("gfloat.block"), imported("gfloat.formats")
     own = "mxint8" if fmt == "int8_mx" else f"mxfp{formats[fmt].bits}_{fmt}"
     info = getattr(names, f"format_info_{own}")
@@ -210,7 +210,7 @@ RULES += [(peer, fmt, "floor") for peer in (mx_gfloat, mx_verifloat) for fmt in 
 
 
 def left_out_of_mx(peer, fmt, rule, x, ours, theirs):
-    """Masks of the blocks and elements in which a library is known to differ."""
+    """Mask the blocks and elements in which a library is known to differ."""
     scale, codes, y = (np.zeros(a.shape, bool) for a in (ours.scale, ours.codes, ours.y))
     amax = np.abs(x.astype(np.float32)).reshape(len(x), -1, 32).max(-1)
     if rule == "rceil":  # by the ceiling of a binary32 logarithm just above 2^k

@@ -50,7 +50,7 @@ def computed(name, operation, parameters, inputs):
 
 
 def with_nan(bits, *fields):
-    """A candidate with other bits for each NaN, in some fields or in all."""
+    """Return a candidate with other bits for each NaN, in some fields or in all."""
 
     def function(operation, parameters, inputs):
         found = right(operation, parameters, inputs)
@@ -112,7 +112,7 @@ def test_a_nan_of_a_packed_code_or_a_digest_is_none():
 
 
 def by_numpy(operation, _, inputs):
-    """Numbers times scales as this processor multiplies them."""
+    """Multiply numbers by scales as this processor does."""
     if operation != "quantize_element":
         return None
     x, scale = (inputs[name].view(np.float32) for name in ("x", "scale"))
@@ -170,7 +170,7 @@ def test_torchao_is_explained_whole():
 
 
 def near_thresholds(fmt):
-    """Blocks whose amax is some steps around the largest number times powers of two."""
+    """Return blocks whose amax is some steps around the largest number times powers of two."""
     bits = np.float32(formats[fmt].largest).view(np.uint32)
     exponents = np.arange(-100, 101, 20) << 23
     steps = np.arange(-2, 12)
@@ -223,7 +223,7 @@ def test_each_of_two_that_explain_one_suite_is_tried_first_on_the_next():
         return {name: found[name] for name in ("scale", "code", "y")}
 
     def some(operation, parameters, inputs):
-        """Of tensors, those without NaN under rceil: there flushing explains the same."""
+        """Leave out tensors with NaN under rceil, where flushing explains the same."""
         if operation == "mx":
             is_mine = (parameters["scale_rule"], parameters["source"]) == ("rceil", "f32")
             if not is_mine or np.isnan(inputs["x"].view(np.float32)).any():
@@ -245,7 +245,7 @@ DTYPES = {
 
 
 def by_ml_dtypes(operation, parameters, inputs):
-    """The first example of the guide, in a few formats, from binary32 and binary64."""
+    """Encode as the first example of the guide, in a few formats."""
     name, source = DTYPES.get(parameters["format"]), parameters.get("source")
     if operation != "encode" or name is None or source not in ("f32", "f64"):
         return None

@@ -39,7 +39,7 @@ def found_in(folder, entry, name=NAME):
 
 @pytest.fixture
 def copied(tmp_path):
-    """A directory with the files of some suites, to spoil."""
+    """Return a function that copies the files of some suites to a directory, to spoil."""
 
     def copy(*names):
         (tmp_path / "negative").mkdir()
@@ -57,7 +57,7 @@ def copied(tmp_path):
 
 
 def rewritten(path, change):
-    """A file of arrays after a change; the digest of its content then."""
+    """Change a file of arrays, and return the SHA-256 of its new content."""
     arrays = {key: array.copy() for key, array in load(path.read_bytes()).items()}
     change(arrays)
     content = save(arrays)
@@ -262,7 +262,7 @@ def test_digests_of_all_inputs(copied, change, verdict, messages):
 
 
 def forged(folder, change):
-    """Digests after a change, which the manifest vouches for."""
+    """Change the digests, let the manifest vouch for them, and return the findings."""
     there = exhaustive.bundled_digests()
     content = exhaustive.as_json({name: change(name, there[name]) for name in there})
     (folder / DIGESTS).write_text(content)

@@ -51,7 +51,7 @@ class Cluster(NamedTuple):
         return list(self.client.run(os.getpid).values())
 
     def wait_for_both(self):
-        """However long a worker takes to come, unless the nanny that starts it gave up."""
+        """Wait until both workers have come; fail if the nanny that starts one gave up."""
 
         def are_there():
             states = {nanny.status.name for nanny in self.found.workers.values()}
@@ -63,7 +63,7 @@ class Cluster(NamedTuple):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A scheduler and two workers, each a process of its own."""
+    """Yield a scheduler and two workers, each a process of its own."""
     distributed = imported("distributed")
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -79,7 +79,7 @@ def cluster():
 
 
 def dying_at_work(folder, path, number):
-    """Each of the two workers has taken a shard when the third shard kills its worker."""
+    """Kill the worker of the third shard after each of the two workers has taken a shard."""
     pid_among(folder, 2)
     return dying_once(path, number)
 
@@ -98,7 +98,7 @@ def test_a_cluster_that_loses_a_worker(cluster, tmp_path):
 
 
 def dying_often(folder, number):
-    """Kills its worker four times, with which Dask abandons the shard."""
+    """Kill the worker four times, after which Dask abandons the shard."""
     if number == 2 and len(killed := list(folder.iterdir())) < 4:
         (folder / str(len(killed))).touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -116,7 +116,7 @@ def test_a_cluster_that_loses_workers_again_and_again(cluster, tmp_path):
 
 
 def kill_at_the_next_suite():
-    """The worker that this runs on dies while it makes a suite, as its functions go by name."""
+    """Let this worker die while it makes a suite: its functions are found by name."""
     from mor_ref.golden.making import vectors as module
 
     module.made = lambda *_: os.kill(os.getpid(), signal.SIGKILL)

@@ -19,7 +19,7 @@ MANIFEST = read_manifest(bundled_files())["suites"]
 
 
 def conformance(change, *suites):
-    """Of a candidate whose answers are the expected ones after `change`."""
+    """Return how a candidate conforms whose answers are the expected ones after `change`."""
     found = []
     for name in suites:
         fields, cases = fields_of(MANIFEST[name]), golden.load(name)
@@ -148,7 +148,7 @@ def test_nothing_compared():
 
 
 def close(metric, nearest):
-    """Flip the decisions of a metric whose sum is within some distance of its threshold."""
+    """Return a change: decisions flip if the sum is near the threshold of the metric."""
 
     def change(found, case):
         inputs = case.arrays
@@ -194,7 +194,7 @@ def test_a_decision_on_lost_elements_has_no_margin():
 
 
 def float_sums(found, *_):
-    """Sums as a kernel has them that adds in binary32."""
+    """Round sums as a kernel does that adds in binary32."""
     for name, array in found.items():
         if name.endswith(".sum"):
             found[name] = array.astype(np.float32).astype(np.uint64)
@@ -225,7 +225,7 @@ def test_sums_of_blocks_in_floating_point():
 
 
 def nearest_unit():
-    """The unit of the suite whose mean is the closest to the threshold: its case and distance."""
+    """Return the case of the unit whose mean is closest to the threshold, and the distance."""
     limit = MeanRelativeError("0.045").limit
     found = []
     for case in golden.load("policies"):
@@ -289,7 +289,7 @@ ARRAYS = {"choice": np.uint8, "amax": np.uint32, "amin": np.uint32}
 
 
 def unit_of(policy, choice, given, without=(), **sums):
-    """How far a candidate conforms in one unit, whose choice is another; the sums are the same."""
+    """Return how a candidate conforms in one unit with another choice and the same sums."""
     names = {f"{one.name}.{field}" for one in as_policy(policy).tried for field in SUMS}
     values = dict.fromkeys(names, 0) | {name: 1000 for name in names if "nonzero" in name}
     values |= {name.replace("_", "."): value for name, value in sums.items()}

@@ -24,7 +24,7 @@ REPORT = """<testsuites><testsuite>
 
 @pytest.fixture
 def of_benchmarks(monkeypatch):
-    """A module of the benchmarks, which are not installed."""
+    """Return a function that imports a module of the benchmarks, which are not installed."""
     if not (ROOT / "benchmarks").exists():
         pytest.skip("a source distribution has neither benchmarks nor docs")
     monkeypatch.syspath_prepend(ROOT)
@@ -46,7 +46,7 @@ def test_the_page_is_of_these_sources(gpu_page):
 
 @pytest.fixture
 def cupy(monkeypatch):
-    """The stand-in, in CuPy's place."""
+    """Yield the stand-in for CuPy."""
     with in_place_of_cupy(monkeypatch) as found:
         found.__version__ = "14.2.0"
         found.cuda.runtime.getDeviceProperties = lambda _: {"name": b"a stand-in"}
@@ -59,7 +59,7 @@ PEERS = ("torch_mor", "torch_nvfp4", "torch_quantize")
 
 @pytest.fixture
 def gpu(of_benchmarks, monkeypatch):
-    """The module that measures, with the stand-in for torch; `compared` has its questions."""
+    """Return the module that measures, with the stand-in for torch, and calls in `compared`."""
     needed.compiler()
     gpu, eager = of_benchmarks("gpu"), of_benchmarks("eager")
     monkeypatch.setattr(gpu, "compared", [], raising=False)

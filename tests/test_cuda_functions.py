@@ -46,14 +46,14 @@ from mor_ref.verify.candidates.kernels import kernels_named
 
 @pytest.fixture
 def cupy(monkeypatch):
-    """The stand-in, in CuPy's place."""
+    """Yield the stand-in for CuPy."""
     needed.compiler()
     with in_place_of_cupy(monkeypatch) as found:
         yield found
 
 
 def same(ours, theirs):
-    """All that a result on a GPU has is there on the host, bit for bit."""
+    """Check that a result on a GPU equals the one on the host, bit for bit."""
     if hasattr(ours, "__cuda_array_interface__"):
         theirs = np.asarray(theirs)
         assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
@@ -128,7 +128,7 @@ SHAPES = [(), (1,), (33,), (2, 3, 40), (1, 1, 1, 17), (0,), (3, 0), (0, 4)]
 
 
 def same_of_any_shape(ours, x):
-    """BLK-001: vectors, folded axes, and tensors without elements."""
+    """Check vectors, folded axes, and tensors without elements (BLK-001)."""
     for name, argument in (("encode", "e4m3"), ("quantize", "e4m3"), ("mor", "three_way")):
         same(getattr(mor_ref.cuda, name)(ours, argument), getattr(mor_ref, name)(x, argument))
     if not x.shape:
@@ -193,13 +193,13 @@ def test_random_bits():
 
 @pytest.fixture
 def torch(monkeypatch):
-    """The stand-in, in torch's place."""
+    """Put the stand-in in the place of torch."""
     monkeypatch.setitem(sys.modules, "torch", Torch)
     return Torch
 
 
 def places(launches):
-    """The GPUs and streams of launches."""
+    """Return the GPUs and streams of launches."""
     return {(launch.gpu, launch.stream) for launch in launches}
 
 
@@ -276,7 +276,7 @@ def test_memory_of_codes_is_not_used_again_before_dequantize_has_read_them(cupy,
 
 
 def drawn(cupy, x, words):
-    """The launches that encode some numbers at random."""
+    """Return the launches that encode some numbers at random."""
     cupy.launches.clear()
     options = {"rounding": "sr", "n_random_bits": 8}
     mor_ref.cuda.encode(x, "e4m3", random_bits=words, **options)
@@ -284,7 +284,7 @@ def drawn(cupy, x, words):
 
 
 def words_of(cupy):
-    """Random bits of CuPy's on GPU 1, and the launches that write them."""
+    """Make random bits of CuPy on GPU 1; return them and the launches that write them."""
     cupy.launches.clear()
     return mor_ref.cuda.encode(Array(numbers("f32"), device=1), "f32"), set(cupy.launches)
 

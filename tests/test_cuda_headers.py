@@ -41,7 +41,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def headers(tmp_path_factory):
-    """The compiled conversions."""
+    """Compile the conversions of the headers."""
     nvidia = importlib.util.find_spec("nvidia")
     places = [Path(place) for place in nvidia.submodule_search_locations] if nvidia else []
     includes = [found.parent for place in places for found in place.rglob("cuda_fp4.h")]
@@ -56,7 +56,7 @@ def headers(tmp_path_factory):
 
 
 def converted(library, case, x):
-    """The codes of NVIDIA's conversion."""
+    """Return the codes of NVIDIA's conversion."""
     codes = np.empty(x.size, np.uint16)
     function = getattr(library, f"{case.replace(' ', '_')}_f{x.dtype.itemsize * 8}")
     function(x.ctypes.data_as(ctypes.c_void_p), codes.ctypes.data_as(ctypes.c_void_p), x.size)
@@ -104,7 +104,7 @@ def as_float32(x):
 
 
 def first_difference(library, chunk, case, of_kernel=None):
-    """The first input of a chunk with another code in a kernel, and both codes."""
+    """Return the first input of a chunk with another code in a kernel, and both codes."""
     name, overflow, rounding = (of_kernel or case).split()
     bits = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=np.uint32)
     x = tensors.Bits(bits, "f32")

@@ -194,7 +194,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def wrong(folder):
-    """Runs a kernel of wrong.cu."""
+    """Return a function that launches a kernel of wrong.cu."""
 
     def run(kernel, *arguments, threads=64, blocks=1, **how):
         Host(directory=folder, **how).launch("wrong", kernel, blocks, threads, arguments)

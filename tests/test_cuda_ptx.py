@@ -22,12 +22,12 @@ def _nvrtc():
 
 
 def ptx_of(program, architecture):
-    """The PTX of a program, which NVRTC does not warn of."""
+    """Return the PTX of a program; fail if NVRTC warns."""
     return compiled(source.flattened(program), architecture, program, refused="warning")
 
 
 def compiled(text, architecture, name, options=ARITHMETIC, refused=None):
-    """The PTX of a text, which takes seconds; it is kept for as long as nothing of it changes."""
+    """Return the PTX of a text; it is cached, because it takes seconds."""
     made_by = nvrtc.version(), Path(nvrtc.__file__).read_text()
     key = source.digest(text, architecture, options, refused, made_by)
 

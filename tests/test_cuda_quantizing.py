@@ -91,7 +91,7 @@ OF_HARDWARE = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
 
 
 def differences_in(chunk, name):
-    """How many inputs of a chunk are rounded by one addition to other codes than by the encoder."""
+    """Return how many inputs of a chunk have other codes by one addition than by the encoder."""
     device = Schedule(blocks=1)  # whose threads have long loops: most of the time is theirs
     x = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=np.uint32)
     ones = np.full(CHUNK, np.float32(1).view(np.uint32))

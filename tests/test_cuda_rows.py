@@ -18,12 +18,12 @@ TYPES = {"i4": "i32", "u4": "u32", "f4": "float"}  # a field of 8 bytes is a num
 
 
 def in_source(name):
-    """Such as ByScale, of BY_SCALE."""
+    """Return the name in the sources, such as ByScale for BY_SCALE."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 
 def facts(structure, dtype):
-    """Facts that must hold for a structure and for each field."""
+    """Yield facts that must hold for a structure and for each field."""
     yield f"sizeof({structure}) == {dtype.itemsize}"
     for name, (field, offset) in dtype.fields.items():
         yield f"__builtin_offsetof({structure}, {name}) == {offset}"
@@ -51,7 +51,7 @@ def compile_for_gpu(folder):
 
 @pytest.fixture(params=[compile_on_cpu, compile_for_gpu], ids=["cpu", "gpu"])
 def refused(request, tmp_path):
-    """A compiler's verdict on facts about the structures of all sources."""
+    """Return a function that compiles facts about structures and returns the errors."""
     folder = shutil.copytree(source.KERNELS, tmp_path / "kernels")
     headers = sorted(path.name for path in folder.glob("*.cuh"))
 

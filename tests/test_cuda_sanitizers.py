@@ -22,7 +22,7 @@ TESTS = Path(__file__).parent
 
 @cache
 def runtime(sanitizer):
-    """The runtime of a sanitizer, which the compiler knows the place of."""
+    """Return the path of the runtime of a sanitizer, or skip the test."""
     command = needed.compiler()
     name = {"thread": "libtsan.so", "address": "libasan.so"}[sanitizer]
     done = subprocess.run(
@@ -34,7 +34,7 @@ def runtime(sanitizer):
 
 
 def sanitized(sanitizer, job, *arguments, folder=source.KERNELS, programs=None):
-    """A job of kernels.sanitized; what it needs is compiled before, without the runtime."""
+    """Run a job of kernels.sanitized; its programs are compiled before, without the runtime."""
     library = runtime(sanitizer)
     for program in programs or source.program_names():
         host.library_file(program, folder, FLAGS[sanitizer])
@@ -60,7 +60,7 @@ def run(command, environment):
 
 @pytest.fixture(scope="module")
 def wrong(tmp_path_factory):
-    """Runs a job of kernels.sanitized on wrong.cu."""
+    """Return a function that runs a job of kernels.sanitized on wrong.cu."""
     folder = with_wrong_ones(tmp_path_factory.mktemp("wrong") / "kernels")
 
     def run_wrong(sanitizer, job, *arguments):
@@ -116,7 +116,7 @@ BARRIERS = {
 
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
-    """Changed kernels are not kept."""
+    """Let changed kernels go to a cache that is removed."""
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path / "compiled"))
 
 

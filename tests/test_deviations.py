@@ -53,7 +53,7 @@ def some_of(name, elements):
 
 
 def elements_of(name):
-    """How many elements of a case are taken; of tensors the same for any number."""
+    """Return how many elements of a case to take; of tensors one number is enough."""
     return ELEMENTS if OPERATIONS[SUITES[name].operation].is_by_row else ELEMENTS[:1]
 
 

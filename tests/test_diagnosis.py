@@ -38,7 +38,7 @@ FAST = ("quantize_steps", "mx_blocks")
 
 
 def planted(*names):
-    """A candidate that is the model with deviations."""
+    """Return a candidate that is the exact model with deviations."""
 
     def function(operation, parameters, inputs):
         with applied(*(DEVIATIONS[name] for name in names)):
@@ -52,17 +52,17 @@ def explanations(diagnosis):
 
 
 def smallest_suites(deviation):
-    """The suites of a domain, those of few elements first."""
+    """Return the suites of a deviation, those of few elements first."""
     return sorted(deviation.suites, key=lambda name: MANIFEST[name]["elements"])
 
 
 def whole_of(name, suite):
-    """A planted deviation on a suite of a few cases."""
+    """Return a planted deviation on all cases of a suite."""
     return answered(name, suite, golden.load(suite))
 
 
 def some_of(name, suite):
-    """A planted deviation on the case where it shows first, and on the smallest of the suite."""
+    """Return a planted deviation on the case that shows it first, and on the smallest case."""
     cases = golden.load(suite)
     first = MANIFEST[suite]["kills"][name]["case"]
     chosen = [case for case in cases if case.name == first]
@@ -142,7 +142,7 @@ def test_the_best_is_found_by_all_mismatches(monkeypatch):
     one, other = (DEVIATIONS[name] for name in names)
 
     def function(operation, parameters, inputs):
-        """By the one, but in three places by the other."""
+        """Answer with one deviation, but in three places with the other."""
         by_each = []
         for deviation in (one, other):
             with applied(deviation):
@@ -222,7 +222,7 @@ def test_a_mistake_beside_a_known_one_is_not_claimed():
 
 
 def with_another_mistake_in_a_large_case():
-    """Ties go away from zero, in small cases and in a large one, in which more is wrong."""
+    """Return ties away from zero in small cases and a large one, with more mistakes in that."""
     cases = golden.load("mx")
     ordinary = [case for case in cases if case.parameters["source"] == "bf16"]
     small = [case for case in ordinary if size_of(case) == 360][:12]
@@ -334,7 +334,7 @@ def test_the_search_for_pairs_ends_after_so_many_elements(monkeypatch):
 
 
 def in_format(name, fmt, *suites):
-    """A candidate that deviates in one format alone."""
+    """Verify a candidate that deviates in one format alone."""
     deviating, right = planted(name).function, planted().function
 
     def function(operation, parameters, inputs):
@@ -414,7 +414,7 @@ def test_two_whose_order_makes_no_difference_are_one_explanation():
 
 
 def of_two(*names):
-    """Two deviations on the single steps of an error."""
+    """Return two deviations on the single steps of an error."""
     cases = golden.load("error_steps")
     answers = {
         case.name: planted(*names).function(
@@ -510,7 +510,7 @@ def test_a_large_tensor_is_held_to_what_explains_the_others():
 @pytest.mark.tier("full", but=["[mx]"])
 @pytest.mark.parametrize("suite", ["mx", "mx_blocks"])
 def test_views_are_diagnosed_as_what_they_show(suite):
-    """Rows of a suite do not stand for themselves where some are given as columns."""
+    """A transposed view is mapped back to rows before the diagnosis."""
     plain = some_of("mx_as_ceil", suite)
     fields = [replace(field, views=("transposed",)) for field in plain.fields]
     turned = {

@@ -44,7 +44,7 @@ FILES = {
 
 
 def project(folder, changes):
-    """A project of one rule, in which that is changed."""
+    """Write a project of one rule, with changes of its files."""
     for path, text in (FILES | changes).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
@@ -53,7 +53,7 @@ def project(folder, changes):
 
 
 def excused(*options):
-    """The chapter, whose rule says why it has nothing in some columns."""
+    """Return the chapter, whose rule says why it has nothing in some columns."""
     said = "".join(f":{option}: it is a picture\n" for option in options)
     return {"spec/encoding.md": RULE.replace(":origin: ours\n", f":origin: ours\n{said}")}
 

@@ -169,7 +169,7 @@ def test_the_examples_of_theorems_are_what_the_engine_gives():
 
 
 def computed(chapter, name):
-    """The arguments after the name of a function in a chapter of the specification."""
+    """Return the arguments after the name of a function in a chapter of the specification."""
     text = (ROOT / "spec" / f"{chapter}.md").read_text()
     return text.split(f"{{computed}} {name} ", 1)[1].split("\n", 1)[0].split()
 

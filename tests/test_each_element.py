@@ -32,7 +32,7 @@ def kinds(operation):
 
 @functools.cache
 def numbers(source):
-    """Numbers in rows of many magnitudes, whose elements are small and large."""
+    """Return numbers in rows of many magnitudes, whose elements are small and large."""
     random = np.random.default_rng(5)
     x = random.standard_normal((128, 1024)) * np.exp2(random.integers(-3, 4, (128, 1)))
     x = (x * np.exp(random.standard_normal(x.shape))).astype(np.float32)
@@ -40,7 +40,7 @@ def numbers(source):
 
 
 def scaled(operation, kind):
-    """The numbers under their scales, as the engine has these."""
+    """Return the numbers times the scales of the engine."""
     x = numbers(kind["source"])
     scale = OPERATIONS[operation].engine({**kind, **CUTS[operation]}, {"x": x})["scale"]
     if operation == "mx":

@@ -21,13 +21,13 @@ _RANDOM = 50_000
 
 @pytest.fixture(autouse=True)
 def quiet():
-    """Conversions of NaN and infinity are no mistakes here."""
+    """Ignore warnings: here, conversions of NaN and infinity are not mistakes."""
     with np.errstate(all="ignore"):
         yield
 
 
 def every_exponent(source):
-    """Numbers of both signs with every exponent, and NaNs: each with one bit of the fraction."""
+    """Return every exponent of both signs, and NaNs: each with one bit of the fraction."""
     dtype, fields, bits = {"f32": (np.uint32, 1 << 9, 23), "f64": (np.uint64, 1 << 12, 52)}[source]
     single = [1 << bit for bit in range(bits)]
     fractions = np.array([0, *single, (1 << bits) - 1], dtype)
@@ -36,7 +36,7 @@ def every_exponent(source):
 
 @functools.cache
 def searched(source):
-    """Inputs at which a mistake shows if it is one: all of 16 bits, or near what formats have."""
+    """Return inputs that show mistakes: all of 16 bits, or near the numbers of formats."""
     if source in ("bf16", "f16"):
         return opened(np.arange(1 << 16, dtype=np.uint16), source)
     near = [edges_and_random(fmt, Size()) for fmt in formats.values()]

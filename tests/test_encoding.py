@@ -36,7 +36,7 @@ def test_all_16_bit_inputs(x, fmt):
 
 
 def check(x, fmt):
-    """Under every rounding and every rule for overflow."""
+    """Check codes with every rounding and every rule for overflow."""
     for rounding in roundings_of(fmt):
         expected = np.array(exact_codes(x, fmt, rounding))
         ends = ends_of(x, expected, fmt)
@@ -47,7 +47,7 @@ def check(x, fmt):
 
 
 def ends_of(x, codes, fmt):
-    """Where a number is infinite or NaN, or has the code of a largest number, under satfinite."""
+    """Mask infinities, NaNs, and numbers with the code of a largest number (satfinite)."""
     largest = [fmt.largest_code, with_sign(fmt.largest_code, True, fmt)]
     return np.isin(codes, largest) | ~np.isfinite(as_float64(x))
 
@@ -61,7 +61,7 @@ def test_values_midpoints_and_neighbours(dtype, fmt):
 
 
 def share_of(x, fmt, every):
-    """Every so many numbers, and all that are next to zero or to the largest number."""
+    """Return every so many numbers, and all next to zero or to the largest number."""
     is_far = ~((np.abs(x) > fmt.value(9)) & (np.abs(x) < fmt.largest * 0.99))
     return x[is_far | (np.arange(x.size) % every == 0)]
 
@@ -136,7 +136,7 @@ def test_any_format_any_rounding_any_number(fmt, x, rounding, overflow, nan):
 
 
 def stochastic(x, fmt, words, n, overflow="satfinite"):
-    """The exact model's codes under sr."""
+    """Return the exact model's codes under sr."""
     special = SpecialCases(overflow=overflow)
     return [
         exact.encode(v, fmt, "sr", special, random_word=word, n_random_bits=n)
@@ -149,7 +149,7 @@ SMALL_NUMBERS = np.ldexp(1.3712345, np.arange(-90, 0))
 
 
 def decisive_words(x, fmt, n):
-    """For each number the smallest word that rounds it up, or the one before, in turn."""
+    """Return for each number the smallest word that rounds it up, or the one before, in turn."""
     words = []
     for index, v in enumerate(as_float64(x).tolist()):
         if not np.isfinite(v) or v == 0:

@@ -26,7 +26,7 @@ _CLAMPED = {"torchao": range(8), "modelopt": range(1), "compressed_tensors": ran
 
 
 def seen(suite, field, **kind):
-    """The codes of a field in the cases of a kind of call."""
+    """Return the codes of a field in the cases of a kind of call."""
     found = set()
     for case, _ in cases_of(suite):
         if all(case.parameters.get(name) == value for name, value in kind.items()):
@@ -36,13 +36,13 @@ def seen(suite, field, **kind):
 
 @functools.cache
 def scales_of(fmt, rule):
-    """The codes of scales of all amaxes of bfloat16, and that of a NaN."""
+    """Return the codes of scales of all amaxes of bfloat16, and that of a NaN."""
     amaxes = numbers_of(np.arange(0x7F82, dtype=np.uint16), "bf16")
     return {scale_code([amax], formats[fmt], rule) for amax in amaxes}
 
 
 def codes_of(fmt, rule=""):
-    """The codes that finite numbers have; with ceil, infinities alone have the largest of most."""
+    """Return the codes of finite numbers; with ceil, most lack the largest ones."""
     row = formats[fmt]
     finite = {code for code in range(row.code_count) if abs(row.value(code)) <= row.largest}
     if rule != "ceil" or fmt not in _LAST_OF_CEIL:

@@ -42,7 +42,7 @@ class Search:
                 self.codes[Fraction(value)] = code
 
     def magnitude(self, x, rounding, negative):
-        """The rounded magnitude, or None for one above the largest."""
+        """Return the rounded magnitude, or None for one above the largest."""
         low = bisect.bisect_right(self.values, x) - 1
         if low < 0:
             return self.values[0]
@@ -102,7 +102,7 @@ WITH_SPECIALS = [fmt for fmt in SMALL if fmt.specials != "none"]
 
 @functools.cache
 def code_beyond(fmt, negative):
-    """The code of infinity or, without one, of NaN: of that sign, if there is one of it."""
+    """Return the code of infinity or else of NaN, of that sign if there is one."""
     infinity = -math.inf if negative else math.inf
     values = {code: fmt.value(code) for code in range(fmt.code_count)}
     infinities = [code for code, value in values.items() if value == infinity]
@@ -124,7 +124,7 @@ def test_overflows_by_hand(fmt):
 
 
 def overflow(fmt, rounding, negative, special):
-    """The code of an overflow."""
+    """Return the code of an overflow."""
     stops = rounding in ("rtz", "rto") or rounding == ("rtp" if negative else "rtn")
     if special.overflow == "ieee" and not stops and fmt.specials != "none":
         return code_beyond(fmt, negative)

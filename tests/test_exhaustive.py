@@ -190,7 +190,7 @@ def at_random(operation, parameters, arrays):
 
 
 def at_random_with_more_than_half(operation, parameters, arrays):
-    """> where the rule has >=: that is the word before."""
+    """Round up by > instead of >=, which is the word before."""
     words = arrays["random_word"] - np.uint32(1)
     return at_random(operation, parameters, arrays | {"random_word": words})
 

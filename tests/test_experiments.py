@@ -50,7 +50,7 @@ DIRECT = ("bf16", "one_ulp", "matched_noise", "mor_tensor", "mor_channel", "nvfp
 
 @pytest.fixture(scope="module")
 def text():
-    """A text that takes no time to make."""
+    """Return a text that takes no time to make."""
     words = np.random.default_rng(5).choice([b"tensor ", b"block ", b"scale ", b"of "], 2000)
     return divided(b"".join(words))
 
@@ -128,7 +128,7 @@ def test_the_plan_is_that_of_the_readme():
 
 
 def cells_of_readme(first):
-    """The rows of the table of the plan whose head begins with a word."""
+    """Return the rows of the plan's table whose head begins with a word."""
     lines = (ROOT / "experiments" / "README.md").read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first} |"))
     rest = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
@@ -300,7 +300,7 @@ def test_what_is_measured_is_what_the_layers_quantized(text, monkeypatch, arm, s
 
 @pytest.fixture
 def place(text, tmp_path, monkeypatch):
-    """A directory whose runs read the small text: the workers of this machine inherit it."""
+    """Return a directory for runs, which read the small text."""
     monkeypatch.setattr(train, "corpus", lambda _: text)
     return tmp_path
 

@@ -49,7 +49,7 @@ def a_run(arm, seed, loss):
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """Results of all arms: each is 0.1 % above bf16, but for one seed."""
+    """Write results of all arms: each is 0.1 % above bf16, but for one seed."""
     for arm in ARMS:
         for seed in range(3):
             loss = 2.0 if arm == "bf16" else 2.002 + 0.0002 * (seed == 1)

@@ -60,7 +60,7 @@ def page(browser):
 
 
 def table(page, holder):
-    """The texts of a table: its rows by their first cells, each by the heads of its columns."""
+    """Return the texts of a table: its rows by first cells, each by the heads of its columns."""
     cells = page.eval_on_selector_all(
         f"{holder} tr", "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
     )
@@ -69,7 +69,7 @@ def table(page, holder):
 
 
 def expected_code(x, fmt, rounding, special):
-    """The code of a number as the page writes it, sr with its own 128 of 8 bits."""
+    """Return the code of a number as the page writes it; sr takes the word 128 of 8 bits."""
     if fmt.is_power_of_two and rounding not in POWER_OF_TWO_ROUNDINGS:
         return ABSENT
     random = {"random_word": 128, "n_random_bits": 8} if rounding == "sr" else {}
@@ -113,7 +113,7 @@ def test_a_number_under_every_convention(page):
 
 
 def fraction_of(found):
-    """A finite number of the page's arithmetic; None for none."""
+    """Return a number of the page's arithmetic, or None if it is not finite."""
     if not found or found["kind"] != "finite":
         return None
     sign = -1 if found["negative"] else 1
@@ -164,7 +164,7 @@ ANSWERS = ("source-bits", "number-facts", "answer", "every-format", "every-conve
 
 
 def strengths(page, names):
-    """How clearly the parts of the page are shown."""
+    """Return how opaque the parts of the page are."""
     each = (page.locator(f"#{name}") for name in names)
     return {part.evaluate("part => getComputedStyle(part).opacity") for part in each}
 
@@ -331,14 +331,14 @@ def test_every_view(browser, state):
 
 
 def nothing_sticks_out(page):
-    """On a narrow screen, wider content scrolls in a frame of its own."""
+    """Check that on a narrow screen wide content scrolls in its own frame."""
     for width in (360, 320):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def everything_has_a_name(page):
-    """Each control is labelled, and changes are announced."""
+    """Check that each control has a label, and that changes are announced."""
     unnamed = page.eval_on_selector_all(
         "input, select, textarea, button",
         """all => all.filter(each => !(each.labels?.length || each.ariaLabel
@@ -351,7 +351,7 @@ def everything_has_a_name(page):
 
 
 def rules_are_linked(page):
-    """Each id that is shown is a rule, and the link leads to where the chapter will be."""
+    """Check that each shown id is a rule with a link to its chapter."""
     links = page.eval_on_selector_all(
         "a.rule", "all => all.map(each => [each.textContent, each.getAttribute('href')])"
     )
@@ -360,7 +360,7 @@ def rules_are_linked(page):
 
 
 def shown_elements(page):
-    """The code and the bits of y of each element."""
+    """Return the code and the bits of y of each element."""
     cells = page.eval_on_selector_all(
         ".elements tbody tr", "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
     )
@@ -368,7 +368,7 @@ def shown_elements(page):
 
 
 def recipes():
-    """Each recipe with its options, and the elements that the exact model makes of a row."""
+    """Yield each recipe with its options, and the exact model's function for a row."""
     for scaling in SCALINGS:
         for name in ("e4m3", "e5m2"):
             options = {"recipe": "scaled", "element": name, "scaling": scaling, "length": "8"}

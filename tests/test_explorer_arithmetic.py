@@ -41,7 +41,7 @@ def inputs_of(case, suite):
 
 
 def differing(page, operation, case, inputs):
-    """The fields of a case that the page has not, or has otherwise."""
+    """Return the fields of a case in which the page differs."""
     found = answer(page, operation, case.parameters, inputs)
     expected = {name: array.ravel() for name, array in case.arrays.items() if name not in inputs}
     assert found.keys() == expected.keys(), case.name
@@ -74,7 +74,7 @@ def test_golden_policies_of_one_row(page):
 
 
 def rows(count):
-    """Rows of 1 to 32 binary32 numbers: near each other or not, with zeros and special ones."""
+    """Yield rows of 1 to 32 binary32 numbers: near or far apart, with zeros and special ones."""
     yield from np.array([[0x7F7F7FFF], [0x7F7F8000], [0x7F7F9000]], np.uint32)  # ERR-003
     random = np.random.default_rng(4)
     special = np.array([0, 1 << 31, 1, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x00800000], np.uint32)

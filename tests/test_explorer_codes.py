@@ -38,7 +38,7 @@ CLICKS = """bits => bits.map(bit => {
 
 
 def codes_clicked(page, bits):
-    """The code that each click leads to, from the one that is shown, and the page's text."""
+    """Yield the code after each click, and the texts of the page."""
     code = int(page.locator("#answer strong").text_content(), 16)
     for bit, shown in zip(bits, page.evaluate(CLICKS, list(bits)), strict=True):
         code ^= 1 << bit
@@ -46,12 +46,12 @@ def codes_clicked(page, bits):
 
 
 def same_number(a, b):
-    """The same bits, of a zero too; or both are NaN."""
+    """Return whether two numbers have the same bits, of a zero too, or both are NaN."""
     return (isnan(a) and isnan(b)) or (a, copysign(1, a)) == (b, copysign(1, b))
 
 
 def is_shown_as_clicked(shown, code, fmt):
-    """The code, its bits and its number; and the code that its number becomes, if another."""
+    """Check the code, its bits and number, and the code to which the number rounds."""
     value = fmt.value(code)
     assert shown["code"] == written(code, fmt)
     assert int("".join(shown["bits"]), 2) == code
@@ -63,7 +63,7 @@ def is_shown_as_clicked(shown, code, fmt):
 
 
 def gray(bits):
-    """The bit to change for each next one of all 2^bits codes; each code comes once."""
+    """Return the bit to flip for each next one of all 2^bits codes; each code comes once."""
     return [(n & -n).bit_length() - 1 for n in range(1, 1 << bits)] + [bits - 1]
 
 

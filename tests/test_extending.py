@@ -47,7 +47,7 @@ __all__ = ["undiagnosed"]  # a fixture
 
 
 def tensor(seed):
-    """Rows of usual numbers above rows of every magnitude."""
+    """Return rows of usual numbers above rows of every magnitude."""
     usual = np.random.default_rng(seed).standard_normal((4, 50)).astype(np.float32)
     return np.concatenate([usual, adversarial((4, 50), seed)])
 
@@ -110,7 +110,7 @@ def _registered(monkeypatch):
 
 
 def suite_of(operation, parameters, names):
-    """A suite of one's own: some tensors under the same parameters."""
+    """Return a user's suite: some tensors with the same parameters."""
     fields = OPERATIONS[operation].outputs
     shown = [expected(name, fields[name][0], "as the operation has it") for name in names.split()]
     cases = [
@@ -122,7 +122,7 @@ def suite_of(operation, parameters, names):
 
 
 def suite_of_decisions(*cases):
-    """A suite of one's own: decisions from the sums of units."""
+    """Return a user's suite: decisions from the sums of units."""
     given_fields = [
         given(name, fmt, "as decide has it") for name, (fmt, _) in DECIDE.inputs.items()
     ]
@@ -131,7 +131,7 @@ def suite_of_decisions(*cases):
 
 
 def of_policy(name):
-    """A suite of the policy with a representation, with the error sums of all that it tries."""
+    """Return a suite's arguments: a policy with a representation, and all its error sums."""
     sums = " ".join(f"{one}.{field}" for one in (name, "e5m2") for field in SUMS)
     parameters = {"policy": f"of_{name}", "scaling": "gam", "block": [4, 20]}
     return "mor", parameters, f"amax amin {sums} choice output"
@@ -281,7 +281,7 @@ def test_the_commands_have_it(exercise, start, tmp_path):
 
 
 def units(*sums):
-    """Units of 8 elements with these sums, and magnitudes of 1."""
+    """Return units of 8 elements with these sums, and magnitudes of 1."""
     count, one = len(sums), np.float32(1).view(np.uint32)
     columns = {name: np.zeros(count, "u8") for name in ("nonfinite", "yardstick_sum")}
     columns |= {"sum": np.array(sums, "u8"), "nonzero": np.full(count, 8, "u8")}

@@ -43,7 +43,7 @@ extras.is_there = lambda name: False
 
 
 def sample(folder):
-    """A project with this conftest.py, on a machine where nothing is installed."""
+    """Write a project with this conftest.py, for a machine where nothing is installed."""
     (folder / "conftest.py").write_text((ROOT / "conftest.py").read_text() + ABSENT)
     (folder / "test_sample.py").write_text(SAMPLE)
     markers = "".join(f"    {name}(): as in the project\n" for name in ("needs", "tier"))
@@ -104,7 +104,7 @@ def test_every_extra_that_is_named_is_one():
 
 
 def modules_asked_for(path):
-    """The names in calls of importorskip of a file."""
+    """Yield the names in calls of importorskip in a file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "importorskip":
             yield node.args[0].value if isinstance(node.args[0], ast.Constant) else None

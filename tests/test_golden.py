@@ -34,7 +34,7 @@ QUICK = ("decisions", "error_steps")
 
 
 def engine_on(folder, name):
-    """The differences of the engine from a suite."""
+    """Return the differences of the engine from a suite."""
     (result,) = verify(Engine(), suites_in(folder, [name])).results
     assert result.answered == result.cases
     return list(result.differences)
@@ -49,7 +49,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def changed(made, tmp_path):
-    """A copy to spoil."""
+    """Copy the vectors, to spoil them."""
     return shutil.copytree(made, tmp_path / "copy")
 
 

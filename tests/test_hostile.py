@@ -42,7 +42,7 @@ def a_manifest():
 
 
 def folder_of(where, changed):
-    """A directory of two small suites, with some manifest."""
+    """Write a directory of two small suites with a given manifest."""
     where.mkdir()
     for name in (COLUMNS, TENSORS):
         (where / f"{name}.safetensors").write_bytes(
@@ -88,7 +88,7 @@ ANY = object()
 
 
 def put(*path_and_value):
-    """A change of a manifest: the content at a path becomes a value."""
+    """Return a change of a manifest: the content at a path becomes a value."""
     *path, value = path_and_value
 
     def change(whole):

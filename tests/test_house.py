@@ -143,12 +143,12 @@ def part_of(path):
 
 
 def imports_of(path):
-    """The modules of this package that a module imports, anywhere in it but in its docstrings."""
+    """Return the modules of this package that a module imports anywhere in its code."""
     return imports_among(path, ast.walk(ast.parse(path.read_text())))
 
 
 def loads_of(path):
-    """Those that it imports when it is loaded."""
+    """Return the modules of this package that a module imports when it is loaded."""
     return imports_among(path, ast.parse(path.read_text()).body)
 
 
@@ -189,7 +189,7 @@ def test_the_table_allows_no_more_than_there_is():
 
 
 def circles_among(imports):
-    """Sets of names that reach each other."""
+    """Return sets of names that reach each other."""
 
     def reached_from(start):
         found, waiting = set(), [start]
@@ -378,7 +378,7 @@ SLOW = {"asyncio", "distributed", "jinja2", "llvmlite", "matplotlib", "ml_dtypes
 
 
 def loaded_by(statement):
-    """The packages and the modules of this one that a statement loads."""
+    """Return the packages, and the modules of this one, that a statement loads."""
     script = f"""
 import sys
 try:

@@ -34,14 +34,14 @@ def environment_of(where):
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the package that can be edited, and an environment that uses it."""
+    """Return a copy of the package that can be edited, and an environment that uses it."""
     shutil.copytree(PACKAGE, tmp_path / "mor_ref", ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path, environment_of(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def kept_kernel(tmp_path_factory):
-    """The cache after a first process, which has no kernel yet."""
+    """Return the cache after a first process, which had to compile the kernel."""
     where = tmp_path_factory.mktemp("first")
     shutil.copytree(PACKAGE, where / "mor_ref", ignore=shutil.ignore_patterns("__pycache__"))
     assert run(ENCODE, where, environment_of(where)) == ["56", "0"]
@@ -50,13 +50,13 @@ def kept_kernel(tmp_path_factory):
 
 @pytest.fixture
 def used(copy, kept_kernel):
-    """A copy of the package in which a first process has made the kernel."""
+    """Return a copy of the package in which a first process has made the kernel."""
     shutil.copytree(kept_kernel, copy[0] / "cache")
     return copy
 
 
 def python(program, **options):
-    """A process that has imported Numba, and nothing of this package."""
+    """Run a process that has imported Numba, and nothing of this package."""
     return forking.python(program, package="numba", **options)
 
 
@@ -149,7 +149,7 @@ open({str(path)!r}, "w").write(source.replace("builder.lshr(*args)", "builder.sh
 
 
 def truth_of(where, environment):
-    """The code that the sources as they are now give, without any cache."""
+    """Return the code that the present sources compute without any cache."""
     return run(ENCODE, where, environment | {"NUMBA_CACHE_DIR": str(where / "none")})[0]
 
 

@@ -77,7 +77,7 @@ class WithinSteps(Metric):
 
 @st.composite
 def metrics(draw):
-    """Any metric; a yardstick may be a rung before or after, or none of the ladder."""
+    """Draw any metric; its yardstick may be a rung before or after, or not in the ladder."""
     match draw(st.sampled_from(["mean", "not worse", "range", "own"])):
         case "mean":
             return MeanRelativeError(draw(st.sampled_from(["0.01", "0.03", "0.06", "0.15", 1])))
@@ -91,7 +91,7 @@ def metrics(draw):
 
 @st.composite
 def ladders(draw):
-    """Policies of one to four rungs."""
+    """Draw a policy of one to four rungs."""
     taken = representations.filter(lambda one: one != OWN[0])
     rungs = st.builds(Rung, taken, metrics())
     ladder = draw(st.lists(rungs, min_size=1, max_size=4, unique_by=lambda rung: rung.name))
@@ -104,7 +104,7 @@ tensors = st.builds(adversarial, shapes, st.integers(0, 1 << 30), st.sampled_fro
 
 
 def output_of_choice(x, found):
-    """The bfloat16 codes that the choices of a result call for, element by element."""
+    """Return the bfloat16 output that the choices of a result call for."""
     rows, columns = found.units.rows, found.units.columns
     kept = mor_ref.encode(x, "bf16", overflow="ieee") if x.dtype != ml_dtypes.bfloat16 else x
     candidates = [

@@ -11,7 +11,7 @@ PERIOD, ROWS, BYTES = 512, 2, (1 << 31) + 2048  # of each row
 
 
 def first_columns(dtype):
-    """Some columns, which all others repeat; the second row is larger than the first."""
+    """Return the columns that all others repeat; the second row is larger than the first."""
     x = np.random.default_rng(11).standard_normal((ROWS, PERIOD), dtype=np.float32)
     x[1] *= 3
     return x.astype(dtype)
@@ -34,7 +34,7 @@ def many(few):
 
 
 def repeats(array, of):
-    """Whether an array is another one, repeated along its columns."""
+    """Return whether an array is another one, repeated along its columns."""
     periods = array.reshape(ROWS, -1, of.shape[1])
     return all((periods[i] == of[i]).all() for i in range(ROWS))
 

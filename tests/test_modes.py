@@ -64,19 +64,19 @@ TARGETS = {
 
 
 def sixteen_bits(kind):
-    """All numbers of 16 bits: bfloat16, or binary16 where the integers are signed."""
+    """Return all numbers of 16 bits: binary16 for signed integers, else bfloat16."""
     return ALL_16_BITS.view(ml_dtypes.bfloat16 if kind == np.uint16 else np.float16)
 
 
 def numbers_of(x):
-    """As Python's floats; the signalling NaNs among them would warn."""
+    """Return Python's floats; a signalling NaN does not cause a warning."""
     with np.errstate(invalid="ignore"):
         return x.astype(np.float64).tolist()
 
 
 @functools.cache
 def exact_codes_of_16_bits(target):
-    """The exact model's codes of all numbers of 16 bits."""
+    """Return the exact model's codes of all numbers of 16 bits."""
     fmt, rounding, kind = TARGETS[target]
     found = formats[fmt] if isinstance(fmt, str) else fmt
     return exact_codes(sixteen_bits(kind), found, rounding)
@@ -212,7 +212,7 @@ def test_the_kernels_on_the_cpu_refuse(mode):
 
 
 def worker_first(set_up):
-    """A pool whose workers begin with `set_up`, and take all items before the caller takes one."""
+    """Return a pool whose workers call `set_up`, and take all items before the caller does."""
 
     class Pool(ThreadPoolExecutor):
         def __init__(self, max_workers):

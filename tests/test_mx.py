@@ -123,7 +123,7 @@ def bits_of_amax(bits):
 
 
 def added_to_the_bits(bits, fmt):
-    """As the note has it for a normal amax; wrong for a subnormal one."""
+    """Compute as the note says for a normal amax, which is wrong for a subnormal one."""
     width = fmt.mantissa_bits - (fmt.sign == "twos-complement")
     return ((bits + (1 << (22 - width))) >> 23) - 127
 

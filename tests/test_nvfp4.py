@@ -89,7 +89,7 @@ def test_the_global_scale(amax, s_enc):
 
 
 def by_hand(x, order):
-    """te in NumPy's binary32, operation by operation."""
+    """Compute te in NumPy's binary32, operation by operation."""
     s_enc = F(2688) / np.abs(x).max()
     s_dec = F(1) / s_enc
     bamax = np.abs(x.reshape(-1, 16)).max(axis=1)
@@ -143,7 +143,7 @@ def test_four_over_six_takes_the_better():
 
 
 def scales_near_ties(amax):
-    """Tiles whose scale, under te, lies within a few steps of a middle of two codes of e4m3."""
+    """Return tiles whose scale under te is within some steps of a middle of e4m3 codes."""
     s_enc = F(2688) / F(amax)
     factor = s_enc * (F(1) / F(6))
     values = mor_ref.decode(np.arange(0x7F, dtype=np.uint8), "e4m3")

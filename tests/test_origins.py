@@ -20,7 +20,7 @@ MANIFEST = read_manifest(bundled_files())
 
 
 def shown(suite, case, kept, given, index):
-    """The shown inputs of an entry: names of inputs to bits."""
+    """Return the shown inputs of an entry: bits by the names of inputs."""
     entry = MANIFEST["suites"][suite]
     asked = question(fields_of(entry), case)
     return {i.what: i.bits for i in origins(entry["operation"], asked, kept, given)(index)}
@@ -52,7 +52,7 @@ def test_a_block_shows_its_own_number_or_its_largest():
 
 
 def as_f32(bits, source):
-    """Bits of a number as those of binary32, without the sign."""
+    """Return the bits of the magnitude of a number as binary32."""
     dtype = {"f32": np.float32, "f16": np.float16, "bf16": None}[source]
     if dtype is None:
         return (bits << 16) & 0x7FFFFFFF

@@ -77,7 +77,7 @@ def figure(difference):
 
 
 def page_of(verification):
-    """The page, which is well-formed, can load nothing, and is not too large."""
+    """Return the page, and check that it is well-formed, loads nothing, and is not too large."""
     text = as_html(verification)
     assert text.startswith("<!DOCTYPE html>\n<html")
     assert len(text.encode()) < 1_000_000
@@ -101,7 +101,7 @@ def on(function, *suites):
 
 
 def made(differences=(), suites=("suite",), diagnoses=(), name="kernel:dut"):
-    """A verification that says that these differ, in each of the suites."""
+    """Return a verification with these differences in each of the suites."""
     fields = tuple(
         FieldResult(
             field, ("QNT-001",), 2048, sum(d.count for d in differences if d.suite_field == field)
@@ -121,7 +121,7 @@ def made(differences=(), suites=("suite",), diagnoses=(), name="kernel:dut"):
 
 
 def differing(case="case", field="code", shape=(64, 32), step=1):
-    """A field that differs in every so many of its entries."""
+    """Return a field that differs in every so many of its entries."""
     size = int(np.prod(shape))
     wrong = np.arange(size).reshape(shape) % step == 0
     entries = tuple(

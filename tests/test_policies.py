@@ -79,7 +79,7 @@ def test_any_tensor(shape, seed, dtype, policy, block):
 
 
 def one_unit(total, nonzero, nonfinite=0):
-    """The sums of one unit, for the engine."""
+    """Return the sums of one unit, for the engine."""
     return np.array([[[total, nonzero, nonfinite]]], np.uint64)
 
 

@@ -74,12 +74,12 @@ for word in words:
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch):
-    """For the status of a program that ends, which may take long to come."""
+    """Wait as long as needed for the status of a program that ends."""
     monkeypatch.setattr(program_module, "_PATIENCE_FOR_STATUS", LONG)
 
 
 def python(where, text):
-    """A candidate that is this text of Python."""
+    """Write a program in Python, and return the command that runs it."""
     path = where / "program.py"
     path.write_text(text)
     return shlex.join([sys.executable, str(path)])
@@ -90,7 +90,7 @@ def shell(text):
 
 
 def answering(text):
-    """A candidate that runs this text of a shell for each case, once it is asked."""
+    """Return a candidate that runs a text of shell for each case that it is asked."""
     return shell(f"while read -r word rest; do [ $word != run ] || {{ {text}; }}; done")
 
 
@@ -367,7 +367,7 @@ def test_a_wrong_shape_is_a_mismatch_and_no_failure(tmp_path):
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
-    """Makes the C example, with a piece of it replaced."""
+    """Return a function that compiles the C example with a piece of it replaced."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip(reason("gcc"))

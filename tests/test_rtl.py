@@ -74,20 +74,20 @@ MUTANTS = {
 
 @cache
 def count():
-    """The number of vectors, as Python reads them."""
+    """Return the number of vectors, as Python reads them."""
     return next(case for case in golden.load("encode") if case.name == CASE).arrays["x"].size
 
 
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory):
-    """The directory of the exported suite."""
+    """Export the suite, and return its directory."""
     out = tmp_path_factory.mktemp("vectors")
     export(bundled_files(), "readmemh", out, ["encode"])
     return out / "encode"
 
 
 def simulated(folder, vectors, encoder, *options, memory=None):
-    """The bench's verdict on an encoder: its exit status and its lines."""
+    """Simulate an encoder on the bench, and return the exit status and the lines."""
     command = ["iverilog", "-g2012", "-Wall", *options, "-I", vectors, "-o", "bench"]
     compiled = subprocess.run(
         [*command, encoder, BENCH], cwd=folder, capture_output=True, text=True, check=False
@@ -104,7 +104,7 @@ def simulated(folder, vectors, encoder, *options, memory=None):
 
 
 def differing(outcome):
-    """How many vectors differ, of a run that must fail."""
+    """Return how many vectors differ in a run that must fail."""
     status, lines = outcome
     assert status == 1
     return int(re.fullmatch(rf"FAIL (\d+) of {count()}", lines[-1])[1])

@@ -24,7 +24,7 @@ EXPONENTS = [-149, -148, -140, -127, -126, -125, -118, -1, 0, 1, 8, 9, 15, 16, 1
 
 
 def binary32(significand, exponent):
-    """The binary32 number nearest to significand / 2^23 * 2^exponent, never 0."""
+    """Return the binary32 number nearest to significand / 2^23 * 2^exponent, but not 0."""
     value = arithmetic.rn32(Fraction(significand) * Fraction(2) ** (exponent - 23))
     return value or math.ldexp(1.0, -149)
 
@@ -72,7 +72,7 @@ def test_formats_that_numbers_are_not_scaled_into():
 
 
 def scales_of(kind, block_amaxes, fmt="e4m3", group="tensor"):
-    """The engine's scales of blocks of one element with these amaxes."""
+    """Return the engine's scales of blocks of one element with these amaxes."""
     x = np.array([block_amaxes], np.float32)
     return mor_ref.quantize(x, fmt, scaling=kind, block=(1, 1), group=group)
 

@@ -130,7 +130,7 @@ def test_the_site_shows_the_picture_as_its_reader_chose_and_does_not_widen_it(sy
 
 
 def texts_of(template):
-    """The text of a template between its arguments."""
+    """Return the text of a template between its arguments."""
     return [text for text, *_ in Formatter().parse(template) if text.strip()]
 
 

@@ -121,7 +121,7 @@ def truncating_errors(_, x, y):
 
 
 def rounding_small_errors_up(_, x, y):
-    """Ties are common where r is large; where it is small, x and y have to be chosen."""
+    """Round ties up where r is small; random x and y reach them only where r is large."""
     d, r, u = error_term(_, x, y)
     units = Fraction(number(r)) * 2**23
     return d, r, int(units + Fraction(1, 2)) if units < 2**11 else u

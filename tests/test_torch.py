@@ -44,7 +44,7 @@ READ = {
 
 @pytest.fixture
 def forgetful():
-    """Nothing is compiled before or stays so."""
+    """Forget all compiled code, before the test and after it."""
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()

@@ -50,7 +50,7 @@ dist.destroy_process_group()
 
 
 def two_processes(tmp_path, wrapper, recipe):
-    """The results of each of the two; they wait for each other, and nothing for a clock."""
+    """Return the results of two processes, which wait for each other and never for a clock."""
     root = str(Path(__file__).resolve().parent.parent)
     arguments = [str(tmp_path / "meeting"), wrapper, recipe, str(tmp_path / "out")]
     environment = {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
@@ -67,7 +67,7 @@ def two_processes(tmp_path, wrapper, recipe):
 
 
 def one_process(recipe):
-    """The same by hand: the mean of the gradients of both halves."""
+    """Return the same in one process: the mean of the gradients of both halves."""
     from torch import nn
 
     from mor_ref.torch import advance, convert, state

@@ -29,7 +29,7 @@ class Step:
         self.recipe, self.step, self.scales = recipe, step, scales
 
     def quantized(self, x, operand, axis):
-        """A bfloat16 matrix of torch, as the specification says (TRN-003)."""
+        """Quantize a bfloat16 matrix of torch, as the specification says (TRN-003)."""
         if axis == "column":
             return self.by_row(x.T.contiguous(), operand, "column").T
         return self.by_row(x, operand, "row")
@@ -65,7 +65,7 @@ class Step:
         return Purpose(SEED, self.step, 0, number >> 1, use)
 
     def at_random(self, x, use):
-        """NVFP4 under sr, from the scales of the public function (TRN-007, TRN-008)."""
+        """Quantize by NVFP4 under sr, with the scales of the public function (TRN-007, TRN-008)."""
         found = mor_ref.quantize_nvfp4(x)
         columns = x.shape[1]
         decode = mor_ref.decode(found.block_scale, "e4m3") * found.global_decode_scale
@@ -79,7 +79,7 @@ class Step:
         return mor_ref.encode(mor_ref.decode(codes, "e2m1") * decode, "bf16")
 
     def transformed(self, x):
-        """A matrix whose columns are transformed (TRN-009)."""
+        """Return a matrix whose columns are transformed (TRN-009)."""
         from mor_ref.exact.training import hadamard, signs
 
         own = signs(self.purpose(6))

@@ -39,7 +39,7 @@ def tensor(seed, *shape, dtype="float32"):
 
 
 def as_torch(codes, dtype):
-    """Numbers of bfloat16 codes, in a dtype of torch."""
+    """Return the numbers of bfloat16 codes, in a dtype of torch."""
     y = torch.from_numpy(codes.view(np.int16).copy()).view(torch.bfloat16)
     return y.to(getattr(torch, dtype))
 

@@ -58,7 +58,7 @@ def recorded(recipe="mor_tensor", steps=3, every=2, microbatches=1, run=None):
 
 
 def measured(x, treatment, axis="row", scale=1.0):
-    """A row of one tensor, and the numbers of x and y."""
+    """Return the recorded row of a tensor, and the numbers of x and y."""
     situation = Situation(scale)
     x = torch.as_tensor(np.asarray(x, np.float32)).to(torch.bfloat16)
     y, statistics = quantize(x, treatment, axis, situation)
@@ -67,7 +67,7 @@ def measured(x, treatment, axis="row", scale=1.0):
 
 
 def hard_numbers(seed=0, shape=(24, 40)):
-    """Numbers of many sizes, zeros, and some that are far above the others."""
+    """Return numbers of many sizes, zeros, and a few that are far larger."""
     random = np.random.default_rng(seed)
     x = random.standard_normal(shape) * np.exp2(random.integers(-24, 9, shape))
     x[random.random(shape) < 0.1] = 0

@@ -33,7 +33,7 @@ def test_no_rule_lacks_a_link_and_no_id_is_unknown():
 
 
 def lines_left_out(path):
-    """The lines of the tests of a file that no usual run has."""
+    """Yield the lines of the tests of a file that no usual run has."""
     module = ast.parse(path.read_text())
     for node in ast.walk(module):
         marks = getattr(node, "decorator_list", [])
@@ -166,7 +166,7 @@ def test_names_lead_to_what_they_are_of(tmp_path, name, text, lines):
 
 
 def table_after(heading, path):
-    """The rows of the first table after a line, as lists of cells."""
+    """Return the rows of the first table after a line, as lists of cells."""
     rule = path.read_text().split(heading, 1)[1].split("```", 1)[0]
     rows = [line.split("|")[1:-1] for line in rule.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in row] for row in rows[2:]]

@@ -87,7 +87,7 @@ def test_what_cannot_be_compared_is_a_mismatch(change, message):
 
 
 def whole_scales(wrong):
-    """The global scales as `quantize_nvfp4` returns them: of shape ()."""
+    """Return a candidate with global scales of shape (), as `quantize_nvfp4` returns them."""
 
     def function(_, parameters, inputs):
         if parameters["source"] != "f32":
@@ -265,7 +265,7 @@ def test_a_failed_assertion_says_where_and_by_how_much(actual, expected, fmt, me
 
 
 def in_views(found, names):
-    """An answer with some fields in another view."""
+    """Return an answer with some fields in another view."""
     return {
         f"{name}@{views}": seen(found.pop(name), views.split("@"), {"tile": [1, 16]})
         for name, views in names.items()

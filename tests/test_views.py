@@ -95,7 +95,7 @@ def test_swizzled(shape):
 
 
 def differences(case, answer):
-    """The faults of an answer to a case of nvfp4_te."""
+    """Return the faults of an answer to a case of nvfp4_te."""
     entry = read_manifest(bundled_files())["suites"]["nvfp4_te"]
     fields = fields_of(entry)
     found = Evidence("nvfp4_te", entry["operation"], fields, [case], {case.name: answer})

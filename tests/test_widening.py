@@ -60,7 +60,7 @@ def widened(way):
 
 
 def is_right(found):
-    """Equal to NumPy's conversion; of a NaN, that it is one, and its sign."""
+    """Check numbers against NumPy's conversion; of NaNs only their signs."""
     is_nan = np.isnan(ALL_F16)
     assert np.array_equal(found[~is_nan], ALL_F16[~is_nan].astype(np.float32).view(np.uint32))
     assert np.array_equal(np.isnan(found.view(np.float32)), is_nan)

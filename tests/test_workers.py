@@ -340,7 +340,7 @@ def test_few_results_are_kept(monkeypatch, slow):
 
 
 def dying_second(folder, number):
-    """Kills its worker; the first two times, the other shards are not done when it does."""
+    """Kill the worker of shard 1; the first two times the other shards wait for that."""
     if number == 1:
         (folder / str(os.getpid())).touch()
         os.kill(os.getpid(), signal.SIGKILL)

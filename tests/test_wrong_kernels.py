@@ -35,7 +35,7 @@ def cases_of(suite, source=None):
 
 
 def compared(kernel, operation, fields, case, arrays):
-    """The comparisons of a kernel's answer to a case; None if it has no answer."""
+    """Return the comparisons of a kernel's answer to a case; None if it has no answer."""
     answer = kernel.run(operation, case.parameters, arrays)
     if answer is None:
         return None
@@ -45,7 +45,7 @@ def compared(kernel, operation, fields, case, arrays):
 
 
 def first_difference(kernel, suite, source=None):
-    """The first field that differs, as text; None if all match, "" if nothing was answered.
+    """Return the first field that differs, as text; None if all match, "" without an answer.
 
     An exception fails the test, and is not a mismatch.
     """

@@ -18,7 +18,7 @@ INFINITY = {"bf16": 0x7F80, "f16": 0x7C00}
 
 
 def is_found(kernel, source, suites):
-    """Whether a suite shows the mistake, the first that does; None if none is answered."""
+    """Return whether a suite shows the mistake; None if no suite is answered."""
     found = None
     for suite in suites:
         text = first_difference(kernel, suite, source)
@@ -29,7 +29,7 @@ def is_found(kernel, source, suites):
 
 
 def reason_of(name, source):
-    """The reason why an implementation is not found."""
+    """Return the reason why an implementation is not found."""
     reasons = (r for r, names in REASONS[source].items() if any(fnmatch(name, n) for n in names))
     return next(reasons, None)
 

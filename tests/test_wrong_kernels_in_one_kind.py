@@ -25,7 +25,7 @@ KINDS = {
 
 @functools.cache
 def asked(operation):
-    """The cases of all suites of an operation, with their fields and questions."""
+    """Return the cases of all suites of an operation, with their fields and questions."""
     suites = [name for name, entry in SUITES.items() if entry["operation"] == operation]
     found = []
     for suite in suites:
@@ -39,7 +39,7 @@ def kind_of(operation, parameters):
 
 
 def kinds(operation):
-    """As the manifest has them: the suites are read when a test runs."""
+    """Return the kinds of calls, from the manifest: a test reads the suites only when it runs."""
     entries = [entry for entry in SUITES.values() if entry["operation"] == operation]
     cases = [parameters for entry in entries for parameters in entry["cases"].values()]
     return dict.fromkeys(json.dumps(kind_of(operation, parameters)) for parameters in cases)
@@ -50,7 +50,7 @@ def differs(*asked):
 
 
 def found_in_other_kinds(kernels, operation, kind):
-    """Which show with an input of the suites that the kind is not asked."""
+    """Return the kernels that an input shows which the suites have for other kinds only."""
     left, seen = {kernel.name: kernel for kernel in kernels}, set()
     for _, case, arrays in asked(operation):
         parameters = {**case.parameters, **kind}

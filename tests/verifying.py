@@ -67,19 +67,19 @@ def module(tmp_path):
 
 @pytest.fixture
 def undiagnosed(monkeypatch):
-    """Mismatches are found, and their cause is not searched for, which takes most of the time."""
+    """Skip the search for causes, which takes most of the time."""
     monkeypatch.setattr(running, "diagnose", lambda *_: Diagnosis())
 
 
 def failure_of(candidate, *names):
-    """The message about a candidate that fails."""
+    """Return the message about a candidate that fails."""
     found = verify(candidate, suites_in(bundled_files(), list(names)))
     assert found.verdict == "failed"
     return found.failures[0].message
 
 
 def on(change, name="decisions", operation="decide", *, must_be_complete=False):
-    """A suite on a candidate that changes the engine's results."""
+    """Verify a candidate that changes the engine's results on a suite."""
 
     def function(asked, parameters, inputs):
         assert asked == operation

@@ -20,7 +20,7 @@ def threads(count=2):
 
 @pytest.fixture(autouse=True)
 def two_processes(monkeypatch):
-    """More show nothing more, on a machine of any size."""
+    """Use two processes on a machine of any size: more show nothing more."""
     monkeypatch.setattr(workers, "available_threads", lambda: 2)
 
 
@@ -38,7 +38,7 @@ def pid_among(folder, count):
 
 
 def dying_once(path, number):
-    """Kills the worker the first time that it is called with 2."""
+    """Kill the worker the first time that it is called with 2."""
     if number == 2:
         with contextlib.suppress(FileExistsError), path.open("x"):
             os.kill(os.getpid(), signal.SIGKILL)
