@@ -62,7 +62,7 @@ class Layout:
         return np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.uint32
 
     def signed(self, codes, negative):
-        """Codes of magnitudes with the signs of numbers."""
+        """Return codes of magnitudes with the signs of numbers."""
         if not self.sign:
             return codes
         if self.twos:
@@ -91,7 +91,7 @@ Layout.table.update(
 
 
 def opened(bits, source):
-    """Sign, exponent and 53-bit significand of numbers, and which are infinite and NaN.
+    """Return sign, exponent, 53-bit significand, and which numbers are infinite and NaN.
 
     A NaN has its own payload, although casts make it a quiet one.
     """
@@ -111,7 +111,7 @@ def opened(bits, source):
 
 
 def cut(layout, exponent, significand):
-    """Code of the magnitude cut off, the bits that are cut off, and their number."""
+    """Return the code of the magnitude cut off, the bits that are cut off, and their number."""
     p = np.maximum(exponent, 1 - layout.bias)
     bits = p - exponent + 52 - layout.m
     shift = np.minimum(bits, 63).astype(U64)
@@ -131,7 +131,7 @@ def goes_up(rounding, code, rest, bits, negative):
 
 
 def power_codes(layout, exponent, significand, rounding, *, next_up):
-    """Codes of powers of two; `next_up` sends all above the smallest to the next under rna."""
+    """Return codes of powers of two; `next_up` rounds all above the smallest up under rna."""
     exponent = np.where(significand >= U64(1 << 52), exponent, -2000)
     code, rest = exponent + layout.bias, significand & U64((1 << 52) - 1)
     half = U64(0) if next_up else U64((1 << 51) - 1)
@@ -142,7 +142,7 @@ def power_codes(layout, exponent, significand, rounding, *, next_up):
 
 
 def codes_of(layout, opened_x, rounding, overflow, up=None):
-    """Codes without the treatment of NaN; `up` decides for stochastic rounding."""
+    """Return codes without the treatment of NaN; `up` decides for stochastic rounding."""
     negative, exponent, significand, infinite, _ = opened_x
     negative = negative & layout.sign
     if layout.powers:

@@ -13,7 +13,7 @@ LEAST = {"e4m3": 2.0**-9, "e5m2": 2.0**-16, "bf16": 2.0**-133}
 
 
 def magnitudes(given):
-    """amax and amin."""
+    """Return amax and amin."""
     return given["amax"].view(np.float32), given["amin"].view(np.float32)
 
 

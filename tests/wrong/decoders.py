@@ -21,7 +21,7 @@ _CASTS = CASTS | {
 
 
 def decoder(function, *formats):
-    """The entry of a kernel that has the values of codes, as binary32 numbers or their bits."""
+    """Return the entry of a kernel that has the values of codes, as numbers or their bits."""
 
     def decode(parameters, inputs):
         name = parameters["format"]
@@ -52,7 +52,7 @@ def bits_as_exponent(code, _):
 
 
 def power_of_int8(code, _):
-    """ldexp by the code less 127, and no NaN."""
+    """Use ldexp by the code less 127, without a NaN."""
     return np.ldexp(F32(1), code.astype(np.int32) - 127)
 
 
@@ -65,13 +65,13 @@ def multiplied(code, _):
 
 
 def no_nan(code, _):
-    """The same without a test for NaN: 480."""
+    """Shift and multiply without a test for NaN, which becomes 480."""
     magnitude = floats((code & np.uint8(0x7F)).astype(U32) << U32(20)) * F32(2.0**120)
     return np.copysign(magnitude, np.where(code >> 7, F32(-1), F32(1)))
 
 
 def no_subnormals(code, name):
-    """An implicit one in every number."""
+    """Add an implicit one to every number."""
     layout = Layout.table[name]
     e = (code & (layout.top - 1)).astype(np.int32) >> layout.m
     m = code & ((1 << layout.m) - 1)
@@ -81,7 +81,7 @@ def no_subnormals(code, name):
 
 
 def subnormal_exponent(code, name):
-    """Subnormal numbers with the exponent -B."""
+    """Give subnormal numbers the exponent -B."""
     layout = Layout.table[name]
     e = (code & (layout.top - 1)).astype(np.int32) >> layout.m
     m = (code & ((1 << layout.m) - 1)).astype(F32) / (1 << layout.m)
@@ -117,7 +117,7 @@ def flushed(code, _):
 
 
 def casts(parameters, inputs):
-    """ml_dtypes by its own casts."""
+    """Encode for the preset ml_dtypes by its own casts."""
     if parameters["preset"] != "ml_dtypes":
         return None
     with np.errstate(all="ignore"):
@@ -126,7 +126,7 @@ def casts(parameters, inputs):
 
 
 def preset(function, *names):
-    """The entry of a kernel for a library's conversions to some formats."""
+    """Return the entry of a kernel for a library's conversions to some formats."""
 
     def answer(parameters, inputs):
         if (parameters["preset"], parameters["format"]) not in names:
@@ -155,14 +155,14 @@ def nearest_power(x, _):
 
 
 def ceil_of_log2f(x, _):
-    """CUDA's e8m0 by a logarithm in binary32."""
+    """Encode CUDA's e8m0 by a logarithm in binary32."""
     log = np.ceil(np.log2(np.abs(x).astype(np.float64)).astype(F32))
     code = np.where(np.isinf(x), 254, np.clip(log, -127, 127) + 127)
     return np.where(np.isnan(x), 255, code)
 
 
 def next_power(x, _):
-    """CUDA's e8m0: the exponent field, one more if there is a mantissa."""
+    """Encode CUDA's e8m0 from the exponent field, one more if there is a mantissa."""
     bits = x.view(U32) & U32(0x7FFFFFFF)
     code = np.minimum((bits >> 23) + ((bits & U32(0x7FFFFF)) != 0), 254)
     return np.where(bits > 0x7F800000, 255, code)

@@ -10,7 +10,7 @@ ONE, TOP, LARGEST = F32(1), F32(2.0**23), np.finfo(F32).max
 
 
 def step(function):
-    """The entry of a kernel that has d and r of x and y as well."""
+    """Return the entry of a kernel that has d and r of x and y as well."""
 
     def error_term(_, inputs):
         d, r = function(floats(inputs["x"]), floats(inputs["y"]))
@@ -25,7 +25,7 @@ def _steps(x, y, lost):
 
 
 def distances(x, y):
-    """Distance and ratio: the right ones."""
+    """Return distance and ratio: the right ones."""
     return _steps(x, y, ~np.isfinite(y))
 
 

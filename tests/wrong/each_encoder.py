@@ -20,14 +20,14 @@ def right(parameters, x, **changed):
 
 
 def _scaled(x):
-    """The exponents of the numbers in significands from 1 to 2, and these."""
+    """Return the exponents of numbers whose significands are scaled to between 1 and 2."""
     exponent, significand = x[1:3]
     length = np.frexp(significand.astype(np.float64))[1] - 1
     return exponent + length - 52
 
 
 def zeroed(x, where):
-    """The same with zeros where it is so."""
+    """Replace finite numbers by zeros at some places."""
     sign, exponent, significand, infinite, nan = x
     return sign, exponent, np.where(where & ~infinite & ~nan, U64(0), significand), infinite, nan
 
@@ -87,7 +87,7 @@ def _one_sign_rounded_as(rounding, negative):
 
 
 def _decided_by(up):
-    """Rounds by a rule of its own: the code cut off, the bits cut off, half of its unit."""
+    """Round by another rule: it has the code cut off, the bits cut off, and half of its unit."""
 
     def encode(parameters, x):
         layout = Layout.table[parameters["format"]]
@@ -106,7 +106,7 @@ def _decided_by(up):
 
 
 def _nearest_alone(encoder):
-    """A mistake that is one of rounding to nearest even."""
+    """Restrict a mistake to rounding to nearest even."""
 
     def encode(parameters, x):
         return (encoder if parameters["rounding"] == "rne" else right)(parameters, x)
@@ -146,7 +146,7 @@ def _blind(count):
 
 
 def _rest_modulo(width, modulo):
-    """Cut the bits that decide by a distance whose upper bits are lost, the code by the whole."""
+    """Lose upper bits of the distance for the bits that decide, but not for the code."""
 
     def encode(parameters, x):
         layout, rounding = Layout.table[parameters["format"]], parameters["rounding"]

@@ -10,7 +10,7 @@ _ONE = U64(1 << 52)
 
 
 def _moved(x, exponent, where):
-    """The same numbers with other exponents; zeros, infinities and NaNs have none."""
+    """Change exponents of numbers; zeros, infinities and NaNs have none."""
     where = where & (x[2] > 0) & ~x[3] & ~x[4]
     return x[0], np.where(where, exponent, x[1]).astype(I64), *x[2:]
 
@@ -46,7 +46,7 @@ _SUBNORMAL: dict[str, Change] = {
 
 
 def _exponent(wrapped, where) -> Change:
-    """Keep exponents, with a bias, in too few bits; above or below those of binary32 alone."""
+    """Keep exponents with a bias in too few bits, or only exponents beyond those of binary32."""
 
     def change(parameters, x):
         bias = where[1]
@@ -71,7 +71,7 @@ def _at_most_127(_, x):
 
 
 def _distance(parameters, x, width):
-    """How far a significand of so many bits is shifted; of as many as the source has for 0."""
+    """Return by how much a significand is shifted; a width of 0 is that of the source."""
     layout, source = Layout.table[parameters["format"]], parameters["source"]
     own = np.maximum(x[1], NORMAL[source])
     width = width or FRACTION[source] + 1
@@ -79,7 +79,7 @@ def _distance(parameters, x, width):
 
 
 def _shifted(by) -> Change:
-    """Shift by another distance, a function of the right one."""
+    """Shift by another distance, which is a function of the right one."""
 
     def change(parameters, x):
         layout = Layout.table[parameters["format"]]
@@ -101,7 +101,7 @@ def _at_most(width, limit) -> Change:
 
 
 def _nothing_beyond(limit) -> Change:
-    """Take a number that is shifted further than a register is wide for an exact zero."""
+    """Take a number for an exact zero if it is shifted further than a register is wide."""
 
     def change(parameters, x):
         if Layout.table[parameters["format"]].powers:
@@ -113,7 +113,7 @@ def _nothing_beyond(limit) -> Change:
 
 
 def cut_modulo(rest, bits, width, modulo):
-    """The bits cut off a significand of so many bits by a distance that has lost bits."""
+    """Return the bits cut off a significand by a distance that has lost upper bits."""
     distance = bits - 53 + width
     bits = np.where(distance >= modulo, distance % modulo + 53 - width, bits)
     mask = (U64(1) << np.clip(bits, 0, 63).astype(U64)) - U64(1)
@@ -124,7 +124,7 @@ def cut_modulo(rest, bits, width, modulo):
 
 
 def _of_binary64(word) -> Change:
-    """A change of the significand of binary64 alone."""
+    """Change the significand of binary64 alone."""
 
     def change(parameters, x):
         if parameters["source"] != "f64":
@@ -141,7 +141,7 @@ def _low_word_subtracted(significand):
 
 
 def _low_word_extended(parameters, x):
-    """Join the words with the copies of the lower one's sign: all ones are a NaN."""
+    """Join the words with copies of the lower word's sign, which makes a NaN."""
     low = (x[2] >> U64(31) & U64(1)).astype(bool) & (parameters["source"] == "f64")
     return *x[:3], x[3] & ~low, x[4] | low
 

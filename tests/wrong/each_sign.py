@@ -7,7 +7,7 @@ from wrong.each_special import is_quiet
 
 
 def with_results(right, change):
-    """A mistake of the codes that go out of the right encoder."""
+    """Change the codes that the right encoder returns."""
 
     def encode(parameters, x, *words):
         layout, codes = Layout.table[parameters["format"]], right(parameters, x, *words)

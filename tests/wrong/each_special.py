@@ -30,7 +30,7 @@ def _of_other_sign(_, x, where):
 
 
 def is_quiet(x):
-    """Whether the first bit of a payload is there."""
+    """Return whether the first bit of the payload is set."""
     return (x[2] >> U64(51) & U64(1)).astype(bool)
 
 
@@ -40,14 +40,14 @@ def _nans(which, taken) -> Change:
 
 
 def _without_first(bits):
-    """Those without a bit of payload among the first ones."""
+    """Choose NaNs with no bit among the first bits of the payload."""
     return lambda x, source: (
         (x[2] & (_ONE - U64(1))) >> U64(52 - min(bits, FRACTION[source])) == U64(0)
     )
 
 
 def _without_positive_low_word(x, source):
-    """Those whose lower word, as a signed number, is not above zero, and that have no upper one."""
+    """Choose NaNs whose lower word is not positive with a sign, and whose upper word is empty."""
     low = x[2] & U64(0xFFFFFFFF)
     return (x[2] >> U64(32) == _ONE >> U64(32)) & (low >> U64(31) == 1) & (source == "f64")
 

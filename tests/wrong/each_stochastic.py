@@ -19,7 +19,7 @@ def right(parameters, x, word, up=None):
 
 
 def _fraction(rest, bits, n):
-    """The first n of the bits that are cut off."""
+    """Return the first n of the bits that are cut off."""
     away = np.clip(bits - n, 0, 63).astype(U64)
     return rest >> away << np.maximum(n - bits, 0).astype(U64)
 
@@ -39,7 +39,7 @@ def _rest_modulo(width, modulo):
 
 
 def _if_negative(up):
-    """A mistake of numbers below zero alone."""
+    """Restrict a mistake to numbers below zero."""
 
     def encode(parameters, x, word):
         return np.where(x[0], right(parameters, x, word, up), right(parameters, x, word))
@@ -48,7 +48,7 @@ def _if_negative(up):
 
 
 def _of_inputs(change):
-    """A mistake of the numbers that come in."""
+    """Change the numbers before they are encoded."""
 
     def encode(parameters, x, word):
         return right(parameters, change(parameters, x), word)

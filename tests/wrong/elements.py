@@ -24,7 +24,7 @@ ONE = F32(1)
 
 
 def element(function):
-    """The entry of a kernel that has code and y of numbers under scales; also of tensors."""
+    """Return the entry of a kernel that has code and y of scaled numbers; also of tensors."""
 
     def quantize_element(parameters, inputs):
         code, y = function(floats(inputs["x"]), floats(inputs["scale"]), parameters["format"])
@@ -46,13 +46,13 @@ def element(function):
 
 
 def parts(scale):
-    """Significand and exponent of a scale that is not subnormal."""
+    """Return significand and exponent of a scale that is not subnormal."""
     bits = scale.view(U32)
     return (bits & U32(0x7FFFFF) | U32(0x3F800000)).view(F32), (bits >> 23).astype(int) - 127
 
 
 def from_binary64(wide, name):
-    """Codes of binary64 numbers, rounded once: by rounding to odd in binary32."""
+    """Return codes of binary64 numbers, rounded once: by rounding to odd in binary32."""
     near = wide.astype(F32)
     off = np.isfinite(near) & (near != wide)
     below = np.where(np.abs(near) > np.abs(wide), near.view(U32) - U32(1), near.view(U32))
@@ -60,19 +60,19 @@ def from_binary64(wide, name):
 
 
 def wide_division(x, scale, name):
-    """Product and quotient in binary64, each rounded to binary32 afterwards: the right one."""
+    """Multiply and divide in binary64, and round each to binary32: the right one."""
     code = to_code((x.astype(F64) * scale).astype(F32), name)
     return code, (from_code(code, name).astype(F64) / scale).astype(F32)
 
 
 def wide_reciprocal(x, scale, name):
-    """A reciprocal in binary64, close enough for quotients of so few bits: right as well."""
+    """Multiply by a reciprocal in binary64, which is close enough for so few bits: right."""
     code = to_code(x * scale, name)
     return code, (from_code(code, name) * (1 / scale.astype(F64))).astype(F32)
 
 
 def power_first(x, scale, name):
-    """The scale's power of two before its significand, which moves no code."""
+    """Multiply by the scale's power of two before its significand, which changes no code."""
     one, e = parts(scale)
     code = to_code(np.ldexp(x, e) * one, name)
     return code, from_code(code, name) / scale
@@ -97,7 +97,7 @@ def divided(x, scale, name):
 
 
 def rcp_with_residual(x, scale, name):
-    """A reciprocal and a residual, as compilers divide, without care for subnormal numbers."""
+    """Divide by a reciprocal and a residual, as compilers do, without care for subnormals."""
     code = to_code(x * scale, name)
     v, inverse = from_code(code, name), ONE / scale
     y = v * inverse
@@ -107,7 +107,7 @@ def rcp_with_residual(x, scale, name):
 
 
 def significand_first(x, scale, name):
-    """x times the significand, which may overflow, then the power of two."""
+    """Multiply by the significand, which may overflow, then by the power of two."""
     one, e = parts(scale)
     code = to_code(np.ldexp(x * one, e), name)
     return code, from_code(code, name) / scale
@@ -142,32 +142,32 @@ def flushed_input(x, scale, name):
 
 
 def added_zero(x, scale, name):
-    """Multiply and add 0."""
+    """Multiply and add 0, which loses the sign of a zero."""
     code = to_code(x * scale + F32(0), name)
     return code, from_code(code, name) / scale
 
 
 def clamped_first(x, scale, name):
-    """Clamp x to what the scale allows, in place of xs, which is as good."""
+    """Clamp x to the range that the scale allows, in place of xs: as good."""
     limit = F32(LARGEST[name]) / scale
     code = to_code(np.clip(x, -limit, limit) * scale, name)
     return code, from_code(code, name) / scale
 
 
 def cast_alone(x, scale, name):
-    """Rely on the scale that nothing overflows, and on a NaN that the cast makes."""
+    """Rely on the scale against overflow, and on the NaN that the cast makes."""
     code = (x * scale).astype(CASTS[name]).view(np.uint8)
     return code, from_code(code, name) / scale
 
 
 def nan_of_one_bit(x, scale, name):
-    """The NaN of e5m2 that conversions of ml_dtypes and of NumPy make."""
+    """Return the NaN of e5m2 that conversions of ml_dtypes and of NumPy make."""
     code = to_code(x * scale, name)
     return np.where(np.isnan(x * scale), np.uint8(0x7E), code), from_code(code, name) / scale
 
 
 def nan_is_negative(x, scale, name):
-    """The NaN that x86 makes, converted."""
+    """Convert the NaN that x86 makes, which is negative."""
     code = to_code(x * scale, name)
     return np.where(np.isnan(x * scale), np.uint8(0xFF), code), from_code(code, name) / scale
 
@@ -180,7 +180,7 @@ def zero_from_sign(x, scale, name):
 
 
 def bfloat16_scale(x, scale, name):
-    """Carry the scale's product in bfloat16 beyond the sixteenth bit: a tensor core's TF32."""
+    """Round the scale to the ten bits of TF32, as a tensor core does."""
     tf32 = ((scale.view(U32) + U32(0x1000)) & U32(0xFFFFE000)).view(F32)
     code = to_code(x * tf32, name)
     return code, from_code(code, name) / tf32

@@ -12,7 +12,7 @@ DEFAULT = {"rounding": "rne", "overflow": "satfinite", "nan": "canonical", "sour
 
 
 def encoder(function, formats, **settings):
-    """The entry of a kernel for some formats and one setting: a function of x and the format."""
+    """Return the entry of a kernel for some formats and one setting."""
     settings = DEFAULT | settings
 
     def encode(parameters, inputs):
@@ -27,7 +27,7 @@ def encoder(function, formats, **settings):
 
 
 def saturated_c10(x, _):
-    """c10's bits, with its test for 480 made to saturate."""
+    """Return c10's bits, with its test for 480 made to saturate."""
     bits = x.view(U32)
     sign, bits = bits >> 24 & 0x80, bits & 0x7FFFFFFF
     denormal = (bits.view(F32) + floats(U32(141 << 23))).view(U32) - U32(141 << 23)
@@ -88,7 +88,7 @@ def argmin_of_distances(x, name):
 
 
 def ladder(x, _):
-    """Thresholds of e2m1, written down with one comparison that is not strict."""
+    """Compare with thresholds of e2m1, one by a comparison that is not strict."""
     a = np.abs(x)
     code = (a > 0.25).astype(int) + (a >= 0.75) + (a > 1.25) + (a >= 1.75) + (a >= 2.5)
     code += (a >= 3.5).astype(int) + (a > 5)
@@ -170,13 +170,13 @@ def converted_first(x, _):
 
 
 def byte_integers(x, _):
-    """INT8 elements as NumPy has them: -128 is a code, and NaN 0."""
+    """Encode INT8 elements as NumPy has them: -128 is a code, and NaN 0."""
     steps = np.rint(np.nan_to_num(x, nan=0.0) * F32(64))
     return np.clip(steps, -128, 127).astype(np.int8).view(np.uint8)
 
 
 def negative_zero(x, _):
-    """MI300's e4m3, whose NaN is where the negative zero would be."""
+    """Encode MI300's e4m3, whose NaN is where the negative zero would be."""
     magnitude = np.clip(np.abs(x), 0, 240).astype(ml_dtypes.float8_e4m3fnuz).view(np.uint8)
     return np.where(np.isnan(x), 0x80, magnitude | np.where(np.signbit(x), 0x80, 0))
 

@@ -11,7 +11,7 @@ _FLT_MAX = np.finfo(F32).max
 
 
 def kernel(function, *scalings):
-    """The entry of a kernel that has the results of a task, under some kinds of scales."""
+    """Return the entry of a kernel that has the results of a task, for some kinds of scales."""
 
     def quantize(parameters, inputs):
         task = Task.of(parameters, inputs)
@@ -24,21 +24,21 @@ ALL = ("gam", "e8m0", "fp32")
 
 
 def scales(task):
-    """Right amax, group amax of each block, and scale."""
+    """Return the right amax, group amax of each block, and scale."""
     amax = task.amax()
     groups = task.of_blocks(task.amax_of_groups(amax))
     return amax, groups, right(task.scaling, task.largest, groups, amax)[2]
 
 
 def spread(task, scale=None):
-    """The scale of each element, and its code."""
+    """Return the scale of each element, and its code."""
     scale = scales(task)[2] if scale is None else scale
     wide = task.of_elements(scale)
     return scale, wide, to_code(task.x * wide, task.name)
 
 
 def units(task, u, counts, gone):
-    """Sums of blocks."""
+    """Return the sums of blocks."""
     fields = {"sum": u, "nonzero": counts, "nonfinite": gone}
     return {name: task.blocks.reduce(np.add, a.astype(np.uint64)) for name, a in fields.items()}
 
@@ -51,7 +51,7 @@ def inverse_of_powers(task):
 
 
 def fused_distance(task):
-    """d as a fused |x - v * (1 / scale)|, so that y is not rounded."""
+    """Compute d as a fused |x - v * (1 / scale)|, so that y is not rounded."""
     scale, wide, code = spread(task)
     inverse = (F32(1) / wide).astype(F64)
     d = np.abs(task.x - from_code(code, task.name) * inverse).astype(F32)
@@ -63,7 +63,7 @@ def fused_distance(task):
 
 
 def scaled_distance(task):
-    """The error among scaled numbers: |xs - v| / |xs|, with powers of two almost the same."""
+    """Use |xs - v| / |xs|, the error among scaled numbers; powers of two change little."""
     scale, wide, code = spread(task)
     xs = task.x * wide
     counts = np.isfinite(task.x) & (task.x != 0)
@@ -101,7 +101,7 @@ lost_outputs = _lost(lambda x, y: (y.view(U32) >= _WIDEST) | (np.isnan(x)))
 
 
 def own_if_largest(task):
-    """The block of the group's amax keeps its own binary32 scale, without a rebuilt one."""
+    """Let the block of the group's amax keep its own binary32 scale."""
     amax, groups, scale = scales(task)
     own = np.minimum(task.largest / np.where(amax > 0, amax, F32(1)), _FLT_MAX)
     scale, wide, code = spread(task, np.where((amax == groups) & (amax > 0), own, scale))

@@ -15,7 +15,7 @@ F32, U32 = np.float32, np.uint32
 
 
 def launch(amaxes, written=lambda task: task):
-    """The entry of a kernel whose function has the amax of blocks, or None for other tasks.
+    """Return the entry of a kernel whose function has the amax of blocks, or None otherwise.
 
     `written` returns the task that is written, from the task that is asked for.
     """
@@ -40,14 +40,14 @@ def _finite(x):
 
 
 def integers(task):
-    """The largest bit pattern without its sign, of the finite ones: the right one."""
+    """Take the largest bit pattern without its sign, of the finite ones: the right one."""
     bits = np.ascontiguousarray(task.x).view(U32) & U32(0x7FFFFFFF)
     bits = np.where(bits < 0x7F800000, bits, U32(0))
     return task.blocks.reduce(np.maximum, bits).view(F32)
 
 
 def without_abs(task):
-    """The largest number, not magnitude."""
+    """Take the largest number, not magnitude."""
     x = np.where(np.isfinite(task.x), task.x, F32(0))
     return np.maximum(task.blocks.reduce(np.maximum, x), F32(0))
 
@@ -61,19 +61,19 @@ def flushed_half(task):
 
 
 def larger_of_the_ends(task):
-    """The largest number, and the negated smallest if the block has none that is positive."""
+    """Take the largest number, or the negated smallest if the block has none that is positive."""
     x = np.where(np.isfinite(task.x), task.x, F32(0))
     top = task.blocks.reduce(np.maximum, x)
     return np.where(top > 0, top, -task.blocks.reduce(np.minimum, x))
 
 
 def with_infinities(task):
-    """fmaxf, which skips NaN but no infinity."""
+    """Use fmaxf, which skips NaN but no infinity."""
     return task.blocks.reduce(np.fmax, np.abs(task.x))
 
 
 def with_nan(task):
-    """The maximum of torch, which NaN wins."""
+    """Use the maximum of torch: any NaN wins."""
     x = np.where(np.isinf(task.x), F32(0), np.abs(task.x))
     return task.blocks.reduce(np.maximum, x)
 
@@ -84,7 +84,7 @@ def clamped(task):
 
 
 def none_if_any_is_infinite(task):
-    """An amax that is not finite counts as 0."""
+    """Count an amax that is not finite as 0."""
     amax = task.blocks.reduce(np.maximum, np.abs(task.x))
     return np.where(np.isfinite(amax), amax, F32(0))
 
@@ -103,7 +103,7 @@ def in_half(task):
 
 
 def _inside(task):
-    """The row and the column of each element inside of its block."""
+    """Return the row and the column of each element inside of its block."""
     return (
         np.arange(n) - starts[np.searchsorted(starts, np.arange(n), side="right") - 1]
         for n, starts in zip(task.x.shape, (task.blocks.rows, task.blocks.columns), strict=True)
@@ -116,14 +116,14 @@ def _widths(task):
 
 
 def limited(task, rows, columns):
-    """The amax of the first rows and columns of each block."""
+    """Return the amax of the first rows and columns of each block."""
     down, across = _inside(task)
     inside = (down < rows)[:, None] & (across < columns)
     return task.blocks.reduce(np.maximum, np.where(inside, _finite(task.x), F32(0)))
 
 
 def one_warp(task):
-    """A lane for each column of a block; a warp has 32 lanes."""
+    """Use a lane for each column of a block; a warp has 32 lanes."""
     return limited(task, 1 << 30, 32)
 
 
@@ -132,22 +132,22 @@ def half_a_warp(task):
 
 
 def launch_of_512(task):
-    """An amax of the first 512 columns of a block."""
+    """Reduce the first 512 columns of a block for its amax."""
     return limited(task, 1 << 30, 512)
 
 
 def rows_of_1024(task):
-    """An amax of the first 1,024 rows of a block."""
+    """Reduce the first 1,024 rows of a block for its amax."""
     return limited(task, 1024, 1 << 30)
 
 
 def rows_of_16(task):
-    """Sixteen rows of threads, without a loop."""
+    """Use sixteen rows of threads, without a loop."""
     return limited(task, 16, 1 << 30)
 
 
 def first_numbers(count):
-    """The amax of the first so many numbers of each block, row by row."""
+    """Return the amax of the first numbers of each block, row by row."""
 
     def amaxes(task):
         rows, columns = _inside(task)
@@ -158,14 +158,14 @@ def first_numbers(count):
 
 
 def grid_of_65535(task):
-    """A block of threads for each row of blocks, in the dimension that has 16 bits."""
+    """Use a block of threads for each row of blocks, in the dimension that has 16 bits."""
     amax = task.amax()
     amax[65535:] = 0
     return amax
 
 
 def vectors_of_four(task):
-    """Loads of four columns; those beyond the last whole four are not read."""
+    """Load four columns at a time; those beyond the last whole four are not read."""
     columns = task.x.shape[1] // 4 * 4
     if columns == 0:
         return None

@@ -13,7 +13,7 @@ _FLT_MAX = np.finfo(F32).max
 
 
 def _split(scale):
-    """Mantissa field and exponent of a binary32 scale."""
+    """Return mantissa field and exponent of a binary32 scale."""
     bits = scale.view(np.uint32)
     return bits & np.uint32(0x7FFFFF), (bits >> 23).astype(np.int32) - 127
 
@@ -23,7 +23,7 @@ def _one_for_zero(amax):
 
 
 def _double(largest, amax):
-    """Mantissa and exponent of the quotient in binary64, whose second rounding is harmless."""
+    """Return mantissa and exponent of the quotient in binary64; rounding it again is harmless."""
     low, power = np.frexp(largest.astype(np.float64) / _one_for_zero(amax))
     bits = (low * 2).astype(F32).view(np.uint32)
     return bits & np.uint32(0x7FFFFF), power - 1 + (bits >> 30).astype(np.int32)

@@ -41,34 +41,34 @@ _TABLES = {
 
 
 def f32(*values):
-    """One or more binary32 numbers."""
+    """Return one or more binary32 numbers."""
     return np.float32(values[0]) if len(values) == 1 else np.array(values, np.float32)
 
 
 def widened(x, source):
-    """The binary32 numbers that a tensor of bit patterns stands for."""
+    """Return the binary32 numbers of a tensor of bit patterns."""
     if source == "bf16":
         return (x.astype(np.uint32) << 16).view(np.float32)
     return x.view(np.float16).astype(np.float32) if source == "f16" else x.view(np.float32)
 
 
 def bits(x):
-    """The bit patterns of binary32 numbers, with one NaN."""
+    """Return the bit patterns of binary32 numbers, with one NaN."""
     return np.where(np.isnan(x), np.uint32(0x7FFFFFFF), np.ascontiguousarray(x).view(np.uint32))
 
 
 def magnitude_bits(x):
-    """The bit patterns of |x|, which compare as the numbers do, and NaN above all."""
+    """Return the bit patterns of |x|, which compare as the numbers do, and NaN above all."""
     return np.ascontiguousarray(x).view(np.uint32) & np.uint32(0x7FFFFFFF)
 
 
 def power(exponent):
-    """2^exponent in binary32, from -149 to 127."""
+    """Return 2^exponent in binary32, from -149 to 127."""
     return np.ldexp(1.0, exponent).astype(np.float32)
 
 
 def encoded(x, fmt):
-    """The codes of binary32 numbers under rne, satfinite and canonical."""
+    """Return the codes of binary32 numbers under rne, satfinite and canonical."""
     largest = LARGEST[fmt]
     with np.errstate(all="ignore"):
         if fmt == "int8_mx":
@@ -80,7 +80,7 @@ def encoded(x, fmt):
 
 
 def decoded(codes, fmt):
-    """The numbers of codes."""
+    """Return the numbers of codes."""
     if fmt == "int8_mx":
         return codes.view(np.int8).astype(np.float32) / f32(64)
     if fmt in _TABLES:
@@ -89,7 +89,7 @@ def decoded(codes, fmt):
 
 
 def in_blocks(x, k):
-    """Rows of blocks of k numbers, the last one of a row filled with zeros."""
+    """Return rows of blocks of k numbers, the last one of a row filled with zeros."""
     rows, columns = x.shape
     padded = np.zeros((rows, -(-columns // k) * k), x.dtype)
     padded[:, :columns] = x
@@ -97,12 +97,12 @@ def in_blocks(x, k):
 
 
 def spread(of_blocks, k, columns):
-    """For each number what its block has."""
+    """Repeat the values of blocks for each of their numbers."""
     return np.repeat(of_blocks, k, axis=1)[:, :columns]
 
 
 def to_bf16(x):
-    """The codes of binary32 numbers in bf16 under rne, ieee and canonical."""
+    """Return the codes of binary32 numbers in bf16 under rne, ieee and canonical."""
     pattern = np.ascontiguousarray(x).view(np.uint32)
     near = (pattern + np.uint32(0x7FFF) + (pattern >> 16 & np.uint32(1))) >> 16
     return np.where(np.isnan(x), np.uint32(0x7FFF), near).astype(np.uint16)

@@ -24,7 +24,7 @@ mor = KERNELS.mor
 
 
 def counted(change):
-    """All fields, with a change to sums before anything is asked of them."""
+    """Return all fields, with a change to sums before any metric reads them."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -37,7 +37,7 @@ def counted(change):
 
 
 def of_width(what, dtype):
-    """All fields, with a sum of so many bits."""
+    """Return all fields, with a sum of so many bits."""
 
     def narrow(name, x, y, unit):
         u, counts, gone = errors(x, y)
@@ -99,7 +99,7 @@ def _lost_ones_kept(bits_in, parameters):
 
 
 def ranged(change):
-    """All fields, with other magnitudes, and the decision from these."""
+    """Return all fields, with other magnitudes, and the decision from these."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -130,7 +130,7 @@ mor("amax_of_infinities", "amax counts infinities.", unseen=ORDINARY)(
 
 
 def _fitting(fits):
-    """three_way with its own question about the range of a unit."""
+    """Run three_way with another test of the range of a unit."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)

@@ -20,7 +20,7 @@ KERNELS = Register()
 
 
 def _with_errors(of_element):
-    """All fields, with errors of elements that some function makes of x and y."""
+    """Return all fields, with errors of elements that a function makes of x and y."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -36,13 +36,13 @@ def _with_errors(of_element):
 
 
 def ratio_of(x, y):
-    """Relative errors of at most 1."""
+    """Return relative errors of at most 1."""
     ratio = np.minimum(np.abs(x - y) / np.abs(x), f32(1))
     return np.where(magnitude_bits(y) >= INFINITE, f32(1), ratio)
 
 
 def units_in_the_last_place(ratio):
-    """u of relative errors."""
+    """Return u of relative errors."""
     return (f32(1) + ratio).view(np.uint32) - ONE
 
 
@@ -52,7 +52,7 @@ def wrong(name, mistake, of_element, **more):
 
 
 def flushed(x):
-    """Zeros for subnormal numbers."""
+    """Replace subnormal numbers by zeros."""
     return np.where(np.abs(x) < f32(2.0**-126), f32(0), x)
 
 

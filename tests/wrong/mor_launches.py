@@ -31,7 +31,7 @@ GAM = ("two_way", "three_way")
 
 
 def seeing(part_of):
-    """All fields, from sums and magnitudes over those numbers of a unit that a launch reaches."""
+    """Return all fields, from sums and magnitudes of only the numbers that a launch reaches."""
 
     def run(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -47,7 +47,7 @@ def seeing(part_of):
 
 
 def places(x, unit):
-    """The row and the column of each number within its unit."""
+    """Return the row and the column of each number within its unit."""
     return np.arange(x.shape[0])[:, None] % unit[0], np.arange(x.shape[1]) % unit[1]
 
 
@@ -57,7 +57,7 @@ def reaches(name, mistake, part_of, **more):
 
 
 def _index(x, unit):
-    """The index of each number within its unit."""
+    """Return the index of each number within its unit."""
     rows, columns = places(x, unit)
     last = x.shape[1] // unit[1] * unit[1]
     width = np.where(np.arange(x.shape[1]) >= last, x.shape[1] - last, unit[1])
@@ -243,7 +243,7 @@ def _half_of_the_blocks(bits_in, parameters):
 
 @mor("choice_turned", "Outputs are written by the choice of the unit with row and column swapped.")
 def _choice_turned(bits_in, parameters):
-    """As in a launch for square grids of units: others are right."""
+    """Choose as a launch for square grids of units does: others are right."""
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
     accepted = acceptance(parameters, found)

@@ -13,7 +13,7 @@ _LOST = "e4m3.nonfinite"
 
 
 def _judged(change):
-    """All fields as they are, and choices from other counts of the losses of e4m3."""
+    """Return all fields, with choices from other counts of the losses of e4m3."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -58,7 +58,7 @@ mor(
 
 
 def _lost_but(left_out):
-    """Lost numbers, but for some numbers of x."""
+    """Return the lost numbers, except for some numbers of x."""
 
     def change(name, x, y, unit):
         _, _, gone = errors(x, y)

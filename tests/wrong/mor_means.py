@@ -22,7 +22,7 @@ THRESHOLDS = {"e4m3": 0.045, "nvfp4": 0.20}
 
 
 def relative(x, y):
-    """Relative errors in binary32, and the numbers that have one."""
+    """Return relative errors in binary32, and the numbers that have one."""
     pattern = magnitude_bits(x)
     counts = (pattern > 0) & (pattern < INFINITE)
     r = np.where(counts, np.abs(x - y) / np.abs(x), f32(0))
@@ -30,17 +30,17 @@ def relative(x, y):
 
 
 def lost(x, y):
-    """Numbers that are infinite or NaN, or become so."""
+    """Return which numbers are infinite or NaN, or become so."""
     return (magnitude_bits(x) >= INFINITE) | (magnitude_bits(y) >= 0x7F7F8000)
 
 
 def clean(x, y, unit):
-    """Units without them."""
+    """Return which units have no lost number."""
     return tiled(lost(x, y), unit, np.logical_or) == 0
 
 
 def by_units(a, unit):
-    """The numbers of each unit, as a row for each."""
+    """Return the numbers of each unit, as a row for each."""
     rows, columns = unit
     grid = [
         a[i : i + rows, j : j + columns].reshape(-1)
@@ -52,13 +52,13 @@ def by_units(a, unit):
 
 
 def of_units(function, a, unit):
-    """The results of a function of the numbers of each unit."""
+    """Return the results of a function of the numbers of each unit."""
     grid, shape = by_units(a, unit)
     return np.array([function(part) for part in grid]).reshape(shape)
 
 
 def shuffled(part):
-    """A sum as warps make it: lanes of 32 add up, then halves are added, all in binary32."""
+    """Sum as warps do: lanes of 32 add up, then halves are added, all in binary32."""
     lanes = np.zeros(-(-part.size // 32) * 32, np.float32)
     lanes[: part.size] = part
     sums = np.cumsum(lanes.reshape(-1, 32), axis=0, dtype=np.float32)[-1]
@@ -68,7 +68,7 @@ def shuffled(part):
 
 
 def _by_means(sum_of, dtype, thresholds=THRESHOLDS):
-    """A policy of means whose sums some function makes, compared with a fraction."""
+    """Run a policy of means whose sums a function makes, compared with a fraction."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -198,7 +198,7 @@ def _mean_at_its_limit(bits_in, parameters):
 
 
 def _by_sums(sum_of, is_worse=np.greater):
-    """The first rung of two_way and three_way, by sums that some function makes."""
+    """Decide the first rung of two_way and three_way by sums that a function makes."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)

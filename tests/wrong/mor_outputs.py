@@ -25,7 +25,7 @@ mor = KERNELS.mor
 
 
 def _writing(output_of):
-    """All fields, with an output that some function makes of choices, inputs and each y."""
+    """Return all fields, with an output that a function makes of choices, inputs and each y."""
 
     def mixed(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -46,7 +46,7 @@ def writes(name, mistake, output_of, **more):
 
 
 def choose(wide, outputs, kept):
-    """The output of each number's rung."""
+    """Return the output of each number's rung."""
     output = kept
     for k, taken in enumerate(outputs):
         output = np.where(wide == k, taken, output)
@@ -54,12 +54,12 @@ def choose(wide, outputs, kept):
 
 
 def cut(x):
-    """The upper halves of binary32 numbers."""
+    """Return the upper halves of binary32 numbers."""
     return (np.ascontiguousarray(x).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def half_up(x):
-    """bf16 by adding half and cutting."""
+    """Round to bf16 by adding half and cutting."""
     return ((np.ascontiguousarray(x).view(np.uint32) + np.uint32(0x8000)) >> 16).astype(np.uint16)
 
 
@@ -197,7 +197,7 @@ def _yardstick_of_e4m3_scales(bits_in, parameters):
 
 
 def _in_nvfp4(amax_of, tile_scale, tile_shape=(1, 16), finite=False):
-    """Policy nvfp4 with another way to scale tiles."""
+    """Run policy nvfp4 with another way to scale tiles."""
 
     def mixed(bits_in, parameters):
         x = widened(bits_in, parameters["source"])
@@ -222,12 +222,12 @@ def _in_nvfp4(amax_of, tile_scale, tile_shape=(1, 16), finite=False):
 
 
 def sixth(wide, encode):
-    """The number that the code of a tile's scale encodes."""
+    """Return the number that the code of a tile's scale encodes."""
     return wide * (encode * (f32(1) / f32(6)))
 
 
 def of_tensor(known, _unit):
-    """amax of the tensor."""
+    """Return the amax of the tensor."""
     return known.max()
 
 

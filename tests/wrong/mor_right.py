@@ -37,26 +37,26 @@ LADDERS = {
 
 
 def sides(cut, shape):
-    """The rows and columns of a block."""
+    """Return the rows and columns of a block."""
     named = {"tensor": shape, "row": (1, shape[1]), "column": (shape[0], 1)}
     return named[cut] if isinstance(cut, str) else tuple(cut)
 
 
 def tiled(a, cut, reduce=np.add, dtype=None):
-    """The result of an operation for each block."""
+    """Return the result of an operation for each block."""
     rows, columns = (np.arange(0, n, side) for n, side in zip(a.shape, cut, strict=True))
     down = reduce.reduceat(a, rows, axis=0, dtype=dtype)
     return reduce.reduceat(down, columns, axis=1, dtype=dtype)
 
 
 def back(blocks, cut, shape):
-    """For each number what its block has."""
+    """Repeat the values of blocks for each of their numbers."""
     down = np.repeat(blocks, min(cut[0], shape[0]), axis=0)[: shape[0]]
     return np.repeat(down, min(cut[1], shape[1]), axis=1)[:, : shape[1]]
 
 
 def extremes(x, cut):
-    """amax and amin of blocks, as bits."""
+    """Return amax and amin of blocks, as bits."""
     pattern = magnitude_bits(x)
     finite = np.where(pattern < INFINITE, pattern, np.uint32(0))
     least = np.where(finite > 0, finite, np.uint32(INFINITE))
@@ -65,7 +65,7 @@ def extremes(x, cut):
 
 
 def ideal(amax, fmt):
-    """The mantissas and exponents of largest / amax, rounded to 24 bits.
+    """Return the mantissas and exponents of largest / amax, rounded to 24 bits.
 
     binary64 rounds it first, to more than twice as many bits, which changes nothing.
     """
@@ -76,7 +76,7 @@ def ideal(amax, fmt):
 
 
 def scales(amax, whole, fmt, scaling):
-    """The scales of blocks, whose group has the amax `whole`."""
+    """Return the scales of blocks, whose group has the amax `whole`."""
     mantissa, exponent = ideal(amax, fmt)
     if scaling == "fp32":
         near = np.minimum(np.ldexp(1 + mantissa * 2.0**-23, exponent), float(FLT_MAX))
@@ -89,14 +89,14 @@ def scales(amax, whole, fmt, scaling):
 
 
 def in_format(x, fmt, cut, scaling):
-    """y under a format of 8 bits."""
+    """Return y in a format of 8 bits."""
     amax, _ = extremes(x, cut)
     scale = back(scales(amax, amax.max(), fmt, scaling), cut, x.shape)
     return decoded(encoded(x * scale, fmt), fmt) / scale
 
 
 def in_nvfp4(x):
-    """y under profile te with tiles of 16."""
+    """Return y in profile te with tiles of 16."""
     pattern = magnitude_bits(x)
     known = np.where(pattern > INFINITE, np.uint32(0), pattern)
     tile_max = tiled(known, (1, 16), np.maximum).view(np.float32)
@@ -111,7 +111,7 @@ def in_nvfp4(x):
 
 
 def representations(x, parameters):
-    """y under each of the representations that a policy compares."""
+    """Return y in each of the representations that a policy compares."""
     policy, cut = parameters["policy"], sides(parameters["block"], x.shape)
     names = {"tensor": ["e4m3"], "nvfp4": ["nvfp4", "e4m3"]}.get(policy, ["e4m3", "e5m2"])
     return {
@@ -121,12 +121,12 @@ def representations(x, parameters):
 
 
 def units_of(x, parameters):
-    """The sides of units."""
+    """Return the sides of units."""
     return x.shape if parameters["policy"] == "tensor" else sides(parameters["block"], x.shape)
 
 
 def errors(x, y):
-    """u of each number, whether it counts, and whether it is lost."""
+    """Return u of each number, whether it counts, and whether it is lost."""
     pattern, restored = magnitude_bits(x), magnitude_bits(y)
     counts = (pattern > 0) & (pattern < INFINITE)
     ratio = np.minimum(np.abs(x - y) / np.abs(x), f32(1))
@@ -136,13 +136,13 @@ def errors(x, y):
 
 
 def summed(name, x, y, unit):
-    """The three sums of units."""
+    """Return the three sums of units."""
     parts = zip(("sum", "nonzero", "nonfinite"), errors(x, y), strict=True)
     return {f"{name}.{what}": tiled(part, unit, dtype=np.uint64) for what, part in parts}
 
 
 def acceptance(parameters, found):
-    """Which units each rung of a policy's ladder accepts, from the fields of a tensor."""
+    """Return which units each rung of a policy's ladder accepts, from the fields of a tensor."""
     policy, accepted = parameters["policy"], []
     for rung in LADDERS[policy]:
         total, counts = found[f"{rung}.sum"], found[f"{rung}.nonzero"]
@@ -158,7 +158,7 @@ def acceptance(parameters, found):
 
 
 def written(bits_in, parameters, accepted, ys):
-    """The choice of each unit, and the output."""
+    """Return the choice of each unit, and the output."""
     ladder = LADDERS[parameters["policy"]]
     choice = np.select(accepted, range(len(accepted)), len(accepted)).astype(np.uint8)
     x = widened(bits_in, parameters["source"])
@@ -172,13 +172,13 @@ def written(bits_in, parameters, accepted, ys):
 
 
 def read(bits_in, parameters):
-    """The numbers of a tensor, the sides of its units, and each y."""
+    """Return the numbers of a tensor, the sides of its units, and each y."""
     x = widened(bits_in, parameters["source"])
     return x, units_of(x, parameters), representations(x, parameters)
 
 
 def fields(x, unit, ys):
-    """The fields of units."""
+    """Return the fields of units."""
     amax, amin = extremes(x, unit)
     found = {"amax": amax, "amin": amin}
     for name, y in ys.items():
@@ -188,7 +188,7 @@ def fields(x, unit, ys):
 
 @mor("numpy")
 def mixed(bits_in, parameters):
-    """All the fields of a tensor under a policy."""
+    """Return all the fields of a tensor under a policy."""
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys)
     return found | written(bits_in, parameters, acceptance(parameters, found), ys)
@@ -196,7 +196,7 @@ def mixed(bits_in, parameters):
 
 @KERNELS.decide("numpy")
 def decided(given, parameters):
-    """Whether a metric accepts."""
+    """Return whether a metric accepts."""
     total, counts = given["sum"], given["nonzero"]
     if parameters["metric"] == "mean_relative_error":
         good = (total < given["limit"].astype(np.uint64) * counts) | (counts == 0)

@@ -24,20 +24,20 @@ FOUR_BITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
 
 
 def scales_of(x, fmt, rule, k):
-    """The codes of scales, and for each number that of its block."""
+    """Return the codes of scales, and for each number the code of its block's scale."""
     scale = scale_codes(magnitude_bits(in_blocks(x, k)).max(axis=2), fmt, rule)
     return scale, spread(scale.astype(np.int64), k, x.shape[1])
 
 
 def factors(code):
-    """The factors by which numbers are scaled, and by which they are restored."""
+    """Return the factors by which numbers are scaled, and by which they are restored."""
     lost = code == 255
     up, down = power(127 - np.minimum(code, 254)), power(np.minimum(code, 254) - 127)
     return np.where(lost, f32(np.nan), up), np.where(lost, f32(np.nan), down)
 
 
 def flushed(x):
-    """Zeros, with their sign, for subnormal numbers."""
+    """Replace subnormal numbers by zeros with their sign."""
     return np.where(np.abs(x) < f32(2.0**-126), np.copysign(f32(0), x), x)
 
 

@@ -12,7 +12,7 @@ SMALL = {"mx": "No tensor of it is so large."}
 
 
 def up_to(x, fmt, rule, k, rows, columns):
-    """The results of a launch that reaches so many rows and columns of buffers of zeros."""
+    """Return the results of a launch that reaches so many rows and columns of buffers of zeros."""
     blocks = -(-x.shape[1] // k)
     scale, code = np.zeros((len(x), blocks), np.uint8), np.zeros(x.shape, np.uint8)
     xs, y = np.zeros(x.shape, np.float32), np.zeros(x.shape, np.float32)

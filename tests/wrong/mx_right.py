@@ -21,7 +21,7 @@ mx = KERNELS.mx
 
 
 def exponent_of(magnitudes, add=0):
-    """Exponents of amaxes from their bits; `add` goes to the 52 bits behind the leading one.
+    """Return exponents of amaxes from their bits; `add` goes to the 52 bits of the fraction.
 
     As binary64, a subnormal number of binary32 is normal.
     """
@@ -30,7 +30,7 @@ def exponent_of(magnitudes, add=0):
 
 
 def scale_codes(amax, fmt, rule):
-    """The codes of the scales of blocks, from the bits of their amaxes."""
+    """Return the codes of the scales of blocks, from the bits of their amaxes."""
     finite = np.minimum(amax, np.uint32(0x7F7FFFFF))
     if rule == "rceil":
         ratio = amax.view(np.float32) / f32(LARGEST[fmt])
@@ -47,7 +47,7 @@ def scale_codes(amax, fmt, rule):
 
 @mx("numpy")
 def quantized(x, fmt, rule, k):
-    """The scale, xs, code and y of rows in blocks of k."""
+    """Return the scale, xs, code and y of rows in blocks of k."""
     amax = magnitude_bits(in_blocks(x, k)).max(axis=2)
     scale = scale_codes(amax, fmt, rule)
     code = spread(scale.astype(np.int64), k, x.shape[1])

@@ -22,7 +22,7 @@ ORDINARY = {"mx_large": "The recipe of its tensors makes bell-shaped numbers, an
 
 
 def finished(x, scale, fmt, k, up=lambda n: power(-n), down=power):
-    """The elements of rows whose scales are known, as the library's last kernel makes them.
+    """Return the elements of rows with known scales, as the library's last kernel does.
 
     `up` and `down` make the factors of numbers, and those of codes, from exponents of scales.
     """

@@ -34,13 +34,13 @@ def by_amax(name, mistake, amax_of, sources=ALL):
 
 
 def infinity_hides_nan(blocks):
-    """The amax is infinite if a number is."""
+    """Return an infinite amax if a number is infinite, also with a NaN."""
     held = magnitude_bits(blocks)
     return np.where((held == INFINITY).any(axis=2), INFINITY, held.max(axis=2))
 
 
 def without(is_lost):
-    """The function whose amaxes leave some numbers out, by their bits."""
+    """Return a function whose amaxes leave some numbers out, by their bits."""
 
     def amax_of(blocks):
         bits = np.ascontiguousarray(blocks).view(np.uint32)
@@ -50,7 +50,7 @@ def without(is_lost):
 
 
 def folded(takes_new):
-    """The amax by a loop over a block, which compares with the amax so far."""
+    """Reduce a block in a loop, comparing each number with the amax so far."""
 
     def amax_of(blocks):
         held = np.abs(blocks)
@@ -63,7 +63,7 @@ def folded(takes_new):
 
 
 def halved(takes_upper):
-    """The amax by halves of a block, as the lanes of a warp find it."""
+    """Reduce a block by halves, as the lanes of a warp do."""
 
     def amax_of(blocks):
         k = blocks.shape[2]
@@ -78,30 +78,30 @@ def halved(takes_upper):
 
 
 def of_signed_integers(blocks):
-    """The amax is the largest bit pattern as a signed integer: negative numbers are left out."""
+    """Take the largest bit pattern as a signed integer, which leaves negative numbers out."""
     return np.maximum(np.ascontiguousarray(blocks).view(np.int32), 0).max(axis=2).view(np.uint32)
 
 
 def of_upper_halves(blocks):
-    """The amax is of upper halves: a NaN whose upper half is that of an infinity is one."""
+    """Take the amax of upper halves, so that some NaNs look like an infinity."""
     return magnitude_bits(blocks).max(axis=2) & np.uint32(0xFFFF0000)
 
 
 def nan_by_the_sum(blocks):
-    """A block has a NaN if its sum is one, as that of two infinities is."""
+    """Find a NaN by the sum of the block, which two infinities make as well."""
     amax = magnitude_bits(blocks).max(axis=2)
     return np.where(np.isnan(blocks.sum(axis=2)), NAN, amax)
 
 
 def nan_by_the_first(blocks):
-    """A NaN is looked for in the first number of a block alone."""
+    """Look for a NaN in the first number of a block alone."""
     held = magnitude_bits(blocks)
     rest = np.where(held > INFINITY, np.uint32(0), held).max(axis=2)
     return np.where(held[:, :, 0] > INFINITY, NAN, rest)
 
 
 def nonfinite_is_nan(blocks):
-    """A NaN is looked for by its exponent, which infinities have as well."""
+    """Look for a NaN by its exponent, which infinities have as well."""
     amax = magnitude_bits(blocks).max(axis=2)
     return np.where(amax >= INFINITY, NAN, amax)
 
@@ -138,7 +138,7 @@ for fold, names in ((folded, ("new", "old")), (halved, ("upper", "lower"))):
 
 
 def shifted(width):
-    """The function that makes 2^n by 1 << n in so many bits, and 2^-n by its reciprocal."""
+    """Return a function that makes 2^n by 1 << n in so many bits, and 2^-n by its reciprocal."""
 
     def of(n):
         size = np.abs(n) % width
@@ -149,7 +149,7 @@ def shifted(width):
 
 
 def with_table(entry):
-    """The function of a table of 2^n with a wrong entry."""
+    """Return the function of a table of 2^n with a wrong entry."""
     return lambda n: np.where(n == entry - 127, power(n) * f32(2), power(n))
 
 

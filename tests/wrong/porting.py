@@ -22,7 +22,7 @@ ORDINARY = {
 
 
 def dispatch(**operations):
-    """A kernel's entry, of a function of parameters and inputs for each operation that it has."""
+    """Return a kernel's entry from a function of parameters and inputs for each operation."""
 
     def run(operation, parameters, inputs):
         function = operations.get(operation)
@@ -39,31 +39,31 @@ def floats(bits):
 
 
 def pattern(x):
-    """The bits of binary32 numbers, with the one NaN."""
+    """Return the bits of binary32 numbers, with the one NaN."""
     x = np.ascontiguousarray(x, np.float32)
     return np.where(np.isnan(x), np.uint32(NAN), x.view(np.uint32))
 
 
 def widened(bits, source):
-    """The bits of a tensor as binary32 numbers."""
+    """Return the bits of a tensor as binary32 numbers."""
     if source == "bf16":
         return floats(bits.astype(np.uint32) << 16)
     return bits.view(np.float16).astype(np.float32) if source == "f16" else floats(bits)
 
 
 def to_code(xs, name):
-    """Right codes of binary32 numbers: to nearest, saturating, with the canonical NaN."""
+    """Return right codes of binary32 numbers: to nearest, saturating, with the canonical NaN."""
     codes = np.clip(xs, -LARGEST[name], LARGEST[name]).astype(CASTS[name]).view(np.uint8)
     return np.where(np.isnan(xs), np.uint8(_NAN_CODE[name]), codes)
 
 
 def from_code(codes, name):
-    """The binary32 numbers that codes stand for."""
+    """Return the binary32 numbers of codes."""
     return codes.view(CASTS[name]).astype(np.float32)
 
 
 def by(parameter, values, kernel):
-    """The same as a kernel for each value alone, as kernels are compiled for one."""
+    """Return a kernel for each value alone, as kernels are compiled for one."""
 
     def only(value):
         def run(operation, parameters, inputs):
@@ -77,7 +77,7 @@ def by(parameter, values, kernel):
 
 
 def by_format(kernel, formats=tuple(CASTS)):
-    """The same for each element format alone: turning points differ between them."""
+    """Return a kernel for each element format alone: turning points differ between them."""
 
     def seen(one):
         large = one.name.endswith(("_e4m3", "_e5m2"))  # that quantize_large has
@@ -108,7 +108,7 @@ class Grid:
         return ufunc.reduceat(rows, self.columns, axis=1, dtype=array.dtype)
 
     def spread(self, tiles):
-        """An entry for each element, or for each smaller tile that begins in a tile."""
+        """Repeat entries for each element, or for each smaller tile that begins in a tile."""
         rows = np.diff([*self.rows, self.shape[0]])
         return tiles.repeat(rows, axis=0).repeat(np.diff([*self.columns, self.shape[1]]), axis=1)
 
@@ -144,13 +144,13 @@ class Task:
         return self.blocks.reduce(np.maximum, np.where(magnitudes < np.inf, magnitudes, 0))
 
     def amax_of_groups(self, amax):
-        """For each group, from the amax of the blocks."""
+        """Return the amax of each group, from the amax of the blocks."""
         if self.groups is None:
             return self.group_amax
         return self.groups.reduce(np.maximum, self.blocks.spread(amax))
 
     def of_blocks(self, groups):
-        """The value of the group of each block."""
+        """Return the value of the group of each block."""
         if self.groups is None:
             return groups
         return self.groups.spread(groups)[np.ix_(self.blocks.rows, self.blocks.columns)]
@@ -159,7 +159,7 @@ class Task:
         return self.blocks.spread(blocks)
 
     def answer(self, **fields):
-        """Results in the shapes and the widths that are asked for."""
+        """Return results in the shapes and the widths that are asked for."""
         widths = {"exponent": np.uint8, "code": np.uint8, "mantissa": np.uint32, "u": np.uint32}
         answer = {}
         for name, array in fields.items():
@@ -172,12 +172,12 @@ class Task:
 
 
 def two_to(exponent):
-    """2^exponent in binary32, for exponents that have one."""
+    """Return 2^exponent in binary32, for exponents that have one."""
     return np.ldexp(np.float32(1), exponent).astype(np.float32)
 
 
 def errors(x, y):
-    """Right d, r and u of each element, and which elements count."""
+    """Return right d, r and u of each element, and which elements count."""
     counts = np.isfinite(x) & (x != 0)
     d = np.where(counts, np.abs(x - y), np.float32(0))
     r = np.where(counts, np.minimum(d / np.abs(x), np.float32(1)), np.float32(0))
@@ -187,12 +187,12 @@ def errors(x, y):
 
 
 def lost(x, y):
-    """The elements that are not finite, or will not be in bfloat16."""
+    """Return the elements that are not finite, or will not be in bfloat16."""
     return ~np.isfinite(x) | (np.abs(y).view(np.uint32) >= 0x7F7F8000)
 
 
 def finished(task, scale, **fields):
-    """The results of a task whose scales are known."""
+    """Return the results of a task whose scales are known."""
     x = task.x
     spread = task.of_elements(scale)
     xs = x * spread

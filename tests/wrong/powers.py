@@ -10,13 +10,13 @@ F32 = np.float32
 
 
 def stored(e):
-    """Mantissas, stored exponents and scales from exponents."""
+    """Return mantissas, stored exponents and scales from exponents."""
     e = np.asarray(e).astype(np.int32)
     return np.zeros_like(e), e + 127, two_to(e)
 
 
 def _log2f(x):
-    """log2 in binary32, rounded correctly, so that it is the same on every machine."""
+    """Return log2 in binary32, rounded correctly, so that it is the same on every machine."""
     return np.log2(x.astype(np.float64)).astype(F32)
 
 

@@ -10,7 +10,7 @@ _FLT_MAX = np.finfo(F32).max
 
 
 def ratio(scaling, amax, scale):
-    """Mantissas, exponents and scales; fp32 has only scales."""
+    """Return mantissas, exponents and scales; fp32 has only scales."""
     if scaling != "fp32":
         return None
     none = np.zeros(amax.shape, np.uint32)
@@ -30,12 +30,12 @@ def inverse_of_product(scaling, largest, _, amax):
 
 
 def _fma(a, b, c):
-    """In binary64, which is exact enough for residuals: their product has 48 bits."""
+    """Compute in binary64, which is exact enough for residuals: their product has 48 bits."""
     return (a.astype(np.float64) * b + c).astype(F32)
 
 
 def newton(scaling, largest, _, amax):
-    """Two steps from 12 bits, then the quotient, without a last correction."""
+    """Divide by two steps of Newton from 12 bits, without a last correction."""
     low, power = np.frexp(amax)
     bits = (F32(1) / low).view(np.uint32) & np.uint32(0xFFFFF000)
     estimate = bits.view(F32)
@@ -52,7 +52,7 @@ def newton_with_correction(scaling, largest, _, amax):
 
 
 def fdividef(scaling, largest, _, amax):
-    """CUDA's __fdividef: 0 for a divisor above 2^126."""
+    """Divide by CUDA's __fdividef: 0 for a divisor above 2^126."""
     quotient = np.where(amax > 2.0**126, F32(0), largest / amax)
     return ratio(scaling, amax, quotient)
 
@@ -72,7 +72,7 @@ def uncapped(scaling, largest, _, amax):
 
 
 def one_where_infinite(scaling, largest, _, amax):
-    """Transformer Engine: 1 for an infinite scale too."""
+    """Use 1 for an infinite scale too, as Transformer Engine does."""
     scale = largest / amax
     return ratio(scaling, amax, np.where(np.isinf(scale), F32(1), scale))
 

@@ -1,6 +1,6 @@
 """Reaches of launches, once for each kernel: a library compiles one for each set of parameters.
 
-One kernel with the mistake would hide behind the others, if they had it together.
+Each kernel has the mistake alone; else one could hide behind another.
 """
 
 import functools
@@ -73,19 +73,19 @@ def nvfp4(name, mistake, tensor, profiles=ALL, tiles=TILES):
 
 
 def cut_to(rows, columns):
-    """The function of a launch that writes so many rows and columns."""
+    """Return the function of a launch that writes so many rows and columns."""
     return lambda profile, x, tile: cut(quantized(profile, x, tile), tile, rows, columns)
 
 
 def first_of(x, rows, columns):
-    """A tensor that has zeros behind so many rows and columns."""
+    """Return a tensor with zeros behind so many rows and columns."""
     seen = np.zeros_like(x)
     seen[:rows, :columns] = x[:rows, :columns]
     return seen
 
 
 def amax_of(rows, columns):
-    """The function of a launch that takes the amax of so many rows and columns."""
+    """Return the function of a launch that takes the amax of so many rows and columns."""
 
     def quantize(profile, x, tile):
         seen = first_of(x, rows, columns)
@@ -105,12 +105,12 @@ for name, (mistake, *sizes) in AMAXES_OF_16_BITS.items():
 
 
 def first_numbers(x, count):
-    """A tensor that has zeros behind so many numbers."""
+    """Return a tensor with zeros behind so many numbers."""
     return np.where(np.arange(x.size).reshape(x.shape) < count, x, np.float32(0))
 
 
 def amax_of_numbers(profile, x, tile):
-    """The function of a loop whose index has 16 bits, for the amax."""
+    """Take the amax in a loop whose index has 16 bits."""
     seen = first_numbers(x, 1 << 16)
     by_row = profile == "te_row"
     amax = np.repeat(largest(seen, 1), -(-x.shape[1] // tile[1])) if by_row else largest(seen)
@@ -118,7 +118,7 @@ def amax_of_numbers(profile, x, tile):
 
 
 def written_numbers(profile, x, tile):
-    """The function of a loop whose index has 16 bits, for the codes."""
+    """Write codes in a loop whose index has 16 bits."""
     fields = quantized(profile, x, tile)
     return fields | {"code": np.where(first_numbers(np.ones_like(x), 1 << 16), fields["code"], 0)}
 
@@ -138,7 +138,7 @@ def tile_amax(name, mistake, part):
 
 
 def without(row, column):
-    """The function that leaves an element of each tile out."""
+    """Return a function that leaves an element of each tile out."""
     kept = np.ones((16, 16), bool)
     kept[row, column] = False
     return lambda x: np.where(kept, x, np.float32(0))
@@ -172,7 +172,7 @@ def mx(name, mistake, function, operation="mx"):
 
 
 def amax_without(part):
-    """The function whose amaxes leave a part of blocks out."""
+    """Return a function whose amaxes leave a part of blocks out."""
 
     def quantize(x, fmt, rule, k):
         held = magnitude_bits(in_blocks(x, k))
@@ -183,7 +183,7 @@ def amax_without(part):
 
 
 def codes_of_numbers(x, fmt, rule, k):
-    """The function of a loop whose index has 16 bits."""
+    """Write codes in a loop whose index has 16 bits."""
     scale, xs, code, y = mx_right.quantized(x, fmt, rule, k)
     return scale, xs, np.where(first_numbers(np.ones_like(x), 1 << 16), code, 0), y
 
@@ -222,7 +222,7 @@ def mor(name, mistake, function, shown=(), kinds=KINDS):
 
 
 def seeing_first(rows, columns):
-    """The function of a launch that sees so many rows and columns of a unit."""
+    """Return the function of a launch that sees so many rows and columns of a unit."""
 
     def part(x, unit):
         down, across = places(x, unit)
@@ -232,7 +232,7 @@ def seeing_first(rows, columns):
 
 
 def extremes_of(first, *sizes):
-    """The function whose scales of e4m3 and e5m2, and amaxes of units, are of the first numbers."""
+    """Return a function whose scales and amaxes of units are of the first numbers."""
 
     def mix(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -273,7 +273,7 @@ def quantize(name, mistake, run, why=SMALLER, shown=()):
 
 
 def writing(rows, columns):
-    """The entry of a launch that writes so many rows and columns, and sums these."""
+    """Return the entry of a launch that writes so many rows and columns, and sums these."""
 
     def written(task):
         inside = np.zeros(task.x.shape, bool)
@@ -284,7 +284,7 @@ def writing(rows, columns):
 
 
 def of_tensors(run):
-    """The same for tensors, and not for blocks."""
+    """Restrict a kernel to tensors: none of its answers is for blocks."""
     return dispatch(quantize=lambda *asked: run("quantize", *asked))
 
 

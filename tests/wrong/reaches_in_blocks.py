@@ -41,7 +41,7 @@ KERNELS = Register()
 
 
 def cut_of(block):
-    """The kind of kernel that has a block; None for one that is the tensor."""
+    """Return the kind of kernel that has a block; None for one that is the tensor."""
     if not isinstance(block, list):
         return None if block == "tensor" else block
     rows, columns = block
@@ -64,7 +64,7 @@ def reaches():
 
 
 def only(cut, run):
-    """The same for blocks of a shape."""
+    """Restrict a kernel to blocks of a shape."""
 
     def answer(operation, parameters, inputs):
         is_its = cut_of(parameters.get("block", "tensor")) == cut
@@ -85,7 +85,7 @@ def quantize(name, mistake, run, kinds, shown=()):
 
 
 def group_amax_of(rows, columns):
-    """The entry of a kernel whose groups have the amax of so many rows and columns of blocks."""
+    """Return the entry of a kernel whose group amaxes are of so many rows and columns."""
 
     def run(parameters, inputs):
         task = Task.of(parameters, inputs)
@@ -107,20 +107,20 @@ def group_amax_of(rows, columns):
 
 
 def amax_of_blocks(task, columns):
-    """The amax of so many columns of blocks."""
+    """Return the amax of so many columns of blocks."""
     amax = task.amax()
     amax[:, columns:] = 0
     return amax
 
 
 def place_of_each(starts, of_groups):
-    """The number of each block within its group, from where blocks and groups begin."""
+    """Return the number of each block within its group, from where blocks and groups begin."""
     first = np.searchsorted(starts, of_groups)
     return np.arange(len(starts)) - first[np.searchsorted(of_groups, starts, side="right") - 1]
 
 
 def in_groups(run):
-    """The same for groups of so many rows and columns."""
+    """Restrict a kernel to groups of so many rows and columns."""
 
     def answer(operation, parameters, inputs):
         is_whole = isinstance(parameters.get("group"), str)
@@ -172,7 +172,7 @@ def mor(name, mistake, function, cut, policies=tuple(LADDERS)):
 
 
 def scaled_by(rows, columns):
-    """The function whose scales are of the amaxes of the first rows and columns of blocks."""
+    """Return a function whose scales are of amaxes of the first rows and columns of blocks."""
 
     def mix(bits_in, parameters):
         x, unit, ys = read(bits_in, parameters)
@@ -205,7 +205,7 @@ for cut, name, rows, columns in reaches():
 
 
 def units_of(rows, columns):
-    """The function of a launch that has threads for so many rows and columns of units."""
+    """Return the function of a launch with threads for so many rows and columns of units."""
 
     def mix(bits_in, parameters):
         found = dict(mixed(bits_in, parameters))
@@ -218,7 +218,7 @@ def units_of(rows, columns):
 
 
 def amax_of_numbers(bits_in, parameters):
-    """The fields of a kernel that counts the numbers of a unit in binary32 for its amax."""
+    """Return the fields of a kernel that counts numbers in binary32 for the amax of a unit."""
     x, unit, ys = read(bits_in, parameters)
     seen = np.where(np.arange(x.size).reshape(x.shape) < 1 << 24, x, np.float32(0))
     found = fields(x, unit, ys) | {"amax": extremes(seen, unit)[0]}

@@ -10,7 +10,7 @@ _FLT_MAX = np.finfo(F32).max
 
 
 def port(scales):
-    """The entry of a kernel whose function has mantissa, exponent and scale from two amax."""
+    """Return the entry of a kernel whose function has mantissa, exponent and scale."""
 
     def scale(parameters, inputs):
         largest = F32(LARGEST[parameters["format"]])
@@ -40,7 +40,7 @@ def port(scales):
 
 
 def _ideal(largest, amax):
-    """Mantissa and unbounded exponent of the quotient, for amax > 0."""
+    """Return mantissa and unbounded exponent of the quotient, for amax > 0."""
     low, power = np.frexp(amax)
     low = (low * 2).astype(F32)  # in [1, 2)
     quotient = largest / low

@@ -10,7 +10,7 @@ F32, U32, U64, I64 = np.float32, np.uint32, np.uint64, np.int64
 
 
 def rounder(function, formats=("e4m3", "e5m2", "e2m1", "bf16"), overflow="satfinite"):
-    """The entry of a kernel that has the code of a magnitude from bits, words and their number."""
+    """Return the entry of a kernel that has the code of a magnitude."""
 
     def encode(parameters, inputs):
         name = parameters["format"]
@@ -30,7 +30,7 @@ def rounder(function, formats=("e4m3", "e5m2", "e2m1", "bf16"), overflow="satfin
 
 
 def parts(layout, magnitude):
-    """Code cut off, the significand's bits below it, and how many these are."""
+    """Return the code cut off, the significand's bits below it, and how many these are."""
     field = magnitude >> 23
     significand = np.where(field > 0, magnitude & 0x7FFFFF | 1 << 23, magnitude)
     e = np.maximum(field, 1) - 127
@@ -42,7 +42,7 @@ def parts(layout, magnitude):
 
 
 def fraction(rest, drop, n):
-    """The first n of the bits that are dropped."""
+    """Return the first n of the bits that are dropped."""
     return rest >> np.clip(drop - n, 0, 62) << np.maximum(n - drop, 0)
 
 
@@ -123,7 +123,7 @@ def in_floating_point(layout, magnitude, word, n):
 
 
 def in_binary64(layout, magnitude, word, n):
-    """Add all of the dropped bits in binary64, which has not room for them all."""
+    """Add all dropped bits in binary64, which has too few bits for them."""
     code, rest, drop = parts(layout, magnitude)
     return code + (np.ldexp(rest.astype(np.float64), -drop) + np.ldexp(word * 1.0, -n) >= 1)
 

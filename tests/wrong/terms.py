@@ -12,7 +12,7 @@ _BITS = U32(0x3F800000)
 
 
 def term(function):
-    """The entry of a kernel that has u of x and y; for tensors it sums u."""
+    """Return the entry of a kernel that has u of x and y; for tensors it sums u."""
 
     def error_term(_, inputs):
         u = function(floats(inputs["x"]), floats(inputs["y"]))
@@ -28,7 +28,7 @@ def term(function):
 
 
 def restored(task):
-    """The scales of a tensor, and y."""
+    """Return the scales of a tensor, and y."""
     amax = task.amax()
     groups = task.of_blocks(task.amax_of_groups(amax))
     _, _, scale = right(task.scaling, task.largest, groups, amax)
@@ -37,7 +37,7 @@ def restored(task):
 
 
 def summed(sums):
-    """The entries of a kernel that has sum and nonzero of tensors by x, y and the blocks."""
+    """Return the entries of a kernel that has sum and nonzero of tensors by x, y and blocks."""
 
     def quantize(parameters, inputs):
         task = Task.of(parameters, inputs)
@@ -53,12 +53,12 @@ def ratio(x, y):
 
 
 def rounded(x, y):
-    """lrint of r * 2^23, a product that is exact: the right one."""
+    """Use lrint of r * 2^23, a product that is exact: the right one."""
     return np.rint(ratio(x, y) * TOP)
 
 
 def added_in_binary64(x, y):
-    """The same sum with more bits, and rounded by adding 2^52: right as well."""
+    """Round r * 2^23 in binary64, by adding 2^52: right as well."""
     return ratio(x, y).astype(F64) * 2.0**23 + 2.0**52 - 2.0**52
 
 
@@ -105,7 +105,7 @@ def residual(x, y):
 
 
 def one_less_quotient(x, y):
-    """|1 - y / x| in place of |x - y| / |x|."""
+    """Use |1 - y / x| in place of |x - y| / |x|."""
     r = np.abs(ONE - y / x)
     return np.rint(np.where(np.isfinite(y), np.minimum(r, ONE), ONE) * TOP)
 
@@ -136,13 +136,13 @@ def not_clipped(x, y):
 
 
 def not_a_number(x, y):
-    """fmin for the minimum, which takes a NaN for 1, but u is 0 if y is not finite."""
+    """Use fmin for the minimum, which takes a NaN for 1, but u is 0 if y is not finite."""
     r = np.abs(x - y) / np.abs(x)
     return np.rint(np.fmax(np.fmin(r, ONE), F32(0)) * TOP) * np.isfinite(y)
 
 
 def of_the_squares(x, y):
-    """The root of a quotient of squares, which are tiny or infinite at the ends."""
+    """Take the root of a quotient of squares, which are tiny or infinite at the ends."""
     d = x - y
     r = np.sqrt(d * d / (x * x))
     return np.rint(np.where(np.isfinite(y), np.fmin(r, ONE), ONE) * TOP)

@@ -10,12 +10,12 @@ F32 = np.float32
 
 
 def whole(function):
-    """The entry of a kernel that has all of a tensor's results."""
+    """Return the entry of a kernel that has all of a tensor's results."""
     return dispatch(quantize=lambda parameters, inputs: function(Task.of(parameters, inputs)))
 
 
 def _padded(task):
-    """The sides of whole blocks, and how often they repeat."""
+    """Return the sides of whole blocks, and how often they repeat."""
     starts = task.blocks.rows, task.blocks.columns
     sides = [int(s[1]) if s.size > 1 else n for s, n in zip(starts, task.x.shape, strict=True)]
     return sides, [s.size for s in starts]
@@ -41,7 +41,7 @@ def edges_of_the_last(task):
 
 
 def dropped_edges(task):
-    """A grid of whole blocks: the last ones are left at what the outputs were filled with."""
+    """Launch a grid of whole blocks: the last ones keep the fill of the outputs."""
     amax = task.amax()
     sides, counts = _padded(task)
     whole = [n // s for s, n in zip(sides, task.x.shape, strict=True)]
@@ -60,7 +60,7 @@ def one_group(task):
 
 
 def _grouped(task, shared):
-    """The results without mantissas, if the amax of each block's group is this."""
+    """Return the results without mantissas, if the amax of each block's group is this."""
     amax = task.amax()
     groups = shared(amax).astype(F32)
     _, exponent, scale = right(task.scaling, task.largest, groups, amax)
