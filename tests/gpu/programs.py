@@ -16,7 +16,7 @@ _NARROW = (100, 103, 110, 120, 121)  # families that convert to 4 and 6 bits, an
 
 
 def architecture(capability):
-    """Return the architecture to compile for; an "a" asks for what only one family has."""
+    """Return the architecture to compile for; some features need the "a" of its family."""
     return f"sm_{capability}{'a' if capability in _NARROW else ''}"
 
 
