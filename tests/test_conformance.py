@@ -225,7 +225,7 @@ def test_sums_of_blocks_in_floating_point():
 
 
 def nearest_unit():
-    """Return the case of the unit whose mean is closest to the threshold, and the distance."""
+    """Return the distance of the closest mean from the threshold, and the case of its unit."""
     limit = MeanRelativeError("0.045").limit
     found = []
     for case in golden.load("policies"):

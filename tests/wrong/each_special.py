@@ -47,7 +47,7 @@ def _without_first(bits):
 
 
 def _without_positive_low_word(x, source):
-    """Choose NaNs whose lower word is not positive with a sign, and whose upper word is empty."""
+    """Choose NaNs with an empty upper word and a lower word that is negative if signed."""
     low = x[2] & U64(0xFFFFFFFF)
     return (x[2] >> U64(32) == _ONE >> U64(32)) & (low >> U64(31) == 1) & (source == "f64")
 
