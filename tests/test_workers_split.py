@@ -123,7 +123,7 @@ def test_suites_that_changed_on_the_way_are_noticed(tmp_path, monkeypatch):
         return replace(sent, written=sent.written.replace(b"error_steps", b"error_stops"))
 
     monkeypatch.setattr(shards.Outcome, "of", classmethod(spoiled))
-    with pytest.raises(WorkersError, match="came from its worker in other bytes than sent"):
+    with pytest.raises(WorkersError, match="of a shard changed on its way from the worker; check"):
         make(["error_steps"], tmp_path, Size(), workers=threads())
     assert not list(tmp_path.glob("*.safetensors"))
 
@@ -338,8 +338,8 @@ def test_workers_read_what_is_in_a_file_now(tmp_path):
         np.save(x, np.ones((3, 5)))
         np.savez(both, b=np.ones(3))
         for tensor, said in (
-            (stored[0], "x.npy is 3x4 f16 here, .* it is 3x5 f64; give all the same file"),
-            (stored[1], "a in .*both.npz is 3 f16 here, .* it is not there; give all"),
+            (stored[0], "x.npy is 3x4 f16 here, .* it is 3x5 f64; give every worker the same file"),
+            (stored[1], "a in .*both.npz is 3 f16 here, .* it is not there; give every"),
         ):
             with pytest.raises(WorkersError, match=said):
                 list(analyses_of([tensor], settings, lasting))
