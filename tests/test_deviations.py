@@ -47,7 +47,7 @@ def some_of(name, elements):
             yield rows_of(case, np.unique(np.linspace(0, len(x) - 1, rows).astype(int)))
     elif name in LARGE:
         for case in questions:
-            yield Case(case.name, case.parameters, {"x": case.arrays["x"][:12, :36]})
+            yield Case(case.name, case.parameters, {"x": case.arrays["x"][:20, :36]})
     else:
         yield from [case for case in questions if case.arrays["x"].size <= SMALL][::EVERY]
 

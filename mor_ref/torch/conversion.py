@@ -112,7 +112,8 @@ def convert(
     >>> model[0]
     QuantizedLinear(in_features=8, out_features=16, bias=True, mor_tensor)
     """
-    _check_model(model)
+    _check_module(model)
+    _check_uncompiled(model)
     rules = as_recipe(recipe)
     seed = whole_number("seed", seed, 0, (1 << 63) - 1)
     kinds: dict[type[nn.Module], LinearLike] = {nn.Linear: LinearLike()}
@@ -131,9 +132,12 @@ def convert(
     return tuple(wanted)
 
 
-def _check_model(model: object) -> None:
+def _check_module(model: object) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model is {model!r}; give an nn.Module")
+
+
+def _check_uncompiled(model: nn.Module) -> None:
     if any(isinstance(module, OptimizedModule) for module in model.modules()):
         raise ValueError(
             "model is compiled, or a part of it is, which changes the names of its layers; convert "
@@ -178,8 +182,7 @@ def revert(model: nn.Module) -> None:
     >>> model[0]
     Linear(in_features=8, out_features=16, bias=True)
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model is {model!r}; give an nn.Module")
+    _check_module(model)
     converted: list[Any] = [one for one in model.modules() if isinstance(one, Converted)]
     if not converted:
         raise ValueError("model has no converted layer; there is nothing to take back")

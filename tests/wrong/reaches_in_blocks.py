@@ -31,6 +31,7 @@ from wrong.reaches import (
     FEWER,
     SCALINGS,
     SMALLER,
+    first_numbers,
     of_tensors,
     seeing_first,
     writing,
@@ -220,8 +221,7 @@ def units_of(rows, columns):
 def amax_of_numbers(bits_in, parameters):
     """Return the fields of a kernel that counts numbers in binary32 for the amax of a unit."""
     x, unit, ys = read(bits_in, parameters)
-    seen = np.where(np.arange(x.size).reshape(x.shape) < 1 << 24, x, np.float32(0))
-    found = fields(x, unit, ys) | {"amax": extremes(seen, unit)[0]}
+    found = fields(x, unit, ys) | {"amax": extremes(first_numbers(x, 1 << 24), unit)[0]}
     return found | written(bits_in, parameters, acceptance(parameters, found), ys)
 
 
