@@ -230,6 +230,8 @@ CHANGES = [
     (tensor("recipe", "shape", [1 << 20, 1]), "has another parameter recipe than a shape of"),
     (tensor("recipe", "shape", [0, 1]), "has another parameter recipe than a shape of"),
     (tensor("recipe", "seed", "0"), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "doublings", 65), "has another parameter recipe than a shape of"),
+    (tensor("recipe", "doublings", "4"), "has another parameter recipe than a shape of"),
     (tensor("recipe", "more", 0), "has another parameter recipe than a shape of"),
     (tensor("recipe", "shape", [300, 330]), "has block_scale@sha256_128x128 of the shape"),
     (tensor("recipe", ANY), "has other fields of case 'te.1x16' than the manifest lists: 'x'"),

@@ -147,17 +147,20 @@ def random(i, seed, stream):
 
 
 @pytest.mark.parametrize("source", ["f32", "f16", "bf16"])
-def test_generated_tensors(source):
+@pytest.mark.parametrize(
+    ("more", "larger"), [({}, 16), ({"doublings": 0}, 1), ({"doublings": 9}, 512)]
+)
+def test_generated_tensors(source, more, larger):
     """VEC-009, with Python's integers and floats."""
     rows, columns, seed, stream = 70, 110, 3, 9
-    x = generated({"shape": [rows, columns], "seed": seed, "stream": stream}, source)
+    x = generated({"shape": [rows, columns], "seed": seed, "stream": stream, **more}, source)
     mask = (1 << 22) - 1
     for r in range(0, rows, 7):
         for c in range(0, columns, 11):
             k = r * columns + c
             words = random(k, seed, stream), random(k + rows * columns, seed, stream)
             n = sum((w >> s) & mask for w in words for s in (0, 32)) - (1 << 23)
-            value = n * 2.0**-22 * (16 if r % 61 == 7 else 1) * (8 if c % 97 == 11 else 1)
+            value = n * 2.0**-22 * (larger if r % 61 == 7 else 1) * (8 if c % 97 == 11 else 1)
             if source == "f16":
                 (bits,) = struct.unpack("<H", struct.pack("<e", value))
             else:

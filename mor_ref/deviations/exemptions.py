@@ -17,8 +17,8 @@ Reasons = dict[str, str]
 def for_generated(domain: tuple[str, ...]) -> Reasons:
     """Return the large suites of a domain, whose numbers lack the inputs that a deviation needs."""
     reason = (
-        "Numbers that are generated (VEC-009) are finite, their magnitudes 0 or from 2^-22 to 256, "
-        "and no block of them is all zeros."
+        "Numbers that are generated (VEC-009) are finite, their magnitudes 0 or from 2^-22 to "
+        "2^20, and no block of them is all zeros."
     )
     return {name: reason for name in domain if name in LARGE}
 
@@ -59,10 +59,7 @@ AMAX_ALONE = {
 NOT_STORED = dict.fromkeys(POLICIES, "Policies have no field of stored exponents.")
 NORMAL_SCALES = {
     "nvfp4_torchao": "The scale is always at least 2^-6 (NVF-007).",
-    **dict.fromkeys(
-        ("nvfp4_large", "policies_large"),
-        "One of 16 generated numbers (VEC-009) is above 0.01, and none is above 256.",
-    ),
+    "nvfp4_large": "One of 16 generated numbers (VEC-009) is above 0.01, and none is above 256.",
 }
 SCALES_ABOVE_ZERO = {
     **NORMAL_SCALES,
@@ -70,7 +67,9 @@ SCALES_ABOVE_ZERO = {
 }
 SCALES_THAT_UNDERFLOW = {
     **SCALES_ABOVE_ZERO,
-    "policies": "A number whose scale underflows is so small that it is 0 with the scale 1.",
+    **dict.fromkeys(
+        POLICIES, "A number whose scale underflows is so small that it is 0 with the scale 1."
+    ),
 }
 DIVIDED_FOR_DECODING = dict.fromkeys(
     ("nvfp4_torchao", "nvfp4_modelopt"), "S_dec of the profile is amax / Q (NVF-007, NVF-008)."

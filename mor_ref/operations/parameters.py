@@ -14,6 +14,8 @@ from mor_ref.metrics import METRICS
 from mor_ref.policies import POLICIES
 
 RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that is made from it
+DOUBLINGS = "doublings"  # in a recipe: the larger rows are twice as large, so many times
+_USUAL_DOUBLINGS, _MOST_DOUBLINGS = 4, 64
 LONGEST = 1 << 17  # side of a generated tensor
 LARGEST_TENSOR = 1 << 25  # elements of a generated tensor
 _LARGEST_SIDE = 1 << 20  # of blocks, tiles and groups
@@ -78,11 +80,18 @@ def _is_cut(value: Any) -> bool:
 def _is_recipe(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and set(value) == {"shape", "seed", "stream"}
+        and {"shape", "seed", "stream"} <= set(value) <= {"shape", "seed", "stream", DOUBLINGS}
         and _is_pair(value["shape"], LONGEST)
         and value["shape"][0] * value["shape"][1] <= LARGEST_TENSOR
         and all(is_int(value[name], 0, 0xFFFF) for name in ("seed", "stream"))
+        and is_int(doublings_of(value), 0, _MOST_DOUBLINGS)
     )
+
+
+def doublings_of(recipe: Mapping[str, Any]) -> int:
+    """Return how often the larger rows of a recipe are doubled."""
+    doublings: int = recipe.get(DOUBLINGS, _USUAL_DOUBLINGS)
+    return doublings
 
 
 _SIDES = f"a list of two sides, 1 to {_LARGEST_SIDE}"
@@ -106,7 +115,7 @@ KINDS: Mapping[str, Kind] = {
     "profile": row_of(PROFILES),
     "tile": kind(_is_pair, _SIDES),
     "scale_rule": row_of(SCALE_RULES),
-    RECIPE: kind(_is_recipe, f"a shape of at most {LARGEST_TENSOR} elements, and seed and stream"),
+    RECIPE: kind(_is_recipe, f"a shape of at most {LARGEST_TENSOR} elements, seed and stream"),
 }
 
 

@@ -49,6 +49,7 @@ _MODULES: tuple[str, ...] = (
     "mor_losses",
     "mor_errors",
     "mor_outputs",
+    "mor_rungs",
     "mor_launches",
 )
 REGISTERED: list[Kernel] = [

@@ -26,6 +26,16 @@ _IN_WHOLE_ONES = ("block_of_65536_numbers_*", "mor.amax_of_65536_numbers.*")
 _IN_SQUARES = ("*_in_a_square*",)
 _IN_GROUPS = ("groups_of_*", "blocks_of_128_columns_*")
 _IN_GRIDS = ("mor.1024_rows_of_units*", "mor.1024_columns_of_units*")
+_LATER_RUNGS = ("mor.bf16_of_{}_*", "mor.e5m2_of_{}_*")
+_IN_TALL_RUNGS = (
+    *(name.format("1024_rows") for name in _LATER_RUNGS),
+    "mor.e4m3_of_1024_rows_*.nvfp4",
+)
+_IN_WIDE_RUNGS = (
+    *(name.format(end) for name in _LATER_RUNGS for end in ("1024_columns", "65536_numbers")),
+    "mor.nvfp4_of_1024_columns_*",
+    *(f"mor.nvfp4_of_65536_numbers_{scaling}.nvfp4" for scaling in ("fp32", "e8m0")),
+)
 # Names of both bfloat16 and binary16.
 _SCALES_OF_BOTH = ("nvfp4.table_*.16x16", "nvfp4.table_*.te_row.1x16")
 _EXACT_OF_BOTH = (
@@ -79,7 +89,7 @@ _OF_NANS_KEPT = ("mor.kept_ones_cast", "mor.kept_ones_quiet")
 
 REASONS: dict[str, dict[str, tuple[str, ...]]] = {
     "bf16": {
-        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_GROUPS, *_IN_WHOLE_ONES),
+        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_GROUPS, *_IN_WHOLE_ONES, *_IN_WIDE_RUNGS),
         NO_AMAX: (
             "floor_log2f_*",
             "ceil_log2f_*",
@@ -121,7 +131,16 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f16": {
-        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_SQUARES, *_IN_GRIDS, *_IN_WHOLE_ONES),
+        _CUT: (
+            *_IN_ROWS,
+            *_IN_COLUMNS,
+            *_IN_SQUARES,
+            *_IN_GRIDS,
+            *_IN_WHOLE_ONES,
+            *_IN_TALL_RUNGS,
+            *_IN_WIDE_RUNGS,
+            "mor.nvfp4_of_65536_numbers_gam.nvfp4",
+        ),
         _SQUARE: ("mor.choice_turned",),
         NO_AMAX: (
             "floor_log2f_*",
@@ -237,7 +256,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f32": {
-        _CUT: (*_IN_SQUARES, *_IN_GROUPS, *_IN_GRIDS),
+        _CUT: (*_IN_SQUARES, *_IN_GROUPS, *_IN_GRIDS, *_IN_TALL_RUNGS),
         _SQUARE: ("mor.choice_turned",),
         _TALL: _OF_TALL_ONES,
         _CONVERTED: _OF_NANS_KEPT,

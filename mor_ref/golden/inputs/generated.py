@@ -8,7 +8,7 @@ import numpy as np
 from mor_ref.argument_checks import whole_number
 from mor_ref.golden.inputs.edges import bell_between, narrowed
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.parameters import LONGEST
+from mor_ref.operations.parameters import LONGEST, doublings_of
 
 _AT_ONCE = 1 << 20  # elements
 
@@ -35,7 +35,7 @@ def _rows(
     places = first * columns, last * columns, rows * columns
     bits = bell_between(*places, recipe["seed"], recipe["stream"]).reshape(-1, columns)
     i, j = np.arange(first, last)[:, None], np.arange(columns)[None, :]
-    doublings = (i % 61 == 7) * 4 + (j % 97 == 11) * 3
+    doublings = (i % 61 == 7) * doublings_of(recipe) + (j % 97 == 11) * 3
     larger = bits + (doublings << 23).astype(np.uint32)
     larger = np.where(bits & np.uint32(0x7FFFFFFF), larger, bits).astype(np.uint32)
     return narrowed(larger, source)

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 SEPARATOR = "/"
-_LINE = 100  # characters
+_LINE = 500  # characters
 _MOST_GENERATED = 1 << 26  # elements of all tensors of a suite
 
 
@@ -112,13 +112,16 @@ def write_manifest(
 
 
 def _in_lines(value: Any, depth: int = 0) -> str:
-    """Return JSON with one entry in a line, and short lists and records whole: a case is one."""
-    whole = json.dumps(value)
+    """Return JSON with an entry in a line, and short lists and records whole, as a case is.
+
+    There are no spaces: vectors need the room.
+    """
+    whole = json.dumps(value, separators=(",", ":"))
     if not (isinstance(value, dict | list) and len(whole) + depth > _LINE):
         return whole
     if isinstance(value, dict):
         opened, closed = "{}"
-        entries = [f"{json.dumps(key)}: {_in_lines(one, depth + 1)}" for key, one in value.items()]
+        entries = [f"{json.dumps(key)}:{_in_lines(one, depth + 1)}" for key, one in value.items()]
     else:
         opened, closed = "[]"
         entries = [_in_lines(one, depth + 1) for one in value]

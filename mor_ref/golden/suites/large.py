@@ -48,6 +48,7 @@ class LargeCase(NamedTuple):
     shape: tuple[int, int]
     stream: int
     parameters: Mapping[str, Any]
+    more: Mapping[str, int] = {}  # of the recipe
 
 
 def in_each_source(
@@ -96,6 +97,6 @@ def _questions(cases: tuple[LargeCase, ...], size: Size) -> Iterator[Case]:
     for case in cases:
         longest = min(LONGEST, LARGEST_TENSOR // case.shape[1])
         shape = [min(case.shape[0] * size.factor, longest), case.shape[1]]
-        recipe = {"shape": shape, "seed": size.seed, "stream": case.stream}
+        recipe = {"shape": shape, "seed": size.seed, "stream": case.stream, **case.more}
         parameters = {**case.parameters, "source": case.source, "recipe": recipe}
         yield Case(case.name, parameters, {"x": generated(recipe, case.source)})

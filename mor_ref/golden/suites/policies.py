@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from mor_ref.golden.inputs.tensors_at_thresholds import turning_points
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.golden.suites.large import (
+    LARGEST_LATE,
     LAST_IN_TALLER,
     LAST_IN_WIDER,
     TALLER,
@@ -50,6 +52,7 @@ from mor_ref.golden.suites.tensor_cases import each_once, tensor_case
 from mor_ref.metrics import METRICS, MeanRelativeError
 from mor_ref.operations.bits import f32_bits, numbers_of
 from mor_ref.operations.decide import random_inputs
+from mor_ref.operations.parameters import DOUBLINGS
 from mor_ref.operations.random_numbers import Draws
 from mor_ref.policies import POLICIES
 
@@ -225,10 +228,27 @@ _LARGE = (
     LargeCase("many.tensor", "bf16", _MANY, 14, {"policy": "tensor", **_GAM, "block": "tensor"}),
 )  # fmt: skip
 
+# Units that take another rung than the first: their rows of larger numbers are so much larger that
+# the other numbers lose their bits. All numbers are one unit, or some units of a few take e4m3.
+_OTHER_RUNGS: tuple[tuple[str, Sequence[str], str, tuple[int, int], int, Any], ...] = (
+    ("kept.wide", POLICIES.specified, "f32", (34, 2100), 16, "tensor"),
+    ("kept.tall", POLICIES.specified, "bf16", (2100, 2), 16, "tensor"),
+    ("e5m2.wide", ("three_way",), "f32", (34, 2100), 10, "tensor"),
+    ("e5m2.tall", ("three_way",), "bf16", (2100, 2), 12, "tensor"),
+    ("e4m3.wide", ("nvfp4",), "f32", (2, 2100), 4, [2, 5]),
+    ("e4m3.tall", ("nvfp4",), "bf16", (2100, 4), 16, [5, 4]),
+)
+
 
 def _every_policy_and_scaling() -> Iterator[LargeCase]:
     for policy, scaling in itertools.product(POLICIES.specified, SCALINGS):
-        yield from of_each_cut(f"{policy}.{scaling}", policy=policy, scaling=scaling)
+        pair = {"policy": policy, "scaling": scaling}
+        yield from of_each_cut(f"{policy}.{scaling}", **pair)
+        for word, policies, source, shape, doublings, block in _OTHER_RUNGS:
+            if policy in policies:
+                name = f"{word}.{policy}.{scaling}" + (".f32" if source == "f32" else "")
+                more = {DOUBLINGS: doublings}
+                yield LargeCase(name, source, shape, LARGEST_LATE, {**pair, "block": block}, more)
 
 
 _REPRESENTATIONS = ("e4m3", "e5m2", "nvfp4")
