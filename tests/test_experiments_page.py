@@ -101,6 +101,18 @@ def test_losses_are_in_percent_of_the_pair(made):
     assert set(cells(experiment.recipes_apart(made), 3)) == {"too small to say"}
 
 
+def test_the_conclusion_has_the_recipes_by_their_answers(made):
+    (line,) = experiment.conclusion(made).splitlines()
+    answer, _, recipes = line.partition(": ")
+    assert answer == "* within 0.5 %"
+    tested = [f"`{arm}`" for arm, one in ARMS.items() if one.family in ("main", "beyond")]
+    assert [each.split()[0] for each in recipes.split(", ")] == tested
+    assert recipes.startswith("`mor_tensor` +0.10 %, ")
+    arm = experiment.results_of(made).arms["mor_tensor"]
+    arm.runs[0]["last_tenth"] = float("nan")
+    assert experiment.conclusion(made).splitlines()[0].startswith("* diverged: `mor_tensor` ")
+
+
 def test_families_are_adjusted_apart(made):
     found = experiment.compared(experiment.results_of(made), "main")["mor_tensor"].p_value
     both = experiment.losses(made, "main", "beyond")

@@ -179,19 +179,36 @@ def compared(results: Results, family: Family) -> dict[str, Differences]:
     }
 
 
+def _tested(results: Results, family: Family) -> Iterable[tuple[str, Differences, str, str]]:
+    """Yield the arms of a family with their differences, adjusted p-values and answers."""
+    found = compared(results, family)
+    adjusted = statistics.holm({arm: each.p_value for arm, each in found.items()})
+    for arm, each in found.items():
+        if family == "null":
+            yield arm, each, "—", "not tested"
+        else:
+            yield arm, each, f"{adjusted[arm]:.4f}", statistics.verdict(each, adjusted[arm])
+
+
+def conclusion(name: str) -> str:
+    """Return the recipes by the answer of their test, with their differences to bf16."""
+    by_answer: dict[str, list[str]] = {}
+    families: tuple[Family, ...] = ("main", "beyond")
+    for family in families:
+        for arm, found, _, answer in _tested(results_of(name), family):
+            by_answer.setdefault(answer, []).append(f"`{arm}` {found.mean:+.2f} %")
+    lines = [f"* {answer}: {', '.join(arms)}\n" for answer, arms in by_answer.items()]
+    return "".join(lines) or NOT_YET
+
+
 def losses(name: str, *families: Family) -> str:
     """Return the differences in loss with their intervals, and the answers of the tests."""
 
     def rows(results: Results) -> Iterable[list[object]]:
         for family in families:
-            found = compared(results, family)
-            adjusted = statistics.holm({arm: each.p_value for arm, each in found.items()})
-            for arm, each in found.items():
-                is_null = family == "null"
-                answer = "not tested" if is_null else statistics.verdict(each, adjusted[arm])
-                p = "—" if is_null else f"{adjusted[arm]:.4f}"
+            for arm, found, p, answer in _tested(results, family):
                 paper = _PAPERS_LOSS.get(arm, "—")
-                yield [f"`{arm}`", len(each.pairs), paper, *_shown(each), p, answer]
+                yield [f"`{arm}`", len(found.pairs), paper, *_shown(found), p, answer]
 
     head = ("arm", "pairs", "the paper, %", "difference, %", "95 % interval", "upper bound")
     return table_of(name, rows, *head, "p, adjusted", "answer")
