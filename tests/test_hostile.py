@@ -181,7 +181,7 @@ CHANGES = [
     (suite("fields", -1, "shape", [3]), "fields[7].shape[0] is 3, and has to be a line of ASCII"),
     (suite("fields", 0, "layout", "column-major"), "has sum with another layout than row-major"),
     (suite("fields", -1, "views", [1]), "views[0] is 1, and has to be transposed or"),
-    (suite("fields", -1, "views", ["transposed"]), "has a view transposed of accepted"),
+    (suite("fields", -1, "views", ["transposed"]), "has a view transposed, which accepted cannot"),
     (suite("fields", -1, "rules", [None]), "rules[0] is None"),
     (suite("fields", -1, "meaning", 3), "meaning is 3"),
     (doubled, "lists the field accepted twice"),

@@ -21,8 +21,8 @@ from mor_ref.workers.rows import add_rows, digest_of_program, modules_of_rows
 
 Result = TypeVar("Result")
 
-_SUSPECT = 2  # losses of workers while a shard was waited for, after which it is waited for alone
-_MOST_LOST = 3  # and after which it is given up
+# Losses of workers during a shard: after so many it runs alone, and after so many it is given up.
+_SUSPECT, _MOST_LOST = 2, 3
 _UNDONE = (
     "a worker failed to take its shard or to return the result ({}); check that the workers and "
     "the scheduler still run"
@@ -139,7 +139,7 @@ def outcomes(
 
 
 class _Pending(Generic[Result]):
-    """The shards that are not done: those to do, in their order, and those that are waited for."""
+    """The shards that are not done: those to begin, in order, and those that are waited for."""
 
     def __init__(
         self,

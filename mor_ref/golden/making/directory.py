@@ -30,7 +30,7 @@ class MadeBy:
 
     @property
     def is_of_this_program(self) -> bool:
-        """Whether it is this version, to the letter."""
+        """Whether it names this program, with the same sources."""
         return os.pread(self.handle, _MOST, 0) == _this_program()
 
     @property

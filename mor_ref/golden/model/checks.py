@@ -53,7 +53,7 @@ def _check_field(operation: str, declaration: Operation, field: Mapping[str, Any
     can_be = _views_of(declaration, fmt, axes) if field["role"] == "expected" and not own else ()
     strange = [view for view in field["views"] if view not in can_be]
     if strange:
-        raise OperationError(f"has a view {strange[0]} of {field['name']}, which cannot be")
+        raise OperationError(f"has a view {strange[0]}, which {field['name']} cannot have")
 
 
 def _check_axes(operation: str, field: Mapping[str, Any]) -> None:

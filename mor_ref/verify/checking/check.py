@@ -41,7 +41,7 @@ class SuiteCheck:
 
     @property
     def verdict(self) -> Verdict:
-        """A suite that nothing is off in matches; one that cannot be read or computed cannot."""
+        """Unusable if it cannot be read or computed; else a mismatch if there are findings."""
         if not self.is_usable:
             return "unusable"
         return "mismatch" if self.findings else "match"
@@ -58,7 +58,7 @@ class Check:
 
     @property
     def verdict(self) -> Verdict:
-        """A directory that nothing is off in matches; a suite that is unusable makes it so too."""
+        """Unusable if it or a suite is; else a mismatch if it or a suite has findings."""
         if not self.is_usable or any(suite.verdict == "unusable" for suite in self.suites):
             return "unusable"
         is_off = self.findings or any(suite.findings for suite in self.suites)

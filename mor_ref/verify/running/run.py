@@ -20,7 +20,7 @@ Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
 
 @dataclass(frozen=True)
 class Unknown:
-    """Names that a candidate gave and nobody knows, and the known one that is like the first."""
+    """Names of a candidate that are not known, and the known name that is nearest to the first."""
 
     names: tuple[str, ...] = ()
     nearest: str = ""
@@ -30,8 +30,8 @@ class Unknown:
 class FieldResult:
     """A field of a suite: how many of its entries were compared, and how many differ.
 
-    `nans` is how many of those that differ are a NaN where a NaN is expected. In so many cases as
-    are `not_comparable`, nothing was compared.
+    `nans` is how many of those that differ are a NaN where a NaN is expected. `not_comparable` is
+    in how many cases nothing was compared.
     """
 
     name: str

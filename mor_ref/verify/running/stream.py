@@ -135,7 +135,7 @@ class _Problem(NamedTuple):
 
 
 def _first_problem(stream: Stream, given: Arrays, sent: Arrays | None) -> _Problem | None:
-    """Find the first line whose inputs are not those that were sent, or are not taken."""
+    """Find the first line whose inputs differ from those sent, or that the operation refuses."""
     if sent is not None:
         same = np.logical_and.reduce([given[name] == array for name, array in sent.items()])
         if same.all():
