@@ -306,6 +306,7 @@ NO_CHAPTERS = {
     },
     "golden/suites": {
         "large": "makes the suites of large tensors for the chapters",
+        "policies_large": "the large tensors of a chapter whose file is long without them",
         "tensor_cases": "makes the cases of tensors for the chapters",
     },
 }

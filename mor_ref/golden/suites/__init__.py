@@ -8,6 +8,7 @@ from mor_ref.golden.suites import (
     mx,
     nvfp4,
     policies,
+    policies_large,
     quantization,
     scales,
 )
@@ -29,7 +30,7 @@ SUITES: dict[str, Suite] = {
         *nvfp4.TENSORS,
         mx.TENSORS,
         quantization.LARGE,
-        policies.LARGE,
+        policies_large.LARGE,
         nvfp4.LARGE,
         mx.LARGE,
     )
