@@ -93,3 +93,6 @@ SMALL_SUMS = {"quantize_blocks": "Sixteen terms of at most 2^23 fit 32 bits."}
 CLEAR_MEANS = {
     "policies_large": "No threshold is near 0.025, the mean error of generated numbers (VEC-009)."
 }
+CLEAR_RANGES = {
+    "policies_large": "No ratio of amax to amin (VEC-009) is within a step of the range of e5m2."
+}

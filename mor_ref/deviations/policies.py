@@ -9,7 +9,7 @@ from typing import Any
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DECISIONS, POLICIES
-from mor_ref.deviations.exemptions import CLEAR_MEANS, for_generated
+from mor_ref.deviations.exemptions import CLEAR_MEANS, CLEAR_RANGES, for_generated
 from mor_ref.exact.arithmetic import quotient, rn32
 from mor_ref.exact.errors import ErrorSum
 from mor_ref.exact.metrics import fits_range, is_not_worse, mean_is_below
@@ -17,7 +17,6 @@ from mor_ref.exact.policies import amin, kept, loses_nothing
 from mor_ref.exact.quantization import to_bf16
 
 Reference = Callable[..., Any]
-_RANGES = ("decisions", "policies")  # in policies_large, an earlier rung accepts
 
 
 @deviation(mean_is_below, rules=("MOR-002",), domain=DECISIONS, exemptions=CLEAR_MEANS)
@@ -72,7 +71,7 @@ def strict_not_worse_than(_: Reference, own: ErrorSum, yardstick: ErrorSum) -> b
     return own.sum < yardstick.sum
 
 
-@deviation(fits_range, rules=("MOR-004",), domain=_RANGES)
+@deviation(fits_range, rules=("MOR-004",), domain=DECISIONS)
 def range_with_subnormals(
     _: Reference, own: ErrorSum, amax: float, amin: float, fmt: Format
 ) -> bool:
@@ -81,7 +80,7 @@ def range_with_subnormals(
     return own.nonzero == 0 or Fraction(amax) <= Fraction(amin) * ratio
 
 
-@deviation(fits_range, rules=("MOR-004",), domain=_RANGES)
+@deviation(fits_range, rules=("MOR-004",), domain=DECISIONS, exemptions=CLEAR_RANGES)
 def range_by_rounded_quotient(
     _: Reference, own: ErrorSum, amax: float, amin: float, fmt: Format
 ) -> bool:
@@ -103,7 +102,7 @@ def lost_elements_are_accepted(_: Reference, own: ErrorSum) -> bool:
     return True
 
 
-@deviation(kept, rules=("MOR-006",), domain=("policies",))
+@deviation(kept, rules=("MOR-006",), domain=POLICIES, exemptions=for_generated(POLICIES))
 def fallback_rounded_again(_: Reference, x: float, own: int | None) -> int:
     """A bfloat16 input that falls back is encoded again: payloads of NaN are lost."""
     del own
