@@ -91,7 +91,7 @@ CLEAR_CANDIDATES = {
 }
 SMALL_SUMS = {"quantize_blocks": "Sixteen terms of at most 2^23 fit 32 bits."}
 CLEAR_MEANS = {
-    "policies_large": "No threshold is near 0.025, the mean error of generated numbers (VEC-009)."
+    "policies_large": "No threshold is near the mean error of a unit of such numbers (VEC-009)."
 }
 CLEAR_RANGES = {
     "policies_large": "No ratio of amax to amin (VEC-009) is within a step of the range of e5m2."

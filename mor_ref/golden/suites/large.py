@@ -51,19 +51,23 @@ class LargeCase(NamedTuple):
     more: Mapping[str, int] = {}  # of the recipe
 
 
+def name_with(name: str, source: str) -> str:
+    """Return the name of a case: bf16 is the usual source, and others are named."""
+    return name if source == "bf16" else f"{name}.{source}"
+
+
 def in_each_source(
     name: str, shape: tuple[int, int], stream: int, parameters: Mapping[str, Any]
 ) -> Iterator[LargeCase]:
     """Yield a case for each source; many kernels take one alone."""
     for source in ("bf16", "f32", "f16"):
-        named = name if source == "bf16" else f"{name}.{source}"
-        yield LargeCase(named, source, shape, stream, parameters)
+        yield LargeCase(name_with(name, source), source, shape, stream, parameters)
 
 
 def of_each_cut(name: str, **parameters: Any) -> Iterator[LargeCase]:
     """Yield cases of one kind of call with blocks of every shape."""
     for word, source, shape, stream, block in _OF_EACH_KIND:
-        named = f"{word}.{name}" if source == "bf16" else f"{word}.{name}.{source}"
+        named = name_with(f"{word}.{name}", source)
         yield LargeCase(named, source, shape, stream, {**parameters, "block": block})
 
 

@@ -14,6 +14,7 @@ from mor_ref.golden.suites.large import (
     LargeCase,
     digests,
     large_suite,
+    name_with,
     of_each_cut,
 )
 from mor_ref.golden.suites.policies import REPRESENTATIONS
@@ -61,7 +62,7 @@ def _every_policy_and_scaling() -> Iterator[LargeCase]:
         yield from of_each_cut(f"{policy}.{scaling}", **pair)
         for word, policies, source, shape, doublings, block in _OTHER_RUNGS:
             if policy in policies:
-                name = f"{word}.{policy}.{scaling}" + (".f32" if source == "f32" else "")
+                name = name_with(f"{word}.{policy}.{scaling}", source)
                 more = {DOUBLINGS: doublings}
                 yield LargeCase(name, source, shape, LARGEST_LATE, {**pair, "block": block}, more)
 
