@@ -1,7 +1,10 @@
 """Options and settings that all tests share."""
 
+import atexit
+import gc
 import os
 from collections import defaultdict
+from collections.abc import Iterator
 
 import extras
 import pytest
@@ -37,6 +40,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the tests of this tier alone: full repeats on more what a usual run shows, "
         "exhaustive takes all 2^32 inputs of each format, gpu needs one",
     )
+
+
+# Garbage collection would go through all modules and all tests over and over: half of the time that
+# it takes to collect them, and none of them is garbage.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        atexit.register(gc.unfreeze)  # what is frozen is a leak to nanobind
+        gc.enable()
 
 
 def tier_of(item: pytest.Item) -> str | None:
