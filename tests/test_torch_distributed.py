@@ -11,59 +11,68 @@ from extras import imported, is_there, needs
 pytestmark = needs("torch")
 torch = imported("torch") if is_there("torch") else None
 
-# Each process trains on its half of a batch; the first writes what came of it.
+# Each process trains on its half of a batch, once in each case, and writes what came of it. The
+# second is forked when all is imported, which takes longer than the training.
 PROGRAM = """
-import sys, torch
+import itertools, os, sys, torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from mor_ref.torch import advance, convert, state
 
-rank, file, wrapper, recipe, out = int(sys.argv[1]), *sys.argv[2:]
-dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
-torch.manual_seed(1)
-inner = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 8))
-convert(inner, recipe, seed=3)
-if wrapper == "ddp":
-    model = nn.parallel.DistributedDataParallel(inner)
-else:
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
-    mesh = init_device_mesh("cpu", (2,))
-    for layer in inner:
-        if isinstance(layer, nn.Linear):
-            fully_shard(layer, mesh=mesh)
-    model = fully_shard(inner, mesh=mesh)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-for step in range(3):
-    x = torch.randn(24, 16, generator=torch.Generator().manual_seed(step))
-    optimizer.zero_grad()
-    model(x.chunk(2)[rank]).square().mean().backward()
-    optimizer.step()
-    advance(model, process_group=dist.group.WORLD)
-whole = {
-    name: p.full_tensor() if hasattr(p, "full_tensor") else p
-    for name, p in inner.state_dict().items()
-}
-torch.save({"weights": whole, "state": state(inner)}, f"{out}{rank}")
+meeting, out, recipes, wrappers = sys.argv[1], sys.argv[2], *(a.split(",") for a in sys.argv[3:])
+child = os.fork()
+rank = 0 if child else 1
+dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
+
+def trained(wrapper, recipe):
+    torch.manual_seed(1)
+    inner = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 8))
+    convert(inner, recipe, seed=3)
+    if wrapper == "ddp":
+        model = nn.parallel.DistributedDataParallel(inner)
+    else:
+        mesh = init_device_mesh("cpu", (2,))
+        for layer in inner:
+            if isinstance(layer, nn.Linear):
+                fully_shard(layer, mesh=mesh)
+        model = fully_shard(inner, mesh=mesh)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for step in range(3):
+        x = torch.randn(24, 16, generator=torch.Generator().manual_seed(step))
+        optimizer.zero_grad()
+        model(x.chunk(2)[rank]).square().mean().backward()
+        optimizer.step()
+        advance(model, process_group=dist.group.WORLD)
+    whole = {
+        name: p.full_tensor() if hasattr(p, "full_tensor") else p
+        for name, p in inner.state_dict().items()
+    }
+    return {"weights": whole, "state": state(inner)}
+
+found = {f"{w} {r}": trained(w, r) for w, r in itertools.product(wrappers, recipes)}
+torch.save(found, f"{out}{rank}")
 dist.destroy_process_group()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
+RECIPES, WRAPPERS = ["mor_channel", "fp8_delayed"], ["ddp", "fsdp"]
 
 
-def two_processes(tmp_path, wrapper, recipe):
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory):
     """Return the results of two processes, which wait for each other and never for a clock."""
+    place = tmp_path_factory.mktemp("distributed")
     root = str(Path(__file__).resolve().parent.parent)
-    arguments = [str(tmp_path / "meeting"), wrapper, recipe, str(tmp_path / "out")]
-    environment = {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(rank), *arguments],
-            env=environment, stderr=subprocess.PIPE, text=True,
-        )
-        for rank in range(2)
-    ]  # fmt: skip
-    errors = [process.communicate()[1] for process in started]
-    assert [process.returncode for process in started] == [0, 0], "\n".join(errors)
-    return [torch.load(tmp_path / f"out{rank}", weights_only=True) for rank in range(2)]
+    cases = [",".join(RECIPES), ",".join(WRAPPERS)]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, place / "meeting", place / "out", *cases],
+        env={**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [torch.load(place / f"out{rank}", weights_only=True) for rank in range(2)]
 
 
 def one_process(recipe):
@@ -90,12 +99,11 @@ def one_process(recipe):
     return {"weights": dict(model.state_dict()), "state": state(model)}
 
 
-@pytest.mark.tier("full", but=["[fp8_delayed-ddp]", "[mor_channel-fsdp]"])
-@pytest.mark.parametrize("wrapper", ["ddp", "fsdp"])
-@pytest.mark.parametrize("recipe", ["mor_channel", "fp8_delayed"])
-def test_two_processes_train_as_one_would(tmp_path, wrapper, recipe):
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_two_processes_train_as_one_would(two_processes, wrapper, recipe):
     """TRN-005: with a process group, the amax is the largest of all processes."""
-    first, second = two_processes(tmp_path, wrapper, recipe)
+    first, second = (found[f"{wrapper} {recipe}"] for found in two_processes)
     expected = one_process(recipe)
     for name, weight in expected["weights"].items():
         assert torch.equal(first["weights"][name], second["weights"][name])
