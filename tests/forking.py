@@ -18,6 +18,7 @@ MAIN = "import sys; sys.argv[0] = 'mor-ref'; from mor_ref.cli import main; main(
 # A program ends as Python does, but leaves the modules as they are: to take them apart takes long.
 SERVER = """
 import atexit, gc, importlib, json, os, pkgutil, sys, threading, traceback
+gc.disable()
 package = importlib.import_module(sys.argv[1])
 if sys.argv[1] == "mor_ref":
     for module in pkgutil.walk_packages(package.__path__, "mor_ref."):
@@ -27,6 +28,7 @@ if sys.argv[1] == "mor_ref":
     from mor_ref.golden.store.manifest import read_manifest
     read_manifest(golden.bundled_files())
 gc.freeze()
+gc.enable()
 answers = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:
     program, sys.argv, folder, variables, streams = json.loads(line)
