@@ -3,10 +3,9 @@
 import hashlib
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import forking
 import numpy as np
 import pytest
 from extras import imported, needs
@@ -375,9 +374,11 @@ def test_an_experiment_goes_on_from_its_results(place):
     ],
 )
 def test_a_wrong_option_is_one_sentence(tmp_path, options, message):
-    command = [sys.executable, "-m", "experiments", "run", "--in", tmp_path, *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = forking.python(COMMAND, "run", "--in", tmp_path, *options, cwd=ROOT)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {message}")
     assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+COMMAND = "import runpy; runpy.run_module('experiments', run_name='__main__')"
