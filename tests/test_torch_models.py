@@ -81,7 +81,7 @@ def test_a_model_of_transformers_trains(make, recipe):
     assert list(map(id, model.parameters())) == list(map(id, weights))
 
 
-@pytest.mark.tier("full", but=["[fp8_delayed]"])
+@pytest.mark.tier("full")
 @pytest.mark.filterwarnings("ignore:.gradient_checkpointing_enable:FutureWarning")
 @pytest.mark.parametrize("recipe", ["mor_two_way", "fp8_delayed"])
 def test_gradient_checkpointing_of_transformers_changes_nothing(recipe):

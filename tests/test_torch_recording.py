@@ -404,6 +404,7 @@ def test_a_recording_is_its_rows():
     assert list(recording) == recording.rows
 
 
+@pytest.mark.tier("full")
 def test_the_example_draws_three_pictures(tmp_path):
     program = Path(__file__).parents[1] / "examples/training/record_a_run.py"
     command = [sys.executable, program, "--steps", "2", "--out", tmp_path]
