@@ -51,7 +51,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
-        atexit.register(gc.unfreeze)  # what is frozen is a leak to nanobind
+        atexit.register(gc.unfreeze)  # nanobind would report frozen objects as leaks
         gc.enable()
 
 
