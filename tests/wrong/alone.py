@@ -19,11 +19,12 @@ _NO_NAN = "the profile is of tensors without NaN"
 _CUT = "a gap: large rows, columns, squares, groups and grids have one source each"
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
-# Names of two sources each: that of the large blocks of a shape is the third.
+# Names of two sources each: the third has the large blocks of the shape.
 _IN_ROWS = ("*_in_a_row*", "first_64_rows_of_blocks_*")
 _IN_COLUMNS = ("*_in_a_column*", "mor.amax_of_2048_rows.*")
 _IN_WHOLE_ONES = ("block_of_65536_numbers_*", "mor.amax_of_65536_numbers.*")
 _IN_SQUARES = ("*_in_a_square*",)
+_IN_TENSORS = ("amax_of_2048_*_in_a_tensor_*", "mor.scaled_by_2048_*_in_a_tensor.*")
 _IN_GROUPS = ("groups_of_*", "blocks_of_128_columns_*")
 _IN_GRIDS = ("mor.1024_rows_of_units*", "mor.1024_columns_of_units*")
 _LATER_RUNGS = ("mor.bf16_of_{}_*", "mor.e5m2_of_{}_*")
@@ -89,7 +90,14 @@ _OF_NANS_KEPT = ("mor.kept_ones_cast", "mor.kept_ones_quiet")
 
 REASONS: dict[str, dict[str, tuple[str, ...]]] = {
     "bf16": {
-        _CUT: (*_IN_ROWS, *_IN_COLUMNS, *_IN_GROUPS, *_IN_WHOLE_ONES, *_IN_WIDE_RUNGS),
+        _CUT: (
+            *_IN_ROWS,
+            *_IN_COLUMNS,
+            *_IN_TENSORS,
+            *_IN_GROUPS,
+            *_IN_WHOLE_ONES,
+            *_IN_WIDE_RUNGS,
+        ),
         NO_AMAX: (
             "floor_log2f_*",
             "ceil_log2f_*",
@@ -256,7 +264,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f32": {
-        _CUT: (*_IN_SQUARES, *_IN_GROUPS, *_IN_GRIDS, *_IN_TALL_RUNGS),
+        _CUT: (*_IN_TENSORS, *_IN_SQUARES, *_IN_GROUPS, *_IN_GRIDS, *_IN_TALL_RUNGS),
         _SQUARE: ("mor.choice_turned",),
         _TALL: _OF_TALL_ONES,
         _CONVERTED: _OF_NANS_KEPT,

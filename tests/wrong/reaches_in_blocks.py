@@ -42,9 +42,9 @@ KERNELS = Register()
 
 
 def cut_of(block):
-    """Return the kind of kernel that has a block; None for one that is the tensor."""
+    """Return the kind of kernel that has a block."""
     if not isinstance(block, list):
-        return None if block == "tensor" else block
+        return block
     rows, columns = block
     return "row" if rows == 1 else "column" if columns == 1 else "square"
 
@@ -54,6 +54,7 @@ REACHES = {
     "row": {"1024_columns": (1, 1024)},
     "column": {"64_rows": (64, 1), "1024_rows": (1024, 1)},
     "square": {"64_rows": (64, ALL_OF_THEM), "64_columns": (ALL_OF_THEM, 64)},
+    "tensor": {"2048_rows": (2048, ALL_OF_THEM), "2048_columns": (ALL_OF_THEM, 2048)},
 }
 
 
@@ -160,13 +161,19 @@ quantize(
 
 # MoR, for each policy and scaling
 
+# The blocks of `policies`.
+OF_POLICIES = {
+    *itertools.product(("row", "square"), LADDERS, SCALINGS),
+    ("tensor", "tensor", "gam"),
+}
+
 
 def mor(name, mistake, function, cut, policies=tuple(LADDERS)):
     """Register a function of (bit patterns, parameters) for blocks of a shape."""
     for policy, scaling in itertools.product(policies, SCALINGS):
         one = Register()
-        # `policies` has no blocks of columns.
-        one.mor(name, mistake, (policy,), {"policies": FEWER} if cut != "column" else {})(function)
+        unseen = {"policies": FEWER} if (cut, policy, scaling) in OF_POLICIES else {}
+        one.mor(name, mistake, (policy,), unseen)(function)
         (one,) = by("scaling", (scaling,), one[0])
         run = only(cut, one.run)
         KERNELS.append(replace(one, name=f"mor.{name}.{policy}.{scaling}", run=run))
@@ -180,7 +187,8 @@ def scaled_by(rows, columns):
         block = sides(parameters["block"], x.shape)
         down, across = places(x, block)
         amax, _ = extremes(np.where((down < rows) & (across < columns), x, np.float32(0)), block)
-        whole, _ = extremes(x, x.shape)
+        # A block that is the tensor is its own group.
+        whole = amax if amax.size == 1 else extremes(x, x.shape)[0]
         for fmt in ys.keys() - {"nvfp4"}:
             scale = back(scales(amax, whole.max(), fmt, parameters["scaling"]), block, x.shape)
             ys[fmt] = decoded(encoded(x * scale, fmt), fmt) / scale

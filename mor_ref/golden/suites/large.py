@@ -17,6 +17,8 @@ WIDER, TALLER = (2, 65600), (65600, 2)
 LARGEST_LATE = 20
 # Streams whose largest number is behind 2,048 columns of 66 rows, and 2,048 rows of 2 columns.
 LAST_IN_WIDE, LAST_IN_TALL = 7, 8956
+# The same for f16 and tensors of one scale; without those, each scale would be another.
+LAST_IN_WIDE_F16, LAST_IN_TALL_F16 = 584, 23449
 # Streams whose largest number is behind 2^16 columns, and behind 2^16 rows.
 LAST_IN_WIDER, LAST_IN_TALLER = 291, 2091
 # A stream whose largest number is in the last row, behind 2^16 numbers.
@@ -26,10 +28,10 @@ _TALL, _SQUARES = (2100, 2), (130, 260)  # whole blocks of 128x128, the default 
 # of squares and one of whole tensors are four. All sources have units of more than 2^16 numbers.
 _OF_EACH_KIND = (
     ("wide", "bf16", (34, 2100), LARGEST_LATE, "tensor"),
-    ("wide", "f16", (34, 2100), LARGEST_LATE, "tensor"),
+    ("wide", "f16", (34, 2100), LAST_IN_WIDE_F16, "tensor"),
     ("wide", "f32", (66, 2100), LAST_IN_WIDE, "row"),
     ("tall", "bf16", _TALL, LARGEST_LATE, "tensor"),
-    ("tall", "f16", _TALL, LARGEST_LATE, "tensor"),
+    ("tall", "f16", _TALL, LAST_IN_TALL_F16, "tensor"),
     ("tall", "f32", _TALL, LAST_IN_TALL, "column"),
     ("whole", "f32", (313, 256), _LAST_IN_WHOLE, "tensor"),
     ("squares", "bf16", _SQUARES, LARGEST_LATE, [128, 128]),
