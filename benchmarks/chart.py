@@ -1,7 +1,7 @@
 """A picture of the table: for each peer, how many times its time is ours.
 
-It is narrow, so that it can be read on a small screen as well, and has a ground of its own, so that
-its colours can be read on any page, light or dark.
+It is narrow, so that it can be read on a small screen as well. It has a ground of its own: its
+colours can be read on any page, light or dark.
 """
 
 import math

@@ -1,8 +1,8 @@
 """A format, an NVFP4 profile, a scale rule, a metric and a quantizer, added from outside.
 
 Nothing of the package is edited. Each is in a policy, in a suite that `golden make` makes, and in
-the comparisons of `verify`: the engine and the kernels match the exact model, and an engine that
-has the row wrong does not.
+the comparisons of `verify`. There the engine and the kernels match the exact model. An engine
+that has the row wrong does not.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The inputs that a report shows of an entry: those that it was really made of.
 
-What is held here is how the model itself depends on its inputs: an input that a report does not
-show can be changed without a change of the entry, and one that it shows has the shown bits.
+An input that a report does not show can be changed, and the entry of the exact model stays. An
+input that it shows has the shown bits.
 """
 
 import re

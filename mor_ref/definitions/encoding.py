@@ -27,9 +27,10 @@ class SpecialCases:
     """The codes of inputs that are not simply rounded (ENC-008 to ENC-016).
 
     `nan` is a rule, or a pair of codes: for a NaN without and with the sign bit. The last four
-    fields speak of formats whose values are powers of two: the code of zero and of every
-    negative number where these are not those of 2^-bias and of the magnitude, whether rna takes
-    every number between the two smallest values up, and the rounding if none is asked for.
+    fields are of formats whose values are powers of two. None for `zero_code` is the code of
+    2^-bias; None for `negative_code` is that of the magnitude. With `above_smallest_goes_up`, rna
+    takes every number between the two smallest values up. `power_of_two_rounding` is the
+    rounding if none is asked for.
     """
 
     overflow: Overflow = "satfinite"

@@ -1,11 +1,11 @@
 """`step`, `kernel` and `integer_kernel`: how functions are compiled, and where they are kept.
 
 Numba keeps a compiled function on disk for as long as the file of that function does not change.
-That is not enough: a kernel is also made of the steps that it calls, of constants, and of the order
-of the fields in a row, which are in other files; and a file may differ from the loaded code. Here
-the place on disk is named after a digest of all code of the engine as it is loaded in this process.
-Other code has another place, and no kernel of the old code can be found there. All modules are
-loaded first: the digest does not depend on earlier calls of the process.
+That is not enough. A kernel is also made of the steps that it calls, of constants, and of the order
+of the fields in a row, and these are in other files. And a file may differ from the loaded code.
+Here the place on disk is named after a digest of all code of the engine as it is loaded in this
+process. Other code has another place, and no kernel of the old code can be found there. All
+modules are loaded first: the digest does not depend on earlier calls of the process.
 """
 
 import functools

@@ -1,8 +1,9 @@
 """Rounding to nearest by one addition: how scaled numbers become codes, and codes numbers.
 
-To a magnitude v of exponent p, add 2^(p - M + 23): binary32 then keeps just the M bits of the
-fraction that the format has, rounds to nearest even itself, and shows the count of units in its
-low bits. The codes are those of the chapter on encoding under rne, satfinite and canonical.
+To a magnitude v of exponent p, add 2^(p - M + 23). The sum in binary32 has just the M bits of the
+fraction that the format has. It is rounded to nearest even by the addition itself, and its low
+bits are the count of units. The codes are those of the chapter on encoding under rne, satfinite
+and canonical.
 """
 
 import math

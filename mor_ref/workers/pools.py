@@ -1,8 +1,8 @@
 """Workers that run the shards of a large piece of work, on this machine or on many.
 
 A shard is a call of a function of this package. Its result is the same wherever and however often
-it is run: one whose worker was lost is run again, and the results in the order of the shards are
-the same bytes for any workers and any number of them.
+it is run, so a shard whose worker was lost is run again. The results are in the order of the
+shards: they are the same bytes for any workers and any number of them.
 """
 
 import multiprocessing

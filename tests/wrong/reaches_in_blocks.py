@@ -226,7 +226,7 @@ def units_of(rows, columns):
     return mix
 
 
-def amax_of_numbers(bits_in, parameters):
+def amax_counted(bits_in, parameters):
     """Return the fields of a kernel that counts numbers in binary32 for the amax of a unit."""
     x, unit, ys = read(bits_in, parameters)
     found = fields(x, unit, ys) | {"amax": extremes(first_numbers(x, 1 << 24), unit)[0]}
@@ -243,4 +243,4 @@ def mor_of(policy, name, mistake, function):
 ROWS, COLUMNS = units_of(1024, ALL_OF_THEM), units_of(ALL_OF_THEM, 1024)
 mor_of("two_way", "1024_rows_of_units", "1,024 threads have a row of units each", ROWS)
 mor_of("three_way", "1024_columns_of_units", "1,024 threads have a column each", COLUMNS)
-mor_of("tensor", "amax_counted_in_binary32", "a count ends at 2^24", amax_of_numbers)
+mor_of("tensor", "amax_counted_in_binary32", "a count ends at 2^24", amax_counted)

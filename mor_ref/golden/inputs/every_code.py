@@ -88,8 +88,9 @@ def _pairs(fmt: Format, rule: str, source: str) -> Iterator[tuple[float, float]]
 def _amax_of_each_scale(fmt: Format, rule: str, source: str) -> dict[int, float]:
     """Return an amax for each scale that finite numbers of a source have, by its code.
 
-    It is the largest whose significand is 1, that of the largest number of the format, one that is
-    rounded to it, or the largest of all: the codes of all smaller numbers occur in its block.
+    It is the largest with one of four significands: 1, that of the largest number of the format,
+    one that is rounded to it, or the largest of all. So the codes of all smaller numbers occur in
+    its block.
     """
     low, high, bits = SOURCES[source]
     largest = math.frexp(fmt.largest)[0] * 2

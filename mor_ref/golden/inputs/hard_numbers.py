@@ -23,8 +23,9 @@ _HARD = 12  # numbers of a row that e4m3 is accepted for
 def hard_numbers(fmt: Format, source: str, k: int = 0) -> Iterator[float]:
     """Yield a number for each code that is hard to round to it: the k-th list of such numbers.
 
-    An even code has a tie, an odd one a number next to a tie: in half of the first list the nearest
-    one, else one that differs from a tie in another bit of its significand.
+    An even code has a tie, and an odd one a number next to a tie. In half of the first list it is
+    the nearest number to the tie. In all others it differs from a tie in another bit of its
+    significand.
     """
     bits = SOURCES[source][2]
     lower_bits = bits - fmt.mantissa_bits - 2

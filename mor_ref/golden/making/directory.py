@@ -1,7 +1,7 @@
 """A directory while suites are made in it: by one run at a time, and by one program.
 
-The file `.made_by` in the directory is the digest of the sources of the program that made the
-suites, and of a user's modules of rows: two versions may make two suites of one name. The manifest
+The file `.made_by` in the directory is a digest of the program that made the suites: of its
+sources, and of a user's modules of rows. Two versions may make two suites of one name. The manifest
 does not contain the digest: it stays the same if a comment changes.
 """
 
