@@ -188,7 +188,7 @@ def scaled_by(rows, columns):
         down, across = places(x, block)
         amax, _ = extremes(np.where((down < rows) & (across < columns), x, np.float32(0)), block)
         # A block that is the tensor is its own group.
-        whole = amax if amax.size == 1 else extremes(x, x.shape)[0]
+        whole = amax if parameters["block"] == "tensor" else extremes(x, x.shape)[0]
         for fmt in ys.keys() - {"nvfp4"}:
             scale = back(scales(amax, whole.max(), fmt, parameters["scaling"]), block, x.shape)
             ys[fmt] = decoded(encoded(x * scale, fmt), fmt) / scale
