@@ -8,7 +8,8 @@ import pytest
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES
 from mor_ref.torch.named_recipes import recipes
-from mor_ref.torch.quantizers import (
+from mor_ref.torch.recipe import Operand, Recipe
+from mor_ref.treatments import (
     TREATMENTS,
     Delayed,
     Mor,
@@ -19,7 +20,6 @@ from mor_ref.torch.quantizers import (
     Treatment,
     Unquantized,
 )
-from mor_ref.torch.recipe import Operand, Recipe
 
 PLAIN = Operand(Unquantized())
 NAMES = ("bf16", "mor_tensor", "mor_channel", "mor_block", "mor_two_way", "mor_three_way",

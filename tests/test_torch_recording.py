@@ -27,7 +27,7 @@ if torch:
     from mor_ref.torch.layers import Observation
     from mor_ref.torch.measures import measure
     from mor_ref.torch.operator import quantize
-    from mor_ref.torch.quantizers import Situation
+    from mor_ref.treatments import Situation
 
 
 def model_of(recipe, **arguments):

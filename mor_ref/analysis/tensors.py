@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +12,7 @@ from mor_ref.api.policies import MorResult, mor
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import numbers_from
-from mor_ref.definitions.blocks import Cut, partition
+from mor_ref.definitions.blocks import Cut, cut_in, partition
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.policies import Policy, Thresholds, as_policy
@@ -83,14 +82,12 @@ def settings_for(
 
 
 def _cut(text: str) -> Cut:
-    if text in ("tensor", "row", "column"):
-        return text  # type: ignore[return-value]  # mypy does not narrow by "in"
-    sides = re.fullmatch(r"([0-9]{1,20})x([0-9]{1,20})", text)
-    if sides is None:
+    cut = cut_in(text)
+    if cut is None:
         raise ValueError(
             f"block is {text!r}; give tensor, row, column, or rows and columns such as 128x128"
         )
-    return int(sides[1]), int(sides[2])
+    return cut
 
 
 @dataclass(frozen=True)

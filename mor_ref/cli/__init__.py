@@ -10,6 +10,7 @@ import typer
 
 from mor_ref.cli.golden_commands import golden_commands
 from mor_ref.cli.options import (
+    RECIPE,
     ExecutorOption,
     JsonOption,
     RandomBitsOption,
@@ -192,6 +193,22 @@ def analyze_files(
     )
 
 
+@app.command("quantize")
+def quantize_files(
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help=".npy, .npz or .safetensors.")],
+    recipe: Annotated[str, RECIPE],
+    out: Annotated[str, typer.Option(metavar="FILE", help="To write: .safetensors or .npz.")],
+) -> None:
+    """Quantize the tensors of the files, and write every field of the results as bits.
+
+    An array is named TENSOR/FIELD. A file own.safetensors in a directory is a result that
+    mor-ref verify dir:DIRECTORY --inputs FILE --recipe RECIPE compares.
+    """
+    from mor_ref.cli import quantize
+
+    quantize.run(files, recipe, out)
+
+
 @app.command("verify")
 def verify_candidate(
     candidate: Annotated[
@@ -211,6 +228,14 @@ def verify_candidate(
         str | None,
         typer.Option(metavar="FILE", help="Also write a report: .html, .json or .xml (JUnit)."),
     ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Verify on the tensors of this file instead; with --recipe; may be repeated.",
+        ),
+    ] = None,
+    recipe: Annotated[str | None, RECIPE] = None,
     timeout: TimeoutOption = 60.0,
     complete: Annotated[
         bool,
@@ -229,7 +254,15 @@ def verify_candidate(
     from mor_ref.cli import verify as command
 
     status = command.run(
-        candidate, suite or [], vectors, report, timeout, executor, must_be_complete=complete
+        candidate,
+        suite or [],
+        vectors,
+        report,
+        timeout,
+        executor,
+        must_be_complete=complete,
+        inputs=inputs or [],
+        recipe=recipe,
     )
     raise typer.Exit(status)
 

@@ -1,6 +1,9 @@
 """`mor-ref verify`: run a candidate on the suites, and write a report."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from mor_ref.argument_checks import directory_named
@@ -12,7 +15,7 @@ from mor_ref.verify.reporting.report_files import prepare_report, write_report
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
 from mor_ref.verify.running.run import not_opened, verify
-from mor_ref.verify.running.suites import suites_in
+from mor_ref.verify.running.suites import Suites, suites_in
 from mor_ref.workers.pools import workers_named
 
 if TYPE_CHECKING:
@@ -30,17 +33,42 @@ def run(
     executor: str,
     *,
     must_be_complete: bool,
+    inputs: list[str],
+    recipe: str | None,
 ) -> int:
     """Print the report, and return the exit status."""
-    with workers_named(executor) as workers:
+    with workers_named(executor) as workers, ExitStack() as stack:
         ask = ask_workers(workers, timeout) if workers else ask_here
-        return _run(name, suites, vectors, report, timeout, ask, must_be_complete=must_be_complete)
+        if inputs or recipe is not None:
+            wanted = stack.enter_context(_own_suites(inputs, recipe, suites, vectors))
+        else:
+            directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
+            wanted = suites_in(directory, suites)
+        return _run(name, wanted, report, timeout, ask, must_be_complete=must_be_complete)
+
+
+@contextmanager
+def _own_suites(
+    inputs: list[str], recipe: str | None, suites: list[str], vectors: str | None
+) -> Iterator[Suites]:
+    """Make suites of the tensors of some files, for as long as they are needed."""
+    if recipe is None:
+        raise ValueError("inputs are given without a recipe; give --recipe, such as mxfp8:rceil")
+    if not inputs:
+        raise ValueError(f"recipe is {recipe!r} without inputs; give --inputs FILE")
+    if suites or vectors is not None:
+        raise ValueError("inputs are given, which are the suites; leave out --suite and --vectors")
+    from mor_ref.treatments import as_treatment
+    from mor_ref.treatments.cases import arrays_in
+    from mor_ref.verify.own_tensors import write_own_suites
+
+    with TemporaryDirectory() as directory:
+        yield write_own_suites(Path(directory), as_treatment(recipe), arrays_in(inputs))
 
 
 def _run(
     name: str,
-    suites: list[str],
-    vectors: str | None,
+    wanted: Suites,
     report: str | None,
     timeout: float,
     ask: Ask,
@@ -51,8 +79,6 @@ def _run(
         raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
     if report is not None:
         prepare_report(Path(report))
-    directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
-    wanted = suites_in(directory, suites)
     try:
         with opened(name, timeout) as candidate, _Shown(len(wanted.entries)) as shown:
             found = verify(

@@ -1,5 +1,6 @@
 """How a tensor is cut: rows and columns, blocks, and groups of whole blocks."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -79,6 +80,17 @@ def as_cut(argument: str, cut: Cut) -> Cut:
     """Return a cut as a name or a tuple; refuse anything else, before there is a tensor."""
     _sides(argument, cut, 1, 1)
     return cut if isinstance(cut, str) else (cut[0], cut[1])
+
+
+def cut_in(word: str) -> Cut | None:
+    """Return the cut that a word says, tensor, row, column or 128x128; None if it says none."""
+    return word if word in _NAMED_CUTS else sides_in(word)  # type: ignore[return-value]  # a name
+
+
+def sides_in(word: str) -> tuple[int, int] | None:
+    """Return the rows and columns that a word says, such as 1x16; None if it says none."""
+    sides = re.fullmatch(r"([0-9]{1,20})x([0-9]{1,20})", word)
+    return (int(sides[1]), int(sides[2])) if sides else None
 
 
 def check_unit(argument: str, sides: tuple[int, int]) -> None:

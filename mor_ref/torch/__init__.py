@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from mor_ref.torch.measures import Measured
     from mor_ref.torch.named_recipes import recipes
     from mor_ref.torch.operator import fake_quantize
-    from mor_ref.torch.quantizers import (
+    from mor_ref.torch.recipe import Operand, Recipe
+    from mor_ref.torch.recording import Recording, record
+    from mor_ref.torch.recording_files import to_csv, to_parquet, to_tensorboard
+    from mor_ref.torch.recording_pictures import errors_by_operand, heat_map, shares_over_time
+    from mor_ref.torch.training_state import advance, load_state, state
+    from mor_ref.treatments import (
         TREATMENTS,
         Delayed,
         Mor,
@@ -25,26 +30,21 @@ if TYPE_CHECKING:
         Treatment,
         Unquantized,
     )
-    from mor_ref.torch.recipe import Operand, Recipe
-    from mor_ref.torch.recording import Recording, record
-    from mor_ref.torch.recording_files import to_csv, to_parquet, to_tensorboard
-    from mor_ref.torch.recording_pictures import errors_by_operand, heat_map, shares_over_time
-    from mor_ref.torch.training_state import advance, load_state, state
 
 _IMPORTED_WHEN_ASKED_FOR = {
-    "conversion": ("LinearLike", "convert", "revert"),
-    "layers": ("Observation", "observe"),
-    "measures": ("Measured",),
-    "operator": ("fake_quantize",),
-    "quantizers": (
+    ".conversion": ("LinearLike", "convert", "revert"),
+    ".layers": ("Observation", "observe"),
+    ".measures": ("Measured",),
+    ".operator": ("fake_quantize",),
+    ".recipe": ("Operand", "Recipe"),
+    ".recording": ("Recording", "record"),
+    ".recording_files": ("to_csv", "to_parquet", "to_tensorboard"),
+    ".recording_pictures": ("errors_by_operand", "heat_map", "shares_over_time"),
+    ".named_recipes": ("recipes",),
+    ".training_state": ("advance", "load_state", "state"),
+    "..treatments": (
         "TREATMENTS", "Delayed", "Mor", "Mx", "Nvfp4", "Scaled", "Treatment", "Unquantized",
     ),
-    "recipe": ("Operand", "Recipe"),
-    "recording": ("Recording", "record"),
-    "recording_files": ("to_csv", "to_parquet", "to_tensorboard"),
-    "recording_pictures": ("errors_by_operand", "heat_map", "shares_over_time"),
-    "named_recipes": ("recipes",),
-    "training_state": ("advance", "load_state", "state"),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
@@ -84,7 +84,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a name when it is first asked for, as most of them need torch."""
     if name in _MODULE_OF:
-        return getattr(importlib.import_module(f"mor_ref.torch.{_MODULE_OF[name]}"), name)
+        return getattr(importlib.import_module(_MODULE_OF[name], __name__), name)
     raise AttributeError(f"module 'mor_ref.torch' has no attribute {name!r}")
 
 

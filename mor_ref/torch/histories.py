@@ -11,7 +11,7 @@ from mor_ref.definitions.formats import as_format
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mor_ref.torch.quantizers import Delayed
+    from mor_ref.treatments import Delayed
 
 INFINITY = 0x7F800000  # the bits of an amax that is not finite
 

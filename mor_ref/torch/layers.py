@@ -9,10 +9,11 @@ from typing import Literal, NamedTuple
 import torch
 from torch import nn
 
+from mor_ref.torch.directions import AXES, Axis
 from mor_ref.torch.histories import History
 from mor_ref.torch.operator import quantize
-from mor_ref.torch.quantizers import AXES, Axis, Situation, Treatment, Unquantized
 from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe
+from mor_ref.treatments import Situation, Treatment, Unquantized
 
 SIGNS = len(OPERANDS) * len(AXES)  # the use of the random words of signs (TRN-007)
 

@@ -14,10 +14,11 @@ from mor_ref.api.dequantization import Dequantizable
 from mor_ref.api.encoding import encode
 from mor_ref.api.policies import MorResult, mor
 from mor_ref.definitions.format import Format
+from mor_ref.torch.directions import Axis
 from mor_ref.torch.layers import Observation
 from mor_ref.torch.on_cpu import laid_out
-from mor_ref.torch.quantizers import Axis, Nvfp4, Treatment
 from mor_ref.torch.recipe import OperandName
+from mor_ref.treatments import Nvfp4, Treatment
 
 _FRACTION_BITS = 7  # of bfloat16
 _CODES = 1 << 15  # magnitudes of bfloat16

@@ -2,7 +2,8 @@
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.catalogue import Catalogue
-from mor_ref.torch.quantizers import (
+from mor_ref.torch.recipe import Operand, Recipe
+from mor_ref.treatments import (
     Delayed,
     Mor,
     Mx,
@@ -11,7 +12,6 @@ from mor_ref.torch.quantizers import (
     Treatment,
     Unquantized,
 )
-from mor_ref.torch.recipe import Operand, Recipe
 
 
 def _alike(name: str, treatment: Treatment, *, each: bool = False) -> Recipe:

@@ -10,7 +10,8 @@ from mor_ref.api.policies import Mixed, cuts_of, mix
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, rows_and_columns
 from mor_ref.policies import Policy
-from mor_ref.torch.quantizers import Axis, Situation, Treatment, turned
+from mor_ref.torch.directions import Axis, turned
+from mor_ref.treatments import Situation, Treatment
 
 
 class LaidOut(NamedTuple):

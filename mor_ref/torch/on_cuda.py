@@ -10,7 +10,8 @@ from torch.utils.dlpack import from_dlpack
 
 from mor_ref.cuda.functions import mor
 from mor_ref.definitions.blocks import rows_and_columns
-from mor_ref.torch.quantizers import Axis, Situation, Treatment, turned
+from mor_ref.torch.directions import Axis, turned
+from mor_ref.treatments import Situation, Treatment
 
 
 def quantized(

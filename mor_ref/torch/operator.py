@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from mor_ref.argument_checks import known_name
+from mor_ref.torch.directions import AXES, Axis
 from mor_ref.torch.named_recipes import as_recipe
-from mor_ref.torch.quantizers import AXES, Axis, Situation, Treatment
-from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe, treatment_of_text
+from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe
+from mor_ref.treatments import Situation, Treatment
+from mor_ref.treatments.text import treatment_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,13 +2,14 @@
 
 import json
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Literal
 
 from mor_ref.argument_checks import known_name
-from mor_ref.torch.quantizers import AXES, TREATMENTS, Axis, Treatment
+from mor_ref.torch.directions import AXES, Axis
+from mor_ref.treatments.text import GIVE, table_of, treatment_from
+from mor_ref.treatments.treatment import Treatment
 
 OperandName = Literal["input", "weight", "grad_output"]
 OPERANDS: tuple[OperandName, ...] = ("input", "weight", "grad_output")
@@ -133,49 +134,18 @@ class Recipe:
     def from_text(cls, text: str) -> "Recipe":
         """Return the recipe that a text says, as `str` of a recipe writes it (TOML)."""
         if not isinstance(text, str):
-            raise TypeError(f"text is {text!r}; {_GIVE}")
+            raise TypeError(f"text is {text!r}; {GIVE}")
         try:
             read = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"text is not TOML ({error}); {_GIVE}") from error
-        read = _table("text", read, ("name", *OPERANDS), ("matmul",))
+            raise ValueError(f"text is not TOML ({error}); {GIVE}") from error
+        read = table_of("text", read, ("name", *OPERANDS), ("matmul",))
         of_layer: dict[str, Any] = {name: _operand(name, read.pop(name)) for name in OPERANDS}
         return cls(**of_layer, **read)
 
 
-_GIVE = "give the text of str(recipe)"
-
-
 def _operand(name: str, read: object) -> Operand:
-    table = _table(f"[{name}] of text", read, ("row",), ("column",))
+    table = table_of(f"[{name}] of text", read, ("row",), ("column",))
     return Operand(
         **{axis: treatment_from(fields, f"{axis} of [{name}]") for axis, fields in table.items()}
     )
-
-
-def treatment_from(read: object, place: str = "the table") -> Treatment:
-    """Return the treatment of the fields of a table; `place` names it in errors."""
-    kind: Any = read.get("kind") if isinstance(read, Mapping) else None
-    known = TREATMENTS[kind].arguments if kind is not None else {}
-    given = _table(place, read, ("kind",), known)
-    return type(TREATMENTS[given.pop("kind")])(**given)
-
-
-def _table(
-    place: str, read: object, needed: Collection[str], known: Collection[str]
-) -> dict[str, Any]:
-    """Return a copy of a table, if it has all keys that it needs, and none that is not known."""
-    if not isinstance(read, Mapping):
-        raise ValueError(f"{place} is {read!r}, which is not a table; {_GIVE}")  # noqa: TRY004 (of the text)
-    for name in needed:
-        if name not in read:
-            raise ValueError(f"{place} has no {name}; {_GIVE}")
-    for name in read:
-        known_name(f"a key of {place}", name, (*needed, *known))
-    return dict(read)
-
-
-@lru_cache(maxsize=1024)
-def treatment_of_text(text: str) -> Treatment:
-    """Return the treatment of an inline table."""
-    return treatment_from(tomllib.loads(f"it = {text}")["it"])

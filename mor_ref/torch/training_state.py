@@ -12,7 +12,7 @@ from mor_ref.torch.histories import INFINITY, History
 from mor_ref.torch.layers import Layer, layers_of
 
 if TYPE_CHECKING:
-    from mor_ref.torch.quantizers import Delayed
+    from mor_ref.treatments import Delayed
 
 _Loaded = tuple[int, int, int, dict[str, History]]
 

@@ -1,5 +1,54 @@
-"""Verifying somebody's implementation on golden vectors, or on results of one's own."""
+"""Verifying somebody's implementation on golden vectors, or on tensors of one's own.
+
+The package can be called: `mor_ref.verify(candidate, inputs=..., recipe=...)`.
+"""
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from mor_ref.verify.assertion import assert_bit_exact
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from mor_ref.treatments import Treatment
+    from mor_ref.verify.own_tensors import Function
+    from mor_ref.verify.running.run import Verification
+
 __all__ = ["assert_bit_exact"]
+
+
+class _Callable(ModuleType):
+    """A module that can be called, as the name of the function is that of the package."""
+
+    def __call__(
+        self,
+        candidate: "str | Function",
+        *,
+        inputs: "str | Path | Mapping[str, Any]",
+        recipe: "str | Treatment",
+        timeout: float = 60.0,
+    ) -> "Verification":
+        """Return the report on a candidate for tensors of one's own.
+
+        `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters,
+        inputs) that returns a dict of fields. `inputs` are arrays by name, or the path of a file.
+        `recipe` is a text such as "mxfp8:rceil".
+
+        >>> import mor_ref, numpy as np
+        >>> report = mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8:rceil")
+        Traceback (most recent call last):
+        ValueError: tensor 'a' has dtype float64; give float32, float16 or bfloat16
+        >>> mine = {"a": np.ones((2, 64), np.float32)}
+        >>> report = mor_ref.verify("numba", inputs=mine, recipe="mxfp8:rceil")
+        >>> report.verdict, report.results[0].title
+        ('match', 'Own tensors under mxfp8_e4m3:rceil:32')
+        """
+        from mor_ref.verify.own_tensors import verify_on
+
+        return verify_on(candidate, inputs, recipe, timeout)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -14,7 +14,7 @@ from mor_ref.verify.diagnosing.sample import (
     Sample,
     few_cases,
     in_turn,
-    is_generated,
+    is_large,
     is_of_rows,
     samples_of,
     some_of,
@@ -97,7 +97,7 @@ def diagnose(
     """
     known: list[Together] = []
     diagnoses = []
-    for evidence in sorted(found, key=lambda one: (is_generated(one), not is_of_rows(one))):
+    for evidence in sorted(found, key=lambda one: (is_large(one), not is_of_rows(one))):
         on_suite(evidence.suite)
         search = _Search(evidence)
         if search.differing:
@@ -115,7 +115,7 @@ class _Search:
         self.differing = sorted((e for e in cases if e.mismatches), key=lambda e: e.size)
         self._matching = [e for e in cases if not e.mismatches]
         self._suite = evidence.suite
-        self._is_large, self._of_rows = is_generated(evidence), is_of_rows(evidence)
+        self._is_large, self._of_rows = is_large(evidence), is_of_rows(evidence)
         self._turns = in_turn(self.differing, of_rows=self._of_rows)
         self._model = Model()
         self._witnesses = evidence.witnesses

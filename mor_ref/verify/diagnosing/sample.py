@@ -19,6 +19,7 @@ from mor_ref.verify.comparing.evidence import Evidence
 _WRONG, _RIGHT = 64, 32  # elements of the rows of a case that are looked at first
 _SMALL, _VARIED = 200, 16  # elements, and cases
 _ENOUGH = 800  # elements of a sample
+_LARGEST_TENSOR = 1 << 14  # elements of a tensor that deviations are tried on
 
 
 class Pair(NamedTuple):
@@ -123,9 +124,13 @@ def is_of_rows(evidence: Evidence) -> bool:
     return OPERATIONS[evidence.operation].is_by_row and not any(split(name)[1] for name in given)
 
 
-def is_generated(evidence: Evidence) -> bool:
-    """Return whether its tensors are so large that they are not stored."""
-    return any(RECIPE in case.parameters for case in evidence.cases)
+def is_large(evidence: Evidence) -> bool:
+    """Return whether its tensors are too large for the exact model to try each deviation."""
+    return any(
+        RECIPE in case.parameters or next(iter(case.arrays.values())).size > _LARGEST_TENSOR
+        for case in evidence.cases
+        if not OPERATIONS[evidence.operation].is_by_row
+    )
 
 
 def in_turn(whole: list[Sample], *, of_rows: bool) -> list[Sample]:

@@ -1,16 +1,16 @@
-"""Treatments of operands as rows: the policy of each, its block and its scales."""
+"""Treatments as rows."""
 
-import json
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple, cast
+import re
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.definitions.blocks import Cut, as_cut
+from mor_ref.definitions.blocks import Cut, as_cut, cut_in, sides_in
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES, Policy, Rung
@@ -22,80 +22,26 @@ from mor_ref.representations import (
     Representation,
     ScaledFormat,
 )
-
-Axis = Literal["row", "column"]
-AXES: tuple[Axis, ...] = ("row", "column")
-_TURNED = {"tensor": "tensor", "row": "column", "column": "row"}
+from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
 
-class Situation(NamedTuple):
-    """The part of a quantization that its tensor does not have.
-
-    `scale` is that of a delayed treatment, and `purpose` that of random words (TRN-007).
-    """
-
-    scale: float = 1.0
-    purpose: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+def _one_of(names: Container[str]) -> Callable[[str], str | None]:
+    """Return a reader of words that are among these names."""
+    return lambda word: word if word in names else None
 
 
-class Treatment(ABC):
-    """A treatment of an operand: the policy that decides about it, its block and its scales.
-
-    A subclass is a frozen dataclass of texts, numbers and pairs of numbers, with a default for
-    each. A user adds one to `TREATMENTS`, so that recipes are read from text.
-
-    >>> Mx("e4m3", "rceil").text
-    '{ kind = "mx", fmt = "e4m3", scale_rule = "rceil", block = 32 }'
-    """
-
-    name: ClassVar[str]
-    is_delayed = False  # takes the scale of its situation
-    is_random = False  # takes the random words of its situation
-    hadamard: int | None = None  # how many numbers are transformed together before
-    text: str  # as an inline table of TOML; made once, as torch.compile cannot trace it
-
-    def __post_init__(self) -> None:
-        self.check()
-        given = {"kind": self.name, **self.arguments}
-        shown = (f"{key} = {json.dumps(at)}" for key, at in given.items() if at is not None)
-        object.__setattr__(self, "text", f"{{ {', '.join(shown)} }}")
-
-    def check(self) -> None:  # noqa: B027 (a treatment without fields has nothing to check)
-        """Refuse fields that do not go together, or bring them into one form."""
-
-    @abstractmethod
-    def policy_in(self, situation: Situation) -> Policy | None:
-        """Return the policy of a situation; None leaves the tensor in bfloat16."""
-
-    @property
-    def cut(self) -> Cut:
-        """The scaling block."""
-        return "tensor"
-
-    @property
-    def scales(self) -> Scaling:
-        """The kind of scales."""
-        return "fp32"
-
-    @property
-    def statistics(self) -> tuple[str, ...]:
-        """The names of the integers that each quantization returns."""
-        return _statistics(self)
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The fields, as text has them."""
-        return {field.name: getattr(self, field.name) for field in fields(cast("Any", self))}
+def _number(word: str) -> str | None:
+    return word if re.fullmatch(r"[0-9]*\.?[0-9]+", word) else None
 
 
-@lru_cache
-def _statistics(treatment: Treatment) -> tuple[str, ...]:
-    policy = treatment.policy_in(Situation())
-    if policy is None:
-        return ()
-    kinds = ("sum", "nonzero", "nonfinite")
-    sums = (f"{kind} {one.name}" for one in policy.tried for kind in kinds)
-    return ("units", "amax", "amin", *(f"choice {name}" for name in policy.names), *sums)
+def _whole_number(word: str) -> int | None:
+    return int(word) if re.fullmatch("[0-9]{1,20}", word) else None
+
+
+_BLOCKS_AND_SCALES: Mapping[str, Callable[[str], object]] = {
+    "scaling": _one_of(SCALINGS),
+    "block": cut_in,
+}
 
 
 @dataclass(frozen=True)
@@ -144,6 +90,9 @@ class Mor(_InBlocks):
     scaling: Scaling = "gam"
     threshold: str = ""
     name = "mor"
+    words: ClassVar = {
+        "policy": _one_of(POLICIES), **_BLOCKS_AND_SCALES, "threshold": _number,
+    }  # fmt: skip
 
     def check(self) -> None:
         """Check the fields."""
@@ -151,6 +100,16 @@ class Mor(_InBlocks):
         super().check()
         object.__setattr__(self, "threshold", str(self.threshold))
         self.policy_in(Situation())
+
+    @property
+    def asked(self) -> Asked:
+        """The operation `mor`."""
+        if self.threshold:
+            raise ValueError(
+                f"threshold is {self.threshold!r}, and suites have policies by name; add a policy "
+                "with this threshold as a row, with mor-ref --rows MODULE"
+            )
+        return Asked("mor", {"policy": self.policy, **_in_parameters(self)})
 
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy, with its threshold."""
@@ -167,6 +126,12 @@ class Scaled(_InBlocks):
     block: Cut = "tensor"
     scaling: Scaling = "fp32"
     name = "scaled"
+    words: ClassVar = _BLOCKS_AND_SCALES
+
+    @property
+    def asked(self) -> Asked:
+        """The operation `quantize`."""
+        return Asked("quantize", {"format": self.fmt, **_in_parameters(self), "group": "tensor"})
 
     def check(self) -> None:
         """Check the fields."""
@@ -217,6 +182,13 @@ class Mx(Treatment):
     scale_rule: str = "floor"
     block: int = 32
     name = "mx"
+    words: ClassVar = {"scale_rule": _one_of(SCALE_RULES), "block": _whole_number}
+
+    @property
+    def asked(self) -> Asked:
+        """The operation `mx`."""
+        parameters = {"format": self.fmt, "scale_rule": self.scale_rule, "block": self.block}
+        return Asked("mx", parameters)
 
     def check(self) -> None:
         """Check the fields."""
@@ -237,6 +209,14 @@ class Nvfp4(Treatment):
     rounding: Literal["rne", "sr"] = "rne"
     hadamard: int | None = None
     name = "nvfp4"
+    words: ClassVar = {"profile": _one_of(PROFILES), "tile": sides_in}
+
+    @property
+    def asked(self) -> Asked:
+        """The operation `nvfp4`."""
+        if self.is_random or self.hadamard:
+            return super().asked
+        return Asked("nvfp4", {"profile": self.profile, "tile": list(self.tile)})
 
     def check(self) -> None:
         """Check the fields."""
@@ -258,20 +238,18 @@ class Nvfp4(Treatment):
         return _alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
 
 
+def _in_parameters(treatment: "Mor | Scaled") -> dict[str, Any]:
+    """Return the block and the kind of scales, as parameters of suites have them."""
+    block = treatment.block
+    return {
+        "scaling": treatment.scaling,
+        "block": block if isinstance(block, str) else list(block),
+    }
+
+
 def _alone(representation: Representation) -> Policy:
     """Return the policy of one representation that every tensor takes that loses nothing."""
     return Policy(representation.name, (Rung(representation, Always()),))
-
-
-def turned(policy: Policy, cut: Cut) -> tuple[Policy, Cut] | None:
-    """Return the policy and the block of the transpose; None if it has to be laid out anew."""
-    if not all(isinstance(one, ScaledFormat | GivenScale) for one in policy.tried):
-        return None
-    return replace(policy, group=_turned(policy.group)), _turned(cut)
-
-
-def _turned(cut: Cut) -> Any:
-    return _TURNED[cut] if isinstance(cut, str) else cut[::-1]
 
 
 TREATMENTS: Catalogue[Treatment] = Catalogue(

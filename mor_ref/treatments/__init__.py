@@ -1,0 +1,23 @@
+"""Treatments: how one tensor is quantized, as a frozen value, and from a text.
+
+The recipes of training have a treatment for each operand. A tensor of a user has one.
+"""
+
+from mor_ref.treatments.rows import TREATMENTS, Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
+from mor_ref.treatments.text import as_treatment, short_text
+from mor_ref.treatments.treatment import Asked, Situation, Treatment
+
+__all__ = [
+    "TREATMENTS",
+    "Asked",
+    "Delayed",
+    "Mor",
+    "Mx",
+    "Nvfp4",
+    "Scaled",
+    "Situation",
+    "Treatment",
+    "Unquantized",
+    "as_treatment",
+    "short_text",
+]

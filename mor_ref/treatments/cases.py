@@ -1,0 +1,73 @@
+"""A user's tensors as cases of an operation, under a treatment."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from mor_ref.analysis.tensor_files import StoredTensor, tensors_in
+from mor_ref.arrays import numbers_from
+from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.golden.model.suite import Case
+from mor_ref.operations import OPERATIONS
+from mor_ref.treatments.treatment import Treatment
+
+_LONGEST_NAME = 80  # characters, so that one more word fits
+_SOURCES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+
+
+def arrays_in(files: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors of floats of files, by name; refuse files without any."""
+    is_without = True
+    for file in files:
+        for tensor in tensors_in(file):
+            if isinstance(tensor, StoredTensor):
+                is_without = False
+                yield tensor.name, tensor.load()
+    if is_without:
+        raise ValueError("the files have no tensor of floats; give a file that has one")
+
+
+def cases_of(treatment: Treatment, tensors: Iterable[tuple[str, Any]]) -> Iterator[Case]:
+    """Yield a case for each tensor with numbers, as rows and columns (BLK-001).
+
+    >>> import numpy as np
+    >>> from mor_ref.treatments import as_treatment
+    >>> (case,) = cases_of(as_treatment("mxfp8:rceil"), [("a/b", np.ones((2, 3, 4), np.float32))])
+    >>> case.name, case.arrays["x"].shape, case.parameters["source"]
+    ('a_b', (6, 4), 'f32')
+    """
+    parameters = treatment.asked.parameters
+    taken: set[str] = set()
+    for name, tensor in tensors:
+        numbers = numbers_from(tensor, f"tensor {name!r}")
+        source = _SOURCES.get(numbers.dtype.name)
+        if source is None:
+            raise ValueError(
+                f"tensor {name!r} has dtype {numbers.dtype}; give float32, float16 or bfloat16"
+            )
+        if numbers.bits.size:
+            x = numbers.bits.reshape(rows_and_columns(numbers.shape))
+            yield Case(_case_name(name, taken), {**parameters, "source": source}, {"x": x})
+
+
+def with_engine(treatment: Treatment, case: Case) -> Case:
+    """Return a case with the fields that the engine computes."""
+    found = OPERATIONS[treatment.asked.operation].engine(case.parameters, case.arrays)
+    return replace(case, arrays={**case.arrays, **found})
+
+
+def _case_name(name: str, taken: set[str]) -> str:
+    """Return a name that also is one of files and of C, and add it to those that are taken."""
+    plain = re.sub("[^A-Za-z0-9_.+-]", "_", name)[-_LONGEST_NAME:]
+    plain = plain.lstrip(".+-").rstrip(".") or "tensor"
+    found, count = plain, 1
+    while _in_c(found) in taken:
+        count += 1
+        found = f"{plain}-{count}"
+    taken.add(_in_c(found))
+    return found
+
+
+def _in_c(name: str) -> str:
+    return re.sub(r"\W", "_", name.lower())

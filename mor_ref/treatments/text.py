@@ -1,0 +1,147 @@
+"""Treatments from texts: a short one of words, a table of TOML, or an object of JSON."""
+
+import json
+import tomllib
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any
+
+from mor_ref.argument_checks import UnknownNameError, known_name
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.representations import (
+    REPRESENTATIONS,
+    MxBlocks,
+    Nvfp4Tiles,
+    ScaledFormat,
+    as_representation,
+)
+from mor_ref.treatments.rows import TREATMENTS, Mor, Mx, Nvfp4, Scaled
+from mor_ref.treatments.treatment import Treatment
+
+GIVE = "give the text of str(recipe)"
+_SUCH_AS = "e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16 or mor:three_way"
+
+
+def as_treatment(given: str | Treatment) -> Treatment:
+    """Return the treatment that is given, by itself or by a text.
+
+    A short text is a name and words. Each word is read as the first field that has such a value
+    and has none yet. A table of TOML or an object of JSON names all fields.
+
+    >>> as_treatment("mxfp8:rceil") == as_treatment('{"kind": "mx", "scale_rule": "rceil"}')
+    True
+    >>> as_treatment("e4m3:gam:128x128").asked.operation
+    'quantize'
+    """
+    if isinstance(given, Treatment):
+        return given
+    if not isinstance(given, str):
+        raise TypeError(f"recipe is {given!r}; give a text such as {_SUCH_AS}")
+    if given.lstrip().startswith("{"):
+        return treatment_from(_table_in(given), "recipe")
+    return _of_words(given)
+
+
+def short_text(treatment: Treatment) -> str:
+    """Return the short text of a treatment that has one; else its table of TOML.
+
+    >>> short_text(as_treatment("nvfp4"))
+    'nvfp4:te:1x16'
+    """
+    values = (getattr(treatment, field) for field in treatment.words)
+    words = (_word(value) for value in values if value != "")
+    head = MxBlocks(treatment.fmt).name if isinstance(treatment, Mx) else treatment.name
+    text = ":".join((treatment.fmt if isinstance(treatment, Scaled) else head, *words))
+    try:
+        is_whole = as_treatment(text) == treatment
+    except ValueError:
+        is_whole = False
+    return text if is_whole else treatment.text
+
+
+def _word(value: object) -> str:
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _of_words(text: str) -> Treatment:
+    head, *words = text.split(":")
+    kind, given = _kind_of(head, text)
+    for word in words:
+        for field, read in kind.words.items():
+            if field not in given and (value := read(word)) is not None:
+                given[field] = value
+                break
+        else:
+            left = [field for field in kind.words if field not in given]
+            wanted = f"a word for {' or '.join(left)}" if left else "nothing more"
+            raise ValueError(f"recipe is {text!r}, where {word!r} is not known; give {wanted}")
+    if kind is Scaled:
+        for field in kind.words.keys() - given.keys():
+            raise ValueError(
+                f"recipe is {text!r}, without {field}; give the scales and their blocks, such as "
+                f"{head}:gam:128x128 or {head}:fp32:tensor"
+            )
+    return kind(**given)
+
+
+def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
+    """Return the kind of treatment that the first word names, and the fields that it says."""
+    if head == Mor.name:
+        return Mor, {}
+    if head == Nvfp4.name:
+        return Nvfp4, {}
+    try:
+        known_name("the first word", head, (Mor.name, *REPRESENTATIONS, *PROFILES, *formats))
+    except UnknownNameError as error:
+        raise ValueError(f"recipe is {text!r}: {error}") from None
+    match as_representation(head):
+        case MxBlocks() as one:
+            return Mx, {"fmt": one.element.name}
+        case Nvfp4Tiles() as one:
+            return Nvfp4, {"profile": one.profile}
+        case ScaledFormat() as one:
+            return Scaled, {"fmt": one.name}
+    raise ValueError(f"recipe is {text!r}; give one such as {_SUCH_AS}")
+
+
+def _table_in(text: str) -> object:
+    """Return the table that a text is, in JSON or in TOML."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return tomllib.loads(f"it = {text}")["it"]
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(
+            f"recipe is {text!r}, which is neither TOML ({error}) nor JSON; give {_SUCH_AS}"
+        ) from error
+
+
+def treatment_from(read: object, place: str = "the table") -> Treatment:
+    """Return the treatment of the fields of a table; `place` names it in errors."""
+    kind: Any = read.get("kind") if isinstance(read, Mapping) else None
+    known = TREATMENTS[kind].arguments if kind is not None else {}
+    given = table_of(place, read, ("kind",), known)
+    return type(TREATMENTS[given.pop("kind")])(**given)
+
+
+def table_of(
+    place: str, read: object, needed: Collection[str], known: Collection[str]
+) -> dict[str, Any]:
+    """Return a copy of a table, if it has all keys that it needs, and none that is not known."""
+    if not isinstance(read, Mapping):
+        raise ValueError(f"{place} is {read!r}, which is not a table; {GIVE}")  # noqa: TRY004 (of the text)
+    for name in needed:
+        if name not in read:
+            raise ValueError(f"{place} has no {name}; {GIVE}")
+    for name in read:
+        known_name(f"a key of {place}", name, (*needed, *known))
+    return dict(read)
+
+
+@lru_cache(maxsize=1024)
+def treatment_of_text(text: str) -> Treatment:
+    """Return the treatment of an inline table."""
+    return treatment_from(tomllib.loads(f"it = {text}")["it"])

@@ -1,0 +1,100 @@
+"""The protocol of a treatment, and the parts that every treatment has."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple, cast
+
+from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.scales import Scaling
+from mor_ref.policies import Policy
+
+
+class Situation(NamedTuple):
+    """The part of a quantization that its tensor does not have.
+
+    `scale` is that of a delayed treatment, and `purpose` that of random words (TRN-007).
+    """
+
+    scale: float = 1.0
+    purpose: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An operation of the suites, with the parameters that a treatment is, but for the source."""
+
+    operation: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Treatment(ABC):
+    """A treatment of an operand: the policy that decides about it, its block and its scales.
+
+    A subclass is a frozen dataclass of texts, numbers and pairs of numbers, with a default for
+    each. A user adds one to `TREATMENTS`, so that recipes are read from text.
+
+    >>> Mx("e4m3", "rceil").text
+    '{ kind = "mx", fmt = "e4m3", scale_rule = "rceil", block = 32 }'
+    """
+
+    name: ClassVar[str]
+    # What a word of a short text can say: fields, and how each reads a word; None refuses it.
+    words: ClassVar[Mapping[str, Callable[[str], object]]] = {}
+    is_delayed = False  # takes the scale of its situation
+    is_random = False  # takes the random words of its situation
+    hadamard: int | None = None  # how many numbers are transformed together before
+    text: str  # as an inline table of TOML; made once, as torch.compile cannot trace it
+
+    def __post_init__(self) -> None:
+        self.check()
+        given = {"kind": self.name, **self.arguments}
+        shown = (f"{key} = {json.dumps(at)}" for key, at in given.items() if at is not None)
+        object.__setattr__(self, "text", f"{{ {', '.join(shown)} }}")
+
+    def check(self) -> None:  # noqa: B027 (a treatment without fields has nothing to check)
+        """Refuse fields that do not go together, or bring them into one form."""
+
+    @abstractmethod
+    def policy_in(self, situation: Situation) -> Policy | None:
+        """Return the policy of a situation; None leaves the tensor in bfloat16."""
+
+    @property
+    def asked(self) -> Asked:
+        """The operation of the suites that it is."""
+        raise ValueError(
+            f"recipe is {self.text}, which no operation of the suites is; give one of kind scaled, "
+            "mx or mor, or nvfp4 that is rounded to nearest"
+        )
+
+    @property
+    def cut(self) -> Cut:
+        """The scaling block."""
+        return "tensor"
+
+    @property
+    def scales(self) -> Scaling:
+        """The kind of scales."""
+        return "fp32"
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """The names of the integers that each quantization returns."""
+        return _statistics(self)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The fields, as text has them."""
+        return {field.name: getattr(self, field.name) for field in fields(cast("Any", self))}
+
+
+@lru_cache
+def _statistics(treatment: Treatment) -> tuple[str, ...]:
+    policy = treatment.policy_in(Situation())
+    if policy is None:
+        return ()
+    kinds = ("sum", "nonzero", "nonfinite")
+    sums = (f"{kind} {one.name}" for one in policy.tried for kind in kinds)
+    return ("units", "amax", "amin", *(f"choice {name}" for name in policy.names), *sums)

@@ -1,0 +1,172 @@
+"""A user's own tensors: quantized, and verified under a recipe."""
+
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import mor_ref
+from mor_ref import golden
+from mor_ref.cli import main
+from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.operations import OPERATIONS
+from mor_ref.treatments import as_treatment
+from mor_ref.treatments.cases import cases_of
+from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, write_own_suites
+
+RECIPES = ["e4m3:gam:8x16", "mxfp8:rceil", "nvfp4:te:1x16", "mor:three_way", "mor:nvfp4:e8m0"]
+
+
+def tensors(rows=24):
+    """Return bell-shaped tensors of three dtypes and three shapes, and an empty one."""
+    random = np.random.default_rng(5)
+    return {
+        "layers.0.weight": random.standard_normal((rows, 200)).astype(ml_dtypes.bfloat16),
+        "layers.0.bias": random.standard_normal(70).astype(np.float32),
+        "experts": random.standard_normal((2, 3, 40)).astype(np.float16),
+        "empty": np.ones((0, 7), np.float32),
+    }
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Return a function that runs the command line: its status, its output and its errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mor-ref", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return end.value.code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def file(tmp_path):
+    save_file(tensors(), tmp_path / "mine.safetensors")
+    return tmp_path / "mine.safetensors"
+
+
+def engine(operation, parameters, inputs):
+    return OPERATIONS[operation].engine(parameters, inputs)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_quantize_writes_the_bits_of_the_exact_model(run, file, tmp_path, recipe):
+    out = tmp_path / "out.safetensors"
+    status, printed, _ = run("quantize", file, "--recipe", recipe, "--out", out)
+    assert status == 0
+    assert printed.splitlines()[-1].startswith(f"{out}: 3 tensors under ")
+    found, treatment = load_file(out), as_treatment(recipe)
+    assert {key.split("/")[0] for key in found} == {"experts", "layers.0.bias", "layers.0.weight"}
+    for case in cases_of(treatment, tensors().items()):
+        right = OPERATIONS[treatment.asked.operation].exact(case.parameters, case.arrays)
+        own = {key.split("/")[1] for key in found if key.startswith(f"{case.name}/")}
+        assert {"code", "scale"} & own or {"output", "choice"} <= own or "block_scale" in own
+        for field in own:
+            assert np.array_equal(found[f"{case.name}/{field}"], right[field]), (case.name, field)
+
+
+def test_quantize_writes_npz_too(run, file, tmp_path):
+    assert run("quantize", file, "--recipe", "mxfp4", "--out", tmp_path / "a.npz")[0] == 0
+    assert run("quantize", file, "--recipe", "mxfp4", "--out", tmp_path / "a.safetensors")[0] == 0
+    plain = load_file(tmp_path / "a.safetensors")
+    with np.load(tmp_path / "a.npz") as archive:
+        assert {*archive} == {*plain}
+        assert all(np.array_equal(archive[name], plain[name]) for name in plain)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_engine_matches_and_nothing_is_left_out(recipe):
+    report = mor_ref.verify(engine, inputs=tensors(), recipe=recipe)
+    assert (report.verdict, report.candidate) == ("match", "engine")
+    (result,) = report.results
+    assert (result.suite, result.cases) == (SUITE, 3)
+
+
+def test_expected_bits_of_small_tensors_are_those_of_the_exact_model(tmp_path):
+    """With a deviation of the model, the engine differs: the expected bits are not its own."""
+    with applied(DEVIATIONS["mx_as_floor"]):
+        report = mor_ref.verify(engine, inputs=tensors(), recipe="mxfp8:rceil")
+    assert report.verdict == "mismatch"
+    with pytest.raises(ValueError, match="inputs have no numbers"):
+        write_own_suites(tmp_path, as_treatment("mxfp8"), [("a", np.ones(0, np.float32))])
+
+
+def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monkeypatch):
+    large = tensors(rows=LARGEST_SMALL // 200 + 1)
+    save_file(large, tmp_path / "large.safetensors")
+    (tmp_path / "mine.py").write_text(
+        "from mor_ref.operations import OPERATIONS\n"
+        "def as_floor(operation, parameters, inputs):\n"
+        "    return OPERATIONS[operation].engine({**parameters, 'scale_rule': 'floor'}, inputs)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    arguments = ("--inputs", "large.safetensors", "--recipe", "mxfp8:rceil")
+    status, printed, _ = run("verify", "mine:as_floor", *arguments)
+    assert status == 1
+    assert f"{SUITE}: mismatch" in printed
+    assert f"{CORNERS}: mismatch" in printed
+    assert printed.count("mismatches are explained by `mx_as_floor`") == 3
+
+
+def test_large_tensors_are_compared_in_full():
+    large = tensors(rows=LARGEST_SMALL // 200 + 1)
+
+    def last_one_wrong(operation, parameters, inputs):
+        found = dict(engine(operation, parameters, inputs))
+        found["code"] = found["code"].copy()
+        found["code"][-1, -1] ^= 1
+        return found
+
+    report = mor_ref.verify(last_one_wrong, inputs=large, recipe="e4m3:gam:8x16")
+    wrong = {(one.suite, one.differing) for one in report.results}
+    assert wrong == {(SUITE, 3), (CORNERS, 3)}
+
+
+def test_a_directory_of_results_is_compared(run, file, tmp_path):
+    results = tmp_path / "results"
+    results.mkdir()
+    out = results / f"{SUITE}.safetensors"
+    assert run("quantize", file, "--recipe", "nvfp4", "--out", out)[0] == 0
+    arguments = (f"dir:{results}", "--inputs", file, "--recipe", "nvfp4")
+    assert run("verify", *arguments)[0] == 0
+    arrays = load_file(out)
+    arrays["experts/block_scale"][0, 1] ^= 1
+    save_file(arrays, out)
+    status, printed, _ = run("verify", *arguments)
+    assert status == 1
+    assert "case experts, field block_scale: 1 of 18 differ, the first at [0, 1]" in printed
+
+
+def test_bundled_suites_are_not_changed_by_own_ones():
+    before = [case.name for case in golden.load("mx")]
+    mor_ref.verify(engine, inputs=tensors(), recipe="mxfp8")
+    assert [case.name for case in golden.load("mx")] == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("verify", "numba", "--inputs", "FILE"), "inputs are given without a recipe; give"),
+        (("verify", "numba", "--recipe", "mxfp8"), "recipe is 'mxfp8' without inputs; give"),
+        (
+            ("verify", "numba", "--inputs", "FILE", "--recipe", "mxfp8", "--suite", "mx"),
+            "inputs are given, which are the suites; leave out --suite and --vectors",
+        ),
+        (("quantize", "FILE", "--recipe", "mxfp8", "--out", "a.bin"), "out is 'a.bin'; give a"),
+        (("quantize", "FILE", "--recipe", "e4m3", "--out", "a.npz"), "without scaling; give"),
+        (("quantize", "none.npy", "--recipe", "mxfp8", "--out", "a.npz"), "none.npy is not there"),
+    ],
+)
+def test_wrong_calls_are_refused_in_a_sentence(run, file, arguments, message):
+    status, printed, errors = run(*(file if one == "FILE" else one for one in arguments))
+    assert (status, printed) == (2, "")
+    assert message in errors
+
+
+def test_float64_is_refused_by_name():
+    with pytest.raises(ValueError, match="tensor 'a' has dtype float64; give float32, float16 or"):
+        mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8")

@@ -1,0 +1,101 @@
+"""Treatments from texts, and tensors as cases of operations."""
+
+import numpy as np
+import pytest
+
+from mor_ref.operations import OPERATIONS
+from mor_ref.treatments import TREATMENTS, Mor, Mx, Nvfp4, Scaled, as_treatment, short_text
+from mor_ref.treatments.cases import cases_of
+
+MEANT = {
+    "e4m3:gam:128x128": Scaled("e4m3", (128, 128), "gam"),
+    "e5m2:tensor:fp32": Scaled("e5m2", "tensor", "fp32"),
+    "mxfp8": Mx("e4m3"),
+    "mxfp8_e5m2:ceil": Mx("e5m2", "ceil"),
+    "mxfp4:16:rceil": Mx("e2m1", "rceil", 16),
+    "nvfp4": Nvfp4(),
+    "nvfp4:16x16": Nvfp4("te", (16, 16)),
+    "te_4over6_mse": Nvfp4("te_4over6_mse"),
+    "mor": Mor(),
+    "mor:three_way": Mor("three_way"),
+    "mor:row": Mor(block="row"),
+    "mor:tensor:tensor": Mor("tensor", "tensor"),
+    "mor:0.05:e8m0": Mor(threshold="0.05", scaling="e8m0"),
+    '{ kind = "mx", fmt = "e2m1" }': Mx("e2m1"),
+    '{"kind": "mor", "policy": "two_way", "block": [64, 32]}': Mor("two_way", (64, 32)),
+}
+
+
+@pytest.mark.parametrize("text", MEANT)
+def test_a_text_means(text):
+    treatment = as_treatment(text)
+    assert treatment == MEANT[text]
+    assert as_treatment(short_text(treatment)) == treatment
+
+
+def test_every_kind_has_a_text_that_means_it():
+    for row in TREATMENTS.values():
+        assert as_treatment(short_text(row)) == row
+
+
+@pytest.mark.parametrize("text", [text for text in MEANT if "0.05" not in text])
+def test_a_treatment_is_an_operation_with_its_parameters(text):
+    asked = as_treatment(text).asked
+    operation = OPERATIONS[asked.operation]
+    assert {*asked.parameters, "source"} == {*operation.parameters}
+    for name, value in asked.parameters.items():
+        assert operation.parameters[name].holds(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("e4m3", "recipe is 'e4m3', without scaling; give the scales and their blocks, such as"),
+        ("e4m3:gam", "recipe is 'e4m3:gam', without block; give"),
+        ("mxfp9", "recipe is 'mxfp9': the first word is 'mxfp9', which is not known; did you mean"),
+        ("mor:thre_way", "'thre_way' is not known; give a word for policy or scaling or block or"),
+        ("mxfp8:ceil:16:16", "where '16' is not known; give nothing more"),
+        ("{", "recipe is '{', which is neither TOML"),
+        ('{"kind": "mor", "x": 1}', "a key of recipe is 'x', which is not known"),
+        ("bf16:gam:row", "format 'bf16' has 16 bits"),
+    ],
+)
+def test_another_text_is_refused(text, message):
+    with pytest.raises(ValueError) as error:
+        as_treatment(text)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("treatment", "message"),
+    [
+        (as_treatment("mor:0.05"), "add a policy with this threshold as a row"),
+        (Nvfp4(rounding="sr"), "which no operation of the suites is"),
+        (Nvfp4(hadamard=16), "which no operation of the suites is"),
+        (TREATMENTS["delayed"], "which no operation of the suites is"),
+        (TREATMENTS["unquantized"], "which no operation of the suites is"),
+    ],
+)
+def test_a_treatment_that_is_no_operation_says_so(treatment, message):
+    with pytest.raises(ValueError, match=message):
+        _ = treatment.asked
+
+
+def test_names_of_cases_are_names_of_files_and_differ_in_c():
+    names = ["a/b", "a_b", "A.b", "../x", "", "é" * 300]
+    tensors = [(name, np.ones(2, np.float16)) for name in names]
+    found = [case.name for case in cases_of(as_treatment("mxfp8"), tensors)]
+    assert found[:4] == ["a_b", "a_b-2", "A.b-3", "_x"]
+    assert found[4] == "tensor"
+    assert len(found[5]) == 80
+    assert len(set(found)) == len(names)
+
+
+def test_tensors_without_numbers_are_no_cases_and_vectors_are_rows():
+    tensors = [
+        ("none", np.ones((0, 4), np.float32)),
+        ("one", np.float32(1)),
+        ("three", np.ones((2, 3, 4), np.float32)),
+    ]
+    found = {case.name: case.arrays["x"].shape for case in cases_of(as_treatment("mxfp8"), tensors)}
+    assert found == {"one": (1, 1), "three": (6, 4)}
