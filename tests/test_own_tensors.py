@@ -11,9 +11,9 @@ import mor_ref
 from mor_ref import golden
 from mor_ref.cli import main
 from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import as_treatment
-from mor_ref.treatments.cases import cases_of
 from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, write_own_suites
 
 RECIPES = ["e4m3:gam:8x16", "mxfp8:rceil", "nvfp4:te:1x16", "mor:three_way", "mor:nvfp4:e8m0"]
@@ -157,7 +157,10 @@ def test_bundled_suites_are_not_changed_by_own_ones():
             "inputs are given, which are the suites; leave out --suite and --vectors",
         ),
         (("quantize", "FILE", "--recipe", "mxfp8", "--out", "a.bin"), "out is 'a.bin'; give a"),
-        (("quantize", "FILE", "--recipe", "e4m3", "--out", "a.npz"), "without scaling; give"),
+        (
+            ("quantize", "FILE", "--recipe", "e4m3", "--out", "a.npz"),
+            "without scaling and block; give",
+        ),
         (("quantize", "none.npy", "--recipe", "mxfp8", "--out", "a.npz"), "none.npy is not there"),
     ],
 )

@@ -8,7 +8,7 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from lzma import LZMAError
@@ -103,6 +103,18 @@ def tensors_in(file: str) -> Iterator[StoredTensor | SkippedTensor]:
     if not path.stat().st_size:
         raise ValueError(f"{file} is empty; save or download it again")
     yield from lister(file)
+
+
+def arrays_in(files: Iterable[str]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the tensors of floats of files, by name; refuse files without any."""
+    is_without = True
+    for file in files:
+        for tensor in tensors_in(file):
+            if isinstance(tensor, StoredTensor):
+                is_without = False
+                yield tensor.name, tensor.load()
+    if is_without:
+        raise ValueError("the files have no tensor of floats; give a file that has one")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import typer
 
 from mor_ref.cli.golden_commands import golden_commands
 from mor_ref.cli.options import (
+    INPUTS,
     RECIPE,
     ExecutorOption,
     JsonOption,
@@ -19,6 +20,7 @@ from mor_ref.cli.options import (
     RowsOption,
     TimeoutOption,
 )
+from mor_ref.cli.stream_commands import generate_cases, verify_lines
 
 app = typer.Typer(
     name="mor-ref",
@@ -228,13 +230,7 @@ def verify_candidate(
         str | None,
         typer.Option(metavar="FILE", help="Also write a report: .html, .json or .xml (JUnit)."),
     ] = None,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Verify on the tensors of this file instead; with --recipe; may be repeated.",
-        ),
-    ] = None,
+    inputs: Annotated[list[str] | None, INPUTS] = None,
     recipe: Annotated[str | None, RECIPE] = None,
     timeout: TimeoutOption = 60.0,
     complete: Annotated[
@@ -267,56 +263,8 @@ def verify_candidate(
     raise typer.Exit(status)
 
 
-StreamArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="SUITE[/CASE]", help="For example encode/e4m3.f32.rne.satfinite.canonical."
-    ),
-]
-LinesOption = Annotated[str, typer.Option("--format", help="Format of the lines: testfloat.")]
-
-
-@app.command("gen")
-def generate_cases(
-    suite: StreamArgument,
-    lines: LinesOption = "testfloat",
-    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
-    count: Annotated[
-        int | None, typer.Option(help="Number of cases; default: without end.")
-    ] = None,
-) -> None:
-    """Write test cases, one a line: the bundled ones of a suite, then random ones.
-
-    A device appends its results to each line. mor-ref ver checks them.
-    """
-    from mor_ref.cli import stream
-
-    raise typer.Exit(stream.run_gen(suite, lines, seed, count))
-
-
-@app.command("ver")
-def verify_lines(
-    suite: StreamArgument,
-    lines: LinesOption = "testfloat",
-    errors: Annotated[int, typer.Option(help="Stop after this number of mismatches.")] = 20,
-    count: Annotated[
-        int | None, typer.Option(help="Check this number of lines, not fewer; default: all.")
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of mor-ref gen: also require its lines, each once and in order."),
-    ] = None,
-) -> None:
-    """Check lines of inputs and results, as mor-ref gen and a device write them.
-
-    Exits with 0 if all match, and with 1 if a result is wrong. Exits with 2 for a wrong call, or if
-    a line cannot be read before any wrong result.
-    """
-    from mor_ref.cli import stream
-
-    raise typer.Exit(stream.run_ver(suite, lines, errors, count, seed))
-
-
+app.command("gen")(generate_cases)
+app.command("ver")(verify_lines)
 app.add_typer(golden_commands, name="golden")
 
 

@@ -24,6 +24,9 @@ ExecutorOption = Annotated[
         metavar="WHERE", help="Where to run: local, dask://HOST:PORT, or mpi with mpiexec."
     ),
 ]
+INPUTS = typer.Option(
+    metavar="FILE", help="Verify on the tensors of this file instead; may be repeated."
+)
 RECIPE = typer.Option(
     metavar="RECIPE",
     help="How tensors are quantized: e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16, mor:three_way.",

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
+from mor_ref.analysis.tensor_files import arrays_in
+from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.suite_files import SEPARATOR, suite_bytes
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.treatments import as_treatment, short_text
-from mor_ref.treatments.cases import arrays_in, cases_of, with_engine
 from mor_ref.verify.counts import counted
+from mor_ref.verify.own_tensors import with_engine
 
 _ENDINGS = (".safetensors", ".npz")
 

@@ -58,8 +58,8 @@ def _own_suites(
         raise ValueError(f"recipe is {recipe!r} without inputs; give --inputs FILE")
     if suites or vectors is not None:
         raise ValueError("inputs are given, which are the suites; leave out --suite and --vectors")
+    from mor_ref.analysis.tensor_files import arrays_in
     from mor_ref.treatments import as_treatment
-    from mor_ref.treatments.cases import arrays_in
     from mor_ref.verify.own_tensors import write_own_suites
 
     with TemporaryDirectory() as directory:

@@ -77,10 +77,11 @@ def _of_words(text: str) -> Treatment:
             wanted = f"a word for {' or '.join(left)}" if left else "nothing more"
             raise ValueError(f"recipe is {text!r}, where {word!r} is not known; give {wanted}")
     if kind is Scaled:
-        for field in kind.words.keys() - given.keys():
+        missing = [field for field in kind.words if field not in given]
+        if missing:
             raise ValueError(
-                f"recipe is {text!r}, without {field}; give the scales and their blocks, such as "
-                f"{head}:gam:128x128 or {head}:fp32:tensor"
+                f"recipe is {text!r}, without {' and '.join(missing)}; give the scales and their "
+                f"blocks, such as {head}:gam:128x128 or {head}:fp32:tensor"
             )
     return kind(**given)
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from mor_ref.analysis.tensor_files import arrays_in
+from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.making.witnesses import with_expected
 from mor_ref.golden.model.suite import Case, Field, Size, Suite
 from mor_ref.golden.store.suite_files import (
@@ -27,9 +29,9 @@ from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.policies import as_policy
 from mor_ref.treatments import Asked, Treatment, as_treatment, short_text
-from mor_ref.treatments.cases import arrays_in, cases_of, with_engine
 from mor_ref.verify.candidates.by_name import SECONDS, opened
 from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.running.run import Verification, verify
 from mor_ref.verify.running.suites import Suites, suites_in
@@ -85,6 +87,12 @@ def write_own_suites(
         entries[name] = {**manifest_entry(suite, cases, content), "kills": {}}
     write_manifest(directory, entries, {"size": 1, "seed": 0})
     return suites_in(directory)
+
+
+def with_engine(treatment: Treatment, case: Case) -> Case:
+    """Return a case with the fields that the engine computes."""
+    found = Engine().answer(SUITE, treatment.asked.operation, case)
+    return replace(case, arrays={**case.arrays, **(found or {})})
 
 
 def _is_small(case: Case) -> bool:

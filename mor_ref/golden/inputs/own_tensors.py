@@ -2,30 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
-from mor_ref.analysis.tensor_files import StoredTensor, tensors_in
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.model.suite import Case
-from mor_ref.operations import OPERATIONS
-from mor_ref.treatments.treatment import Treatment
+from mor_ref.treatments import Treatment
 
 _LONGEST_NAME = 80  # characters, so that one more word fits
 _SOURCES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
-
-
-def arrays_in(files: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors of floats of files, by name; refuse files without any."""
-    is_without = True
-    for file in files:
-        for tensor in tensors_in(file):
-            if isinstance(tensor, StoredTensor):
-                is_without = False
-                yield tensor.name, tensor.load()
-    if is_without:
-        raise ValueError("the files have no tensor of floats; give a file that has one")
 
 
 def cases_of(treatment: Treatment, tensors: Iterable[tuple[str, Any]]) -> Iterator[Case]:
@@ -49,12 +34,6 @@ def cases_of(treatment: Treatment, tensors: Iterable[tuple[str, Any]]) -> Iterat
         if numbers.bits.size:
             x = numbers.bits.reshape(rows_and_columns(numbers.shape))
             yield Case(_case_name(name, taken), {**parameters, "source": source}, {"x": x})
-
-
-def with_engine(treatment: Treatment, case: Case) -> Case:
-    """Return a case with the fields that the engine computes."""
-    found = OPERATIONS[treatment.asked.operation].engine(case.parameters, case.arrays)
-    return replace(case, arrays={**case.arrays, **found})
 
 
 def _case_name(name: str, taken: set[str]) -> str:

@@ -1,0 +1,52 @@
+"""The commands of streams of test cases: `mor-ref gen` and `mor-ref ver`."""
+
+from typing import Annotated
+
+import typer
+
+StreamArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SUITE[/CASE]", help="For example encode/e4m3.f32.rne.satfinite.canonical."
+    ),
+]
+LinesOption = Annotated[str, typer.Option("--format", help="Format of the lines: testfloat.")]
+
+
+def generate_cases(
+    suite: StreamArgument,
+    lines: LinesOption = "testfloat",
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
+    count: Annotated[
+        int | None, typer.Option(help="Number of cases; default: without end.")
+    ] = None,
+) -> None:
+    """Write test cases, one a line: the bundled ones of a suite, then random ones.
+
+    A device appends its results to each line. mor-ref ver checks them.
+    """
+    from mor_ref.cli import stream
+
+    raise typer.Exit(stream.run_gen(suite, lines, seed, count))
+
+
+def verify_lines(
+    suite: StreamArgument,
+    lines: LinesOption = "testfloat",
+    errors: Annotated[int, typer.Option(help="Stop after this number of mismatches.")] = 20,
+    count: Annotated[
+        int | None, typer.Option(help="Check this number of lines, not fewer; default: all.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of mor-ref gen: also require its lines, each once and in order."),
+    ] = None,
+) -> None:
+    """Check lines of inputs and results, as mor-ref gen and a device write them.
+
+    Exits with 0 if all match, and with 1 if a result is wrong. Exits with 2 for a wrong call, or if
+    a line cannot be read before any wrong result.
+    """
+    from mor_ref.cli import stream
+
+    raise typer.Exit(stream.run_ver(suite, lines, errors, count, seed))
