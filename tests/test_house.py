@@ -98,6 +98,7 @@ MAY_IMPORT = {
         "__init__",
         "analysis",
         "api",
+        "argument_checks",
         "arrays",
         "cuda",
         "definitions",

@@ -1,5 +1,6 @@
 """MX: every rule's records are those of the exact model, and the rules by hand."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -109,6 +110,18 @@ def test_special_blocks(rule):
 def test_the_four_rules(amax, codes):
     """MXS-003, MXS-004, MXS-005, MXS-006 for e4m3, whose largest number is 448 = 1.75 * 2^8."""
     assert {rule: scale_of(amax, rule=rule) for rule in SCALE_RULES} == codes
+
+
+@pytest.mark.parametrize("bits", [0x7F800001, 0x7FBFFFFF, 0x7FC00000, 0x7FFFFFFF])
+@pytest.mark.parametrize("sign", [0, 0x80000000])
+def test_every_nan_makes_the_scale_of_its_block_nan(bits, sign):
+    """MXS-006. The first and the last NaN are at the ends of a comparison of magnitudes."""
+    x = np.ones((1, 64), np.float32)
+    x.view(np.uint32)[0, 40] = bits | sign
+    assert mor_ref.quantize_mx(x, "e4m3").scale.tolist() == [[119, 0xFF]]
+    wide = np.ones((1, 64), ml_dtypes.bfloat16)
+    wide.view(np.uint16)[0, 40] = (bits | sign) >> 16 | (bits & 0xFFFF != 0)
+    assert mor_ref.quantize_mx(wide, "e4m3").scale.tolist() == [[119, 0xFF]]
 
 
 def test_even_has_six_bits_for_integers():

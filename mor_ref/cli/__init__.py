@@ -10,8 +10,11 @@ import typer
 
 from mor_ref.cli.golden_commands import golden_commands
 from mor_ref.cli.options import (
+    COMPLETE,
     INPUTS,
+    NAN,
     RECIPE,
+    ZERO_SIGN,
     ExecutorOption,
     JsonOption,
     RandomBitsOption,
@@ -232,13 +235,10 @@ def verify_candidate(
     ] = None,
     inputs: Annotated[list[str] | None, INPUTS] = None,
     recipe: Annotated[str | None, RECIPE] = None,
+    nan: Annotated[str, NAN] = "exact",
+    zero_sign: Annotated[str, ZERO_SIGN] = "exact",
     timeout: TimeoutOption = 60.0,
-    complete: Annotated[
-        bool,
-        typer.Option(
-            "--complete", help="Also require every field of every case, and nothing else."
-        ),
-    ] = False,
+    complete: Annotated[bool, COMPLETE] = False,
     executor: ExecutorOption = "local",
 ) -> None:
     """Run an implementation on golden vectors, and show which bits differ, and why.
@@ -259,6 +259,7 @@ def verify_candidate(
         must_be_complete=complete,
         inputs=inputs or [],
         recipe=recipe,
+        allowed=(nan, zero_sign),
     )
     raise typer.Exit(status)
 

@@ -24,9 +24,14 @@ ExecutorOption = Annotated[
         metavar="WHERE", help="Where to run: local, dask://HOST:PORT, or mpi with mpiexec."
     ),
 ]
+COMPLETE = typer.Option(
+    "--complete", help="Also require every field of every case, and nothing else."
+)
 INPUTS = typer.Option(
     metavar="FILE", help="Verify on the tensors of this file instead; may be repeated."
 )
+NAN = typer.Option(help="The bits of NaN that count as equal: exact, any, or canonical-or-quiet.")
+ZERO_SIGN = typer.Option(help="The sign of zero that counts as equal: exact or any.")
 RECIPE = typer.Option(
     metavar="RECIPE",
     help="How tensors are quantized: e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16, mor:three_way.",

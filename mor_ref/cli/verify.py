@@ -11,6 +11,7 @@ from mor_ref.cli.show import Bars
 from mor_ref.golden import bundled_files
 from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.candidates.candidate import CandidateError
+from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.reporting.report_files import prepare_report, write_report
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
@@ -35,6 +36,7 @@ def run(
     must_be_complete: bool,
     inputs: list[str],
     recipe: str | None,
+    allowed: tuple[str, str],
 ) -> int:
     """Print the report, and return the exit status."""
     with workers_named(executor) as workers, ExitStack() as stack:
@@ -44,7 +46,8 @@ def run(
         else:
             directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
             wanted = suites_in(directory, suites)
-        return _run(name, wanted, report, timeout, ask, must_be_complete=must_be_complete)
+        bits = Allowed(*allowed)  # type: ignore[arg-type]  # which is found out there
+        return _run(name, wanted, report, timeout, ask, bits, must_be_complete=must_be_complete)
 
 
 @contextmanager
@@ -72,6 +75,7 @@ def _run(
     report: str | None,
     timeout: float,
     ask: Ask,
+    allowed: Allowed,
     *,
     must_be_complete: bool,
 ) -> int:
@@ -88,6 +92,7 @@ def _run(
                 shown.diagnosing,
                 must_be_complete=must_be_complete,
                 ask=ask,
+                allowed=allowed,
             )
             shown.done()
     except CandidateError as error:

@@ -45,7 +45,7 @@ TESTS = {
     "parallel": ("arrays", "workers", "workers_split"),
     "policies": ("policies", "ladders"),
     "quantization": ("quantization", "policies"),
-    "scales": ("scales", "quantization", "policies"),
+    "scales": ("scales", "quantization", "policies", "mx"),
     "steps": (),
     "strips": ("quantization", "policies"),
     "widening": ("widening", "encoding"),

@@ -14,6 +14,7 @@ from mor_ref.operations.bits import Unsigned
 from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Parameters
 from mor_ref.verify.candidates.candidate import NoArray
+from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed, is_nan
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
 
@@ -166,6 +167,7 @@ class Comparison:
 
     `field` is its name in the answer, and `suite_field` its name in the suite. `differs` marks the
     entries that differ, and `count` is their number; `problem` says why nothing could be compared.
+    Where other bits are allowed, `actual` has the expected ones, and they are counted.
     """
 
     case: str
@@ -177,6 +179,8 @@ class Comparison:
     differs: NDArray[np.bool_]
     count: int
     problem: str | None = None
+    allowed_nans: int = 0
+    allowed_zeros: int = 0
 
     @property
     def view(self) -> str:
@@ -201,7 +205,11 @@ class Comparison:
 
 
 def comparisons(
-    case: Case, fields: list[Field], answer: Mapping[str, Any], chosen: Mapping[str, str]
+    case: Case,
+    fields: list[Field],
+    answer: Mapping[str, Any],
+    chosen: Mapping[str, str],
+    allowed: Allowed = EVERY_BIT,
 ) -> Iterator[Comparison]:
     """Compare these fields of a case with an answer; `chosen` is from `given_as`."""
     problems = misnamed(fields, answer, case.parameters)
@@ -214,26 +222,39 @@ def comparisons(
                 expected, actual = paired(case, field.name, name, answer.get(name))
                 problem = problem_of(actual, expected)
             if problem is None:
-                bits = np.asarray(actual)
-                differs = bits != expected
-                yield Comparison(*names, expected, bits, differs, int(np.count_nonzero(differs)))
+                yield _compared(names, expected, np.asarray(actual), allowed)
             else:
                 nothing = np.zeros(0, np.bool_)
                 yield Comparison(*names, expected, nothing, nothing, 0, problem)
 
 
+def _compared(
+    names: tuple[str, str, str, str], expected: Unsigned, bits: NDArray[Any], allowed: Allowed
+) -> Comparison:
+    differs, counts = bits != expected, (0, 0)
+    _, field, suite_field, fmt = names
+    if not allowed.is_nothing and _is_of_codes(fmt, field, suite_field):
+        meant = formats[fmt]
+        nans = allowed.nans(bits, expected, meant)
+        zeros = allowed.zeros(bits, expected, meant)
+        differs = differs & ~nans & ~zeros
+        bits = np.where(nans | zeros, expected, bits)
+        counts = int(nans.sum()), int(zeros.sum())
+    count = int(np.count_nonzero(differs))
+    return Comparison(*names, expected, bits, differs, count, None, *counts)
+
+
+def _is_of_codes(fmt: str, *names: str) -> bool:
+    """Return whether a field, under its names, has a code of a format in each entry."""
+    return fmt in formats and not {"packed", DIGEST} & {v for name in names for v in split(name)[1]}
+
+
 def _both_nan(compared: Comparison) -> NDArray[np.bool_]:
     """Return where both have a NaN; nowhere if the entries are not codes."""
-    is_of_codes = compared.format in formats and not {"packed", DIGEST} & {
-        view for name in (compared.field, compared.suite_field) for view in split(name)[1]
-    }
-    ranges = formats[compared.format].nan_codes if is_of_codes else ()
-    both = np.full(compared.differs.shape, fill_value=True)
-    for codes in (compared.actual, compared.expected):
-        both &= np.logical_or.reduce(
-            [np.zeros_like(both), *((codes >= r.start) & (codes < r.stop) for r in ranges)]
-        )
-    return both
+    if not _is_of_codes(compared.format, compared.field, compared.suite_field):
+        return np.zeros(compared.differs.shape, np.bool_)
+    fmt = formats[compared.format]
+    return is_nan(compared.actual, fmt) & is_nan(compared.expected, fmt)
 
 
 def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:

@@ -21,8 +21,9 @@ from mor_ref.policies import POLICIES, Policy, Rung, as_policy
 from mor_ref.verify.comparing.compare import Comparison
 from mor_ref.verify.comparing.coverage import Coverage, Entry, asked_of, given_of
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.counts import counted
 
-Level = Literal["bit-exact", "partial", "decisions", "not", "not run"]
+Level = Literal["bit-exact", "partial", "allowed", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)
 
 
@@ -32,7 +33,8 @@ class Conformance:
 
     The level for kernels that sum in floating point has a `margin`: decisions are equal if the sum
     is further than that from the threshold. The margin is the largest relative distance from the
-    threshold at which a decision differs, or would differ with the given sums. `given` is the
+    threshold at which a decision differs, or would differ with the given sums. `allowed` says where
+    bits differ that a user allowed to differ. `given` is the
     given share of all that was `asked`, and `suites` the number of suites.
     """
 
@@ -41,6 +43,7 @@ class Conformance:
     asked: Coverage
     suites: int
     margin: float = 0.0
+    allowed: str = ""
 
     def __str__(self) -> str:
         match self.level:
@@ -48,6 +51,8 @@ class Conformance:
                 return f"bit-exact in all that was asked: {self._extent}"
             case "partial":
                 return f"bit-exact in what was given: {self._extent}; the rest was not shown"
+            case "allowed":
+                return f"not bit-exact: {self.allowed}; all else is equal in {self._extent}"
             case "decisions":
                 return (
                     "not bit-exact, but every decision is equal whose sum is further than "
@@ -72,7 +77,25 @@ def conformance(found: list[Evidence], entries: Mapping[str, Entry], suites: int
     level, margin = _level(found) if given.cases else ("not run", Fraction(0))
     if level == "bit-exact" and given != asked:
         level = "partial"
-    return Conformance(level, given, asked, suites, float(margin))
+    allowed = _allowed(found)
+    if allowed and level in ("bit-exact", "partial"):
+        level = "allowed"
+    return Conformance(level, given, asked, suites, float(margin), allowed)
+
+
+def _allowed(found: list[Evidence]) -> str:
+    """Say where bits differ that were allowed to; nothing if none differs."""
+    compared = [one for e in found for of_case in e.comparisons.values() for one in of_case]
+    if not any(one.allowed_nans or one.allowed_zeros for one in compared):
+        return ""
+    nans, zeros = (
+        sum(counts)
+        for counts in zip(*((one.allowed_nans, one.allowed_zeros) for one in compared), strict=True)
+    )
+    return (
+        f"{counted(nans, 'NaN')} with other bits and {counted(zeros, 'zero')} of the other sign "
+        "were allowed"
+    )
 
 
 def _level(found: list[Evidence]) -> tuple[Level, Fraction]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from mor_ref.golden.model.suite import Case, Field, question
 from mor_ref.golden.model.views import SEPARATOR, split
 from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.compare import Comparison, Difference, comparisons, given_as
 
 
@@ -26,6 +27,7 @@ class Evidence:
     `failures` are the cases in which the candidate failed. If it `is_over`, no more cases can be
     asked of it: of this suite or of another. `other_cases` are answered cases that the suite does
     not have. `witnesses` are the case and the field at which the suite exposes each deviation.
+    `allowed` are the bits that may differ.
     """
 
     suite: str
@@ -37,6 +39,7 @@ class Evidence:
     failures: tuple[Failure, ...] = ()
     witnesses: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
     is_over: bool = False
+    allowed: Allowed = EVERY_BIT
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:
@@ -92,7 +95,9 @@ class Evidence:
         given = [field for field in self.fields if field.name in self.given]
         return {
             case.name: list(
-                comparisons(case, given, self.answers[case.name], self.chosen[case.name])
+                comparisons(
+                    case, given, self.answers[case.name], self.chosen[case.name], self.allowed
+                )
             )
             for case in self.cases
             if case.name in self.answers

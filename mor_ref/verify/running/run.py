@@ -2,12 +2,13 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mor_ref.golden.model.suite import Field
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
+from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.conformance import Conformance, conformance
 from mor_ref.verify.comparing.evidence import Evidence, Failure
@@ -30,8 +31,8 @@ class Unknown:
 class FieldResult:
     """A field of a suite: how many of its entries were compared, and how many differ.
 
-    `nans` is how many of those that differ are a NaN where a NaN is expected. `not_comparable` is
-    in how many cases nothing was compared.
+    `nans` counts those that are a NaN where a NaN is expected, and `not_comparable` the cases in
+    which nothing was compared.
     """
 
     name: str
@@ -53,10 +54,9 @@ class SuiteResult:
 
     `fields` are in the order in which one follows from another. `not_given` names the fields that
     no answer had. `unknown` names the fields of answers that the suite does not have.
-    `unknown_cases` names the cases of a directory that the suite does not have. `not_answered`
-    names the cases without an answer, and `failures` those at which the candidate failed.
-    `expected` has the meaning of each expected field, in the order of `fields`. If the result
-    `must_be_complete`, an incomplete result is not a match.
+    `unknown_cases` names those of a directory. `not_answered` names the cases without an answer,
+    and `failures` those at which the candidate failed. `expected` has the meaning of each expected
+    field. If the result `must_be_complete`, an incomplete one is not a match.
     """
 
     suite: str
@@ -79,8 +79,8 @@ class SuiteResult:
     def verdict(self) -> Verdict:
         """Whether all answered fields match; a suite without an answer was not run.
 
-        A suite in which the candidate failed is not a match, even if all answers match (PRO-010).
-        Nor is a suite with a misspelt field.
+        A suite in which the candidate failed does not match, even if all answers do (PRO-010). Nor
+        does one with a misspelt field.
         """
         if self.differences:
             return "mismatch"
@@ -203,16 +203,18 @@ def verify(
     *,
     must_be_complete: bool = False,
     ask: Ask = ask_here,
+    allowed: Allowed = EVERY_BIT,
 ) -> Verification:
     """Run a candidate on suites.
 
-    If the candidate fails at a case, the other cases still run. If the suites `must_be_complete`, a
-    suite that was answered in part is not a match. `ask` yields the answers of the candidate, suite
-    by suite. `on_suite` is called with the name of each suite that was run. Before each diagnosis,
-    `on_diagnosis` is called with the name of the suite and the number of suites with mismatches.
+    If the candidate fails at a case, the others still run. If suites `must_be_complete`, one that
+    was answered in part is not a match. `ask` yields the answers; `allowed` bits may differ.
+    `on_suite` is called with the name of each suite that was run, and `on_diagnosis` before each
+    diagnosis, with the number of suites to diagnose as well.
     """
     results, found = [], []
-    for evidence in ask(candidate, suites):
+    for answered in ask(candidate, suites):
+        evidence = replace(answered, allowed=allowed)
         entry = suites.entries[evidence.suite]
         results.append(_result(evidence, entry, must_be_complete=must_be_complete))
         found.append(evidence)
