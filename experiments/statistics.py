@@ -103,7 +103,7 @@ def verdict(found: Differences, adjusted: float) -> Verdict:
 def is_real(found: Differences, noise: Differences) -> bool:
     """Return whether a difference of two recipes is more than noise makes (README.md, 7)."""
     low, high = found.interval
-    return (low > 0 or high < 0) and not noise.interval[0] <= found.mean <= noise.interval[1]
+    return (low > 0 or high < 0) and (high < noise.interval[0] or low > noise.interval[1])
 
 
 def last_tenth(losses: Sequence[float]) -> float:

@@ -101,6 +101,19 @@ def test_a_difference_is_real_outside_of_noise_only():
     assert not is_real(Differences((-5.0, 5.0, 1.0)), Differences((0.0, 0.01, -0.01)))
 
 
+def test_a_difference_is_real_only_if_its_whole_interval_is_outside():
+    """Not if its mean alone is."""
+    noise = Differences((0.05, 0.43, 0.24))
+    low, high = noise.interval
+    above = Differences((high + 0.1, high + 0.2, high + 0.3))
+    assert above.mean > high > above.interval[0] > 0
+    assert not is_real(above, noise)
+    below = Differences((low - 0.1, low - 0.2, low - 0.3))
+    assert below.mean < low < below.interval[1] < 0
+    assert not is_real(below, noise)
+    assert is_real(Differences((high + 1, high + 1.1, high + 1.2)), noise)
+
+
 def test_the_primary_figure_is_the_mean_of_the_last_tenth():
     assert last_tenth([9.0] * 18 + [1.0, 2.0]) == 1.5
     assert last_tenth([3.0, 4.0]) == 4.0

@@ -397,6 +397,21 @@ def test_patterns_choose_layers(arguments, names):
     assert list(convert(model, "mxfp8", **arguments)) == names
 
 
+if torch:
+
+    class Own(nn.Module):
+        """A linear layer whose bias is named b."""
+
+        def __init__(self):
+            super().__init__()
+            self.weight, self.b = nn.Parameter(torch.randn(4, 8)), nn.Parameter(torch.randn(4))
+
+
+def own():
+    torch.manual_seed(6)
+    return Own()
+
+
 @needs("torch")
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, of torch.compile
 @pytest.mark.parametrize(
@@ -428,7 +443,19 @@ def test_patterns_choose_layers(arguments, names):
         (lambda m: convert(m, "mxfp8", layers={"Linear": LinearLike()}), "give a LinearLike for"),
         (
             lambda m: convert(m, "mxfp8", layers={nn.Linear: LinearLike("w")}),
-            "layers says that the weight of Linear is 'w', which is not a matrix in '0'; give",
+            "layers has nn.Linear, which is converted anyway; leave it out",
+        ),
+        (
+            lambda _: convert(nn.Sequential(own()), "mxfp8", layers={Own: LinearLike("w")}),
+            "layers says that the weight of Own is 'w', which is not a matrix in '0'; give",
+        ),
+        (
+            lambda _: convert(nn.Sequential(own()), "mxfp8", layers={Own: LinearLike(bias="c")}),
+            "layers says that the bias of Own is 'c', which '0' does not have; give",
+        ),
+        (
+            lambda _: convert(nn.Sequential(own()), "mxfp8", layers={Own: LinearLike()}),
+            "layers says nothing about the parameter 'b' of Own, which would be left out",
         ),
     ],
 )
@@ -485,6 +512,28 @@ def test_a_copy_of_a_model_has_a_state_of_its_own():
     train(model, optimizer, range(2))
     for one in copies:
         assert state(one) == before != state(model)
+
+
+@needs("torch")
+def test_a_bias_of_another_name_is_added():
+    model, linear = nn.Sequential(own()), nn.Linear(8, 4)
+    linear.weight.data, linear.bias.data = model[0].weight.clone(), model[0].b.clone()
+    convert(model, "mxfp8", layers={Own: LinearLike(bias="b")})
+    convert(nn.Sequential(linear), "mxfp8")
+    x = torch.randn(3, 8)
+    assert torch.equal(model(x), linear(x))
+
+
+@needs("torch")
+@pytest.mark.parametrize("recipe", ["bf16", "mor_tensor", "mor_channel", "nvfp4_random"])
+def test_a_gradient_is_not_differentiated_again(recipe):
+    """It has lost what it came from: a penalty on it would have a wrong gradient."""
+    model = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 1))
+    convert(model, recipe)
+    x = torch.randn(3, 8, requires_grad=True)
+    (gradient,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.square().sum().backward()
 
 
 @needs("torch")

@@ -123,7 +123,7 @@ def convert(
         raise ValueError(_nothing_to_convert(model))
     wanted = chosen_layers(there, include, exclude)
     for name, layer in wanted.items():
-        _check_weight(name, layer, kinds[type(layer)])
+        _check_operands(name, layer, kinds[type(layer)])
     module: Any
     for name, module in wanted.items():
         kind: Any = type(module)
@@ -155,16 +155,32 @@ def _checked_layers(layers: object) -> dict[type[nn.Module], LinearLike]:
             f"layers is {layers!r}; give a LinearLike for each class, such as "
             "{Conv1D: LinearLike(transposed=True)}"
         )
-    return dict(cast("Any", layers))
+    found: dict[type[nn.Module], LinearLike] = dict(cast("Any", layers))
+    if nn.Linear in found:
+        raise ValueError("layers has nn.Linear, which is converted anyway; leave it out")
+    return found
 
 
-def _check_weight(name: str, module: nn.Module, like: LinearLike) -> None:
+def _check_operands(name: str, module: nn.Module, like: LinearLike) -> None:
+    kind = type(module).__name__
     weight = getattr(module, like.weight, None)
     if not isinstance(weight, torch.Tensor) or weight.ndim != 2:
         raise ValueError(
-            f"layers says that the weight of {type(module).__name__} is {like.weight!r}, which is "
+            f"layers says that the weight of {kind} is {like.weight!r}, which is "
             f"not a matrix in {name!r}; give LinearLike(weight=...) the name of its matrix"
         )
+    if like.bias != LinearLike.bias and not hasattr(module, like.bias):
+        raise ValueError(
+            f"layers says that the bias of {kind} is {like.bias!r}, which {name!r} does not have; "
+            "give LinearLike(bias=...) the name of its bias"
+        )
+    own = [] if type(module) is nn.Linear else module.named_parameters(recurse=False)
+    for other, _ in own:
+        if other not in (like.weight, like.bias):
+            raise ValueError(
+                f"layers says nothing about the parameter {other!r} of {kind}, which would be left "
+                "out of the product; give LinearLike(weight=..., bias=...) the names of both"
+            )
 
 
 def _nothing_to_convert(model: nn.Module) -> str:

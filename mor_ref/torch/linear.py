@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from mor_ref.api.training import random_words
 from mor_ref.torch.layers import SIGNS, Layer
@@ -30,8 +31,12 @@ class Product(torch.autograd.Function):
         return _product(by_row, weight_by_row.t())
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
-        """Multiply the gradient by row with weight, and by column with x."""
+        """Multiply the gradient by row with weight, and by column with x.
+
+        The saved operands have lost what they came from: a gradient has no gradient of its own.
+        """
         x, weight = ctx.saved_tensors
         layer, records = ctx.layer, ctx.records
         of_x, of_weight = ctx.needs_input_grad[:2]
