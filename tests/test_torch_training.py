@@ -536,6 +536,20 @@ def test_a_gradient_is_not_differentiated_again(recipe):
         gradient.square().sum().backward()
 
 
+# Torch's own warning.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@needs("torch")
+@pytest.mark.parametrize("recipe", ["mor_tensor", "mxfp8", "fp8_current"])
+def test_a_model_compiles_with_all_shapes_dynamic(recipe):
+    model = nn.Sequential(nn.Linear(8, 4), nn.GELU(), nn.Linear(4, 8))
+    convert(model, recipe)
+    compiled = torch.compile(model, backend="aot_eager", dynamic=True)
+    for rows in (5, 3):
+        x = torch.randn(rows, 8)
+        assert torch.equal(compiled(x), model(x))
+        compiled(x).sum().backward()
+
+
 @needs("torch")
 def test_a_layer_of_a_user_with_a_transposed_weight():
     class Conv1D(nn.Module):

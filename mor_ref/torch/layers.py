@@ -76,7 +76,7 @@ class Layer:
         treatment = self.recipe.of(operand, axis)
         if isinstance(treatment, Unquantized):
             return x
-        situation = Situation()
+        situation = None
         if treatment.is_delayed or treatment.is_random:
             scale = self.histories[operand].scale if treatment.is_delayed else 1.0
             situation = Situation(scale, self.purpose(_use(operand, axis), call))
@@ -87,7 +87,7 @@ class Layer:
             again = _is_recomputed(operand, axis)
             seen = Observation(
                 self.name, operand, axis, treatment, statistics, self.step, again,
-                x.detach(), y.detach(), situation,
+                x.detach(), y.detach(), situation or Situation(),
             )  # fmt: skip
             for observer in self.observers:
                 observer(seen)

@@ -65,11 +65,17 @@ def fake_quantize(
     return quantize(x, treatment, axis, Situation(scale))[0]
 
 
-def quantize(x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situation) -> Results:
+def quantize(
+    x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situation | None
+) -> Results:
     """Return a quantized tensor and its statistics, by the operator."""
-    found: Results = torch.ops.mor_ref.fake_quantize(
-        x, treatment.text, axis, situation.scale, situation.purpose
-    )
+    found: Results
+    if situation is None:  # torch.compile cannot trace a float if all shapes are dynamic
+        found = torch.ops.mor_ref.fake_quantize(x, treatment.text, axis)
+    else:
+        found = torch.ops.mor_ref.fake_quantize(
+            x, treatment.text, axis, situation.scale, situation.purpose
+        )
     return found
 
 
