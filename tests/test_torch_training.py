@@ -2,6 +2,7 @@
 
 import copy
 import io
+import re
 
 import numpy as np
 import pytest
@@ -19,7 +20,16 @@ if torch:
     from torch.utils.checkpoint import checkpoint
 
     import mor_ref.torch
-    from mor_ref.torch import LinearLike, advance, convert, load_state, observe, revert, state
+    from mor_ref.torch import (
+        LinearLike,
+        advance,
+        convert,
+        fake_quantize,
+        load_state,
+        observe,
+        revert,
+        state,
+    )
     from mor_ref.torch.linear import transformed
 
 WITH_STATE = ("fp8_delayed", "fp8_lm", "nvfp4_random")
@@ -534,6 +544,45 @@ def test_a_gradient_is_not_differentiated_again(recipe):
     (gradient,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         gradient.square().sum().backward()
+
+
+@needs("torch")
+def test_a_converted_layer_of_a_user_is_saved_and_copied(tmp_path):
+    model = nn.Sequential(own(), nn.Linear(4, 4))
+    convert(model, "fp8_delayed", layers={Own: LinearLike(bias="b")})
+    x = torch.randn(3, 8)
+    model(x).sum().backward()
+    advance(model)
+    model.eval()
+    torch.save(model, tmp_path / "model.pt")
+    for again in (torch.load(tmp_path / "model.pt", weights_only=False), copy.deepcopy(model)):
+        assert type(again[0]) is type(model[0])
+        assert state(again) == state(model)
+        assert torch.equal(again(x), model(x))
+
+
+@needs("torch")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda _: advance("model"), "model is 'model'; give an nn.Module"),
+        (lambda _: state(None), "model is None; give an nn.Module"),
+        (lambda m: load_state(m, "x"), "state is 'x'; give a state that mor_ref.torch.state"),
+        (lambda m: load_state(m, {"0": 3}), "state is {'0': 3}; give a state that"),
+        (lambda m: observe(m, 3), "observer is 3; give a function of an Observation"),
+        (lambda _: fake_quantize([1.0], "mxfp8"), "x is a list; give a torch.Tensor"),
+        (
+            lambda _: fake_quantize(torch.ones(4), "fp8_delayed", scale="2"),
+            "scale is '2'; give a number above 0 that is finite",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_in_a_sentence(call, message):
+    model = nn.Sequential(nn.Linear(4, 4))
+    convert(model, "mxfp8")
+    with pytest.raises(TypeError, match=re.escape(message)):
+        call(model)
+    model(torch.ones(1, 4))  # nothing was changed
 
 
 # Torch's own warning.

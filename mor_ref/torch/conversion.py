@@ -11,7 +11,7 @@ from torch._dynamo import OptimizedModule
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.torch.chosen_layers import USUALLY_EXCLUDED, Chosen, chosen_layers
-from mor_ref.torch.layers import Layer
+from mor_ref.torch.layers import Layer, check_module
 from mor_ref.torch.linear import multiplied
 from mor_ref.torch.named_recipes import as_recipe
 from mor_ref.torch.recipe import Recipe
@@ -65,6 +65,13 @@ class Converted(nn.Module):
             begin(self)
         return multiplied(x, weight, bias, self.mor_ref_layer, records=records)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Return how to make a copy: a class that was made here has no name to find it by."""
+        kind = type(self)
+        if kind is QuantizedLinear or "original" not in kind.__dict__:
+            return super().__reduce_ex__(protocol)
+        return _empty, (kind.original, kind.operands), self.__getstate__()
+
     def extra_repr(self) -> str:
         """Return the description of the layer by torch, and its recipe."""
         return ", ".join(filter(None, (super().extra_repr(), self.mor_ref_layer.recipe.name)))
@@ -84,6 +91,12 @@ def _converted(kind: type[nn.Module], operands: LinearLike) -> type[Converted]:
         return QuantizedLinear
     fields = {"original": kind, "operands": operands, "__module__": __name__}
     return type(f"Quantized{kind.__name__}", (Converted, kind), fields)
+
+
+def _empty(kind: Any, operands: LinearLike) -> Converted:
+    """Return a converted layer of a class, without parameters and state."""
+    found: Converted = object.__new__(_converted(kind, operands))
+    return found
 
 
 def convert(
@@ -112,7 +125,7 @@ def convert(
     >>> model[0]
     QuantizedLinear(in_features=8, out_features=16, bias=True, mor_tensor)
     """
-    _check_module(model)
+    check_module(model)
     _check_uncompiled(model)
     rules = as_recipe(recipe)
     seed = whole_number("seed", seed, 0, (1 << 63) - 1)
@@ -130,11 +143,6 @@ def convert(
         module.__class__ = _converted(kind, kinds[kind])
         module.mor_ref_layer = Layer(name, rules, seed)
     return tuple(wanted)
-
-
-def _check_module(model: object) -> None:
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model is {model!r}; give an nn.Module")
 
 
 def _check_uncompiled(model: nn.Module) -> None:
@@ -198,7 +206,7 @@ def revert(model: nn.Module) -> None:
     >>> model[0]
     Linear(in_features=8, out_features=16, bias=True)
     """
-    _check_module(model)
+    check_module(model)
     converted: list[Any] = [one for one in model.modules() if isinstance(one, Converted)]
     if not converted:
         raise ValueError("model has no converted layer; there is nothing to take back")

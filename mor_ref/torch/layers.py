@@ -119,8 +119,15 @@ def number_of(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
 
 
+def check_module(model: object) -> None:
+    """Refuse a model that is not a module of torch."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model is {model!r}; give an nn.Module")
+
+
 def layers_of(model: nn.Module) -> dict[str, Layer]:
     """Return the converted layers of a model, each once, by the name at their conversion."""
+    check_module(model)
     found: dict[str, Layer] = {}
     for module in model.modules():
         layer = module.__dict__.get("mor_ref_layer")
@@ -145,8 +152,10 @@ def observe(model: nn.Module, observer: Observer) -> AbstractContextManager[obje
     >>> [(one.layer, one.operand, one.axis) for one in seen]
     [('0', 'input', 'row'), ('0', 'weight', 'row')]
     """
-    until = ExitStack()
-    for layer in layers_of(model).values():
+    layers, until = layers_of(model), ExitStack()
+    if not callable(observer):
+        raise TypeError(f"observer is {observer!r}; give a function of an Observation")
+    for layer in layers.values():
         if not layer.recipe.has_state and not layer.observers:
             layer.progress = "new"  # nobody counted its steps until now
         layer.observers.append(observer)

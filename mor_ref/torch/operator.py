@@ -50,6 +50,8 @@ def fake_quantize(
     >>> fake_quantize(torch.tensor([0.3, -1.1]), "mor_tensor")
     tensor([ 0.2949, -1.1016])
     """
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x is a {type(x).__name__}; give a torch.Tensor")
     known_name("operand", operand, OPERANDS)
     known_name("axis", axis, AXES)
     treatment = recipe if isinstance(recipe, Treatment) else as_recipe(recipe).of(operand, axis)
@@ -58,6 +60,8 @@ def fake_quantize(
             f"recipe has a Hadamard transform for {operand} by {axis}, after which numbers are "
             "other ones; give a treatment without it"
         )
+    if not isinstance(scale, int | float):
+        raise TypeError(f"scale is {scale!r}; give a number above 0 that is finite")
     if treatment.is_delayed and not 0 < scale < inf:
         raise ValueError(f"scale is {scale!r}; give a number above 0 that is finite")
     if not treatment.is_delayed and scale != 1:

@@ -82,6 +82,8 @@ def state(model: nn.Module) -> dict[str, Any]:
 def load_state(model: nn.Module, state: Mapping[str, Any]) -> None:
     """Bring a state that `state` returned to a model that was converted in the same way."""
     layers = layers_of(model)
+    if not isinstance(state, Mapping) or not all(isinstance(s, Mapping) for s in state.values()):
+        raise TypeError(f"state is {state!r}; give a state that mor_ref.torch.state returned")
     if layers.keys() != state.keys():
         others = sorted(layers.keys() ^ state.keys())
         raise ValueError(
@@ -89,7 +91,7 @@ def load_state(model: nn.Module, state: Mapping[str, Any]) -> None:
             "as the saved one was"
         )
     for name, layer in layers.items():
-        if state[name]["recipe"] != str(layer.recipe):
+        if state[name].get("recipe") != str(layer.recipe):
             raise ValueError(
                 f"state has another recipe for {name} than model; convert the model with "
                 "Recipe.from_text(state[...]['recipe'])"
