@@ -36,6 +36,7 @@ class Treatment(ABC):
     A subclass is a frozen dataclass of texts, numbers and pairs of numbers, with a default for
     each. A user adds one to `TREATMENTS`, so that recipes are read from text.
 
+    >>> from mor_ref.treatments import Mx
     >>> Mx("e4m3", "rceil").text
     '{ kind = "mx", fmt = "e4m3", scale_rule = "rceil", block = 32 }'
     """
