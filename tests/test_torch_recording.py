@@ -24,6 +24,7 @@ if torch:
     from torch.utils.checkpoint import checkpoint
 
     import mor_ref.torch as mt
+    from mor_ref.torch import on_cpu
     from mor_ref.torch.layers import Observation
     from mor_ref.torch.measures import measure
     from mor_ref.torch.operator import quantize
@@ -62,8 +63,11 @@ def measured(x, treatment, axis="row", scale=1.0):
     situation = Situation(scale)
     x = torch.as_tensor(np.asarray(x, np.float32)).to(torch.bfloat16)
     y, statistics = quantize(x, treatment, axis, situation)
-    seen = Observation("a", "input", axis, treatment, statistics, 0, False, x, y, situation)
-    return measure(seen, 0), x.double().numpy(), y.double().numpy()
+    found = on_cpu.quantization(x, treatment, axis, situation)
+    seen = Observation("a", "input", axis, treatment, statistics, 0, False, x, y, situation, found)
+    row = measure(seen, 0)
+    assert measure(seen._replace(quantization=None), 0) == row  # as after a GPU
+    return row, x.double().numpy(), y.double().numpy()
 
 
 def hard_numbers(seed=0, shape=(24, 40)):

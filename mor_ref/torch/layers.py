@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple
 import torch
 from torch import nn
 
+from mor_ref.torch import on_cpu
 from mor_ref.torch.directions import AXES, Axis
 from mor_ref.torch.histories import History
-from mor_ref.torch.operator import quantize
+from mor_ref.torch.operator import Results, quantize
 from mor_ref.torch.recipe import OPERANDS, OperandName, Recipe
 from mor_ref.treatments import Situation, Treatment, Unquantized
 
@@ -24,6 +25,7 @@ class Observation(NamedTuple):
     `statistics` are the int64 of the treatment, named by `treatment.statistics`. `is_recomputed` is
     whether a checkpoint computes the forward pass again. `step` counts calls of `advance`. `x` and
     `y` are the operand and its output: an observer that keeps them keeps their memory.
+    `quantization` is what the engine found; None if a GPU has quantized.
     """
 
     layer: str
@@ -36,6 +38,7 @@ class Observation(NamedTuple):
     x: torch.Tensor
     y: torch.Tensor
     situation: Situation
+    quantization: on_cpu.Quantization | None
 
 
 Observer = Callable[[Observation], None]
@@ -80,18 +83,37 @@ class Layer:
         if treatment.is_delayed or treatment.is_random:
             scale = self.histories[operand].scale if treatment.is_delayed else 1.0
             situation = Situation(scale, self.purpose(_use(operand, axis), call))
-        y, statistics = quantize(x, treatment, axis, situation)
+        if self.observers:
+            y, statistics = self._observed(x, operand, axis, treatment, situation)
+        else:
+            y, statistics = quantize(x, treatment, axis, situation)
         if treatment.is_delayed and records:
             self.histories[operand].hear(statistics)
-        if self.observers:
-            again = _is_recomputed(operand, axis)
-            seen = Observation(
-                self.name, operand, axis, treatment, statistics, self.step, again,
-                x.detach(), y.detach(), situation or Situation(),
-            )  # fmt: skip
-            for observer in self.observers:
-                observer(seen)
         return y
+
+    def _observed(
+        self,
+        x: torch.Tensor,
+        operand: OperandName,
+        axis: Axis,
+        treatment: Treatment,
+        situation: Situation | None,
+    ) -> Results:
+        """Quantize, and tell the observers of it."""
+        known, found = situation or Situation(), None
+        if x.device.type == "cpu":
+            found = on_cpu.quantization(x, treatment, axis, known)
+        if found is None:
+            y, statistics = quantize(x, treatment, axis, situation)
+        else:
+            y, statistics = on_cpu.results(found, x.shape)
+        seen = Observation(
+            self.name, operand, axis, treatment, statistics, self.step,
+            _is_recomputed(operand, axis), x.detach(), y.detach(), known, found,
+        )  # fmt: skip
+        for observer in self.observers:
+            observer(seen)
+        return y, statistics
 
     def purpose(self, use: int, call: int) -> tuple[int, int, int, int, int]:
         """Return the key of the random words of an operand (TRN-007)."""

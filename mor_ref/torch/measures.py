@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import Dequantizable
-from mor_ref.api.encoding import encode
-from mor_ref.api.policies import MorResult, mor
-from mor_ref.definitions.format import Format
+from mor_ref.api.dequantization import Outcome
+from mor_ref.engine.saturation import count_saturated
+from mor_ref.engine.strips import TileScales
 from mor_ref.torch.directions import Axis
 from mor_ref.torch.layers import Observation
-from mor_ref.torch.on_cpu import laid_out
+from mor_ref.torch.on_cpu import Quantization, quantization
 from mor_ref.torch.recipe import OperandName
 from mor_ref.treatments import Nvfp4, Treatment
 
@@ -156,23 +155,32 @@ def _sum_of_squares(counts: NDArray[np.int64]) -> int:
 
 
 def _scaling(seen: Observation) -> _Scaling:
-    """Quantize an operand once more, with the engine, for its scales and its codes."""
-    treatment = _to_nearest(seen.treatment)
-    policy = treatment.policy_in(seen.situation)
-    if policy is None:
+    """Return the exponents of the scales of an operand, and how many of its elements saturated.
+
+    An operand that a GPU quantized, or that was rounded at random, is quantized once more.
+    """
+    found = seen.quantization
+    if found is None or not _scaled_in(found):
+        found = quantization(seen.x.cpu(), _to_nearest(seen.treatment), seen.axis, seen.situation)
+    if found is None:
         return _Scaling({}, 0)
-    x = seen.x.cpu()
-    given = laid_out(x, policy, treatment, seen.axis)
-    rows = given.numbers.bits.view(given.numbers.dtype).reshape(given.sides)
-    result = mor(rows, given.policy, block=given.cut, scaling=treatment.scales)
-    x = x.t() if given.is_transposed else x
+    names, choice = found.given.policy.names, found.mixed.choice
     exponents, saturated = {}, 0
-    for name, record in result.quantized.items():
-        if isinstance(record, Dequantizable):
-            found = _exponents(record)
-            exponents.update({name: found} if found else {})
-            saturated += _saturated(x, record, result, name)
+    for name, one in _scaled_in(found).items():
+        ends = _exponents(one.scales)
+        exponents.update({name: ends} if ends else {})
+        if name in names:  # not a yardstick alone
+            rung = names.index(name)
+            saturated += count_saturated(
+                found.given.numbers, one.fmt, one.scales, found.units, choice, rung
+            )
     return _Scaling(exponents, saturated)
+
+
+def _scaled_in(found: Quantization) -> dict[str, Outcome[Any]]:
+    """Return the representations that have scales, of those that were tried."""
+    tried = found.mixed.tried.items()
+    return {name: one for name, one in tried if isinstance(one, Outcome)}
 
 
 def _to_nearest(treatment: Treatment) -> Treatment:
@@ -180,44 +188,13 @@ def _to_nearest(treatment: Treatment) -> Treatment:
     return replace(treatment, rounding="rne") if isinstance(treatment, Nvfp4) else treatment
 
 
-def _factors(record: Dequantizable) -> tuple[NDArray[np.float32], bool]:
-    """Return the scale of each tile, and whether x is divided by it."""
-    scales = record._scales  # noqa: SLF001, the records of all quantizers have it
-    divides = scales.encode is None
-    found: Any = scales.decode if divides else scales.encode
-    return found.view(np.float32), divides
-
-
-def _exponents(record: Dequantizable) -> tuple[int, int] | None:
+def _exponents(scales: TileScales) -> tuple[int, int] | None:
     """Return the lowest and the highest exponent of the scales (TRN-012)."""
-    factors, divides = _factors(record)
+    divides = scales.encode is None
+    factors: Any = scales.decode if divides else scales.encode
+    factors = factors.view(np.float32)
     usable = factors[np.isfinite(factors) & (factors > 0)]
     if not usable.size:
         return None
     ends = sorted(int(np.frexp(end)[1]) - 1 for end in (usable.min(), usable.max()))
     return (-ends[1], -ends[0]) if divides else (ends[0], ends[1])
-
-
-def _saturated(x: torch.Tensor, record: Dequantizable, result: MorResult, name: str) -> int:
-    """Count the elements that saturated in the units that took a representation (TRN-011)."""
-    if name not in result.ladder:
-        return 0
-    largest, lowest = encode(np.array([record.fmt.largest, -record.fmt.largest]), record.fmt)
-    codes = record.codes.reshape(-1)
-    i, j = np.divmod(np.flatnonzero((codes == largest) | (codes == lowest)), x.shape[1])
-    rows, columns = result.units.block
-    taken = result.choice[i // rows, j // columns] == result.ladder.index(name)
-    i, j = i[taken], j[taken]
-    tile = record._scales.tile  # noqa: SLF001, as above
-    factors, divides = _factors(record)
-    scale = factors[i // tile.rows, j // tile.columns]
-    own = x[torch.from_numpy(i), torch.from_numpy(j)].float().numpy()
-    with np.errstate(all="ignore"):
-        xs = np.abs(own / scale if divides else own * scale)
-    return int(np.count_nonzero(np.isfinite(xs) & (xs > _limit(record.fmt))))
-
-
-def _limit(fmt: Format) -> float:
-    """Return the number beyond which rounding alone does not give the largest."""
-    largest = fmt.largest_code
-    return fmt.largest + (fmt.largest - float(fmt.value(largest - 1))) / 2

@@ -8,7 +8,7 @@ import torch
 
 from mor_ref.api.policies import Mixed, cuts_of, mix
 from mor_ref.arrays import Numbers, numbers_from
-from mor_ref.definitions.blocks import Cut, rows_and_columns
+from mor_ref.definitions.blocks import Cut, Partition, rows_and_columns
 from mor_ref.policies import Policy
 from mor_ref.torch.directions import Axis, turned
 from mor_ref.treatments import Situation, Treatment
@@ -24,22 +24,45 @@ class LaidOut(NamedTuple):
     is_transposed: bool
 
 
+class Quantization(NamedTuple):
+    """A tensor as the engine quantized it."""
+
+    given: LaidOut
+    units: Partition
+    mixed: Mixed
+
+
 def quantized(
     x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situation
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the numbers in bfloat16, in the shape of x, and the statistics."""
-    policy = treatment.policy_in(situation)
-    if policy is None:
+    found = quantization(x, treatment, axis, situation)
+    if found is None:
         y = x.detach().to(torch.bfloat16).clone(memory_format=torch.contiguous_format)
         return y, torch.empty(0, dtype=torch.int64)
+    return results(found, x.shape)
+
+
+def quantization(
+    x: torch.Tensor, treatment: Treatment, axis: Axis, situation: Situation
+) -> Quantization | None:
+    """Quantize with the engine; None if the tensor stays as it is."""
+    policy = treatment.policy_in(situation)
+    if policy is None:
+        return None
     given = laid_out(x, policy, treatment, axis)
     cuts = _cuts(given.sides, given.cut, given.policy.group, policy.unit, treatment.scales)
     mixed = mix(given.numbers, given.policy, treatment.scales, cuts, None)
-    codes = mixed.output
+    return Quantization(given, cuts.units, mixed)
+
+
+def results(found: Quantization, shape: torch.Size) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the numbers in bfloat16, in that shape, and the statistics."""
+    given, codes = found.given, found.mixed.output
     if given.is_transposed:
         codes = np.ascontiguousarray(codes.reshape(given.sides).T)
-    y = torch.from_numpy(codes.view(np.int16)).view(torch.bfloat16).reshape(x.shape)
-    return y, torch.from_numpy(_statistics(policy, mixed))
+    y = torch.from_numpy(codes.view(np.int16)).view(torch.bfloat16).reshape(shape)
+    return y, torch.from_numpy(_statistics(given.policy, found.mixed))
 
 
 def laid_out(x: torch.Tensor, policy: Policy, treatment: Treatment, axis: Axis) -> LaidOut:
