@@ -288,6 +288,7 @@ NO_CHAPTERS = {
         "measuring": MEASURING,
         "nearest": NEAREST,
         "parallel": "splits loops among threads",
+        "saturation": "what recordings count, a part of the chapter training",
         "steps": "single steps of all chapters",
         "strips": "cuts tensors for all loops",
         "widening": "reads numbers of 16 bits for all loops",

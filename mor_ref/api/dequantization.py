@@ -107,6 +107,14 @@ class Outcome(NamedTuple, Generic[Record]):
 
         render(self.codes, self.fmt, self.scales, units, choice, rung, out, threads)
 
+    def saturated(
+        self, numbers: Numbers, units: Partition, choice: NDArray[np.uint8], rung: int
+    ) -> int:
+        """Return how many elements saturated in the units that took this rung (TRN-011)."""
+        from mor_ref.engine.saturation import count_saturated
+
+        return count_saturated(numbers, self.fmt, self.scales, units, choice, rung)
+
 
 @dataclass(frozen=True, eq=False)
 class Values:

@@ -99,7 +99,7 @@ class Layer:
         treatment: Treatment,
         situation: Situation | None,
     ) -> Results:
-        """Quantize, and tell the observers of it."""
+        """Quantize, and call the observers."""
         known, found = situation or Situation(), None
         if x.device.type == "cpu":
             found = on_cpu.quantization(x, treatment, axis, known)

@@ -11,8 +11,6 @@ import torch
 from numpy.typing import NDArray
 
 from mor_ref.api.dequantization import Outcome
-from mor_ref.engine.saturation import count_saturated
-from mor_ref.engine.strips import TileScales
 from mor_ref.torch.directions import Axis
 from mor_ref.torch.layers import Observation
 from mor_ref.torch.on_cpu import Quantization, quantization
@@ -167,13 +165,11 @@ def _scaling(seen: Observation) -> _Scaling:
     names, choice = found.given.policy.names, found.mixed.choice
     exponents, saturated = {}, 0
     for name, one in _scaled_in(found).items():
-        ends = _exponents(one.scales)
+        ends = _exponents(one)
         exponents.update({name: ends} if ends else {})
         if name in names:  # not a yardstick alone
             rung = names.index(name)
-            saturated += count_saturated(
-                found.given.numbers, one.fmt, one.scales, found.units, choice, rung
-            )
+            saturated += one.saturated(found.given.numbers, found.units, choice, rung)
     return _Scaling(exponents, saturated)
 
 
@@ -188,11 +184,11 @@ def _to_nearest(treatment: Treatment) -> Treatment:
     return replace(treatment, rounding="rne") if isinstance(treatment, Nvfp4) else treatment
 
 
-def _exponents(scales: TileScales) -> tuple[int, int] | None:
+def _exponents(outcome: Outcome[Any]) -> tuple[int, int] | None:
     """Return the lowest and the highest exponent of the scales (TRN-012)."""
-    divides = scales.encode is None
-    factors: Any = scales.decode if divides else scales.encode
-    factors = factors.view(np.float32)
+    divides = outcome.scales.encode is None
+    found: Any = outcome.scales.decode if divides else outcome.scales.encode
+    factors = found.view(np.float32)
     usable = factors[np.isfinite(factors) & (factors > 0)]
     if not usable.size:
         return None

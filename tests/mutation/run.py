@@ -45,6 +45,7 @@ TESTS = {
     "parallel": ("arrays", "workers", "workers_split"),
     "policies": ("policies", "ladders"),
     "quantization": ("quantization", "policies"),
+    "saturation": ("saturation",),
     "scales": ("scales", "quantization", "policies", "mx"),
     "steps": (),
     "strips": ("quantization", "policies"),
