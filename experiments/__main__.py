@@ -37,7 +37,7 @@ def run(
     """Do the runs that have no file yet."""
     known_name("size", size, SIZES)
     known_name("device", device, ("cpu", "cuda"))
-    chosen = tuple(filter(None, arms.split(",")))
+    chosen = tuple(dict.fromkeys(filter(None, arms.split(","))))
     for name in chosen:
         known_name("arms", name, ARMS)
     runs = planned(size, steps, chosen, seeds_in(seeds))
@@ -53,13 +53,11 @@ def run(
 
 
 def seeds_in(text: str) -> tuple[int, ...]:
-    """Return the seeds of an option."""
-    try:
-        return tuple(int(seed) for seed in filter(None, text.split(",")))
-    except ValueError:
-        raise ValueError(
-            f"seeds is {text!r}; give whole numbers with commas, such as 0,1"
-        ) from None
+    """Return the seeds of an option, each once."""
+    given = [seed for seed in text.split(",") if seed]
+    if not all(seed.isdecimal() for seed in given):
+        raise ValueError(f"seeds is {text!r}; give whole numbers from 0 with commas, such as 0,1")
+    return tuple(dict.fromkeys(map(int, given)))
 
 
 @app.command("collect")

@@ -63,7 +63,7 @@ def collect(place: Path, out: Path) -> list[Path]:
     written = []
     for directory in sorted(path for path in place.iterdir() if path.is_dir()):
         for name in ARMS:
-            found = [json.loads(path.read_bytes()) for path in directory.glob(f"{name}-*.json")]
+            found = [_read_run(path) for path in directory.glob(f"{name}-*.json")]
             if found:
                 path = out / directory.name / f"{name}.json"
                 runs = collected(path) | {run["run"]["seed"]: _short(run) for run in found}
@@ -72,6 +72,14 @@ def collect(place: Path, out: Path) -> list[Path]:
                 write_whole(path, f"[\n{shown}\n]\n".encode())
                 written.append(path)
     return written
+
+
+def _read_run(path: Path) -> dict[str, Any]:
+    try:
+        run: dict[str, Any] = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}); delete it, and do its run again") from error
+    return run
 
 
 def collected(path: Path) -> dict[int, dict[str, Any]]:

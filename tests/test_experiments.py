@@ -17,6 +17,7 @@ import torch
 import mor_ref
 from experiments import corpus as corpora
 from experiments import running, train
+from experiments.__main__ import seeds_in
 from experiments.corpus import CorpusError, checked, divided
 from experiments.files import write_whole
 from experiments.gpt import started, turned, turns
@@ -370,7 +371,8 @@ def test_an_experiment_goes_on_from_its_results(place):
         (["--size", "Z"], "size is 'Z', which is not known; take one of smoke, A"),
         (["--arms", "bf16,fp9"], "arms is 'fp9', which is not known"),
         (["--device", "tpu"], "device is 'tpu'"),
-        (["--seeds", "0,x"], "seeds is '0,x'; give whole numbers with commas, such as 0,1"),
+        (["--seeds", "0,x"], "seeds is '0,x'; give whole numbers from 0 with commas, such as 0,1"),
+        (["--seeds", "0,-1"], "seeds is '0,-1'; give whole numbers from 0 with commas"),
     ],
 )
 def test_a_wrong_option_is_one_sentence(tmp_path, options, message):
@@ -379,6 +381,19 @@ def test_a_wrong_option_is_one_sentence(tmp_path, options, message):
     assert done.stderr.startswith(f"error: {message}")
     assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_seeds_count_once():
+    assert seeds_in("1,0,1") == (1, 0)
+
+
+def test_a_damaged_file_of_a_run_is_named(tmp_path):
+    damaged = tmp_path / "smoke-1" / "bf16-0.json"
+    damaged.parent.mkdir()
+    damaged.write_bytes(b"{")
+    with pytest.raises(ValueError, match=r"bf16-0\.json is damaged .*; delete it, and do its run"):
+        collect(tmp_path, tmp_path / "results")
+    assert not (tmp_path / "results").exists()
 
 
 COMMAND = "import runpy; runpy.run_module('experiments', run_name='__main__')"

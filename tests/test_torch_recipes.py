@@ -40,6 +40,17 @@ def test_a_recipe_is_read_from_its_text(name):
     assert str(read) == str(recipe)
 
 
+@pytest.mark.parametrize("name", ["", "two words", "\U0001f600", 'a "b" \\ \n\t\x00\x7f\x85', "ü"])
+def test_any_name_is_read_from_the_text(name):
+    named = recipes["mxfp8"].named(name)
+    assert Recipe.from_text(str(named)) == named
+
+
+def test_a_name_is_a_text():
+    with pytest.raises(TypeError, match="name is 3; give a text"):
+        recipes["mxfp8"].named(3)
+
+
 def test_a_text_says_what_is_done_to_each_operand():
     """TRN-003, of a recipe with all kinds of treatments."""
     mine = Recipe(
@@ -119,6 +130,7 @@ PLAIN_TEXT = str(recipes["bf16"])
         (lambda: Scaled("bf16"), "format 'bf16' has 16 bits"),
         (lambda: Delayed(history=0), "history is 0; give an int"),
         (lambda: Nvfp4("modelopt", rounding="sr"), "divides by its scales; give rounding 'rne'"),
+        (lambda: Nvfp4(tile=16), "tile is 16; profile 'te' takes"),
         (lambda: Nvfp4(hadamard=8), "hadamard is 8; give 16"),
     ],
 )

@@ -383,9 +383,15 @@ def recorded_again(rows):
     return [replace(row, is_recomputed=True, sqnr=0.0) for row in rows]
 
 
+def test_what_is_not_a_row_of_a_recording_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="rows have 1; give a recording, or some of its rows"):
+        mt.to_csv([1, 2], tmp_path / "rows.csv")
+    assert not list(tmp_path.iterdir())
+
+
 @needs("matplotlib")
 def test_nothing_to_draw_is_said():
-    with pytest.raises(ValueError, match="rows are empty; train a converted model"):
+    with pytest.raises(ValueError, match="rows are empty; record a model while it trains"):
         mt.heat_map([])
     with pytest.raises(ValueError, match="measure"):
         mt.heat_map(recorded(steps=1).rows, "colour")

@@ -60,6 +60,8 @@ class Recipe:
     matmul: str = "torch"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"name is {self.name!r}; give a text")
         known_name("matmul", self.matmul, MATMULS)
         for name in OPERANDS:
             if not isinstance(getattr(self, name), Operand):
@@ -122,7 +124,8 @@ class Recipe:
         return replace(self, name=name)
 
     def __str__(self) -> str:
-        lines = [f"name = {json.dumps(self.name)}", f"matmul = {json.dumps(self.matmul)}"]
+        quoted = json.dumps(self.name, ensure_ascii=False).replace("\x7f", "\\u007f")
+        lines = [f"name = {quoted}", f"matmul = {json.dumps(self.matmul)}"]
         for name in OPERANDS:
             operand: Operand = getattr(self, name)
             lines += ["", f"[{name}]", f"row = {operand.row.text}"]

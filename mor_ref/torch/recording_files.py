@@ -25,6 +25,8 @@ def table(rows: Iterable[Measured]) -> dict[str, list[Cell]]:
 
 
 def _flat(row: Measured) -> dict[str, Cell]:
+    if not isinstance(row, Measured):
+        raise TypeError(f"rows have {row!r}; give a recording, or some of its rows")
     cells: dict[str, Cell] = {
         field.name: getattr(row, field.name) for field in fields(row) if field.name not in _BY_NAME
     }

@@ -182,7 +182,10 @@ def _counted(rows: Iterable[Measured]) -> list[Measured]:
     """Return the rows that count (TRN-013); refuse to draw none."""
     found = [row for row in rows if not row.is_recomputed]
     if not found:
-        raise ValueError("rows are empty; train a converted model while it is recorded")
+        raise ValueError(
+            "rows are empty; record a model while it trains under a recipe that quantizes, which "
+            "bf16 does not"
+        )
     return found
 
 

@@ -223,7 +223,8 @@ class Nvfp4(Treatment):
         known_name("rounding", self.rounding, ("rne", "sr"))
         if self.hadamard not in (None, 16):
             raise ValueError(f"hadamard is {self.hadamard!r}; give 16, or omit it")
-        object.__setattr__(self, "tile", tuple(self.tile))
+        given: object = self.tile
+        object.__setattr__(self, "tile", tuple(given) if isinstance(given, list) else given)
         self.policy_in(Situation())
 
     @property
