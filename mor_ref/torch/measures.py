@@ -169,7 +169,7 @@ def _scaling(seen: Observation) -> _Scaling:
         exponents.update({name: ends} if ends else {})
         if name in names:  # not a yardstick alone
             rung = names.index(name)
-            saturated += one.saturated(found.given.numbers, found.units, choice, rung)
+            saturated += one.saturated(found.given.numbers, found.cuts.units, choice, rung)
     return _Scaling(exponents, saturated)
 
 

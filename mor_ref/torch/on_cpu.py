@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from mor_ref.api.policies import Mixed, cuts_of, mix
+from mor_ref.api.policies import Cuts, Mixed, cuts_of, mix
 from mor_ref.arrays import Numbers, numbers_from
-from mor_ref.definitions.blocks import Cut, Partition, rows_and_columns
+from mor_ref.definitions.blocks import Cut, rows_and_columns
 from mor_ref.policies import Policy
 from mor_ref.torch.directions import Axis, turned
 from mor_ref.treatments import Situation, Treatment
@@ -28,7 +28,7 @@ class Quantization(NamedTuple):
     """A tensor as the engine quantized it."""
 
     given: LaidOut
-    units: Partition
+    cuts: Cuts
     mixed: Mixed
 
 
@@ -53,7 +53,7 @@ def quantization(
     given = laid_out(x, policy, treatment, axis)
     cuts = _cuts(given.sides, given.cut, given.policy.group, policy.unit, treatment.scales)
     mixed = mix(given.numbers, given.policy, treatment.scales, cuts, None)
-    return Quantization(given, cuts.units, mixed)
+    return Quantization(given, cuts, mixed)
 
 
 def results(found: Quantization, shape: torch.Size) -> tuple[torch.Tensor, torch.Tensor]:
