@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import nn
@@ -38,7 +38,7 @@ class Observation(NamedTuple):
     x: torch.Tensor
     y: torch.Tensor
     situation: Situation
-    quantization: on_cpu.Quantization | None
+    quantization: Any  # on_cpu.Quantization | None: for measures alone
 
 
 Observer = Callable[[Observation], None]

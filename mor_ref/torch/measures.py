@@ -157,7 +157,7 @@ def _scaling(seen: Observation) -> _Scaling:
 
     An operand that a GPU quantized, or that was rounded at random, is quantized once more.
     """
-    found = seen.quantization
+    found: Quantization | None = seen.quantization
     if found is None or not _scaled_in(found):
         found = quantization(seen.x.cpu(), _to_nearest(seen.treatment), seen.axis, seen.situation)
     if found is None:
