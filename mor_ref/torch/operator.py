@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.autograd import forward_ad
 
 from mor_ref.argument_checks import known_name
 from mor_ref.torch.directions import AXES, Axis
@@ -80,7 +81,11 @@ def quantize(
         found = torch.ops.mor_ref.fake_quantize(
             x, treatment.text, axis, situation.scale, situation.purpose
         )
-    return found
+    if torch.compiler.is_compiling():
+        return found
+    # torch.library has no formula of an operator for tangents: they would be zero (TRN-004).
+    tangent = forward_ad.unpack_dual(x).tangent
+    return found if tangent is None else (forward_ad.make_dual(found[0], tangent), found[1])
 
 
 def check_dtype(x: torch.Tensor) -> None:
