@@ -10,9 +10,11 @@ from extras import needs
 from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.inputs.generated import generated
+from mor_ref.golden.inputs.placed import End, Region, ends_of
 from mor_ref.golden.model.views import VIEWS, seen, split
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations import random_words
+from mor_ref.operations.bits import tensor_of
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.evidence import Evidence
@@ -144,6 +146,40 @@ def random(i, seed, stream):
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
     z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
     return z ^ z >> 31
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"), [("f32", 0x1E66D78C), ("f16", 0xD78C), ("bf16", 0xD78C)]
+)
+def test_placed_elements(source, kept):
+    """VEC-009: later entries replace earlier ones, and the source has the low bits."""
+    recipe = {"shape": [3, 5], "seed": 0, "stream": 0}
+    placed = generated({**recipe, "placed": [[2, 4, 1], [0, 3, 7], [2, 4, 0x1E66D78C]]}, source)
+    expected = generated(recipe, source)
+    expected[0, 3], expected[2, 4] = 7, kept
+    assert np.array_equal(placed, expected)
+
+
+@pytest.mark.parametrize("end", [*End])
+@pytest.mark.parametrize("source", ["f32", "f16", "bf16"])
+def test_the_end_of_a_region(source, end):
+    recipe = {"shape": [70, 12], "seed": 0, "stream": 5}
+    region = Region(slice(60, 70), slice(2, 9))
+    before = np.asarray(tensor_of(generated(recipe, source)[region], source), np.float64)
+    entries = [*ends_of(generated(recipe, source), source, region, [end])]
+    x = generated({**recipe, "placed": entries}, source)
+    after = np.asarray(tensor_of(x, source)[region], np.float64)
+    size, last = np.abs(before), after[-1, -1]
+    match end:
+        case End.LARGEST:
+            assert last == before.flat[size.argmax()]
+            assert after.flat[size.argmax()] == last / 2
+        case End.SMALLEST:
+            assert last == size[size > 0].min() / 2
+        case End.INFINITY:
+            assert last == np.inf
+    assert (before != after).sum() == len(entries)
+    assert np.array_equal(x[:60], generated(recipe, source)[:60])
 
 
 @pytest.mark.parametrize("source", ["f32", "f16", "bf16"])

@@ -15,6 +15,8 @@ from mor_ref.policies import POLICIES
 
 RECIPE, GENERATED = "recipe", "x"  # the parameter, and the field that is made from it
 DOUBLINGS = "doublings"  # in a recipe: the larger rows are twice as large, so many times
+PLACED = "placed"  # in a recipe: elements with bits of their own, as [row, column, bits]
+_MOST_PLACED = 64
 _USUAL_DOUBLINGS, _MOST_DOUBLINGS = 4, 64
 LONGEST = 1 << 17  # side of a generated tensor
 LARGEST_TENSOR = 1 << 25  # elements of a generated tensor
@@ -80,12 +82,25 @@ def _is_cut(value: Any) -> bool:
 def _is_recipe(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and {"shape", "seed", "stream"} <= set(value) <= {"shape", "seed", "stream", DOUBLINGS}
+        and {"shape", "seed", "stream"} <= set(value) <= {
+            "shape", "seed", "stream", DOUBLINGS, PLACED,
+        }
         and _is_pair(value["shape"], LONGEST)
         and value["shape"][0] * value["shape"][1] <= LARGEST_TENSOR
         and all(is_int(value[name], 0, 0xFFFF) for name in ("seed", "stream"))
         and is_int(doublings_of(value), 0, _MOST_DOUBLINGS)
-    )
+        and _are_placed(value.get(PLACED, []), value["shape"])
+    )  # fmt: skip
+
+
+def _are_placed(value: Any, shape: Any) -> bool:
+    return isinstance(value, list) and len(value) <= _MOST_PLACED and all(
+        isinstance(one, list)
+        and len(one) == 3
+        and all(is_int(place, 0, side - 1) for place, side in zip(one, shape, strict=False))
+        and is_int(one[2], 0, 0xFFFFFFFF)
+        for one in value
+    )  # fmt: skip
 
 
 def doublings_of(recipe: Mapping[str, Any]) -> int:

@@ -20,6 +20,8 @@ _MODULES: tuple[str, ...] = (
     "launches",
     "reaches",
     "reaches_in_blocks",
+    "late",
+    "tails",
     "tilings",
     "fusions",
     "nvfp4_right",

@@ -16,7 +16,7 @@ _SOURCE = "the mistake is in what becomes of numbers that the source does not ha
 _SCALES = "tensors of one row with every scale are binary32 alone, as they have 16 numbers for each"
 _LOGARITHMS = "a gap: groups of GAM with an amax of largest * 2^29 are binary32 alone"
 _NO_NAN = "the profile is of tensors without NaN"
-_CUT = "a gap: large rows, columns, squares, groups and grids have one source each"
+_CUT = "a gap: large rows, columns, squares, groups, grids and odd ends do not have each source"
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
 # Names of two sources each: the third has the large blocks of the shape.
@@ -25,6 +25,12 @@ _IN_COLUMNS = ("*_in_a_column*", "mor.amax_of_2048_rows.*")
 _IN_WHOLE_ONES = ("block_of_65536_numbers_*", "mor.amax_of_65536_numbers.*")
 _IN_SQUARES = ("*_in_a_square*",)
 _IN_TENSORS = ("amax_of_2048_*_in_a_tensor_*", "mor.scaled_by_2048_*_in_a_tensor.*")
+_LATE_IN_COLUMNS = ("mor.chosen_by_losses_of_2048_columns.*",)
+_LATE_IN_ROWS = ("mor.chosen_by_losses_of_2048_rows.*",)
+_OF_WHOLE_FOURS = tuple(
+    f"nvfp4.amax_of_whole_fours.{profile}"
+    for profile in ("te", "te_2_13", "te_4over6_*", "torchao", "modelopt", "compressed_tensors")
+)
 _IN_GROUPS = ("groups_of_*", "blocks_of_128_columns_*")
 _IN_GRIDS = ("mor.1024_rows_of_units*", "mor.1024_columns_of_units*")
 _LATER_RUNGS = ("mor.bf16_of_{}_*", "mor.e5m2_of_{}_*")
@@ -93,8 +99,8 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         _CUT: (
             *_IN_ROWS,
             *_IN_COLUMNS,
-            *_IN_TENSORS,
             *_IN_GROUPS,
+            *_LATE_IN_COLUMNS,
             *_IN_WHOLE_ONES,
             *_IN_WIDE_RUNGS,
         ),
@@ -147,7 +153,10 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             *_IN_WHOLE_ONES,
             *_IN_TALL_RUNGS,
             *_IN_WIDE_RUNGS,
+            *_LATE_IN_COLUMNS,
+            *_LATE_IN_ROWS,
             "mor.nvfp4_of_65536_numbers_gam.nvfp4",
+            *_OF_WHOLE_FOURS,
         ),
         _SQUARE: ("mor.choice_turned",),
         NO_AMAX: (
@@ -264,7 +273,14 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f32": {
-        _CUT: (*_IN_TENSORS, *_IN_SQUARES, *_IN_GROUPS, *_IN_GRIDS, *_IN_TALL_RUNGS),
+        _CUT: (
+            *_IN_TENSORS,
+            *_IN_SQUARES,
+            *_IN_GROUPS,
+            *_IN_GRIDS,
+            *_IN_TALL_RUNGS,
+            *_LATE_IN_ROWS,
+        ),
         _SQUARE: ("mor.choice_turned",),
         _TALL: _OF_TALL_ONES,
         _CONVERTED: _OF_NANS_KEPT,

@@ -45,6 +45,7 @@ AMAXES = {
     "amax_of_1024_rows": ("1,024 threads take the amax of a row each", 1024, ALL_OF_THEM),
     "amax_of_2048_rows": ("2,048 threads take the amax of a row each", 2048, ALL_OF_THEM),
 }
+AMAX_OF_COLUMNS = "8 KiB of shared memory have 2,048 of a row", ALL_OF_THEM, 2048
 INDEX = "an index of 16 bits ends the loop"
 AMAXES_OF_16_BITS = {
     "amax_of_65536_rows": ("an index of 16 bits ends the loop over rows", 65536, ALL_OF_THEM),
@@ -100,6 +101,7 @@ for name, (mistake, *sizes) in CUTS.items():
     nvfp4(name, mistake, cut_to(*sizes))
 for name, (mistake, *sizes) in AMAXES.items():
     nvfp4(name, mistake, amax_of(*sizes))
+nvfp4("amax_of_2048_columns", AMAX_OF_COLUMNS[0], amax_of(*AMAX_OF_COLUMNS[1:]))
 for name, (mistake, *sizes) in AMAXES_OF_16_BITS.items():
     nvfp4(name, mistake, amax_of(*sizes), ("te",), ((1, 16),))
 

@@ -141,7 +141,12 @@ for cut, name, rows, columns in reaches():
     quantize(f"amax_of_{name}_in_a_{cut}", mistake, only(cut, of_tensors(limited)), KINDS, shown)
 rows_of_blocks = only("row", writing(64, ALL_OF_THEM))
 quantize("first_64_rows_of_blocks", "64 threads have a row each", rows_of_blocks, KINDS)
-for name, rows, columns in (("16_rows", 16, ALL_OF_THEM), ("32_columns", ALL_OF_THEM, 32)):
+for name, rows, columns in (
+    ("16_rows", 16, ALL_OF_THEM),
+    ("17_rows", 17, ALL_OF_THEM),
+    ("32_columns", ALL_OF_THEM, 32),
+    ("128_columns", ALL_OF_THEM, 128),
+):
     mistake = f"the amax of a group is that of its first {name} of blocks"
     run = in_groups(group_amax_of(rows, columns))
     quantize(f"groups_of_{name}", mistake, run, [kind for kind in KINDS if kind[1] == "gam"])

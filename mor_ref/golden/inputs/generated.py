@@ -8,7 +8,7 @@ import numpy as np
 from mor_ref.argument_checks import whole_number
 from mor_ref.golden.inputs.edges import bell_between, narrowed
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.parameters import LONGEST, doublings_of
+from mor_ref.operations.parameters import LONGEST, PLACED, doublings_of
 
 _AT_ONCE = 1 << 20  # elements
 
@@ -19,12 +19,15 @@ def generated(recipe: Mapping[str, Any], source: str) -> Unsigned:
     for name, most in (("seed", 0xFFFF), ("stream", 0xFFFF)):
         whole_number(name, recipe[name], 0, most)
     step = max(_AT_ONCE // columns, 1)
-    return np.concatenate(
+    x: Unsigned = np.concatenate(
         [
             _rows(i, min(i + step, rows), (rows, columns), recipe, source)
             for i in range(0, rows, step)
         ]
     )
+    for row, column, bits in recipe.get(PLACED, ()):
+        x[row, column] = bits & ((1 << 8 * x.itemsize) - 1)
+    return x
 
 
 def _rows(

@@ -1,13 +1,15 @@
 """Suites of large tensors: generated inputs, and a digest for each tile of the results."""
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mor_ref.golden.inputs.generated import generated
+from mor_ref.golden.inputs.placed import End, ends_of, regions_of
 from mor_ref.golden.model.suite import Case, Field, Size, Suite, expected, given
 from mor_ref.golden.model.views import DIGEST
-from mor_ref.operations.parameters import LARGEST_TENSOR, LONGEST
+from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.parameters import LARGEST_TENSOR, LONGEST, PLACED
 
 # Beyond the rows, columns, threads and 16-bit counts that a launch can have. The largest number is
 # behind the first 1,024 rows or columns.
@@ -51,6 +53,7 @@ class LargeCase(NamedTuple):
     stream: int
     parameters: Mapping[str, Any]
     more: Mapping[str, int] = {}  # of the recipe
+    ends: Sequence[End] = ()  # of each group, from the last element on
 
 
 def name_with(name: str, source: str) -> str:
@@ -59,24 +62,31 @@ def name_with(name: str, source: str) -> str:
 
 
 def in_each_source(
-    name: str, shape: tuple[int, int], stream: int, parameters: Mapping[str, Any]
+    name: str,
+    shape: tuple[int, int],
+    stream: int,
+    parameters: Mapping[str, Any],
+    ends: Sequence[End] = (),
 ) -> Iterator[LargeCase]:
     """Yield a case for each source; many kernels take one alone."""
     for source in ("bf16", "f32", "f16"):
-        yield LargeCase(name_with(name, source), source, shape, stream, parameters)
+        yield LargeCase(name_with(name, source), source, shape, stream, parameters, ends=ends)
 
 
-def of_each_cut(name: str, **parameters: Any) -> Iterator[LargeCase]:
+def of_each_cut(name: str, ends: Sequence[End], **parameters: Any) -> Iterator[LargeCase]:
     """Yield cases of one kind of call with blocks of every shape."""
     for word, source, shape, stream, block in _OF_EACH_KIND:
-        named = name_with(f"{word}.{name}", source)
-        yield LargeCase(named, source, shape, stream, {**parameters, "block": block})
+        named, more = name_with(f"{word}.{name}", source), {**parameters, "block": block}
+        # The streams of rows, columns and squares have the largest number of several blocks late.
+        chosen = [end for end in ends if block == "tensor" or end is not End.LARGEST]
+        yield LargeCase(named, source, shape, stream, more, ends=chosen)
 
 
 def of_groups(name: str, **parameters: Any) -> LargeCase:
     """Return a case with 8,580 blocks; its groups have 18 rows and 132 columns of them."""
     cut = {"block": [4, 1], "group": [72, 132]}
-    return LargeCase(f"groups.{name}.f16", "f16", _SQUARES, LARGEST_LATE, {**parameters, **cut})
+    more = {**parameters, **cut}
+    return LargeCase(f"groups.{name}.f16", "f16", _SQUARES, LARGEST_LATE, more, ends=(End.LARGEST,))
 
 
 def largest_last(**parameters: Any) -> Iterator[LargeCase]:
@@ -103,6 +113,14 @@ def _questions(cases: tuple[LargeCase, ...], size: Size) -> Iterator[Case]:
     for case in cases:
         longest = min(LONGEST, LARGEST_TENSOR // case.shape[1])
         shape = [min(case.shape[0] * size.factor, longest), case.shape[1]]
-        recipe = {"shape": shape, "seed": size.seed, "stream": case.stream, **case.more}
+        recipe: dict[str, Any] = {"shape": shape, "seed": size.seed, "stream": case.stream}
+        recipe |= case.more
+        if case.ends:
+            recipe[PLACED] = _placed(case, generated(recipe, case.source))
         parameters = {**case.parameters, "source": case.source, "recipe": recipe}
         yield Case(case.name, parameters, {"x": generated(recipe, case.source)})
+
+
+def _placed(case: LargeCase, x: Unsigned) -> list[list[int]]:
+    regions = regions_of(x.shape, case.parameters.get("group"))
+    return [one for region in regions for one in ends_of(x, case.source, region, case.ends)]

@@ -21,6 +21,7 @@ from mor_ref.golden.inputs.mx_blocks import (
     turning_tensor,
     underflowing,
 )
+from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.single_blocks import filled, repeats, with_specials
 from mor_ref.golden.inputs.tensors import Tensor, ladders, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
@@ -125,9 +126,9 @@ def _every_format_and_rule() -> Iterator[LargeCase]:
     """Yield each format and rule, with blocks larger than a warp and than a thread block."""
     for n, (fmt, rule) in enumerate(itertools.product(ELEMENTS, SCALE_RULES.specified)):
         pair = {"format": fmt, "scale_rule": rule}
-        for word, shape in (("wide", (2, 2100)), ("tall", (2100, 34))):
+        for word, shape, ends in (("wide", (2, 2100), (End.INFINITY,)), ("tall", (2100, 34), ())):
             name, usual = f"{word}.{fmt}.{rule}", {**pair, "block": 32}
-            yield from in_each_source(name, shape, 80 + n, usual)
+            yield from in_each_source(name, shape, 80 + n, usual, ends)
         for block, stream in ((100, 110 + n), (1100, _LARGEST_AT_THE_END)):
             name, blocks = f"{fmt}.{rule}.{block}", {**pair, "block": block}
             yield from in_each_source(name, (5, 2100), stream, blocks)

@@ -29,6 +29,7 @@ from mor_ref.golden.inputs.nvfp4_tiles import (
     subnormal_row,
     tied_candidates,
 )
+from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.single_blocks import (
     WIDTH,
     filled,
@@ -192,7 +193,7 @@ def _every_profile_and_tile() -> Iterator[LargeCase]:
             for word, (shape, stream) in sides.items():
                 name = f"{word}.{profile.name}.{rows}x{columns}"
                 parameters = {"profile": profile.name, "tile": [rows, columns]}
-                yield from in_each_source(name, shape, stream, parameters)
+                yield from in_each_source(name, shape, stream, parameters, (End.LARGEST,))
 
 
 _PROFILE_RULES = sorted(set(_RULES.values()))

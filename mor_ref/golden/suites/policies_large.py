@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mor_ref.definitions.scales import SCALINGS
+from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.suites.large import (
     LARGEST_LATE,
     LAST_IN_TALLER,
@@ -41,7 +42,8 @@ _LARGE = (
               {"policy": "two_way", **_GAM, "block": [1, 3]}),
     LargeCase("units.three_way", "bf16", (12, 3300), 4481,
               {"policy": "three_way", **_GAM, "block": [3, 3]}),
-    LargeCase("many.tensor", "bf16", _MANY, 14, {"policy": "tensor", **_GAM, "block": "tensor"}),
+    LargeCase("many.tensor", "bf16", _MANY, 14, {"policy": "tensor", **_GAM, "block": "tensor"},
+              ends=(End.LARGEST, End.SMALLEST)),
 )  # fmt: skip
 
 # Units that take another rung than the first: their rows of larger numbers are so much larger that
@@ -59,7 +61,11 @@ _OTHER_RUNGS: tuple[tuple[str, Sequence[str], str, tuple[int, int], int, Any], .
 def _every_policy_and_scaling() -> Iterator[LargeCase]:
     for policy, scaling in itertools.product(POLICIES.specified, SCALINGS):
         pair = {"policy": policy, "scaling": scaling}
-        yield from of_each_cut(f"{policy}.{scaling}", **pair)
+        yield from of_each_cut(f"{policy}.{scaling}", (End.LARGEST, End.SMALLEST), **pair)
+        for word, source, shape in (("wide", "f32", (2, 2100)), ("tall", "bf16", (2100, 2))):
+            name = name_with(f"lost.{word}.{policy}.{scaling}", source)
+            whole = {**pair, "block": "tensor"}
+            yield LargeCase(name, source, shape, LARGEST_LATE, whole, ends=(End.INFINITY,))
         for word, policies, source, shape, doublings, block in _OTHER_RUNGS:
             if policy in policies:
                 name = name_with(f"{word}.{policy}.{scaling}", source)

@@ -20,6 +20,7 @@ from mor_ref.golden.inputs.extremes import (
 )
 from mor_ref.golden.inputs.found_narrow import found_cases
 from mor_ref.golden.inputs.hard_numbers import hard_rows
+from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.scaled_numbers import scaled_numbers
 from mor_ref.golden.inputs.single_blocks import (
     LARGEST,
@@ -220,7 +221,8 @@ _LARGE = (
 
 def _every_format_and_scaling() -> Iterator[LargeCase]:
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
-        yield from of_each_cut(f"{fmt}.{scaling}", format=fmt, scaling=scaling, group="tensor")
+        ends, pair = (End.LARGEST, End.INFINITY), {"format": fmt, "scaling": scaling}
+        yield from of_each_cut(f"{fmt}.{scaling}", ends, **pair, group="tensor")
         if scaling == "gam":
             yield of_groups(f"{fmt}.gam", format=fmt, **_GAM)
 
@@ -232,10 +234,8 @@ _SCALE_FIELDS = (
         "exponent", "e8m0", "for each block; 0 under fp32", "SCL-005",
         *(f"GAM-{k:03}" for k in range(2, 6)), views=("transposed",),
     ),
-    expected(
-        "scale", "f32", "for each block", "SCL-002", "SCL-004", "GAM-005",
-        views=("transposed", "reciprocal"),
-    ),
+    expected("scale", "f32", "for each block", "SCL-002", "SCL-004", "GAM-005",
+             views=("transposed", "reciprocal")),
 )  # fmt: skip
 _ELEMENT_FIELDS = (
     expected("xs", "f32", "each number under its scale", "QNT-001"),

@@ -1,0 +1,93 @@
+"""Launches that do not reach the end of a unit, where its infinity or its smallest number is."""
+
+import functools
+import itertools
+from dataclasses import replace
+
+import numpy as np
+
+from wrong.kernel import Kernel
+from wrong.losses import counted
+from wrong.microscaling import Register
+from wrong.mor_launches import places
+from wrong.mor_right import (
+    LADDERS,
+    acceptance,
+    errors,
+    extremes,
+    fields,
+    read,
+    tiled,
+    written,
+)
+from wrong.porting import CASTS, by, lost
+from wrong.reaches import (
+    ALL_OF_THEM,
+    FEWER,
+    SCALINGS,
+    SMALLER,
+    first_numbers,
+    first_of,
+    of_tensors,
+)
+
+KERNELS = Register()
+REACHES = {"2048_columns": (ALL_OF_THEM, 2048), "2048_rows": (2048, ALL_OF_THEM)}
+
+
+def lost_in_first(x, y, *, rows, columns):
+    """Return the lost numbers of the first rows and columns of a tensor."""
+    seen = np.zeros(x.shape, bool)
+    seen[:rows, :columns] = True
+    return lost(x, y) & seen
+
+
+for name, (rows, columns) in REACHES.items():
+    run = of_tensors(counted(functools.partial(lost_in_first, rows=rows, columns=columns)))
+    mistake = f"losses behind {name} are not counted"
+    one = Kernel(f"lost_in_{name}", run, mistake, {"quantize": SMALLER})
+    for fmt, scaling in itertools.product(CASTS, SCALINGS):
+        KERNELS.extend(by("scaling", (scaling,), by("format", (fmt,), one)[0]))
+
+
+def mor(name, mistake, function, policies=tuple(LADDERS)):
+    """Register a function of (bit patterns, parameters) for each policy and kind of scales."""
+    for policy, scaling in itertools.product(policies, SCALINGS):
+        one = Register()
+        one.mor(name, mistake, (policy,), {"policies": FEWER})(function)
+        (one,) = by("scaling", (scaling,), one[0])
+        KERNELS.append(replace(one, name=f"mor.{name}.{policy}.{scaling}"))
+
+
+def choosing_by_losses_of(rows, columns):
+    """Return a function that returns choices and output, by the losses of a part of each unit."""
+
+    def mix(bits_in, parameters):
+        x, unit, ys = read(bits_in, parameters)
+        down, across = places(x, unit)
+        seen, found = (down < rows) & (across < columns), fields(x, unit, ys)
+        for name, y in ys.items():
+            losses = errors(x, y)[2] & seen
+            found[f"{name}.nonfinite"] = tiled(losses, unit, dtype=np.uint64)
+        return written(bits_in, parameters, acceptance(parameters, found), ys)
+
+    return mix
+
+
+def amin_of(first, *sizes):
+    """Return a function whose amin is that of the first numbers of the tensor."""
+
+    def mix(bits_in, parameters):
+        x, unit, ys = read(bits_in, parameters)
+        _, amin = extremes(first(x, *sizes), unit)
+        found = fields(x, unit, ys) | {"amin": amin}
+        return found | written(bits_in, parameters, acceptance(parameters, found), ys)
+
+    return mix
+
+
+for name, (rows, columns) in REACHES.items():
+    behind = f"behind {name} are not seen"
+    mor(f"chosen_by_losses_of_{name}", f"losses {behind}", choosing_by_losses_of(rows, columns))
+    mor(f"amin_of_{name}", f"small numbers {behind}", amin_of(first_of, rows, columns))
+mor("amin_of_65536_numbers", "an index of 16 bits ends", amin_of(first_numbers, 1 << 16))
