@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,7 @@ from mor_ref.api.policies import MorResult, mor
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import numbers_from
-from mor_ref.definitions.blocks import Cut, cut_in, partition
+from mor_ref.definitions.blocks import Cut, Partition, cut_in, partition
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.policies import Policy, Thresholds, as_policy
@@ -203,7 +204,7 @@ def _report(
 ) -> TensorReport:
     sums = result.error[settings.first]
     nonfinite = _count_nonfinite(x)
-    units, taken = _counts(result)
+    units, taken = counts_of(result.choice, result.units, result.ladder)
     is_decided = settings.policy.unit == "tensor" and result.choice.size
     magnitudes = result.amin[result.amin > 0]
     return TensorReport(
@@ -224,21 +225,20 @@ def _report(
     )
 
 
-def _counts(result: MorResult) -> tuple[dict[str, int], dict[str, int]]:
+def counts_of(
+    choice: NDArray[np.uint8], cut: Partition, names: Sequence[str]
+) -> tuple[dict[str, int], dict[str, int]]:
     """Count the units that took each representation, and the numbers of these units."""
-    units = np.zeros(len(result.ladder), np.int64)
+    units = np.zeros(len(names), np.int64)
     taken = units.copy()
-    (high, wide), (below, beside) = result.units.block, result.choice.shape
-    sides_of_rows = (slice(-1), high), (slice(-1, None), result.units.rows - high * (below - 1))
-    sides_of_columns = (
-        (slice(-1), wide),
-        (slice(-1, None), result.units.columns - wide * (beside - 1)),
-    )
+    (high, wide), (below, beside) = cut.block, choice.shape
+    sides_of_rows = (slice(-1), high), (slice(-1, None), cut.rows - high * (below - 1))
+    sides_of_columns = (slice(-1), wide), (slice(-1, None), cut.columns - wide * (beside - 1))
     for (rows, height), (columns, width) in itertools.product(sides_of_rows, sides_of_columns):
-        found = np.bincount(result.choice[rows, columns].ravel(), minlength=len(units))
+        found = np.bincount(choice[rows, columns].ravel(), minlength=len(units))
         units += found
         taken += found * (height * width)
-    named = (dict(zip(result.ladder, counts.tolist(), strict=True)) for counts in (units, taken))
+    named = (dict(zip(names, counts.tolist(), strict=True)) for counts in (units, taken))
     return next(named), next(named)
 
 

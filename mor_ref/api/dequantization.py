@@ -16,6 +16,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import ScalingBlocks
 
 if TYPE_CHECKING:
+    from mor_ref.engine.restoring import Fill
     from mor_ref.engine.strips import TileScales
 
 
@@ -76,6 +77,9 @@ class Tried(Protocol):
     ) -> None:
         """Write y as bfloat16 into the units that took this rung (MOR-006)."""
 
+    def restoring(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
+        """Return the way to y of the units that took this rung, before any rounding (ERR-008)."""
+
 
 class Outcome(NamedTuple, Generic[Record]):
     """A quantized tensor: its codes, and the scales and the error sums as the engine has them.
@@ -106,6 +110,12 @@ class Outcome(NamedTuple, Generic[Record]):
         from mor_ref.engine.policies import render
 
         render(self.codes, self.fmt, self.scales, units, choice, rung, out, threads)
+
+    def restoring(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
+        """Return the way to y of the units that took this rung, before any rounding (ERR-008)."""
+        from mor_ref.engine.restoring import from_codes
+
+        return from_codes(self.codes, self.fmt, self.scales, units, choice, rung)
 
     def saturated(
         self, numbers: Numbers, units: Partition, choice: NDArray[np.uint8], rung: int
@@ -156,6 +166,12 @@ class OutcomeOfValues(NamedTuple):
         from mor_ref.engine.policies import keep
 
         keep(self.y, units, choice, rung, out, threads)
+
+    def restoring(self, units: Partition, choice: NDArray[np.uint8], rung: int) -> "Fill":
+        """Return the way to y of the units that took this rung, before any rounding (ERR-008)."""
+        from mor_ref.engine.restoring import from_numbers
+
+        return from_numbers(self.y, units, choice, rung, rounds=False)
 
 
 def values(

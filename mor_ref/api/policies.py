@@ -144,6 +144,15 @@ def cuts_of(
     return Cuts(cut, blocks_of_units)
 
 
+class Decided(NamedTuple):
+    """The decisions of MoR as the engine has them; sums lie along the last axis."""
+
+    choice: NDArray[np.uint8]
+    tried: dict[str, Tried]
+    sums: "dict[str, Errors]"
+    extremes: "Extremes"
+
+
 class Mixed(NamedTuple):
     """The result of MoR as the engine has it: `output` in one row, sums along the last axis."""
 
@@ -158,10 +167,24 @@ def mix(
     numbers: Numbers, policy: Policy, scaling: Scaling, cuts: Cuts, threads: int | None
 ) -> Mixed:
     """Try every representation (MOR-007), choose one for each unit, and write the output."""
+    output = np.empty(numbers.bits.size, np.uint16)
+    found = decided(numbers, policy, scaling, cuts, threads, output)
+    _write_other_rungs(output, numbers, policy, found.tried, cuts.units, found.choice, threads)
+    return Mixed(output, *found)
+
+
+def decided(
+    numbers: Numbers,
+    policy: Policy,
+    scaling: Scaling,
+    cuts: Cuts,
+    threads: int | None,
+    output: NDArray[np.uint16] | None = None,
+) -> Decided:
+    """Try every representation, and choose one for each unit; `output` takes the first rung."""
     from mor_ref.engine.blocks import over_groups  # imports Numba
     from mor_ref.engine.scales import extremes, extremes_of_groups
 
-    output = np.empty(numbers.bits.size, np.uint16)
     of_blocks = extremes(numbers, cuts.blocks, threads)
     blocks = ScalingBlocks(cuts.blocks, scaling, of_blocks.amax)
     tried: dict[str, Tried] = {}
@@ -171,9 +194,7 @@ def mix(
     units = cuts.blocks_of_units
     sums = {name: over_groups(one.sums, units, np.add) for name, one in tried.items()}
     of_units = extremes_of_groups(of_blocks, units)
-    choice = _choose(policy, sums, of_units)
-    _write_other_rungs(output, numbers, policy, tried, cuts.units, choice, threads)
-    return Mixed(output, choice, tried, sums, of_units)
+    return Decided(_choose(policy, sums, of_units), tried, sums, of_units)
 
 
 def _choose(policy: Policy, sums: "dict[str, Errors]", extremes: "Extremes") -> NDArray[np.uint8]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from fractions import Fraction
 
 from mor_ref.exact.arithmetic import bits_of, difference, quotient, total
 from mor_ref.exact.step import step
@@ -62,3 +63,54 @@ def error_sum(pairs: Iterable[tuple[float, float]]) -> ErrorSum:
         lost = not math.isfinite(x) or not abs(y) < _LEAST_LOST
         found += ErrorSum(error_term(x, y).u if counts else 0, counts, lost)
     return found
+
+
+# ---------------------------------------------------------------------- squares
+
+UNIT_OF_SQUARES = Fraction(1, 1 << 298)  # the square of the smallest binary32 number
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Signal and noise of a unit in units of 2^-298, and the elements that they are of."""
+
+    signal: int
+    noise: int
+    measured: int
+    largest: float
+
+
+def squares(pairs: Iterable[tuple[float, float]]) -> Squares:
+    """Return the sums of squares of pairs of x and y (ERR-006), and the largest error (ERR-007)."""
+    given = list(pairs)
+    numbers = [x for x, _ in given if math.isfinite(x)]
+    errors = [d for x, y in given if math.isfinite(x) and math.isfinite(d := absolute_error(x, y))]
+    return Squares(
+        sum(square(x) for x in numbers),
+        sum(square(d) for d in errors),
+        len(errors),
+        max(errors, default=0.0),
+    )
+
+
+@step
+def absolute_error(x: float, y: float) -> float:
+    """Return d (ERR-001)."""
+    return abs(difference(x, y))
+
+
+@step
+def square(v: float) -> int:
+    """Return the square of a binary32 number, in units of 2^-298 (ERR-006)."""
+    return int(Fraction(v) ** 2 / UNIT_OF_SQUARES)
+
+
+@step
+def is_flushed(x: float, y: float) -> bool:
+    """Return whether a finite number became zero (ERR-007)."""
+    return math.isfinite(x) and x != 0 and y == 0
+
+
+def sqnr(signal: int, noise: int) -> float:
+    """Return the ratio in decibels (ERR-007)."""
+    return 10 * math.log10(Fraction(signal, noise)) if signal and noise else math.inf

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.errors import ErrorSum, error_sum
@@ -90,3 +91,17 @@ def decide(policy: Policy, errors: dict[str, ErrorSum], amax: float, amin: float
 def loses_nothing(own: ErrorSum) -> bool:
     """Return whether a unit can be accepted at all (MOR-001)."""
     return own.nonfinite == 0
+
+
+def restored(x: Rows, found: Mixed, policy: Policy, parts: Partition) -> list[list[float]]:
+    """Return y of each element, in the representation that its unit took (ERR-008)."""
+    sides = parts.block if policy.unit == "block" else (parts.rows, parts.columns)
+    y = [[0.0] * parts.columns for _ in range(parts.rows)]
+    for unit, places in cells(parts.rows, parts.columns, sides).items():
+        choice = found.decisions[unit].choice
+        for i, j in places:
+            if choice < len(policy.ladder):
+                y[i][j] = found.tried[policy.names[choice]][i][j].y
+            else:
+                y[i][j] = formats["bf16"].value(to_bf16(x[i][j]))
+    return y

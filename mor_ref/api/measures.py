@@ -1,0 +1,112 @@
+"""Measures of a quantized tensor: relative and squared errors, flushed and saturated numbers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.dequantization import Outcome, Tried
+from mor_ref.arrays import Numbers
+from mor_ref.definitions.blocks import Partition, partition
+
+_ULP_OF_ONE = 2.0**-23
+_UNIT_OF_SQUARES = Fraction(1, 1 << 298)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Integers of a quantized tensor; the measures of two tensors add up to those of both.
+
+    `sum`, `nonzero` and `nonfinite` are the error sums. `flushed` and `saturated` count numbers.
+    `signal` is the sum of x^2, and `noise` the sum of (x - y)^2 over the `measured` elements, in
+    units of 2^-298. `largest` is the largest |x - y|.
+    """
+
+    elements: int = 0
+    sum: int = 0
+    nonzero: int = 0
+    nonfinite: int = 0
+    flushed: int = 0
+    saturated: int = 0
+    measured: int = 0
+    signal: int = 0
+    noise: int = 0
+    largest: float = 0.0
+
+    def __add__(self, other: "Measures") -> "Measures":
+        names = [field.name for field in fields(self) if field.name != "largest"]
+        added = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Measures(**added, largest=max(self.largest, other.largest))
+
+    @property
+    def error(self) -> float:
+        """The mean relative error; 0 if every number is 0."""
+        return self.sum / max(self.nonzero, 1) * _ULP_OF_ONE
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error."""
+        return float(self.noise * _UNIT_OF_SQUARES / max(self.measured, 1))
+
+    @property
+    def sqnr(self) -> float:
+        """The ratio of signal and noise in decibels (ERR-007); infinite without noise."""
+        if not self.noise:
+            return math.inf
+        return 10 * math.log10(Fraction(self.signal, self.noise)) if self.signal else -math.inf
+
+    @property
+    def flushed_share(self) -> float:
+        """The share of the numbers that are not zero that became zero."""
+        return self.flushed / max(self.nonzero, 1)
+
+    @property
+    def saturated_share(self) -> float:
+        """The share of the numbers that are not zero that saturated."""
+        return self.saturated / max(self.nonzero, 1)
+
+
+def signal_of(numbers: Numbers, threads: int | None) -> int:
+    """Return the sum of x^2 (ERR-006): the noise of a y that is 0."""
+    from mor_ref.engine.squares import measure  # imports Numba
+
+    return measure(numbers, partition(numbers.shape, "tensor"), [], threads).squares
+
+
+def measures(
+    numbers: Numbers,
+    rungs: Sequence[Tried],
+    units: Partition,
+    choice: NDArray[np.uint8],
+    signal: int,
+    threads: int | None,
+) -> Measures:
+    """Return the measures of a tensor whose units took these rungs (ERR-006 to ERR-008).
+
+    A choice beyond the last rung is bfloat16.
+    """
+    from mor_ref.engine.restoring import from_numbers
+    from mor_ref.engine.squares import measure
+
+    fills = [one.restoring(units, choice, index) for index, one in enumerate(rungs)]
+    fills.append(from_numbers(numbers, units, choice, len(rungs), rounds=True))
+    sums = measure(numbers, units, fills, threads)
+    return Measures(
+        numbers.bits.size,
+        sums.sum,
+        sums.nonzero,
+        sums.nonfinite,
+        sums.flushed,
+        sum(
+            one.saturated(numbers, units, choice, index)
+            for index, one in enumerate(rungs)
+            if isinstance(one, Outcome)
+        ),
+        sums.measured,
+        signal,
+        sums.squares,
+        float(np.uint32(sums.largest).view(np.float32)),
+    )
