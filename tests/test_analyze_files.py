@@ -118,6 +118,7 @@ def test_tensors_are_loaded_in_row_major_order_and_native_bytes(tmp_path, suffix
 
 
 def test_one_tensor_is_in_memory_at_a_time(tmp_path, monkeypatch):
+    from mor_ref.analysis import listing
     from mor_ref.cli import analyze as command
 
     path = write(tmp_path / "x.npz", {f"x{k}": np.ones((64, 64), np.float32) for k in range(6)})
@@ -134,8 +135,8 @@ def test_one_tensor_is_in_memory_at_a_time(tmp_path, monkeypatch):
 
             yield StoredTensor(tensor.name, tensor.shape, tensor.dtype, load)
 
-    monkeypatch.setattr(command, "tensors_in", watched)
-    listed = command._list([str(path)])
+    monkeypatch.setattr(listing, "tensors_in", watched)
+    listed = listing.list_tensors([str(path)])
     assert not given
     reports, _ = command._analyze_all(listed.stored, settings_for(), None)
     assert len(reports) == len(given) == 6

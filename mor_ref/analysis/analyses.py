@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mor_ref.analysis.listing import Stored
 from mor_ref.analysis.tensor_files import StoredTensor, tensors_in
 from mor_ref.analysis.tensors import Analysis, Settings, analyze
 from mor_ref.workers.pools import Workers
 from mor_ref.workers.shards import WorkersError
-
-Stored = tuple[str, StoredTensor]  # the given name of a file, and a tensor in it
 
 
 def analyses_of(

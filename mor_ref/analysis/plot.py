@@ -44,7 +44,7 @@ def check_path(path: str) -> None:
         raise OSError(
             f"plot is {path!r}, which cannot be written; name a file in a directory of yours"
         )
-    _figure_class()
+    figure_class()
 
 
 def draw(
@@ -60,7 +60,7 @@ def draw(
         *([1.5] if is_by_block else []),
         _height_of_map(mapped[1]),
     ]
-    figure = _figure_class()(
+    figure = figure_class()(
         figsize=(_WIDTH, sum(heights) + 1 + _height_of_names(reports)),
         dpi=_DOTS_PER_INCH,
         layout="constrained",
@@ -79,7 +79,7 @@ def draw(
         raise OSError(f"plot is {path!r}, which cannot be written ({error.strerror})") from error
 
 
-def _figure_class() -> "type[Figure]":
+def figure_class() -> "type[Figure]":
     """Return the class of figures without a window; their canvas is Agg."""
     try:
         from matplotlib.figure import Figure

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mor_ref.cli.compare_command import compare_recipes
 from mor_ref.cli.golden_commands import golden_commands
 from mor_ref.cli.options import (
     COMPLETE,
@@ -196,6 +197,9 @@ def analyze_files(
         as_json=json,
         plot=plot,
     )
+
+
+app.command("compare")(compare_recipes)
 
 
 @app.command("quantize")

@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from mor_ref.analysis.analyses import analyses_of
-from mor_ref.analysis.tensor_files import StoredTensor, tensors_in
+from mor_ref.analysis.listing import Listed, list_tensors
+from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, settings_for, worth_a_map
 from mor_ref.analysis.totals import Totals, totals_of
-from mor_ref.cli.analyze_text import Listed, print_analysis, shown
+from mor_ref.cli.analyze_text import print_analysis
+from mor_ref.cli.tensor_text import shown
 from mor_ref.metrics import Threshold
 from mor_ref.workers.pools import Workers, workers_named
 
@@ -44,7 +46,7 @@ def run(
             from mor_ref.analysis.plot import check_path
 
             check_path(plot)  # an analysis may take long: so refuse early
-        listed = _list(files)
+        listed = list_tensors(files)
         reports, mapped = _analyze_all(listed.stored, settings, workers)
     totals = totals_of(reports, settings)
     if as_json:
@@ -71,21 +73,6 @@ def _thresholds(given: list[str]) -> dict[str, Threshold]:
             raise ValueError(f"threshold is given twice for {name}; give it once")
         found[name] = threshold
     return found
-
-
-def _list(files: list[str]) -> Listed:
-    listed = Listed([], [], [])
-    for file in files:
-        is_without = True
-        for tensor in tensors_in(file):
-            is_without = False
-            if isinstance(tensor, StoredTensor):
-                listed.stored.append((file, tensor))
-            else:
-                listed.skipped.append((file, tensor))
-        if is_without:
-            listed.without.append(file)
-    return listed
 
 
 def _analyze_all(

@@ -1,36 +1,14 @@
 """The text of `mor-ref analyze`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from mor_ref.analysis.tensor_files import SkippedTensor, StoredTensor
+from mor_ref.analysis.listing import Listed
 from mor_ref.analysis.tensors import Settings, TensorReport, in_percent
 from mor_ref.analysis.totals import Totals
 from mor_ref.cli.show import console_of_some_width
+from mor_ref.cli.tensor_text import Column, line_of, of, shown, skipped_lines, width_of
 
 _BF16 = 16  # bits
-
-
-@dataclass(frozen=True)
-class Listed:
-    """The tensors in the files."""
-
-    stored: list[tuple[str, StoredTensor]]
-    skipped: list[tuple[str, SkippedTensor]]
-    without: list[str]  # files without tensors
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the table: its heading, and a cell for each tensor."""
-
-    heading: str
-    cells: list[str]
-
-    @property
-    def width(self) -> int:
-        """The width of the longest cell."""
-        return max(len(text) for text in (self.heading, *self.cells))
 
 
 def print_analysis(
@@ -41,7 +19,7 @@ def print_analysis(
     for line in (
         *(_table(reports, settings, console.width) if reports else ()),
         *_overflow_lines(reports, settings),
-        *_skipped_lines(listed),
+        *skipped_lines(listed),
         *_total_lines(totals, settings),
     ):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -53,9 +31,9 @@ def _table(reports: list[TensorReport], settings: Settings, width: int) -> Itera
     longest = max(map(len, ("tensor", *names)))
     columns = _columns(reports, settings)
     wider = columns + _columns_if_there_is_room(reports)
-    columns = wider if longest + _width_of(wider) <= width else columns
-    room = min(longest, max(width - _width_of(columns), len("tensor")))
-    yield _line("tensor", room, [column.heading for column in columns], columns)
+    columns = wider if longest + width_of(wider) <= width else columns
+    room = min(longest, max(width - width_of(columns), len("tensor")))
+    yield line_of("tensor", room, [column.heading for column in columns], columns)
     file = None
     for row, (name, report) in enumerate(zip(names, reports, strict=True)):
         if report.file not in (file, report.name):
@@ -64,19 +42,10 @@ def _table(reports: list[TensorReport], settings: Settings, width: int) -> Itera
         if len(name) > room:
             yield name
         cells = [column.cells[row] for column in columns]
-        yield _line(name if len(name) <= room else "", room, cells, columns)
+        yield line_of(name if len(name) <= room else "", room, cells, columns)
     yield f"error: mean relative error in {settings.first}; range: log2(amax / amin); -: none"
     if settings.policy.unit == "block":
         yield f"{', '.join(f'{name} %' for name in settings.policy.names)}: shares of the elements"
-
-
-def _width_of(columns: list[Column]) -> int:
-    return sum(1 + column.width for column in columns)
-
-
-def _line(name: str, room: int, cells: list[str], columns: list[Column]) -> str:
-    parts = [cell.rjust(column.width) for cell, column in zip(cells, columns, strict=True)]
-    return " ".join([name.ljust(room), *parts])
 
 
 def _columns(reports: list[TensorReport], settings: Settings) -> list[Column]:
@@ -114,24 +83,15 @@ def _overflow_lines(reports: list[TensorReport], settings: Settings) -> Iterator
     """Yield the count of finite numbers that overflow: why a small error stays in bf16."""
     for report in reports:
         if report.overflows:
-            count = _of(report.overflows, "finite number")
+            count = of(report.overflows, "finite number")
             yield f"{shown(report.name)}: {count} would become infinite under {settings.first}"
-
-
-def _skipped_lines(listed: Listed) -> Iterator[str]:
-    for file, tensor in listed.skipped:
-        where = "" if tensor.name == file else f" in {shown(file)}"
-        sides = "x".join(map(str, tensor.shape)) or "scalar"
-        yield f"skipped: {shown(tensor.name)}{where} ({sides} {tensor.dtype}): {tensor.reason}"
-    for file in listed.without:
-        yield f"{shown(file)} holds no tensors"
 
 
 def _total_lines(totals: Totals, settings: Settings) -> Iterator[str]:
     is_whole = settings.policy.unit == "tensor"
     units = sum(totals.units.values())
-    counts = [_of(totals.tensors, "tensor"), _of(totals.elements, "element")]
-    yield ", ".join(counts if is_whole else [*counts, _of(units, "block")])
+    counts = [of(totals.tensors, "tensor"), of(totals.elements, "element")]
+    yield ", ".join(counts if is_whole else [*counts, of(units, "block")])
     if units:
         what = "tensors" if is_whole else "blocks"
         counted = {name: f" ({count:,})" for name, count in totals.units.items()}
@@ -149,10 +109,6 @@ def _named(shares: dict[str, float], more: dict[str, str]) -> str:
     return ", ".join(each)
 
 
-def _of(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'s' * (count != 1)}"
-
-
 def _count(count: int) -> str:
     """Return five digits, or three with a unit; the JSON has all digits."""
     if count < 100_000:
@@ -164,8 +120,3 @@ def _count(count: int) -> str:
 
 def _number(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
-
-
-def shown(name: str) -> str:
-    """Return a name; quote it if it has control characters or is empty."""
-    return name if name and name.isprintable() else repr(name)

@@ -21,7 +21,11 @@ class Bars(Progress):
     """Progress bars on the standard error: the count, the total and the time."""
 
     def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+        )
         super().__init__(*columns, TimeElapsedColumn(), console=Console(stderr=True))
 
 

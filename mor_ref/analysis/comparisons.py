@@ -1,0 +1,136 @@
+"""Recipes compared on all tensors of files, one tensor in memory at a time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mor_ref.analysis.comparison import (
+    USUAL,
+    Compared,
+    Recipe,
+    TensorComparison,
+    recipes_from,
+    total,
+    under_recipes,
+)
+from mor_ref.analysis.listing import Selection, Stored, list_tensors
+from mor_ref.arrays import numbers_from
+from mor_ref.treatments import Treatment
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Tensors under recipes, in the order of the files and of the recipes."""
+
+    recipes: tuple[Recipe, ...]
+    tensors: tuple[TensorComparison, ...]
+
+    @property
+    def totals(self) -> tuple[Compared, ...]:
+        """The totals of each recipe: every number counts once."""
+        return tuple(
+            total(recipe.name, (tensor.under[index] for tensor in self.tensors))
+            for index, recipe in enumerate(self.recipes)
+        )
+
+    @property
+    def best(self) -> tuple[Compared, ...]:
+        """The totals that no other recipe beats, from the fewest bits on.
+
+        A recipe beats another if it is better in bits, in error or in SQNR, and worse in none of
+        them, as they are printed.
+        """
+        found = sorted(self.totals, key=_as_printed)
+        places = {_as_printed(one) for one in found}
+        return tuple(one for one in found if not _is_beaten(_as_printed(one), places))
+
+    def to_records(self) -> list[Record]:
+        """Return a flat record for each tensor and recipe, as `pandas.DataFrame` takes them.
+
+        `signal` and `noise` are hexadecimal numbers in units of 2^-298.
+        """
+        return [
+            {
+                "file": tensor.file,
+                "tensor": tensor.name,
+                "shape": "x".join(map(str, tensor.shape)),
+                "dtype": tensor.dtype,
+                **record_of(one),
+            }
+            for tensor in self.tensors
+            for one in tensor.under
+        ]
+
+
+def _as_printed(one: Compared) -> tuple[float, float, float]:
+    """Return the bits of a number, the error and the noise in the digits of tables."""
+    found = one.measures
+    return round(one.bits_per_number, 2), float(f"{found.error:.3g}"), -round(found.sqnr, 1)
+
+
+def _is_beaten(place: tuple[float, ...], places: Iterable[tuple[float, ...]]) -> bool:
+    others = (other for other in places if other != place)
+    return any(all(a <= b for a, b in zip(other, place, strict=True)) for other in others)
+
+
+def record_of(one: Compared) -> Record:
+    """Return the flat record of a tensor under a recipe, or of totals."""
+    found = one.measures
+    return {
+        "recipe": one.recipe,
+        "elements": found.elements,
+        "bits": one.bits,
+        "bits_per_number": one.bits_per_number,
+        "error": found.error,
+        "sqnr": found.sqnr,
+        "mse": found.mse,
+        "largest_error": found.largest,
+        "flushed_share": found.flushed_share,
+        "saturated_share": found.saturated_share,
+        "nonzero": found.nonzero,
+        "nonfinite": found.nonfinite,
+        "measured": found.measured,
+        "flushed": found.flushed,
+        "saturated": found.saturated,
+        "error_sum": found.sum,
+        "signal": hex(found.signal),
+        "noise": hex(found.noise),
+    }
+
+
+def compare_files(
+    files: str | Iterable[str],
+    recipes: Iterable[str | Treatment] = USUAL,
+    *,
+    include: str | None = None,
+    exclude: str | None = None,
+    all_shapes: bool = False,
+    threads: int | None = None,
+) -> Comparison:
+    """Return the measures of the tensors of files under each recipe.
+
+    Tensors are those whose names `include` finds and `exclude` does not, as regular expressions.
+    Without `all_shapes` they are matrices: two sides or more are longer than 1.
+    """
+    named = [files] if isinstance(files, str) else files
+    chosen = recipes_from(recipes)
+    listed = list_tensors(named, Selection(include, exclude, matrices_only=not all_shapes))
+    return Comparison(chosen, tuple(compared(listed.stored, chosen, threads)))
+
+
+def compared(
+    stored: Iterable[Stored], recipes: Sequence[Recipe], threads: int | None
+) -> Iterator[TensorComparison]:
+    """Yield each tensor under all recipes."""
+    for file, tensor in stored:
+        try:
+            numbers = numbers_from(tensor.load(), tensor.name)
+            under = tuple(under_recipes(numbers, recipes, threads))
+        except MemoryError as error:
+            raise RuntimeError(
+                f"{tensor.name} in {file} does not fit into memory ({error}); its codes take up to "
+                "two bytes an element: use a larger machine, or cut the tensor"
+            ) from error
+        yield TensorComparison(file, tensor.name, tensor.shape, tensor.dtype, under)

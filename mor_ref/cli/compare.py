@@ -1,0 +1,92 @@
+"""`mor-ref compare`: the errors and the bits of recipes on the tensors of files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mor_ref.analysis.comparison import USUAL, TensorComparison, recipes_from
+from mor_ref.analysis.comparisons import Comparison, compared, record_of
+from mor_ref.analysis.listing import Listed, Selection, list_tensors
+from mor_ref.analysis.tables import WRITERS, check_ending, finite
+from mor_ref.cli.compare_text import print_comparison
+from mor_ref.cli.show import bar
+from mor_ref.cli.tensor_text import shown
+from mor_ref.golden.store.whole_files import write_whole
+from mor_ref.treatments import short_text
+
+_PICTURE = ".png"
+_LONGEST_IN_PROGRESS = 30  # letters of a name
+
+
+def run(
+    files: list[str],
+    *,
+    recipes: list[str],
+    selection: Selection,
+    out: list[str],
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Print the totals of each recipe, and write all measures on request."""
+    chosen = recipes_from(recipes or USUAL)
+    for path in out:
+        _check(path)
+    listed = list_tensors(files, selection)
+    if not listed.stored:
+        raise ValueError(f"no tensor is left to compare{_why(listed)}")
+    tensors: list[TensorComparison] = []
+    with bar("comparing", "compared", len(listed.stored)) as done:
+        for one in compared(listed.stored, chosen, threads):
+            tensors.append(one)
+            done(shown(one.name)[-_LONGEST_IN_PROGRESS:])
+    found = Comparison(chosen, tuple(tensors))
+    written = [_write(path, found) for path in out]
+    if as_json:
+        print(json.dumps(_document(found, listed), indent=1, allow_nan=False))
+    else:
+        print_comparison(found, listed, written)
+
+
+def _why(listed: Listed) -> str:
+    """Return the reasons why tensors are left out, as the end of a sentence."""
+    reasons = [f"{count} {reason}" for reason, count in listed.left_out.items()]
+    if listed.skipped:
+        reasons.append(f"{len(listed.skipped)} skipped: {listed.skipped[0][1].reason}")
+    return f": {'; '.join(reasons)}" if reasons else "; give a file that has one"
+
+
+def _check(path: str) -> None:
+    """Refuse a file that cannot be written before anything is computed."""
+    target = Path(path)
+    if target.suffix == _PICTURE:
+        from mor_ref.analysis.comparison_plot import check_library
+
+        check_library()
+    else:
+        check_ending("out", path, target.suffix, also=_PICTURE)
+    if target.is_dir() or not target.parent.is_dir():
+        raise OSError(f"out is {path!r}, which cannot be written; name a file in a directory")
+
+
+def _write(path: str, found: Comparison) -> str:
+    """Write a table or a picture whole; return a line about it."""
+    target, records = Path(path), found.to_records()
+    if target.suffix == _PICTURE:
+        from mor_ref.analysis.comparison_plot import picture
+
+        write_whole(target, picture(found))
+        return f"{path}: a picture of every tensor under every recipe"
+    write_whole(target, WRITERS[target.suffix](records))
+    return f"{path}: {len(records):,} rows, one for each tensor and recipe"
+
+
+def _document(found: Comparison, listed: Listed) -> dict[str, Any]:
+    return {
+        "recipes": {one.name: short_text(one.treatment) for one in found.recipes},
+        "totals": [finite(record_of(one)) for one in found.totals],
+        "best": [one.recipe for one in found.best],
+        "tensors": [finite(record) for record in found.to_records()],
+        "left_out": listed.left_out,
+        "skipped": [{"file": file, **vars(tensor)} for file, tensor in listed.skipped],
+        "files_without_tensors": listed.without,
+    }

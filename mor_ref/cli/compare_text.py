@@ -1,0 +1,112 @@
+"""The text of `mor-ref compare`: the conclusion, the totals, and where the rest is."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from mor_ref.analysis.comparison import Compared
+from mor_ref.analysis.comparisons import Comparison
+from mor_ref.analysis.listing import Listed
+from mor_ref.analysis.tensors import in_percent
+from mor_ref.cli.tensor_text import Column, line_of, of, shown, skipped_lines, width_of
+
+_NARROWEST = 40  # columns of a terminal
+_LEAST_COLUMNS = 2  # of a table
+_LETTERS = 24  # of the name of the worst tensor
+
+
+def print_comparison(found: Comparison, listed: Listed, written: Sequence[str]) -> None:
+    """Print the conclusion first, then the totals, and the tensors that are not in them."""
+    console = Console()
+    for line in (
+        *_conclusion(found),
+        *_table(found, max(console.width, _NARROWEST)),
+        *skipped_lines(listed),
+        *written,
+    ):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _conclusion(found: Comparison) -> Iterator[str]:
+    """Yield the recipes that no other beats in bits and error, and those that one beats."""
+    best, totals = found.best, found.totals
+    yield f"{of(len(found.tensors), 'tensor')}, {of(totals[0].measures.elements, 'number')}"
+    named = {
+        "fewest bits:    ": best[0],
+        "smallest error: ": min(best, key=lambda one: one.measures.error),
+        "highest SQNR:   ": max(best, key=lambda one: one.measures.sqnr),
+    }
+    for what, one in named.items():
+        yield f"{what}{_described(one)}"
+    others = [one.recipe for one in best if one not in named.values()]
+    if others:
+        yield f"not beaten:     {', '.join(others)}"
+    beaten = [one.recipe for one in totals if one not in best]
+    if beaten:
+        yield f"beaten:         {', '.join(beaten)}"
+
+
+def _described(one: Compared) -> str:
+    measures = f"{one.bits_per_number:.2f} bits, error {100 * one.measures.error:.3g} %"
+    return f"{one.recipe}: {measures}, {one.measures.sqnr:.1f} dB"
+
+
+def _table(found: Comparison, width: int) -> Iterator[str]:
+    """Yield the totals, with as many columns as fit; a long name has its own line."""
+    totals = found.totals
+    names = [one.recipe for one in totals]
+    longest = max(map(len, ("recipe", *names)))
+    columns: list[Column] = []
+    for column in _columns(found):
+        if longest + width_of([*columns, column]) <= width or len(columns) < _LEAST_COLUMNS:
+            columns.append(column)
+    room = min(longest, max(width - width_of(columns), len("recipe")))
+    yield line_of("recipe", room, [column.heading for column in columns], columns)
+    for row, name in enumerate(names):
+        if len(name) > room:
+            yield name
+        cells = [column.cells[row] for column in columns]
+        yield line_of(name if len(name) <= room else "", room, cells, columns)
+    yield "error: mean relative error; every number counts once"
+    headings = {column.heading for column in columns}
+    if headings & {"flushed %", "saturated %"}:
+        yield "flushed, saturated: shares of the numbers that are not 0"
+
+
+def _columns(found: Comparison) -> list[Column]:
+    """Return all columns, the most important first."""
+    totals = found.totals
+    measures = [one.measures for one in totals]
+    worst = [
+        max(found.tensors, key=lambda tensor: tensor.under[index].measures.error)
+        for index in range(len(totals))
+    ]
+    return [
+        Column("bits", [f"{one.bits_per_number:.2f}" for one in totals]),
+        Column("error %", [f"{100 * one.error:.3g}" for one in measures]),
+        Column("SQNR dB", [f"{one.sqnr:.1f}" for one in measures]),
+        Column("flushed %", [in_percent(one.flushed_share) for one in measures]),
+        Column("saturated %", [in_percent(one.saturated_share) for one in measures]),
+        Column("MSE", [f"{one.mse:.3g}" for one in measures]),
+        Column("largest error", [f"{one.largest:.3g}" for one in measures]),
+        *_lost(totals),
+        Column(
+            "worst tensor",
+            [
+                f"{100 * tensor.under[index].measures.error:.3g} % {_short(tensor.name)}"
+                for index, tensor in enumerate(worst)
+            ],
+        ),
+    ]
+
+
+def _short(name: str) -> str:
+    """Return the end of a name that fits into a column."""
+    whole = shown(name)
+    return whole if len(whole) <= _LETTERS else f"..{whole[2 - _LETTERS :]}"
+
+
+def _lost(totals: Sequence[Compared]) -> list[Column]:
+    """Return a column of elements that are not finite, if there are some."""
+    counts = [one.measures.nonfinite for one in totals]
+    return [Column("NaN,inf", [f"{count:,}" for count in counts])] if any(counts) else []

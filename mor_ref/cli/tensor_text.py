@@ -1,0 +1,52 @@
+"""Tables of tensors, and lists of those that were skipped, for all commands on files."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mor_ref.analysis.listing import Listed
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, and a cell for each row."""
+
+    heading: str
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        """The width of the longest cell."""
+        return max(len(text) for text in (self.heading, *self.cells))
+
+
+def width_of(columns: Sequence[Column]) -> int:
+    """Return the width of columns, with a space before each."""
+    return sum(1 + column.width for column in columns)
+
+
+def line_of(name: str, room: int, cells: Sequence[str], columns: Sequence[Column]) -> str:
+    """Return a row: a name, and a cell for each column."""
+    parts = [cell.rjust(column.width) for cell, column in zip(cells, columns, strict=True)]
+    return " ".join([name.ljust(room), *parts])
+
+
+def skipped_lines(listed: Listed) -> Iterator[str]:
+    """Yield the tensors that are not read, with the reason, and the files without tensors."""
+    for file, tensor in listed.skipped:
+        where = "" if tensor.name == file else f" in {shown(file)}"
+        sides = "x".join(map(str, tensor.shape)) or "scalar"
+        yield f"skipped: {shown(tensor.name)}{where} ({sides} {tensor.dtype}): {tensor.reason}"
+    for reason, count in listed.left_out.items():
+        yield f"left out: {of(count, 'tensor')}, {reason}"
+    for file in listed.without:
+        yield f"{shown(file)} holds no tensors"
+
+
+def of(count: int, thing: str) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def shown(name: str) -> str:
+    """Return a name; quote it if it has control characters or is empty."""
+    return name if name and name.isprintable() else repr(name)

@@ -1,0 +1,210 @@
+"""Comparing recipes: the totals, the text, the tables and the picture."""
+
+import csv
+import io
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from analyzing import BF16, heavy, sentence, write
+from extras import imported, needs
+
+from mor_ref import cli
+from mor_ref.analysis.comparison import Compared, compare, is_matrix, recipes_from
+from mor_ref.analysis.comparisons import Comparison, compare_files
+from mor_ref.api.measures import Measures
+from mor_ref.verify.counts import counted
+
+RECIPES = ("mxfp4", "mxfp8:rceil", "mor:three_way:8x16")
+OPTIONS = tuple(word for recipe in RECIPES for word in ("--recipe", recipe))
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Return a function that runs the command in its own directory and returns its output."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_it(*arguments, status=0, columns=120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys, "argv", ["mor-ref", "compare", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = capsys.readouterr()
+        assert (ended.value.code or 0) == status, printed.err + printed.out
+        return printed.out if status == 0 else printed.err
+
+    return run_it
+
+
+def tensors():
+    return {
+        "layers.0.weight": heavy((64, 48), 0.3).astype(np.float32),
+        "layers.1.weight": heavy((16, 32), 2, 1).astype(BF16),
+        "layers.0.bias": heavy(48, 1, 2).astype(np.float32),
+        "norm": np.ones((1, 48), np.float32),
+        "count": np.arange(6).reshape(2, 3),
+    }
+
+
+@pytest.fixture
+def model(tmp_path):
+    return write(tmp_path / "model.safetensors", tensors())
+
+
+def test_totals_count_every_number_once(run, model):
+    found = json.loads(run(model, *OPTIONS, "--json"))
+    chosen = [x for name, x in tensors().items() if name.endswith("weight")]
+    for index, recipe in enumerate(RECIPES):
+        each = [compare(x, [recipe])[recipe] for x in chosen]
+        sums = sum((one.measures for one in each), Measures())
+        record = found["totals"][index]
+        assert record["elements"] == 64 * 48 + 16 * 32
+        assert record["error"] == sum(o.measures.sum for o in each) / 2**23 / sums.nonzero
+        assert record["bits"] == sum(one.bits for one in each)
+        assert (int(record["noise"], 16), record["error_sum"]) == (sums.noise, sums.sum)
+        assert record["sqnr"] == 10 * math.log10(sums.signal / sums.noise)
+    assert [record["recipe"] for record in found["tensors"]] == [*RECIPES] * 2
+    assert found["recipes"]["mxfp4"] == "mxfp4:floor:32"
+
+
+def test_the_conclusion_comes_first_and_the_files_last(run, model):
+    lines = run(model, *OPTIONS, "--out", "all.csv").splitlines()
+    assert lines[0] == f"2 tensors, {counted(3584, 'number')}"
+    assert lines[1].startswith("fewest bits:    mxfp4: 4.32 bits, error ")
+    assert lines[2].startswith("smallest error: m")
+    assert lines[-1] == "all.csv: 6 rows, one for each tensor and recipe"
+    assert "skipped: count in" in lines[-3]
+    assert lines[-2] == "left out: 2 tensors, not a matrix; --all-shapes takes them"
+
+
+@pytest.mark.parametrize("columns", [120, 60, 44])
+def test_the_table_fits_the_terminal(run, columns, tmp_path):
+    write(tmp_path / "x.safetensors", {"w": heavy((8, 64), 1).astype(np.float32)})
+    lines = run("x.safetensors", *OPTIONS, columns=columns).splitlines()
+    heading = next(line for line in lines if line.startswith("recipe"))
+    assert ("worst tensor" in heading, "SQNR dB" in heading) == (columns == 120, True)
+    assert all(len(line) <= columns for line in lines[lines.index(heading) :][: len(RECIPES) + 1])
+
+
+def test_names_choose_tensors(run, model):
+    def names(*options):
+        found = json.loads(run(model, "--recipe", "mxfp4", "--json", *options))
+        return {record["tensor"] for record in found["tensors"]}, found["left_out"]
+
+    assert names("--include", r"layers\.\d") == (
+        {"layers.0.weight", "layers.1.weight"},
+        {r"not named as --include layers\.\d": 1, "not a matrix; --all-shapes takes them": 1},
+    )
+    assert names("--exclude", "0")[0] == {"layers.1.weight"}
+    chosen, left_out = names("--all-shapes", "--exclude", "^norm$")
+    assert chosen == {"layers.0.weight", "layers.1.weight", "layers.0.bias"}
+    assert left_out == {"named as --exclude ^norm$": 1}
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_one"),
+    [((), 0), ((9,), 0), ((1, 9), 0), ((9, 1), 0), ((2, 2), 1), ((4, 1, 3), 1), ((0, 4), 0)],
+)
+def test_a_matrix_has_two_sides(shape, is_one):
+    assert is_matrix(shape) == bool(is_one)
+
+
+def test_tables_have_the_records(run, model, tmp_path):
+    run(model, *OPTIONS, "--out", "t.csv", "--out", "t.json")
+    records = compare_files(str(model), RECIPES).to_records()
+    with io.StringIO((tmp_path / "t.csv").read_text()) as text:
+        rows = list(csv.DictReader(text))
+    assert rows == [{name: str(cell) for name, cell in one.items()} for one in records]
+    assert json.loads((tmp_path / "t.json").read_text()) == records
+    assert {(one["tensor"], one["shape"], one["dtype"]) for one in records} == {
+        ("layers.0.weight", "64x48", "f32"),
+        ("layers.1.weight", "16x32", "bf16"),
+    }
+
+
+def test_a_ratio_without_noise_is_null(run, tmp_path):
+    write(tmp_path / "x.npy", {"x": np.ones((4, 32), np.float32)})
+    found = json.loads(run("x.npy", "--recipe", "mxfp8", "--json", "--out", "x.csv"))
+    assert (found["totals"][0]["sqnr"], found["totals"][0]["noise"]) == (None, "0x0")
+    assert ",inf," in (tmp_path / "x.csv").read_text()
+    assert "inf dB" in run("x.npy", "--recipe", "mxfp8")
+
+
+@needs("pyarrow")
+def test_parquet_has_the_records(run, model, tmp_path):
+    run(model, *OPTIONS, "--out", "t.parquet")
+    found = imported("pyarrow.parquet").read_table(tmp_path / "t.parquet").to_pylist()
+    assert found == compare_files(str(model), RECIPES).to_records()
+
+
+def test_without_pyarrow_parquet_alone_is_refused(run, model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = sentence(run(model, "--recipe", "mxfp4", "--out", "t.parquet", status=2))
+    assert said.endswith("which is not installed; pip install 'mor-ref[parquet]'")
+
+
+def test_the_picture_has_a_row_for_each_recipe_and_a_dot_for_each_tensor(
+    run, model, tmp_path, monkeypatch
+):
+    figures = []
+    figure = imported("matplotlib.figure").Figure
+    save = figure.savefig
+    monkeypatch.setattr(figure, "savefig", lambda f, *a, **k: (figures.append(f), save(f, *a, **k)))
+    run(model, *OPTIONS, "--out", "t.png")
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    found = compare_files(str(model), RECIPES)
+    bits, error, sqnr = figures.pop().axes
+    assert [text.get_text() for text in bits.get_yticklabels()] == [*RECIPES]
+    assert [bar.get_width() for bar in bits.patches] == [o.bits_per_number for o in found.totals]
+    for axes, measure in ((error, lambda m: 100 * m.error), (sqnr, lambda m: m.sqnr)):
+        dots = [d.get_offsets()[:, 0].tolist() for d in axes.collections[::2]]
+        assert dots == [[measure(t.under[i].measures) for t in found.tensors] for i in range(3)]
+        lines = [d.get_segments()[0][0, 0] for d in axes.collections[1::2]]
+        assert lines == [measure(one.measures) for one in found.totals]
+
+
+def of_places(*places):
+    """Return a comparison of recipes with these bits of a number, errors and SQNR."""
+    names = ["mxfp4", "mxfp8", "nvfp4", "mxint8"][: len(places)]
+    under = tuple(
+        Compared(
+            name,
+            Measures(1000, error * 2**23 // 100 * 10, 1000, signal=10 ** (db // 10), noise=1),
+            {},
+            int(1000 * bits),
+        )
+        for name, (bits, error, db) in zip(names, places, strict=True)
+    )
+    found = Comparison(recipes_from(names), ())
+    object.__setattr__(found, "tensors", (type("One", (), {"under": under})(),))
+    return [one.recipe for one in found.best]
+
+
+def test_a_recipe_is_beaten_by_one_that_is_worse_in_nothing():
+    assert of_places((4, 20, 20), (8, 2, 30)) == ["mxfp4", "mxfp8"]
+    assert of_places((4, 20, 20), (4, 19, 20)) == ["mxfp8"]
+    assert of_places((4, 20, 20), (4, 20, 20)) == ["mxfp4", "mxfp8"]
+    assert of_places((8, 2, 30), (8.001, 2, 30), (8, 2, 20)) == ["mxfp4", "mxfp8"]
+    assert of_places((8, 2, 30), (8, 3, 40), (9, 3, 40), (8, 3, 50)) == ["mxfp4", "mxint8"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--recipe", "fp8"], "recipe is 'fp8': the first word is 'fp8', which is not known; "),
+        (["--include", "("], "include is '(', which is not a regular expression (missing ), "),
+        (["--include", "none"], "no tensor is left to compare: 4 not named as --include none; 1 s"),
+        (["--out", "x.txt"], "out is 'x.txt'; give a file that ends in .csv, .json, .parquet or "),
+        (["--out", "no/x.csv"], "out is 'no/x.csv', which cannot be written; name a file in a dir"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_a_sentence_and_status_2(run, model, arguments, said):
+    assert sentence(run(model, *arguments, status=2)).startswith(f"mor-ref: {said}")
+
+
+def test_the_usual_recipes_are_eight(run, model):
+    found = json.loads(run(model, "--json"))
+    assert len(found["totals"]) == 8
+    assert found["totals"][0]["bits_per_number"] < 8.1
