@@ -26,6 +26,7 @@ HOW = {
     "pyarrow": PEERS,
     "tensorboard": PEERS,
     "triton": PEERS,
+    "gguf": PEERS,
     "gfloat": TEST,
     "verifloat": f"Python 3.12 and {TEST}",
     "mpi4py": TEST,

@@ -174,9 +174,9 @@ def test_what_does_not_fit_is_said(run, monkeypatch):
     ("arguments", "said"),
     [
         (["gone.npy"], "gone.npy is not there; give a file that ends in one of .npy, .npz"),
-        (["folder"], "folder is a directory; name the files in it"),
-        (["folder.npz"], "folder.npz is a directory; name the files in it"),
-        (["x.bin"], "x.bin ends in '.bin'; give a file that ends in one of .npy, .npz"),
+        (["folder"], "folder is a directory without a file that ends in one of .safetensors, .bin"),
+        (["folder.npz"], "folder.npz is a directory without a file that ends in one of .safeten"),
+        (["x.txt"], "x.txt ends in '.txt'; give a file that ends in one of .npy, .npz"),
         (["empty.npy"], "empty.npy is empty; save or download it again"),
         (["empty.npz"], "empty.npz is empty; save or download it again"),
         (["empty.safetensors"], "empty.safetensors is empty; save or download it again"),
@@ -215,7 +215,7 @@ def test_mistakes_are_a_sentence_and_status_2(run, tmp_path, arguments, said):
     np.savez("none.npz")
     for name in ("folder", "folder.npz", "folder.png"):
         (tmp_path / name).mkdir()
-    for name in ("x.bin", "empty.npy", "empty.npz", "empty.safetensors"):
+    for name in ("x.txt", "empty.npy", "empty.npz", "empty.safetensors"):
         (tmp_path / name).touch()
     assert sentence(run(*arguments, status=2)).startswith(f"mor-ref: {said}")
 

@@ -1,101 +1,50 @@
-"""The tensors of .npy, .npz and .safetensors files, one at a time.
+"""The tensors of files and of directories of models, one at a time.
 
 Tensors are listed from the headers of a file alone. Numbers are read on demand, so that a file may
 be larger than the memory.
 """
 
-import math
-import re
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from lzma import LZMAError
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from tokenize import TokenError
-from typing import IO, Any
+from typing import Any
 
-import ml_dtypes
-import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 
-_BF16 = np.dtype(ml_dtypes.bfloat16)
-_NAMES = {
-    np.dtype(np.float64): "f64",
-    np.dtype(np.float32): "f32",
-    np.dtype(np.float16): "f16",
-    _BF16: "bf16",
-}
-# NumPy has no name for the dtypes of ml_dtypes, and saves them as raw bytes.
-_SAVED_BF16 = np.dtype("V2")
-_KINDS = {
-    "b": "booleans",
-    "i": "integers",
-    "u": "integers",
-    "c": "complex numbers",
-    "f": "floats wider than f64",
-    "V": "records or raw bytes, as NumPy saves the small floats of ml_dtypes",
-}
-_SAFETENSORS_NAMES = {"F64": "f64", "F32": "f32", "F16": "f16", "BF16": "bf16"}
-_SAFETENSORS_KINDS = {
-    "B": "booleans",
-    "C": "complex numbers",
-    "F": "floats of so few bits that they are quantized already",
-    "I": "integers",
-    "U": "integers",
-}
-_UNREADABLE = (
-    EOFError,
-    LZMAError,
-    OSError,
-    RuntimeError,  # of zipfile: encrypted, or an unknown compression
-    SafetensorError,
-    TokenError,
-    TypeError,  # of NumPy, which sorts the keys of a header
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
+from mor_ref.analysis.gguf_files import gguf
+from mor_ref.analysis.numpy_files import npy, npz
+from mor_ref.analysis.safetensors_files import safetensors
+from mor_ref.analysis.stored_tensors import (
+    SkippedTensor,
+    StoredTensor,
+    Tensors,
+    numbers_as_such,
+    reading,
 )
+from mor_ref.analysis.torch_files import torch_tensors
+
+__all__ = ["SkippedTensor", "StoredTensor", "arrays_in", "tensors_in"]
+
+_INDEX = ".index.json"
+# The kinds of files of a model; a directory may have the same tensors in several.
+_OF_MODELS = ((".safetensors",), (".bin", ".pt", ".pth"), (".gguf",))
+_NOT_OF_TENSORS = {"training_args.bin", "optimizer.pt", "optimizer.bin", "scheduler.pt"}
 
 
-@dataclass(frozen=True)
-class StoredTensor:
-    """A tensor of floats in a file; `load` reads it.
+def tensors_in(file: str) -> Tensors:
+    """Yield the tensors of a file, or of the model in a directory.
 
-    `dtype` is "f64", "f32", "f16" or "bf16".
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    load: Callable[[], NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class SkippedTensor:
-    """A tensor of a file that is not analyzed; `dtype` is the one of the file."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    reason: str
-
-
-def tensors_in(file: str) -> Iterator[StoredTensor | SkippedTensor]:
-    """Yield the tensors of a file.
-
-    A .npy file has one tensor, with the name of the file. A .npz or .safetensors file names its
-    tensors. A .safetensors file has no order; here, layer 2 comes before layer 10.
+    A .npy file has one tensor, with the name of the file. Other files name their tensors. A
+    .safetensors file has no order; here, layer 2 comes before layer 10.
     """
     path = Path(file)
-    lister = _LISTERS.get(path.suffix.lower())
     known = ", ".join(_LISTERS)
     if not file:
         raise ValueError(f"FILE is ''; give a file that ends in one of {known}")
     if path.is_dir():
-        raise IsADirectoryError(f"{file} is a directory; name the files in it")
+        yield from _model(file)
+        return
+    lister = _index if path.name.endswith(_INDEX) else _LISTERS.get(path.suffix.lower())
     if lister is None:
         raise ValueError(f"{file} ends in {path.suffix!r}; give a file that ends in one of {known}")
     if not path.is_file():
@@ -117,155 +66,66 @@ def arrays_in(files: Iterable[str]) -> Iterator[tuple[str, NDArray[Any]]]:
         raise ValueError("the files have no tensor of floats; give a file that has one")
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Name the file in an error of reading it."""
-    try:
-        yield
-    except _UNREADABLE as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise ValueError(
-            f"{path} cannot be read as a {path.suffix.lower()} file ({reason}); "
-            "save or download it again"
-        ) from error
+# ---------------------------------------------------------------------- files of several parts
 
 
-def _skipped_kind(dtype: np.dtype[Any]) -> str:
-    return f"it holds {_KINDS.get(dtype.kind, 'no numbers')}"
+def _model(directory: str) -> Tensors:
+    """Yield the tensors of a directory: by an index if there is one, else of all of its files."""
+    there = sorted(path for path in Path(directory).iterdir() if path.is_file())
+    for endings in _OF_MODELS:
+        indices = [p for p in there if p.name.endswith(tuple(f"{e}{_INDEX}" for e in endings))]
+        if indices:
+            yield from _index(str(indices[0]))
+            return
+        parts = [p for p in there if p.suffix.lower() in endings and p.name not in _NOT_OF_TENSORS]
+        if parts:
+            yield from _of_parts(directory, {str(part): None for part in parts})
+            return
+    known = ", ".join(ending for endings in _OF_MODELS for ending in endings)
+    raise ValueError(
+        f"{directory} is a directory without a file that ends in one of {known}; name the files"
+    )
 
 
-# ---------------------------------------------------------------------- .npy and .npz
-
-
-@dataclass(frozen=True)
-class _Header:
-    """The header of a .npy file."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    @property
-    def holds_objects(self) -> bool:
-        return self.dtype.hasobject
-
-    @property
-    def is_taken(self) -> bool:
-        return self.numbers in _NAMES
-
-    @property
-    def numbers(self) -> np.dtype[Any]:
-        """The dtype of the numbers, in the byte order of the machine."""
-        return _BF16 if self.dtype == _SAVED_BF16 else self.dtype.newbyteorder("=")
-
-    def plain(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return the array in row-major order, without a copy if it is already."""
-        if self.numbers == _BF16:
-            array = array.view(_BF16)
-        return np.asarray(array, self.numbers, order="C")
-
-
-def _header(stream: IO[bytes], size: int) -> _Header:
-    """Read the header of a .npy file of this size, which the numbers must fill."""
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-    elif version == (2, 0):
-        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
-    else:  # 3.0 is for the names of structured arrays
-        raise ValueError(f"it is of version {version[0]}.{version[1]}")
-    there, wanted = size - stream.tell(), math.prod(shape) * dtype.itemsize
-    if not dtype.hasobject and there != wanted:
-        raise ValueError(f"shape {shape} of {dtype} takes {wanted} bytes, and {there} are there")
-    return _Header(shape, dtype)
-
-
-def _refuse_objects(where: str, header: _Header) -> None:
-    if header.holds_objects:
-        raise ValueError(
-            f"{where} holds Python objects, which are never unpickled here; save its numbers as an "
-            "array of floats"
-        )
-
-
-def _npy(file: str) -> Iterator[StoredTensor | SkippedTensor]:
+def _index(file: str) -> Tensors:
+    """Yield the tensors that an index names, from the files that it says."""
     path = Path(file)
-    with _reading(path), path.open("rb") as stream:
-        header = _header(stream, path.stat().st_size)
-    _refuse_objects(file, header)
-
-    def load() -> NDArray[Any]:
-        with _reading(path):
-            return header.plain(np.load(path, mmap_mode="r", allow_pickle=False))
-
-    if header.is_taken:
-        yield StoredTensor(file, header.shape, _NAMES[header.numbers], load)
-    else:
-        reason = _skipped_kind(header.dtype)
-        yield SkippedTensor(file, header.shape, str(header.dtype), reason)
+    with reading(path):
+        read = json.loads(path.read_bytes())
+    places = read.get("weight_map") if isinstance(read, Mapping) else None
+    if not isinstance(places, Mapping) or not all(isinstance(p, str) for p in places.values()):
+        raise ValueError(f"{file} has no weight_map of names and files; download it again")
+    wanted: dict[str, set[str]] = {}
+    for name, place in places.items():
+        if Path(place).name != place:
+            raise ValueError(f"{file} names {place!r}, which is not a file next to it")
+        wanted.setdefault(str(path.parent / place), set()).add(name)
+    yield from _of_parts(file, wanted)
 
 
-def _npz(file: str) -> Iterator[StoredTensor | SkippedTensor]:
-    path = Path(file)
-    with _reading(path), zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-    for member in members:
-        yield _npz_member(path, member)
+def _of_parts(whole: str, wanted: Mapping[str, set[str] | None]) -> Tensors:
+    """Yield the tensors of several files, as those of one; None takes all of a file."""
+    found: dict[str, StoredTensor | SkippedTensor] = {}
+    for part, names in wanted.items():
+        there = {tensor.name: tensor for tensor in tensors_in(part)}
+        missing = sorted((names or set()) - there.keys())
+        if missing:
+            raise ValueError(f"{part} has no tensor {missing[0]}, which {whole} names there")
+        for name, tensor in there.items():
+            if names is None or name in names:
+                if name in found:
+                    raise ValueError(f"{whole} has {name} in two files; name one of the files")
+                found[name] = tensor
+    for name in sorted(found, key=numbers_as_such):
+        yield found[name]
 
 
-def _npz_member(path: Path, member: zipfile.ZipInfo) -> StoredTensor | SkippedTensor:
-    name = member.filename.removesuffix(".npy")
-    if name == member.filename:
-        return SkippedTensor(name, (), "-", "it is not a .npy file")
-    with _reading(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-        header = _header(stream, member.file_size)
-    _refuse_objects(f"{name} in {path}", header)
-    if not header.is_taken:
-        return SkippedTensor(name, header.shape, str(header.dtype), _skipped_kind(header.dtype))
-
-    def load() -> NDArray[Any]:
-        with _reading(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-            return header.plain(np.lib.format.read_array(stream, allow_pickle=False))
-
-    return StoredTensor(name, header.shape, _NAMES[header.numbers], load)
-
-
-# ---------------------------------------------------------------------- .safetensors
-
-
-def _safetensors(file: str) -> Iterator[StoredTensor | SkippedTensor]:
-    path = Path(file)
-    with _reading(path), safe_open(path, framework="numpy") as opened:
-        names = sorted(opened.keys(), key=_numbers_as_such)
-        parts = [opened.get_slice(name) for name in names]
-        found = [
-            (name, tuple(part.get_shape()), part.get_dtype())
-            for name, part in zip(names, parts, strict=True)
-        ]
-    for name, shape, dtype in found:
-        if dtype in _SAFETENSORS_NAMES:
-            yield StoredTensor(name, shape, _SAFETENSORS_NAMES[dtype], _loader(path, name))
-        else:
-            kind = _SAFETENSORS_KINDS.get(dtype[:1], "no numbers")
-            yield SkippedTensor(name, shape, dtype, f"it holds {kind}")
-
-
-def _loader(path: Path, name: str) -> Callable[[], NDArray[Any]]:
-    def load() -> NDArray[Any]:
-        # It returns bfloat16 because the import of ml_dtypes registers the name in NumPy.
-        with _reading(path), safe_open(path, framework="numpy") as file:
-            return np.asarray(file.get_tensor(name))
-
-    return load
-
-
-def _numbers_as_such(name: str) -> list[str | int]:
-    """Return a key for sorting, in which text and numbers alternate."""
-    parts = re.split(r"([0-9]{1,18})", name)
-    return [int(part) if k % 2 else part for k, part in enumerate(parts)]
-
-
-_LISTERS: dict[str, Callable[[str], Iterator[StoredTensor | SkippedTensor]]] = {
-    ".npy": _npy,
-    ".npz": _npz,
-    ".safetensors": _safetensors,
+_LISTERS: dict[str, Callable[[str], Tensors]] = {
+    ".npy": npy,
+    ".npz": npz,
+    ".safetensors": safetensors,
+    ".bin": torch_tensors,
+    ".pt": torch_tensors,
+    ".pth": torch_tensors,
+    ".gguf": gguf,
 }

@@ -1,0 +1,106 @@
+"""Tensors in files, and the words for those that are not read."""
+
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from lzma import LZMAError
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+NAMES = {
+    np.dtype(np.float64): "f64",
+    np.dtype(np.float32): "f32",
+    np.dtype(np.float16): "f16",
+    BF16: "bf16",
+}
+DTYPES = {name: dtype for dtype, name in NAMES.items()}
+SMALL = "floats of so few bits that they are quantized already"
+_UNREADABLE = (
+    AttributeError,  # of torch, as are the next three
+    IndexError,
+    KeyError,
+    AssertionError,
+    EOFError,
+    LZMAError,
+    OSError,
+    RuntimeError,  # of zipfile: encrypted, or an unknown compression
+    SafetensorError,
+    TokenError,
+    TypeError,  # of NumPy, which sorts the keys of a header
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor of floats in a file; `load` reads it.
+
+    `dtype` is "f64", "f32", "f16" or "bf16".
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    load: Callable[[], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class SkippedTensor:
+    """A tensor of a file that is not analyzed; `dtype` is the one of the file."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    reason: str
+
+
+Tensors = Iterator[StoredTensor | SkippedTensor]
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Name the file in an error of reading it."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise ValueError(
+            f"{path} cannot be read as a {path.suffix.lower()} file ({reason}); "
+            "save or download it again"
+        ) from error
+
+
+def mapped(
+    path: Path, dtype: str, offset: int, shape: tuple[int, ...]
+) -> Callable[[], NDArray[Any]]:
+    """Return a reader of numbers at a place of a file, which are read when they are looked at."""
+    size = int(np.prod(shape, dtype=np.int64))
+
+    def load() -> NDArray[Any]:
+        if not size:
+            return np.empty(shape, DTYPES[dtype])
+        with reading(path):
+            there = np.memmap(path, DTYPES[dtype], "r", offset, size)
+            return np.asarray(there).reshape(shape)
+
+    return load
+
+
+def numbers_as_such(name: str) -> list[str | int]:
+    """Return a key for sorting, in which text and numbers alternate."""
+    parts = re.split(r"([0-9]{1,18})", name)
+    return [int(part) if k % 2 else part for k, part in enumerate(parts)]

@@ -1,0 +1,85 @@
+"""The tensors of PyTorch's .bin, .pt and .pth files, without running any code in them."""
+
+import pickle
+import zipfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.analysis.stored_tensors import SMALL, SkippedTensor, StoredTensor, Tensors, reading
+from mor_ref.arrays import numbers_from
+
+_NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+_MOST_SAID = 120  # characters of torch's message
+
+
+def torch_tensors(file: str) -> Tensors:
+    """Yield the tensors of a state_dict, or of nested ones, whose keys are joined by dots."""
+    for name, tensor in _tensors_in(_loaded(file), ""):
+        shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
+        reason = _reason_against(tensor, dtype)
+        if reason is None:
+            yield StoredTensor(name, shape, _NAMES[dtype], partial(_array, tensor))
+        else:
+            yield SkippedTensor(name, shape, dtype, reason)
+
+
+def _loaded(file: str) -> Any:
+    """Return the content of a file; a zip archive stays on the disk until it is looked at."""
+    try:
+        import torch
+    except ImportError as error:
+        raise RuntimeError(
+            f"{file} is read by torch, which is not installed; pip install 'mor-ref[torch]'"
+        ) from error
+    path = Path(file)
+    try:
+        with reading(path):
+            is_mapped = zipfile.is_zipfile(path)
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=is_mapped)
+    except pickle.UnpicklingError as error:
+        said = str(error).strip().splitlines()[0][:_MOST_SAID]
+        raise ValueError(
+            f"{file} is not a file of tensors alone ({said}), and no object is unpickled here; "
+            "save its state_dict with torch.save"
+        ) from error
+
+
+def _tensors_in(found: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors of dicts and lists at any depth, by name."""
+    import torch
+
+    if isinstance(found, torch.Tensor):
+        yield name or "tensor", found
+        return
+    items: Any = ()
+    if isinstance(found, Mapping):
+        items = found.items()
+    elif isinstance(found, list | tuple):
+        items = enumerate(found)
+    for key, item in items:
+        yield from _tensors_in(item, f"{name}.{key}" if name else str(key))
+
+
+def _reason_against(tensor: Any, dtype: str) -> str | None:
+    """Return why a tensor is not read; None if it is."""
+    if tensor.is_quantized:
+        return "it is quantized already"
+    if str(tensor.layout) != "torch.strided":
+        return "it is sparse; save it dense"
+    if dtype in _NAMES:
+        return None
+    if dtype == "bool":
+        return "it holds booleans"
+    if tensor.is_complex():
+        return "it holds complex numbers"
+    return f"it holds {SMALL if tensor.is_floating_point() else 'integers'}"
+
+
+def _array(tensor: Any) -> NDArray[Any]:
+    numbers = numbers_from(tensor, "tensor")
+    return np.asarray(numbers.bits.view(numbers.dtype).reshape(numbers.shape))

@@ -1,0 +1,300 @@
+"""Files of tensors beyond .npy, .npz and .safetensors: of PyTorch, GGUF, and of several parts."""
+
+import io
+import json
+import os
+import struct
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+from extras import imported, needs
+from safetensors.numpy import save_file
+
+from mor_ref.analysis.comparisons import compare_files
+from mor_ref.analysis.tensor_files import SkippedTensor, arrays_in, tensors_in
+
+BF16 = ml_dtypes.bfloat16
+
+
+def numbers(shape=(3, 4), dtype=np.float32, start=0):
+    return (np.arange(np.prod(shape)).reshape(shape) / 8 + start).astype(dtype)
+
+
+def loaded(file):
+    """Return the arrays of a file by name."""
+    return dict(arrays_in([str(file)]))
+
+
+def same(found, wanted):
+    assert list(found) == list(wanted)
+    for name, x in wanted.items():
+        assert (found[name].dtype, found[name].shape) == (x.dtype, x.shape)
+        assert np.array_equal(found[name], x)
+    return True
+
+
+# ---------------------------------------------------------------------- several parts
+
+
+def parts(directory):
+    """Write a model of two parts and its index, and return its tensors."""
+    first = {"layers.10.w": numbers(), "extra": numbers(start=9)}
+    second = {"layers.2.w": numbers(start=2, dtype=BF16), "norm": numbers((4,))}
+    save_file(first, directory / "model-00001-of-00002.safetensors")
+    save_file(second, directory / "model-00002-of-00002.safetensors")
+    places = {
+        "layers.10.w": "model-00001-of-00002.safetensors",
+        **dict.fromkeys(second, "model-00002-of-00002.safetensors"),
+    }
+    index = {"metadata": {}, "weight_map": places}
+    (directory / "model.safetensors.index.json").write_text(json.dumps(index))
+    return {name: (first | second)[name] for name in ("layers.2.w", "layers.10.w", "norm")}
+
+
+@pytest.mark.parametrize("name", ["", "model.safetensors.index.json"])
+def test_a_model_of_several_parts_is_read_by_its_index(tmp_path, name):
+    wanted = parts(tmp_path)
+    save_file({"other": numbers()}, tmp_path / "consolidated.safetensors")
+    assert same(loaded(tmp_path / name), wanted)
+
+
+def test_a_directory_without_an_index_has_the_tensors_of_all_files(tmp_path):
+    wanted = parts(tmp_path)
+    (tmp_path / "model.safetensors.index.json").unlink()
+    (tmp_path / "pytorch_model.bin").write_bytes(b"not looked at")
+    assert set(loaded(tmp_path)) == {*wanted, "extra"}
+    save_file({"norm": numbers()}, tmp_path / "again.safetensors")
+    with pytest.raises(ValueError, match="has norm in two files; name one of the files"):
+        loaded(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda m: m.update(gone="model-00001-of-00002.safetensors"), "has no tensor gone, which"),
+        (lambda m: m.update(norm="../x.safetensors"), "which is not a file next to it"),
+        (lambda m: m.update(norm="none.safetensors"), r"none\.safetensors is not there; give a"),
+        (lambda m: m.update(norm=3), "has no weight_map of names and files"),
+    ],
+)
+def test_an_index_that_does_not_fit_is_refused(tmp_path, change, said):
+    parts(tmp_path)
+    path = tmp_path / "model.safetensors.index.json"
+    index = json.loads(path.read_text())
+    change(index["weight_map"])
+    path.write_text(json.dumps(index))
+    with pytest.raises((ValueError, OSError), match=said):
+        list(tensors_in(str(path)))
+
+
+def test_an_index_that_is_no_json_is_refused(tmp_path):
+    path = tmp_path / "a.index.json"
+    path.write_text("[")
+    with pytest.raises(ValueError, match=r"cannot be read as a \.json file \(Expecting"):
+        list(tensors_in(str(path)))
+    path.write_text("[]")
+    with pytest.raises(ValueError, match="has no weight_map of names and files"):
+        list(tensors_in(str(path)))
+
+
+# ---------------------------------------------------------------------- PyTorch
+
+
+@needs("torch")
+@pytest.mark.parametrize("ending", [".bin", ".pt", ".pth"])
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_tensors_of_torch_are_read_by_name(tmp_path, ending, is_zip):
+    torch = imported("torch")
+    wanted = {
+        "epoch.0.w": numbers((3, 5)),
+        "model.half": numbers(dtype=np.float16),
+        "model.brain": numbers((2, 2), BF16),
+        "model.double": numbers((), np.float64),
+    }
+    of_torch = {
+        "model.half": torch.arange(12).reshape(3, 4).half() / 8,
+        "model.brain": torch.arange(4).reshape(2, 2).bfloat16() / 8,
+        "model.double": torch.tensor(0.0, dtype=torch.float64),
+    }
+    state = {name.removeprefix("model."): tensor for name, tensor in of_torch.items()}
+    w = (torch.arange(15, dtype=torch.float32).reshape(3, 5) / 8).T.contiguous().T
+    document = {"epoch": [{"w": w}, 3], "model": state, "lr": 0.5, "names": ["a"]}
+    path = tmp_path / f"x{ending}"
+    torch.save(document, path, _use_new_zipfile_serialization=is_zip)
+    assert same(loaded(path), wanted)
+
+
+@needs("torch")
+def test_tensors_of_torch_that_hold_no_floats_are_skipped(tmp_path):
+    torch = imported("torch")
+    state = {
+        "ids": torch.arange(3),
+        "mask": torch.ones(2, dtype=torch.bool),
+        "wave": torch.ones(2, dtype=torch.complex64),
+        "small": torch.ones(2).to(torch.float8_e4m3fn),
+        "sparse": torch.eye(3).to_sparse(),
+    }
+    torch.save(state, tmp_path / "x.pt")
+    found = {one.name: one for one in tensors_in(str(tmp_path / "x.pt"))}
+    assert all(isinstance(one, SkippedTensor) for one in found.values())
+    assert [one.reason.split(",")[0] for one in found.values()] == [
+        "it holds integers",
+        "it holds booleans",
+        "it holds complex numbers",
+        "it holds floats of so few bits that they are quantized already",
+        "it is sparse; save it dense",
+    ]
+    assert (found["small"].dtype, found["sparse"].shape) == ("float8_e4m3fn", (3, 3))
+
+
+class Bomb:
+    """Code that unpickling runs."""
+
+    def __reduce__(self):
+        return (os.mkdir, ("unpickled",))
+
+
+@needs("torch")
+def test_no_code_of_a_file_of_torch_is_run(tmp_path, monkeypatch):
+    torch = imported("torch")
+    monkeypatch.chdir(tmp_path)
+    torch.save({"w": torch.ones(2), "bomb": Bomb()}, "x.pt")
+    with pytest.raises(ValueError, match=r"x\.pt is not a file of tensors alone .* no object is"):
+        list(tensors_in("x.pt"))
+    assert not (tmp_path / "unpickled").exists()
+
+
+@needs("torch")
+@pytest.mark.parametrize("damage", [lambda d: d[:-9], lambda d: d[:70], lambda _: b"hello" * 9])
+def test_a_damaged_file_of_torch_is_one_sentence(tmp_path, damage):
+    torch = imported("torch")
+    written = io.BytesIO()
+    torch.save({"w": torch.ones(64)}, written)
+    path = tmp_path / "x.bin"
+    path.write_bytes(damage(written.getvalue()))
+    with pytest.raises(ValueError, match=r"x\.bin (cannot be read as|is not a file of tensors)"):
+        list(tensors_in(str(path)))
+
+
+def test_without_torch_its_files_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (tmp_path / "x.pt").write_bytes(b"1")
+    with pytest.raises(RuntimeError, match=r"not installed; pip install 'mor-ref\[torch\]'"):
+        list(tensors_in(str(tmp_path / "x.pt")))
+
+
+# ---------------------------------------------------------------------- GGUF
+
+F32, F16, BFLOAT, Q4_0, I32 = 0, 1, 30, 2, 26
+
+
+def text(letters):
+    return struct.pack("<Q", len(letters)) + letters.encode()
+
+
+def gguf_of(tensors, version=3, alignment=None):
+    """Return a GGUF file, from the description of the format.
+
+    `tensors` has a type, a shape and bytes for each name.
+    """
+    values = [
+        text("general.architecture") + struct.pack("<I", 8) + text("tiny"),
+        text("tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("bc"),
+        text("scores") + struct.pack("<IIQ2f", 9, 6, 2, 0.5, 1.5),
+        text("is_chat") + struct.pack("<I?", 7, True),
+    ]
+    if alignment:
+        values.append(text("general.alignment") + struct.pack("<II", 4, alignment))
+    aligned, infos, data = alignment or 32, b"", b""
+    for name, (kind, shape, content) in tensors.items():
+        data += bytes(-len(data) % aligned)
+        sides = struct.pack(f"<I{len(shape)}Q", len(shape), *shape[::-1])
+        infos += text(name) + sides + struct.pack("<IQ", kind, len(data))
+        data += content
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(values))
+    head += b"".join(values) + infos
+    return head + bytes(-len(head) % aligned) + data
+
+
+@pytest.mark.parametrize(("version", "alignment"), [(3, None), (2, 8), (3, 4096)])
+def test_a_gguf_file_is_read_by_its_description(tmp_path, version, alignment):
+    wanted = {
+        "blk.0.w": numbers((3, 5)),
+        "half": numbers((2, 3, 4), np.float16),
+        "brain": numbers((7,), BF16),
+    }
+    kinds = dict(zip(wanted, (F32, F16, BFLOAT), strict=True))
+    tensors = {name: (kinds[name], x.shape, x.tobytes()) for name, x in wanted.items()}
+    tensors["packed"] = (Q4_0, (2, 32), bytes(36))
+    tensors["ids"] = (I32, (3,), bytes(12))
+    tensors["new"] = (99, (3,), bytes(12))
+    path = tmp_path / "x.gguf"
+    path.write_bytes(gguf_of(tensors, version, alignment))
+    assert same(loaded(path), wanted)
+    skipped = [one for one in tensors_in(str(path)) if isinstance(one, SkippedTensor)]
+    before = "give the model before it was quantized"
+    assert [(one.name, one.shape, one.dtype, one.reason) for one in skipped] == [
+        ("packed", (2, 32), "Q4_0", f"it is quantized already, as Q4_0; {before}"),
+        ("ids", (3,), "I32", "it holds integers"),
+        ("new", (3,), "type 99", f"it is quantized already, as type 99; {before}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda d: d[:-1], "tensor w ends at byte"),
+        (lambda d: d[:100], "it ends at byte 100, before its header does"),
+        (lambda d: b"GGML" + d[4:], "it does not begin with GGUF"),
+        (lambda d: d[:4] + b"\x09" + d[5:], "it is of version 9; 2 and 3 are known"),
+        (lambda d: d[:24] + b"\xff" * 8 + d[32:], "before its header does"),
+        (lambda d: d.replace(b"tiny", b"\xff\xfe\xfd\xfc"), "utf-8"),
+    ],
+)
+def test_a_damaged_gguf_file_is_one_sentence(tmp_path, damage, said):
+    path = tmp_path / "x.gguf"
+    path.write_bytes(damage(gguf_of({"w": (F32, (4,), numbers((4,)).tobytes())})))
+    with pytest.raises(ValueError, match=rf"x\.gguf cannot be read as a \.gguf file \(.*{said}"):
+        list(tensors_in(str(path)))
+
+
+@needs("gguf")
+def test_a_file_that_gguf_writes_is_read(tmp_path):
+    gguf = imported("gguf")
+    wanted = {"w": numbers((4, 32)), "half": numbers((4, 32), np.float16)}
+    path = tmp_path / "x.gguf"
+    writer = gguf.GGUFWriter(path, "tiny")
+    writer.add_array("tokens", ["a", "bc"])
+    for name, x in wanted.items():
+        writer.add_tensor(name, x)
+    quantized = gguf.quantize(wanted["w"], gguf.GGMLQuantizationType.Q8_0)
+    writer.add_tensor("packed", quantized, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert same(loaded(path), wanted)
+    *_, packed = tensors_in(str(path))
+    assert (packed.name, packed.shape, packed.dtype) == ("packed", (4, 32), "Q8_0")
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def test_numbers_of_safetensors_are_read_when_they_are_looked_at(tmp_path):
+    """Of four tensors of 32 MiB each, codes of one take 8 MiB, and parts of y some more."""
+    import tracemalloc
+
+    path = tmp_path / "x.safetensors"
+    save_file({f"w{k}": np.ones((2048, 4096), np.float32) for k in range(4)}, path)
+    compare_files(str(path), ["e4m3:gam:128x128"], include="w0")  # compiles
+    tracemalloc.start()
+    try:
+        found = compare_files(str(path), ["e4m3:gam:128x128", "mor:tensor"])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.totals[0].measures.elements == 4 * 2**23
+    assert peak < 3.5 * 2**23
