@@ -11,6 +11,8 @@ from extras import imported, needs
 
 import mor_ref
 from mor_ref import MeanRelativeError, Policy, Rung
+from mor_ref.analysis.recipes import settings_under
+from mor_ref.analysis.records import to_records
 from mor_ref.analysis.tensors import analyze, settings_for
 
 __all__ = ["run"]  # a fixture
@@ -219,3 +221,61 @@ def test_the_decisions_are_those_of_the_thresholds_that_are_named(run):
     counts = [int((wanted.choice == rung).sum()) for rung in range(3)]
     assert list(found["totals"]["units"].values()) == counts
     assert min(counts[:2]) >= 5
+
+
+def test_a_recipe_is_the_policy_the_block_and_the_scales_that_it_says(run):
+    np.save("x.npy", heavy((64, 96), 2).astype(np.float32))
+    options = ("--policy", "three_way", "--block", "16x8", "--scaling", "e8m0")
+    by_recipe = run("x.npy", "--json", "--recipe", "mor:three_way:16x8:e8m0")
+    assert by_recipe == run("x.npy", "--json", *options)
+    limit = ("--threshold", "0.5")
+    assert run("x.npy", *limit, "--recipe", "mor:tensor") == run("x.npy", *limit)
+
+
+@pytest.mark.parametrize("recipe", ["e5m2:fp32:row", "mxfp8:rceil", "nvfp4:torchao"])
+def test_a_recipe_may_be_a_representation_alone(run, recipe):
+    x = heavy((64, 96), 0.5).astype(np.float32)
+    np.save("x.npy", x)
+    found = json.loads(run("x.npy", "--json", "--recipe", recipe))
+    given = {
+        "e5m2:fp32:row": lambda: mor_ref.quantize(x, "e5m2", scaling="fp32", block="row"),
+        "mxfp8:rceil": lambda: mor_ref.quantize_mx(x, "e4m3", scale_rule="rceil"),
+        "nvfp4:torchao": lambda: mor_ref.quantize_nvfp4(x, profile="torchao"),
+    }
+    (record,) = found["tensors"]
+    assert record["error"] == given[recipe]().error.overall
+    assert (record["decision"], record["distance"]) == (found["ladder"][0], None)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--policy", "tensor"], "policy is 'tensor', and recipe 'mor' says it, too; leave one"),
+        (
+            ["--block", "row"],
+            "block is 'row', and recipe 'mor' says it, too; leave one of them out",
+        ),
+        (["--scaling", "gam"], "scaling is 'gam', and recipe 'mor' says it, too; leave one of"),
+    ],
+)
+def test_a_recipe_and_an_option_that_says_the_same_are_refused(run, options, said):
+    np.save("x.npy", np.ones((2, 2), np.float32))
+    assert f"mor-ref: {said}" in run("x.npy", "--recipe", "mor", *options, status=2)
+
+
+def test_a_recipe_without_a_decision_is_refused():
+    for recipe in ('{ kind = "unquantized" }', '{ kind = "delayed" }'):
+        with pytest.raises(ValueError, match=r"under which nothing is decided|needs the steps of"):
+            settings_under(recipe)
+
+
+def test_records_are_flat():
+    x = heavy((64, 96), 2).astype(np.float32)
+    report = analyze(x, settings_for("two_way", block="8x16"), file="f", name="w").report
+    (record,) = to_records([report])
+    assert (record["file"], record["tensor"], record["shape"]) == ("f", "w", "64x96")
+    result = mor_ref.mor(x, "two_way", block=(8, 16))
+    for name in ("e4m3", "e5m2"):
+        assert record[f"error {name}"] == result.error[name].overall
+    assert record["units bf16"] == int((result.choice == 1).sum())
+    assert all(isinstance(cell, str | int | float | None) for cell in record.values())

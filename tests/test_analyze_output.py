@@ -161,7 +161,10 @@ def test_the_picture_of_a_block_policy(drawn):
     x = three_kinds_of_blocks()
     np.savez("x.npz", ones=np.ones((4, 4), np.float32), x=x)
     errors, shares, blocks = drawn("x.npz", "--policy", "three_way", "--block", "2x4").axes
-    assert (labels_of(errors), len(errors.lines)) == (["a tensor", "shown below"], 0)
+    assert labels_of(errors) == ["a tensor", "shown below", "error in e5m2"]
+    found = [mor_ref.mor(one, "three_way", block=(2, 4)) for one in (np.ones((4, 4), "f4"), x)]
+    (yardstick,) = errors.lines
+    assert yardstick.get_ydata().tolist() == [100 * one.error["e5m2"].overall for one in found]
     bars = [[(b.get_y(), b.get_height()) for b in bars] for bars in shares.containers]
     assert bars == [[(0, 100), (0, 75)], [(100, 0), (75, 6.25)], [(100, 0), (81.25, 18.75)]]
     assert labels_of(shares) == ["e4m3", "e5m2", "bf16"]
@@ -169,6 +172,23 @@ def test_the_picture_of_a_block_policy(drawn):
     choice = mor_ref.mor(x, "three_way", block=(2, 4)).choice
     assert np.array_equal(blocks.images[0].get_array(), choice)
     assert labels_of(blocks) == ["e4m3 75.0 %", "e5m2 6.2 %", "bf16 18.8 %"]
+
+
+def test_the_picture_marks_every_threshold_and_the_break_of_its_scale(drawn):
+    np.savez("x.npz", a=heavy((64, 48), 4).astype(np.float32), b=np.ones((8, 8), np.float32))
+    errors = drawn("x.npz", "--policy", "nvfp4", "--threshold", "nvfp4=0.1").axes[0]
+    labels = dict(zip(labels_of(errors), errors.get_legend().legend_handles, strict=True))
+    assert {"threshold 10 %", "threshold of e4m3 4.5 %", "error in e4m3"} <= labels.keys()
+    lines = {line.get_label(): line.get_ydata()[0] for line in errors.lines}
+    assert lines["threshold 10 %"] == pytest.approx(10)
+    assert lines["threshold of e4m3 4.5 %"] == pytest.approx(4.5)
+    (note,) = errors.texts
+    assert note.get_text().strip() == "compressed above 20 %"
+    assert note.get_position()[1] == pytest.approx(20)
+    even = drawn("x.npz", "--policy", "two_way", "--threads", "1")
+    assert even.axes[0].get_yscale() == "symlog"
+    np.save("y.npy", np.ones((8, 8), np.float32))
+    assert [len(drawn("y.npy").axes[0].texts), errors.get_yscale()] == [0, "symlog"]
 
 
 @pytest.mark.parametrize("policy", ["tensor", "nvfp4"])

@@ -12,8 +12,9 @@ from analyzing import BF16, heavy, sentence, write
 from extras import imported, needs
 
 from mor_ref import cli
-from mor_ref.analysis.comparison import Compared, compare, is_matrix, recipes_from
+from mor_ref.analysis.comparison import Compared, compare, is_matrix
 from mor_ref.analysis.comparisons import Comparison, compare_files
+from mor_ref.analysis.recipes import recipes_from
 from mor_ref.api.measures import Measures
 from mor_ref.verify.counts import counted
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mor_ref import MeanRelativeError, Policy, Rung
-from mor_ref.analysis.comparison import compare, recipes_from, total
+from mor_ref.analysis.comparison import compare, total
+from mor_ref.analysis.recipes import recipes_from
 from mor_ref.analysis.storage import stored_bits
 from mor_ref.api.measures import Measures
 from mor_ref.arrays import numbers_from

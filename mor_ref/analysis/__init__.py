@@ -1,5 +1,9 @@
-"""Analysis of tensors: which representations MoR chooses, and their errors."""
+"""Analysis of tensors: what MoR decides about them, and recipes compared on them."""
 
+from mor_ref.analysis.comparison import Compared, TensorComparison, compare
+from mor_ref.analysis.comparisons import Comparison, compare_files
+from mor_ref.analysis.recipes import Recipe, settings_under
+from mor_ref.analysis.records import to_records
 from mor_ref.analysis.tensors import (
     Analysis,
     BlockMap,
@@ -9,14 +13,24 @@ from mor_ref.analysis.tensors import (
     settings_for,
 )
 from mor_ref.analysis.totals import Totals, totals_of
+from mor_ref.api.measures import Measures
 
 __all__ = [
     "Analysis",
     "BlockMap",
+    "Compared",
+    "Comparison",
+    "Measures",
+    "Recipe",
     "Settings",
+    "TensorComparison",
     "TensorReport",
     "Totals",
     "analyze",
+    "compare",
+    "compare_files",
     "settings_for",
+    "settings_under",
+    "to_records",
     "totals_of",
 ]

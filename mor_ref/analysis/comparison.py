@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
 from mor_ref.analysis.storage import stored_bits
 from mor_ref.analysis.tensors import counts_of, shares_of
 from mor_ref.api.dequantization import Tried
@@ -16,30 +17,10 @@ from mor_ref.api.policies import cuts_of, decided
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.metrics import Always
-from mor_ref.treatments import Situation, Treatment, as_treatment, short_text
+from mor_ref.treatments import Situation, Treatment
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-# Without a recipe: of each width that hardware has, the usual ones.
-USUAL = (
-    "e4m3:fp32:tensor",
-    "e4m3:gam:128x128",
-    "mxfp8:rceil",
-    "mxfp6_e2m3",
-    "mxfp4",
-    "nvfp4",
-    "mor:tensor",
-    "mor:three_way",
-)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A treatment, and its name in tables."""
-
-    name: str
-    treatment: Treatment
 
 
 @dataclass(frozen=True)
@@ -75,28 +56,6 @@ class TensorComparison:
     shape: tuple[int, ...]
     dtype: str
     under: tuple[Compared, ...]
-
-
-def recipes_from(given: Iterable[str | Treatment]) -> tuple[Recipe, ...]:
-    """Return recipes with their names; refuse one that needs the steps of a training.
-
-    >>> [recipe.name for recipe in recipes_from(["nvfp4", '{"kind": "mx"}'])]
-    ['nvfp4', 'mxfp8_e4m3:floor:32']
-    """
-    found: dict[str, Recipe] = {}
-    for one in given:
-        treatment = as_treatment(one)
-        is_short = isinstance(one, str) and not one.lstrip().startswith("{")
-        name = str(one) if is_short else short_text(treatment)
-        if treatment.is_delayed or treatment.is_random or treatment.hadamard:
-            raise ValueError(
-                f"recipe is {name}, which needs the steps of a training; give one with scales of "
-                "the tensor itself that is rounded to nearest"
-            )
-        if name in found:
-            raise ValueError(f"recipe {name} is given twice; give it once")
-        found[name] = Recipe(name, treatment)
-    return tuple(found.values())
 
 
 def compare(

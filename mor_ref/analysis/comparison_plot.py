@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mor_ref.analysis.comparisons import Comparison
-from mor_ref.analysis.plot import figure_class
+from mor_ref.analysis.plot_style import figure_class
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mor_ref.analysis.comparison import (
-    USUAL,
     Compared,
-    Recipe,
     TensorComparison,
-    recipes_from,
     total,
     under_recipes,
 )
 from mor_ref.analysis.listing import Selection, Stored, list_tensors
+from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
 from mor_ref.arrays import numbers_from
 from mor_ref.treatments import Treatment
 

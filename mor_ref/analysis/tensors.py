@@ -97,7 +97,8 @@ class TensorReport:
 
     A binary64 counts as the binary32 that MoR takes it for. `decision` is None where each block
     has its own, or there is nothing to decide; `units` says how many took each representation.
-    `error` is the mean relative error under the first rung. `distance` is how far it is above the
+    `error` is the mean relative error under the first rung, and `errors` under every
+    representation that was tried. `distance` is how far it is above the
     limit, None if there is no limit or nothing to compare. `overflows` counts finite numbers that
     the first rung would make infinite. `amax` and `amin` are the largest and the smallest finite
     magnitude but zero, None if there is none.
@@ -111,6 +112,7 @@ class TensorReport:
     units: dict[str, int]
     taken: dict[str, int]
     error: float
+    errors: dict[str, float]
     distance: float | None
     zeros: int
     nonfinite: int
@@ -216,6 +218,7 @@ def _report(
         units,
         taken,
         sums.overall,
+        {name: one.overall for name, one in result.error.items()},
         None if settings.limit is None or not sums.nonzero.any() else sums.overall - settings.limit,
         x.size - nonfinite - int(sums.nonzero.sum()),
         nonfinite,

@@ -12,6 +12,7 @@ from mor_ref.cli.compare_command import compare_recipes
 from mor_ref.cli.golden_commands import golden_commands
 from mor_ref.cli.options import (
     COMPLETE,
+    FILES,
     INPUTS,
     NAN,
     RECIPE,
@@ -158,8 +159,11 @@ def run_exhaustive(
 
 @app.command("analyze")
 def analyze_files(
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help=".npy, .npz or .safetensors.")],
-    policy: Annotated[str, typer.Option(help="tensor, two_way, three_way or nvfp4.")] = "tensor",
+    files: Annotated[list[str], FILES],
+    recipe: Annotated[str | None, RECIPE] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="tensor (default), two_way, three_way or nvfp4.")
+    ] = None,
     block: Annotated[
         str | None,
         typer.Option(help="The scaling block: tensor, row, column or RxC; default: 128x128."),
@@ -172,7 +176,7 @@ def analyze_files(
             "may be repeated. Default: 0.045, and 0.20 for nvfp4.",
         ),
     ] = None,
-    scaling: Annotated[str, typer.Option(help="gam, e8m0 or fp32.")] = "gam",
+    scaling: Annotated[str | None, typer.Option(help="gam (default), e8m0 or fp32.")] = None,
     threads: Annotated[
         int | None,
         typer.Option(help="Number of threads; default: all processors, or one for each worker."),
@@ -188,6 +192,7 @@ def analyze_files(
 
     analyze.run(
         files,
+        recipe=recipe,
         policy=policy,
         block=block,
         thresholds=threshold or [],
@@ -204,7 +209,7 @@ app.command("compare")(compare_recipes)
 
 @app.command("quantize")
 def quantize_files(
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help=".npy, .npz or .safetensors.")],
+    files: Annotated[list[str], FILES],
     recipe: Annotated[str, RECIPE],
     out: Annotated[str, typer.Option(metavar="FILE", help="To write: .safetensors or .npz.")],
 ) -> None:

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from mor_ref.analysis.analyses import analyses_of
 from mor_ref.analysis.listing import Listed, list_tensors
+from mor_ref.analysis.recipes import settings_under
 from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, settings_for, worth_a_map
 from mor_ref.analysis.totals import Totals, totals_of
@@ -24,10 +25,11 @@ _LONGEST_IN_PROGRESS = 30  # letters of a name
 def run(
     files: list[str],
     *,
-    policy: str,
+    recipe: str | None,
+    policy: str | None,
     block: str | None,
     thresholds: list[str],
-    scaling: str,
+    scaling: str | None,
     threads: int | None,
     executor: str,
     as_json: bool,
@@ -35,13 +37,15 @@ def run(
 ) -> None:
     """Print the decisions of MoR for each tensor, and in total; draw a picture on request."""
     with workers_named(executor) as workers:  # of the processes of MPI, only one continues
-        settings = settings_for(
-            policy,
-            block=block,
-            threshold=_thresholds(thresholds) or None,
-            scaling=scaling,
-            threads=threads,
-        )
+        limits = _thresholds(thresholds) or None
+        if recipe is None:
+            chosen = policy or "tensor", block, scaling or "gam"
+            settings = settings_for(
+                chosen[0], block=chosen[1], threshold=limits, scaling=chosen[2], threads=threads
+            )
+        else:
+            _refuse_besides(recipe, {"policy": policy, "block": block, "scaling": scaling})
+            settings = settings_under(recipe, threshold=limits, threads=threads)
         if plot is not None:
             from mor_ref.analysis.plot import check_path
 
@@ -60,6 +64,15 @@ def run(
         from mor_ref.analysis.plot import draw
 
         draw(plot, reports, mapped, settings)
+
+
+def _refuse_besides(recipe: str, options: dict[str, str | None]) -> None:
+    """Refuse options that say what a recipe says."""
+    for name, given in options.items():
+        if given is not None:
+            raise ValueError(
+                f"{name} is {given!r}, and recipe {recipe!r} says it, too; leave one of them out"
+            )
 
 
 def _thresholds(given: list[str]) -> dict[str, Threshold]:

@@ -95,12 +95,12 @@ def _total_lines(totals: Totals, settings: Settings) -> Iterator[str]:
     if units:
         what = "tensors" if is_whole else "blocks"
         counted = {name: f" ({count:,})" for name, count in totals.units.items()}
-        yield f"share of {what}: {_named(totals.unit_shares, counted)}"
         yield f"share of elements: {_named(totals.shares, {})}"
+        yield f"share of {what}: {_named(totals.unit_shares, counted)}"
         for width, share in totals.width_shares.items():
             if width < _BF16:
                 of_units = in_percent(totals.unit_width_shares[width])
-                yield f"in FP{width}: {of_units} % of {what}, {in_percent(share)} % of elements"
+                yield f"in FP{width}: {in_percent(share)} % of elements, {of_units} % of {what}"
 
 
 def _named(shares: dict[str, float], more: dict[str, str]) -> str:

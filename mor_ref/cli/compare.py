@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mor_ref.analysis.comparison import USUAL, TensorComparison, recipes_from
 from mor_ref.analysis.comparisons import Comparison, compared, record_of
 from mor_ref.analysis.listing import Listed, Selection, list_tensors
+from mor_ref.analysis.recipes import USUAL, recipes_from
 from mor_ref.analysis.tables import WRITERS, check_ending, finite
 from mor_ref.cli.compare_text import print_comparison
 from mor_ref.cli.show import bar
@@ -34,7 +34,7 @@ def run(
     listed = list_tensors(files, selection)
     if not listed.stored:
         raise ValueError(f"no tensor is left to compare{_why(listed)}")
-    tensors: list[TensorComparison] = []
+    tensors = []
     with bar("comparing", "compared", len(listed.stored)) as done:
         for one in compared(listed.stored, chosen, threads):
             tensors.append(one)

@@ -4,14 +4,11 @@ from typing import Annotated
 
 import typer
 
-from mor_ref.cli.options import JsonOption
+from mor_ref.cli.options import FILES, JsonOption
 
 
 def compare_recipes(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE", help="A file of tensors, or the directory of a model."),
-    ],
+    files: Annotated[list[str], FILES],
     recipe: Annotated[
         list[str] | None,
         typer.Option(

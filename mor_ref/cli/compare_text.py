@@ -12,6 +12,7 @@ from mor_ref.cli.tensor_text import Column, line_of, of, shown, skipped_lines, w
 
 _NARROWEST = 40  # columns of a terminal
 _LEAST_COLUMNS = 2  # of a table
+_DIGITS = 1  # of a ratio in decibels
 _LETTERS = 24  # of the name of the worst tensor
 
 
@@ -31,14 +32,15 @@ def _conclusion(found: Comparison) -> Iterator[str]:
     """Yield the recipes that no other beats in bits and error, and those that one beats."""
     best, totals = found.best, found.totals
     yield f"{of(len(found.tensors), 'tensor')}, {of(totals[0].measures.elements, 'number')}"
-    named = {
-        "fewest bits:    ": best[0],
-        "smallest error: ": min(best, key=lambda one: one.measures.error),
-        "highest SQNR:   ": max(best, key=lambda one: one.measures.sqnr),
-    }
-    for what, one in named.items():
-        yield f"{what}{_described(one)}"
-    others = [one.recipe for one in best if one not in named.values()]
+    nearest = min(best, key=lambda one: one.measures.error)
+    clearest = max(best, key=lambda one: round(one.measures.sqnr, _DIGITS))
+    yield f"fewest bits:    {_described(best[0])}"
+    yield f"smallest error: {_described(nearest)}"
+    if clearest.measures.sqnr > nearest.measures.sqnr + 10**-_DIGITS:
+        yield f"highest SQNR:   {_described(clearest)}"
+    else:
+        clearest = nearest
+    others = [one.recipe for one in best if one not in (best[0], nearest, clearest)]
     if others:
         yield f"not beaten:     {', '.join(others)}"
     beaten = [one.recipe for one in totals if one not in best]

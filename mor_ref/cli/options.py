@@ -30,6 +30,11 @@ COMPLETE = typer.Option(
 INPUTS = typer.Option(
     metavar="FILE", help="Verify on the tensors of this file instead; may be repeated."
 )
+FILES = typer.Argument(
+    metavar="FILE",
+    help=".safetensors, .bin, .pt, .pth, .gguf, .npy or .npz, an index of parts, or the directory "
+    "of a model.",
+)
 NAN = typer.Option(help="The bits of NaN that count as equal: exact, any, or canonical-or-quiet.")
 ZERO_SIGN = typer.Option(help="The sign of zero that counts as equal: exact or any.")
 RECIPE = typer.Option(

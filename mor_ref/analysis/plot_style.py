@@ -1,0 +1,34 @@
+"""Colours, names and legends of pictures."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_LETTERS = 34  # of a name
+# Colours for all readers, colour-blind ones as well; from the narrowest to bfloat16.
+COLOURS = {"nvfp4": "#8172b3", "e4m3": "#4c78a8", "e5m2": "#eeb479", "bf16": "#c44e52"}
+OTHER = "#777777"
+
+
+def figure_class() -> "type[Figure]":
+    """Return the class of figures without a window; their canvas is Agg."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise RuntimeError(
+            "plots are drawn by matplotlib, which is not installed; pip install 'mor-ref[plot]'"
+        ) from error
+    return Figure
+
+
+def put_legend_right(axes: "Axes", **arguments: Any) -> None:
+    """Put a legend next to the axes."""
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **arguments)
+
+
+def short(name: str) -> str:
+    """Return the end of a name that fits; a dollar sign does not begin a formula."""
+    end = name if len(name) <= _MOST_LETTERS else f"..{name[2 - _MOST_LETTERS :]}"
+    return end.replace("$", r"\$")

@@ -1,0 +1,72 @@
+"""Recipes for the tensors of a user, by name."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mor_ref.analysis.tensors import Settings
+from mor_ref.definitions.blocks import partition
+from mor_ref.policies import Thresholds
+from mor_ref.treatments import Situation, Treatment, as_treatment, short_text
+
+# Without a recipe: of each width that hardware has, the usual ones.
+USUAL = (
+    "e4m3:fp32:tensor",
+    "e4m3:gam:128x128",
+    "mxfp8:rceil",
+    "mxfp6_e2m3",
+    "mxfp4",
+    "nvfp4",
+    "mor:tensor",
+    "mor:three_way",
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A treatment, and its name in tables."""
+
+    name: str
+    treatment: Treatment
+
+
+def recipes_from(given: Iterable[str | Treatment]) -> tuple[Recipe, ...]:
+    """Return recipes with their names; refuse one that needs the steps of a training.
+
+    >>> [recipe.name for recipe in recipes_from(["nvfp4", '{"kind": "mx"}'])]
+    ['nvfp4', 'mxfp8_e4m3:floor:32']
+    """
+    found: dict[str, Recipe] = {}
+    for one in given:
+        treatment = as_treatment(one)
+        is_short = isinstance(one, str) and not one.lstrip().startswith("{")
+        name = str(one) if is_short else short_text(treatment)
+        if treatment.is_delayed or treatment.is_random or treatment.hadamard:
+            raise ValueError(
+                f"recipe is {name}, which needs the steps of a training; give one with scales of "
+                "the tensor itself that is rounded to nearest"
+            )
+        if name in found:
+            raise ValueError(f"recipe {name} is given twice; give it once")
+        found[name] = Recipe(name, treatment)
+    return tuple(found.values())
+
+
+def settings_under(
+    given: str | Treatment, *, threshold: Thresholds | None = None, threads: int | None = None
+) -> Settings:
+    """Return the settings of an analysis under a recipe.
+
+    >>> settings_under("mor:three_way:64x64").policy.names
+    ('e4m3', 'e5m2', 'bf16')
+    """
+    (recipe,) = recipes_from([given])
+    treatment = recipe.treatment
+    policy = treatment.policy_in(Situation())
+    if policy is None:
+        raise ValueError(
+            f"recipe is {recipe.name}, under which nothing is decided; give one with a format"
+        )
+    if threshold is not None:
+        policy = policy.with_threshold(threshold)
+    partition((1, 1), treatment.cut)  # refuses sides of 0
+    return Settings(policy, treatment.cut, treatment.scales, threads)
