@@ -161,7 +161,7 @@ def test_the_picture_of_a_block_policy(drawn):
     x = three_kinds_of_blocks()
     np.savez("x.npz", ones=np.ones((4, 4), np.float32), x=x)
     errors, shares, blocks = drawn("x.npz", "--policy", "three_way", "--block", "2x4").axes
-    assert labels_of(errors) == ["a tensor", "shown below", "error in e5m2"]
+    assert labels_of(errors) == ["a tensor", "shown below", "threshold: error in e5m2"]
     found = [mor_ref.mor(one, "three_way", block=(2, 4)) for one in (np.ones((4, 4), "f4"), x)]
     (yardstick,) = errors.lines
     assert yardstick.get_ydata().tolist() == [100 * one.error["e5m2"].overall for one in found]

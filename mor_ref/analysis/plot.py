@@ -113,13 +113,15 @@ def _mark_yardsticks(axes: "Axes", reports: Sequence[TensorReport], settings: Se
     A rung that accepts by comparison has its threshold there.
     """
     others = dict.fromkeys(name for one in reports for name in one.errors)
+    compared = {one.name for one in settings.policy.ladder[0].metric.yardsticks}
     highest = 0.0
     for name in others:
         if name != settings.first:
             errors = [100 * one.errors[name] for one in reports]
             look: dict[str, Any] = {"color": COLOURS.get(name, OTHER), "markersize": 9}
             places = range(1, len(reports) + 1)
-            axes.plot(places, errors, "_", label=f"error in {name}", **look)
+            what = "threshold: " if name in compared else ""
+            axes.plot(places, errors, "_", label=f"{what}error in {name}", **look)
             highest = max(highest, *errors)
     return highest
 
