@@ -1,6 +1,7 @@
 """Measures of recipes (ERR-006 to ERR-009): the engine and the exact model, bit for bit."""
 
 import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import ml_dtypes
@@ -11,14 +12,16 @@ from mor_ref import MeanRelativeError, Policy, Rung
 from mor_ref.analysis.comparison import compare, total
 from mor_ref.analysis.recipes import recipes_from
 from mor_ref.analysis.storage import stored_bits
+from mor_ref.api.dequantization import values
 from mor_ref.api.measures import Measures
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import partition
 from mor_ref.engine.squares import measure
 from mor_ref.exact import policies
 from mor_ref.exact.errors import error_sum, is_flushed, sqnr, squares
+from mor_ref.exact.quantization import Element
 from mor_ref.exact.training import is_saturated
-from mor_ref.treatments import Situation, as_treatment
+from mor_ref.treatments import Situation, Treatment, as_treatment
 
 BF16 = ml_dtypes.bfloat16
 ALONE = ["e4m3:gam:3x20", "e5m2:fp32:row", "mxfp8:rceil:16", "mxint8", "nvfp4", "nvfp4:te:16x16",
@@ -30,7 +33,8 @@ def numbers(dtype, shape=(7, 40), *, with_specials=True):
     """Return numbers of many binades, some for each kind of unit."""
     random = np.random.default_rng(11)
     x = random.standard_normal(shape) * np.exp2(random.integers(-12, 5, shape))
-    x[:, : shape[1] // 2] = random.standard_normal((shape[0], shape[1] // 2))
+    x[:3, : shape[1] // 2] = random.standard_normal((3, shape[1] // 2))
+    x[3:, shape[1] // 2 :] = random.standard_normal((shape[0] - 3, shape[1] // 2))
     x[0, :3] = 0.0, -0.0, 1e-9
     if with_specials:
         x[4, 30:34] = np.nan, np.inf, -np.inf, 6e4
@@ -127,6 +131,62 @@ def test_sums_of_squares_do_not_depend_on_strips_parts_and_threads(shape, thread
     assert found.largest == np.abs(x).max(initial=np.float32(0)).view(np.uint32)
 
 
+def test_the_parts_of_a_large_tensor_have_their_own_y():
+    """ERR-008: blocks of MX do not cross rows, so that pieces of rows add up to the whole."""
+    x = np.random.default_rng(4).standard_normal((2050, 1024)).astype(BF16)
+    recipes = ["mxfp4", '{ kind = "unquantized" }']
+    pieces = [compare(x[top : top + 700], recipes) for top in range(0, 2050, 700)]
+    for name, whole in compare(x, recipes).items():
+        assert total(name, (piece[name] for piece in pieces)) == whole
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Whole numbers, as the implementation of a user has them: it gives y alone."""
+
+    name: str = "whole"
+    bits: int = 8
+
+    def exact(self, x, scaling, parts):
+        del scaling, parts
+        return [
+            [Element(v, 0, float(round(v)) if math.isfinite(v) else v) for v in row] for row in x
+        ]
+
+    def engine(self, numbers, blocks, out, threads):
+        x = numbers.bits.view(numbers.dtype).astype(np.float32)
+        return values(numbers, np.rint(x) + np.float32(0), blocks, out, threads)
+
+    def cuda(self, device, x, blocks):
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Own(Treatment):
+    """The treatment of a user."""
+
+    name = "mor"
+
+    def policy_in(self, situation):
+        del situation
+        rungs = (Rung(Whole(), MeanRelativeError("0.3")), Rung("mxfp8", MeanRelativeError("0.1")))
+        return Policy("own", rungs, unit="block", block=(3, 20))
+
+    @property
+    def cut(self):
+        return (3, 20)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float64], ids=str)
+def test_the_representation_of_a_user_is_measured(dtype):
+    """ERR-008: its y is not rounded."""
+    x = numbers(dtype)
+    x[:3, :20] *= 10
+    (found,) = compare(x, [Own()]).values()
+    assert all(found.taken.values())
+    assert without_saturated(found.measures) == exact_measures(exact_pairs(x, Own()))
+
+
 def test_sums_that_are_large_carry():
     """ERR-006: 2^20 squares of the largest significand of one exponent."""
     x = np.full((256, 4096), np.float32(2 - 2**-23))
@@ -210,6 +270,8 @@ def test_bits_of_a_mixture_are_in_proportion():
     found = stored_bits(own, taken, 10, (10, 10), (1, 10), "gam")
     scales = math.ceil((8 * 10 + 23) * 70 / 100), math.ceil(8 * 10 * 20 / 100)
     assert found == 8 * 70 + 4 * 20 + 16 * 10 + sum(scales) + 2 * 10
+    three = replace(own, ladder=(*rungs, Rung("e5m2", MeanRelativeError("0.3"))))
+    assert stored_bits(three, taken | {"e5m2": 0}, 10, (10, 10), (1, 10), "gam") == found
 
 
 def test_recipes_of_training_are_refused():

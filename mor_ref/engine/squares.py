@@ -59,7 +59,7 @@ def differ_in_row(x, y, sums, counts, flushed, d):
         sums[i] = _U(sums[i] + u)
         counts[i] = _U(counts[i] + count)
         flushed[i] = _U(flushed[i] + _U(_U(count & _U(1)) & _U(of_y == _U(0))))
-        d[i] = bits_of(distance) if magnitude < _INFINITY else _INFINITY
+        d[i] = bits_of(distance)  # not finite if x is not
 
 
 @step
