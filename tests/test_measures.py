@@ -142,7 +142,7 @@ def test_the_parts_of_a_large_tensor_have_their_own_y():
 
 @dataclass(frozen=True)
 class Whole:
-    """Whole numbers, as the implementation of a user has them: it gives y alone."""
+    """Whole numbers, as a user may have them: the implementation returns y alone."""
 
     name: str = "whole"
     bits: int = 8
