@@ -44,10 +44,13 @@ HOW = {
     "ruff": DEV,
     "sphinx_needs": DEV,
     "chromium": "apt-get install chromium",
+    "clang": "apt-get install clang",
     "clang++": "apt-get install clang",
+    "ghdl": "apt-get install ghdl",
     "g++": "apt-get install g++",
     "gcc": "apt-get install gcc",
     "iverilog": "apt-get install iverilog",
+    "verilator": "apt-get install verilator",
 }
 # What the fixtures of a test need, as if it were marked.
 OF_FIXTURES = {"browser": ("playwright", "chromium")}

@@ -113,6 +113,7 @@ MAY_IMPORT = {
         "verify",
         "workers",
     },
+    "sources": {"definitions", "golden", "metrics", "policies", "sources"},
     "torch": {
         "api",
         "argument_checks",
@@ -133,6 +134,7 @@ MAY_IMPORT = {
         "explain",
         "golden",
         "metrics",
+        "sources",
         "treatments",
         "verify",
         "workers",

@@ -20,6 +20,7 @@ PAGES = [
 ]
 # Of the others, tests of the commands themselves have each one on less.
 LONG_PAGES = {
+    "c-library.md",
     "checkpoint.md",
     "golden-vectors.md",
     "larger-suites.md",
@@ -31,6 +32,7 @@ LONG_PAGES = {
 QUICK_PAGES = [f"[{page.name}]" for page in GUIDE if page.name not in LONG_PAGES]
 # What a page needs that is not everywhere: a program, or a module.
 NEEDS = {
+    "c-library.md": ("gcc", "g++"),
     "candidates.md": ("g++",),
     "verify-cuda.md": ("g++", "nvidia"),
     "verify-c.md": ("gcc",),

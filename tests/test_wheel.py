@@ -37,6 +37,7 @@ def test_a_wheel_works_away_from_its_source(tmp_path):
     assert "mor_ref/py.typed" in names
     assert "mor_ref/verify/reporting/templates/page.css" in names
     assert "mor_ref/golden/v1/exhaustive.json" in names
+    assert {"mor_ref/sources/c/mor_ref.h", "mor_ref/sources/c/mor_ref_dpi.sv"} <= {*names}
     assert not [name for name in names if name.startswith(("tests", "benchmarks", "experiments"))]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

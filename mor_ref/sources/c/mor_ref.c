@@ -581,6 +581,10 @@ unsigned mor_choice(mor_policy policy, const mor_unit *unit) {
 
 /* ---- MX ---- */
 
+bool mor_can_be_mx(const mor_format *format) {
+    return mor_is_format(format) && format->sign != MOR_UNSIGNED && bits_of(format) <= 8;
+}
+
 static int even_exponent(const mor_format *format, uint32_t amax) { /* MXS-005 */
     int n = format->mantissa_bits - (format->sign == MOR_TWOS_COMPLEMENT);
     number a = normalised(f32(amax));

@@ -51,8 +51,8 @@ typedef enum { MOR_SATFINITE, MOR_OVERFLOW_IEEE } mor_overflow;
 typedef enum { MOR_CANONICAL, MOR_SIGNED } mor_nan;
 typedef enum { MOR_CUDA, MOR_ML_DTYPES, MOR_TORCH } mor_preset;
 
-/* These four return -1 for what the specification refuses: a rounding that powers of two do not have, a
- * format that a preset does not have, a random word of more than n bits, and a number that is not a code.
+/* These four return -1 if the specification refuses the arguments: a rounding that powers of two do not have,
+ * a format that a preset does not have, a random word of more than n bits, a number that is not a code.
  * `from` is the format of x: any of the table, or mor_f64. */
 int64_t mor_encode(const mor_format *to, mor_rounding rounding, mor_overflow overflow, mor_nan nan,
                    const mor_format *from, uint64_t x);
@@ -71,7 +71,7 @@ uint32_t mor_f32_divide(uint32_t a, uint32_t b);
 
 typedef enum { MOR_GAM, MOR_SCALE_E8M0, MOR_SCALE_FP32 } mor_scaling;
 typedef struct {
-    uint32_t mantissa; /* of the group; 0 but under gam */
+    uint32_t mantissa; /* of the group; 0 without gam scaling */
     uint8_t exponent;  /* the stored code of e8m0; 0 under fp32 */
     uint32_t scale;    /* the number that x is multiplied by */
 } mor_scale;
@@ -123,6 +123,7 @@ unsigned mor_choice(mor_policy policy, const mor_unit *unit); /* MOR-001, MOR-00
 
 typedef enum { MOR_MX_FLOOR, MOR_MX_CEIL, MOR_MX_EVEN, MOR_MX_RCEIL } mor_mx_rule;
 
+bool mor_can_be_mx(const mor_format *format); /* MXS-001 */
 uint8_t mor_mx_scale(const mor_format *format, mor_mx_rule rule, const uint32_t *x, size_t count);
 mor_element mor_mx_element(const mor_format *format, uint8_t scale, uint32_t x); /* MXS-007, MXS-008 */
 /* A block of a row; returns its scale. */

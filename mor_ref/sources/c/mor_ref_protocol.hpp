@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -117,7 +118,7 @@ inline Case read_case(Words &words) {
             for (std::uint64_t &number : array.numbers) number = words.number();
             asked.inputs[name] = std::move(array);
         } else {
-            throw std::runtime_error("the question has " + word + " where param, in or run is expected");
+            throw std::runtime_error("the question has '" + word + "' where param, in or run is expected");
         }
     }
     return asked;
@@ -155,8 +156,13 @@ template <class Answering> int run(Answering answering, std::FILE *in = stdin, s
                    stderr);
         return 2;
     }
-    for (std::string word = words.next(); word == "case"; word = words.next())
-        write_answer(out, answering(read_case(words)));
+    try {
+        for (std::string word = words.next(); word == "case"; word = words.next())
+            write_answer(out, answering(read_case(words)));
+    } catch (const std::exception &error) { // mor-ref starts the program again for the next case: PRO-009
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
     return 0;
 }
 

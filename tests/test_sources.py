@@ -1,0 +1,275 @@
+"""The C99 library: it compiles without a warning, answers every suite, and refuses what it must."""
+
+import ctypes
+import platform
+import subprocess
+from pathlib import Path
+
+import forking
+import pytest
+from extras import skip_without
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mor_ref
+from mor_ref import Format, FormatError
+from mor_ref.definitions.format import Sign, Specials
+from mor_ref.golden import bundled_files
+from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.sources import write_sources
+from mor_ref.verify.candidates.by_name import opened
+from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
+
+SOURCES = Path(mor_ref.__file__).parent / "sources" / "c"
+STRICT = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
+SANITIZED = ["-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"]
+LONG = 1e6  # seconds: a machine may be as busy as it is
+# Steps of every chapter; the others are of whole tensors, or longer.
+SAMPLE = ["decisions", "decode", "encode_presets", "error_steps", "nvfp4_torchao", "scale_steps"]
+LARGEST = "policies_large"
+OTHERS = sorted({*read_manifest(bundled_files())["suites"]} - {*SAMPLE, LARGEST})
+
+
+def built(directory, *commands):
+    """Run compilers in a directory that holds the sources."""
+    skip_without(*{command[0] for command in commands})
+    write_sources(directory)
+    for command in commands:
+        done = subprocess.run(
+            [*command], cwd=directory, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), command
+
+
+def candidate(directory, *options):
+    """Compile the candidate, and return its path."""
+    built(
+        directory,
+        ["gcc", "-std=c99", *options, "-c", "mor_ref.c"],
+        ["g++", "-std=c++17", *STRICT, *options, "-o", "it", "mor_ref_candidate.cpp", "mor_ref.o"],
+    )
+    return directory / "it"
+
+
+def verified(program, names):
+    """Return the number of suites that match, all fields of all cases given, or fail."""
+    suites = suites_in(bundled_files(), names)
+    with opened(f"exec:{program}", LONG) as asked:
+        found = verify(asked, suites, must_be_complete=True)
+    assert found.verdict == "match", [result.suite for result in found.results]
+    return len(found.results)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """Load the library."""
+    directory = tmp_path_factory.mktemp("library")
+    built(directory, ["gcc", "-std=c99", "-O1", "-shared", "-fPIC", "-o", "it.so", "mor_ref.c"])
+    loaded = ctypes.CDLL(str(directory / "it.so"))
+    loaded.mor_format_named.restype = ctypes.c_void_p
+    for name in ("mor_encode", "mor_encode_stochastic", "mor_encode_preset", "mor_decode"):
+        getattr(loaded, name).restype = ctypes.c_int64
+    loaded.mor_is_format.restype = loaded.mor_can_be_scaled.restype = ctypes.c_bool
+    return loaded
+
+
+def named(library, name):
+    return ctypes.c_void_p(library.mor_format_named(name.encode()))
+
+
+@pytest.mark.parametrize("name", ["mor_ref.c", "mor_ref_dpi.c"])
+@pytest.mark.parametrize("language", [["-std=c99"], ["-std=c++17", "-x", "c++"]])
+def test_no_compiler_warns(tmp_path, name, language):
+    built(tmp_path, ["gcc", *language, *STRICT, "-O2", "-c", name])
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize("name", ["mor_ref.c", "mor_ref_dpi.c", "mor_ref_candidate.cpp"])
+def test_no_other_compiler_warns(tmp_path, name):
+    language = ["-std=c++17"] if name.endswith("pp") else ["-std=c99"]
+    built(tmp_path, ["clang++" if name.endswith("pp") else "clang", *language, *STRICT, "-c", name])
+
+
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "aarch64"), reason="gcc has no such option"
+)
+def test_nothing_is_computed_in_floating_point(tmp_path):
+    """So no mode of the processor and no option of the compiler changes a bit.
+
+    With this option, gcc refuses any variable and any operation in floating point.
+    """
+    built(tmp_path, ["gcc", "-std=c99", "-mgeneral-regs-only", "-c", "mor_ref.c"])
+
+
+def test_steps_of_every_chapter_match_under_sanitizers(tmp_path):
+    """ENC-001 to ENC-016, DEC-001 to DEC-003, SCL-001 to SCL-005, GAM-001 to GAM-005, ERR-001.
+
+    MOR-002 to MOR-004 and NVF-007 as well.
+    """
+    program = candidate(tmp_path, *SANITIZED)
+    assert verified(program, SAMPLE) == len(SAMPLE)
+
+
+@pytest.mark.tier("full")
+def test_all_other_suites_match(tmp_path):
+    """Within the time of the tier: the largest tensor has a tier of its own."""
+    assert verified(candidate(tmp_path, "-O3"), OTHERS) == len(OTHERS)
+
+
+@pytest.mark.tier("exhaustive")
+def test_the_largest_suite_matches(tmp_path):
+    assert verified(candidate(tmp_path, "-O3"), [LARGEST]) == 1
+
+
+def test_refusals(library):
+    """ENC-005, ENC-013, ENC-016, DEC-004."""
+    e4m3, e8m0, f32 = (named(library, name) for name in ("e4m3", "e8m0", "f32"))
+    default, rne, rtp = 0, 1, 4
+    x = ctypes.c_uint64(0x3F800000)
+    assert library.mor_encode(e4m3, default, 0, 0, f32, x) == 0x38
+    assert library.mor_encode(e8m0, default, 0, 0, f32, x) == 0x7F
+    assert library.mor_encode(e8m0, rtp, 0, 0, f32, x) == 0x7F
+    assert library.mor_encode(e8m0, rne, 0, 0, f32, x) == -1
+    assert library.mor_encode(e4m3, default, 0, 0, e4m3, ctypes.c_uint64(256)) == -1
+    stochastic = library.mor_encode_stochastic
+    assert stochastic(e4m3, 0, 0, 3, 7, f32, x) == 0x38
+    for n, word in ((0, 0), (33, 0), (3, 8)):
+        assert stochastic(e4m3, 0, 0, n, word, f32, x) == -1
+    assert stochastic(e8m0, 0, 0, 3, 7, f32, x) == -1
+    ml_dtypes, torch = 1, 2
+    assert library.mor_encode_preset(ml_dtypes, e4m3, default, 0x3F800000) == 0x38
+    assert library.mor_encode_preset(torch, f32, default, 0x3F800000) == -1
+    assert library.mor_decode(e4m3, 0x38) == 0x3F800000
+    assert library.mor_decode(e4m3, 0x138) == -1
+    assert library.mor_format_named(b"e9m9") is None
+
+
+class Row(ctypes.Structure):
+    """A format of mor_ref.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        *((field, ctypes.c_int) for field in ("exponent_bits", "mantissa_bits", "bias")),
+        *((field, ctypes.c_int) for field in ("specials", "sign")),
+    )
+
+
+SPECIALS, SIGNS = Specials.__args__, Sign.__args__
+
+
+@given(
+    st.integers(0, 9),
+    st.integers(0, 24),
+    st.integers(-140, 140),
+    st.sampled_from(range(4)),
+    st.sampled_from(range(3)),
+)
+def test_a_format_exists_if_it_can(library, exponent_bits, mantissa_bits, bias, specials, sign):
+    """FMT-003, FMT-005, FMT-007, FMT-008, FMT-010."""
+    row = Row(b"own", exponent_bits, mantissa_bits, bias, specials, sign)
+    try:
+        Format(
+            "own",
+            exponent_bits=exponent_bits,
+            mantissa_bits=mantissa_bits,
+            bias=bias,
+            specials=SPECIALS[specials],
+            sign=("sign-magnitude", "none", "twos-complement")[sign],
+        )
+    except FormatError:
+        assert not library.mor_is_format(ctypes.byref(row))
+    else:
+        assert library.mor_is_format(ctypes.byref(row))
+
+
+@pytest.mark.parametrize(("decimal", "fraction"), [("0.045", (45, 1000)), ("0.2", (1, 5))])
+def test_thresholds_are_those_of_the_metric(library, decimal, fraction):
+    """MOR-002."""
+    assert library.mor_threshold(*fraction) == mor_ref.MeanRelativeError(decimal).limit
+
+
+def test_a_threshold_at_a_tie_is_even(library):
+    """MOR-002."""
+    assert [library.mor_threshold(odd, 1 << 24) for odd in (1, 3, 5)] == [0, 2, 2]
+
+
+def test_the_command_writes_every_file(tmp_path):
+    out = tmp_path / "there" / "it"
+    done = forking.mor_ref("sources", "--out", out, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"9 files are in {out}\n")
+    by_hand = {path.name: path.read_bytes() for path in SOURCES.iterdir()}
+    written = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert {name: written[name] for name in by_hand} == by_hand
+    assert written.keys() - by_hand.keys() == {"mor_ref_constants.sv", "mor_ref_constants.vhd"}
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    done = forking.mor_ref("sources", "--out", tmp_path / "file", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{tmp_path / 'file' / 'mor_ref.c'} cannot be written" in done.stderr
+    done = forking.mor_ref("sources", "--out", "", cwd=tmp_path)
+    assert "out is ''; give a directory" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ("mor-ref-protocol 1\n", 0, ""),
+        ("mor-ref-protocol 2\n", 2, "does not begin with mor-ref-protocol 1"),
+        ("", 2, "does not begin with mor-ref-protocol 1"),
+    ],
+)
+def test_the_reader_of_the_protocol_knows_its_greeting(reader, text, status, said):
+    """PRO-001, PRO-009."""
+    done = subprocess.run([reader], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert said in done.stderr
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """Compile a program that returns x, and skips operations that do not begin with e."""
+    directory = tmp_path_factory.mktemp("reader")
+    (directory / "echo.cpp").write_text(ECHO)
+    built(directory, ["g++", "-std=c++17", *STRICT, "-o", "echo", "echo.cpp"])
+    return directory / "echo"
+
+
+ECHO = """
+#include "mor_ref_protocol.hpp"
+int main() {
+    return mor_ref::protocol::run([](const mor_ref::protocol::Case &asked) {
+        mor_ref::protocol::Answer answer;
+        if (asked.operation[0] == 'e') answer["x" + asked.parameter("p")] = asked.input("x");
+        return answer;
+    });
+}
+"""
+
+
+def test_the_reader_takes_any_white_space_and_answers_each_question(reader):
+    """PRO-002 to PRO-006."""
+    asked = "mor-ref-protocol 1\ncase s echo c param p 7\tin x 2x2 00ff 00\r\n"
+    asked += "ffffffffffffffff\v0a\f run\ncase s other c in x 1 00 run\ncase s e c in x 0 run\n"
+    done = subprocess.run([reader], input=asked, capture_output=True, text=True, check=False)
+    answers = "out x7 2x2 ff 0 ffffffffffffffff a done skip out x 0 done"
+    assert (done.returncode, done.stdout.split()) == (0, answers.split())
+    assert done.stdout.endswith("\ndone\n")
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("case s e c in x 2 00", "the input ends in an array"),
+        ("case s e c in x 1 0g", "not a hexadecimal digit"),
+        ("case s e c in x 1by1 00 run", "not a shape: 1by1"),
+        ("case s e c out x", "the question has 'out' where param, in or run is expected"),
+        ("case s e c", "the question has '' where param, in or run is expected"),
+    ],
+)
+def test_the_reader_says_what_is_wrong_with_a_question(reader, rest, said):
+    text = f"mor-ref-protocol 1\n{rest}\n"
+    done = subprocess.run([reader], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{said}\n")
