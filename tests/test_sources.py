@@ -1,7 +1,10 @@
 """The C99 library: it compiles without a warning, answers every suite, and refuses what it must."""
 
 import ctypes
+import itertools
+import math
 import platform
+import struct
 import subprocess
 from pathlib import Path
 
@@ -13,7 +16,9 @@ from hypothesis import strategies as st
 
 import mor_ref
 from mor_ref import Format, FormatError
-from mor_ref.definitions.format import Sign, Specials
+from mor_ref.definitions.format import Specials
+from mor_ref.exact import arithmetic
+from mor_ref.exact.errors import error_term
 from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.sources import write_sources
@@ -29,6 +34,11 @@ LONG = 1e6  # seconds: a machine may be as busy as it is
 SAMPLE = ["decisions", "decode", "encode_presets", "error_steps", "nvfp4_torchao", "scale_steps"]
 LARGEST = "policies_large"
 OTHERS = sorted({*read_manifest(bundled_files())["suites"]} - {*SAMPLE, LARGEST})
+
+
+def bits_of(x):
+    """Return the bits of a binary32 number; all NaNs have the same."""
+    return 0x7FFFFFFF if math.isnan(x) else int.from_bytes(struct.pack(">f", x), "big")
 
 
 def built(directory, *commands):
@@ -155,7 +165,7 @@ class Row(ctypes.Structure):
     )
 
 
-SPECIALS, SIGNS = Specials.__args__, Sign.__args__
+SPECIALS, SIGNS = Specials.__args__, ("sign-magnitude", "none", "twos-complement")
 
 
 @given(
@@ -175,12 +185,47 @@ def test_a_format_exists_if_it_can(library, exponent_bits, mantissa_bits, bias, 
             mantissa_bits=mantissa_bits,
             bias=bias,
             specials=SPECIALS[specials],
-            sign=("sign-magnitude", "none", "twos-complement")[sign],
+            sign=SIGNS[sign],
         )
     except FormatError:
         assert not library.mor_is_format(ctypes.byref(row))
     else:
         assert library.mor_is_format(ctypes.byref(row))
+
+
+NUMBERS = [0x0, 0x1, 0x2, 0x3FFFFF, 0x7FFFFF, 0x800000, 0x800001, 0x1000000, 0x33800000, 0x337FFFFF,
+           0x33800001, 0x34000000, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x3FFFFFFF, 0x40000000,
+           0x40490FDB, 0x4B7FFFFF, 0x5F000001, 0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001,
+           0x7FC00000]  # fmt: skip
+OPERATIONS = {"add": arithmetic.total, "subtract": arithmetic.difference,
+              "multiply": arithmetic.product, "divide": arithmetic.quotient}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_one_operation_is_rounded_once(library, name):
+    """ART-001 to ART-003."""
+    operation = getattr(library, f"mor_f32_{name}")
+    operation.restype = ctypes.c_uint32
+    words = [word | sign for word in NUMBERS for sign in (0, 0x80000000)]
+    for a, b in itertools.product(words, repeat=2):
+        x, y = (struct.unpack(">f", word.to_bytes(4, "big"))[0] for word in (a, b))
+        assert operation(a, b) == bits_of(OPERATIONS[name](x, y)), (hex(a), hex(b))
+
+
+class Error(ctypes.Structure):
+    """The error of an element in mor_ref.h."""
+
+    _fields_ = tuple((field, ctypes.c_uint32) for field in "dru")
+
+
+@pytest.mark.parametrize("y", [math.nan, math.inf, -math.inf])
+def test_a_lost_element_counts_in_full(library, y):
+    """ERR-001."""
+    library.mor_error_of.restype = Error
+    found = library.mor_error_of(0x40000000, bits_of(y))
+    expected = error_term(2.0, y)
+    assert (found.r, found.u) == (0x3F800000, 1 << 23) == (bits_of(expected.r), expected.u)
+    assert found.d == bits_of(abs(y))
 
 
 @pytest.mark.parametrize(("decimal", "fraction"), [("0.045", (45, 1000)), ("0.2", (1, 5))])

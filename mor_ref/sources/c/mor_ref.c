@@ -233,7 +233,7 @@ static bool goes_up(split s, bool negative, const rules *by) {
     case MOR_DEFAULT:
     case MOR_RNE: break;
     }
-    return s.fraction > half || (s.fraction == half && (s.more || s.k % 2 == 1));
+    return s.fraction > half || (s.fraction == half && s.k % 2 == 1); /* then there is no more */
 }
 
 /* ENC-002 to ENC-005, ENC-013, ENC-014: the code of a rounded magnitude, maybe beyond the format. */
@@ -505,8 +505,7 @@ mor_element mor_quantize(const mor_format *format, uint32_t x, uint32_t scale) {
 mor_error mor_error_of(uint32_t x, uint32_t y) {
     mor_error made = {0, 0, 0};
     if (magnitude_of(x) == 0 || !is_finite(x)) return made;
-    uint32_t difference = mor_f32_subtract(x, y);
-    made.d = is_nan(difference) ? NAN32 : magnitude_of(difference);
+    made.d = magnitude_of(mor_f32_subtract(x, y));
     made.r = is_finite(y) ? at_most(mor_f32_divide(made.d, magnitude_of(x)), ONE) : ONE;
     made.u = mor_f32_add(ONE, made.r) - ONE;
     return made;
@@ -749,7 +748,7 @@ static uint32_t error_of_4over6(mor_profile profile, const mor_nvfp4_global *glo
     uint32_t scaled = mor_f32_divide(mor_f32_multiply(vw, global->amax), q_of(profile));
     uint32_t e = mor_f32_subtract(scaled, x);
     if (squares(profile)) return mor_f32_multiply(e, e);
-    return is_nan(e) ? NAN32 : magnitude_of(e);
+    return magnitude_of(e);
 }
 
 static uint32_t tile_error(mor_profile profile, const mor_nvfp4_global *global, const mor_nvfp4_candidate *tile,
