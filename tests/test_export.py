@@ -1,5 +1,6 @@
 """Exports hold the same bits, read back by other programs."""
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from extras import reason
 from forking import mor_ref
+from safetensors.numpy import save
 
 from mor_ref import golden
 from mor_ref.cli.golden import run_export
@@ -217,3 +219,24 @@ def test_what_is_left_out_of_all_suites_is_named(tmp_path, capsys):
         ValueError, match=r"give suites of \(none is in this directory\), or export"
     ):
         export(source, "readmemh", out, [])
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_a_directory_without_suites_is_refused(tmp_path, kind):
+    """An export of no file would look like a success."""
+    manifest = read_manifest(bundled_files())
+    (tmp_path / "MANIFEST.json").write_text(json.dumps({**manifest, "suites": {}}))
+    with pytest.raises(
+        ValueError, match="no file would be written, as the directory has no suites"
+    ):
+        export(tmp_path, kind, tmp_path / "out", [])
+
+
+def test_suites_without_cases_are_refused(tmp_path):
+    manifest = read_manifest(bundled_files())
+    empty = {**manifest["suites"]["encode"], "cases": {}, "elements": 0, "kills": {}}
+    empty["sha256"] = hashlib.sha256(save({})).hexdigest()
+    (tmp_path / "MANIFEST.json").write_text(json.dumps({**manifest, "suites": {"encode": empty}}))
+    (tmp_path / "encode.safetensors").write_bytes(save({}))
+    with pytest.raises(ValueError, match="as the suites that are asked for have no cases"):
+        export(tmp_path, "readmemh", tmp_path / "out", ["encode"])

@@ -225,6 +225,12 @@ def export(
         for path, content in write(name, there[name], cases):
             write_inside(out, path, content)
             count += 1
+    if not count:
+        what = "suites that are asked for have no cases" if suites else "directory has no suites"
+        raise ValueError(
+            f"DIR is {directory}, and no file would be written, as the {what}; give a directory "
+            "that mor-ref golden make has made"
+        )
     return Exported(count, left_out)
 
 
