@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 import mor_ref
-from benchmarks import inputs, peers
+from benchmarks import c_library, inputs, peers
 from benchmarks.rows import COPY, OURS, Contender, Difference, Ratio, Row
 from mor_ref import formats
 from mor_ref.arrays import code_dtype
@@ -82,6 +82,7 @@ def to_e4m3():
         "qtorch": peers.qtorch_rounding("e4m3", Difference(NO_MINUS_ZERO, 450, 300)),
         "pychop": peers.pychop_rounding("e4m3"),
         "APyTypes": peers.apytypes_encoding("e4m3"),
+        c_library.NAME: c_library.encoding(),
     }
     yield Row("encode f32 to e4m3, few", inputs.normal(SMALL), slow)
     for rounding in ("rna", "rtz", "rtp", "rtn", "rto"):

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 import mor_ref
-from benchmarks import block_peers, eager, inputs, peers
+from benchmarks import block_peers, c_library, eager, inputs, peers
 from benchmarks.rows import COPY, OURS, Contender, Difference, Memory, Ratio, Row
 from mor_ref.analysis.tensors import analyze, settings_for
 
@@ -57,6 +57,11 @@ def quantizing():
         "eager torch": in_torch(eager.torch_quantize, lambda q: (untiled(peers.codes_of(q[0])),)),
     }
     yield Row("quantize bf16 to e4m3, with error sums", x, contenders)
+    few = {
+        OURS: Contender(lambda x: lambda: TILES(x, "e4m3"), lambda q: (q.codes,)),
+        c_library.NAME: c_library.quantizing(),
+    }
+    yield Row("quantize f32 to e4m3, with error sums, few", inputs.normal(SMALL), few)
 
     def quantize(x):
         return TILES(x, "e4m3")

@@ -1,6 +1,7 @@
 """A row of the table: an operation, who carries it out, and the limits on the times."""
 
 import importlib.util
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -44,8 +45,12 @@ class Contender:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the library that it needs is here."""
-        return self.needs is None or importlib.util.find_spec(self.needs) is not None
+        """Whether the library or the program that it needs is here."""
+        return (
+            self.needs is None
+            or importlib.util.find_spec(self.needs) is not None
+            or shutil.which(self.needs) is not None
+        )
 
     def allows(self, differing: int | None) -> bool:
         """Return whether so many elements may differ; True if they are not compared."""
