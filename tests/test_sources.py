@@ -52,12 +52,13 @@ def built(directory, *commands):
         assert (done.returncode, done.stderr) == (0, ""), command
 
 
-def candidate(directory, *options):
-    """Compile the candidate, and return its path."""
+def candidate(directory, *options, linked_with=()):
+    """Compile the library with these options, and return the path of the candidate."""
     built(
         directory,
         ["gcc", "-std=c99", *options, "-c", "mor_ref.c"],
-        ["g++", "-std=c++17", *STRICT, *options, "-o", "it", "mor_ref_candidate.cpp", "mor_ref.o"],
+        ["g++", "-std=c++17", *STRICT, "-c", "mor_ref_candidate.cpp"],
+        ["g++", *linked_with, "-o", "it", "mor_ref_candidate.o", "mor_ref.o"],
     )
     return directory / "it"
 
@@ -117,7 +118,7 @@ def test_steps_of_every_chapter_match_under_sanitizers(tmp_path):
 
     MOR-002 to MOR-004 and NVF-007 as well.
     """
-    program = candidate(tmp_path, *SANITIZED)
+    program = candidate(tmp_path, *SANITIZED, linked_with=SANITIZED)
     assert verified(program, SAMPLE) == len(SAMPLE)
 
 
