@@ -36,6 +36,7 @@ HOW = {
     "ziglang": TEST,
     "a C++ compiler": TEST,
     "build": DEV,
+    "cocotb": "pip install cocotb",
     "distributed": DEV,
     "furo": DEV,
     "matplotlib": DEV,

@@ -190,7 +190,7 @@ def test_the_commands_of_its_readme(tmp_path):
             )
         outcomes.append((program, done.returncode, done.stdout.splitlines()[-1:]))
     commands = [("mor-ref", 0), ("iverilog", 0), ("vvp", 0), ("iverilog", 0), ("vvp", 1)]
-    commands += [("mor-ref", 0), ("mor-ref", 0), *2 * [("iverilog", 0), ("vvp", 0)]]
+    commands += [("mor-ref", 0), ("mor-ref", 0), *2 * [("iverilog", 0), ("vvp", 0)], ("mor-ref", 0)]
     assert [outcome[:2] for outcome in outcomes] == commands
     last = [line for program, _, lines in outcomes if program == "vvp" for line in lines]
     assert last[0] == f"PASS {count()} vectors"

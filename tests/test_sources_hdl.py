@@ -1,9 +1,11 @@
 """Packages for hardware: what they declare is what C has, and constants are those of the model."""
 
 import math
+import os
 import re
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from mor_ref.sources import write_sources
 from mor_ref.sources.constants import systemverilog, vhdl
 
 ROOT = Path(__file__).resolve().parent.parent
+RTL = ROOT / "examples" / "rtl"
 SOURCES = Path(mor_ref.__file__).parent / "sources" / "c"
 # The types of C that a type of SystemVerilog is.
 TYPES = {"int": "int", "int unsigned": "uint32_t", "longint": "int64_t", "string": "const char *",
@@ -171,6 +174,39 @@ def test_the_scoreboard_of_the_page_runs(tmp_path):
         ["sh", "-ec", commands], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert "exponent 85, scale 42eeeeef, code 7c" in done.stdout, done.stderr
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize(("bug", "last"), [([], "PASS"), (["-DPLANTED_BUG"], "FAIL")])
+def test_the_scoreboard_of_the_encoder(tmp_path, bug, last):
+    """With Verilator, in the commands of its README."""
+    skip_without("verilator", "g++")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    write_sources(tmp_path / "build" / "sources")
+    text = (RTL / "README.md").read_text()
+    build, run = re.findall(r"^    ((?:verilator|obj_dir/).+)$", text, re.MULTILINE)
+    subprocess.run([*build.split(), *bug], cwd=tmp_path, capture_output=True, check=True)
+    done = subprocess.run(run.split(), cwd=tmp_path, capture_output=True, text=True, check=False)
+    (verdict,) = re.findall(r"^(PASS|FAIL) (?:\d+ of )?100000", done.stdout, re.MULTILINE)
+    assert (verdict, done.returncode == 0) == (last, not bug)
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize("bug", [[], ["PLANTED_BUG"]])
+def test_the_encoder_under_cocotb(tmp_path, bug):
+    skip_without("cocotb", "iverilog")
+    # Within pytest, cocotb ends the program itself.
+    variables = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+    done = subprocess.run(
+        [sys.executable, RTL / "run_cocotb.py", *bug],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = done.stdout.splitlines()[-1], done.returncode
+    assert found == (f"{'FAIL 1' if bug else 'PASS 0'} of 1 tests failed", len(bug)), done.stderr
 
 
 def test_a_format_of_a_user_is_in_the_packages(monkeypatch):
