@@ -35,7 +35,16 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
     "representations": ("MxBlocks", "Nvfp4Tiles", "ScaledFormat"),
 }
-_SUBMODULES = ("cuda", "deviations", "exact", "golden", "representations", "torch", "verify")
+_SUBMODULES = (
+    "cuda",
+    "deviations",
+    "exact",
+    "golden",
+    "representations",
+    "sources",
+    "torch",
+    "verify",
+)
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
