@@ -25,6 +25,7 @@ from mor_ref.cli.options import (
     RowsOption,
     TimeoutOption,
 )
+from mor_ref.cli.sources import write_sources
 from mor_ref.cli.stream_commands import generate_cases, verify_lines
 
 app = typer.Typer(
@@ -273,20 +274,7 @@ def verify_candidate(
     raise typer.Exit(status)
 
 
-@app.command("sources")
-def write_sources(
-    out: Annotated[str, typer.Option(metavar="DIR", help="Directory to write to.")],
-) -> None:
-    """Write the C99 library, its import into SystemVerilog, and packages of constants.
-
-    The files are mor_ref.h and mor_ref.c; mor_ref_dpi.h, .c and .sv; mor_ref_protocol.hpp and
-    mor_ref_candidate.cpp; mor_ref_constants.sv and .vhd.
-    """
-    from mor_ref.cli import sources
-
-    sources.run(out)
-
-
+app.command("sources")(write_sources)
 app.command("gen")(generate_cases)
 app.command("ver")(verify_lines)
 app.add_typer(golden_commands, name="golden")
