@@ -36,7 +36,7 @@ HOW = {
     "ziglang": TEST,
     "a C++ compiler": TEST,
     "build": DEV,
-    "cocotb": "pip install cocotb",
+    "cocotb": PEERS,
     "distributed": DEV,
     "furo": DEV,
     "matplotlib": DEV,
