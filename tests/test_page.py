@@ -18,12 +18,13 @@ from mor_ref.verify.comparing.conformance import Conformance
 from mor_ref.verify.comparing.coverage import Coverage
 from mor_ref.verify.comparing.evidence import Failure
 from mor_ref.verify.comparing.inputs_of_entry import Input
-from mor_ref.verify.diagnosing.diagnosis import Diagnosis, Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosing.records import Diagnosis, Explanation, SuiteDiagnosis
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.reporting.picture import levels_of, picture_of
 from mor_ref.verify.reporting.templates import rendered
-from mor_ref.verify.running.run import FieldResult, SuiteResult, Unknown, Verification, verify
+from mor_ref.verify.running.run import FieldResult, SuiteResult, Verification, verify
 from mor_ref.verify.running.suites import suites_in
+from mor_ref.verify.running.unknown import Unknown
 
 __all__ = ["module"]  # a fixture
 

@@ -3,13 +3,15 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.entries import differing_fields
+from mor_ref.verify.diagnosing.records import Diagnosis, Explanation, Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import (
     Sample,
     few_cases,
@@ -20,66 +22,18 @@ from mor_ref.verify.diagnosing.sample import (
     some_of,
 )
 from mor_ref.verify.diagnosing.scoring import Model, Score, Together, steps_of
+from mor_ref.verify.diagnosing.structure import structures_left, structures_of, where_deviating
 
 # Elements that the model computes: the same on every machine, as seconds are not.
 PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for others ends
 _SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # to judge the share that is explained
 _LEADERS, _TELLING = 4, 4  # deviations to pair with others, and cases that they leave unexplained
 _OF_MATCHING = 1 << 12  # elements of cases that match, which an explanation must not change
+_OF_STRUCTURE = 1 << 14  # elements of cases that differ, and of others, to compute with deviations
+_LEAST_FOR_REST = 10  # a guess explains one mismatch in so many, if the others are searched
 _MANY = 4  # deviations, for which it pays to see first which steps are taken
 
 _ALONE: list[Together] = [(deviation,) for deviation in DEVIATIONS.values()]
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Deviations that together explain mismatches of a suite: `explained` of `of`.
-
-    They are the whole explanation if, in every case that differs, they have the bits of the
-    candidate. Otherwise they are a guess: the deviations that explain the most. For a guess, `of`
-    may count the mismatches of a sample, and `more` counts the matching entries that the deviations
-    would change. `left` is then the place of the first mismatch that they do not explain. `spared`
-    names matching cases that they would change, among the cases that were compared.
-    """
-
-    deviations: tuple[str, ...]
-    rules: tuple[str, ...]
-    explained: int
-    of: int
-    is_whole: bool
-    is_of_sample: bool = False
-    spared: tuple[str, ...] = ()
-    more: int = 0
-    left: str = ""
-
-
-@dataclass(frozen=True)
-class SuiteDiagnosis:
-    """The explanations of a suite; several if the suite cannot distinguish them.
-
-    Large tensors are compared with the explanations of other suites alone.
-    `leaders` are the deviations that were tried together with every other, one after the other. The
-    search ends after a fixed number of elements; `untried` counts the pairs that it did not try.
-    """
-
-    suite: str
-    mismatches: int
-    explanations: tuple[Explanation, ...]
-    is_large: bool = False
-    leaders: tuple[str, ...] = ()
-    untried: int = 0
-
-    @property
-    def is_explained(self) -> bool:
-        """Whether nothing is left unexplained."""
-        return any(explanation.is_whole for explanation in self.explanations)
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The explanations of each suite that has mismatches."""
-
-    suites: tuple[SuiteDiagnosis, ...] = ()
 
 
 def diagnose(
@@ -111,9 +65,9 @@ class _Search:
     """The search for the deviations that explain the mismatches of one suite."""
 
     def __init__(self, evidence: Evidence) -> None:
-        cases = list(samples_of(evidence))
-        self.differing = sorted((e for e in cases if e.mismatches), key=lambda e: e.size)
-        self._matching = [e for e in cases if not e.mismatches]
+        self._cases = list(samples_of(evidence))
+        self.differing = sorted((e for e in self._cases if e.mismatches), key=lambda e: e.size)
+        self._matching = [e for e in self._cases if not e.mismatches]
         self._suite = evidence.suite
         self._is_large, self._of_rows = is_large(evidence), is_of_rows(evidence)
         self._turns = in_turn(self.differing, of_rows=self._of_rows)
@@ -136,7 +90,7 @@ class _Search:
             found = self._surviving(_ALONE, self._turns)
         if not found:
             found = self._surviving([those for those in known if len(those) > 1], self._turns)
-        if not found and not self._is_large:
+        if not found and not self._is_large and not self._structure_explains_all:
             found = self._surviving_pairs(singles)
         if len(found) > 1:
             found = self._surviving(found, self._matching) or found
@@ -152,12 +106,48 @@ class _Search:
             )
             for one in those
         ]
-        if not found and not self._is_large:
+        if not found and not self._is_large and not self._structure_explains_all:
             found = list(self._best())
         leaders = tuple(one.name for (one,) in self._paired)
         return SuiteDiagnosis(
-            self._suite, mismatches, tuple(found), self._is_large, leaders, self._untried
+            self._suite,
+            mismatches,
+            tuple(found),
+            self._is_large,
+            leaders,
+            self._untried,
+            tuple(self._structures_beside(found)),
         )
+
+    @cached_property
+    def _structures(self) -> list[Structure]:
+        return structures_of(self._cases)
+
+    @property
+    def _structure_explains_all(self) -> bool:
+        """Whether every field that differs has, entry by entry, the expected bits of a place."""
+        there = {name for one in self._structures if one.is_whole for name in one.fields}
+        return there == set(differing_fields(self._cases))
+
+    def _structures_beside(self, found: list[Explanation]) -> Iterator[Structure]:
+        """Yield the structure of mismatches, and of those that the best deviations leave."""
+        best = next(iter(found), None)
+        if best is None or not best.is_whole:
+            yield from self._structures
+        if best is None or (best.is_whole and not best.spared):
+            return
+        those = tuple(DEVIATIONS[name] for name in best.deviations)
+        some = [
+            sample
+            for samples in (self.differing, self._matching)
+            for sample in some_of(samples, _OF_STRUCTURE, of_rows=False)
+        ]
+        if best.explained < best.of and _LEAST_FOR_REST * best.explained < best.of:
+            return
+        modelled = [(sample, self._model.arrays(those, sample)) for sample in some]
+        beside = where_deviating if best.explained == best.of else structures_left
+        for one in beside(modelled, best.deviations):
+            yield replace(one, is_of_sample=len(some) < len(self._cases))
 
     def _spared(self, those: Together) -> tuple[str, ...]:
         """Find the first of some cases that match although these deviations would change it."""

@@ -90,6 +90,12 @@ class Model:
                 return name, [int(i) for i in np.argwhere(is_left)[0]]
         raise AssertionError("asked of deviations that explain all")
 
+    def arrays(self, those: Together, sample: Sample) -> dict[str, NDArray[np.integer]]:
+        """Return the fields of the model with deviations, in the views of the sample."""
+        self.elements += sample.size
+        found, _ = _computed(those, sample)
+        return {name: ours for name, _, ours in _fields(found, sample)}
+
     def _without_one(self, those: Together, sample: Sample) -> Run | None:
         for deviation in those:
             others = tuple(other for other in those if other is not deviation)

@@ -5,7 +5,7 @@ import shlex
 from mor_ref import __version__
 from mor_ref.verify.comparing.compare import Difference, Entry
 from mor_ref.verify.counts import counted
-from mor_ref.verify.diagnosing.diagnosis import SuiteDiagnosis
+from mor_ref.verify.diagnosing.records import SuiteDiagnosis
 from mor_ref.verify.reporting.picture import picture_of
 from mor_ref.verify.reporting.templates import rendered
 from mor_ref.verify.reporting.text import all_that_explain_all, verdicts

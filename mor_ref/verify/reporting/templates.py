@@ -7,6 +7,7 @@ from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.counts import counted
 from mor_ref.verify.reporting import text
+from mor_ref.verify.reporting.structure_text import structure_lines
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -38,6 +39,7 @@ def _environment() -> "Environment":
         "distance": distance,
         "marks": _MARKS,
         "shown": shown,
+        "structure_lines": structure_lines,
         "text": text,
     }
     environment.filters |= {"grouped": "{:,}".format, "sentence": _sentence}

@@ -4,9 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.counts import counted
-from mor_ref.verify.diagnosing.diagnosis import PAIRS_END, Explanation, SuiteDiagnosis
+from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
+from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
 from mor_ref.verify.diagnosing.scoring import LEAST_OF
-from mor_ref.verify.running.run import FieldResult, SuiteResult, Unknown, Verdict, Verification
+from mor_ref.verify.reporting.structure_text import structure_lines
+from mor_ref.verify.running.run import FieldResult, SuiteResult, Verdict, Verification
+from mor_ref.verify.running.unknown import Unknown
 
 _SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
 _NAMES = 10
@@ -140,14 +143,15 @@ def _extent(result: SuiteResult) -> str:
         return f"{counted(result.compared, 'entry')} in {cases_of(result)}{foreign}"
     of = f"{result.differing:,} of {counted(result.compared, 'entry')} {_verb(result)}"
     found = of if result.is_comparable else differing(result)
-    return f"{found}, in {cases_differing(result)}{foreign}"
+    nans = of_nans(result.nans, result.differing) if result.is_comparable else ""
+    return f"{found}, in {cases_differing(result)}{foreign}{nans}"
 
 
 def differing(result: SuiteResult) -> str:
     """Say how many entries differ, and how many fields of cases could not be compared."""
     found = f"{counted(result.differing, 'entry')} {_verb(result)}"
     if result.is_comparable:
-        return found
+        return f"{found}{of_nans(result.nans, result.differing)}"
     return f"{found} and {counted(result.not_comparable, 'field of a case')} cannot be compared"
 
 
@@ -163,12 +167,9 @@ def cases_of(result: SuiteResult) -> str:
 
 def cases_differing(result: SuiteResult) -> str:
     """Say in how many cases entries differ, of how many compared, of how many there are."""
-    if result.answered == result.cases:
-        return f"{result.cases_differing:,} of {counted(result.cases, 'case')}"
-    return (
-        f"{result.cases_differing:,} of {counted(result.answered, 'case')} compared; the suite has "
-        f"{result.cases:,}"
-    )
+    found = f"{result.cases_differing:,} of {counted(result.answered, 'case')}"
+    is_all = result.answered == result.cases
+    return found if is_all else f"{found} compared; the suite has {result.cases:,}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -205,11 +206,9 @@ def of_field(field: FieldResult) -> str:
 
 def of_nans(nans: int, differing: int) -> str:
     """Say how many of the entries that differ are a NaN where a NaN is expected, if any."""
-    if not nans:
-        return ""
-    if nans == differing:
-        return "; equal but for the bits of NaN"
-    return f"; {nans:,} of these only in the bits of a NaN"
+    some = f"{nans:,} of these only in the bits of a NaN"
+    but = "equal but for the bits of NaN" if nans == differing else some
+    return f"; {but}" if nans else ""
 
 
 def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[str]:
@@ -227,6 +226,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     yield from (f"  or by {_by(e)}: the answers do not distinguish the two" for e in whole[1:])
     if not whole:
         yield from (f"  a guess as good: {_by(e)} explains {share(e)}" for e in explanations[1:])
+    yield from structure_lines(diagnosis.structures)
     yield from pairs_tried(diagnosis)
 
 
@@ -238,6 +238,8 @@ def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
             f"nothing that explains other suites explains the {of}, and nothing else is tried on "
             "tensors as large as these"
         )
+    if diagnosis.is_displaced:
+        return f"no known deviation explains the {of}, but their structure does"
     if not diagnosis.explanations:
         part = "in part" if diagnosis.mismatches < LEAST_OF else "0.1 % of them"
         return f"no known deviation explains the {of}, not even {part}"
@@ -294,5 +296,4 @@ def _by(explanation: Explanation) -> str:
 
 
 def _meanings(explanation: Explanation) -> Iterator[str]:
-    for name in explanation.deviations:
-        yield f"{name}: {DEVIATIONS[name].summary}"
+    yield from (f"{name}: {DEVIATIONS[name].summary}" for name in explanation.deviations)

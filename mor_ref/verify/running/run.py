@@ -1,7 +1,7 @@
 """Running a candidate on suites, and the results."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,19 +12,13 @@ from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.conformance import Conformance, conformance
 from mor_ref.verify.comparing.evidence import Evidence, Failure
-from mor_ref.verify.diagnosing.diagnosis import Diagnosis, diagnose
+from mor_ref.verify.diagnosing.diagnosis import diagnose
+from mor_ref.verify.diagnosing.records import Diagnosis
 from mor_ref.verify.running.ask import Ask, ask_here
 from mor_ref.verify.running.suites import Suites
+from mor_ref.verify.running.unknown import Unknown, unknown
 
 Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """Names of a candidate that are not known, and the known name that is nearest to the first."""
-
-    names: tuple[str, ...] = ()
-    nearest: str = ""
 
 
 @dataclass(frozen=True)
@@ -229,7 +223,7 @@ def verify(
         str(suites.directory),
         tuple(results),
         tuple(suites.entries)[len(found) :],
-        _unknown(there, suites.known),
+        unknown(there, suites.known),
         diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
         conformance(found, suites.entries, len(suites.known)),
     )
@@ -250,13 +244,6 @@ def not_opened(name: str, suites: Suites, reason: str) -> Verification:
     )
 
 
-def _unknown(names: Iterable[str], known: Iterable[str]) -> Unknown:
-    """Return the names that are not known, and the known name nearest to the first."""
-    strange = tuple(sorted({*names} - {*known}))
-    nearest = difflib.get_close_matches(strange[0], [*known], n=1, cutoff=0.0) if strange else []
-    return Unknown(strange, "".join(nearest))
-
-
 def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool) -> SuiteResult:
     given, differences = evidence.given, tuple(evidence.differences())
     there = {*given, *evidence.not_given}
@@ -275,8 +262,8 @@ def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool
         evidence.answered,
         tuple(fields),
         tuple(evidence.not_given),
-        _unknown(evidence.unknown, expected),
-        _unknown(evidence.other_cases, [case.name for case in evidence.cases]),
+        unknown(evidence.unknown, expected),
+        unknown(evidence.other_cases, [case.name for case in evidence.cases]),
         expected,
         differences,
         evidence.failures,

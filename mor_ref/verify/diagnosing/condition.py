@@ -1,0 +1,153 @@
+"""Condition: the shortest description that separates entries that differ from those that match."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
+from mor_ref.verify.diagnosing.input_properties import of_expected, of_inputs
+from mor_ref.verify.diagnosing.properties import (
+    Category,
+    Flag,
+    Number,
+    Property,
+    of_cases,
+    of_places,
+)
+from mor_ref.verify.diagnosing.records import Condition
+
+_PAIRED = 24  # descriptions that are tried together with another
+_COST = 12.0  # bits of a property in a description
+_SAVED = 40.0  # bits that a description has to save, so that it is not by accident
+_EXCLUDING = 4  # a further term leaves one in so many
+_FEW_NAMES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Term:
+    """A property that every entry that differs has; `matching` are the others that have it too."""
+
+    words: str
+    cost: float
+    matching: Marks
+
+    @property
+    def count(self) -> int:
+        return int(np.count_nonzero(self.matching))
+
+
+def condition(
+    e: Entries, wrong: Marks, right: Marks, *, of_places_only: bool = False
+) -> Condition | None:
+    """Return the shortest description of the wrong entries, next to the right ones, if any.
+
+    All wrong entries have it. It has to be much shorter than a list of them. It may be
+    `of_places_only`, and of parameters: not of numbers.
+    """
+    at, others = np.flatnonzero(wrong), np.flatnonzero(right)
+    if len(at) < 2 or not len(others):
+        return None
+    numbers = () if of_places_only else (of_inputs(e), of_expected(e))
+    properties = itertools.chain(of_places(e), of_cases(e), *numbers)
+    terms = [
+        term for one in properties for term in _terms(one, at, others) if term.count < len(others)
+    ]
+    best = min(_descriptions(terms), key=lambda one: _length(one, len(at)), default=None)
+    if best is None:
+        return None
+    saved = _bits_of_choice(len(at), len(others)) - _length(best, len(at))
+    is_telling = best.count <= 2 * len(at) and best.count <= len(others) / 2
+    if saved < _SAVED or not is_telling:
+        return None
+    return Condition(
+        best.words,
+        len(at),
+        len(at) + best.count,
+        len(others) - best.count,
+        is_of_places=of_places_only,
+    )
+
+
+def _length(term: _Term, differing: int) -> float:
+    """Return the bits of a description: of its terms, and of the matching entries that fit."""
+    return term.cost + _bits_of_choice(differing, term.count)
+
+
+def _bits_of_choice(some: int, others: int) -> float:
+    """Return log2 of the number of ways to choose some of all."""
+    found = math.lgamma(some + others + 1) - math.lgamma(some + 1) - math.lgamma(others + 1)
+    return found / math.log(2)
+
+
+def _descriptions(terms: list[_Term]) -> Iterator[_Term]:
+    """Yield each term, pairs of terms, and the best of these with a third one.
+
+    A further term has to exclude most of the matching entries that are left.
+    """
+    yield from terms
+    few = sorted(terms, key=lambda one: (one.count, one.cost))[:_PAIRED]
+    pairs = [
+        both
+        for a, b in itertools.combinations(few, 2)
+        if (both := _both(a, b)).count * _EXCLUDING <= a.count
+    ]
+    yield from pairs
+    best = min(pairs, key=lambda one: (one.count, one.cost), default=None)
+    if best is not None and best.count:
+        triples = (_both(best, one) for one in few)
+        yield from (one for one in triples if one.count * _EXCLUDING <= best.count)
+
+
+def _both(one: _Term, other: _Term) -> _Term:
+    words = f"{one.words} and {other.words}"
+    return _Term(words, one.cost + other.cost, one.matching & other.matching)
+
+
+def _terms(one: Property, at: Integers, others: Integers) -> Iterable[_Term]:
+    """Yield what all the wrong entries have in common by a property."""
+    match one:
+        case Flag():
+            wrong = one.marks[at]
+            if wrong.all():
+                yield _Term(one.words, _COST, one.marks[others])
+            elif not wrong.any():
+                yield _Term(one.otherwise, _COST, ~one.marks[others])
+        case Category():
+            there = np.unique(one.values[at])
+            if len(there) <= _FEW_NAMES:
+                said = " or ".join(one.names[k] for k in there.tolist())
+                cost = _COST + len(there) * math.log2(len(one.names))
+                yield _Term(f"{one.words} is {said}", cost, np.isin(one.values[others], there))
+        case Number():
+            yield from _of_number(one, one.values[at], one.values[others])
+
+
+def _of_number(
+    one: Number, wrong: NDArray[np.number], right: NDArray[np.number]
+) -> Iterator[_Term]:
+    low, high = wrong.min(), wrong.max()
+    if low == high:
+        words = f"{one.words} is {one.shown(low.item())}"
+        yield _Term(words, _COST + one.bits, right == low)
+    elif one.has_order:
+        below, above = right[right < low], right[right > high]
+        if below.size:
+            limit = _roundest(below.max().item(), low.item())
+            words = f"{one.words} >= {one.shown(limit)}"
+            yield _Term(words, _COST + one.bits, right >= low)
+        if above.size:
+            limit = -_roundest(-above.min().item(), -high.item())
+            words = f"{one.words} <= {one.shown(limit)}"
+            yield _Term(words, _COST + one.bits, right <= high)
+
+
+def _roundest(below: float, low: float) -> float:
+    """Return the roundest whole number above one number and up to another: by its factors 2."""
+    if not (float(low).is_integer() and abs(low) < 1 << 40):
+        return low
+    first = math.floor(max(below, low - (1 << 12))) + 1
+    return max(range(first, int(low) + 1), key=lambda k: (k & -k if k else 1 << 50, k))

@@ -1,0 +1,170 @@
+"""The entries of a field over all cases in one row, with their places: what a structure is of."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.golden.model.views import DIGEST, split
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.operation import Parameters
+from mor_ref.operations.shapes import Sides, sides_of
+from mor_ref.verify.diagnosing.sample import Sample
+
+Integers = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+Bits = NDArray[np.unsignedinteger[Any]]
+MOST = 1 << 20  # entries of a field that are looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """A field of some cases, one entry after the other, row by row and case by case.
+
+    `axes` is 1 or 2: a field with one axis has one column. `rows` and `columns` are those of the
+    array that an entry is of, `tile_rows` and `tile_columns` the sides of a block of such entries.
+    `start` is the first entry of the case, and `case` its number. `before` is the first entry of
+    the case before it, which has `before_size` entries; none before the first. If it
+    `is_of_sample`, cases were left out.
+    """
+
+    field: str
+    samples: Sequence[Sample]
+    axes: int
+    expected: Bits
+    given: Bits
+    differs: Marks
+    case: Integers
+    start: Integers
+    row: Integers
+    column: Integers
+    rows: Integers
+    columns: Integers
+    tile_rows: Integers
+    tile_columns: Integers
+    before: Integers
+    before_size: Integers
+    noun: str = "entry"
+    is_of_sample: bool = False
+
+    @cached_property
+    def differing(self) -> Integers:
+        """The places of the entries that differ."""
+        return np.flatnonzero(self.differs)
+
+    @property
+    def size(self) -> int:
+        """How many entries there are."""
+        return len(self.expected)
+
+    def some(self, most: int) -> Integers:
+        """Return the places of at most so many of the entries that differ, spread over all."""
+        places = self.differing
+        return places[:: max(1, -(-len(places) // most))]
+
+
+def entries_of(field: str, samples: Sequence[Sample]) -> Entries | None:
+    """Return the entries of a field that the model names, or None if it is of digests or others.
+
+    Matching cases are left out if there are too many entries.
+    """
+    _, views = split(field)
+    there = [one for one in samples if field in one.pairs and one.pairs[field].expected.size]
+    if DIGEST in views or any(one.pairs[field].expected.ndim > 2 for one in there):
+        return None
+    whole = len(there)
+    if sum(one.pairs[field].expected.size for one in there) > MOST:
+        there = [one for one in there if one.pairs[field].differs.any()]
+    sizes = np.cumsum([one.pairs[field].expected.size for one in there])
+    there = there[: int(np.searchsorted(sizes, MOST, side="right"))]
+    if not there:
+        return None
+    is_packed = field == "packed" or "packed" in views
+    return replace(_joined(field, there, is_packed=is_packed), is_of_sample=len(there) < whole)
+
+
+def _joined(field: str, samples: Sequence[Sample], *, is_packed: bool) -> Entries:
+    """Return the entries of cases in one row; those of bytes with two codes are their halves."""
+    arrays = [_arrays(one, field, is_packed=is_packed) for one in samples]
+    shapes = np.array([(*one[0].shape, 1)[:2] for one in arrays], np.int64)
+    sizes = shapes.prod(axis=1)
+    starts = np.cumsum(sizes) - sizes
+    case = np.repeat(np.arange(len(samples)), sizes)
+    place = np.arange(int(sizes.sum())) - starts[case]
+    rows, columns = shapes[case].T
+    tiles = np.array([_tile(one, field) for one in samples], np.int64)
+    tile_rows, tile_columns = tiles[case].T
+    expected, given, differs = (
+        np.concatenate([one[k].ravel() for one in arrays]) for k in range(3)
+    )
+    return Entries(
+        field,
+        samples,
+        arrays[0][0].ndim,
+        expected.astype(np.uint64),
+        given.astype(np.uint64),
+        differs.astype(np.bool_),
+        case,
+        starts[case],
+        place // columns,
+        place % columns,
+        rows,
+        columns,
+        tile_rows,
+        tile_columns,
+        np.concatenate([[0], starts[:-1]])[case],
+        np.concatenate([[0], sizes[:-1]])[case],
+        "nibble" if is_packed else "entry",
+    )
+
+
+def _arrays(sample: Sample, field: str, *, is_packed: bool) -> list[NDArray[np.integer]]:
+    """Return the expected and the given array of a field, and where they differ."""
+    pair = sample.pairs[field]
+    expected, given = (np.asarray(array) for array in (pair.expected, pair.given))
+    if not is_packed:
+        return [expected, given, pair.differs]
+    halves = [
+        np.stack([array & 15, array >> 4], axis=-1).reshape(*array.shape[:-1], -1)
+        for array in (expected, given)
+    ]
+    return [*halves, halves[0] != halves[1]]
+
+
+def _tile(sample: Sample, field: str) -> Sides:
+    """Return the rows and columns of entries of a block, 1 and 1 if the entries are of blocks."""
+    name, views = split(field)
+    operation = OPERATIONS[sample.operation]
+    first, kind = operation.first_axes, operation.field(name)[1]
+    if kind == "pairs" or views == ["packed"]:
+        kind = "rc"
+    if kind not in ("rc", "nk") or views not in ([], ["packed"], ["transposed"]):
+        return 1, 1
+    parameters, shape = (
+        sample.question.parameters,
+        next(iter(sample.question.arrays.values())).shape,
+    )
+    if first == "nk":
+        found: Sides = (1, shape[1])
+    else:
+        block = parameters.get("tile", parameters.get("block"))
+        found = (1, block) if isinstance(block, int) else _unclipped(block, parameters, shape)
+    return found[::-1] if views == ["transposed"] else found
+
+
+def _unclipped(block: Any, parameters: Parameters, shape: tuple[int, ...]) -> Sides:
+    """Return the sides of a block as they were asked for, also if the array is smaller."""
+    if isinstance(block, list):
+        return int(block[0]), int(block[1])
+    return sides_of("rc", parameters, shape)["grid"]
+
+
+def differing_fields(samples: Sequence[Sample]) -> Iterator[str]:
+    """Yield the fields that differ in some case, in the order of the suite."""
+    names = dict.fromkeys(name for sample in samples for name in sample.pairs)
+    for name in names:
+        if any(one.pairs[name].differs.any() for one in samples if name in one.pairs):
+            yield name

@@ -1,0 +1,279 @@
+"""Properties of entries by their inputs, and by their expected bits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.model.views import split
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.bits import tensor_of
+from mor_ref.operations.fields import format_meant
+from mor_ref.operations.shapes import sides_of
+from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
+from mor_ref.verify.diagnosing.properties import Flag, Number, Property
+from mor_ref.verify.diagnosing.sample import Sample
+
+Floats = NDArray[np.float64]
+_SMALLEST_NORMAL = {"f64": 2.0**-1022, "f32": 2.0**-126, "f16": 2.0**-14, "bf16": 2.0**-126}
+_WIDE = 8  # bits: the values of wider codes are not listed
+_PARTS = {"grid": "block", "n": "block", "unit": "unit", "group": "group", "ends": "tensor"}
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """Numbers of entries, and which are subnormal in their format."""
+
+    values: Floats
+    tiny: Marks
+
+
+def of_inputs(e: Entries) -> Iterator[Property]:
+    """Yield what the inputs of entries are, and those of their blocks."""
+    name, views = split(e.field)
+    if views or e.noun != "entry":
+        return
+    operation = OPERATIONS[e.samples[0].operation]
+    kind, first = operation.field(name)[1], operation.first_axes
+    for given, (fmt, axes) in operation.inputs.items():
+        is_whole = axes == kind or (axes == first and kind in ("rc", "nk"))
+        if is_whole and all(_is_shaped(one, given, e.field) for one in e.samples):
+            yield from _of_numbers(f"{given}", _given(e, given, fmt), fmt)
+    if first in ("rc", "nk"):
+        yield from _of_parts(e, kind, first)
+
+
+def of_expected(e: Entries) -> Iterator[Property]:
+    """Yield properties of the expected bits, and of the other fields at the same place."""
+    name, views = split(e.field)
+    if views or e.noun != "entry":
+        return
+    operation = OPERATIONS[e.samples[0].operation]
+    fmt = operation.field(name)[0]
+    expected = [one.pairs[e.field].expected for one in e.samples]
+    yield from _of_numbers(f"the expected {name}", _numbers(e, expected, fmt), fmt)
+    yield Number(
+        f"the expected {name}", e.expected.astype(np.int64), has_order=False, shown="{:#x}".format
+    )
+    yield from _of_ties(e)
+    yield from _of_other_fields(e)
+
+
+def _is_shaped(sample: Sample, given: str, field: str) -> bool:
+    return sample.question.arrays[given].shape == sample.pairs[field].expected.shape
+
+
+def _given(e: Entries, given: str, fmt: str) -> _Numbers | None:
+    return _numbers(e, [one.question.arrays[given] for one in e.samples], fmt)
+
+
+def _numbers(e: Entries, arrays: Sequence[NDArray[np.integer]], fmt: str) -> _Numbers | None:
+    """Return the numbers of these bits, one array for each sample; None if they are too wide."""
+    values, tiny = [], []
+    for one, array in zip(e.samples, arrays, strict=True):
+        meant = format_meant(fmt, one.question.parameters)
+        found = _decoded(array.ravel(), meant)
+        if found is None:
+            return None
+        values.append(found)
+        least = _SMALLEST_NORMAL.get(meant) or getattr(formats.get(meant), "smallest_normal", 0)
+        tiny.append((found != 0) & (np.abs(found) < (least or 0)))
+    return _Numbers(np.concatenate(values), np.concatenate(tiny))
+
+
+def _decoded(bits: NDArray[np.integer], fmt: str) -> Floats | None:
+    if fmt in _SMALLEST_NORMAL:
+        return _float64(bits, fmt)
+    if fmt not in formats:
+        return bits.astype(np.float64)
+    if formats[fmt].bits > _WIDE:
+        return None
+    table = _values(fmt)
+    found: Floats = table[np.minimum(bits, len(table) - 1).astype(np.intp)]
+    return found
+
+
+def _float64(bits: NDArray[np.integer], source: str) -> Floats:
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        found: Floats = tensor_of(np.ascontiguousarray(bits), source).astype(np.float64)
+    return found
+
+
+@cache
+def _values(fmt: str) -> Floats:
+    return np.array([formats[fmt].value(code) for code in range(formats[fmt].code_count)])
+
+
+def _of_numbers(words: str, found: _Numbers | None, fmt: str) -> Iterator[Property]:
+    """Yield the properties of some numbers."""
+    if found is None:
+        return
+    x = found.values
+    if fmt in ("u8", "u32", "u64"):
+        yield Flag(f"{words} is 0", f"{words} is not 0", x == 0)
+        yield Number(words, x, shown="{:,.0f}".format)
+        return
+    yield Flag(f"{words} is NaN", f"{words} is not NaN", np.isnan(x))
+    yield Flag(f"{words} is infinite", f"{words} is not infinite", np.isinf(x))
+    yield Flag(f"{words} is finite", f"{words} is not finite", np.isfinite(x))
+    yield Flag(f"{words} is negative zero", f"{words} is not negative zero", _is_negative_zero(x))
+    yield Flag(f"{words} is zero", f"{words} is not zero", x == 0)
+    yield Flag(f"{words} is subnormal", f"{words} is not subnormal", found.tiny)
+    yield Flag(f"{words} is negative", f"{words} is not negative", np.signbit(x))
+    mantissa = np.frexp(np.where(np.isfinite(x), x, 0))[0]
+    yield Flag(
+        f"{words} is a power of two", f"{words} is not a power of two", np.abs(mantissa) == 1 / 2
+    )
+    magnitude = np.where(np.isnan(x), -1.0, np.abs(x))
+    yield Number(f"the magnitude of {words}", magnitude, shown="{:.9g}".format, bits=32.0)
+
+
+def _is_negative_zero(x: Floats) -> Marks:
+    found: Marks = (x == 0) & np.signbit(x)
+    return found
+
+
+# ---------------------------------------------------------------- blocks and other parts
+
+
+def _of_parts(e: Entries, kind: str, first: str) -> Iterator[Property]:
+    """Yield what the numbers of the block are that an entry is of, or is in."""
+    operation = OPERATIONS[e.samples[0].operation]
+    given, (fmt, _) = next(iter(operation.inputs.items()))
+    x = _given(e, given, fmt)
+    is_of_elements = kind in ("rc", "nk")
+    part = ("n" if first == "nk" else "grid") if is_of_elements else kind
+    if x is None or part not in _PARTS:
+        return
+    found = _parts(e, given, part, first)
+    at = found.part if is_of_elements else np.arange(found.count)
+    noun = ("its " if is_of_elements else "the ") + _PARTS[part]
+    yield from _of_each_part(x, found, noun, at)
+    if is_of_elements:
+        is_largest = np.abs(x.values) == _largest(x.values, found)[found.part]
+        yield Flag(
+            f"{given} is the largest of its block",
+            f"{given} is not the largest of its block",
+            is_largest,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Which part each element is in, counted over all cases; and its place there, row by row."""
+
+    part: Integers
+    count: int
+    place: Integers
+
+
+def _parts(e: Entries, given: str, part: str, first: str) -> _Parts:
+    found, places, count = [], [], 0
+    for one in e.samples:
+        shape = one.question.arrays[given].shape
+        high, wide = (
+            (1, shape[1])
+            if first == "nk"
+            else sides_of(first, one.question.parameters, shape)[part]
+        )
+        row, column = np.indices(shape)
+        across = -(-shape[1] // wide)
+        own = row // high * across + column // wide
+        found.append((own + count).ravel())
+        places.append((row % high * min(wide, shape[1]) + column % wide).ravel())
+        count += -(-shape[0] // high) * across
+    return _Parts(np.concatenate(found), count, np.concatenate(places))
+
+
+def _largest(x: Floats, parts: _Parts) -> Floats:
+    """Return the largest finite magnitude of each part; -1 if it has none."""
+    found = np.full(parts.count, -1.0)
+    np.maximum.at(found, parts.part, np.where(np.isfinite(x), np.abs(x), -1.0))
+    return found
+
+
+def _of_each_part(x: _Numbers, parts: _Parts, noun: str, at: Integers) -> Iterator[Property]:
+    def has(marks: Marks) -> Marks:
+        found = np.bincount(parts.part, marks, parts.count) > 0
+        return found[at]
+
+    for words, marks in (
+        ("a NaN", np.isnan(x.values)),
+        ("an infinity", np.isinf(x.values)),
+        ("a number that is not finite", ~np.isfinite(x.values)),
+        ("a zero", x.values == 0),
+        ("a negative zero", _is_negative_zero(x.values)),
+        ("a subnormal number", x.tiny),
+        ("a number that is not zero", x.values != 0),
+    ):
+        yield Flag(f"{noun} has {words}", f"{noun} does not have {words}", has(marks))
+    largest = _largest(x.values, parts)
+    is_largest = np.abs(x.values) == largest[parts.part]
+    ties = np.bincount(parts.part, is_largest, parts.count)
+    words = f"{noun} has its largest magnitude"
+    yield Flag(f"{words} more than once", f"{words} once", (ties > 1)[at])
+    first = np.full(parts.count, 1 << 40)
+    np.minimum.at(first, parts.part, np.where(is_largest, parts.place, 1 << 40))
+    first = np.where(first == 1 << 40, -1, first)
+    yield Number(f"the place of the largest magnitude in {noun}, row by row,", first[at])
+    tiny = np.bincount(parts.part, is_largest & x.tiny, parts.count) > 0
+    words = f"the largest magnitude of {noun}"
+    yield Flag(f"{words} is subnormal", f"{words} is not subnormal", tiny[at])
+    yield Number(words, largest[at], shown="{:.9g}".format, bits=32.0)
+
+
+# ---------------------------------------------------------------- other expected fields
+
+
+def _of_ties(e: Entries) -> Iterator[Property]:
+    """Yield whether the number that is rounded is halfway between two of the format."""
+    operation = OPERATIONS[e.samples[0].operation]
+    if "code" not in operation.outputs or operation.name in ("decode", "encode_stochastic"):
+        return
+    name = "x" if operation.name.startswith("encode") else "xs"
+    halfway = []
+    for one in e.samples:
+        meant = format_meant(operation.outputs["code"][0], one.question.parameters)
+        array = (
+            one.question.arrays["x"]
+            if name == "x"
+            else getattr(one.pairs.get("xs"), "expected", None)
+        )
+        if array is None or array.shape != one.pairs[e.field].expected.shape:
+            return
+        if formats[meant].bits > _WIDE:
+            return
+        fmt = one.question.parameters["source"] if name == "x" else "f32"
+        halfway.append(np.isin(_float64(array.ravel(), fmt), _halves(meant)))
+    words = f"{name} is halfway between two numbers of the format"
+    yield Flag(words, words.replace(" is ", " is not "), np.concatenate(halfway))
+
+
+@cache
+def _halves(fmt: str) -> Floats:
+    values = np.unique(_values(fmt)[np.isfinite(_values(fmt))])
+    return (values[:-1] + values[1:]) / 2
+
+
+def _of_other_fields(e: Entries) -> Iterator[Property]:
+    """Yield the bits of fields of blocks, for entries of elements, and of other fields alike."""
+    operation = OPERATIONS[e.samples[0].operation]
+    kind, first = operation.field(e.field)[1], operation.first_axes
+    for name in e.samples[0].pairs:
+        other, views = split(name)
+        if name == e.field or views or operation.field(other)[0] in ("f32", "u64"):
+            continue
+        axes = operation.field(other)[1]
+        if not all(name in one.pairs for one in e.samples):
+            continue
+        arrays = [one.pairs[name].expected.ravel() for one in e.samples]
+        values = np.concatenate(arrays).astype(np.int64)
+        if axes == kind and len(values) == e.size:
+            yield Number(f"the expected {name}", values, has_order=False)
+        elif kind in ("rc", "nk") and axes == ("n" if first == "nk" else "grid"):
+            given = next(iter(operation.inputs))
+            part = _parts(e, given, axes, first).part
+            yield Number(f"the expected {name}", values[part], has_order=False)

@@ -1,0 +1,196 @@
+"""Maps from the place of an entry to another place, as kernels confuse them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mor_ref.verify.diagnosing.entries import Entries, Integers
+
+_POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
+Place = tuple[Integers, Integers]
+
+
+@dataclass(frozen=True)
+class Map:
+    """A map of places: `words` say what an entry has, `source` is the entry that it comes from.
+
+    `source` is given entries and the places of some of them. It is -1 if there is no source.
+    """
+
+    words: str
+    source: Callable[[Entries, Integers], Integers]
+    is_of_other_case: bool = False
+
+
+def maps(entries: Entries) -> Iterator[Map]:
+    """Yield the maps that are tried on a field, the simplest first."""
+    if entries.axes == 2:
+        yield from _transposing()
+    yield from _shifting(entries)
+    yield from _grouping(entries)
+    yield from _exchanging(entries)
+    yield from _mirroring(entries)
+    yield Map("the same place in the preceding case", _of_case_before, is_of_other_case=True)
+
+
+def shift(down: int, right: int, entries: Entries, end: str = "") -> Map:
+    """Return the map to the entry so many rows below and so many columns to the right.
+
+    `end` says which entry is beyond the last row or column: none, the first, or the last one.
+    """
+
+    def moved(e: Entries, at: Integers) -> Place:
+        row, column = e.row[at] + down, e.column[at] + right
+        if end == ", around the end":
+            return row % e.rows[at], column % e.columns[at]
+        if end == ", or of the last one":
+            return np.clip(row, 0, e.rows[at] - 1), np.clip(column, 0, e.columns[at] - 1)
+        return row, column
+
+    return _of_places(place_words(_plus("i", down), _plus("j", right), entries) + end, moved)
+
+
+def flat_shift(by: int) -> Map:
+    """Return the map to the entry so many places later, row by row."""
+    side = "after" if by > 0 else "before"
+    near = "the entry" if abs(by) == 1 else f"the entry {abs(by)} places"
+    words = f"{near} {side} it, row by row"
+
+    def source(e: Entries, at: Integers) -> Integers:
+        place = at - e.start[at] + by
+        is_there = (place >= 0) & (place < e.rows[at] * e.columns[at])
+        return np.where(is_there, e.start[at] + place, -1)
+
+    return Map(words, source)
+
+
+def exchange_of_lines(pairs: dict[int, int], name: str, words: str) -> Map:
+    """Return the map of rows or columns to others."""
+    side = max((*pairs, *pairs.values())) + 1
+    table = np.arange(side)
+    for k, other in pairs.items():
+        table[k] = other
+
+    def moved(e: Entries, at: Integers) -> Place:
+        line = e.row[at] if name == "row" else e.column[at]
+        other = np.where(line < side, table[np.minimum(line, side - 1)], line)
+        return (other, e.column[at]) if name == "row" else (e.row[at], other)
+
+    return _of_places(words, moved)
+
+
+def place_words(row: str, column: str, entries: Entries) -> str:
+    """Return the words for a place, which has a column only if there are two axes."""
+    return f"[{row}, {column}]" if entries.axes == 2 else f"[{row}]"
+
+
+def _of_places(words: str, moved: Callable[[Entries, Integers], Place]) -> Map:
+    def source(e: Entries, at: Integers) -> Integers:
+        row, column = moved(e, at)
+        is_there = (row >= 0) & (row < e.rows[at]) & (column >= 0) & (column < e.columns[at])
+        return np.where(is_there, e.start[at] + row * e.columns[at] + column, -1)
+
+    return Map(words, source)
+
+
+def _plus(name: str, by: int) -> str:
+    return name if not by else f"{name} {'+' if by > 0 else '-'} {abs(by)}"
+
+
+def _transposing() -> Iterator[Map]:
+    def as_written(e: Entries, at: Integers) -> Place:
+        place = at - e.start[at]
+        return place % e.rows[at], place // e.rows[at]
+
+    def as_read(e: Entries, at: Integers) -> Integers:
+        return e.start[at] + e.column[at] * e.rows[at] + e.row[at]
+
+    def in_blocks(e: Entries, at: Integers) -> Place:
+        row, column, high, wide = e.row[at], e.column[at], e.tile_rows[at], e.tile_columns[at]
+        return row // high * high + column % wide, column // wide * wide + row % high
+
+    yield _of_places("[j, i]", lambda e, at: (e.column[at], e.row[at]))
+    yield _of_places("the transposed field at the same place, row by row", as_written)
+    yield Map("the field at the same place, column by column", as_read)
+    yield _of_places("the place that is transposed inside its block", in_blocks)
+
+
+def _shifting(entries: Entries) -> Iterator[Map]:
+    steps = [sign * by for by in _POWERS for sign in (1, -1)]
+    for end in ("", ", or of the last one", ", around the end"):
+        if end == ", or of the last one":
+            yield from _of_line("0", _with(lambda line, m: line * m, 0), entries)
+        for by in steps:
+            if entries.axes == 2:
+                yield shift(0, by, entries, end)
+            yield shift(by, 0, entries, end)
+    if entries.axes == 2:
+        yield from map(flat_shift, (1, -1, 2, -2, 4, -4, 8, -8, 16, -16))
+        for sign, word in ((1, "after"), (-1, "before")):
+            yield _of_places(
+                f"the same place in the block {word} it in its row of blocks", _tile(0, sign)
+            )
+            below = "below" if sign > 0 else "above"
+            yield _of_places(f"the same place in the block {below} it", _tile(sign, 0))
+
+
+def _tile(down: int, right: int) -> Callable[[Entries, Integers], Place]:
+    """Return the function to the same place in another block."""
+    return lambda e, at: (
+        e.row[at] + down * e.tile_rows[at],
+        e.column[at] + right * e.tile_columns[at],
+    )
+
+
+def _grouping(entries: Entries) -> Iterator[Map]:
+    for m in _POWERS[1:]:
+        for words, moved in (
+            ("{} - {} mod %d", lambda line, m: line - line % m),
+            ("{} // %d", lambda line, m: line // m),
+            ("{} mod %d", lambda line, m: line % m),
+            ("%d * {}", lambda line, m: line * m),
+        ):
+            yield from _of_line(words % m, _with(moved, m), entries)
+
+
+def _exchanging(entries: Entries) -> Iterator[Map]:
+    for m in _POWERS:
+        yield from _of_line(f"{{}} ^ {m}", _with(lambda line, m: line ^ m, m), entries)
+
+
+def _with(
+    moved: Callable[[Integers, int], Integers], m: int
+) -> Callable[[Integers, Integers], Integers]:
+    return lambda line, _: moved(line, m)
+
+
+def _mirroring(entries: Entries) -> Iterator[Map]:
+    yield from _of_line("last - {}", lambda line, side: side - 1 - line, entries)
+    yield from _of_line(
+        "{} // 2 + {} mod 2 * half", lambda line, side: line // 2 + line % 2 * (side // 2), entries
+    )
+    yield from _of_line(
+        "2 * {} mod last", lambda line, side: 2 * line % np.maximum(side - 1, 1), entries
+    )
+
+
+def _of_line(
+    words: str, moved: Callable[[Integers, Integers], Integers], entries: Entries
+) -> Iterator[Map]:
+    """Yield a map of columns, and the same of rows."""
+    said = {name: words.replace("{}", name) for name in ("i", "j")}
+    if entries.axes == 2:
+        yield _of_places(
+            place_words("i", said["j"], entries),
+            lambda e, at: (e.row[at], moved(e.column[at], e.columns[at])),
+        )
+    yield _of_places(
+        place_words(said["i"], "j", entries),
+        lambda e, at: (moved(e.row[at], e.rows[at]), e.column[at]),
+    )
+
+
+def _of_case_before(e: Entries, at: Integers) -> Integers:
+    place = at - e.start[at]
+    return np.where(place < e.before_size[at], e.before[at] + place, -1)

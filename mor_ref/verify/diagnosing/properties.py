@@ -1,0 +1,116 @@
+"""Properties of entries by which those that differ may be separated: their places, their cases."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.operations.parameters import RECIPE
+from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
+
+_POWERS = (2, 4, 8, 16, 32, 64, 128)
+
+
+@dataclass(frozen=True, eq=False)
+class Flag:
+    """A property that an entry has or not, and words for both."""
+
+    words: str
+    otherwise: str
+    marks: Marks
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A property that is a number. `has_order` if it may be at least or at most a limit.
+
+    `bits` are those of a limit: a number of many digits is a long description.
+    """
+
+    words: str
+    values: NDArray[np.number]
+    has_order: bool = True
+    shown: Callable[[float], str] = "{:,}".format
+    bits: float = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Category:
+    """A property that is one of some names; `values` are their numbers."""
+
+    words: str
+    names: tuple[str, ...]
+    values: Integers
+
+
+Property = Flag | Number | Category
+
+
+def of_cases(e: Entries) -> Iterator[Property]:
+    """Yield what the parameters of cases say, and the shapes of the arrays."""
+    names = dict.fromkeys(name for one in e.samples for name in one.question.parameters)
+    for name in names:
+        if name != RECIPE:
+            said = [_said(one.question.parameters.get(name, "none")) for one in e.samples]
+            known = tuple(sorted(set(said)))
+            if len(known) > 1:
+                yield Category(name, known, np.array([known.index(one) for one in said])[e.case])
+    yield Number("the number of rows", e.rows)
+    if e.axes == 2:
+        yield Number("the number of columns", e.columns)
+
+
+def _said(value: object) -> str:
+    return "x".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def of_places(e: Entries) -> Iterator[Property]:
+    """Yield what the places of entries in their arrays and their blocks are."""
+    lines: Iterable[tuple[str, Integers, Integers]] = [("index", e.row, e.rows)]
+    has_blocks = bool((e.tile_rows * e.tile_columns > 1).any())
+    if has_blocks:
+        yield from _of_blocks(e)
+    if e.axes == 2:
+        lines = [("row", e.row, e.rows), ("column", e.column, e.columns)]
+    for name, line, side in lines:
+        yield Flag(f"the {name} is the last", f"the {name} is not the last", line == side - 1)
+        yield Number(name, line)
+        for m in _POWERS:
+            yield Number(f"{name} mod {m}", line % m, has_order=False)
+        for m in _POWERS:
+            after = line >= side - side % m
+            words = (
+                f"it is after the last whole {m} of the {name if name == 'index' else name + 's'}"
+            )
+            yield Flag(words, words.replace(" is ", " is not ", 1), after)
+        yield Number(f"last {name} - {name}", side - 1 - line)
+    if has_blocks:
+        yield from _of_places_in_blocks(e)
+
+
+def _of_blocks(e: Entries) -> Iterator[Property]:
+    """Yield where the block of an entry is in its array."""
+    row, column = e.row // e.tile_rows, e.column // e.tile_columns
+    is_cut = (row + 1) * e.tile_rows > e.rows
+    is_cut |= (column + 1) * e.tile_columns > e.columns
+    yield Flag("it is in a partial block", "it is in a whole block", is_cut)
+    last_right = (column + 1) * e.tile_columns >= e.columns
+    last_below = (row + 1) * e.tile_rows >= e.rows
+    yield Flag("it is in the last block", "it is not in the last block", last_right & last_below)
+    yield Flag(
+        "it is in the last block of its row of blocks",
+        "it is not in the last block of its row of blocks",
+        last_right,
+    )
+    yield Flag("it is in the last row of blocks", "it is not in the last row of blocks", last_below)
+
+
+def _of_places_in_blocks(e: Entries) -> Iterator[Property]:
+    row, column = e.row // e.tile_rows, e.column // e.tile_columns
+    yield Number("row in the block", e.row % e.tile_rows)
+    yield Number("column in the block", e.column % e.tile_columns)
+    if (e.tile_rows > 1).any():
+        yield Number("row of the block", row)
+    if (e.tile_columns > 1).any():
+        yield Number("column of the block", column)

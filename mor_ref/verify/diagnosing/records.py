@@ -1,0 +1,113 @@
+"""Records of a diagnosis: the deviations that explain mismatches, and the structure of these."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Where entries differ: `differing` of the `there` that it describes, and none elsewhere.
+
+    `elsewhere` counts the entries that it does not describe. If it `is_of_changed`, both counts are
+    only of entries that a displacement, or a deviation, would change. It `is_of_places` if no
+    number and no expected value is in it.
+    """
+
+    words: str
+    differing: int
+    there: int
+    elsewhere: int
+    is_of_changed: bool = False
+    is_of_places: bool = False
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether everything that it describes differs."""
+        return self.differing == self.there
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The bits that entries of some fields have instead of the expected ones, and where they lie.
+
+    `words` say what `explained` of the `of` entries that differ have instead of the expected bits;
+    they are empty if only a condition is known. `kept` counts the entries that match, although they
+    would have other bits by these words. `beyond` names the deviations with which the expected bits
+    were computed, if it is the structure of the rest. If it `is_of_sample`, some cases were
+    not looked at.
+    """
+
+    fields: tuple[str, ...]
+    words: str
+    explained: int
+    of: int
+    kept: int
+    condition: Condition | None = None
+    noun: str = "entry"
+    beyond: tuple[str, ...] = ()
+    is_of_sample: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it explains all that differ, and changes nothing else at the places it names."""
+        if not self.words or self.explained < self.of:
+            return False
+        where = self.condition
+        return not self.kept or (where is not None and where.is_exact and where.is_of_places)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Deviations that together explain mismatches of a suite: `explained` of `of`.
+
+    They are the whole explanation if, in every case that differs, they have the bits of the
+    candidate. Otherwise they are a guess: the deviations that explain the most. For a guess, `of`
+    may count the mismatches of a sample, and `more` counts the matching entries that the deviations
+    would change. `left` is then the place of the first mismatch that they do not explain. `spared`
+    names matching cases that they would change, among the cases that were compared.
+    """
+
+    deviations: tuple[str, ...]
+    rules: tuple[str, ...]
+    explained: int
+    of: int
+    is_whole: bool
+    is_of_sample: bool = False
+    spared: tuple[str, ...] = ()
+    more: int = 0
+    left: str = ""
+
+
+@dataclass(frozen=True)
+class SuiteDiagnosis:
+    """The explanations of a suite; several if the suite cannot distinguish them.
+
+    Large tensors are compared with the explanations of other suites alone.
+    `leaders` are the deviations that were tried together with every other, one after the other. The
+    search ends after a fixed number of elements; `untried` counts the pairs that it did not try.
+    `structures` say where entries differ, and which bits they have instead.
+    """
+
+    suite: str
+    mismatches: int
+    explanations: tuple[Explanation, ...]
+    is_large: bool = False
+    leaders: tuple[str, ...] = ()
+    untried: int = 0
+    structures: tuple[Structure, ...] = ()
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether nothing is left unexplained."""
+        return any(explanation.is_whole for explanation in self.explanations)
+
+    @property
+    def is_displaced(self) -> bool:
+        """Whether no deviation is named, as the structure explains every field that differs."""
+        return not self.explanations and any(one.is_whole for one in self.structures)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The explanations of each suite that has mismatches."""
+
+    suites: tuple[SuiteDiagnosis, ...] = ()

@@ -1,0 +1,130 @@
+"""Structure: what entries that differ have instead, and where they lie."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from mor_ref.verify.diagnosing.condition import condition
+from mor_ref.verify.diagnosing.displacement import Instead, displacement
+from mor_ref.verify.diagnosing.entries import Entries, differing_fields, entries_of
+from mor_ref.verify.diagnosing.records import Condition, Structure
+from mor_ref.verify.diagnosing.sample import Pair, Sample
+
+
+def structures_of(samples: Sequence[Sample]) -> list[Structure]:
+    """Return the structures of the fields of cases that differ, in the order of the suite.
+
+    Fields with the same words are one structure. A condition alone is
+    sought for the first field: those after it follow from it.
+    """
+    found: list[Structure] = []
+    for field in differing_fields(samples):
+        entries = entries_of(field, samples)
+        if entries is None:
+            continue
+        one = _of_field(entries, is_first=not found)
+        if one is None:
+            continue
+        same = next((k for k, s in enumerate(found) if s.words and s.words == one.words), None)
+        if same is None:
+            found.append(one)
+        else:
+            found[same] = _joined(found[same], one)
+    return found
+
+
+Modelled = Sequence[tuple[Sample, Mapping[str, NDArray[Any]]]]  # with the fields of deviations
+
+
+def structures_left(modelled: Modelled, names: tuple[str, ...]) -> list[Structure]:
+    """Return the structures of the rest, with the bits of deviations as the expected ones."""
+    left = [
+        replace(
+            sample,
+            pairs={
+                name: Pair(ours[name], pair.given, pair.given != ours[name])
+                for name, pair in sample.pairs.items()
+                if name in ours
+            },
+        )
+        for sample, ours in modelled
+    ]
+    return [replace(one, beyond=names) for one in structures_of(left)]
+
+
+def where_deviating(modelled: Modelled, names: tuple[str, ...]) -> Iterator[Structure]:
+    """Yield where deviations hold, if entries match that they would change: of the first field."""
+    samples = [sample for sample, _ in modelled]
+    changed = [
+        replace(
+            sample,
+            pairs={
+                name: Pair(pair.expected, ours[name], ours[name] != pair.expected)
+                for name, pair in sample.pairs.items()
+                if name in ours
+            },
+        )
+        for sample, ours in modelled
+    ]
+    for field in differing_fields(samples):
+        given, ours = entries_of(field, samples), entries_of(field, changed)
+        if given is None or ours is None or given.size != ours.size:
+            continue
+        would_change = ours.differs & ~given.differs
+        found = condition(given, given.differs & (given.given == ours.given), would_change)
+        if found is not None:
+            of, kept = len(given.differing), int(would_change.sum())
+            where = replace(found, is_of_changed=True)
+            yield Structure((field,), "", found.differing, of, kept, where, given.noun, names)
+            return
+
+
+def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
+    """Return the structure of a field, if any is found."""
+    instead, of = displacement(entries), len(entries.differing)
+    nothing = Structure(
+        (entries.field,), "", 0, of, 0, noun=entries.noun, is_of_sample=entries.is_of_sample
+    )
+    where = None
+    if instead is not None and (instead.kept or instead.explained < of):
+        where = _where(entries, instead)
+        if instead.kept and instead.is_of_place and (where is None or instead.explained < of):
+            instead = None  # it may be by accident: the bits next to the expected ones
+    if instead is not None:
+        return replace(
+            nothing,
+            words=instead.words,
+            explained=instead.explained,
+            kept=instead.kept,
+            condition=where,
+        )
+    where = condition(entries, entries.differs, ~entries.differs) if is_first else None
+    if where is None:
+        return None
+    return replace(nothing, condition=where)
+
+
+def _where(entries: Entries, instead: Instead) -> Condition | None:
+    """Return where entries have something instead, of those that would change.
+
+    If that is of other places, the condition has to be of places as well: next to each number may
+    be the result of another rounding.
+    """
+    wrong, right = instead.explains, instead.would_change
+    found = condition(entries, wrong, right, of_places_only=True)
+    if not instead.is_of_place and (found is None or not found.is_exact):
+        found = condition(entries, wrong, right)
+    return None if found is None else replace(found, is_of_changed=True)
+
+
+def _joined(one: Structure, other: Structure) -> Structure:
+    """Return one structure of two fields; a condition is that of the first."""
+    return replace(
+        one,
+        fields=(*one.fields, *other.fields),
+        explained=one.explained + other.explained,
+        of=one.of + other.of,
+        kept=one.kept + other.kept,
+    )

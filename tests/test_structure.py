@@ -1,0 +1,148 @@
+"""The structure of mismatches: right bits in wrong places are named with the places."""
+
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+from structural_faults import FAULTS, evidence_of
+from test_diagnosis import in_format, planted, said, smallest_suites, some_of
+
+from mor_ref.deviations import DEVIATIONS
+from mor_ref.deviations.domains import LARGE
+from mor_ref.golden import bundled_files
+from mor_ref.operations import OPERATIONS
+from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.diagnosing.sample import samples_of
+from mor_ref.verify.diagnosing.structure import structures_of
+from mor_ref.verify.reporting import report_files
+from mor_ref.verify.reporting import text as report
+from mor_ref.verify.reporting.structure_text import structure_lines
+from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
+
+CHEAP = (
+    "[scales_written_transposed]",
+    "[race_on_the_last_tile]",
+    "[nibbles_swapped]",
+    "[amax_of_the_first_64_of_each_block]",
+    "[global_scale_of_the_call_before]",
+    "[ties_of_the_largest_wrong]",
+)
+
+
+@pytest.fixture
+def without_pairs(monkeypatch):
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
+
+
+@pytest.mark.tier("full", but=CHEAP)
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_of_structure_is_named(name):
+    """And its counts are those of the answers, counted again from these alone."""
+    evidence = evidence_of(FAULTS[name])
+    found = structures_of(list(samples_of(evidence)))
+    text = "\n".join(structure_lines(found))
+    for words in FAULTS[name].says:
+        assert re.search(words, text), text
+    for one in found:
+        assert one.of == sum(differing(evidence, field) for field in one.fields)
+        assert one.explained <= one.of
+        if one.condition is not None and not one.words:
+            size = sum(case.arrays[one.fields[0]].size for case in evidence.cases)
+            assert one.condition.there + one.condition.elsewhere == size
+            assert one.condition.differing == one.of
+
+
+def differing(evidence, field):
+    """Count the entries of a field that differ; of two codes in a byte, each code."""
+    total = 0
+    for case in evidence.cases:
+        if field in case.arrays:
+            apart = evidence.answers[case.name][field] ^ case.arrays[field]
+            halves = (apart & 15, apart >> 4) if field == "packed" else (apart,)
+            total += sum(np.count_nonzero(half) for half in halves)
+    return total
+
+
+@pytest.mark.tier("full")
+def test_no_other_place_is_claimed_of_a_deviation():
+    """Many inputs lie in order: another rounding leads to the bits of the next one."""
+    claims = {}
+    for name, deviation in DEVIATIONS.items():
+        suite = next(one for one in smallest_suites(deviation) if one not in LARGE)
+        for one in structures_of(list(samples_of(some_of(name, suite)))):
+            if "expected value of [" in one.words or "row by row" in one.words:
+                claims[name, suite] = one.words
+    assert claims == {}
+
+
+def test_every_report_has_the_structure():
+    """The console, the page and JSON."""
+
+    def wrong(operation, parameters, inputs):
+        scale = OPERATIONS[operation].engine(parameters, inputs)["scale"]
+        return {"scale": np.concatenate([scale[1:], scale[-1:]])}
+
+    found = verify(PythonFunction("next", wrong), suites_in(bundled_files(), ["mx_blocks"]))
+    sentence = "scale: [i] has the expected value of [i + 1], in all "
+    assert "mismatches, but their structure does" in said(found.diagnosis.suites[0])
+    assert f"\n  {sentence}" in "\n".join(report.lines(found))
+    assert sentence.capitalize()[:6] in report_files.as_html(found)
+    assert sentence[1:] in html.unescape(report_files.as_html(found))
+    (record,) = json.loads(report_files.as_json(found))["diagnosis"]["suites"]
+    (structure,) = record["structures"]
+    assert structure["fields"] == ["scale"]
+    assert structure["explained"] == structure["of"] == found.results[0].differing
+    assert structure["kept"] == 0
+
+
+@pytest.mark.tier("full")
+@pytest.mark.usefixtures("without_pairs")
+def test_what_a_deviation_leaves_has_a_structure_too():
+    """The codes have ties away from zero, and the last ones of a row are not written."""
+
+    def wrong(operation, parameters, inputs):
+        found = planted("ties_away").function(operation, parameters, inputs)
+        return found | {"code": np.where(np.arange(inputs["x"].shape[1]) >= 30, 0, found["code"])}
+
+    found = verify(PythonFunction("two", wrong), suites_in(bundled_files(), ["mx_blocks"]))
+    (diagnosis,) = found.diagnosis.suites
+    assert not diagnosis.is_explained
+    text = said(diagnosis)
+    assert "after `ties_away`: each entry is 0" in text, text
+    assert "only if column >= 30: " in text
+
+
+def test_where_a_deviation_holds_is_said():
+    """Other cases match which it would change: the condition is what separates them."""
+    (diagnosis,) = in_format("ties_away", "e5m2", "quantize_steps").diagnosis.suites
+    (one,) = diagnosis.structures
+    assert one.beyond == ("ties_away",)
+    assert one.condition.words == "format is e5m2"
+    assert one.condition.differing == one.condition.there > 0
+    assert one.condition.elsewhere > 0
+    assert (
+        "code: of the entries that `ties_away` would change, one differs only if format is e5m2"
+        in (said(diagnosis))
+    )
+
+
+def test_what_is_explained_has_no_structure():
+    found = verify(planted("ties_away"), suites_in(bundled_files(), ["quantize_steps"]))
+    assert found.diagnosis.suites[0].is_explained
+    assert found.diagnosis.suites[0].structures == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mistakes_without_structure_have_none(seed):
+    """Bits that flip at random: no place and no condition."""
+    evidence = evidence_of(FAULTS["ties_of_the_largest_wrong"])
+    rng = np.random.default_rng(seed)
+    for case in evidence.cases:
+        answer = evidence.answers[case.name]
+        answer["block_scale"] = case.arrays["block_scale"].copy()
+        code = case.arrays["code"]
+        answer["code"] = code ^ (rng.random(code.shape) < 0.03).astype(np.uint8)
+    assert structures_of(list(samples_of(evidence))) == []
