@@ -12,6 +12,7 @@ from mor_ref.cli.compare_command import compare_recipes
 from mor_ref.cli.golden_commands import golden_commands
 from mor_ref.cli.options import (
     COMPLETE,
+    DOMAIN,
     FILES,
     INPUTS,
     NAN,
@@ -247,6 +248,7 @@ def verify_candidate(
     recipe: Annotated[str | None, RECIPE] = None,
     nan: Annotated[str, NAN] = "exact",
     zero_sign: Annotated[str, ZERO_SIGN] = "exact",
+    domain: Annotated[str, DOMAIN] = "all",
     timeout: TimeoutOption = 60.0,
     complete: Annotated[bool, COMPLETE] = False,
     executor: ExecutorOption = "local",
@@ -270,6 +272,7 @@ def verify_candidate(
         inputs=inputs or [],
         recipe=recipe,
         allowed=(nan, zero_sign),
+        domain=domain,
     )
     raise typer.Exit(status)
 

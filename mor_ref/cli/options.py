@@ -37,6 +37,9 @@ FILES = typer.Argument(
 )
 NAN = typer.Option(help="The bits of NaN that count as equal: exact, any, or canonical-or-quiet.")
 ZERO_SIGN = typer.Option(help="The sign of zero that counts as equal: exact or any.")
+DOMAIN = typer.Option(
+    help="The inputs that are compared: all, finite, normal (with zeros), or nonnegative."
+)
 RECIPE = typer.Option(
     metavar="RECIPE",
     help="How tensors are quantized: e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16, mor:three_way.",

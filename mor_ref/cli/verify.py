@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mor_ref.argument_checks import directory_named
 from mor_ref.cli.show import Bars
@@ -12,6 +12,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.comparing.allowed import Allowed
+from mor_ref.verify.comparing.domain import Domain, as_domain
 from mor_ref.verify.reporting.report_files import prepare_report, write_report
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 _STATUS = {"match": 0, "mismatch": 1, "incomplete": 1, "not run": 3, "failed": 3}
+
+
+class _Counting(NamedTuple):
+    """Which bits and inputs count, and whether all of them must be there."""
+
+    allowed: Allowed
+    domain: Domain
+    must_be_complete: bool
 
 
 def run(
@@ -37,6 +46,7 @@ def run(
     inputs: list[str],
     recipe: str | None,
     allowed: tuple[str, str],
+    domain: str,
 ) -> int:
     """Print the report, and return the exit status."""
     with workers_named(executor) as workers, ExitStack() as stack:
@@ -47,7 +57,8 @@ def run(
             directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
             wanted = suites_in(directory, suites)
         bits = Allowed(*allowed)  # type: ignore[arg-type]  # which is found out there
-        return _run(name, wanted, report, timeout, ask, bits, must_be_complete=must_be_complete)
+        counting = _Counting(bits, as_domain(domain), must_be_complete)
+        return _run(name, wanted, report, timeout, ask, counting)
 
 
 @contextmanager
@@ -75,9 +86,7 @@ def _run(
     report: str | None,
     timeout: float,
     ask: Ask,
-    allowed: Allowed,
-    *,
-    must_be_complete: bool,
+    counting: _Counting,
 ) -> int:
     if report == "":  # a path that would mean the current directory
         raise ValueError("report is ''; give a file that ends in .json, .xml or .html")
@@ -90,9 +99,10 @@ def _run(
                 wanted,
                 shown.verified,
                 shown.diagnosing,
-                must_be_complete=must_be_complete,
+                must_be_complete=counting.must_be_complete,
                 ask=ask,
-                allowed=allowed,
+                allowed=counting.allowed,
+                domain=counting.domain,
             )
             shown.done()
     except CandidateError as error:

@@ -20,6 +20,7 @@ from mor_ref.operations.parameters import as_cut
 from mor_ref.policies import POLICIES, Policy, Rung, as_policy
 from mor_ref.verify.comparing.compare import Comparison
 from mor_ref.verify.comparing.coverage import Coverage, Entry, asked_of, given_of
+from mor_ref.verify.comparing.domain import said_of_left_out
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.counts import counted
 
@@ -34,8 +35,8 @@ class Conformance:
     The level for kernels that sum in floating point has a `margin`: decisions are equal if the sum
     is further than that from the threshold. The margin is the largest relative distance from the
     threshold at which a decision differs, or would differ with the given sums. `allowed` says where
-    bits differ that a user allowed to differ. `given` is the
-    given share of all that was `asked`, and `suites` the number of suites.
+    bits differ that a user allowed to differ, and `left_out` how many inputs were not compared.
+    `given` is the given share of all that was `asked`, and `suites` the number of suites.
     """
 
     level: Level
@@ -44,8 +45,13 @@ class Conformance:
     suites: int
     margin: float = 0.0
     allowed: str = ""
+    left_out: str = ""
 
     def __str__(self) -> str:
+        return f"{self._words}; {self.left_out}" if self.left_out else self._words
+
+    @property
+    def _words(self) -> str:
         match self.level:
             case "bit-exact":
                 return f"bit-exact in all that was asked: {self._extent}"
@@ -75,12 +81,13 @@ def conformance(found: list[Evidence], entries: Mapping[str, Entry], suites: int
     """Return how far the answers conform to the suites of these entries, of `suites` in all."""
     given, asked = given_of(found, entries), asked_of(entries)
     level, margin = _level(found) if given.cases else ("not run", Fraction(0))
-    if level == "bit-exact" and given != asked:
+    left_out = said_of_left_out(found)
+    if level == "bit-exact" and (given != asked or left_out):
         level = "partial"
     allowed = _allowed(found)
     if allowed and level in ("bit-exact", "partial"):
         level = "allowed"
-    return Conformance(level, given, asked, suites, float(margin), allowed)
+    return Conformance(level, given, asked, suites, float(margin), allowed, left_out)
 
 
 def _allowed(found: list[Evidence]) -> str:

@@ -27,7 +27,8 @@ class Evidence:
     `failures` are the cases in which the candidate failed. If it `is_over`, no more cases can be
     asked of it: of this suite or of another. `other_cases` are answered cases that the suite does
     not have. `witnesses` are the case and the field at which the suite exposes each deviation.
-    `allowed` are the bits that may differ.
+    `allowed` are the bits that may differ. `left_out` counts the rows, or the cases if rows depend
+    on each other, that are outside the `domain`.
     """
 
     suite: str
@@ -40,6 +41,8 @@ class Evidence:
     witnesses: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
     is_over: bool = False
     allowed: Allowed = EVERY_BIT
+    domain: str = "all"
+    left_out: int = 0
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:

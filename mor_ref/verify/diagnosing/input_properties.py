@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.views import split
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.fields import format_meant
 from mor_ref.operations.shapes import sides_of
+from mor_ref.verify.comparing.values import Floats, all_values, is_subnormal, values_of
 from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
 from mor_ref.verify.diagnosing.properties import Flag, Number, Property
 from mor_ref.verify.diagnosing.sample import Sample
 
-Floats = NDArray[np.float64]
-_SMALLEST_NORMAL = {"f64": 2.0**-1022, "f32": 2.0**-126, "f16": 2.0**-14, "bf16": 2.0**-126}
 _WIDE = 8  # bits: the values of wider codes are not listed
 _PARTS = {"grid": "block", "n": "block", "unit": "unit", "group": "group", "ends": "tensor"}
 
@@ -66,51 +64,23 @@ def _is_shaped(sample: Sample, given: str, field: str) -> bool:
     return sample.question.arrays[given].shape == sample.pairs[field].expected.shape
 
 
-def _given(e: Entries, given: str, fmt: str) -> _Numbers | None:
+def _given(e: Entries, given: str, fmt: str) -> _Numbers:
     return _numbers(e, [one.question.arrays[given] for one in e.samples], fmt)
 
 
-def _numbers(e: Entries, arrays: Sequence[NDArray[np.integer]], fmt: str) -> _Numbers | None:
-    """Return the numbers of these bits, one array for each sample; None if they are too wide."""
+def _numbers(e: Entries, arrays: Sequence[NDArray[np.integer]], fmt: str) -> _Numbers:
+    """Return the numbers of these bits, one array for each sample."""
     values, tiny = [], []
     for one, array in zip(e.samples, arrays, strict=True):
         meant = format_meant(fmt, one.question.parameters)
-        found = _decoded(array.ravel(), meant)
-        if found is None:
-            return None
+        found = values_of(array.ravel(), meant)
         values.append(found)
-        least = _SMALLEST_NORMAL.get(meant) or getattr(formats.get(meant), "smallest_normal", 0)
-        tiny.append((found != 0) & (np.abs(found) < (least or 0)))
+        tiny.append(is_subnormal(found, meant))
     return _Numbers(np.concatenate(values), np.concatenate(tiny))
 
 
-def _decoded(bits: NDArray[np.integer], fmt: str) -> Floats | None:
-    if fmt in _SMALLEST_NORMAL:
-        return _float64(bits, fmt)
-    if fmt not in formats:
-        return bits.astype(np.float64)
-    if formats[fmt].bits > _WIDE:
-        return None
-    table = _values(fmt)
-    found: Floats = table[np.minimum(bits, len(table) - 1).astype(np.intp)]
-    return found
-
-
-def _float64(bits: NDArray[np.integer], source: str) -> Floats:
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        found: Floats = tensor_of(np.ascontiguousarray(bits), source).astype(np.float64)
-    return found
-
-
-@cache
-def _values(fmt: str) -> Floats:
-    return np.array([formats[fmt].value(code) for code in range(formats[fmt].code_count)])
-
-
-def _of_numbers(words: str, found: _Numbers | None, fmt: str) -> Iterator[Property]:
+def _of_numbers(words: str, found: _Numbers, fmt: str) -> Iterator[Property]:
     """Yield the properties of some numbers."""
-    if found is None:
-        return
     x = found.values
     if fmt in ("u8", "u32", "u64"):
         yield Flag(f"{words} is 0", f"{words} is not 0", x == 0)
@@ -146,7 +116,7 @@ def _of_parts(e: Entries, kind: str, first: str) -> Iterator[Property]:
     x = _given(e, given, fmt)
     is_of_elements = kind in ("rc", "nk")
     part = ("n" if first == "nk" else "grid") if is_of_elements else kind
-    if x is None or part not in _PARTS:
+    if part not in _PARTS:
         return
     found = _parts(e, given, part, first)
     at = found.part if is_of_elements else np.arange(found.count)
@@ -247,14 +217,15 @@ def _of_ties(e: Entries) -> Iterator[Property]:
         if formats[meant].bits > _WIDE:
             return
         fmt = one.question.parameters["source"] if name == "x" else "f32"
-        halfway.append(np.isin(_float64(array.ravel(), fmt), _halves(meant)))
+        halfway.append(np.isin(values_of(array.ravel(), fmt), _halves(meant)))
     words = f"{name} is halfway between two numbers of the format"
     yield Flag(words, words.replace(" is ", " is not "), np.concatenate(halfway))
 
 
 @cache
 def _halves(fmt: str) -> Floats:
-    values = np.unique(_values(fmt)[np.isfinite(_values(fmt))])
+    values = all_values(fmt)
+    values = np.unique(values[np.isfinite(values)])
     return (values[:-1] + values[1:]) / 2
 
 

@@ -109,6 +109,7 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     if (field := result.first_mismatching_field) is not None:
         rules = ", ".join(field.rules or result.rules)
         yield f"  first mismatching field: {field.name} (rules {rules})"
+    yield from [f"  {result.left_out}"] if result.left_out else ()
     if diagnosis is not None:
         of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
         yield from (f"  {line}" for line in of_it)
@@ -233,13 +234,13 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     """Return a sentence on the cause of mismatches, with {by} and {share} to be filled in."""
     of = _mismatches(diagnosis.mismatches, comparable=comparable)
+    if diagnosis.is_displaced:
+        return f"no known deviation explains the {of}, but their structure does"
     if diagnosis.is_large and not diagnosis.explanations:
         return (
             f"nothing that explains other suites explains the {of}, and nothing else is tried on "
             "tensors as large as these"
         )
-    if diagnosis.is_displaced:
-        return f"no known deviation explains the {of}, but their structure does"
     if not diagnosis.explanations:
         part = "in part" if diagnosis.mismatches < LEAST_OF else "0.1 % of them"
         return f"no known deviation explains the {of}, not even {part}"

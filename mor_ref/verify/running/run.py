@@ -11,6 +11,7 @@ from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.conformance import Conformance, conformance
+from mor_ref.verify.comparing.domain import Domain, said_of_left_out, within
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.records import Diagnosis
@@ -50,7 +51,8 @@ class SuiteResult:
     no answer had. `unknown` names the fields of answers that the suite does not have.
     `unknown_cases` names those of a directory. `not_answered` names the cases without an answer,
     and `failures` those at which the candidate failed. `expected` has the meaning of each expected
-    field. If the result `must_be_complete`, an incomplete one is not a match.
+    field. If the result `must_be_complete`, an incomplete one is not a match. `left_out` says how
+    many inputs are outside the domain.
     """
 
     suite: str
@@ -68,6 +70,7 @@ class SuiteResult:
     failures: tuple[Failure, ...] = ()
     must_be_complete: bool = False
     not_answered: tuple[str, ...] = ()
+    left_out: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -198,17 +201,19 @@ def verify(
     must_be_complete: bool = False,
     ask: Ask = ask_here,
     allowed: Allowed = EVERY_BIT,
+    domain: Domain = "all",
 ) -> Verification:
     """Run a candidate on suites.
 
     If the candidate fails at a case, the others still run. If suites `must_be_complete`, one that
     was answered in part is not a match. `ask` yields the answers; `allowed` bits may differ.
+    Inputs outside the `domain` are not compared.
     `on_suite` is called with the name of each suite that was run, and `on_diagnosis` before each
     diagnosis, with the number of suites to diagnose as well.
     """
     results, found = [], []
     for answered in ask(candidate, suites):
-        evidence = replace(answered, allowed=allowed)
+        evidence = within(replace(answered, allowed=allowed), domain)
         entry = suites.entries[evidence.suite]
         results.append(_result(evidence, entry, must_be_complete=must_be_complete))
         found.append(evidence)
@@ -269,6 +274,7 @@ def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool
         evidence.failures,
         must_be_complete,
         tuple(case.name for case in evidence.cases if case.name not in evidence.answers),
+        said_of_left_out([evidence]),
     )
 
 

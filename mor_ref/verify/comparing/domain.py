@@ -1,0 +1,109 @@
+"""The inputs that a candidate is compared on, if it does not promise bits for all of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.argument_checks import known_name
+from mor_ref.golden.model.suite import Case
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.fields import INTEGERS, format_meant
+from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.values import Marks, is_subnormal, values_of
+from mor_ref.verify.counts import counted
+
+Domain = Literal["all", "finite", "normal", "nonnegative"]
+
+
+def as_domain(name: str) -> Domain:
+    """Return a domain by its name; refuse other names."""
+    return known_name("domain", name, get_args(Domain))  # type: ignore[return-value]  # a name
+
+
+def within(evidence: Evidence, domain: Domain) -> Evidence:
+    """Return the answers to inputs of a domain alone, with the number of those left out.
+
+    If rows are independent, rows are left out; else whole cases, as a scale may be of all numbers.
+    """
+    if domain == "all":
+        return evidence
+    cases, answers, left = [], {}, 0
+    by_row = OPERATIONS[evidence.operation].is_by_row
+    for case in evidence.cases:
+        inside = _inside(evidence.operation, case, domain)
+        if inside.all():
+            cases.append(case)
+        elif by_row and inside.any():
+            cases.append(replace(case, arrays=_rows(case.arrays, inside)))
+        left += _left_out(inside, by_row=by_row)
+        if case.name in evidence.answers and (inside.all() or (by_row and inside.any())):
+            answers[case.name] = _rows(evidence.answers[case.name], inside)
+    there = {case.name for case in cases}
+    return replace(
+        evidence,
+        cases=cases,
+        answers=answers,
+        failures=tuple(f for f in evidence.failures if f.case is None or f.case in there),
+        witnesses={} if left else evidence.witnesses,
+        domain=domain,
+        left_out=left,
+    )
+
+
+def said_of_left_out(found: Iterable[Evidence]) -> str:
+    """Say how many rows and cases were left out; nothing if none was."""
+    rows = cases = 0
+    domain = ""
+    for one in found:
+        if OPERATIONS[one.operation].is_by_row:
+            rows += one.left_out
+        else:
+            cases += one.left_out
+        domain = one.domain
+    parts = [counted(n, noun) for n, noun in ((rows, "row"), (cases, "case")) if n]
+    return f"{' and '.join(parts)} outside the domain {domain} left out" if parts else ""
+
+
+def _inside(operation: str, case: Case, domain: Domain) -> Marks:
+    """Return which rows of the inputs are inside a domain."""
+    found = np.ones(len(next(iter(case.arrays.values()))), np.bool_)
+    for name, (fmt, _) in OPERATIONS[operation].inputs.items():
+        array, meant = case.arrays[name], format_meant(fmt, case.parameters)
+        found &= np.all(_is_right(array, meant, domain).reshape(len(array), -1), axis=1)
+    return found
+
+
+def _is_right(bits: NDArray[Any], fmt: str, domain: Domain) -> Marks:
+    if fmt in INTEGERS:
+        return np.ones(bits.shape, np.bool_)
+    values = values_of(bits, fmt)
+    match domain:
+        case "nonnegative":
+            found: Marks = ~np.signbit(values)
+        case "normal":
+            found = np.isfinite(values) & ~is_subnormal(values, fmt)
+        case _:
+            found = np.isfinite(values)
+    return found
+
+
+def _left_out(inside: Marks, *, by_row: bool) -> int:
+    """Count the rows that are left out, or the case."""
+    return int(np.count_nonzero(~inside)) if by_row else int(not inside.all())
+
+
+def _rows(arrays: Answer, inside: Marks) -> dict[str, Any]:
+    """Return some rows of arrays that have a row for each."""
+    if inside.all():
+        return dict(arrays)
+    return {
+        name: array[inside] if _is_of(inside, array) else array for name, array in arrays.items()
+    }
+
+
+def _is_of(inside: Marks, array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.ndim > 0 and len(array) == len(inside)
