@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,11 +15,14 @@ from mor_ref.deviations.domains import LARGE
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.diagnosing.diagnosis import diagnose
+from mor_ref.verify.diagnosing.entries import entries_of
+from mor_ref.verify.diagnosing.maps import maps
 from mor_ref.verify.diagnosing.sample import samples_of
 from mor_ref.verify.diagnosing.structure import structures_of
 from mor_ref.verify.reporting import report_files
 from mor_ref.verify.reporting import text as report
-from mor_ref.verify.reporting.structure_text import structure_lines
+from mor_ref.verify.reporting.structure_text import identity, structure_lines
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
@@ -146,3 +150,31 @@ def test_mistakes_without_structure_have_none(seed):
         code = case.arrays["code"]
         answer["code"] = code ^ (rng.random(code.shape) < 0.03).astype(np.uint8)
     assert structures_of(list(samples_of(evidence))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "suite", "words"),
+    [
+        ("nvfp4_as_torchao", "nvfp4_modelopt", "the NVFP4 profile torchao"),
+        ("mx_as_ceil", "mx_blocks", "the MX scale rule ceil"),
+        ("encode_as_ml_dtypes", "encode_presets", "the preset ml_dtypes"),
+    ],
+)
+def test_another_row_of_a_catalogue_is_named(name, suite, words):
+    (diagnosis,) = diagnose([some_of(name, suite)]).suites
+    mine = [e for e in diagnosis.explanations if e.deviations == (name,)]
+    assert [*identity(replace(mine[0], spared=()))] == [
+        f"so each answer is exactly that of {words}"
+    ]
+    assert [*identity(replace(mine[0], spared=("case x",)))] == []
+    assert [*identity(replace(mine[0], is_whole=False))] == []
+    if diagnosis.explanations[0] == mine[0] and not mine[0].spared:
+        assert words in said(diagnosis)
+
+
+def test_few_maps_are_tried_on_few_entries():
+    """The search is bounded: on any suite, so many maps on so many entries, and a few on all."""
+    samples = list(samples_of(evidence_of(FAULTS["race_on_the_last_tile"])))
+    entries = entries_of("code", samples)
+    assert 100 < len(list(maps(entries))) < 300
+    assert len(entries.some(2048)) <= 2048

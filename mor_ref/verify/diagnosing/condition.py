@@ -129,6 +129,8 @@ def _terms(one: Property, at: Integers, others: Integers) -> Iterable[_Term]:
 def _of_number(
     one: Number, wrong: NDArray[np.number], right: NDArray[np.number]
 ) -> Iterator[_Term]:
+    if np.isnan(wrong).any():
+        return
     low, high = wrong.min(), wrong.max()
     if low == high:
         words = f"{one.words} is {one.shown(low.item())}"

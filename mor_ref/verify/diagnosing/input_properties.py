@@ -97,8 +97,7 @@ def _of_numbers(words: str, found: _Numbers, fmt: str) -> Iterator[Property]:
     yield Flag(
         f"{words} is a power of two", f"{words} is not a power of two", np.abs(mantissa) == 1 / 2
     )
-    magnitude = np.where(np.isnan(x), -1.0, np.abs(x))
-    yield Number(f"the magnitude of {words}", magnitude, shown="{:.9g}".format, bits=32.0)
+    yield Number(f"the magnitude of {words}", np.abs(x), shown="{:.9g}".format, bits=32.0)
 
 
 def _is_negative_zero(x: Floats) -> Marks:

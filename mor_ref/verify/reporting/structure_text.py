@@ -1,22 +1,41 @@
 """Sentences on the structure of mismatches: what entries have instead, and where they lie."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from mor_ref.verify.diagnosing.records import Condition, Structure
+from mor_ref.definitions.formats import presets
+from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.verify.diagnosing.records import Condition, Explanation, Structure
 
 _SHOWN = 4
+_ROWS: tuple[tuple[str, str, Collection[str]], ...] = (
+    ("encode_as_", "preset", presets),
+    ("nvfp4_as_", "NVFP4 profile", PROFILES),
+    ("mx_as_", "MX scale rule", SCALE_RULES),
+)
 
 
 def structure_lines(structures: Sequence[Structure]) -> Iterator[str]:
     """Yield sentences on the structures of mismatches, the first few."""
     for one in structures[:_SHOWN]:
+        where = one.condition
+        is_named = where is not None and where.is_of_changed and not one.words
+        beyond = f", after {_names(one)}" if one.beyond and not is_named else ""
         if one.words:
-            beyond = f", after {_names(one)}" if one.beyond else ""
             yield f"{_fields(one)}{beyond}: {one.words}, in {_share(one)}"
-        if one.condition is not None:
-            yield f"{one.fields[0]}: {_where(one.condition, one)}"
+        if where is not None:
+            yield f"{one.fields[0]}{beyond}: {_where(where, one)}"
     if len(structures) > _SHOWN:
         yield f"and {len(structures) - _SHOWN} more structures"
+
+
+def identity(explanation: Explanation) -> Iterator[str]:
+    """Say that all answers are those of another row of a catalogue, if so."""
+    if explanation.is_whole and not explanation.spared and len(explanation.deviations) == 1:
+        for start, kind, known in _ROWS:
+            name = explanation.deviations[0].removeprefix(start)
+            if name != explanation.deviations[0] and name in known:
+                yield f"so each answer is exactly that of the {kind} {name}"
 
 
 def _names(one: Structure) -> str:

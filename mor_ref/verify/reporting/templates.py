@@ -7,7 +7,7 @@ from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.counts import counted
 from mor_ref.verify.reporting import text
-from mor_ref.verify.reporting.structure_text import structure_lines
+from mor_ref.verify.reporting.structure_text import identity, structure_lines
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,6 +37,7 @@ def _environment() -> "Environment":
         "counted": counted,
         "deviations": DEVIATIONS,
         "distance": distance,
+        "identity": identity,
         "marks": _MARKS,
         "shown": shown,
         "structure_lines": structure_lines,

@@ -7,7 +7,7 @@ from mor_ref.verify.counts import counted
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
 from mor_ref.verify.diagnosing.scoring import LEAST_OF
-from mor_ref.verify.reporting.structure_text import structure_lines
+from mor_ref.verify.reporting.structure_text import identity, structure_lines
 from mor_ref.verify.running.run import FieldResult, SuiteResult, Verdict, Verification
 from mor_ref.verify.running.unknown import Unknown
 
@@ -220,7 +220,7 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
         sentence = sentence.format(by=_by(best), share=share(best))
     yield sentence
     for best in explanations[:1]:
-        yield from (f"  {line}" for line in _meanings(best))
+        yield from (f"  {line}" for line in (*_meanings(best), *identity(best)))
         yield from (f"  {line}" for line in sparing(best.spared))
         yield from (f"  {line}" for line in leaving(best))
     whole = [e for e in explanations if e.is_whole]
