@@ -16,6 +16,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.diagnosing.diagnosis import diagnose
+from mor_ref.verify.diagnosing.displacement import displacement
 from mor_ref.verify.diagnosing.entries import entries_of
 from mor_ref.verify.diagnosing.maps import maps
 from mor_ref.verify.diagnosing.sample import samples_of
@@ -178,3 +179,19 @@ def test_few_maps_are_tried_on_few_entries():
     entries = entries_of("code", samples)
     assert 100 < len(list(maps(entries))) < 300
     assert len(entries.some(2048)) <= 2048
+
+
+def test_a_few_equal_bits_are_no_evidence():
+    """Three codes of four bits that are those to their right: many wrong kernels have as many."""
+    evidence = evidence_of(FAULTS["ties_of_the_largest_wrong"])
+    wanted = 3
+    for case in evidence.cases:
+        code = case.arrays["code"]
+        answer = {"code": code.copy()}
+        for row, column in np.argwhere(code[:, :-1] != code[:, 1:]).tolist():
+            if wanted and row == 1:
+                answer["code"][row, column] = code[row, column + 1]
+                wanted -= 1
+        evidence.answers[case.name] = answer
+    assert wanted == 0
+    assert displacement(entries_of("code", list(samples_of(evidence)))) is None
