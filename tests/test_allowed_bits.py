@@ -4,15 +4,19 @@ import math
 
 import numpy as np
 import pytest
+from verifying import undiagnosed
 
 from mor_ref import formats, golden
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.allowed import Allowed
+from mor_ref.verify.reporting.junit import as_junit
+from mor_ref.verify.reporting.text import cases_differing, suite_lines
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
+__all__ = ["undiagnosed"]
 NAMES = ("e4m3", "e5m2", "bf16", "f16", "e4m3fnuz", "e8m0", "e2m1", "e4m3b11fnuz")
 
 
@@ -136,3 +140,18 @@ def test_other_words_are_refused():
         Allowed("all")
     with pytest.raises(ValueError, match="zero-sign is 'quiet', which is not known"):
         Allowed(zero_sign="quiet")
+
+
+@pytest.mark.usefixtures("undiagnosed")
+def test_a_suite_that_is_equal_but_for_nans_says_so():
+    """Once for the suite, and once for its field; also in the message of JUnit."""
+    found = verified(Allowed(), with_other_nans)
+    (result,) = found.results
+    assert 0 < result.nans == result.differing
+    first, *others = suite_lines(result, None)
+    assert first.endswith(f"in {cases_differing(result)}; equal but for the bits of NaN")
+    assert any(one.endswith("differ; equal but for the bits of NaN") for one in others)
+    assert 'differ; equal but for the bits of NaN"' in as_junit(found)
+    some = verified(Allowed()).results[0]
+    assert 0 < some.nans < some.differing
+    assert "NaN" not in next(suite_lines(some, None))

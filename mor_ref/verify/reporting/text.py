@@ -144,7 +144,7 @@ def _extent(result: SuiteResult) -> str:
         return f"{counted(result.compared, 'entry')} in {cases_of(result)}{foreign}"
     of = f"{result.differing:,} of {counted(result.compared, 'entry')} {_verb(result)}"
     found = of if result.is_comparable else differing(result)
-    nans = of_nans(result.nans, result.differing) if result.is_comparable else ""
+    nans = of_nans(result.nans, result.nans) if result.is_equal_but_for_nans else ""
     return f"{found}, in {cases_differing(result)}{foreign}{nans}"
 
 
@@ -152,7 +152,7 @@ def differing(result: SuiteResult) -> str:
     """Say how many entries differ, and how many fields of cases could not be compared."""
     found = f"{counted(result.differing, 'entry')} {_verb(result)}"
     if result.is_comparable:
-        return f"{found}{of_nans(result.nans, result.differing)}"
+        return f"{found}{of_nans(result.nans, result.nans) if result.is_equal_but_for_nans else ''}"
     return f"{found} and {counted(result.not_comparable, 'field of a case')} cannot be compared"
 
 

@@ -122,6 +122,11 @@ class SuiteResult:
         return sum(difference.nans for difference in self.differences)
 
     @property
+    def is_equal_but_for_nans(self) -> bool:
+        """Whether all that differs is a NaN where a NaN is expected."""
+        return self.is_comparable and 0 < self.nans == self.differing
+
+    @property
     def is_comparable(self) -> bool:
         """Whether all that was given has bits that could be compared."""
         return not self.not_comparable
