@@ -40,6 +40,7 @@ _SUBMODULES = (
     "deviations",
     "exact",
     "golden",
+    "layouts",
     "representations",
     "sources",
     "torch",

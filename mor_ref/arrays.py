@@ -20,6 +20,24 @@ _WORDS = {
     BF16: np.uint16,
 }
 _CODES = "unsigned integers"
+# The dtypes of NumPy, ml_dtypes and torch by name, and the formats that they are.
+_FORMATS = {
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
+    "float8_e8m0fnu": "e8m0",
+    "float8_e4m3fnuz": "e4m3fnuz",
+    "float8_e5m2fnuz": "e5m2fnuz",
+    "float8_e4m3b11fnuz": "e4m3b11fnuz",
+    "float8_e4m3": "e4m3_ieee",
+    "float8_e3m4": "e3m4",
+    "float6_e2m3fn": "e2m3",
+    "float6_e3m2fn": "e3m2",
+    "float4_e2m1fn": "e2m1",
+    "float4_e2m1fn_x2": "e2m1",
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "float32": "f32",
+}
 _TAKEN = "float64, float32, float16, bfloat16 or a CPU torch tensor of one of these"
 
 
@@ -41,6 +59,17 @@ class Numbers(NamedTuple):
         return f"{'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
 
 
+class Codes(NamedTuple):
+    """The bit patterns in somebody's array, and the format of its dtype; None if it has none.
+
+    If they are `packed`, a byte has two codes.
+    """
+
+    bits: Any
+    format: str | None = None
+    packed: bool = False
+
+
 class RandomWords(NamedTuple):
     """The caller's random bits for stochastic rounding: one word below 2^n for each element."""
 
@@ -60,6 +89,29 @@ def numbers_from(x: object, argument: str) -> Numbers:
     bits = np.require(array, dtype, ["C", "A"]).reshape(-1).view(_WORDS[dtype])
     bits.flags.writeable = False  # so that a kernel is compiled for one kind of array
     return Numbers(bits, dtype, array.shape)
+
+
+def codes_in(x: Any) -> Codes:
+    """Return the bit patterns of an array whose dtype is a format; anything else as it is.
+
+    >>> codes_in(np.array([1.5], np.float32))
+    Codes(bits=array([1069547520], dtype=uint32), format='f32', packed=False)
+    >>> codes_in([1, 2])
+    Codes(bits=[1, 2], format=None, packed=False)
+    """
+    name = str(getattr(x, "dtype", "")).removeprefix("torch.")
+    fmt, packed = _FORMATS.get(name), name.endswith("_x2")
+    if _is_torch_tensor(x):
+        torch = sys.modules["torch"]
+        there = x.detach().cpu().contiguous()
+        if fmt is not None:
+            there = there.view(getattr(torch, f"int{8 * there.itemsize}"))
+        array = there.numpy()
+        return Codes(array if fmt is None else array.view(f"u{array.itemsize}"), fmt, packed)
+    if fmt is None:
+        return Codes(x)
+    array = np.require(x, requirements="C")
+    return Codes(array.view(f"u{array.itemsize}"), fmt)
 
 
 def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:

@@ -96,6 +96,8 @@ MAY_IMPORT = {
         "treatments",
         "workers",
     },
+    "layouts": {"argument_checks", "arrays", "golden", "operations"},
+    "pytest_plugin": {"argument_checks", "golden", "verify"},
     "verify": {
         "__init__",
         "analysis",
@@ -107,6 +109,7 @@ MAY_IMPORT = {
         "deviations",
         "exact",
         "golden",
+        "layouts",
         "operations",
         "policies",
         "treatments",

@@ -41,6 +41,7 @@ NEEDS = {
     "checkpoint.md": ("matplotlib",),
     "many-machines.md": ("distributed", "mpi4py", "mpiexec"),
 }
+PYTEST = "python -m pytest -p no:mor_ref -p mor_ref.pytest_plugin -p no:cacheprovider"
 # What begins a command.
 PROGRAMS = {
     "$",
@@ -86,7 +87,8 @@ def test_guide(page, tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     with socket.create_server(("localhost", 0)) as free:
         port = str(free.getsockname()[1])
-    Shell(tmp_path).follow(page, {"8786": port})  # the usual one of Dask may be taken
+    # The usual port of Dask may be taken, and the environment may know of no plugin.
+    Shell(tmp_path).follow(page, {"8786": port, "pytest -q": f"{PYTEST} -q"})
 
 
 # A GPU that launches what the page made for a laptop, and takes programs only: CuPy flushes

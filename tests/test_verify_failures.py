@@ -86,7 +86,7 @@ def test_what_was_compared_beside_a_failure_is_reported(module):
     (failure,) = record["results"][0]["failures"]
     assert failure["case"] == "not_worse_than"
     assert failure["message"].startswith(said)
-    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    root = ET.parse(module / "r.xml").getroot()[0]  # noqa: S314  # written a line before
     counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "2", "failures": "0", "errors": "1", "skipped": "0"}
     assert root.find("testcase/error").get("message").startswith(said)
@@ -119,7 +119,7 @@ def test_every_status_has_a_test_that_does_not_pass(tmp_path):
     """In JUnit: also where no suite says why the status is not 0."""
 
     def counts(found):
-        root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
+        root = ET.fromstring(junit.as_junit(found))[0]  # noqa: S314  # made a line before
         return {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
 
     nothing = verify(
@@ -149,7 +149,7 @@ def test_a_mismatch_before_a_failure_is_one(module):
     assert "first mismatching field: accepted " in done.stdout
     assert "explains" in done.stdout
     assert "candidate:breaking_wrong: failed (0 match, 1 mismatch, 0 not run)" in done.stdout
-    root = ET.parse(module / "r.xml").getroot()  # noqa: S314  # written a line before
+    root = ET.parse(module / "r.xml").getroot()[0]  # noqa: S314  # written a line before
     assert "it failed" in root.find("testcase/failure").text
     counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "2", "failures": "1", "errors": "1", "skipped": "0"}
@@ -259,3 +259,47 @@ def test_a_candidate_that_exits_or_changes_its_inputs_is_held_to_what_it_gave():
         PythonFunction("spoiling", spoiling), suites_in(bundled_files(), ["quantize_steps"])
     )
     assert found.verdict == "match"
+
+
+def test_each_case_is_a_test():
+    """In JUnit: its differences, why it failed, or that it has no answer."""
+
+    def some(operation, parameters, inputs):
+        if parameters.get("format") == "bf16" or operation == "error_term":
+            return None
+        if parameters["metric"] == "not_worse_than":
+            raise ArithmeticError
+        found = OPERATIONS[operation].engine(parameters, inputs)["accepted"].copy()
+        found[3] ^= parameters.get("format") == "e5m2"
+        return {"accepted": found}
+
+    for must_be_complete, unanswered in ((False, "skipped"), (True, "failure")):
+        found = verify(
+            PythonFunction("some", some),
+            suites_in(bundled_files(), ["decisions", "error_steps"]),
+            must_be_complete=must_be_complete,
+        )
+        root = ET.fromstring(junit.as_junit(found))  # noqa: S314  # made a line before
+        assert [one.get("name") for one in root] == ["mor-ref verify some", "decisions"]
+        tests = {one.get("name"): one for one in root[1]}
+        assert list(tests) == [case.name for case in golden.load("decisions")]
+        assert {one.get("classname") for one in root[1]} == {"mor_ref.decisions"}
+        ends = {
+            name: (one[0].tag, one[0].get("message")) for name, one in tests.items() if len(one)
+        }
+        said = ends.pop("not_worse_than")
+        assert said[0] == "error"
+        assert "some raised ArithmeticError" in said[1]
+        assert ends == {
+            "fits_range.e5m2": ("failure", "1 entry differs"),
+            "fits_range.bf16": (unanswered, "the candidate has no answer"),
+        }
+        assert "field accepted: 1 of 1040 differ" in tests["fits_range.e5m2"][0].text
+        is_strict = int(must_be_complete)
+        assert {name: root[1].get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+            "tests": "5",
+            "failures": str(1 + is_strict),
+            "errors": "1",
+            "skipped": str(1 - is_strict),
+        }
+        assert int(root.get("tests")) == len(root.findall("testsuite/testcase"))

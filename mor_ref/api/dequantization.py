@@ -30,6 +30,12 @@ class Dequantizable:
     source: str
     _scales: "TileScales"  # as the engine takes them
 
+    @property
+    def tile(self) -> tuple[int, int]:
+        """The rows and columns of numbers that share a scale, clipped to the sides of x."""
+        rows, columns = self._scales.tile
+        return rows, columns
+
     @untraced
     def dequantize(
         self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None

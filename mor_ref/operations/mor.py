@@ -16,6 +16,7 @@ from mor_ref.policies import POLICIES, as_policy
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mor_ref import MorResult
     from mor_ref.cuda.launching import Device
     from mor_ref.exact.errors import ErrorSum
     from mor_ref.exact.policies import Decision
@@ -103,6 +104,11 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
         block=as_cut(parameters["block"]),
         scaling=parameters["scaling"],
     )
+    return stored(found)
+
+
+def stored(found: "MorResult") -> Arrays:
+    """Return the fields that a record has."""
     errors = {
         f"{name}.{field}": getattr(error, field)
         for name, error in found.error.items()

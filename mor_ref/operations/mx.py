@@ -14,6 +14,7 @@ from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parame
 from mor_ref.operations.parameters import RECIPE, kinds
 
 if TYPE_CHECKING:
+    from mor_ref import Mx
     from mor_ref.cuda.launching import Device
 
 
@@ -41,6 +42,11 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
         scale_rule=parameters["scale_rule"],
         block=parameters["block"],
     )
+    return stored(found)
+
+
+def stored(found: "Mx") -> Arrays:
+    """Return the fields that a record has."""
     return {"code": found.codes, "scale": found.scale, "y": bits32(found.dequantize())}
 
 

@@ -14,6 +14,7 @@ from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parame
 from mor_ref.operations.parameters import RECIPE, kinds
 
 if TYPE_CHECKING:
+    from mor_ref import Nvfp4
     from mor_ref.cuda.launching import Device
 
 E2M1 = formats["e2m1"]
@@ -55,7 +56,11 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     rows, columns = parameters["tile"]
     x = tensor_of(arrays["x"], parameters["source"])
-    found = quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns))
+    return stored(quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns)))
+
+
+def stored(found: "Nvfp4") -> Arrays:
+    """Return the fields that a record has."""
     return {
         "code": found.codes,
         "packed": found.packed,

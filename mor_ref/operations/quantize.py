@@ -14,6 +14,7 @@ from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.scale import admit
 
 if TYPE_CHECKING:
+    from mor_ref import Quantized
     from mor_ref.cuda.launching import Device
 
 
@@ -48,7 +49,12 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     found = quantize(
         x, parameters["format"], scaling=parameters["scaling"], block=block, group=group
     )
-    cut = partition(x.shape, block, group)
+    return stored(found)
+
+
+def stored(found: "Quantized") -> Arrays:
+    """Return the fields that a record has; 0 for the parts of a scale that its kind lacks."""
+    cut = found.partition
     exponent, mantissa = found.scale_exponent, found.scale_mantissa
     return {
         "code": found.codes,

@@ -1,21 +1,39 @@
 """An assertion for other people's tests."""
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from mor_ref.arrays import code_dtype, unsigned_from
-from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import as_format
-from mor_ref.verify.comparing.distance import code_distance, code_shown
+from mor_ref.verify.asserting.codes import unlike_codes
+from mor_ref.verify.comparing.allowed import Allowed, Nans, Zeros
 
-_SHOWN = 8  # entries
+if TYPE_CHECKING:
+    from mor_ref.definitions.format import Format
 
 
-def assert_bit_exact(actual: ArrayLike, expected: ArrayLike, fmt: str | Format) -> None:
-    """Fail if two arrays of codes differ in any bit, and say where and by how much.
+def assert_bit_exact(
+    actual: Any,
+    expected: Any,
+    fmt: "str | Format | None" = None,
+    *,
+    layout: str | None = None,
+    x: Any = None,
+    nan: Nans = "exact",
+    zero_sign: Zeros = "exact",
+) -> None:
+    """Fail if any bit differs, and say in which field, where, by how much and, if known, why.
 
-    Codes are unsigned integers; `.view(np.uint8)` shows those of a small float dtype. So -0 is not
-    0, and equal NaNs are equal.
+    `expected` is one of
+
+    * an array of codes of the format `fmt`. Codes are unsigned integers, or arrays of a small float
+      dtype of ml_dtypes or torch, which need no `fmt`. If `actual` is in a layout, such as
+      "swizzled_128x4", `layout` names it; `expected` stays plain.
+    * a record of `quantize`, `quantize_mx`, `quantize_nvfp4` or `mor`. `actual` is such a record,
+      or a dict of fields: `{"code": .., "scale@swizzled_128x4": ..}`. With the quantized tensor
+      `x`, the failure names the mistake.
+    * the `mor_ref_case` of the pytest plugin. `actual` is a dict of fields.
+
+    So -0 is not 0, and equal NaNs are equal. In fields, `nan` and `zero_sign` allow other bits, as
+    in `mor-ref verify`.
 
     >>> import mor_ref
     >>> assert_bit_exact(mor_ref.encode([0.3, -0.0], "e4m3"), [0x2A, 0x80], "e4m3")
@@ -25,34 +43,37 @@ def assert_bit_exact(actual: ArrayLike, expected: ArrayLike, fmt: str | Format) 
       [0]: 0x2B (0.34375) where 0x2A (0.3125) is expected, 1 ulp above
       [1]: 0x00 (0) where 0x80 (-0) is expected, the sign of zero
     """
-    meant = as_format(fmt)
-    found, right = (
-        unsigned_from(codes, meant.bits, code_dtype(meant), name)
-        for codes, name in ((actual, "actual"), (expected, "expected"))
-    )
-    if found.shape != right.shape:
-        raise AssertionError(
-            f"actual has shape {found.shape}, expected has {right.shape}; give arrays of one shape"
-        )
-    wrong = np.argwhere(np.atleast_1d(found != right))
-    if not len(wrong):
-        return
-    lines = [
-        _line(index, np.atleast_1d(found), np.atleast_1d(right), meant) for index in wrong[:_SHOWN]
-    ]
-    if len(wrong) > _SHOWN:
-        lines.append(f"  and {len(wrong) - _SHOWN} more")
-    heading = f"{len(wrong)} of {found.size} codes of {meant.name} differ:"
-    raise AssertionError("\n".join([heading, *lines]))
+    __tracebackhide__ = True
+    from mor_ref.verify.asserting.records import KINDS
+    from mor_ref.verify.asserting.suite_case import SuiteCase
+
+    if not isinstance(expected, (*KINDS, SuiteCase)):
+        lines = unlike_codes(actual, expected, fmt, layout)
+    else:
+        if fmt is not None or layout is not None:
+            raise TypeError(
+                "fmt or layout is given, and expected has its formats; name the layout of a field "
+                "with the field, such as 'scale@swizzled_128x4'"
+            )
+        lines = _of_fields(actual, expected, x, Allowed(nan, zero_sign))
+    if lines:
+        raise AssertionError("\n".join(lines))
 
 
-def _line(
-    index: NDArray[np.intp], found: NDArray[np.integer], right: NDArray[np.integer], fmt: Format
-) -> str:
-    place = tuple(map(int, index))
-    codes = int(found[place]), int(right[place])
-    shown = [code_shown(code, fmt) for code in codes]
-    where = ", ".join(map(str, place))
-    apart = code_distance(*codes, fmt)
-    end = f", {apart}" if apart else ""
-    return f"  [{where}]: {shown[0]} where {shown[1]} is expected{end}"
+def _of_fields(actual: Any, expected: Any, x: Any, allowed: Allowed) -> list[str]:
+    """Compare with a record or a case."""
+    from mor_ref.verify.asserting.fields import unlike_fields
+    from mor_ref.verify.asserting.records import KINDS, case_of, fields_in, in_rows
+
+    is_record = isinstance(expected, KINDS)
+    if x is not None and not is_record:
+        raise TypeError("x is given, and a case has its inputs; leave x out")
+    case = case_of(expected, x) if is_record else expected
+    if isinstance(actual, KINDS):
+        if is_record and type(actual) is not type(expected):
+            kinds = f"actual is {type(actual).__name__}, and expected {type(expected).__name__}"
+            return [f"{kinds}; compare records of one function"]
+        actual = fields_in(actual)
+    elif not isinstance(actual, Mapping):
+        return [f"actual is of type {type(actual).__name__}; give a dict of fields, or a record"]
+    return unlike_fields(in_rows(case.operation, actual), case, allowed)

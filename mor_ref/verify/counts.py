@@ -15,3 +15,15 @@ def counted(count: int, noun: str) -> str:
     """
     many = _IRREGULAR.get(noun, f"{noun}s")
     return f"{count:,} {noun if count == 1 else many}"
+
+
+def differing_in_case(entries: int, fields: int) -> str:
+    """Say how many entries of a case differ, and how many of its fields cannot be compared.
+
+    >>> differing_in_case(1, 0), differing_in_case(3, 2)
+    ('1 entry differs', '3 entries differ and 2 fields cannot be compared')
+    """
+    parts = [f"{counted(entries, 'entry')} {'differs' if entries == 1 else 'differ'}"]
+    parts = parts if entries else []
+    parts += [f"{counted(fields, 'field')} cannot be compared"] if fields else []
+    return " and ".join(parts)

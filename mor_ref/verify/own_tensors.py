@@ -108,7 +108,9 @@ def _corner(case: Case) -> Case:
 def _suite(name: str, treatment: Treatment) -> Suite:
     asked, which = treatment.asked, "Corners of own tensors" if name == CORNERS else "Own tensors"
     title = f"{which} under {short_text(treatment)}"
-    return Suite(name, title, asked.operation, (), _fields_of(asked), _none, normative=False)
+    return Suite(
+        name, title, asked.operation, (), fields_of_operation(asked), _none, normative=False
+    )
 
 
 def _none(_: Size) -> Iterator[Case]:
@@ -116,7 +118,7 @@ def _none(_: Size) -> Iterator[Case]:
     yield from ()
 
 
-def _fields_of(asked: Asked) -> tuple[Field, ...]:
+def fields_of_operation(asked: Asked) -> tuple[Field, ...]:
     """Return the fields of the first suite of the operation, with the sums that a policy has."""
     suite = next(one for one in SUITES.values() if one.operation == asked.operation)
     if asked.operation != "mor":

@@ -10,7 +10,7 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.treatments import Treatment
 
 _LONGEST_NAME = 80  # characters, so that one more word fits
-_SOURCES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+SOURCES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 
 
 def cases_of(treatment: Treatment, tensors: Iterable[tuple[str, Any]]) -> Iterator[Case]:
@@ -26,7 +26,7 @@ def cases_of(treatment: Treatment, tensors: Iterable[tuple[str, Any]]) -> Iterat
     taken: set[str] = set()
     for name, tensor in tensors:
         numbers = numbers_from(tensor, f"tensor {name!r}")
-        source = _SOURCES.get(numbers.dtype.name)
+        source = SOURCES.get(numbers.dtype.name)
         if source is None:
             raise ValueError(
                 f"tensor {name!r} has dtype {numbers.dtype}; give float32, float16 or bfloat16"

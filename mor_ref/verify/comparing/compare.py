@@ -187,15 +187,19 @@ class Comparison:
         """The name of the compared field: that of the suite, unless the answer names a view."""
         return self.field if SEPARATOR in self.field else self.suite_field
 
-    def difference(self, operation: str, asked: Case) -> Difference:
-        """Return the comparison as a record; `asked` is the case without expected fields."""
+    def difference(self, operation: str, asked: Case | None) -> Difference:
+        """Return the comparison as a record.
+
+        `asked` is the case without expected fields, or None if its inputs are not known.
+        """
         names, size = (self.case, self.field, self.suite_field, self.format), self.expected.size
         if self.problem is not None:
             return Difference(*names, 0, size, self.expected.shape, problem=self.problem)
-        inputs_of = origins(operation, asked, self.suite_field, self.field)
+        inputs_of = asked and origins(operation, asked, self.suite_field, self.field)
         places = (tuple(map(int, place)) for place in np.argwhere(self.differs)[:_SHOWN])
         entries = tuple(
-            Entry(i, int(self.expected[i]), int(self.actual[i]), inputs_of(i)) for i in places
+            Entry(i, int(self.expected[i]), int(self.actual[i]), inputs_of(i) if inputs_of else ())
+            for i in places
         )
         nans = int((self.differs & _both_nan(self)).sum())
         picture = _picture(self.differs)

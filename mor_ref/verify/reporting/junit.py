@@ -1,8 +1,10 @@
 """Reports as JUnit's XML, which continuous integration shows."""
 
 import re
+from collections import defaultdict
 from xml.etree import ElementTree as ET
 
+from mor_ref.verify.counts import differing_in_case
 from mor_ref.verify.reporting.text import differing, failing, suite_lines
 from mor_ref.verify.running.run import SuiteResult, Verification
 
@@ -11,12 +13,22 @@ _NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def as_junit(verification: Verification) -> str:
-    """Return a test for each suite, as continuous integration shows them."""
+    """Return a test for each suite, and one for each case of a suite that was answered."""
+    root = ET.Element("testsuites", name=f"mor-ref verify {verification.candidate}")
+    _suites(ET.SubElement(root, "testsuite", name=root.get("name", "")), verification)
+    for result in verification.results:
+        if result.has_answers or result.failures:
+            _cases(ET.SubElement(root, "testsuite", name=result.suite), result)
+    for one in root:
+        _count(one, "testcase")
+    _count(root, "testsuite/testcase")
+    ET.indent(root)
+    return _NOT_OF_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
+
+
+def _suites(root: ET.Element, verification: Verification) -> None:
+    """Add the verdict, and a test for each suite with the explanation of its mismatches."""
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
-    root = ET.Element(
-        "testsuite",
-        name=f"mor-ref verify {verification.candidate}",
-    )
     _properties(root, verdict=verification.verdict, conformance=str(verification.conformance))
     if verification.not_opened:
         _test(root, verification.candidate, "error", verification.not_opened.message)
@@ -29,11 +41,35 @@ def as_junit(verification: Verification) -> str:
     for suite in verification.not_asked:
         _test(root, suite, "skipped", "the candidate had failed before")
     _verdict_beside_suites(root, verification)
+
+
+def _cases(root: ET.Element, result: SuiteResult) -> None:
+    """Add a test for each case, with its differences."""
+    failures = {failure.case: failure.message for failure in result.failures}
+    differences = defaultdict(list)
+    for difference in result.differences:
+        differences[difference.case].append(difference)
+    for name in result.case_names:
+        if name in differences:
+            entries = sum(one.count for one in differences[name])
+            fields = sum(one.problem is not None for one in differences[name])
+            message = differing_in_case(entries, fields)
+            text = "\n".join(map(str, differences[name]))
+            _test(root, name, "failure", message, text, result.suite)
+        elif name in failures:
+            _test(root, name, "error", failures[name], "", result.suite)
+        elif name in result.not_answered:
+            kind = "failure" if result.must_be_complete else "skipped"
+            _test(root, name, kind, "the candidate has no answer", "", result.suite)
+        else:
+            ET.SubElement(root, "testcase", classname=f"mor_ref.{result.suite}", name=name)
+
+
+def _count(root: ET.Element, tests: str) -> None:
+    """Say how many tests there are, and how many of them did not pass."""
     for count, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        root.set(count, str(len(root.findall(f"testcase/{kind}"))))
-    root.set("tests", str(len(root.findall("testcase"))))
-    ET.indent(root)
-    return _NOT_OF_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
+        root.set(count, str(len(root.findall(f"{tests}/{kind}"))))
+    root.set("tests", str(len(root.findall(tests))))
 
 
 def _outcome(result: SuiteResult) -> tuple[str, str | None]:
@@ -71,7 +107,10 @@ def _properties(root: ET.Element, **values: str) -> None:
         ET.SubElement(found, "property", name=name, value=value)
 
 
-def _test(root: ET.Element, name: str, kind: str, message: str | None, text: str = "") -> None:
-    test = ET.SubElement(root, "testcase", classname="mor_ref", name=name)
+def _test(
+    root: ET.Element, name: str, kind: str, message: str | None, text: str = "", suite: str = ""
+) -> None:
+    classname = f"mor_ref.{suite}" if suite else "mor_ref"
+    test = ET.SubElement(root, "testcase", classname=classname, name=name)
     said = ET.SubElement(test, kind, {} if message is None else {"message": message})
     said.text = text or None

@@ -45,14 +45,14 @@ class FieldResult:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """Result of a candidate on a suite: how much was compared, and the mismatches.
+    """Result of a candidate on a suite.
 
     `fields` are in the order in which one follows from another. `not_given` names the fields that
-    no answer had. `unknown` names the fields of answers that the suite does not have.
-    `unknown_cases` names those of a directory. `not_answered` names the cases without an answer,
-    and `failures` those at which the candidate failed. `expected` has the meaning of each expected
-    field. If the result `must_be_complete`, an incomplete one is not a match. `left_out` says how
-    many inputs are outside the domain.
+    no answer had, `unknown` those of answers that the suite does not have, `case_names` all cases,
+    `unknown_cases` those of a directory, `not_answered` those without an answer, and `failures`
+    those at which the candidate failed. `expected` has the meaning of each expected field. If the
+    result `must_be_complete`, an incomplete one is not a match. `left_out` says how many inputs are
+    outside the domain.
     """
 
     suite: str
@@ -71,6 +71,7 @@ class SuiteResult:
     must_be_complete: bool = False
     not_answered: tuple[str, ...] = ()
     left_out: str = ""
+    case_names: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -256,13 +257,12 @@ def not_opened(name: str, suites: Suites, reason: str) -> Verification:
 
 def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool) -> SuiteResult:
     given, differences = evidence.given, tuple(evidence.differences())
-    there = {*given, *evidence.not_given}
     fields = [
         _field_result(evidence, field, [d for d in differences if d.suite_field == field.name])
         for field in evidence.fields
         if field.name in given
     ]
-    expected = {field.name: field.meaning for field in evidence.fields if field.name in there}
+    there = [field for field in evidence.fields if field.name in {*given, *evidence.not_given}]
     return SuiteResult(
         evidence.suite,
         entry["title"],
@@ -272,14 +272,15 @@ def _result(evidence: Evidence, entry: dict[str, Any], *, must_be_complete: bool
         evidence.answered,
         tuple(fields),
         tuple(evidence.not_given),
-        unknown(evidence.unknown, expected),
+        unknown(evidence.unknown, [field.name for field in there]),
         unknown(evidence.other_cases, [case.name for case in evidence.cases]),
-        expected,
+        {field.name: field.meaning for field in there},
         differences,
         evidence.failures,
         must_be_complete,
         tuple(case.name for case in evidence.cases if case.name not in evidence.answers),
         said_of_left_out([evidence]),
+        tuple(case.name for case in evidence.cases),
     )
 
 

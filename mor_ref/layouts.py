@@ -1,0 +1,126 @@
+"""The layouts in which kernels write codes and scales, and the way back to plain arrays.
+
+Each function takes a plain array of two axes, of unsigned integers or of a small float dtype of
+NumPy, ml_dtypes or torch. It returns the bits. The specification has the rules (VEC-004 to
+VEC-008).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from mor_ref.argument_checks import whole_number
+from mor_ref.arrays import Bits, codes_in
+from mor_ref.golden.model import views
+from mor_ref.operations.bits import bits32
+
+__all__ = ["packed", "plain", "reciprocal", "replicated", "swizzled_128x4", "transposed"]
+
+_MOVING = ("transposed", "packed", "swizzled_128x4")
+
+
+def transposed(array: Any) -> Bits:
+    """Return columns before rows (VEC-004)."""
+    return views.transposed(_of_two_axes(array, "array"), {})
+
+
+def packed(codes: Any) -> Bits:
+    """Return two codes of 4 bits in a byte, the even one in the low nibble (VEC-005).
+
+    >>> packed(np.array([[1, 2, 3]], np.uint8)).tolist()
+    [[33, 3]]
+    """
+    array = _of_two_axes(codes, "codes")
+    if array.size and int(array.max()) > 15:
+        raise ValueError(f"codes holds {int(array.max())}, which is not of 4 bits; give 0 to 15")
+    return views.packed(array, {})
+
+
+def swizzled_128x4(scale: Any) -> Bits:
+    """Return scales flat, in tiles of 128x4, as tensor cores read them (VEC-008).
+
+    >>> swizzled_128x4(np.arange(130, dtype=np.uint8).reshape(130, 1)).shape
+    (1024,)
+    """
+    return views.swizzled_128x4(_of_two_axes(scale, "scale"), {})
+
+
+def replicated(scale: Any, rows: int) -> Bits:
+    """Return each scale once for every row of its tile of so many rows (VEC-007).
+
+    >>> replicated(np.array([[1, 2], [3, 4]], np.uint8), 2).tolist()
+    [[1, 2], [1, 2], [3, 4], [3, 4]]
+    """
+    count = whole_number("rows", rows, 1, 1 << 31)
+    return views.replicated(_of_two_axes(scale, "scale"), {"tile": [count, 1]})
+
+
+def reciprocal(scale: Any) -> Any:
+    """Return RN32(1 / scale) of float32 scales, as float32 (VEC-006).
+
+    >>> reciprocal(np.array([[2.0, 3.0]], np.float32)).tolist()
+    [[0.5, 0.3333333432674408]]
+    """
+    array = np.asarray(scale)
+    if array.dtype != np.float32:
+        raise TypeError(f"scale has dtype {array.dtype}; give float32")
+    return views.reciprocal(bits32(array), {}).view(np.float32)
+
+
+def plain(array: Any, layout: str, shape: tuple[int, int]) -> Bits:
+    """Return the plain array of this shape that an array in a layout has; padding is dropped.
+
+    `layout` is transposed, packed or swizzled_128x4, or several with @ between them, in the order
+    in which they were applied.
+
+    >>> scale = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    >>> plain(swizzled_128x4(scale), "swizzled_128x4", (2, 3)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    chain = layout_words(layout)
+    places = views.sources(shape, chain, {})
+    bits = _unsigned(array, "array")
+    if bits.shape != places[0].shape:
+        raise ValueError(
+            f"array has shape {bits.shape}, and {places[0].shape} is the shape of {layout} for "
+            f"{shape[0]}x{shape[1]} entries; give it whole, with its padding"
+        )
+    found = np.zeros(shape[0] * shape[1], bits.dtype)
+    for part, place in zip(parts_of(bits, chain), places, strict=True):
+        found[place[place > 0] - 1] = part[place > 0]
+    return found.reshape(shape)
+
+
+def layout_words(layout: str) -> list[str]:
+    """Return the layouts of a text, one after the other, or refuse the text."""
+    chain = layout.split(views.SEPARATOR)
+    if len(set(chain)) < len(chain) or not set(chain) <= set(_MOVING):
+        raise ValueError(
+            f"layout is {layout!r}; give {', '.join(_MOVING)}, or several of them with @ between"
+        )
+    return chain
+
+
+def parts_of(bits: Bits, chain: list[str]) -> list[Bits]:
+    """Return the entries of plain arrays in those of a layout: the two nibbles of packed bytes."""
+    if "packed" not in chain:
+        return [bits]
+    low: Bits = bits & np.uint8(15)
+    high: Bits = bits >> np.uint8(4)
+    return [low, high]
+
+
+def _of_two_axes(array: Any, argument: str) -> Bits:
+    bits = _unsigned(array, argument)
+    if bits.ndim != 2:
+        raise ValueError(f"{argument} has shape {bits.shape}; give rows and columns")
+    return bits
+
+
+def _unsigned(array: Any, argument: str) -> Bits:
+    bits: Bits = np.asarray(codes_in(array).bits)
+    if bits.dtype.kind != "u":
+        raise TypeError(
+            f"{argument} has dtype {bits.dtype}; give unsigned integers, or codes of a float dtype"
+        )
+    return bits

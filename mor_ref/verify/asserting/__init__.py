@@ -1,0 +1,1 @@
+"""Assertions for other people's tests: comparisons, and the texts of failures."""
