@@ -98,13 +98,13 @@ def test_layouts_name_the_place_in_the_plain_array():
             lambda x: mor_ref.quantize_mx(x, "e4m3"),
             lambda x: mor_ref.quantize_mx(x, "e4m3", scale_rule="rceil"),
             "scale",
-            "are explained by `mx_as_floor`",
+            "by `mx_as_floor` (rules",
         ),
         (
             lambda x: mor_ref.quantize_nvfp4(x, profile="te_4over6_mse"),
             mor_ref.quantize_nvfp4,
             "block_scale",
-            "are explained by `nvfp4_as_te_4over6_mae`",
+            "by `nvfp4_as_te_4over6_mse` (rule",
         ),
         (
             lambda x: mor_ref.quantize(x, "e4m3", scaling="e8m0"),
