@@ -10,6 +10,7 @@ from mor_ref import layouts
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify import assert_bit_exact
+from mor_ref.verify.asserting.records import case_of
 from mor_ref.verify.asserting.suite_case import suite_case
 
 X = np.random.default_rng(0).standard_normal((4, 64), dtype=np.float32)
@@ -209,3 +210,25 @@ def test_other_bits_that_are_allowed():
     other[found.codes == 0x7F] = 0xFF
     assert failure({"code": other}, found)[1].endswith("equal but for the bits of NaN")
     assert_bit_exact({"code": other}, found, nan="any")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda x: mor_ref.quantize(x, "e5m2", scaling="fp32", block=(2, 16)),
+        lambda x: mor_ref.quantize(x, "e4m3", block=(1, 16), group="row"),
+        lambda x: mor_ref.quantize_mx(x, "e2m3", scale_rule="even", block=16),
+        lambda x: mor_ref.quantize_nvfp4(x, profile="te_row"),
+        lambda x: mor_ref.mor(x, "three_way", block=(2, 16), scaling="e8m0"),
+        lambda x: mor_ref.mor(x, "nvfp4"),
+    ],
+)
+@pytest.mark.parametrize("columns", [64, 10])
+def test_the_parameters_of_a_record_give_it_again(record, columns):
+    """In the exact model, which the cause is found with."""
+    x = np.ascontiguousarray(X[:, :columns])
+    case = case_of(record(x), x)
+    exact = OPERATIONS[case.operation].exact(case.parameters, case.inputs)
+    assert {*case.expected} <= {*exact}
+    for name, array in case.expected.items():
+        assert np.array_equal(array, exact[name]), name
