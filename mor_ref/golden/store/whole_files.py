@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
+from safetensors import SafetensorError, deserialize
 from safetensors.numpy import load
 
 LARGEST_FILE = 1 << 31  # bytes of a file of arrays
 _RANDOM, _UNFINISHED = 8, ".unfinished"  # letters that mkstemp makes, and the ending after them
+_DTYPES = {
+    **{f"U{bits}": f"<u{bits // 8}" for bits in (8, 16, 32, 64)},
+    **{f"I{bits}": f"<i{bits // 8}" for bits in (8, 16, 32, 64)},
+    **{f"F{bits}": f"<f{bits // 8}" for bits in (16, 32, 64)},
+    "BOOL": "?",
+}
 _SHOWN = 120  # characters of another library's message
 
 
@@ -88,6 +94,25 @@ def load_arrays(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
         raise ValueError(f"it has an array of the dtype {_in_a_line(error)}") from error
     except (SafetensorError, ValueError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(_in_a_line(error)) from error
+
+
+def load_readable(content: bytes) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
+    """Return the arrays of a safetensors file, and the dtypes of those that NumPy has no dtype for.
+
+    A ValueError says why it is not such a file.
+    """
+    arrays, others = {}, {}
+    try:
+        for name, entry in deserialize(content):  # type: ignore[no-untyped-call]
+            dtype = _DTYPES.get(entry["dtype"])
+            if dtype is None:
+                others[name] = str(entry["dtype"])
+            else:
+                array = np.frombuffer(bytes(entry["data"]), dtype)
+                arrays[name] = array.reshape(entry["shape"])
+    except (SafetensorError, ValueError, TypeError, OverflowError) as error:
+        raise ValueError(_in_a_line(error)) from error
+    return arrays, others
 
 
 def _in_a_line(error: Exception) -> str:

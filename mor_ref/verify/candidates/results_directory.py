@@ -1,63 +1,145 @@
 """A directory of results as a candidate."""
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.suite_files import SEPARATOR
-from mor_ref.golden.store.whole_files import load_arrays, read_inside
-from mor_ref.verify.candidates.candidate import Answer, CandidateError, is_name
+from mor_ref.golden.store.whole_files import load_readable, read_inside
+from mor_ref.operations import OPERATIONS
+from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
+from mor_ref.verify.candidates.result_columns import ColumnsError, columns_of, only_output
+from mor_ref.verify.candidates.result_texts import names_in, of_bytes, of_lines, of_memory
 
 _SHOWN = 100  # characters of a name
 _FEW = 5  # names of a list
-_SUFFIX = ".safetensors"
+_SUFFIX, _SIDECAR = ".safetensors", "fields.json"
+_LINES, _MEMORY, _RAW = ".txt", (".mem", ".hex"), ".bin"
+_OF_CASES = (_LINES, *_MEMORY, _RAW)
+_GIVE = "give one with SUITE.safetensors files, or with directories SUITE of files of cases"
+
+
+class _Loaded(NamedTuple):
+    """A suite: the answers of its one file, and the names of the files of each case."""
+
+    suite: str
+    answers: Mapping[str, Answer]
+    files: Mapping[str, list[str]]
 
 
 class ResultsDirectory:
-    """Files of results: SUITE.safetensors with arrays named CASE/FIELD, as in the suites."""
+    """Files of results: SUITE.safetensors with arrays named CASE/FIELD, or SUITE/CASE files.
+
+    A file of a case has lines of numbers (.txt), is a memory file (.mem, .hex), or has raw bytes
+    (.bin). Its fields are those of a file `fields.json` next to it, of its comments as an export
+    has them, or the only one of the operation.
+    """
 
     def __init__(self, path: Path) -> None:
         self.name = f"dir:{path}"
         self._path = path
-        self._loaded: tuple[str, dict[str, dict[str, np.ndarray[Any, Any]]]] | None = None
+        self._loaded: _Loaded | None = None
         if not path.is_dir():
-            raise CandidateError(
-                f"{path} is not a directory; give one with SUITE.safetensors files"
-            )
+            raise CandidateError(f"{path} is not a directory; {_GIVE}")
         if not self.suites:
             some = ", ".join(sorted(ascii(file.name)[1:-1] for file in path.iterdir())[:_FEW])
             raise CandidateError(
-                f"{path} has no file of results, but {some or 'nothing at all'}; "
-                "give one with SUITE.safetensors files"
+                f"{path} has no file of results, but {some or 'nothing at all'}; {_GIVE}"
             )
 
     @property
     def suites(self) -> list[str]:
-        """The suites that there are files for, whether or not there are such suites."""
-        return [ascii(file.stem)[1:-1] for file in self._path.glob(f"*{_SUFFIX}")]
+        """The suites that there are results for, whether or not there are such suites."""
+        whole = [file.stem for file in self._path.glob(f"*{_SUFFIX}")]
+        parts = [
+            folder.name
+            for folder in self._path.iterdir()
+            if folder.is_dir() and self._files(folder.name)
+        ]
+        return [ascii(name)[1:-1] for name in dict.fromkeys([*whole, *parts])]
 
     def cases(self, suite: str) -> Collection[str]:
-        """Return the cases that the file of a suite has arrays for, known or not."""
-        return self._of_suite(suite).keys()
+        """Return the cases that there are results for, known or not."""
+        loaded = self._of_suite(suite)
+        return {*loaded.answers, *(ascii(name)[1:-1] for name in loaded.files)}
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
-        """Return the fields that the file of the suite has for the case."""
-        del operation
-        return self._of_suite(suite).get(case.name)
+        """Return the fields that the files of the suite have for the case."""
+        loaded = self._of_suite(suite)
+        found, names = loaded.answers.get(case.name), loaded.files.get(case.name, [])
+        if not names:
+            return found
+        if found is not None or len(names) > 1:
+            others = ", ".join([*names, *([f"{suite}{_SUFFIX}"] if found is not None else [])])
+            raise CandidateError(f"{self._path} has case {case.name} in {others}; give one of them")
+        try:
+            return self._read(suite, names[0], operation, case)
+        except ColumnsError as error:
+            raise CandidateError(f"{self._path / suite / names[0]} {error}") from error
 
-    def _of_suite(self, suite: str) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
-        if self._loaded is None or self._loaded[0] != suite:
-            self._loaded = (suite, self._load(suite))
-        return self._loaded[1]
+    def _files(self, suite: str) -> dict[str, list[str]]:
+        """Return the names of the files of each case that a suite has in its directory."""
+        folder, found = self._path / suite, dict[str, list[str]]()
+        for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if file.suffix in _OF_CASES:
+                found.setdefault(file.stem, []).append(file.name)
+        return found
 
-    def _load(self, suite: str) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
-        """Return the fields of each case."""
+    def _read(self, suite: str, name: str, operation: str, case: Case) -> Answer:
+        content, suffix = self._content(suite, name), Path(name).suffix
+        sidecar = self._sidecar(suite)
+        if suffix == _RAW:
+            fields = sidecar.get("fields") or only_output(operation)
+            columns = columns_of(operation, case, fields)
+            return of_bytes(content, columns, sidecar.get("byteorder", "little"))
+        if not OPERATIONS[operation].is_by_row:
+            raise ColumnsError(f"has rows, and cases of {operation} are tensors; give {_RAW} files")
+        text = content.decode("ascii", "replace")
+        fields = sidecar.get("fields") or names_in(text) or only_output(operation)
+        columns = columns_of(operation, case, fields)
+        return (of_lines if suffix == _LINES else of_memory)(text, columns)
+
+    def _sidecar(self, suite: str) -> Mapping[str, Any]:
+        """Return what the sidecar of a suite says; nothing if there is none."""
+        try:
+            said = json.loads(self._content(suite, _SIDECAR))
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise ColumnsError(f"has a {_SIDECAR} next to it that is not JSON") from error
+        fields = said.get("fields") if isinstance(said, dict) else None
+        is_list = isinstance(fields, list) and all(isinstance(one, str) for one in fields)
+        orders = ("little", "big")
+        if not fields or not is_list or said.get("byteorder", "little") not in orders:
+            raise ColumnsError(
+                f"has a {_SIDECAR} next to it without names; write "
+                '{"fields": ["scale", "code"], "byteorder": "little"}'
+            )
+        return dict(said)
+
+    def _content(self, suite: str, name: str) -> bytes:
+        try:
+            return read_inside(self._path, f"{suite}/{name}")
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise ColumnsError(f"cannot be read ({error.strerror})") from error
+
+    def _of_suite(self, suite: str) -> "_Loaded":
+        if self._loaded is None or self._loaded.suite != suite:
+            self._loaded = _Loaded(suite, self._load(suite), self._files(suite))
+        return self._loaded
+
+    def _load(self, suite: str) -> Mapping[str, Answer]:
+        """Return the fields of each case in the file of a suite.
+
+        A name that is not CASE/FIELD is a case that no suite has, so that the others are compared.
+        """
         path = self._path / f"{suite}{_SUFFIX}"
         try:
-            arrays = load_arrays(read_inside(self._path, path.name))
+            arrays, others = load_readable(read_inside(self._path, path.name))
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -71,13 +153,13 @@ class ResultsDirectory:
                 "save bit patterns",
                 ends="suite",
             ) from error
-        found: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
-        for key, array in arrays.items():
+        given: dict[str, Any] = dict(arrays)
+        given |= {key: NoArray(f"its dtype is {dtype}") for key, dtype in others.items()}
+        found: dict[str, dict[str, Any]] = {}
+        for key, array in given.items():
             case, _, field = key.partition(SEPARATOR)
-            if not is_name(case) or not is_name(field):
-                raise CandidateError(
-                    f"{path} has an array {ascii(key)[:_SHOWN]}; name arrays CASE/FIELD",
-                    ends="suite",
-                )
-            found.setdefault(case, {})[field] = array
+            if is_name(case) and is_name(field):
+                found.setdefault(case, {})[field] = array
+            else:
+                found.setdefault(ascii(key)[1:-1][:_SHOWN], {})
         return found

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.golden.model.suite import Case, question
-from mor_ref.golden.model.views import split
+from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.comparing.evidence import Evidence
@@ -121,7 +121,7 @@ def samples_of(evidence: Evidence) -> Iterator[Sample]:
 def is_of_rows(evidence: Evidence) -> bool:
     """Return whether the rows of its cases are independent, and are given as rows."""
     given = {name for chosen in evidence.chosen.values() for name in chosen.values()}
-    return OPERATIONS[evidence.operation].is_by_row and not any(split(name)[1] for name in given)
+    return OPERATIONS[evidence.operation].is_by_row and not any(SEPARATOR in name for name in given)
 
 
 def is_large(evidence: Evidence) -> bool:

@@ -1,0 +1,82 @@
+"""The arrays of a case as columns of a file: names, shapes and widths that follow from the case."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mor_ref.golden.model.suite import Case
+from mor_ref.golden.model.views import SEPARATOR, VIEWS, seen, unsuited
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.fields import bytes_of, format_meant
+from mor_ref.operations.shapes import shapes_of
+
+
+class ColumnsError(ValueError):
+    """Columns or numbers that are not those of a case; the message ends a sentence."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field of a case, as a file has it: its shape, and the bytes of an entry."""
+
+    name: str
+    shape: tuple[int, ...]
+    size: int
+
+    @property
+    def per_row(self) -> int:
+        """How many entries a row has."""
+        return int(np.prod(self.shape[1:], dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its entries have."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.size
+
+    def array(self, entries: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return entries as an array of the field's shape."""
+        return np.array(entries, f"u{self.size}").reshape(self.shape)
+
+
+def columns_of(operation: str, case: Case, names: Sequence[str]) -> list[Column]:
+    """Return the columns of these fields, or refuse names that the operation does not have."""
+    if len({*names}) < len(names):
+        raise ColumnsError("names a field twice; name each once")
+    return [_column(operation, case, name) for name in names]
+
+
+def only_output(operation: str) -> list[str]:
+    """Return the name of the one field that an operation computes, or refuse to guess."""
+    outputs = list(OPERATIONS[operation].outputs)
+    if len(outputs) != 1:
+        raise ColumnsError(
+            f"does not say which fields it has, of {', '.join(outputs)}; name them in a file "
+            "fields.json next to it"
+        )
+    return outputs
+
+
+def _column(operation: str, case: Case, name: str) -> Column:
+    declared = OPERATIONS[operation]
+    field, *views = name.split(SEPARATOR)
+    known = {**declared.inputs, **declared.outputs}
+    if field not in known or not set(views) <= VIEWS.keys():
+        raise ColumnsError(
+            f"names {ascii(name)[:100]}, which {operation} does not have; it has "
+            f"{', '.join(declared.outputs)}, and their views"
+        )
+    reason = unsuited(views, case.parameters)
+    if reason is not None:
+        raise ColumnsError(f"names {name}, but {reason}")
+    fmt, axes = declared.field(field)
+    shape = case.arrays[next(iter(declared.inputs))].shape
+    plain = shapes_of(declared.first_axes, case.parameters, shape)[axes]
+    size = bytes_of(format_meant(fmt, case.parameters))
+    if views:
+        if len({*views}) < len(views):
+            raise ColumnsError(f"names {name}; name each view once")
+        viewed = seen(np.zeros(plain, f"u{size}"), views, case.parameters)
+        return Column(name, viewed.shape, viewed.itemsize)
+    return Column(name, plain, size)

@@ -1,0 +1,126 @@
+"""Results as lines of numbers, as memory files, and as raw bytes: the way back of an export."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.candidates.result_columns import Column, ColumnsError
+
+# A line of an export about a field: "# scale (expected, e8m0, shape 183, ...".
+_ABOUT = re.compile(r"(?:#|//) (\S+) \((?:input|expected), ")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_DIGITS = re.compile("[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*")
+_SHOWN = 40  # characters of a word
+
+
+def names_in(text: str) -> list[str]:
+    """Return the fields that the comments of an exported file name."""
+    return _ABOUT.findall(text)
+
+
+def of_lines(text: str, columns: list[Column]) -> Answer:
+    """Return the fields of lines: the entries of each row in turn, as hexadecimal numbers."""
+    lines = (line.split("#")[0].split() for line in text.splitlines())
+    rows = [line for line in lines if line]
+    wide = sum(column.per_row for column in columns)
+    for number, row in enumerate(rows):
+        if len(row) != wide:
+            raise ColumnsError(f"has {len(row)} numbers in row {number}, and {wide} are right")
+    found, start = {}, 0
+    for column in columns:
+        end = start + column.per_row
+        words = [word for row in rows for word in row[start:end]]
+        found[column.name] = _array(column, words, len(rows))
+        start = end
+    return found
+
+
+def of_memory(text: str, columns: list[Column]) -> Answer:
+    """Return the fields of a memory file: a word for each row, the first field in the upper bits.
+
+    An entry has whole bytes, but for a file of one field, whose words may be shorter.
+    """
+    words = [_number(word, 8 * _bytes_of_row(columns)) for word in _words(text)]
+    found, rest = {}, 8 * _bytes_of_row(columns)
+    for column in columns:
+        bits = 8 * column.size
+        entries = []
+        for word in words:
+            shifts = range(rest - bits, rest - bits * column.per_row - 1, -bits)
+            entries += [word >> shift & (1 << bits) - 1 for shift in shifts]
+        rest -= bits * column.per_row
+        _check_rows(column, len(words))
+        found[column.name] = column.array(entries)
+    return found
+
+
+def of_bytes(content: bytes, columns: list[Column], byteorder: str) -> Answer:
+    """Return the fields of raw bytes: whole arrays, row by row, one after the other."""
+    right = sum(column.nbytes for column in columns)
+    if len(content) != right:
+        parts = " + ".join(f"{column.nbytes:,} of {column.name}" for column in columns)
+        raise ColumnsError(f"has {len(content):,} bytes, and {right:,} are right: {parts}")
+    found, start = {}, 0
+    order = "<" if byteorder == "little" else ">"
+    for column in columns:
+        part = content[start : start + column.nbytes]
+        entries = np.frombuffer(part, f"{order}u{column.size}")
+        found[column.name] = column.array(entries)
+        start += column.nbytes
+    return found
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a memory file by their addresses, which must leave none out."""
+    found: dict[int, str] = {}
+    for address, word in _addressed(_COMMENT.sub(" ", text)):
+        if address in found:
+            raise ColumnsError(f"has word {address} twice")
+        found[address] = word
+    missing = next((k for k in range(len(found)) if k not in found), None)
+    if missing is not None:
+        raise ColumnsError(f"has no word {missing}")
+    return [found[k] for k in range(len(found))]
+
+
+def _addressed(text: str) -> Iterator[tuple[int, str]]:
+    address = 0
+    for token in text.split():
+        if token.startswith("@"):
+            address = _number(token[1:], 32)
+        else:
+            yield address, token
+            address += 1
+
+
+def _array(column: Column, words: list[str], rows: int) -> NDArray[Any]:
+    _check_rows(column, rows)
+    return column.array([_number(word, 8 * column.size) for word in words])
+
+
+def _check_rows(column: Column, rows: int) -> None:
+    if rows != column.shape[0]:
+        raise ColumnsError(f"has {rows} rows, and {column.shape[0]} are right")
+
+
+def _number(word: str, bits: int) -> int:
+    """Return a hexadecimal number of so many bits; x and z are digits that a simulator left."""
+    if not _DIGITS.fullmatch(word):
+        shown = ascii(word)[1:-1][:_SHOWN]
+        undefined = bool(set(word.lower()) & set("xz?")) and not set(word.lower()) - set(
+            "0123456789abcdefxz?_"
+        )
+        why = "undefined digits" if undefined else "no hexadecimal number"
+        raise ColumnsError(f"has {why} in {shown}")
+    number = int(word.replace("_", ""), 16)
+    if number >> bits:
+        raise ColumnsError(f"has {word[:_SHOWN]}, which is not of {bits} bits")
+    return number
+
+
+def _bytes_of_row(columns: list[Column]) -> int:
+    return sum(column.size * column.per_row for column in columns)

@@ -1,0 +1,184 @@
+"""Directories of results as simulators and chips write them: lines, memory files, raw bytes."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from mor_ref import golden
+from mor_ref.golden import bundled_files
+from mor_ref.golden.export.export import export
+from mor_ref.operations import OPERATIONS
+from mor_ref.verify.candidates.results_directory import ResultsDirectory
+from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
+
+ENDINGS = {"testfloat": "txt", "readmemh": "mem"}
+
+
+def verified(where, suite, **options):
+    """Return the result of a directory on a suite, and its diagnosis."""
+    found = verify(ResultsDirectory(where), suites_in(bundled_files(), [suite]), **options)
+    (result,) = found.results
+    return result, found.diagnosis.suites
+
+
+def case_of(suite, name):
+    return next(case for case in golden.load(suite) if case.name == name)
+
+
+def written(where, suite, name, text):
+    (where / suite).mkdir(exist_ok=True)
+    (where / suite / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+@pytest.mark.parametrize("suite", ["decode", "mx_blocks", "decisions"])
+def test_the_way_back_of_an_export(tmp_path, kind, suite):
+    """Rows with one number and with many, of 8 to 64 bits."""
+    export(bundled_files(), kind, tmp_path, [suite])
+    result, _ = verified(tmp_path, suite, must_be_complete=True)
+    assert (result.verdict, result.is_complete) == ("match", True)
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_mismatches_are_diagnosed(tmp_path, kind):
+    """As those of any candidate."""
+    export(bundled_files(), kind, tmp_path, ["mx_blocks"])
+    for name in ("e4m3.rceil", "e4m3.rceil.2"):
+        case = case_of("mx_blocks", name)
+        floor = {**case.parameters, "scale_rule": "floor"}
+        wrong = OPERATIONS["mx_block"].engine(floor, {"x": case.arrays["x"]})
+        path = tmp_path / "mx_blocks" / f"{name}.{ENDINGS[kind]}"
+        comments = [line for line in path.read_text().splitlines() if "(expected, e8m0" in line]
+        digits = "\n".join(f"{scale:02x}" for scale in wrong["scale"].tolist())
+        path.write_text("\n".join([*comments, digits]))
+    result, (diagnosis,) = verified(tmp_path, "mx_blocks")
+    assert {d.case for d in result.differences if not d.problem} == {"e4m3.rceil", "e4m3.rceil.2"}
+    assert ("mx_as_floor",) in [e.deviations for e in diagnosis.explanations]
+
+
+def test_files_of_a_simulator(tmp_path):
+    """As $writememh writes them: addresses, comments, short words, and one field."""
+    case = case_of("encode", "e2m1.f32.rne.satfinite.canonical")
+    codes = case.arrays["code"].tolist()
+    half = len(codes) // 2
+    lower = "\n".join(f"{code:x}" for code in codes[:half])
+    upper = " ".join(f"0_{code:X}" for code in codes[half:])
+    text = f"// 0x00000000\n@{half:x}\n{upper}\n/* the\nfirst */ @0 {lower}\n"
+    written(tmp_path, "encode", f"{case.name}.hex", text)
+    result, _ = verified(tmp_path, "encode")
+    assert (result.verdict, result.answered) == ("match", 1)
+    assert result.compared == len(codes)
+    assert verify(ResultsDirectory(tmp_path), suites_in(bundled_files(), ["encode"])).verdict == (
+        "match"
+    )
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+def test_raw_bytes_with_a_sidecar(tmp_path, order):
+    """Of tensors, in views as well."""
+    name = "5x37.f32.e2m1.even.32"
+    case = case_of("mx", name)
+    sidecar = {"fields": ["scale", "code@packed", "y"], "byteorder": order}
+    written(tmp_path, "mx", "fields.json", json.dumps(sidecar))
+    packed = [
+        [int(a) | int(b) << 4 for a, b in zip(row[::2], [*row[1::2], 0], strict=True)]
+        for row in case.arrays["code"]
+    ]
+    y = case.arrays["y"].astype(f"{'<' if order == 'little' else '>'}u4")
+    parts = [case.arrays["scale"], np.array(packed, np.uint8), y]
+    written(tmp_path, "mx", f"{name}.bin", b"".join(part.tobytes() for part in parts))
+    result, _ = verified(tmp_path, "mx")
+    assert (result.verdict, result.answered, result.not_given) == ("match", 1, ("xs",))
+    assert result.compared == sum(case.arrays[name].size for name in ("scale", "code", "y"))
+
+
+RIGHT = "\n".join(f"{int(value):08x}" for value in case_of("decode", "e2m1").arrays["value"])
+WRONG = {
+    "e2m1.txt": {
+        "1 2\n": "has 2 numbers in row 0, and 1 are right",
+        "1\n2\n": "has 2 rows, and 16 are right",
+        RIGHT.replace("3f800000", "3g800000"): "has no hexadecimal number in 3g800000",
+        RIGHT.replace("3f800000", "13f800000"): "has 13f800000, which is not of 32 bits",
+        "# x (input, f32, a\n1": "names 'x', which decode does not have; it has value, and their",
+    },
+    "e2m1.mem": {
+        RIGHT.replace("3f800000", "3fxx0000"): "has undefined digits in 3fxx0000",
+        f"{RIGHT}\n@0 0": "has word 0 twice",
+        f"@1 {RIGHT}": "has no word 0",
+        f"{RIGHT} 0": "has 17 rows, and 16 are right",
+        "\x1b[2J": "has no hexadecimal number in \\x1b[2J",
+    },
+    "e2m1.bin": {"abc": "has 3 bytes, and 64 are right: 64 of value"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [(name, text, said) for name, texts in WRONG.items() for text, said in texts.items()],
+)
+def test_a_bad_file_ends_no_other(tmp_path, name, text, said):
+    """Its case failed, with one sentence, and the others are compared."""
+    export(bundled_files(), "testfloat", tmp_path, ["decode"])
+    (tmp_path / "decode" / "e2m1.txt").unlink()
+    written(tmp_path, "decode", name, text)
+    result, _ = verified(tmp_path, "decode")
+    (failure,) = result.failures
+    assert failure.case == "e2m1"
+    assert f"{tmp_path}/decode/{name} {said}" in failure.message
+    assert failure.message.isprintable()
+    assert (result.verdict, result.answered) == ("failed", 14)
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "said"),
+    [
+        ("{", "has a fields.json next to it that is not JSON"),
+        ("[]", "has a fields.json next to it without names; write"),
+        ('{"fields": ["value"], "byteorder": "middle"}', "fields.json next to it without names"),
+        ('{"fields": ["value", "value"]}', "names a field twice"),
+        ('{"fields": ["\\u00e9"]}', r"names '\xe9', which decode does not have"),
+        ('{"fields": ["value@foo"]}', "names 'value@foo', which decode does not have"),
+    ],
+)
+def test_sidecars_that_are_refused(tmp_path, sidecar, said):
+    written(tmp_path, "decode", "fields.json", sidecar)
+    written(tmp_path, "decode", "e2m1.txt", RIGHT)
+    result, _ = verified(tmp_path, "decode")
+    assert said in result.failures[0].message
+
+
+def test_what_does_not_say_its_fields(tmp_path):
+    written(tmp_path, "mx_blocks", "e4m3.floor.txt", "00")
+    written(tmp_path, "mx", "5x37.f32.e2m1.even.32.mem", "// scale (expected, \n00")
+    result, _ = verified(tmp_path, "mx_blocks")
+    said = "e4m3.floor.txt does not say which fields it has, of scale, xs, y, code; name them in"
+    assert said in result.failures[0].message
+    result, _ = verified(tmp_path, "mx")
+    assert "has rows, and cases of mx are tensors; give .bin" in result.failures[0].message
+
+
+def test_two_files_of_one_case_are_refused(tmp_path):
+    for name in ("e2m1.txt", "e2m1.mem"):
+        written(tmp_path, "decode", name, RIGHT)
+    result, _ = verified(tmp_path, "decode")
+    assert "case e2m1 in e2m1.mem, e2m1.txt; give one of them" in result.failures[0].message
+    shutil.copy(bundled_files() / "decode.safetensors", tmp_path)
+    result, _ = verified(tmp_path, "decode")
+    assert [f.case for f in result.failures] == ["e2m1"]
+    assert "case e2m1 in e2m1.mem, e2m1.txt, decode.safetensors; give one of them" in (
+        result.failures[0].message
+    )
+    assert result.answered == 14
+
+
+def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
+    written(tmp_path, "decode", "e2m1.txt", RIGHT)
+    written(tmp_path, "decode", "readme.txt", "nothing")
+    written(tmp_path, "decod", "e2m1.txt", RIGHT)
+    found = verify(ResultsDirectory(tmp_path), suites_in(bundled_files(), ["decode"]))
+    assert found.unknown.names == ("decod",)
+    assert found.results[0].unknown_cases.names == ("readme",)
+    assert found.results[0].verdict == "match"
