@@ -19,6 +19,9 @@ from records import canonical
 import mor_ref
 from mor_ref import formats
 from mor_ref.definitions.mx import SCALE_RULES
+from mor_ref.verify.candidates.peers import compressed_tensors as adapter
+from mor_ref.verify.candidates.peers import peer_named
+from mor_ref.verify.candidates.peers.peer import as_torch
 
 
 class Stored(NamedTuple):
@@ -53,14 +56,11 @@ def by_rule(x, fmt, rule):
     return Stored(found.codes, found.scale, None, found.dequantize())
 
 
-def as_torch(x):
-    torch = imported("torch")
-    bits = torch.from_numpy(x.view(f"i{x.itemsize}"))
-    return bits.view(torch.bfloat16 if x.dtype == ml_dtypes.bfloat16 else torch.float32)
-
-
-def bytes_of(found):
-    return found.view(imported("torch").uint8).numpy()
+def answer_of(peer, operation, x, **parameters):
+    """Return the fields of the adapter that comes with the package, for a tensor."""
+    source = "bf16" if x.dtype == ml_dtypes.bfloat16 else "f32"
+    inputs = {"x": x.view(f"u{x.itemsize}")}
+    return peer_named(peer).answer(operation, {**parameters, "source": source}, inputs)
 
 
 def unpacked(packed):
@@ -70,46 +70,25 @@ def unpacked(packed):
 # ---------------------------------------------------------------------- NVFP4
 
 
+def stored(found, overall="global_decode_scale"):
+    g = found[overall].view(np.float32)
+    return Stored(found["code"], found["block_scale"] & 0x7F, g, found["y"].view(np.float32))
+
+
 def torchao(x):
-    ao = imported("torchao.prototype.mx_formats.nvfp4_tensor")
-    t = as_torch(x)
-    g = ao.per_tensor_amax_to_scale(t.abs().max())
-    scale, packed = ao.nvfp4_quantize(t, 16, g)
-    y = ao.NVFP4Tensor(packed, scale, 16, imported("torch").float32, g).dequantize()
-    return Stored(unpacked(bytes_of(packed)), bytes_of(scale) & 0x7F, g.numpy(), y.numpy())
+    return stored(answer_of("torchao", "nvfp4", x, profile="torchao", tile=[1, 16]))
 
 
 def modelopt(x):
     """Quantize by Model Optimizer, and turn the sign of code 8, which it decodes as +0."""
-    tensor = imported("modelopt.torch.quantization.qtensor.nvfp4_tensor").NVFP4QTensor
-    f32 = imported("torch").float32
-    found, scale, g = tensor.quantize(as_torch(x).clone(), 16)
-    y = found.dequantize(f32, scale=scale, double_scale=g, block_sizes={-1: 16}).numpy()
-    codes = unpacked(bytes_of(found._quantized_data))
-    return Stored(codes, bytes_of(scale) & 0x7F, g.numpy(), np.where(codes == 8, -y, y))
+    found = stored(answer_of("modelopt", "nvfp4", x, profile="modelopt", tile=[1, 16]))
+    return found._replace(y=np.where(found.codes == 8, -found.y, found.y))
 
 
-def with_scale(t, preset, side, g=None):
-    """Return the scheme of compressed-tensors with that name, and its scales of a tensor."""
-    imported("loguru").logger.disable("compressed_tensors")
-    scheme = imported("compressed_tensors.quantization").preset_name_to_scheme(preset, ["Linear"])
-    utils = imported("compressed_tensors.quantization.utils")
-    ends = t.unflatten(-1, (-1, side)).aminmax(dim=-1)
-    return scheme, utils.calculate_qparams(*ends, scheme.weights, global_scale=g)[0]
-
-
-def compressed_tensors(x, dtype=np.float32):
-    """Quantize in float32: given bfloat16, the library rounds its statistics to bfloat16."""
-    t = as_torch(x.astype(dtype))
-    forward = imported("compressed_tensors.quantization.lifecycle.forward")
-    compressor = imported("compressed_tensors.compressors").NVFP4PackedCompressor
-    g = imported("compressed_tensors.quantization.utils").generate_gparam(*t.aminmax())
-    scheme, scale = with_scale(t, "NVFP4A16", 16, g)
-    given = {"weight": t, "weight_scale": scale, "weight_global_scale": g}
-    found = compressor.compress(given, scheme)
-    y = forward.fake_quantize(t.float(), scale, None, scheme.weights, global_scale=g)
-    codes, stored = (bytes_of(found[key]) for key in ("weight_packed", "weight_scale"))
-    return Stored(unpacked(codes), stored & 0x7F, g.numpy(), y.numpy())
+def compressed_tensors(x):
+    asked = {"profile": "compressed_tensors", "tile": [1, 16]}
+    found = answer_of("compressed-tensors", "nvfp4", x, **asked)
+    return stored(found, "global_encode_scale")
 
 
 def verifloat(x, own_format=None):
@@ -158,31 +137,21 @@ def test_nvfp4(peer, kind):
 # ---------------------------------------------------------------------- MX
 
 
+def mx_stored(peer, x, fmt, rule):
+    found = answer_of(peer, "mx", x, format=fmt, scale_rule=rule, block=32)
+    return Stored(found.get("code"), found["scale"], None, found["y"].view(np.float32))
+
+
 def mx_torchao(x, fmt, rule):
-    torch, mx = imported("torch"), imported("torchao.prototype.mx_formats.mx_tensor")
-    mode = imported("torchao.prototype.mx_formats.config").ScaleCalculationMode(rule)
-    dtypes = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e2m1": "float4_e2m1fn_x2"}
-    dtype = getattr(torch, dtypes[fmt]) if fmt in dtypes else f"fp6_{fmt}"
-    scale, found = mx.to_mx(as_torch(x), dtype, 32, mode)
-    codes = unpacked(bytes_of(found)) if fmt == "e2m1" else bytes_of(found)
-    y = mx.to_dtype(found, scale, dtype, 32, torch.float32).numpy()
-    return Stored(codes, bytes_of(scale), None, y)
+    return mx_stored("torchao", x, fmt, rule)
 
 
-def mx_modelopt(x, _fmt, _rule):
-    tensor = imported("modelopt.torch.quantization.qtensor.mxfp8_tensor").MXFP8QTensor
-    found, scale = tensor.quantize(as_torch(x))
-    y = found.dequantize(imported("torch").float32, scale=scale).numpy()
-    return Stored(bytes_of(found._quantized_data), scale.numpy(), None, y)
+def mx_modelopt(x, fmt, rule):
+    return mx_stored("modelopt", x, fmt, rule)
 
 
-def mx_compressed_tensors(x, fmt, _rule):
-    t = as_torch(x.astype(np.float32))
-    scheme, scale = with_scale(t, {"e2m1": "MXFP4A16", "e2m3": "MXFP6A16"}[fmt], 32)
-    forward = imported("compressed_tensors.quantization.lifecycle.forward")
-    utils = imported("compressed_tensors.compressors.mx_utils")
-    y = forward.fake_quantize(t, scale, None, scheme.weights).numpy()
-    return Stored(None, utils.compress_mx_scale(scale, imported("torch").uint8).numpy(), None, y)
+def mx_compressed_tensors(x, fmt, rule):
+    return mx_stored("compressed-tensors", x, fmt, rule)
 
 
 def mx_gfloat(x, fmt, _rule):
@@ -250,7 +219,7 @@ def test_mx(peer, fmt, rule, kind):
 def test_compressed_tensors_rounds_the_statistics_of_bfloat16():
     """NVF-009: which we do not."""
     x = next(x for x in tensors("ordinary") if x.dtype == ml_dtypes.bfloat16)
-    theirs = compressed_tensors(x, ml_dtypes.bfloat16)
+    theirs = stored(adapter.packed(as_torch(x)), "global_encode_scale")
     assert theirs.overall.view(np.uint32) & 0xFFFF == 0
     assert differing(by_profile(x, "compressed_tensors"), theirs, {}).keys() > {"scale", "codes"}
 

@@ -229,7 +229,9 @@ def quantize_files(
 def verify_candidate(
     candidate: Annotated[
         str,
-        typer.Argument(help="numba, cuda, cuda-host, module:function, dir:PATH or exec:PROGRAM."),
+        typer.Argument(
+            help="numba, cuda, cuda-host, module:function, dir:PATH, exec:PROGRAM or peer:LIBRARY."
+        ),
     ],
     suite: Annotated[
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")

@@ -1,4 +1,4 @@
-"""Candidates by their names: `numba`, `cuda`, `module:function`, `dir:PATH`, `exec:PROGRAM`."""
+"""Candidates by their names: `numba`, `cuda`, `module:function`, `dir:PATH` and others."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -44,6 +44,10 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
         return ResultsDirectory(Path(rest))
     if kind == "exec" and colon:
         return Program(rest, seconds)
+    if kind == "peer" and colon:
+        from mor_ref.verify.candidates.peers import candidate_of
+
+        return candidate_of(rest)
     if kind.endswith(".py") or (rest and "/" in kind):
         raise ValueError(
             f"candidate is {text!r}; give module:function, without .py, in the directory of the "
@@ -55,5 +59,5 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
         raise ValueError(f"candidate is {text!r}, a module; give {text}:FUNCTION")
     raise ValueError(
         f"candidate is {text!r}, which is not known; give numba, cuda, cuda-host, "
-        "module:function, dir:PATH or exec:PROGRAM"
+        "module:function, dir:PATH, exec:PROGRAM or peer:LIBRARY"
     )

@@ -1,0 +1,98 @@
+"""A library of somebody else as a candidate."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.operations.bits import tensor_of
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.verify.candidates.candidate import Answer, CandidateError
+
+Function = Callable[[Parameters, Arrays], Answer | None]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A library: how it is installed, and a function for each operation that it has.
+
+    A function returns None for parameters that the library does not have. `modules` are imported by
+    the functions; `needs_gpu` is whether torch must see one.
+    """
+
+    name: str
+    modules: tuple[str, ...]
+    install: str
+    functions: Mapping[str, Function]
+    needs_gpu: bool = False
+
+    def check(self) -> None:
+        """Refuse a library that cannot run here."""
+        missing = [name for name in self.modules if find_spec(name) is None]
+        gpu = "; it also needs a GPU" if self.needs_gpu else ""
+        if missing:
+            raise CandidateError(
+                f"peer:{self.name} needs {' and '.join(missing)}, not installed here; "
+                f"{self.install}{gpu}"
+            )
+        if self.needs_gpu:
+            import torch
+
+            if not torch.cuda.is_available():
+                raise CandidateError(
+                    f"peer:{self.name} needs a GPU, and torch finds none; run it on a machine "
+                    "with one"
+                )
+
+    def answer(self, operation: str, parameters: Parameters, inputs: Arrays) -> Answer | None:
+        """Return the fields that the library computes, or None; its warnings are left out."""
+        function = self.functions.get(operation)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return None if function is None else function(parameters, inputs)
+
+
+def padded(parameters: Parameters, inputs: Arrays, block: int) -> NDArray[Any]:
+    """Return x with zeros up to whole blocks, as binary16 widened to binary32.
+
+    Most libraries take whole blocks alone. Zeros change no scale, and are cut off afterwards.
+    """
+    x = tensor_of(inputs["x"], parameters["source"])
+    x = x.astype(np.float32) if parameters["source"] == "f16" else x
+    return np.pad(x, [(0, 0), (0, -x.shape[1] % block)])
+
+
+def cut(array: NDArray[Any], inputs: Arrays) -> NDArray[Any]:
+    """Return an array of elements without the columns that were added."""
+    return np.ascontiguousarray(array[:, : inputs["x"].shape[1]])
+
+
+def as_torch(x: NDArray[Any]) -> Any:
+    """Return an array as a tensor of float32 or bfloat16."""
+    import torch
+
+    bits = torch.from_numpy(np.ascontiguousarray(x).view(f"i{x.itemsize}"))
+    return bits.view(torch.bfloat16 if x.itemsize == 2 else torch.float32)
+
+
+def bytes_of(tensor: Any) -> NDArray[np.uint8]:
+    """Return the bytes of a tensor of small floats."""
+    import torch
+
+    found: NDArray[np.uint8] = tensor.view(torch.uint8).numpy()
+    return found
+
+
+def unpacked(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the two codes of each byte, the low nibble first."""
+    return np.stack([packed & 15, packed >> 4], -1).reshape(len(packed), -1)
+
+
+def f32_bits(numbers: Any) -> NDArray[np.uint32]:
+    """Return the bits of float32 numbers of an array or a tensor."""
+    array = np.asarray(numbers, np.float32)
+    return np.ascontiguousarray(array).view(np.uint32).reshape(array.shape)
