@@ -1,0 +1,189 @@
+"""Adapters of other people's libraries: refused with a sentence, or run, each where it installs."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from extras import imported, needs
+
+import mor_ref
+from mor_ref import golden
+from mor_ref.golden import bundled_files
+from mor_ref.operations import OPERATIONS
+from mor_ref.verify.candidates.by_name import candidate_named
+from mor_ref.verify.candidates.candidate import CandidateError
+from mor_ref.verify.candidates.peers import PEERS, peer_named
+from mor_ref.verify.running.run import verify
+from mor_ref.verify.running.suites import suites_in
+
+MODULES = Path(mor_ref.__file__).parent / "verify" / "candidates" / "peers"
+LIBRARIES = {
+    "torchao": ("torch", "torchao"),
+    "modelopt": ("torch", "modelopt"),
+    "compressed-tensors": ("torch", "compressed_tensors"),
+    "gguf": ("gguf",),
+    "microxcaling": ("torch", "mx"),
+    "quark": ("torch", "quark"),
+    "mmasim": ("torch", "mmasim"),
+}
+# Rows of 50 numbers, so that the last block is not whole, all of them ordinary and positive.
+X = np.abs(np.random.default_rng(0).standard_normal((3, 50), dtype=np.float32))
+
+
+def of(peer, *others):
+    return pytest.param(peer, *others, marks=needs(*LIBRARIES[peer]))
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_an_adapter_is_a_row_of_a_table_and_a_short_function(name):
+    peer = peer_named(name)
+    assert peer.name == name
+    assert {*peer.functions} <= {*OPERATIONS}
+    assert "pip install" in peer.install
+    tree = ast.parse((MODULES / f"{PEERS[name]}.py").read_text())
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert all(node.end_lineno - node.lineno <= 30 for node in functions)
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_library_that_is_not_installed_is_refused(monkeypatch, name):
+    monkeypatch.setattr("mor_ref.verify.candidates.peers.peer.find_spec", lambda _: None)
+    with pytest.raises(CandidateError) as refused:
+        candidate_named(f"peer:{name}")
+    said = str(refused.value)
+    assert said.startswith(f"peer:{name} needs ")
+    assert f"not installed here; {peer_named(name).install}" in said
+    assert ("GPU" in said) == (name == "transformer-engine")
+
+
+@needs("torch")
+def test_a_library_of_a_gpu_is_refused_without_one(monkeypatch):
+    monkeypatch.setattr(imported("torch").cuda, "is_available", lambda: False)
+    monkeypatch.setattr("mor_ref.verify.candidates.peers.peer.find_spec", lambda _: True)
+    with pytest.raises(CandidateError, match="needs a GPU, and torch finds none; run it on a"):
+        candidate_named("peer:transformer-engine")
+
+
+def test_a_library_without_an_adapter_is_refused():
+    with pytest.raises(ValueError, match="peer is 'torch_ao', which is not known; did you mean"):
+        candidate_named("peer:torch_ao")
+
+
+RECIPES = [
+    ("torchao", "mxfp8:rceil", {"scale", "code", "y"}),
+    ("torchao", "mxfp4:floor", {"scale", "code", "y"}),
+    ("torchao", "mxfp6_e2m3:even", {"scale", "code", "y"}),
+    ("torchao", "nvfp4:torchao", {"global_decode_scale", "block_scale", "code", "y"}),
+    ("modelopt", "mxfp8:rceil", {"scale", "code", "y"}),
+    ("modelopt", "nvfp4:modelopt", {"global_decode_scale", "block_scale", "code", "y"}),
+    ("compressed-tensors", "mxfp4:even", {"scale", "y"}),
+    (
+        "compressed-tensors",
+        "nvfp4:compressed_tensors",
+        {"global_encode_scale", "block_scale", "code", "y"},
+    ),
+    ("gguf", "mxfp4:floor", {"scale", "code", "y"}),
+    ("microxcaling", "mxfp8:floor", {"y"}),
+    ("microxcaling", "mxfp4:floor", {"y"}),
+    ("quark", "mxfp4:even", {"scale"}),
+]
+
+
+@pytest.mark.parametrize(("peer", "recipe", "fields"), [of(*row) for row in RECIPES])
+def test_ordinary_numbers_match(peer, recipe, fields):
+    """In every field that the library gives, with a block that is not whole."""
+    found = mor_ref.verify(f"peer:{peer}", inputs={"x": X}, recipe=recipe)
+    assert found.verdict == "match"
+    (result,) = found.results
+    assert {field.name for field in result.fields} == fields
+
+
+OTHERS = [
+    ("torchao", "mxfp8:rceil:16"),
+    ("modelopt", "mxfp8:floor"),
+    ("compressed-tensors", "mxfp8:rceil"),
+    ("gguf", "mxfp8:floor"),
+    ("microxcaling", "mxfp4:rceil"),
+    ("quark", "mxfp4:floor"),
+    ("torchao", "nvfp4:te"),
+    ("modelopt", "nvfp4:te"),
+    ("compressed-tensors", "nvfp4:te"),
+    ("mmasim", "mxfp8"),
+]
+
+
+@pytest.mark.parametrize(("peer", "recipe"), [of(*row) for row in OTHERS])
+def test_what_a_library_does_not_have_is_not_run(peer, recipe):
+    found = mor_ref.verify(f"peer:{peer}", inputs={"x": X}, recipe=recipe)
+    assert found.verdict == "not run"
+
+
+# A library, the element and rule of MX, the first numbers of a row; and a field at its first entry:
+# of theirs and of ours.
+KNOWN = [
+    # A code 8 is never chosen; of two that are as near, the smaller one is.
+    ("gguf", "e2m1 floor", [-0.01, 1], "code", 0x0, 0x8),
+    ("gguf", "e2m1 floor", [3.5, 4], "code", 0x5, 0x6),
+    # The exponent wraps in eight bits, comes from a logarithm, and is 0 for a NaN.
+    ("gguf", "e2m1 floor", [2.0**-126], "scale", 0xFF, 0x00),
+    ("gguf", "e2m1 floor", [np.nextafter(np.float32(32), np.float32(0))], "scale", 0x82, 0x81),
+    ("gguf", "e2m1 floor", [np.nan, 1], "scale", 0x00, 0xFF),
+    # The exponent comes from a logarithm, and a block with an infinity is NaN.
+    (
+        "microxcaling",
+        "e4m3 floor",
+        [np.nextafter(np.float32(32), np.float32(0))],
+        "y",
+        0x42000000,
+        0x41E00000,
+    ),
+    ("microxcaling", "e4m3 floor", [1, np.inf], "y", 0x7FC00000, 0x00000000),
+    # An amax that rounds to infinity has the largest scale.
+    ("quark", "e2m1 even", [1.9375 * 2.0**127], "scale", 0xFE, 0xFD),
+]
+
+
+@pytest.mark.parametrize(
+    ("peer", "recipe", "numbers", "field", "theirs", "ours"), [of(*row) for row in KNOWN]
+)
+def test_known_difference(peer, recipe, numbers, field, theirs, ours):
+    """Those of the libraries that test_block_peers.py does not compare with."""
+    x = np.zeros((1, 32), np.float32)
+    x[0, : len(numbers)] = numbers
+    fmt, rule = recipe.split()
+    parameters = {"format": fmt, "scale_rule": rule, "block": 32, "source": "f32"}
+    inputs = {"x": x.view(np.uint32)}
+    found = peer_named(peer).answer("mx", parameters, inputs)
+    exact = OPERATIONS["mx"].exact(parameters, inputs)
+    assert (int(found[field][0, 0]), int(exact[field][0, 0])) == (theirs, ours)
+
+
+@needs("torch", "mmasim")
+def test_tensor_cores_lose_the_sign_of_zero():
+    """In sums of products, as IEEE 754 has it; all other codes have their numbers."""
+    found = verify(candidate_named("peer:mmasim"), suites_in(bundled_files(), ["decode"]))
+    (result,) = found.results
+    assert result.answered == 2
+    assert [(d.count, d.entries[0].index) for d in result.differences] == [(1, (128,))] * 2
+    (diagnosis,) = found.diagnosis.suites
+    assert diagnosis.explanations[0].deviations == ("negative_zero_decodes_to_zero",)
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize(
+    ("peer", "suite", "field", "answered"),
+    [
+        of("torchao", "mx", "code", 420),
+        of("modelopt", "nvfp4_modelopt", "y", 49),
+        of("compressed-tensors", "nvfp4_compressed_tensors", "code", 45),
+    ],
+)
+def test_on_the_suites(peer, suite, field, answered):
+    """Every case that the library has is answered, and none ends the run."""
+    cases = {case.name for case in golden.load(suite)}
+    candidate = candidate_named(f"peer:{peer}")
+    (result,) = verify(candidate, suites_in(bundled_files(), [suite])).results
+    assert (result.answered, result.failures) == (answered, ())
+    assert result.answered + len(result.not_answered) == len(cases)
+    assert not {one.name: one for one in result.fields}[field].matches
