@@ -24,6 +24,7 @@ LONG_PAGES = {
     "checkpoint.md",
     "golden-vectors.md",
     "larger-suites.md",
+    "libraries.md",
     "many-machines.md",
     "report.md",
     "verify-c.md",
@@ -39,6 +40,7 @@ NEEDS = {
     "verify-rtl.md": ("iverilog",),
     "verify-triton.md": ("triton", "torch"),
     "checkpoint.md": ("matplotlib",),
+    "libraries.md": ("torch", "torchao", "modelopt"),
     "many-machines.md": ("distributed", "mpi4py", "mpiexec"),
 }
 PYTEST = "python -m pytest -p no:mor_ref -p mor_ref.pytest_plugin -p no:cacheprovider"
