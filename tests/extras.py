@@ -30,7 +30,6 @@ HOW = {
     "pyarrow": PEERS,
     "tensorboard": PEERS,
     "triton": PEERS,
-    "gguf": PEERS,
     "gfloat": TEST,
     "verifloat": f"Python 3.12 and {TEST}",
     "mpi4py": TEST,

@@ -95,7 +95,11 @@ GIVE = "; give MODULE:FUNCTION of a module that is installed or in the working d
     [
         ("nowhere:nothing", f"nowhere:nothing cannot be imported: No module named 'nowhere'{GIVE}"),
         ("broken:run", f"broken:run cannot be imported: no\\udc80 such thing{GIVE}"),
-        ("dir:nowhere", "nowhere is not a directory; give one with SUITE.safetensors files"),
+        (
+            "dir:nowhere",
+            "nowhere is not a directory; give one with SUITE.safetensors files, or with "
+            "directories SUITE of files of cases",
+        ),
         (
             "candidate:number",
             "candidate:number is of type int, which cannot be called; give a function",
