@@ -86,6 +86,7 @@ def test_reports(module):
     assert "give a file that ends in .json, .xml or .html" in wrong.stderr
 
 
+GIVE_RESULTS = "give one with SUITE.safetensors files, or with directories SUITE of files of cases"
 GIVE = "; give MODULE:FUNCTION of a module that is installed or in the working directory"
 
 
@@ -97,8 +98,7 @@ GIVE = "; give MODULE:FUNCTION of a module that is installed or in the working d
         ("broken:run", f"broken:run cannot be imported: no\\udc80 such thing{GIVE}"),
         (
             "dir:nowhere",
-            "nowhere is not a directory; give one with SUITE.safetensors files, or with "
-            "directories SUITE of files of cases",
+            f"nowhere is not a directory; {GIVE_RESULTS}",
         ),
         (
             "candidate:number",
