@@ -22,7 +22,7 @@ class Measures:
 
     `sum`, `nonzero` and `nonfinite` are the error sums. `flushed` and `saturated` count numbers.
     `signal` is the sum of x^2, and `noise` the sum of (x - y)^2 over the `measured` elements, in
-    units of 2^-298. `largest` is the largest |x - y|.
+    units of 2^-298. `largest` is the largest error.
     """
 
     elements: int = 0
