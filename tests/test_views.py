@@ -178,6 +178,8 @@ def test_the_end_of_a_region(source, end):
             assert last == size[size > 0].min() / 2
         case End.INFINITY:
             assert last == np.inf
+        case End.NAN:
+            assert np.isnan(last)
     assert (before != after).sum() == len(entries)
     assert np.array_equal(x[:60], generated(recipe, source)[:60])
 

@@ -17,8 +17,8 @@ Reasons = dict[str, str]
 def for_generated(domain: tuple[str, ...]) -> Reasons:
     """Return the large suites of a domain, whose numbers lack the inputs that a deviation needs."""
     reason = (
-        "Numbers that are generated (VEC-009) have magnitudes of 0 or from 2^-24 to 2^20. A "
-        "tensor has at most one infinity, no NaN, and no block that is all zeros."
+        "Numbers that are generated (VEC-009) have magnitudes of 0 or from 2^-24 to 2^20. A tensor "
+        "has at most one infinity and one NaN, which is quiet, and no block that is all zeros."
     )
     return {name: reason for name in domain if name in LARGE}
 

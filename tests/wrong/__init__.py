@@ -22,6 +22,7 @@ _MODULES: tuple[str, ...] = (
     "reaches_in_blocks",
     "late",
     "tails",
+    "late_specials",
     "tilings",
     "fusions",
     "nvfp4_right",

@@ -27,6 +27,8 @@ _IN_SQUARES = ("*_in_a_square*",)
 _IN_TENSORS = ("amax_of_2048_*_in_a_tensor_*", "mor.scaled_by_2048_*_in_a_tensor.*")
 _LATE_IN_COLUMNS = ("mor.chosen_by_losses_of_2048_columns.*",)
 _LATE_IN_ROWS = ("mor.chosen_by_losses_of_2048_rows.*",)
+_LATE_SPECIALS = ("nan_clamped_*",)
+_INFINITE_AMAX = ("nvfp4.infinities_of_512_rows.*",)
 _OF_WHOLE_FOURS = tuple(
     f"nvfp4.amax_of_whole_fours.{profile}"
     for profile in ("te", "te_2_13", "te_4over6_*", "torchao", "modelopt", "compressed_tensors")
@@ -101,6 +103,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             *_IN_COLUMNS,
             *_IN_GROUPS,
             *_LATE_IN_COLUMNS,
+            *_LATE_SPECIALS,
             *_IN_WHOLE_ONES,
             *_IN_WIDE_RUNGS,
         ),
@@ -155,6 +158,8 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             *_IN_WIDE_RUNGS,
             *_LATE_IN_COLUMNS,
             *_LATE_IN_ROWS,
+            *_LATE_SPECIALS,
+            *_INFINITE_AMAX,
             "mor.nvfp4_of_65536_numbers_gam.nvfp4",
             *_OF_WHOLE_FOURS,
         ),
@@ -280,6 +285,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             *_IN_GRIDS,
             *_IN_TALL_RUNGS,
             *_LATE_IN_ROWS,
+            *_INFINITE_AMAX,
         ),
         _SQUARE: ("mor.choice_turned",),
         _TALL: _OF_TALL_ONES,

@@ -1,5 +1,6 @@
 """Elements of large tensors that are put where a launch may end before (VEC-009)."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -18,6 +19,10 @@ class End(Enum):
     LARGEST = "the largest number, of which half stays where it was"
     SMALLEST = "half of the smallest number that is not zero"
     INFINITY = "an infinity"
+    NAN = "a NaN"
+
+
+_SPECIAL = {End.INFINITY: math.inf, End.NAN: math.nan}
 
 
 class Region(NamedTuple):
@@ -37,13 +42,14 @@ def regions_of(shape: Sequence[int], group: Any = None) -> Iterator[Region]:
 
 
 def ends_of(x: Unsigned, source: str, region: Region, ends: Iterable[End]) -> Iterator[Entry]:
-    """Yield entries that put these numbers at the end of a region, from its last element on."""
+    """Yield entries that put these numbers at the end of a region, from its last element up."""
     numbers = np.asarray(tensor_of(x[region], source), np.float64)
     size = np.abs(numbers)
     for k, end in enumerate(ends):
-        place = numbers.size - 1 - k
-        if end is End.INFINITY:
-            yield _entry(region, numbers.shape, place, np.inf, source)
+        rows, columns = numbers.shape
+        place = (rows - k % rows) * columns - 1 - k // rows
+        if end in _SPECIAL:
+            yield _entry(region, numbers.shape, place, _SPECIAL[end], source)
         elif end is End.SMALLEST:
             half = float(size[size > 0].min()) / 2
             yield _entry(region, numbers.shape, place, half, source)

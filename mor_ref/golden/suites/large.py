@@ -29,7 +29,7 @@ _TALL, _SQUARES = (2100, 2), (130, 260)  # whole blocks of 128x128, the default 
 # Blocks beyond a warp and a thread block in both directions: a kernel of rows, one of columns, one
 # of squares and one of whole tensors are four. All sources have units of more than 2^16 numbers.
 _OF_EACH_KIND = (
-    ("wide", "bf16", (34, 2100), LARGEST_LATE, "tensor"),
+    ("wide", "bf16", (34, 2101), LARGEST_LATE, "tensor"),
     ("wide", "f16", (34, 2100), LAST_IN_WIDE_F16, "tensor"),
     ("wide", "f32", (66, 2100), LAST_IN_WIDE, "row"),
     ("tall", "bf16", _TALL, LARGEST_LATE, "tensor"),

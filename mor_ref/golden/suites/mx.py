@@ -126,12 +126,12 @@ def _every_format_and_rule() -> Iterator[LargeCase]:
     """Yield each format and rule, with blocks larger than a warp and than a thread block."""
     for n, (fmt, rule) in enumerate(itertools.product(ELEMENTS, SCALE_RULES.specified)):
         pair = {"format": fmt, "scale_rule": rule}
-        for word, shape, ends in (("wide", (2, 2100), (End.INFINITY,)), ("tall", (2100, 34), ())):
+        for word, shape in (("wide", (2, 2112)), ("tall", (2100, 34))):
             name, usual = f"{word}.{fmt}.{rule}", {**pair, "block": 32}
-            yield from in_each_source(name, shape, 80 + n, usual, ends)
-        for block, stream in ((100, 110 + n), (1100, _LARGEST_AT_THE_END)):
+            yield from in_each_source(name, shape, 80 + n, usual, (End.NAN, End.INFINITY))
+        for block, columns, stream in ((100, 2101, 110 + n), (1100, 2100, _LARGEST_AT_THE_END)):
             name, blocks = f"{fmt}.{rule}.{block}", {**pair, "block": block}
-            yield from in_each_source(name, (5, 2100), stream, blocks)
+            yield from in_each_source(name, (5, columns), stream, blocks)
 
 
 _SCALE_RULES = tuple(f"MXS-{k:03}" for k in range(2, 7))

@@ -188,12 +188,17 @@ def _every_profile_and_tile() -> Iterator[LargeCase]:
     """Yield each profile and tile, with more than 2^16 numbers and 512 tiles of 16x16."""
     for profile in map(PROFILES.__getitem__, PROFILES.specified):
         tall = _TALL_OF_TE_2_13 if profile.name == "te_2_13" else _TALL
+        is_normative = _is_normative(profile)
+        ends = (End.LARGEST, End.NAN) if is_normative else (End.LARGEST,)
         for rows, columns in profile.tiles:
             sides = {"wide": ((rows + 1, 2100), LARGEST_LATE), "tall": tall[rows]}
             for word, (shape, stream) in sides.items():
                 name = f"{word}.{profile.name}.{rows}x{columns}"
                 parameters = {"profile": profile.name, "tile": [rows, columns]}
-                yield from in_each_source(name, shape, stream, parameters, (End.LARGEST,))
+                yield from in_each_source(name, shape, stream, parameters, ends)
+            if is_normative:  # which an infinity makes the amax of
+                name, ends_here = f"lost.{profile.name}.{rows}x{columns}", (End.INFINITY,)
+                yield LargeCase(name, "bf16", (2100, 2), LARGEST_LATE, parameters, ends=ends_here)
 
 
 _PROFILE_RULES = sorted(set(_RULES.values()))

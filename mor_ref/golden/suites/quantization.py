@@ -221,7 +221,7 @@ _LARGE = (
 
 def _every_format_and_scaling() -> Iterator[LargeCase]:
     for fmt, scaling in itertools.product(SCALED, SCALINGS):
-        ends, pair = (End.LARGEST, End.INFINITY), {"format": fmt, "scaling": scaling}
+        ends, pair = (End.LARGEST, End.INFINITY, End.NAN), {"format": fmt, "scaling": scaling}
         yield from of_each_cut(f"{fmt}.{scaling}", ends, **pair, group="tensor")
         if scaling == "gam":
             yield of_groups(f"{fmt}.gam", format=fmt, **_GAM)
