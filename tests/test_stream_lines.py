@@ -133,7 +133,7 @@ def test_a_count_ends_the_check():
         ("encode/foo", "? there are 234, which mor-ref golden list encode --cases prints"),
         ("encode", "canonical; mor-ref golden list encode --cases prints all"),
         ("encod/e4m3", "suite is 'encod', which is not known; did you mean 'encode'? take one of"),
-        ("mx", "suite is 'mx', whose cases are blocks or tensors, and streams are of single"),
+        ("mx", "suite is 'mx', whose cases are tensors, and streams are of single numbers and"),
         ("nvfp4_te/bell.bf16", "or use mor-ref verify"),
     ],
 )  # fmt: skip
@@ -147,7 +147,7 @@ def test_names_that_are_not_known(suite, message):
 def test_a_suite_of_tensors_is_refused(name):
     status, out, err = run(name, "mx")
     assert (status, out) == (2, "")
-    assert err.startswith("mor-ref: suite is 'mx', whose cases are blocks or tensors, and")
+    assert err.startswith("mor-ref: suite is 'mx', whose cases are tensors, and streams")
 
 
 def test_gen_is_called_wrongly():

@@ -4,9 +4,9 @@ import os
 import sys
 
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.golden.streams.stream import inputs_of, stream_named
+from mor_ref.golden.streams.stream import Stream, inputs_of, stream_named, with_results
 from mor_ref.verify.counts import counted
-from mor_ref.verify.running.stream import LineError, Sent, checked
+from mor_ref.verify.running.stream import LineError, Sent, checked, computed
 
 FORMATS = ("testfloat",)
 _MOST = 1 << 62
@@ -39,11 +39,18 @@ def _write(content: bytes) -> None:
         left = left[os.write(1, left) :]
 
 
-def run_ver(name: str, form: str, errors: int, count: int | None, seed: int | None = None) -> int:
+def run_ver(
+    name: str,
+    form: str,
+    errors: int,
+    count: int | None,
+    seed: int | None = None,
+    fields: str | None = None,
+) -> int:
     """Print each mismatch, then the counts; return 1 if there is a mismatch, else 0.
 
     The status stays 1 if a later line ends the check. With the seed of the inputs, the inputs of
-    each line are checked as well.
+    each line are checked as well. `fields` are the results of a line.
     """
     known_name("format", form, FORMATS)
     whole_number("errors", errors, 1, _MOST)
@@ -51,7 +58,7 @@ def run_ver(name: str, form: str, errors: int, count: int | None, seed: int | No
         whole_number("count", count, 1, _MOST)
     if seed is not None:
         whole_number("seed", seed, 0, _LAST_SEED)
-    stream = stream_named(name)
+    stream = _stream_with(name, fields)
     sent = None if seed is None else Sent(inputs_of(stream, seed))
     lines = found = 0
     was_interrupted, ended_by = False, None
@@ -76,6 +83,12 @@ def run_ver(name: str, form: str, errors: int, count: int | None, seed: int | No
     if ended_by:
         print(f"mor-ref: {ended_by}", file=sys.stderr)
     return 1 if found else _INTERRUPTED if was_interrupted else 0
+
+
+def _stream_with(name: str, fields: str | None) -> Stream:
+    """Return the stream of a name, with the results that are listed."""
+    stream = stream_named(name)
+    return stream if fields is None else computed(with_results(stream, fields.split(",")))
 
 
 def _say(line: str) -> None:

@@ -7,7 +7,8 @@ import typer
 StreamArgument = Annotated[
     str,
     typer.Argument(
-        metavar="SUITE[/CASE]", help="For example encode/e4m3.f32.rne.satfinite.canonical."
+        metavar="SUITE[/CASE]",
+        help="For example encode/e4m3.f32.rne.satfinite.canonical or mx_blocks/e4m3.floor.",
     ),
 ]
 LinesOption = Annotated[str, typer.Option("--format", help="Format of the lines: testfloat.")]
@@ -41,6 +42,13 @@ def verify_lines(
         int | None,
         typer.Option(help="Seed of mor-ref gen: also require its lines, each once and in order."),
     ] = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            help="Results in a line, such as scale,code,y; default: of a block its codes "
+            "and scale, else all."
+        ),
+    ] = None,
 ) -> None:
     """Check lines of inputs and results, as mor-ref gen and a device write them.
 
@@ -49,4 +57,4 @@ def verify_lines(
     """
     from mor_ref.cli import stream
 
-    raise typer.Exit(stream.run_ver(suite, lines, errors, count, seed))
+    raise typer.Exit(stream.run_ver(suite, lines, errors, count, seed, fields))

@@ -62,6 +62,11 @@ class Nvfp4Profile:
         return self.rule in ("modelopt", "compressed_tensors")
 
     @property
+    def takes_nan(self) -> bool:
+        """Whether its rules are for NaN, too; those of other libraries are not (NVF-007)."""
+        return self.rule not in ("torchao", "modelopt", "compressed_tensors")
+
+    @property
     def drops_sign_of_zero(self) -> bool:
         """Whether a quotient of -0 has the code 0."""
         return self.divides

@@ -1,7 +1,7 @@
 """The operations of the suites: one declaration for each, which everything else reads.
 
 A declaration has the parameters, the fields and the three implementations. That of an operation on
-single numbers has their random inputs, too; tensors are made by the suites.
+single numbers or blocks has their random inputs, too; tensors are made by the suites.
 """
 
 from mor_ref.operations.decide import DECIDE

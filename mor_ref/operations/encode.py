@@ -8,7 +8,7 @@ from mor_ref.operations.bits import codes_array, numbers_of, tensor_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
-from mor_ref.operations.random_numbers import ANY_NUMBER, Draws, any_number, numbers
+from mor_ref.operations.random_numbers import ANY_NUMBER, Draws, any_row, numbers
 
 if TYPE_CHECKING:
     from mor_ref.cuda.launching import Device
@@ -64,5 +64,5 @@ ENCODE = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
-    random=RandomInputs(random_inputs, any_number, ANY_NUMBER),
+    random=RandomInputs(random_inputs, any_row, ANY_NUMBER),
 )

@@ -9,7 +9,7 @@ from mor_ref.operations.encode import random_inputs
 from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
-from mor_ref.operations.random_numbers import ANY_NUMBER, any_number
+from mor_ref.operations.random_numbers import ANY_NUMBER, any_row
 
 if TYPE_CHECKING:
     from mor_ref.cuda.launching import Device
@@ -58,5 +58,5 @@ ENCODE_PRESET = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
-    random=RandomInputs(random_inputs, any_number, ANY_NUMBER),
+    random=RandomInputs(random_inputs, any_row, ANY_NUMBER),
 )

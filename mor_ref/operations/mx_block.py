@@ -5,11 +5,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.operations import mx
 from mor_ref.operations.elements import element_fields, row_by_row
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
+from mor_ref.operations.random_blocks import (
+    amaxes_at,
+    filled,
+    fraction_of,
+    values_of,
+    with_a_special,
+)
+from mor_ref.operations.random_numbers import ANY_NUMBER, Draws, any_row, bits_at
 
 if TYPE_CHECKING:
     from mor_ref.cuda.launching import Device
@@ -47,6 +56,18 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     return {**found, "scale": found["scale"][:, 0]}
 
 
+def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
+    """Draw blocks whose amax is next to where the scale turns, and ties at both scales there."""
+    fmt, rule = as_format(parameters["format"]), SCALE_RULES[parameters["scale_rule"]]
+    largest = fraction_of(fmt.largest)
+    turn = largest if rule.up_from is None else rule.up_from_of(fmt) % (1 << 23)
+    amaxes = amaxes_at(draws, 0, (turn, turn, largest, 0), fmt.largest)
+    is_next = bits_at(draws.words(3), 0, 1)
+    exponent = np.frexp(values_of(amaxes))[1] - np.frexp(fmt.largest)[1] + is_next.astype(np.int64)
+    units = np.ldexp(1.0, np.maximum(exponent, -127))
+    return {"x": with_a_special(draws, 4, filled(draws, 5, fmt, amaxes, units), amaxes)}
+
+
 MX_BLOCK = Operation(
     "mx_block",
     kinds("format scale_rule source:f32"),
@@ -56,4 +77,5 @@ MX_BLOCK = Operation(
     engine=engine,
     cuda=cuda,
     admit=mx.admit,
+    random=RandomInputs(random_inputs, any_row, ANY_NUMBER, answers=("scale", "code")),
 )

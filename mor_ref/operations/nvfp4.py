@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mor_ref import Nvfp4
     from mor_ref.cuda.launching import Device
 
-E2M1 = formats["e2m1"]
+E2M1, E4M3 = formats["e2m1"], formats["e4m3"]
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:

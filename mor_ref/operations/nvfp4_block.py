@@ -3,18 +3,33 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile
 from mor_ref.operations.bits import Unsigned, bits32, codes_array, f32_array, numbers_of
 from mor_ref.operations.elements import element_fields, row_by_row
 from mor_ref.operations.fields import fields
-from mor_ref.operations.nvfp4 import E2M1
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.nvfp4 import E2M1, E4M3
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
+from mor_ref.operations.random_blocks import (
+    amaxes_at,
+    amaxes_of,
+    bits_of,
+    filled,
+    fraction_of,
+    points_of,
+    values_of,
+    with_a_special,
+)
+from mor_ref.operations.random_numbers import LAYOUTS, Draws, bits_at, moved, share
 
 if TYPE_CHECKING:
     from mor_ref.cuda.launching import Device
     from mor_ref.exact.nvfp4 import GlobalScale, TileScale
+
+_U = np.uint64
+_F32 = LAYOUTS["f32"]
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -128,6 +143,44 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     }
 
 
+def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
+    """Draw amaxes of tensors, of tiles next to where their scales turn, and ties in the tiles."""
+    profile = PROFILES[parameters["profile"]]
+    choices = draws.words(0)
+    whole = amaxes_at(draws, 1, (fraction_of(profile.range), 0), profile.range)
+    whole = np.where(bits_at(choices, 0, 6) == 0, _U(0), whole)
+    scales = _scales_drawn(profile, draws)
+    global_decode = values_of(whole) / profile.range
+    near = bits_of(scales * global_decode * 6)
+    near = np.minimum(moved(near, share(bits_at(choices, 8, 16), 16, 5), _F32.largest), whole)
+    amaxes = np.where(bits_at(choices, 24, 4) == 0, whole, near)
+    # The largest element becomes 6, or 4 with a scale that is 1.5 times as large.
+    wider = np.where(bits_at(choices, 32, 2) == 0, 1.5, 1.0)
+    x = filled(draws, 5, E2M1, amaxes, scales * global_decode * wider)
+    x = with_a_special(draws, 8, x, amaxes, with_nan=profile.takes_nan)
+    is_infinite = amaxes_of(x, _F32.infinity) == _F32.infinity
+    is_infinite |= bits_at(choices, 40, 6) == 0
+    return {"x": x, "amax": np.where(is_infinite, _U(_F32.infinity), whole)}
+
+
+def _scales_drawn(profile: Nvfp4Profile, draws: Draws) -> NDArray[np.float64]:
+    """Draw values and midpoints of e4m3 up to the scale of a tile that has the amax."""
+    words, points = draws.words(4), points_of(E4M3)
+    reach = int(np.searchsorted(points, profile.range / 6, side="right"))
+    # A scale is taken from the whole range, or from the upper eight binades of it.
+    lowest = np.where(bits_at(words, 0, 2) == 0, 0, reach // 2).astype(_U)
+    return points[(lowest + share(words >> _U(32), 32, _U(reach) - lowest)).astype(np.int64)]
+
+
+def _are_tiles(parameters: Parameters, arrays: Arrays) -> NDArray[np.bool_]:
+    x, whole = arrays["x"], arrays["amax"]
+    inside: NDArray[np.bool_] = whole <= _F32.infinity
+    inside = inside & (amaxes_of(x, _F32.infinity) <= whole)
+    if PROFILES[parameters["profile"]].takes_nan:
+        return inside
+    return inside & ((x & x.dtype.type(0x7FFFFFFF)) <= _F32.infinity).all(axis=1)
+
+
 NVFP4_BLOCK = Operation(
     "nvfp4_block",
     kinds("profile source:f32"),
@@ -141,4 +194,10 @@ NVFP4_BLOCK = Operation(
     exact=exact,
     engine=engine,
     cuda=cuda,
+    random=RandomInputs(
+        random_inputs,
+        _are_tiles,
+        "amax is not negative and at least that of x, and x has no NaN in profiles of libraries",
+        answers=("block_scale", "code"),
+    ),
 )

@@ -1,6 +1,6 @@
 """The declaration of an operation: parameters, fields and three implementations.
 
-That of an operation on single numbers has random inputs, too.
+That of an operation on single numbers or single blocks has random inputs, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,14 +30,16 @@ def _any_parameters(_: Parameters) -> None:
 
 @dataclass(frozen=True)
 class RandomInputs:
-    """Random inputs of an operation on columns, and the inputs that it takes.
+    """Random inputs of an operation on rows, and the inputs that it takes.
 
-    `inside` says for each row whether it is taken, and `takes` says so in a sentence.
+    `inside` says for each row whether it is taken, and `takes` says so in a sentence. `answers` are
+    the results of a device that need no name on the command line; all of them if there are none.
     """
 
     draw: Callable[[Parameters, "Draws"], Arrays]
     inside: Callable[[Parameters, Arrays], NDArray[np.bool_]]
     takes: str
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

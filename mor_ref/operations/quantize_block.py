@@ -3,18 +3,29 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
 from mor_ref.operations.elements import element_fields, error_fields, row_by_row, sums
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
+from mor_ref.operations.random_blocks import (
+    amaxes_of,
+    filled,
+    values_of,
+    with_a_special,
+)
+from mor_ref.operations.random_numbers import LAYOUTS, Draws
 from mor_ref.operations.scale import admit
+from mor_ref.operations.scale import random_inputs as random_amaxes
 
 if TYPE_CHECKING:
     from mor_ref.cuda.launching import Device
+
+_LARGEST = LAYOUTS["f32"].largest
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -102,6 +113,32 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     }
 
 
+def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
+    """Draw amaxes as those of the operation `scale`, and ties at the scale that they make."""
+    fmt = as_format(parameters["format"])
+    amaxes = random_amaxes(parameters, draws)
+    groups, blocks = amaxes["group_amax"], amaxes["block_amax"]
+    with np.errstate(divide="ignore"):
+        ideal, shared = (fmt.largest / values_of(amax) for amax in (blocks, groups))
+    significand, exponent = np.frexp(ideal)
+    if parameters["scaling"] == "e8m0":
+        significand = np.full_like(significand, 0.5)
+    if parameters["scaling"] == "gam":
+        group_significand = np.frexp(shared)[0]
+        exponent = exponent - (group_significand > significand)
+        significand = group_significand
+    with np.errstate(all="ignore"):
+        units = 1 / np.ldexp(significand, exponent)
+    x = with_a_special(draws, 3, filled(draws, 4, fmt, blocks, units), blocks)
+    return {"x": x, "group_amax": groups}
+
+
+def _are_blocks(_: Parameters, arrays: Arrays) -> NDArray[np.bool_]:
+    groups = arrays["group_amax"]
+    inside: NDArray[np.bool_] = groups <= _LARGEST
+    return inside & (amaxes_of(arrays["x"], _LARGEST) <= groups)
+
+
 QUANTIZE_BLOCK = Operation(
     "quantize_block",
     kinds("format scaling source:f32"),
@@ -114,4 +151,10 @@ QUANTIZE_BLOCK = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
+    random=RandomInputs(
+        random_inputs,
+        _are_blocks,
+        "group_amax is finite, not negative, and at least the largest finite magnitude of x",
+        answers=("scale", "code"),
+    ),
 )

@@ -63,11 +63,19 @@ LAYOUTS = {
 
 @dataclass(frozen=True)
 class Draws:
-    """The random words of `count` cases from number `first` on."""
+    """The random words of `count` cases from number `first` on.
+
+    A case is a row of `width` numbers.
+    """
 
     first: int
     count: int
     seed: int
+    width: int = 1
+
+    def of_numbers(self) -> "Draws":
+        """Return the draws for each number of the rows."""
+        return Draws(self.first * self.width, self.count * self.width, self.seed)
 
     def words(self, stream: int) -> Words:
         """Return a word for each case."""
@@ -108,9 +116,9 @@ def edge_fractions(draws: Draws, stream: int, largest: float) -> Words:
     return np.where(is_edge, at_edge, words) & _U(LAYOUTS["f32"].hidden - 1)
 
 
-def any_number(_: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+def any_row(_: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
     """Return True for every row."""
-    return np.ones(next(iter(arrays.values())).shape, np.bool_)
+    return np.ones(len(next(iter(arrays.values()))), np.bool_)
 
 
 def numbers(draws: Draws, stream: int, target: Format, source: str) -> Words:

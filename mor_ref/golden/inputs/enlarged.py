@@ -1,4 +1,7 @@
-"""Enlarged suites: operations on columns have random inputs after the inputs of the suite."""
+"""Enlarged suites: operations on columns have random inputs after the inputs of the suite.
+
+Suites of blocks and tensors draw more of them by themselves.
+"""
 
 from collections.abc import Iterator
 
@@ -11,8 +14,9 @@ from mor_ref.operations.random_numbers import Draws
 
 def questions(suite: Suite, size: Size) -> Iterator[Case]:
     """Yield the cases of a suite of this size, without expected values."""
+    declared = OPERATIONS[suite.operation]
+    random = declared.random if declared.first_axes == "n" else None
     for case in suite.questions(size):
-        random = OPERATIONS[suite.operation].random
         yield case if random is None else _enlarged(random, case, size)
 
 

@@ -21,10 +21,14 @@ _IS_DIGIT = np.isin(np.arange(256), list(b"0123456789abcdefABCDEF"))
 
 @dataclass(frozen=True)
 class Column:
-    """A name, and the format of the bits under it: one of the catalogue, or f64, u8, u32, u64."""
+    """A name, and the format of the bits under it: one of the catalogue, or f64, u8, u32, u64.
+
+    A line has one entry of it, or a row of `count` entries.
+    """
 
     name: str
     format: str
+    count: int | None = None
 
     @property
     def size(self) -> int:
@@ -36,6 +40,16 @@ class Column:
         """The hexadecimal digits of an entry."""
         return 2 * self.size
 
+    @property
+    def words(self) -> int:
+        """The entries in a line."""
+        return self.count or 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what a line has of it."""
+        return () if self.count is None else (self.count,)
+
 
 @dataclass(frozen=True)
 class Line:
@@ -46,41 +60,45 @@ class Line:
     @cached_property
     def length(self) -> int:
         """The characters of a line, the newline among them."""
-        return sum(column.digits + 1 for column in self.columns)
+        return sum((column.digits + 1) * column.words for column in self.columns)
 
     @cached_property
     def _record(self) -> np.dtype[np.void]:
         """An entry of each column, highest byte first, as it is written."""
-        return np.dtype([(column.name, f">u{column.size}") for column in self.columns])
+        return np.dtype(
+            [(column.name, f">u{column.size}", column.shape) for column in self.columns]
+        )
 
     @cached_property
-    def _places(self) -> tuple[slice, ...]:
-        """Where the digits of each column are."""
-        places, start = [], 0
-        for column in self.columns:
-            places.append(slice(start, start + column.digits))
-            start += column.digits + 1
-        return tuple(places)
+    def _gaps(self) -> NDArray[np.intp]:
+        """Where the space or the newline after each entry is."""
+        sizes = [column.digits + 1 for column in self.columns for _ in range(column.words)]
+        return np.cumsum(sizes) - 1
+
+    @cached_property
+    def _digits(self) -> NDArray[np.intp]:
+        """Where the digits are."""
+        return np.delete(np.arange(self.length), self._gaps)
 
     def describe(self) -> str:
         """Return a description of a line, for messages."""
-        *most, last = (f"{column.name} of {column.digits}" for column in self.columns)
+        *most, last = (
+            f"{column.name} of {f'{column.count} times ' if column.count else ''}{column.digits}"
+            for column in self.columns
+        )
         listed = f"{', '.join(most)} and {last}" if most else last
         return f"{listed} hexadecimal digits, with one space between"
 
     def written(self, arrays: Arrays) -> bytes:
         """Return a line for each entry of the columns."""
-        records = np.empty(arrays[self.columns[0].name].size, self._record)
+        records = np.empty(len(arrays[self.columns[0].name]), self._record)
         for column in self.columns:
             records[column.name] = arrays[column.name]
         digits = np.frombuffer(records.tobytes().hex().encode("ascii"), np.uint8)
         digits = digits.reshape(records.size, 2 * self._record.itemsize)
         text = np.full((records.size, self.length), ord(_SPACE), np.uint8)
         text[:, -1] = ord(NEWLINE)
-        start = 0
-        for place in self._places:
-            text[:, place] = digits[:, start : start + place.stop - place.start]
-            start += place.stop - place.start
+        text[:, self._digits] = digits
         return text.tobytes()
 
     def read(self, lines: bytes) -> Mapping[str, NDArray[np.unsignedinteger[Any]]]:
@@ -99,7 +117,7 @@ class Line:
 
     def _records(self, table: NDArray[np.uint8]) -> NDArray[np.void] | None:
         """Return the entries of lines of the right length, or None if a line is not right."""
-        if not all((table[:, place.stop] == ord(_SPACE)).all() for place in self._places[:-1]):
+        if not (table[:, self._gaps[:-1]] == ord(_SPACE)).all():
             return None
         try:
             content = bytes.fromhex(table.tobytes().decode("ascii"))
@@ -112,12 +130,8 @@ class Line:
 
     def _are_right(self, table: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Return which lines of the right length have digits and spaces where they should."""
-        right = np.ones(len(table), np.bool_)
-        for place in self._places:
-            right &= _IS_DIGIT[table[:, place]].all(axis=1)
-        for place in self._places[:-1]:
-            right &= table[:, place.stop] == ord(_SPACE)
-        return right
+        right: NDArray[np.bool_] = _IS_DIGIT[table[:, self._digits]].all(axis=1)
+        return right & (table[:, self._gaps[:-1]] == ord(_SPACE)).all(axis=1)
 
 
 def _until_first(right: NDArray[np.bool_], entries: NDArray[Any]) -> NDArray[Any]:

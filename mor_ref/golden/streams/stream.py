@@ -1,9 +1,13 @@
-"""Streams of test cases: the inputs of a bundled case first, and then random ones without end."""
+"""Streams of test cases: the inputs of a bundled case first, and then random ones without end.
+
+A line has single numbers, or a block with all of its numbers.
+"""
 
 import difflib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +20,16 @@ from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.random_numbers import Draws
 
-_CHUNK = 1 << 14  # cases that are made at once: few enough that they stay in the processor's cache
+_CHUNK = 1 << 14  # numbers that are made at once: few enough for the processor's cache
 _SHOWN = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stream:
-    """The source of lines: a case of a suite of columns.
+    """The source of lines: a case of a suite of columns or of blocks.
 
-    `domain` has the random inputs of the operation, and which inputs it takes.
+    `domain` has the random inputs of the operation, and which inputs it takes. `bundled` are the
+    inputs of the case, and `others` its expected fields that the lines do not have.
     """
 
     suite: str
@@ -34,6 +39,13 @@ class Stream:
     inputs: tuple[Column, ...]
     results: tuple[Column, ...]
     domain: RandomInputs
+    bundled: Arrays
+    others: tuple[Column, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """The numbers of a block; 1 without blocks."""
+        return self.inputs[0].words
 
     @property
     def name(self) -> str:
@@ -60,23 +72,44 @@ def stream_named(text: str) -> Stream:
     if domain is None:
         streamed = [name for name, other in suites.items() if OPERATIONS[other["operation"]].random]
         raise ValueError(
-            f"suite is {suite!r}, whose cases are blocks or tensors, and streams are of single "
-            f"numbers; take one of {', '.join(streamed)}, or use mor-ref verify"
+            f"suite is {suite!r}, whose cases are tensors, and streams are of single numbers and "
+            f"blocks; take one of {', '.join(streamed)}, or use mor-ref verify"
         )
     name = _case_named(suite, case, list(entry["cases"]))
-    columns: dict[str, list[Column]] = {"input": [], "expected": []}
-    for field in entry["fields"]:
-        meant = format_meant(field["format"], entry["cases"][name])
-        columns[field["role"]].append(Column(field["name"], meant))
-    return Stream(
+    arrays = next(one.arrays for one in load(suite) if one.name == name)
+    inputs, results = _columns_of(entry, name, arrays)
+    stream = Stream(
         suite,
         name,
         entry["operation"],
         entry["cases"][name],
-        tuple(columns["input"]),
-        tuple(columns["expected"]),
+        inputs,
+        results,
         domain,
+        {column.name: arrays[column.name] for column in inputs},
     )
+    return with_results(stream, domain.answers) if domain.answers else stream
+
+
+def with_results(stream: Stream, names: Sequence[str]) -> Stream:
+    """Return a stream whose lines end with these results, in this order."""
+    known = {column.name: column for column in (*stream.results, *stream.others)}
+    chosen = tuple(dict.fromkeys(known_name("field", name, known) for name in names))
+    others = tuple(column for name, column in known.items() if name not in chosen)
+    return replace(stream, results=tuple(known[name] for name in chosen), others=others)
+
+
+def _columns_of(
+    entry: Mapping[str, Any], case: str, arrays: Arrays
+) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+    """Return the columns of the inputs and of the expected fields of a case."""
+    columns: dict[str, list[Column]] = {"input": [], "expected": []}
+    for field in entry["fields"]:
+        if field["name"] in arrays:
+            meant = format_meant(field["format"], entry["cases"][case])
+            column = Column(field["name"], meant, *arrays[field["name"]].shape[1:])
+            columns[field["role"]].append(column)
+    return tuple(columns["input"]), tuple(columns["expected"])
 
 
 def _case_named(suite: str, case: str, cases: list[str]) -> str:
@@ -98,12 +131,12 @@ def _case_named(suite: str, case: str, cases: list[str]) -> str:
 
 
 def inputs_of(
-    stream: Stream, seed: int, count: int | None = None, chunk: int = _CHUNK
+    stream: Stream, seed: int, count: int | None = None, chunk: int | None = None
 ) -> Iterator[Arrays]:
     """Yield the inputs of a stream, some cases at a time: `count` of them, or without end."""
     left = count
-    for arrays in _without_end(stream, seed, chunk):
-        size = next(iter(arrays.values())).size
+    for arrays in _without_end(stream, seed, chunk or max(1, _CHUNK // stream.width)):
+        size = len(next(iter(arrays.values())))
         if left is not None and left <= size:
             yield {name: array[:left] for name, array in arrays.items()}
             return
@@ -112,12 +145,11 @@ def inputs_of(
 
 
 def _without_end(stream: Stream, seed: int, chunk: int) -> Iterator[Arrays]:
-    bundled = _bundled_inputs(stream)
-    for start in range(0, next(iter(bundled.values())).size, chunk):
-        yield {name: array[start : start + chunk] for name, array in bundled.items()}
+    for start in range(0, len(next(iter(stream.bundled.values()))), chunk):
+        yield {name: array[start : start + chunk] for name, array in stream.bundled.items()}
     first = 0
     while True:
-        yield random_inputs(stream, Draws(first, chunk, seed))
+        yield random_inputs(stream, Draws(first, chunk, seed, stream.width))
         first += chunk
 
 
@@ -125,8 +157,3 @@ def random_inputs(stream: Stream, draws: Draws) -> Arrays:
     """Return the random inputs of some cases."""
     found = stream.domain.draw(stream.parameters, draws)
     return {c.name: found[c.name].astype(np.dtype(f"u{c.size}")) for c in stream.inputs}
-
-
-def _bundled_inputs(stream: Stream) -> Arrays:
-    arrays = next(case.arrays for case in load(stream.suite) if case.name == stream.case)
-    return {column.name: arrays[column.name].copy() for column in stream.inputs}

@@ -71,10 +71,10 @@ def _of_part(question: Case, inputs: Fields, part: _Part) -> Iterator[Input]:
                 yield Input(f"{name}[{', '.join(map(str, place))}]", int(array[place]), meant)
         else:
             where = ", ".join(f"{end.start}:{end.stop}" for end in ends)
-            yield _largest(f"{name}[{where}]", array[part[: array.ndim]], meant)
+            yield largest_of(f"{name}[{where}]", array[part[: array.ndim]], meant)
 
 
-def _largest(part: str, bits: NDArray[np.unsignedinteger], fmt: str) -> Input:
+def largest_of(part: str, bits: NDArray[np.unsignedinteger], fmt: str) -> Input:
     """Return the finite number of the largest magnitude; the first one if none is finite."""
     form = formats[fmt]
     magnitudes = bits.reshape(-1) & bits.dtype.type(form.sign_bit - 1)

@@ -1,6 +1,6 @@
 """Checking lines of inputs and results, as they come, against the results of the engine."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from mor_ref.golden.streams.stream import Stream
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
 from mor_ref.verify.comparing.distance import distance, shown
+from mor_ref.verify.comparing.inputs_of_entry import largest_of
 
 _MOST_SHOWN = 60  # characters of a line that is not understood
 
@@ -37,15 +38,43 @@ class Checked:
         """Describe a wrong line: its number, its inputs, and each result that differs."""
         inputs = _inputs(self.stream, self.given, place)
         results = [
-            f"{c.name} is {shown(found, c.format)}, but {shown(right, c.format)} is expected"
-            f"{_apart(found, right, c.format)}"
-            for c in self.stream.results
-            for found, right in [
-                (int(self.given[c.name][place]), int(self.expected[c.name][place]))
-            ]
-            if found != right
+            self._difference(column, place)
+            for column in self.stream.results
+            if (self.given[column.name][place] != self.expected[column.name][place]).any()
         ]
         return f"line {self.first + place}: {inputs}: {'; '.join(results)}"
+
+    def _difference(self, column: Column, place: int) -> str:
+        """Describe the first entry of a result that differs, and count the others."""
+        found, right = (
+            np.atleast_1d(side[column.name][place]) for side in (self.given, self.expected)
+        )
+        wrong = np.flatnonzero(found != right)
+        at = int(wrong[0])
+        bits = int(found[at]), int(right[at])
+        said = (
+            f"{_entry(column, at)} is {shown(bits[0], column.format)}, but "
+            f"{shown(bits[1], column.format)} is expected{_apart(*bits, column.format)}"
+        )
+        own = self.stream.inputs[0]
+        if column.count and own.count:
+            said += (
+                f" of {_entry(own, at)} {shown(int(self.given[own.name][place, at]), own.format)}"
+            )
+        return said + (f", and {wrong.size - 1} more differ" if wrong.size > 1 else "")
+
+
+def computed(stream: Stream) -> Stream:
+    """Return a stream if the engine computes all of its results; refuse others."""
+    some = {name: array[:1] for name, array in stream.bundled.items()}
+    known = OPERATIONS[stream.operation].engine(stream.parameters, some)
+    for column in stream.results:
+        if column.name not in known:
+            raise ValueError(
+                f"field is {column.name!r}, which only the exact model computes; take one of "
+                f"{', '.join(known)}, or use mor-ref verify"
+            )
+    return stream
 
 
 class Sent:
@@ -62,7 +91,7 @@ class Sent:
             more = next(self._chunks)
             rest = self._rest or {name: array[:0] for name, array in more.items()}
             self._rest = {name: np.concatenate([rest[name], more[name]]) for name in more}
-            self._size += next(iter(more.values())).size
+            self._size += len(next(iter(more.values())))
         taken = {name: array[:count] for name, array in self._rest.items()}
         self._rest = {name: array[count:] for name, array in self._rest.items()}
         self._size -= count
@@ -80,7 +109,7 @@ def checked(
     done = 0
     for lines in whole_lines(read, stream.answer.length):
         given = stream.answer.read(lines)
-        size = given[stream.results[0].name].size
+        size = len(given[stream.results[0].name])
         wanted = size if count is None else min(size, count - done)
         given = {name: array[:wanted] for name, array in given.items()}
         problem = _first_problem(stream, given, None if sent is None else sent.take(wanted))
@@ -123,7 +152,7 @@ def _compared(stream: Stream, first: int, count: int, given: Arrays) -> Checked:
     expected = OPERATIONS[stream.operation].engine(stream.parameters, inputs)
     differs = np.zeros(count, np.bool_)
     for column in stream.results:
-        differs |= given[column.name] != expected[column.name]
+        differs |= _of_any(given[column.name] != expected[column.name])
     return Checked(stream, first, count, given, expected, np.flatnonzero(differs))
 
 
@@ -137,15 +166,19 @@ class _Problem(NamedTuple):
 def _first_problem(stream: Stream, given: Arrays, sent: Arrays | None) -> _Problem | None:
     """Find the first line whose inputs differ from those sent, or that the operation refuses."""
     if sent is not None:
-        same = np.logical_and.reduce([given[name] == array for name, array in sent.items()])
+        same = ~np.logical_or.reduce([_of_any(given[n] != array) for n, array in sent.items()])
         if same.all():
             return None
         place = int(same.argmin())
+        entries = {
+            name: np.flatnonzero(np.atleast_1d(given[name][place] != array[place]))[:1]
+            for name, array in sent.items()
+        }
         return _Problem(
             place,
-            f"{_inputs(stream, given, place)}, where mor-ref gen sent "
-            f"{_inputs(stream, sent, place)}; return each of its lines once, in its order, and "
-            "give here the seed that it had",
+            f"{_inputs(stream, given, place, entries)}, where mor-ref gen sent "
+            f"{_inputs(stream, sent, place, entries)}; return each of its lines once, in its "
+            "order, and give here the seed that it had",
         )
     inside = stream.domain.inside(stream.parameters, given)
     if inside.all():
@@ -155,8 +188,33 @@ def _first_problem(stream: Stream, given: Arrays, sent: Arrays | None) -> _Probl
     return _Problem(place, f"{inputs}, which {stream.suite} does not take: {stream.domain.takes}")
 
 
-def _inputs(stream: Stream, arrays: Arrays, place: int) -> str:
-    return ", ".join(_named(c, arrays[c.name][place]) for c in stream.inputs)
+def _of_any(differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which lines have an entry that differs."""
+    found: NDArray[np.bool_] = differs.reshape(len(differs), -1).any(axis=1)
+    return found
+
+
+def _inputs(
+    stream: Stream,
+    arrays: Arrays,
+    place: int,
+    entries: Mapping[str, NDArray[np.intp]] | None = None,
+) -> str:
+    """Describe the inputs of a line: of a block its largest number, or the `entries`."""
+    said = []
+    for column in stream.inputs:
+        bits = arrays[column.name][place]
+        if column.count is None:
+            said.append(f"{column.name} {shown(int(bits), column.format)}")
+        elif entries is None:
+            top = largest_of(column.name, bits, column.format)
+            said.append(f"{top.what} is {shown(top.bits, top.format)}")
+        else:
+            said += [
+                f"{_entry(column, at)} {shown(int(bits[at]), column.format)}"
+                for at in entries[column.name].tolist()
+            ]
+    return ", ".join(said)
 
 
 def _not_understood(stream: Stream, number: int, lines: bytes) -> str:
@@ -165,8 +223,9 @@ def _not_understood(stream: Stream, number: int, lines: bytes) -> str:
     return f"line {number} is {cut!r}, which is not understood; give {stream.answer.describe()}"
 
 
-def _named(column: Column, bits: int) -> str:
-    return f"{column.name} {shown(int(bits), column.format)}"
+def _entry(column: Column, at: int) -> str:
+    """Return the name of an entry of a line."""
+    return column.name if column.count is None else f"{column.name}[{at}]"
 
 
 def _apart(found: int, right: int, fmt: str) -> str:
