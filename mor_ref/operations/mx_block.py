@@ -61,7 +61,7 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     fmt, rule = as_format(parameters["format"]), SCALE_RULES[parameters["scale_rule"]]
     largest = fraction_of(fmt.largest)
     turn = largest if rule.up_from is None else rule.up_from_of(fmt) % (1 << 23)
-    amaxes = amaxes_at(draws, 0, (turn, turn, largest, 0), fmt.largest)
+    amaxes = amaxes_at(draws, 0, (turn, turn, largest), fmt.largest)
     is_next = bits_at(draws.words(3), 0, 1)
     exponent = np.frexp(values_of(amaxes))[1] - np.frexp(fmt.largest)[1] + is_next.astype(np.int64)
     units = np.ldexp(1.0, np.maximum(exponent, -127))

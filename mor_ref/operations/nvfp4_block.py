@@ -147,7 +147,7 @@ def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw amaxes of tensors, of tiles next to where their scales turn, and ties in the tiles."""
     profile = PROFILES[parameters["profile"]]
     choices = draws.words(0)
-    whole = amaxes_at(draws, 1, (fraction_of(profile.range), 0), profile.range)
+    whole = amaxes_at(draws, 1, (fraction_of(profile.range),), profile.range)
     whole = np.where(bits_at(choices, 0, 6) == 0, _U(0), whole)
     scales = _scales_drawn(profile, draws)
     global_decode = values_of(whole) / profile.range

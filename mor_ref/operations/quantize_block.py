@@ -13,12 +13,14 @@ from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_blocks import (
+    amaxes_at,
     amaxes_of,
     filled,
+    fraction_of,
     values_of,
     with_a_special,
 )
-from mor_ref.operations.random_numbers import LAYOUTS, Draws
+from mor_ref.operations.random_numbers import LAYOUTS, Draws, bits_at
 from mor_ref.operations.scale import admit
 from mor_ref.operations.scale import random_inputs as random_amaxes
 
@@ -114,10 +116,17 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
-    """Draw amaxes as those of the operation `scale`, and ties at the scale that they make."""
+    """Draw amaxes as those of the operation `scale`, and ties at the scale that they make.
+
+    In one row of four, the block has the amax of the group.
+    """
     fmt = as_format(parameters["format"])
-    amaxes = random_amaxes(parameters, draws)
-    groups, blocks = amaxes["group_amax"], amaxes["block_amax"]
+    pairs = random_amaxes(parameters, draws)
+    alone = amaxes_at(draws, 8, (fraction_of(fmt.largest),), fmt.largest)
+    is_alone = bits_at(draws.words(7), 0, 2) == 0
+    groups, blocks = (
+        np.where(is_alone, alone, pairs[name]) for name in ("group_amax", "block_amax")
+    )
     with np.errstate(divide="ignore"):
         ideal, shared = (fmt.largest / values_of(amax) for amax in (blocks, groups))
     significand, exponent = np.frexp(ideal)

@@ -29,6 +29,9 @@ Floats = NDArray[np.float64]
 _U = np.uint64
 _F32 = LAYOUTS["f32"]
 _DEEPEST = 40  # binades below amax
+_USUAL_ONES = np.arange(_F32.bias - 24, _F32.bias + 25)  # exponent fields; below 1: subnormal
+_ALL = np.arange(-22, 255)
+_ENDS = np.array([*range(-22, -5), *[*range(-5, 5), 253, 254, 254] * 3])
 _USUAL, _ANY_MAGNITUDE, _NEXT_TO_AMAX, _FEW, _ZEROS = range(5)
 _STYLES = np.repeat(np.arange(5), (20, 5, 3, 3, 1))
 # The first seven are finite, and NaNs are quiet, signalling and all ones.
@@ -42,17 +45,20 @@ _FINITE = 7
 
 
 def amaxes_at(draws: Draws, stream: int, fractions: Sequence[int], largest: float) -> Words:
-    """Draw amaxes next to these fractions in any binade, edges, any, and zero; use three streams.
+    """Draw amaxes next to these fractions and powers of two, edges, and any; use three streams.
 
-    Half of them are within 24 binades of 1; the others are of any binade, subnormal ones too.
+    Half of them are within 24 binades of 1, a quarter is of any binade, and a quarter next to the
+    subnormal numbers, in them, or in the last two binades.
     """
     choices, words = draws.words(stream), draws.words(stream + 1)
-    usual = share(bits_at(choices, 32, 16), 16, 49) + _U(_F32.bias - 24)
-    any_binade = share(bits_at(choices, 32, 16), 16, 254 + 23)
-    is_usual = bits_at(choices, 0, 1) == 0
-    fields = np.where(is_usual, usual + _U(22), any_binade).astype(np.int64) - 22
-    turns = np.array(fractions, _U)[share(words >> _U(32), 32, len(fractions))]
-    is_turn = bits_at(choices, 1, 2) != 0
+    which, place = bits_at(choices, 0, 2), bits_at(choices, 32, 16)
+    usual, anywhere, ends = (
+        binades[share(place, 16, binades.size)] for binades in (_USUAL_ONES, _ALL, _ENDS)
+    )
+    fields = np.where(which < 2, usual, np.where(which == 2, anywhere, ends))
+    points = np.array([*fractions, 0, _F32.hidden - 1], _U)
+    turns = points[share(words >> _U(32), 32, points.size)]
+    is_turn = bits_at(choices, 2, 2) != 0
     chosen = np.where(is_turn, turns, edge_fractions(draws, stream + 2, largest))
     at = magnitudes_of(fields, chosen, _F32)
     return moved(at, share(bits_at(choices, 8, 16), 16, 5), _F32.largest)
@@ -81,7 +87,8 @@ def filled(draws: Draws, stream: int, fmt: Format, amaxes: Words, units: Floats)
     place = share(bits_at(choices, 16, 16), 16, draws.width)
     rows = np.arange(draws.count)
     x[rows, place] = np.where(style[:, 0] == _ZEROS, _U(0), amaxes)
-    return x | bits_at(words, 63, 1) << _U(31)
+    signed: Words = x | bits_at(words, 63, 1) << _U(31)
+    return signed
 
 
 def with_a_special(

@@ -5,12 +5,14 @@ from functools import cache
 from fuzz.harness import run
 
 NAMES = ["decode/e4m3", "encode_stochastic/e4m3.3", "decisions/fits_range.e5m2", "error_steps/all"]
+NAMES += ["nvfp4_blocks/te"]
 LINES = [
     b"38 3f800000\n7f 7fffffff\n",
     b"3f800000 00000003 38\n3F800000 00000008 39\n",
     b" ".join([b"%016x" % 1, b"%016x" % 1, b"0" * 16, b"%08x" % 1, b"0" * 16, *[b"3f800000"] * 2])
     + b" 01\n",
     b"3f800000 3f800000 00000000 00000000 00000000\n3f800000 40000000 3f800000 3f800000 00800000",
+    b" ".join([b"3f800000"] * 17 + [b"7e"] + [b"07"] * 16) + b"\n",
 ]
 SEEDS = [
     *(bytes([k, 0]) + line for k, line in enumerate(LINES)),

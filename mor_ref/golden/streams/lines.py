@@ -47,7 +47,7 @@ class Column:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what a line has of it."""
+        """The shape of the entries in a line."""
         return () if self.count is None else (self.count,)
 
 
@@ -130,8 +130,11 @@ class Line:
 
     def _are_right(self, table: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Return which lines of the right length have digits and spaces where they should."""
-        right: NDArray[np.bool_] = _IS_DIGIT[table[:, self._digits]].all(axis=1)
-        return right & (table[:, self._gaps[:-1]] == ord(_SPACE)).all(axis=1)
+        wrong = np.concatenate(
+            [~_IS_DIGIT[table[:, self._digits]], table[:, self._gaps[:-1]] != ord(_SPACE)], axis=1
+        )
+        right: NDArray[np.bool_] = ~np.any(wrong, axis=1)
+        return right
 
 
 def _until_first(right: NDArray[np.bool_], entries: NDArray[Any]) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.inputs_of_entry import largest_of
+from mor_ref.verify.counts import counted
 
 _MOST_SHOWN = 60  # characters of a line that is not understood
 
@@ -58,10 +59,10 @@ class Checked:
         )
         own = self.stream.inputs[0]
         if column.count and own.count:
-            said += (
-                f" of {_entry(own, at)} {shown(int(self.given[own.name][place, at]), own.format)}"
-            )
-        return said + (f", and {wrong.size - 1} more differ" if wrong.size > 1 else "")
+            said += f", of {_entry(own, at)} {_shown_at(own, self.given, place, at)}"
+        if wrong.size > 1:
+            said += f"; {column.name} differs at {counted(int(wrong.size) - 1, 'more place')}"
+        return said
 
 
 def computed(stream: Stream) -> Stream:
@@ -190,7 +191,7 @@ def _first_problem(stream: Stream, given: Arrays, sent: Arrays | None) -> _Probl
 
 def _of_any(differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which lines have an entry that differs."""
-    found: NDArray[np.bool_] = differs.reshape(len(differs), -1).any(axis=1)
+    found: NDArray[np.bool_] = np.any(differs.reshape(len(differs), -1), axis=1)
     return found
 
 
@@ -221,6 +222,10 @@ def _not_understood(stream: Stream, number: int, lines: bytes) -> str:
     line = lines.split(NEWLINE, 1)[0].decode("ascii", "backslashreplace")
     cut = line if len(line) <= _MOST_SHOWN else line[:_MOST_SHOWN] + ".."
     return f"line {number} is {cut!r}, which is not understood; give {stream.answer.describe()}"
+
+
+def _shown_at(column: Column, arrays: Arrays, place: int, at: int) -> str:
+    return shown(int(arrays[column.name][place, at]), column.format)
 
 
 def _entry(column: Column, at: int) -> str:
