@@ -26,6 +26,7 @@ from mor_ref.cli.options import (
     RowsOption,
     TimeoutOption,
 )
+from mor_ref.cli.quantize_commands import decode_file, dequantize_file, quantize_files
 from mor_ref.cli.sources import write_sources
 from mor_ref.cli.stream_commands import generate_cases, verify_lines
 
@@ -209,22 +210,6 @@ def analyze_files(
 app.command("compare")(compare_recipes)
 
 
-@app.command("quantize")
-def quantize_files(
-    files: Annotated[list[str], FILES],
-    recipe: Annotated[str, RECIPE],
-    out: Annotated[str, typer.Option(metavar="FILE", help="To write: .safetensors or .npz.")],
-) -> None:
-    """Quantize the tensors of the files, and write every field of the results as bits.
-
-    An array is named TENSOR/FIELD. A file own.safetensors in a directory is a result that
-    mor-ref verify dir:DIRECTORY --inputs FILE --recipe RECIPE compares.
-    """
-    from mor_ref.cli import quantize
-
-    quantize.run(files, recipe, out)
-
-
 @app.command("verify")
 def verify_candidate(
     candidate: Annotated[
@@ -280,6 +265,9 @@ def verify_candidate(
 
 
 app.command("sources")(write_sources)
+app.command("quantize")(quantize_files)
+app.command("dequantize")(dequantize_file)
+app.command("decode")(decode_file)
 app.command("gen")(generate_cases)
 app.command("ver")(verify_lines)
 app.add_typer(golden_commands, name="golden")

@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.exact.errors import SUMS
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import Grid, listed, rows_of, sums
 from mor_ref.operations.fields import Fields, LateFields, fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.policies import POLICIES, as_policy
 
@@ -144,6 +145,13 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     }
 
 
+def restore(_: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return the output, which is in bfloat16, as binary32."""
+    from mor_ref import decode
+
+    return bits32(decode(arrays["output"], "bf16"))
+
+
 def _outputs() -> Fields:
     """Return the fields of results, with the sums of every representation that a policy tries."""
     tried = sorted({one.name for policy in POLICIES.values() for one in policy.tried})
@@ -160,4 +168,5 @@ MOR = Operation(
     engine=engine,
     cuda=cuda,
     optional=kinds(RECIPE),
+    way_back=WayBack(lambda _: (("output",),), restore),
 )

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
@@ -10,8 +11,9 @@ from mor_ref.definitions.mx import mx_element
 from mor_ref.operations.bits import bits32, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, kinds
+from mor_ref.operations.restoring import restored
 
 if TYPE_CHECKING:
     from mor_ref import Mx
@@ -61,6 +63,19 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     return {"code": found.codes, "scale": found.scale, "y": y}
 
 
+def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return y: the values of codes times the power of two of their block (MXS-008)."""
+    from mor_ref.engine.mx import powers_of_two
+
+    fmt, code = as_format(parameters["format"]), arrays["code"]
+    scale = np.ascontiguousarray(arrays["scale"], np.uint8)
+    encode, decode = (np.empty(scale.shape, np.uint32) for _ in range(2))
+    powers_of_two(scale.reshape(-1), encode.reshape(-1), decode.reshape(-1))
+    return restored(
+        code, fmt, partition(code.shape, (1, parameters["block"])).block, encode, decode
+    )
+
+
 def admit(parameters: Parameters) -> None:
     """Refuse a format that elements of MX do not have."""
     mx_element(parameters["format"])
@@ -76,4 +91,5 @@ MX = Operation(
     cuda=cuda,
     admit=admit,
     optional=kinds(RECIPE),
+    way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
 )

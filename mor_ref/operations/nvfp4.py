@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import formats
@@ -10,8 +11,9 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, kinds
+from mor_ref.operations.restoring import restored, unpacked
 
 if TYPE_CHECKING:
     from mor_ref import Nvfp4
@@ -88,6 +90,31 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     }
 
 
+def _needed(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
+    """Return the fields that y follows from."""
+    divides = PROFILES[parameters["profile"]].rule == "compressed_tensors"
+    whole = "global_encode_scale" if divides else "global_decode_scale"
+    return ("code", "packed"), ("block_scale",), (whole,)
+
+
+def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return y: the values of codes times the decode scale of their tile (NVF-010)."""
+    from mor_ref import decode
+
+    profile = PROFILES[parameters["profile"]]
+    code = arrays["code"] if "code" in arrays else unpacked(arrays["packed"])
+    scales, values = arrays["block_scale"], decode(arrays["block_scale"], E4M3)
+    with np.errstate(all="ignore"):
+        if profile.rule == "compressed_tensors":  # NVF-009
+            whole = arrays["global_encode_scale"].view(np.float32)
+            tiles = values / whole[:, np.newaxis]
+        else:
+            whole = arrays["global_decode_scale"].view(np.float32)
+            tiles = values * whole[:, np.newaxis]
+    tile = partition(code.shape, tuple(parameters["tile"])).block
+    return restored(code, E2M1, tile, None, bits32(tiles).reshape(scales.shape))
+
+
 def admit(parameters: Parameters) -> None:
     """Refuse a tile that the profile does not take."""
     tiles = PROFILES[parameters["profile"]].tiles
@@ -108,4 +135,5 @@ NVFP4 = Operation(
     cuda=cuda,
     admit=admit,
     optional=kinds(RECIPE),
+    way_back=WayBack(_needed, restore),
 )

@@ -43,12 +43,25 @@ class RandomInputs:
 
 
 @dataclass(frozen=True)
+class WayBack:
+    """The way from the fields of a tensor to y: the fields that it takes, and how.
+
+    `takes` lists them for parameters. Those in one tuple can stand for each other: the first that
+    is there is taken.
+    """
+
+    takes: Callable[[Parameters], tuple[tuple[str, ...], ...]]
+    restore: Callable[[Parameters, Arrays], NDArray[np.uint32]]
+
+
+@dataclass(frozen=True)
 class Operation:
     """An operation of the suites.
 
     Each implementation imports its modules when it is called, so that the exact model needs neither
     the engine nor CUDA. It returns the expected fields, or those that it stores.
-    `admit` raises ValueError if parameters do not go together.
+    `admit` raises ValueError if parameters do not go together. `way_back` is that of a
+    tensor, from its codes and scales to y.
     """
 
     name: str
@@ -61,6 +74,7 @@ class Operation:
     admit: Callable[[Parameters], None] = _any_parameters
     optional: Mapping[str, Kind] = field(default_factory=dict)
     random: RandomInputs | None = None
+    way_back: WayBack | None = None
 
     @property
     def first_axes(self) -> str:

@@ -3,14 +3,16 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, error_fields, listed, rows_of, sums
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
+from mor_ref.operations.restoring import restored
 from mor_ref.operations.scale import admit
 
 if TYPE_CHECKING:
@@ -86,6 +88,13 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     }
 
 
+def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return y: the values of codes divided by the scale of their block (QNT-002)."""
+    fmt, code = as_format(parameters["format"]), arrays["code"]
+    block = partition(code.shape, as_cut(parameters["block"])).block
+    return restored(code, fmt, block, arrays["scale"], None)
+
+
 QUANTIZE = Operation(
     "quantize",
     kinds("format scaling block group source"),
@@ -99,4 +108,5 @@ QUANTIZE = Operation(
     cuda=cuda,
     admit=admit,
     optional=kinds(RECIPE),
+    way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
 )

@@ -4,8 +4,10 @@ import errno
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from safetensors import SafetensorError, deserialize
@@ -45,11 +47,18 @@ def read_inside(directory: Path, name: str, most: int = LARGEST_FILE) -> bytes:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that nobody sees a part of it, even after an interruption."""
+    with whole_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to write; nobody sees a part of it, even after an interruption."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
         Path(name).chmod(0o644)
         Path(name).replace(path)
     except BaseException:

@@ -1,0 +1,51 @@
+"""The commands between numbers and codes in files: quantize, dequantize and decode."""
+
+from typing import Annotated
+
+import typer
+
+from mor_ref.cli.options import FILES, RECIPE
+
+OutOption = Annotated[str, typer.Option(metavar="FILE", help="To write: .safetensors or .npz.")]
+_BITS = typer.Argument(metavar="FILE", help="Bit patterns: .safetensors or .npz.")
+
+
+def quantize_files(
+    files: Annotated[list[str], FILES], recipe: Annotated[str, RECIPE], out: OutOption
+) -> None:
+    """Quantize the tensors of the files, and write every field of the results as bits.
+
+    An array is named TENSOR/FIELD. A file own.safetensors in a directory is a result that
+    mor-ref verify dir:DIRECTORY --inputs FILE --recipe RECIPE compares.
+    """
+    from mor_ref.cli import quantize
+
+    quantize.run(files, recipe, out)
+
+
+def dequantize_file(
+    file: Annotated[str, _BITS], recipe: Annotated[str, RECIPE], out: OutOption
+) -> None:
+    """Write the numbers that codes and scales stand for, as float32.
+
+    The file has arrays that are named TENSOR/FIELD, as mor-ref quantize writes them under the same
+    recipe. An array of the result is named TENSOR.
+    """
+    from mor_ref.cli import dequantize
+
+    dequantize.run(file, recipe, out)
+
+
+def decode_file(
+    file: Annotated[str, _BITS],
+    fmt: Annotated[str, typer.Option("--format", help="The format of the codes.")],
+    out: OutOption,
+    field: Annotated[str, typer.Option(help="The arrays TENSOR/FIELD that have codes.")] = "code",
+) -> None:
+    """Write the numbers that codes stand for without a scale, as float32.
+
+    Arrays without a field in their name are codes, too. An array of the result is named TENSOR.
+    """
+    from mor_ref.cli import dequantize
+
+    dequantize.run_decode(file, fmt, field, out)

@@ -1,0 +1,121 @@
+"""Files of arrays that are written part by part: they may be larger than the memory.
+
+A .safetensors file takes the rows of its arrays in any order. A .npz file takes whole arrays, and
+keeps one until all of its rows are there.
+"""
+
+import json
+import math
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.golden.store.whole_files import whole_file
+
+ENDINGS = (".safetensors", ".npz")
+# In the order of the library, which writes the last ones first.
+_DTYPES = {"uint8": "U8", "uint16": "U16", "uint32": "U32", "float32": "F32", "uint64": "U64"}
+_RANKS = list(_DTYPES)
+_ALIGNED = 8  # bytes
+
+
+class Entry(NamedTuple):
+    """An array of a file: its name, its dtype and its shape."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes of the array."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class ArrayFile(Protocol):
+    """A file that takes arrays."""
+
+    def put(self, name: str, rows: NDArray[Any], first: int = 0) -> None:
+        """Take rows of an array, from row number `first` on."""
+
+
+def file_of_arrays(argument: str, given: str) -> Path:
+    """Return the path of a file of arrays; refuse other endings."""
+    path = Path(given)
+    if path.suffix not in ENDINGS:
+        raise ValueError(
+            f"{argument} is {given!r}; give a file that ends in {' or '.join(ENDINGS)}"
+        )
+    return path
+
+
+@contextmanager
+def array_file(path: Path, entries: Iterable[Entry]) -> Iterator[ArrayFile]:
+    """Open a file for these arrays; nobody sees it before all of them are there."""
+    listed = list(entries)
+    with whole_file(path) as file:
+        if path.suffix == ".npz":
+            with zipfile.ZipFile(file, "w") as archive:
+                yield _Npz(archive, listed)
+        else:
+            yield _Safetensors(file, listed)
+
+
+def _place(entry: Entry) -> tuple[int, str]:
+    return -_RANKS.index(entry.dtype.name), entry.name
+
+
+class _Safetensors:
+    """The order of the arrays, and the header, are those of the library safetensors."""
+
+    def __init__(self, file: IO[bytes], entries: list[Entry]) -> None:
+        self._file = file
+        self._entries: dict[str, tuple[Entry, int]] = {}
+        header, end = {}, 0
+        for entry in sorted(entries, key=_place):
+            self._entries[entry.name] = entry, end
+            header[entry.name] = {
+                "dtype": _DTYPES[entry.dtype.name],
+                "shape": list(entry.shape),
+                "data_offsets": [end, end := end + entry.size],
+            }
+        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+        text += b" " * (-len(text) % _ALIGNED)
+        file.write(len(text).to_bytes(8, "little") + text)
+        self._start = file.tell()
+        file.truncate(self._start + end)
+
+    def put(self, name: str, rows: NDArray[Any], first: int = 0) -> None:
+        """Write rows at their place."""
+        entry, start = self._entries[name]
+        row = math.prod(entry.shape[1:]) * entry.dtype.itemsize
+        self._file.seek(self._start + start + first * row)
+        self._file.write(np.ascontiguousarray(rows, entry.dtype.newbyteorder("<")).data)
+
+
+class _Npz:
+    """A member is written when all of its rows are there."""
+
+    def __init__(self, archive: zipfile.ZipFile, entries: list[Entry]) -> None:
+        self._archive = archive
+        self._entries = {entry.name: entry for entry in entries}
+        self._waiting: dict[str, tuple[NDArray[Any], int]] = {}
+
+    def put(self, name: str, rows: NDArray[Any], first: int = 0) -> None:
+        """Write the array, or keep its rows until it is whole."""
+        entry = self._entries[name]
+        whole, count = self._waiting.pop(name, (rows, 0))
+        if rows.shape != entry.shape:
+            whole = np.empty(entry.shape, entry.dtype) if count == 0 else whole
+            whole[first : first + len(rows)] = rows
+            count += len(rows)
+            if count < entry.shape[0]:
+                self._waiting[name] = whole, count
+                return
+        with self._archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+            np.lib.format.write_array(member, np.asarray(whole, entry.dtype), allow_pickle=False)

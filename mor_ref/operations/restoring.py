@@ -1,0 +1,38 @@
+"""The way back of operations on tensors: from codes and scales to numbers."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.format import Format
+from mor_ref.operations.bits import Unsigned
+
+Words = NDArray[np.uint32]
+
+
+def restored(
+    code: Unsigned,
+    fmt: Format,
+    tile: tuple[int, int],
+    encode: Words | None,
+    decode: Words | None,
+) -> Words:
+    """Return the bits of y of codes: multiplied by a decode scale, or divided by an encode scale.
+
+    There is a scale for each tile, as bits of binary32.
+    """
+    from mor_ref.engine.blocks import Sides
+    from mor_ref.engine.dequantization import dequantize
+    from mor_ref.engine.strips import TileScales
+
+    plain = (
+        None if one is None else np.ascontiguousarray(one, np.uint32) for one in (encode, decode)
+    )
+    scales = TileScales(Sides(*tile), *plain)
+    words = np.ascontiguousarray(code, np.uint8).reshape(-1)
+    rows, columns = code.shape
+    return dequantize(words, fmt, scales, (rows, columns)).reshape(rows, columns)
+
+
+def unpacked(packed: Unsigned) -> Unsigned:
+    """Return the two codes of each byte, side by side (NVF-011)."""
+    return np.stack([packed & 15, packed >> 4], axis=-1).reshape(len(packed), -1)

@@ -1,0 +1,205 @@
+"""From the codes and scales of files back to numbers."""
+
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save, save_file
+
+from mor_ref.cli import main
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.golden.inputs.own_tensors import cases_of
+from mor_ref.golden.store.array_files import Entry, array_file
+from mor_ref.operations import OPERATIONS
+from mor_ref.treatments import as_treatment
+
+RECIPES = [
+    "e4m3:gam:8x16",
+    "e5m2:fp32:row",
+    "e2m1:e8m0:column",
+    "mxfp8:rceil",
+    "mxfp4:16",
+    *(f"nvfp4:{profile}" for profile in PROFILES.specified),
+    "nvfp4:te:16x16",
+    "mor:three_way",
+]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Return a function that runs the command line: its status, its output and its errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mor-ref", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return end.value.code, *capsys.readouterr()
+
+    return call
+
+
+def tensors():
+    """Return numbers of many magnitudes, with zeros and an infinity."""
+    random = np.random.default_rng(7)
+    x = random.standard_normal((20, 34), dtype=np.float32)
+    x *= np.exp2(random.integers(-12, 12, (20, 1))).astype(np.float32)
+    x[3, 5:20], x[4], x[5, 0] = 0, 0, -0.0
+    x[7, 9] = np.inf
+    other = random.standard_normal(70).astype(ml_dtypes.bfloat16)
+    return {"matrix": x, "vector": other}
+
+
+def of_the_exact_model(recipe):
+    """Return the fields of each tensor."""
+    asked = as_treatment(recipe).asked
+    return {
+        case.name: dict(OPERATIONS[asked.operation].exact(case.parameters, case.arrays))
+        for case in cases_of(as_treatment(recipe), tensors().items())
+    }
+
+
+def y_of(fields):
+    """Return the bits of y; the output of MoR is in bfloat16."""
+    return fields["y"] if "y" in fields else fields["output"].astype(np.uint32) << 16
+
+
+def read(path):
+    return dict(np.load(path)) if path.suffix == ".npz" else load_file(path)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_codes_and_scales_of_the_exact_model_become_its_y(run, tmp_path, recipe):
+    fields = of_the_exact_model(recipe)
+    arrays = {f"{t}/{f}": a for t, own in fields.items() for f, a in own.items()}
+    save_file(arrays, tmp_path / "codes.safetensors")
+    np.savez(tmp_path / "codes.npz", **arrays)
+    for source, out in (("codes.safetensors", "y.npz"), ("codes.npz", "y.safetensors")):
+        given = (tmp_path / source, "--recipe", recipe, "--out", tmp_path / out)
+        status, printed, errors = run("dequantize", *given)
+        assert (status, errors) == (0, "")
+        assert printed.splitlines()[0] == "matrix: 20x34 f32"
+        found = read(tmp_path / out)
+        assert sorted(found) == ["matrix", "vector"]
+        for name, own in fields.items():
+            assert found[name].dtype == np.float32
+            assert np.array_equal(found[name].view(np.uint32), y_of(own))
+
+
+def test_packed_codes_take_the_place_of_codes(run, tmp_path):
+    save_file(tensors(), tmp_path / "x.safetensors")
+    codes, y = tmp_path / "codes.safetensors", tmp_path / "y.safetensors"
+    assert run("quantize", tmp_path / "x.safetensors", "--recipe", "nvfp4", "--out", codes)[0] == 0
+    save_file({name: a for name, a in read(codes).items() if not name.endswith("/code")}, codes)
+    assert run("dequantize", codes, "--recipe", "nvfp4", "--out", y)[0] == 0
+    right = of_the_exact_model("nvfp4")["matrix"]["y"]
+    assert np.array_equal(load_file(y)["matrix"].view(np.uint32), right)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names", "dtype"),
+    [
+        (("--format", "e5m2"), ["a", "b"], ml_dtypes.float8_e5m2),
+        (("--format", "bf16", "--field", "output"), ["c"], ml_dtypes.bfloat16),
+    ],
+)
+def test_codes_without_scales(run, tmp_path, arguments, names, dtype):
+    codes = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    words = np.arange(0, 1 << 16, 37, dtype=np.uint16)
+    arrays = {"a/code": codes, "b": codes} if "b" in names else {"a/code": codes, "c/output": words}
+    save_file(arrays, tmp_path / "codes.safetensors")
+    out = tmp_path / "x.safetensors"
+    given = (tmp_path / "codes.safetensors", *arguments, "--out", out)
+    assert run("decode", *given)[::2] == (0, "")
+    found, right = load_file(out), (words if names == ["c"] else codes).view(dtype)
+    assert sorted(found) == names
+    for array in found.values():
+        assert np.array_equal(array, right.astype(np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("dequantize", "--recipe", "mxfp8"),
+            "tensor 'a' has no field scale; under mxfp8_e4m3:floor:32, give code and scale",
+        ),
+        (
+            ("dequantize", "--recipe", "nvfp4"),
+            "tensor 'a' has no field block_scale; under nvfp4:te:1x16, give code or packed and",
+        ),
+        (("decode", "--format", "e2m1"), "tensor 'a': codes holds 200, which is not of 4 bits;"),
+        (("decode", "--format", "e4m3", "--field", "x"), "has no array TENSOR/x; name the field"),
+        (("decode", "--format", "e9m3"), "'e9m3', which is not known; did you mean"),
+    ],
+)
+def test_files_that_are_refused(run, tmp_path, arguments, message):
+    save_file({"a/code": np.full((2, 32), 200, np.uint8)}, tmp_path / "codes.safetensors")
+    command, *rest = arguments
+    out = tmp_path / "y.npz"
+    status, printed, errors = run(command, tmp_path / "codes.safetensors", *rest, "--out", out)
+    assert (status, printed) == (2, "")
+    assert message in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["codes.safetensors"]
+
+
+def test_fields_of_another_size_or_range_are_refused(run, tmp_path):
+    codes, out = tmp_path / "codes.safetensors", tmp_path / "y.npz"
+    code = np.zeros((2, 40), np.uint8)
+    for scale, fill, message in (
+        (np.zeros((2, 3), np.uint8), 0, "scale of tensor 'a' has the shape (2, 3) and 1 bytes"),
+        (np.zeros((2, 2), np.uint16), 0, "has the shape (2, 2) and 2 bytes an entry; (2, 2) and 1"),
+        (np.zeros((2, 2), np.uint8), 16, "code of tensor 'a' has 16, which is not of 4 bits; give"),
+    ):
+        save_file({"a/code": code + np.uint8(fill), "a/scale": scale}, codes)
+        status, _, errors = run("dequantize", codes, "--recipe", "mxfp4", "--out", out)
+        assert status == 2
+        assert message in errors
+        assert not out.exists()
+    assert run("dequantize", codes, "--recipe", "mxfp4", "--out", "y.bin")[0] == 2
+    assert run("dequantize", tmp_path / "no.npz", "--recipe", "mxfp4", "--out", out)[0] == 2
+    (tmp_path / "bad.safetensors").write_bytes(b"12345678901234567890")
+    given = (tmp_path / "bad.safetensors", "--recipe", "mxfp4", "--out", out)
+    status, _, errors = run("dequantize", *given)
+    assert status == 2
+    assert "bad.safetensors cannot be read as a .safetensors file" in errors
+
+
+def parts_of(array):
+    """Yield the first row and rows of an array in parts, the last ones first."""
+    if array.ndim < 2 or not len(array):
+        yield 0, array
+    else:
+        yield 2, array[2:]
+        yield 0, array[:2]
+
+
+def test_files_are_those_of_the_library_in_whatever_order_rows_come(tmp_path):
+    random = np.random.default_rng(0)
+    arrays = {
+        "b/x": random.integers(0, 9, (5, 3), np.uint8),
+        "a/\u00e9": random.integers(0, 9, (4, 3), np.uint32),
+        "a.b/c": random.integers(0, 9, 3, np.uint64),
+        "a/x": random.integers(0, 9, 5, np.uint16),
+        "s": np.array(3, np.float32),
+        "none": np.zeros((0, 4), np.float32),
+    }
+    entries = [Entry(name, one.dtype, one.shape) for name, one in arrays.items()]
+    for path in (tmp_path / "x.safetensors", tmp_path / "x.npz"):
+        with array_file(path, entries) as file:
+            for name, one in reversed(arrays.items()):
+                for first, rows in parts_of(one):
+                    file.put(name, rows, first)
+        found = read(path)
+        assert {*found} == {*arrays}
+        for name, one in arrays.items():
+            assert found[name].dtype == one.dtype
+            assert np.array_equal(found[name], one)
+    assert (tmp_path / "x.safetensors").read_bytes() == save(arrays)
+
+
+def test_a_file_that_is_not_finished_is_not_there(tmp_path):
+    entries = [Entry("a", np.dtype(np.uint8), (2,))]
+    with pytest.raises(KeyError), array_file(tmp_path / "x.npz", entries) as file:
+        file.put("b", np.zeros(2, np.uint8))
+    assert not list(tmp_path.iterdir())
