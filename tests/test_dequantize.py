@@ -12,7 +12,7 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.store.array_files import Entry, array_file
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import as_treatment
+from mor_ref.treatments import as_treatment, own_recipe
 
 RECIPES = [
     "e4m3:gam:8x16",
@@ -55,7 +55,7 @@ def of_the_exact_model(recipe):
     asked = as_treatment(recipe).asked
     return {
         case.name: dict(OPERATIONS[asked.operation].exact(case.parameters, case.arrays))
-        for case in cases_of(as_treatment(recipe), tensors().items())
+        for case in cases_of(own_recipe(recipe), tensors().items())
     }
 
 

@@ -13,7 +13,7 @@ from mor_ref.cli import main
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import as_treatment
+from mor_ref.treatments import as_treatment, own_recipe
 from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, write_own_suites
 
 RECIPES = ["e4m3:gam:8x16", "mxfp8:rceil", "nvfp4:te:1x16", "mor:three_way", "mor:nvfp4:e8m0"]
@@ -61,7 +61,7 @@ def test_quantize_writes_the_bits_of_the_exact_model(run, file, tmp_path, recipe
     assert printed.splitlines()[-1].startswith(f"{out}: 3 tensors under ")
     found, treatment = load_file(out), as_treatment(recipe)
     assert {key.split("/")[0] for key in found} == {"experts", "layers.0.bias", "layers.0.weight"}
-    for case in cases_of(treatment, tensors().items()):
+    for case in cases_of(own_recipe(recipe), tensors().items()):
         right = OPERATIONS[treatment.asked.operation].exact(case.parameters, case.arrays)
         own = {key.split("/")[1] for key in found if key.startswith(f"{case.name}/")}
         assert {"code", "scale"} & own or {"output", "choice"} <= own or "block_scale" in own
@@ -92,7 +92,7 @@ def test_expected_bits_of_small_tensors_are_those_of_the_exact_model(tmp_path):
         report = mor_ref.verify(engine, inputs=tensors(), recipe="mxfp8:rceil")
     assert report.verdict == "mismatch"
     with pytest.raises(ValueError, match="inputs have no numbers"):
-        write_own_suites(tmp_path, as_treatment("mxfp8"), [("a", np.ones(0, np.float32))])
+        write_own_suites(tmp_path, own_recipe("mxfp8"), [("a", np.ones(0, np.float32))])
 
 
 def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monkeypatch):

@@ -7,7 +7,16 @@ import pytest
 
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import TREATMENTS, Mor, Mx, Nvfp4, Scaled, as_treatment, short_text
+from mor_ref.treatments import (
+    TREATMENTS,
+    Mor,
+    Mx,
+    Nvfp4,
+    Scaled,
+    as_treatment,
+    own_recipe,
+    short_text,
+)
 
 MEANT = {
     "e4m3:gam:128x128": Scaled("e4m3", (128, 128), "gam"),
@@ -88,7 +97,7 @@ def test_a_treatment_that_is_no_operation_says_so(treatment, message):
 def test_names_of_cases_are_names_of_files_and_differ_in_c():
     names = ["a/b", "a_b", "A.b", "../x", "", "é" * 300]
     tensors = [(name, np.ones(2, np.float16)) for name in names]
-    found = [case.name for case in cases_of(as_treatment("mxfp8"), tensors)]
+    found = [case.name for case in cases_of(own_recipe("mxfp8"), tensors)]
     assert found[:4] == ["a_b", "a_b-2", "A.b-3", "_x"]
     assert found[4] == "tensor"
     assert len(found[5]) == 80
@@ -101,5 +110,5 @@ def test_tensors_without_numbers_are_no_cases_and_vectors_are_rows():
         ("one", np.float32(1)),
         ("three", np.ones((2, 3, 4), np.float32)),
     ]
-    found = {case.name: case.arrays["x"].shape for case in cases_of(as_treatment("mxfp8"), tensors)}
+    found = {case.name: case.arrays["x"].shape for case in cases_of(own_recipe("mxfp8"), tensors)}
     assert found == {"one": (1, 1), "three": (6, 4)}

@@ -13,6 +13,7 @@ from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, tile_of
+from mor_ref.definitions.scales import given_amax
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -59,6 +60,7 @@ def quantize_nvfp4(
     *,
     profile: str = "te",
     tile: tuple[int, int] = (1, 16),
+    amax: float | None = None,
     threads: int | None = None,
 ) -> Nvfp4:
     """Quantize `x` to NVFP4: e2m1 elements, an e4m3 scale for a tile, a float32 scale for all.
@@ -66,6 +68,7 @@ def quantize_nvfp4(
     `profile` says in whose order of operations: "te" (Transformer Engine since 2.14), "te_2_13",
     "te_row", "te_4over6_mae", "te_4over6_mse", both also with "_448", "torchao", "modelopt" or
     "compressed_tensors". `tile` is (1, 16), or (16, 16) for those of Transformer Engine but te_row.
+    `amax` is that of the tensor, or of each row under te_row, if it is known from elsewhere.
 
     >>> import mor_ref, numpy as np
     >>> found = mor_ref.quantize_nvfp4(np.linspace(-3, 3, 32, dtype=np.float32))
@@ -78,7 +81,8 @@ def quantize_nvfp4(
     sides = tile_of(rules, tile)
     numbers = numbers_from(x, "x")
     whole = partition(numbers.shape, "tensor")
-    return nvfp4(numbers, rules, sides, whole, None, threads).record
+    given = None if amax is None else given_amax("amax", amax)
+    return nvfp4(numbers, rules, sides, whole, None, threads, given).record
 
 
 def nvfp4(
@@ -88,13 +92,17 @@ def nvfp4(
     units: Partition,
     out: Bits | None,
     threads: int | None,
+    given: float | None = None,
 ) -> Outcome[Nvfp4]:
-    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16."""
+    """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16.
+
+    An amax may be given.
+    """
     from mor_ref.engine.nvfp4 import nvfp4_scales
     from mor_ref.engine.quantization import quantize
 
     tiles = partition(numbers.shape, tile)
-    found = nvfp4_scales(numbers, profile, tiles, threads)
+    found = nvfp4_scales(numbers, profile, tiles, threads, given)
     codes, sums = quantize(
         numbers,
         _E2M1,
@@ -104,7 +112,7 @@ def nvfp4(
         threads,
         drops_sign_of_zero=profile.drops_sign_of_zero,
     )
-    encode, decode = (s if profile.per_row else s[0] for s in found.overall)
+    encode, decode = (s if profile.per_row else s[0] for s in found.overall[:2])
 
     def record() -> Nvfp4:
         return Nvfp4(

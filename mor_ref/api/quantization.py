@@ -15,10 +15,13 @@ from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import (
+    NOTHING_GIVEN,
     SCALINGS,
+    Given,
     Scaling,
     ScalingBlocks,
     check_group,
+    given_for,
     scaled_format,
 )
 
@@ -57,13 +60,17 @@ def quantize(
     scaling: Scaling = "gam",
     block: Cut = "tensor",
     group: Cut = "tensor",
+    amax: float | None = None,
+    scale: float | None = None,
     threads: int | None = None,
 ) -> Quantized:
     """Quantize `x` to a format of 8 bits or fewer, with a scale for each block.
 
     `scaling` is "gam" (an exponent for each block, one mantissa for each group), "e8m0" (powers of
     two) or "fp32". `block` and `group` are "tensor", "row", "column" or a pair (rows, columns);
-    leading axes are folded into rows. Groups need gam, and hold whole blocks.
+    leading axes are folded into rows. Groups need gam, and hold whole blocks. `amax` is that of
+    each group with gam scaling, else of each block, if it is known from elsewhere. `scale` is that
+    of each block; it needs "fp32".
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
@@ -78,11 +85,11 @@ def quantize(
     numbers = numbers_from(x, "x")
     cut = partition(numbers.shape, block, group)
     check_group(cut, group, scaling)
+    given = given_for(scaling, amax, scale)
     from mor_ref.engine.scales import extremes  # imports Numba
 
-    amax = extremes(numbers, cut, threads).amax
-    blocks = ScalingBlocks(cut, scaling, amax)
-    return quantized(numbers, target, blocks, None, threads).record
+    blocks = ScalingBlocks(cut, scaling, extremes(numbers, cut, threads).amax)
+    return quantized(numbers, target, blocks, None, threads, given).record
 
 
 def quantized(
@@ -91,15 +98,19 @@ def quantized(
     blocks: ScalingBlocks,
     out: Bits | None,
     threads: int | None,
+    given: Given = NOTHING_GIVEN,
 ) -> Outcome[Quantized]:
-    """Quantize a tensor, given the amax of each block; `out` takes y as bfloat16."""
+    """Quantize a tensor with the amax of each block; `out` takes y as bfloat16."""
     from mor_ref.engine.blocks import Sides
     from mor_ref.engine.quantization import quantize as quantize_numbers
-    from mor_ref.engine.scales import scales_for
+    from mor_ref.engine.scales import Scales, scales_for
     from mor_ref.engine.strips import TileScales
 
     cut, scaling, amax = blocks
-    found = scales_for(scaling, amax, fmt, cut)
+    if given.scale is None:
+        found = scales_for(scaling, amax, fmt, cut, given.amax)
+    else:  # SCL-007
+        found = Scales(np.full_like(amax, np.float32(given.scale).view(np.uint32)), None, None)
     scales = TileScales(Sides(*cut.block), found.scale, None)
     codes, sums = quantize_numbers(numbers, fmt, scales, cut, out, threads)
 

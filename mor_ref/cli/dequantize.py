@@ -9,7 +9,7 @@ from mor_ref import decode
 from mor_ref.analysis.bit_files import StoredBits, bits_in
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.store.array_files import Entry, array_file, file_of_arrays
-from mor_ref.treatments import as_treatment, short_text
+from mor_ref.treatments import own_recipe
 from mor_ref.verify.counts import counted
 from mor_ref.verify.way_back import WayBackOf
 
@@ -18,8 +18,8 @@ _F32 = np.dtype(np.float32)
 
 def run(file: str, recipe: str, out: str) -> None:
     """Write y of all tensors."""
-    treatment, path = as_treatment(recipe), file_of_arrays("out", out)
-    found = {name: WayBackOf(treatment, name, fields) for name, fields in bits_in(file)}
+    own, path = own_recipe(recipe), file_of_arrays("out", out)
+    found = {name: WayBackOf(own, name, fields) for name, fields in bits_in(file)}
     if not found:
         raise ValueError(
             f"{file} has no fields of tensors; give a file that mor-ref quantize wrote"
@@ -28,7 +28,7 @@ def run(file: str, recipe: str, out: str) -> None:
         for name, one in found.items():
             written.put(name, one.numbers())
             print(f"{name}: {_sides(one.shape)} f32")
-    print(f"{out}: {counted(len(found), 'tensor')} from {short_text(treatment)}")
+    print(f"{out}: {counted(len(found), 'tensor')} from {own.text}")
 
 
 def run_decode(file: str, fmt: str, field: str, out: str) -> None:

@@ -10,7 +10,7 @@ from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.suite_files import SEPARATOR, suite_bytes
 from mor_ref.golden.store.whole_files import write_whole
-from mor_ref.treatments import as_treatment, short_text
+from mor_ref.treatments import own_recipe
 from mor_ref.verify.counts import counted
 from mor_ref.verify.own_tensors import with_engine
 
@@ -19,13 +19,12 @@ _ENDINGS = (".safetensors", ".npz")
 
 def run(files: list[str], recipe: str, out: str) -> None:
     """Write the fields of all tensors, and print which they are."""
-    treatment, path = as_treatment(recipe), Path(out)
+    own, path = own_recipe(recipe), Path(out)
     if path.suffix not in _ENDINGS:
         raise ValueError(f"out is {out!r}; give a file that ends in {' or '.join(_ENDINGS)}")
-    _ = treatment.asked  # refuses a recipe without an operation before anything is read
     found = []
-    for case in cases_of(treatment, arrays_in(files)):
-        fields = dict(with_engine(treatment, case).arrays)
+    for case in cases_of(own, arrays_in(files)):
+        fields = dict(with_engine(own, case).arrays)
         rows, columns = fields.pop("x").shape
         found.append(Case(case.name, {}, fields))
         shapes = (f"{name} {'x'.join(map(str, a.shape))}" for name, a in fields.items())
@@ -33,7 +32,7 @@ def run(files: list[str], recipe: str, out: str) -> None:
     if not found:
         raise ValueError("the files have no numbers; give tensors that are not empty")
     write_whole(path, suite_bytes(found) if path.suffix == ".safetensors" else _npz(found))
-    print(f"{out}: {counted(len(found), 'tensor')} under {short_text(treatment)}")
+    print(f"{out}: {counted(len(found), 'tensor')} under {own.text}")
 
 
 def _npz(cases: list[Case]) -> bytes:

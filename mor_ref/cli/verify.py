@@ -73,11 +73,11 @@ def _own_suites(
     if suites or vectors is not None:
         raise ValueError("inputs are given, which are the suites; leave out --suite and --vectors")
     from mor_ref.analysis.tensor_files import arrays_in
-    from mor_ref.treatments import as_treatment
+    from mor_ref.treatments import own_recipe
     from mor_ref.verify.own_tensors import write_own_suites
 
     with TemporaryDirectory() as directory:
-        yield write_own_suites(Path(directory), as_treatment(recipe), arrays_in(inputs))
+        yield write_own_suites(Path(directory), own_recipe(recipe), arrays_in(inputs))
 
 
 def _run(

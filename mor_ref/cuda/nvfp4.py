@@ -48,7 +48,7 @@ def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScale
 
 
 def scales_of_amaxes(device: Device, amax: Array, profile: Nvfp4Profile) -> GlobalScales:
-    """Return the global scales that follow from amaxes."""
+    """Return the global scales that follow from amaxes, measured or given (NVF-013)."""
     encode, decode = (device.empty(amax.shape, np.uint32) for _ in range(2))
     arguments = (amax, np.uint64(amax.size), rows.profile(profile), encode, decode)
     launch(device, "nvfp4", "nvfp4_global_scales", amax.size, *arguments)

@@ -10,7 +10,7 @@ from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch, r
 from mor_ref.cuda.scales import Scales, extremes, scales
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.scales import Scaling
+from mor_ref.definitions.scales import NOTHING_GIVEN, Given, Scaling
 
 
 class ScaledCodes(NamedTuple):
@@ -22,10 +22,17 @@ class ScaledCodes(NamedTuple):
     error: ErrorSums
 
 
-def quantize(device: Device, x: Bits, fmt: Format, kind: Scaling, parts: Partition) -> ScaledCodes:
+def quantize(
+    device: Device,
+    x: Bits,
+    fmt: Format,
+    kind: Scaling,
+    parts: Partition,
+    given: Given = NOTHING_GIVEN,
+) -> ScaledCodes:
     """Quantize a tensor with scales."""
     amax = extremes(device, x, parts).amax
-    found = scales(device, kind, amax, fmt, parts)
+    found = scales(device, kind, amax, fmt, parts, given)
     codes = device.empty(x.array.shape, np.uint8)
     error = no_errors(device, parts.grid)
     arguments = (found.scale, rows.scaled(fmt), codes, *error)

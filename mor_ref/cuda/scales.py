@@ -8,7 +8,7 @@ from mor_ref.cuda import structures as rows
 from mor_ref.cuda.launching import Array, Bits, Device, launch, run_team
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.scales import SCALINGS, Scaling
+from mor_ref.definitions.scales import NOTHING_GIVEN, SCALINGS, Given, Scaling
 
 # The first magnitudes that do not count.
 FINITE, NOT_NAN, ALL = 0x7F800000, 0x7F800001, 0x80000000
@@ -46,13 +46,32 @@ def _over_groups(device: Device, amax: Array, parts: Partition) -> Array:
     return extremes(device, Bits(amax, "f32"), blocks).amax
 
 
-def scales(device: Device, kind: Scaling, amax: Array, fmt: Format, parts: Partition) -> Scales:
-    """Return the scale of each block from its amax."""
+def scales(
+    device: Device,
+    kind: Scaling,
+    amax: Array,
+    fmt: Format,
+    parts: Partition,
+    given: Given = NOTHING_GIVEN,
+) -> Scales:
+    """Return the scale of each block: from amaxes (SCL-006), or the given one (SCL-007)."""
     largest = np.uint32(rows.bits_of(fmt.largest))
+    if given.scale is not None:
+        return Scales(
+            device.upload(np.full(parts.grid, rows.bits_of(given.scale), np.uint32)),
+            device.filled(parts.grid, np.uint8, 0),
+            device.filled(parts.group_grid, np.uint32, 0),
+        )
+    if given.amax is not None and kind != "gam":
+        amax = device.upload(np.full(parts.grid, rows.bits_of(given.amax), np.uint32))
     mantissa = device.filled(parts.group_grid, np.uint32, 0)
     if kind == "gam":
         groups = np.uint64(parts.group_grid[0] * parts.group_grid[1])
-        group_amax = _over_groups(device, amax, parts)
+        if given.amax is None:
+            group_amax = _over_groups(device, amax, parts)
+        else:
+            shared = np.full(parts.group_grid, rows.bits_of(given.amax), np.uint32)
+            group_amax = device.upload(shared)
         launch(
             device, "scales", "shared_mantissas", int(groups), group_amax, groups, largest, mantissa
         )

@@ -1,5 +1,7 @@
-"""Kinds of scaling, and the formats that numbers can be scaled into."""
+"""Kinds of scaling, the formats that numbers can be scaled into, and amaxes that are given."""
 
+import math
+import struct
 from typing import Any, Literal, NamedTuple, get_args
 
 from mor_ref.definitions.blocks import Cut, Partition
@@ -11,6 +13,7 @@ SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
 
 _SMALLEST_LARGEST = 4.0
 _WIDEST = 8
+_SMALLEST_NORMAL = math.ldexp(1.0, -126)
 
 
 def scaled_format(fmt: str | Format) -> Format:
@@ -43,3 +46,58 @@ def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
             f"group is {group!r}, but scaling is {scaling!r}, which shares nothing; "
             "omit group, or give scaling 'gam'"
         )
+
+
+class Given(NamedTuple):
+    """A given amax (SCL-006), or a given scale (SCL-007), of the blocks of a scaled format."""
+
+    amax: float | None = None
+    scale: float | None = None
+
+
+NOTHING_GIVEN = Given()
+
+
+def is_binary32(value: object) -> bool:
+    """Return whether a value is a finite number that binary32 has."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value) and struct.unpack("<f", struct.pack("<f", value))[0] == value
+    except (struct.error, OverflowError):
+        return False
+
+
+def is_amax(value: object) -> bool:
+    """Return whether a value is an amax that can be given."""
+    return is_binary32(value) and float(value) >= 0  # type: ignore[arg-type]  # it is a number
+
+
+def is_scale(value: object) -> bool:
+    """Return whether a value is a scale that can be given: positive and normal."""
+    return is_binary32(value) and float(value) >= _SMALLEST_NORMAL  # type: ignore[arg-type]
+
+
+def given_amax(argument: str, value: float) -> float:
+    """Return a given amax; refuse a number that is none."""
+    if not is_amax(value):
+        raise ValueError(
+            f"{argument} is {value!r}; give a finite number of binary32 that is not negative, such "
+            "as float(np.float32(3.3))"
+        )
+    return float(value)
+
+
+def given_for(scaling: Scaling, amax: float | None, scale: float | None) -> Given:
+    """Return a given amax or scale for a kind of scales; refuse both, and a wrong number."""
+    if scale is None:
+        return Given(None if amax is None else given_amax("amax", amax))
+    if amax is not None:
+        raise ValueError(f"amax is {amax!r} and scale is {scale!r}; give one of them")
+    if scaling != "fp32":
+        raise ValueError(f"scale is given with scaling {scaling!r}; give scaling 'fp32'")
+    if not is_scale(scale):
+        raise ValueError(
+            f"scale is {scale!r}; give a positive, normal number of binary32, such as 0.25"
+        )
+    return Given(scale=float(scale))

@@ -34,10 +34,11 @@ _NAN_CODE = np.uint8(0x7F)
 
 
 class GlobalScales(NamedTuple):
-    """The binary32 scales of the tensor, or of its rows: for numbers, and for codes."""
+    """The binary32 scales of the tensor, or of its rows: for numbers, and for codes, and amax."""
 
     encode: NDArray[np.float32]
     decode: NDArray[np.float32]
+    amax: NDArray[np.float32]
 
 
 class Nvfp4Scales(NamedTuple):
@@ -222,6 +223,7 @@ _LOOPS = {
     "modelopt": modelopt_scales,
     "compressed_tensors": compressed_tensors_scales,
 }
+Found = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]
 
 
 def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalScales:
@@ -231,28 +233,31 @@ def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalSca
     with np.errstate(all="ignore"):
         if profile.rule in ("torchao", "modelopt"):
             g = np.divide(amax, aim)
-            return GlobalScales(np.divide(_ONE, g), g)
+            return GlobalScales(np.divide(_ONE, g), g, amax)
         if profile.rule == "compressed_tensors":
             g = np.multiply(np.divide(_ONE, np.maximum(amax, _LEAST_AMAX)), aim)
             g[~np.isfinite(g)] = _ONE
-            return GlobalScales(g, np.divide(_ONE, g))
+            return GlobalScales(g, np.divide(_ONE, g), amax)
         s_enc = np.minimum(np.divide(aim, amax), _FLT_MAX)
         s_enc[(amax == 0) | (s_enc == 0)] = _ONE
-        return GlobalScales(s_enc, np.divide(_ONE, s_enc))
+        return GlobalScales(s_enc, np.divide(_ONE, s_enc), amax)
 
 
 def nvfp4_scales(
-    numbers: Numbers, profile: Nvfp4Profile, tiles: Partition, threads: int | None
+    numbers: Numbers,
+    profile: Nvfp4Profile,
+    tiles: Partition,
+    threads: int | None,
+    given: float | None = None,
 ) -> Nvfp4Scales:
-    """Return the scales of a tensor; the blocks of `tiles` are the tiles."""
+    """Return the scales of a tensor in tiles, which are blocks; amax may be given (NVF-013)."""
     bamax = extremes(numbers, tiles, threads, "not nan").amax  # NVF-002
-    if profile.per_row:  # NVF-012
-        amax = bamax.max(axis=1, initial=0)
-    else:
-        amax = np.array([bamax.max(initial=0)], np.uint32)
-    overall = global_scales(profile, amax.view(np.float32))
-    codes = np.empty(bamax.shape, np.uint8)
-    encode, decode = np.empty_like(bamax), np.empty_like(bamax)
+    axis = 1 if profile.per_row else None  # NVF-012
+    amax = bamax.max(axis, initial=0, keepdims=True).reshape(-1).view(np.float32)
+    overall = global_scales(profile, amax if given is None else np.full_like(amax, given))
+    codes, encode, decode = (
+        np.empty(bamax.shape, word) for word in (np.uint8, np.uint32, np.uint32)
+    )
     if profile.rule in _LOOPS:
         _fill(profile, bamax, overall, (codes, encode, decode))
     else:
@@ -261,16 +266,12 @@ def nvfp4_scales(
     return Nvfp4Scales(codes, overall, scales)
 
 
-Found = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]
-
-
 def _fill(
     profile: Nvfp4Profile, bamax: NDArray[np.uint32], overall: GlobalScales, found: Found
 ) -> None:
     """Write the scales that follow from the largest magnitude of a tile alone."""
     loop, e4m3 = _LOOPS[profile.rule], grid_of(_E4M3)
-    stripes = bamax.shape[0] if profile.per_row else 1
-    for k in range(stripes):
+    for k in range(overall.amax.size):
         rows = slice(k, k + 1) if profile.per_row else slice(None)
         room = (array[rows].reshape(-1) for array in found)
         largest = bamax[rows].reshape(-1).view(np.float32)
@@ -287,14 +288,13 @@ def _choose(
     threads: int | None,
 ) -> None:
     """Write the scales that depend on every element of a tile."""
-    amax = bamax.max(initial=0).astype(np.uint32).view(np.float32)
     grids: tuple[Grid, Grid] = grid_of(_E4M3), grid_of(_E2M1)
     squared = profile.rule == "4over6_mse"
     tile = Sides(*tiles.block)
 
     def choose(part: Part) -> None:
         words = words_of(numbers, tiles.columns, part)
-        scales = _F(profile.range), overall.encode[0], overall.decode[0]
-        four_over_six(*words, part, tile, bamax, amax, *scales, *grids, squared, *found)
+        scales = overall.amax[0], _F(profile.range), overall.encode[0], overall.decode[0]
+        four_over_six(*words, part, tile, bamax, *scales, *grids, squared, *found)
 
     for_each_part(choose, tiles.rows, tiles.columns, threads)

@@ -234,10 +234,16 @@ def extremes_of_groups(blocks: Extremes, partition: Partition) -> Extremes:
 
 
 def scales_for(
-    kind: Scaling, amax: NDArray[np.uint32], fmt: Format, partition: Partition
+    kind: Scaling,
+    amax: NDArray[np.uint32],
+    fmt: Format,
+    partition: Partition,
+    given: float | None = None,
 ) -> Scales:
-    """Return the scale of each block from its amax."""
+    """Return the scale of each block from its amax, or from one that is given (SCL-006)."""
     largest = np.float32(fmt.largest).view(np.uint32)
+    if given is not None and kind != "gam":
+        amax = np.full_like(amax, np.float32(given).view(np.uint32))
     if kind == "fp32":
         scale = np.empty_like(amax)
         own_scales(amax.reshape(-1), largest, scale.reshape(-1))
@@ -245,6 +251,8 @@ def scales_for(
     mantissa = np.zeros(partition.group_grid, np.uint32)
     if kind == "gam":
         group_amax = over_groups(amax, partition, np.maximum)
+        if given is not None:
+            group_amax = np.full_like(group_amax, np.float32(given).view(np.uint32))
         ideal_mantissas(group_amax.reshape(-1), largest, mantissa.reshape(-1))
     shared = np.ascontiguousarray(to_blocks(mantissa, partition))
     exponent = np.empty(amax.shape, np.uint8)

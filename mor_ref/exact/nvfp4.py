@@ -53,11 +53,13 @@ def amax_of(numbers: Iterable[float]) -> float:
     return max((abs(x) for x in numbers if not math.isnan(x)), default=0.0)
 
 
-def nvfp4(x: Rows, profile: Nvfp4Profile, tile: tuple[int, int]) -> Nvfp4:
-    """Quantize a tensor to NVFP4 (NVF-001)."""
+def nvfp4(
+    x: Rows, profile: Nvfp4Profile, tile: tuple[int, int], amax: float | None = None
+) -> Nvfp4:
+    """Quantize a tensor to NVFP4 (NVF-001); `amax` is one that is given (NVF-013)."""
     rows, columns = len(x), len(x[0]) if x else 0
-    whole = amax_of(v for row in x for v in row)
-    amaxes = amaxes_of(x, profile)
+    whole = amax_of(v for row in x for v in row) if amax is None else amax
+    amaxes = amaxes_of(x, profile) if amax is None else [amax] * rows
     scales = [global_scale(profile, amax) for amax in amaxes]
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
     found = {}

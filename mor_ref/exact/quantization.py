@@ -66,13 +66,26 @@ def to_bf16(y: float) -> int:
     return encode(y, formats["bf16"], "rne", _BF16_IEEE)
 
 
-def quantize(x: Rows, fmt: Format, scaling: Scaling, parts: Partition) -> ScaledElements:
-    """Quantize a tensor, block by block (SCL, GAM, QNT and ERR)."""
+def quantize(
+    x: Rows,
+    fmt: Format,
+    scaling: Scaling,
+    parts: Partition,
+    given_amax: float | None = None,
+    given_scale: float | None = None,
+) -> ScaledElements:
+    """Quantize a tensor, block by block (SCL, GAM, QNT and ERR).
+
+    A given amax is that of each group with gam scaling, else that of each block (SCL-006). A given
+    scale is that of each block (SCL-007).
+    """
     blocks = cells(parts.rows, parts.columns, parts.block)
     groups = cells(parts.rows, parts.columns, parts.group)
     amaxes = {block: amax(x[i][j] for i, j in places) for block, places in blocks.items()}
     mantissas = {
-        group: group_mantissa(fmt.largest, amax(x[i][j] for i, j in places))
+        group: group_mantissa(
+            fmt.largest, amax(x[i][j] for i, j in places) if given_amax is None else given_amax
+        )
         for group, places in groups.items()
     }
     elements: list[list[Element]] = [
@@ -82,7 +95,12 @@ def quantize(x: Rows, fmt: Format, scaling: Scaling, parts: Partition) -> Scaled
     for block, places in blocks.items():
         i, j = (place * side for place, side in zip(block, parts.block, strict=True))
         shared = mantissas[i // parts.group[0], j // parts.group[1]]
-        scales[block] = scale_of_block(scaling, fmt.largest, amaxes[block], shared)
+        own = amaxes[block] if given_amax is None or scaling == "gam" else given_amax
+        scales[block] = (
+            scale_of_block(scaling, fmt.largest, own, shared)
+            if given_scale is None
+            else Scale(given_scale, None)
+        )
         for i, j in places:
             elements[i][j] = quantize_element(x[i][j], scales[block].value, fmt)
         errors[block] = error_sum((x[i][j], elements[i][j].y) for i, j in places)

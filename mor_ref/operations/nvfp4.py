@@ -28,7 +28,8 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     rows, columns = parameters["tile"]
     profile, shape = PROFILES[parameters["profile"]], arrays["x"].shape
-    found = nvfp4.nvfp4(rows_of(arrays, parameters["source"]), profile, (rows, columns))
+    x, given = rows_of(arrays, parameters["source"]), parameters.get("amax")
+    found = nvfp4.nvfp4(x, profile, (rows, columns), given)
     cut = partition(shape, (rows, columns))
     tiles = listed(found.scale, cut.grid)
     elements = element_fields(found.elements, E2M1, shape)
@@ -58,7 +59,10 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     rows, columns = parameters["tile"]
     x = tensor_of(arrays["x"], parameters["source"])
-    return stored(quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns)))
+    given = parameters.get("amax")
+    return stored(
+        quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns), amax=given)
+    )
 
 
 def stored(found: "Nvfp4") -> Arrays:
@@ -79,7 +83,12 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda.launching import Bits
 
     profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
-    found = nvfp4.nvfp4(device, Bits(arrays["x"], parameters["source"]), profile, tile)
+    x, whole = Bits(arrays["x"], parameters["source"]), None
+    if "amax" in parameters:
+        count = len(arrays["x"]) if profile.per_row else 1
+        amaxes = np.full((count, 1), parameters["amax"], np.float32).view(np.uint32)
+        whole = nvfp4.scales_of_amaxes(device, device.upload(amaxes), profile)
+    found = nvfp4.nvfp4(device, x, profile, tile, whole)
     return {
         "code": found.codes,
         "packed": found.packed,
@@ -134,6 +143,6 @@ NVFP4 = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
-    optional=kinds(RECIPE),
+    optional=kinds(f"{RECIPE} amax"),
     way_back=WayBack(_needed, restore),
 )

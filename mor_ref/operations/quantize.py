@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.scales import Given, given_for
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, error_fields, listed, rows_of, sums
 from mor_ref.operations.fields import fields
@@ -28,7 +29,8 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     cut = partition(shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
     fmt, is_gam = as_format(parameters["format"]), parameters["scaling"] == "gam"
     x = rows_of(arrays, parameters["source"])
-    found = quantization.quantize(x, fmt, parameters["scaling"], cut)
+    given = parameters.get("amax"), parameters.get("scale")
+    found = quantization.quantize(x, fmt, parameters["scaling"], cut, *given)
     scales = listed(found.scale, cut.grid)
     mantissas = [m if is_gam else 0 for m in listed(found.mantissa, cut.group_grid)]
     return {
@@ -49,7 +51,13 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     x = tensor_of(arrays["x"], parameters["source"])
     block, group = as_cut(parameters["block"]), as_cut(parameters["group"])
     found = quantize(
-        x, parameters["format"], scaling=parameters["scaling"], block=block, group=group
+        x,
+        parameters["format"],
+        scaling=parameters["scaling"],
+        block=block,
+        group=group,
+        amax=parameters.get("amax"),
+        scale=parameters.get("scale"),
     )
     return stored(found)
 
@@ -78,7 +86,8 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
     fmt, x = as_format(parameters["format"]), Bits(arrays["x"], parameters["source"])
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
-    found = quantization.quantize(device, x, fmt, parameters["scaling"], cut)
+    given = Given(parameters.get("amax"), parameters.get("scale"))
+    found = quantization.quantize(device, x, fmt, parameters["scaling"], cut, given)
     return {
         "amax": found.amax,
         **found.scales._asdict(),
@@ -95,6 +104,12 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     return restored(code, fmt, block, arrays["scale"], None)
 
 
+def admit_given(parameters: Parameters) -> None:
+    """Refuse a format that numbers are not scaled into, and a given number that is wrong."""
+    admit(parameters)
+    given_for(parameters["scaling"], parameters.get("amax"), parameters.get("scale"))
+
+
 QUANTIZE = Operation(
     "quantize",
     kinds("format scaling block group source"),
@@ -106,7 +121,7 @@ QUANTIZE = Operation(
     exact=exact,
     engine=engine,
     cuda=cuda,
-    admit=admit,
-    optional=kinds(RECIPE),
+    admit=admit_given,
+    optional=kinds(f"{RECIPE} amax scale"),
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
 )

@@ -3,6 +3,7 @@
 The recipes of training have a treatment for each operand. A tensor of a user has one.
 """
 
+from mor_ref.treatments.own_recipes import OwnRecipe, own_recipe
 from mor_ref.treatments.rows import TREATMENTS, Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
 from mor_ref.treatments.text import as_treatment, short_text
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
@@ -14,10 +15,12 @@ __all__ = [
     "Mor",
     "Mx",
     "Nvfp4",
+    "OwnRecipe",
     "Scaled",
     "Situation",
     "Treatment",
     "Unquantized",
     "as_treatment",
+    "own_recipe",
     "short_text",
 ]

@@ -39,7 +39,7 @@ def as_treatment(given: str | Treatment) -> Treatment:
     if not isinstance(given, str):
         raise TypeError(f"recipe is {given!r}; give a text such as {_SUCH_AS}")
     if given.lstrip().startswith("{"):
-        return treatment_from(_table_in(given), "recipe")
+        return treatment_from(table_in(given), "recipe")
     return _of_words(given)
 
 
@@ -106,7 +106,7 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
     raise ValueError(f"recipe is {text!r}; give one such as {_SUCH_AS}")
 
 
-def _table_in(text: str) -> object:
+def table_in(text: str) -> object:
     """Return the table that a text is, in JSON or in TOML."""
     try:
         return json.loads(text)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mor_ref.treatments import Treatment
+    from mor_ref.treatments import OwnRecipe, Treatment
     from mor_ref.verify.own_tensors import Function
     from mor_ref.verify.running.run import Verification
 
@@ -28,14 +28,14 @@ class _Callable(ModuleType):
         candidate: "str | Function",
         *,
         inputs: "str | Path | Mapping[str, Any]",
-        recipe: "str | Treatment",
+        recipe: "str | Treatment | OwnRecipe",
         timeout: float = 60.0,
     ) -> "Verification":
         """Return the report on a candidate for tensors of one's own.
 
         `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters,
         inputs) that returns a dict of fields. `inputs` are arrays by name, or the path of a file.
-        `recipe` is a text such as "mxfp8:rceil".
+        `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5".
 
         >>> import mor_ref, numpy as np
         >>> report = mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8:rceil")

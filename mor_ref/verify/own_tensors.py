@@ -28,7 +28,7 @@ from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.policies import as_policy
-from mor_ref.treatments import Asked, Treatment, as_treatment, short_text
+from mor_ref.treatments import Asked, OwnRecipe, Treatment, own_recipe
 from mor_ref.verify.candidates.by_name import SECONDS, opened
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
@@ -46,7 +46,7 @@ Function = Callable[[str, Parameters, Arrays], Answer | None]
 def verify_on(
     candidate: str | Function,
     inputs: str | Path | Mapping[str, Any],
-    recipe: str | Treatment,
+    recipe: str | Treatment | OwnRecipe,
     timeout: float = SECONDS,
 ) -> Verification:
     """Return the report on a candidate for own tensors.
@@ -54,10 +54,10 @@ def verify_on(
     `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters, inputs).
     `inputs` are arrays by name, or a file of them.
     """
-    treatment = as_treatment(recipe)
+    own = own_recipe(recipe)
     named = inputs.items() if isinstance(inputs, Mapping) else arrays_in([str(inputs)])
     with TemporaryDirectory() as directory:
-        suites = write_own_suites(Path(directory), treatment, named)
+        suites = write_own_suites(Path(directory), own, named)
         if callable(candidate):
             name = getattr(candidate, "__name__", type(candidate).__name__)
             return verify(PythonFunction(name, candidate), suites)
@@ -66,10 +66,10 @@ def verify_on(
 
 
 def write_own_suites(
-    directory: Path, treatment: Treatment, tensors: Iterable[tuple[str, Any]]
+    directory: Path, recipe: OwnRecipe, tensors: Iterable[tuple[str, Any]]
 ) -> Suites:
     """Write the suites of some tensors into an empty directory, and return them."""
-    own = list(cases_of(treatment, tensors))
+    own = list(cases_of(recipe, tensors))
     if not own:
         raise ValueError("inputs have no numbers; give tensors that are not empty")
     suites = {SUITE: own}
@@ -77,9 +77,9 @@ def write_own_suites(
         suites[CORNERS] = [_corner(case) for case in own]
     entries = {}
     for name, questions in suites.items():
-        suite = _suite(name, treatment)
+        suite = _suite(name, recipe)
         cases = [
-            with_expected(suite, case) if _is_small(case) else with_engine(treatment, case)
+            with_expected(suite, case) if _is_small(case) else with_engine(recipe, case)
             for case in questions
         ]
         content = suite_bytes(cases)
@@ -89,9 +89,9 @@ def write_own_suites(
     return suites_in(directory)
 
 
-def with_engine(treatment: Treatment, case: Case) -> Case:
+def with_engine(recipe: OwnRecipe, case: Case) -> Case:
     """Return a case with the fields that the engine computes."""
-    found = Engine().answer(SUITE, treatment.asked.operation, case)
+    found = Engine().answer(SUITE, recipe.asked.operation, case)
     return replace(case, arrays={**case.arrays, **(found or {})})
 
 
@@ -105,9 +105,9 @@ def _corner(case: Case) -> Case:
     return replace(case, arrays={"x": corner})
 
 
-def _suite(name: str, treatment: Treatment) -> Suite:
-    asked, which = treatment.asked, "Corners of own tensors" if name == CORNERS else "Own tensors"
-    title = f"{which} under {short_text(treatment)}"
+def _suite(name: str, recipe: OwnRecipe) -> Suite:
+    asked, which = recipe.asked, "Corners of own tensors" if name == CORNERS else "Own tensors"
+    title = f"{which} under {recipe.text}"
     return Suite(
         name, title, asked.operation, (), fields_of_operation(asked), _none, normative=False
     )

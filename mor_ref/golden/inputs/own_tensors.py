@@ -4,25 +4,29 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.model.suite import Case
-from mor_ref.treatments import Treatment
+from mor_ref.treatments import OwnRecipe
 
 _LONGEST_NAME = 80  # characters, so that one more word fits
 SOURCES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 
 
-def cases_of(treatment: Treatment, tensors: Iterable[tuple[str, Any]]) -> Iterator[Case]:
+def cases_of(recipe: OwnRecipe, tensors: Iterable[tuple[str, Any]]) -> Iterator[Case]:
     """Yield a case for each tensor with numbers, as rows and columns (BLK-001).
 
+    With the axis columns, the rows and columns are transposed.
+
     >>> import numpy as np
-    >>> from mor_ref.treatments import as_treatment
-    >>> (case,) = cases_of(as_treatment("mxfp8:rceil"), [("a/b", np.ones((2, 3, 4), np.float32))])
+    >>> from mor_ref.treatments import own_recipe
+    >>> (case,) = cases_of(own_recipe("mxfp8:rceil"), [("a/b", np.ones((2, 3, 4), np.float32))])
     >>> case.name, case.arrays["x"].shape, case.parameters["source"]
     ('a_b', (6, 4), 'f32')
     """
-    parameters = treatment.asked.parameters
+    _ = recipe.asked  # refuses a recipe without an operation before anything is read
     taken: set[str] = set()
     for name, tensor in tensors:
         numbers = numbers_from(tensor, f"tensor {name!r}")
@@ -33,7 +37,10 @@ def cases_of(treatment: Treatment, tensors: Iterable[tuple[str, Any]]) -> Iterat
             )
         if numbers.bits.size:
             x = numbers.bits.reshape(rows_and_columns(numbers.shape))
-            yield Case(_case_name(name, taken), {**parameters, "source": source}, {"x": x})
+            if recipe.axis == "columns":
+                x = np.ascontiguousarray(x.T)
+            parameters = {**recipe.parameters_for(name), "source": source}
+            yield Case(_case_name(name, taken), parameters, {"x": x})
 
 
 def _case_name(name: str, taken: set[str]) -> str:

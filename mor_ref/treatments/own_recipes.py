@@ -1,0 +1,162 @@
+"""Recipes for a user's own tensors: a treatment, and the given numbers of a calibrated kernel."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mor_ref.definitions.scales import is_amax, is_scale
+from mor_ref.treatments.rows import Nvfp4, Scaled
+from mor_ref.treatments.text import as_treatment, short_text, table_in, treatment_from
+from mor_ref.treatments.treatment import Asked, Treatment
+
+Axis = Literal["rows", "columns"]
+_AXES = ("rows", "columns")
+_GIVEN = ("amax", "scale")
+_NEXT = "give a number such as amax=3.5, or a table of numbers by the names of tensors"
+_TAKEN = {"amax": is_amax, "scale": is_scale}
+
+
+@dataclass(frozen=True)
+class OwnRecipe:
+    """A treatment of tensors, along an axis, with an amax or a scale that is given.
+
+    If `axis` is "columns", the blocks run along the columns: a tensor is folded into rows and
+    columns, and transposed, and all fields are those of the transposed tensor. `amax` and `scale`
+    are a number, or numbers by the names of tensors.
+
+    >>> own_recipe("nvfp4:columns:amax=3.5").text
+    'nvfp4:te:1x16:columns:amax=3.5'
+    """
+
+    treatment: Treatment
+    axis: Axis = "rows"
+    amax: float | Mapping[str, float] | None = None
+    scale: float | Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.axis not in _AXES:
+            raise ValueError(f"axis is {self.axis!r}; give rows or columns")
+        for name in _GIVEN:
+            self._check(name)
+        if self.amax is not None and self.scale is not None:
+            raise ValueError("amax and scale are both given; give one of them")
+
+    @property
+    def asked(self) -> Asked:
+        """The operation, with the parameters that all tensors share."""
+        return self.treatment.asked
+
+    @property
+    def text(self) -> str:
+        """The short text; it has no numbers by name."""
+        words = [short_text(self.treatment), *(["columns"] if self.axis == "columns" else [])]
+        for name in _GIVEN:
+            given = getattr(self, name)
+            if given is not None:
+                words.append(f"{name}={given!r}" if isinstance(given, float) else f"{name}=by name")
+        return ":".join(words)
+
+    def parameters_for(self, tensor: str) -> Mapping[str, Any]:
+        """Return the parameters of the operation for a tensor."""
+        found = {}
+        for name in _GIVEN:
+            given = getattr(self, name)
+            if isinstance(given, Mapping):
+                if tensor not in given:
+                    raise ValueError(
+                        f"tensor {tensor!r} has no {name} in the recipe; give one for each tensor"
+                    )
+                given = given[tensor]
+            if given is not None:
+                found[name] = given
+        return {**self.asked.parameters, **found}
+
+    def _check(self, name: str) -> None:
+        """Refuse a number that cannot be given, or that the treatment does not take."""
+        given = getattr(self, name)
+        if given is None:
+            return
+        if not _takes(self.treatment, name):
+            raise ValueError(
+                f"recipe is {short_text(self.treatment)}, which takes no {name}; "
+                "nvfp4 takes amax, a format with its scales takes amax, and with fp32 scales scale"
+            )
+        numbers = given.values() if isinstance(given, Mapping) else [given]
+        for number in numbers:
+            if not _TAKEN[name](number):
+                wanted = "positive and normal" if name == "scale" else "not negative"
+                raise ValueError(
+                    f"{name} is {number!r}; give a number of binary32 that is finite and {wanted}"
+                )
+        own = (
+            {tensor: float(number) for tensor, number in given.items()}
+            if isinstance(given, Mapping)
+            else float(given)
+        )
+        object.__setattr__(self, name, own)
+
+
+def _takes(treatment: Treatment, name: str) -> bool:
+    """Return whether a treatment takes an amax or a scale from elsewhere."""
+    if isinstance(treatment, Scaled):
+        return name == "amax" or treatment.scaling == "fp32"
+    return isinstance(treatment, Nvfp4) and name == "amax"
+
+
+def own_recipe(given: "str | Treatment | OwnRecipe") -> OwnRecipe:
+    """Return the recipe that is given, by itself, as a treatment or by a text.
+
+    A short text is that of a treatment with more words: columns, amax=NUMBER, scale=NUMBER. A table
+    has the keys axis, amax and scale. A decimal number means the nearest one of binary32, and
+    0x40533333 is its bits.
+
+    >>> own_recipe("e4m3:fp32:tensor:scale=0x3e800000").scale
+    0.25
+    """
+    if isinstance(given, OwnRecipe):
+        return given
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        read = table_in(given)
+        table: Any = dict(read) if isinstance(read, Mapping) else read
+        more = {key: table.pop(key) for key in ("axis", *_GIVEN) if key in table}
+        numbers = {key: _in_table(key, more.pop(key)) for key in _GIVEN if key in more}
+        treatment = treatment_from(table, "recipe")
+        axis = more.get("axis", "rows")
+        return OwnRecipe(treatment, axis, numbers.get("amax"), numbers.get("scale"))
+    if isinstance(given, str):
+        return _of_words(given)
+    return OwnRecipe(as_treatment(given))
+
+
+def _in_table(name: str, value: object) -> float | dict[str, float]:
+    """Return a number, or numbers by name, of a table."""
+    if isinstance(value, Mapping):
+        return {str(tensor): _number_in(name, str(number)) for tensor, number in value.items()}
+    return _number_in(name, str(value))
+
+
+def _number_in(name: str, text: str) -> float:
+    """Return the number of binary32 that is nearest to a decimal number, or that has these bits."""
+    try:
+        word = int(text, 16) if text.startswith("0x") else None
+        packed = struct.pack("<f", float(text)) if word is None else struct.pack("<I", word)
+    except (ValueError, OverflowError, struct.error):
+        raise ValueError(f"{name} is {text!r}; {_NEXT}") from None
+    (number,) = struct.unpack("<f", packed)
+    return float(number)
+
+
+def _of_words(text: str) -> OwnRecipe:
+    left: list[str] = []
+    more: dict[str, Any] = {}
+    for word in text.split(":"):
+        name, equals, value = word.partition("=")
+        if word == "columns" or equals:
+            key = "axis" if word == "columns" else name
+            if key in more or (key != "axis" and key not in _GIVEN):
+                raise ValueError(f"recipe is {text!r}, where {word!r} is not known; {_NEXT}")
+            more[key] = word if key == "axis" else _number_in(name, value)
+        else:
+            left.append(word)
+    return OwnRecipe(as_treatment(":".join(left)), **more)
