@@ -1,46 +1,51 @@
 """`mor-ref quantize`: the tensors of files under a recipe, with every field of the record."""
 
-import io
-from pathlib import Path
-
-import numpy as np
+from collections.abc import Iterator
 
 from mor_ref.analysis.tensor_files import arrays_in
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.model.suite import Case
-from mor_ref.golden.store.suite_files import SEPARATOR, suite_bytes
-from mor_ref.golden.store.whole_files import write_whole
-from mor_ref.treatments import own_recipe
+from mor_ref.golden.store.array_files import ArrayFile, Entry, array_file, file_of_arrays
+from mor_ref.golden.store.suite_files import SEPARATOR
+from mor_ref.treatments import OwnRecipe, own_recipe
+from mor_ref.verify.by_rows import FieldOf, by_rows, fields_of
 from mor_ref.verify.counts import counted
-from mor_ref.verify.own_tensors import with_engine
-
-_ENDINGS = (".safetensors", ".npz")
 
 
 def run(files: list[str], recipe: str, out: str) -> None:
-    """Write the fields of all tensors, and print which they are."""
-    own, path = own_recipe(recipe), Path(out)
-    if path.suffix not in _ENDINGS:
-        raise ValueError(f"out is {out!r}; give a file that ends in {' or '.join(_ENDINGS)}")
-    found = []
-    for case in cases_of(own, arrays_in(files)):
-        fields = dict(with_engine(own, case).arrays)
-        rows, columns = fields.pop("x").shape
-        found.append(Case(case.name, {}, fields))
-        shapes = (f"{name} {'x'.join(map(str, a.shape))}" for name, a in fields.items())
-        print(f"{case.name}: {rows}x{columns} {case.parameters['source']}: {', '.join(shapes)}")
-    if not found:
+    """Write the fields of all tensors, and print which they are.
+
+    The headers of the files are read first: the places of all fields follow from them.
+    """
+    own, path = own_recipe(recipe), file_of_arrays("out", out)
+    fields = {case.name: dict(fields_of(own.asked.operation, case)) for case in _cases(own, files)}
+    if not fields:
         raise ValueError("the files have no numbers; give tensors that are not empty")
-    write_whole(path, suite_bytes(found) if path.suffix == ".safetensors" else _npz(found))
-    print(f"{out}: {counted(len(found), 'tensor')} under {own.text}")
+    entries = (
+        Entry(f"{tensor}{SEPARATOR}{name}", field.dtype, field.shape)
+        for tensor, known in fields.items()
+        for name, field in known.items()
+    )
+    with array_file(path, entries) as file:
+        for case in _cases(own, files):
+            _write(own.asked.operation, case, fields[case.name], file)
+            rows, columns = case.arrays["x"].shape
+            shapes = (
+                f"{name} {'x'.join(map(str, field.shape))}"
+                for name, field in fields[case.name].items()
+            )
+            print(f"{case.name}: {rows}x{columns} {case.parameters['source']}: {', '.join(shapes)}")
+    print(f"{out}: {counted(len(fields), 'tensor')} under {own.text}")
 
 
-def _npz(cases: list[Case]) -> bytes:
-    written = io.BytesIO()
-    arrays = {
-        f"{case.name}{SEPARATOR}{name}": array
-        for case in cases
-        for name, array in case.arrays.items()
-    }
-    np.savez(written, **arrays)  # type: ignore[arg-type]  # mypy takes the names for its options
-    return written.getvalue()
+def _cases(own: OwnRecipe, files: list[str]) -> Iterator[Case]:
+    yield from cases_of(own, arrays_in(files))
+
+
+def _write(operation: str, case: Case, fields: dict[str, FieldOf], file: ArrayFile) -> None:
+    """Write the fields of a tensor, some rows at a time."""
+    for first, arrays in by_rows(operation, case):
+        for name, array in arrays.items():
+            rows = fields[name].rows
+            if first == 0 or rows < case.arrays["x"].shape[0]:  # else it is one of all rows
+                file.put(f"{case.name}{SEPARATOR}{name}", array, first // rows)

@@ -1,0 +1,102 @@
+"""Quantizing tensors that may be larger than the memory: some rows at a time, with the same bits.
+
+The scales of some recipes follow from the amax of the whole tensor. It is measured first, and given
+to the engine with each of the parts (NVF-013, SCL-006).
+"""
+
+import mmap
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.golden.model.suite import Case
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.bits import tensor_of
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.shapes import shapes_of, sides_of
+
+AT_ONCE = 1 << 22  # numbers
+
+
+class FieldOf(NamedTuple):
+    """A field of a tensor: its dtype, its shape, and the rows of x for each of its rows."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    rows: int
+
+
+def fields_of(operation: str, case: Case) -> Mapping[str, FieldOf]:
+    """Return the fields that the engine stores for a case, from one number."""
+    one, shape, parameters = OPERATIONS[operation], case.arrays["x"].shape, case.parameters
+    sample = one.engine(parameters, {"x": np.zeros((1, 1), case.arrays["x"].dtype)})
+    shapes, sides = (of("rc", parameters, shape) for of in (shapes_of, sides_of))
+    return {
+        name: FieldOf(array.dtype, shapes[axes], sides[axes][0])
+        for name, array in sample.items()
+        for axes in [one.field(name)[1]]
+    }
+
+
+def by_rows(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
+    """Yield the number of a first row, and the fields of the rows from there on.
+
+    The tensor is whole if it is small, or if its rows depend on each other in another way than by
+    an amax.
+    """
+    x, engine = case.arrays["x"], OPERATIONS[operation].engine
+    step = _rows_together(operation, case.parameters, x.shape)
+    if x.size <= AT_ONCE or step is None:
+        yield 0, engine(case.parameters, case.arrays)
+        return
+    count = max(step, AT_ONCE // x.shape[1] // step * step)
+    parameters = _with_amax(operation, case, count)
+    if parameters is None:
+        yield 0, engine(case.parameters, case.arrays)
+        return
+    for first in range(0, len(x), count):
+        yield first, engine(parameters, {"x": x[first : first + count]})
+        _let_go(x)
+
+
+def _rows_together(operation: str, parameters: Parameters, shape: tuple[int, ...]) -> int | None:
+    """Return how many rows share scales; None if all do, or a decision."""
+    if operation == "mor":
+        return None
+    rows = sides_of("rc", parameters, shape)["grid"][0]
+    return rows if rows < shape[0] else None
+
+
+def _with_amax(operation: str, case: Case, count: int) -> Parameters | None:
+    """Return the parameters, with the amax if parts need it; None if it cannot be given."""
+    asked = case.parameters
+    is_nvfp4 = operation == "nvfp4"
+    needs = is_nvfp4 and not PROFILES[asked["profile"]].per_row
+    needs = needs or asked.get("scaling") == "gam"
+    if not needs or "amax" in asked:
+        return asked
+    amax = _amax_of(case, count, with_infinity=is_nvfp4)
+    return {**asked, "amax": amax} if np.isfinite(amax) else None
+
+
+def _amax_of(case: Case, count: int, *, with_infinity: bool) -> float:
+    """Return the largest magnitude without NaN (NVF-002), or of finite numbers (SCL-001)."""
+    x, largest = case.arrays["x"], 0.0
+    for first in range(0, len(x), count):
+        numbers = np.abs(tensor_of(x[first : first + count], case.parameters["source"]))
+        counts = ~np.isnan(numbers) if with_infinity else np.isfinite(numbers)
+        largest = max(largest, float(np.max(numbers, initial=0, where=counts)))
+        _let_go(x)
+    return largest
+
+
+def _let_go(x: NDArray[Any]) -> None:
+    """Let the pages of a file go that have been read, as they count as memory of the process."""
+    base: Any = x
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
