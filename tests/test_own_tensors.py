@@ -173,3 +173,21 @@ def test_wrong_calls_are_refused_in_a_sentence(run, file, arguments, message):
 def test_float64_is_refused_by_name():
     with pytest.raises(ValueError, match="tensor 'a' has dtype float64; give float32, float16 or"):
         mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8")
+
+
+def test_bits_that_may_differ_and_inputs_that_are_left_out():
+    """The arguments are those of the command."""
+
+    def other_nans(operation, parameters, inputs):
+        found = OPERATIONS[operation].exact(parameters, inputs)
+        return {"y": np.where(found["y"] == 0x7FFFFFFF, 0x7FC00000, found["y"]).astype(np.uint32)}
+
+    x = np.ones((3, 32), np.float32)
+    x[1, 4] = np.nan
+    asked = {"inputs": {"x": x}, "recipe": "mxfp8"}
+    assert mor_ref.verify(other_nans, **asked).verdict == "mismatch"
+    assert mor_ref.verify(other_nans, **asked, nan="any").verdict == "match"
+    assert mor_ref.verify(other_nans, **asked, domain="finite").verdict != "mismatch"
+    for name in ("nan", "zero_sign", "domain"):
+        with pytest.raises(ValueError, match="is 'nothing'"):
+            mor_ref.verify(other_nans, **asked, **{name: "nothing"})

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mor_ref.treatments import OwnRecipe, Treatment
+    from mor_ref.verify.comparing.allowed import Nans, Zeros
+    from mor_ref.verify.comparing.domain import Domain
     from mor_ref.verify.own_tensors import Function
     from mor_ref.verify.running.run import Verification
 
@@ -29,13 +31,17 @@ class _Callable(ModuleType):
         *,
         inputs: "str | Path | Mapping[str, Any]",
         recipe: "str | Treatment | OwnRecipe",
+        nan: "Nans" = "exact",
+        zero_sign: "Zeros" = "exact",
+        domain: "Domain" = "all",
         timeout: float = 60.0,
     ) -> "Verification":
         """Return the report on a candidate for tensors of one's own.
 
         `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters,
         inputs) that returns a dict of fields. `inputs` are arrays by name, or the path of a file.
-        `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5".
+        `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5". `nan`, `zero_sign` and
+        `domain` are those of the command.
 
         >>> import mor_ref, numpy as np
         >>> report = mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8:rceil")
@@ -46,9 +52,12 @@ class _Callable(ModuleType):
         >>> report.verdict, report.results[0].title
         ('match', 'Own tensors under mxfp8_e4m3:rceil:32')
         """
+        from mor_ref.verify.comparing.allowed import Allowed
+        from mor_ref.verify.comparing.domain import as_domain
         from mor_ref.verify.own_tensors import verify_on
 
-        return verify_on(candidate, inputs, recipe, timeout)
+        allowed = Allowed(nan, zero_sign)
+        return verify_on(candidate, inputs, recipe, timeout, allowed, as_domain(domain))
 
 
 sys.modules[__name__].__class__ = _Callable

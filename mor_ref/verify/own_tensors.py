@@ -33,6 +33,8 @@ from mor_ref.verify.candidates.by_name import SECONDS, opened
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
+from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
+from mor_ref.verify.comparing.domain import Domain
 from mor_ref.verify.running.run import Verification, verify
 from mor_ref.verify.running.suites import Suites, suites_in
 
@@ -48,6 +50,8 @@ def verify_on(
     inputs: str | Path | Mapping[str, Any],
     recipe: str | Treatment | OwnRecipe,
     timeout: float = SECONDS,
+    allowed: Allowed = EVERY_BIT,
+    domain: Domain = "all",
 ) -> Verification:
     """Return the report on a candidate for own tensors.
 
@@ -60,9 +64,9 @@ def verify_on(
         suites = write_own_suites(Path(directory), own, named)
         if callable(candidate):
             name = getattr(candidate, "__name__", type(candidate).__name__)
-            return verify(PythonFunction(name, candidate), suites)
+            return verify(PythonFunction(name, candidate), suites, allowed=allowed, domain=domain)
         with opened(candidate, timeout) as one:
-            return verify(one, suites)
+            return verify(one, suites, allowed=allowed, domain=domain)
 
 
 def write_own_suites(
