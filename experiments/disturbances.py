@@ -31,7 +31,7 @@ def add_noise(layers: dict[str, nn.Linear], seed: int) -> None:
 def _noisy(layer: nn.Linear, generator: torch.Generator) -> Callable[[Tensor], Tensor]:
     def forward(x: Tensor) -> Tensor:
         x, weight = _Noise.apply(x, generator), _Noise.apply(layer.weight, generator)
-        y: Tensor = _NoiseOfGradient.apply(functional.linear(x, weight), generator)
+        y: Tensor = _NoiseOfGradient.apply(functional.linear(x, weight, layer.bias), generator)
         return y
 
     return forward

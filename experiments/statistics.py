@@ -3,20 +3,19 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from scipy import stats
 
 MARGIN = 0.5  # percent, as the paper has it
 LEVEL = 0.05
-Verdict = Literal["within 0.5 %", "above 0.5 %", "too few pairs to say", "diverged"]
 
 
 @dataclass(frozen=True)
 class Differences:
-    """The differences of pairs, in percent, of at least two pairs."""
+    """The differences of pairs, in percent, of at least two pairs; `margin` is for the test."""
 
     pairs: tuple[float, ...]
+    margin: float = MARGIN
 
     @property
     def mean(self) -> float:
@@ -26,7 +25,8 @@ class Differences:
     @property
     def deviation(self) -> float:
         """Their standard deviation, with n - 1."""
-        squares = math.fsum((pair - self.mean) ** 2 for pair in self.pairs)
+        mean = self.mean
+        squares = math.fsum((pair - mean) ** 2 for pair in self.pairs)
         return math.sqrt(squares / (len(self.pairs) - 1))
 
     @property
@@ -61,8 +61,8 @@ class Differences:
         if self.has_diverged:
             return 1.0
         if self.error == 0:
-            return float(self.mean >= MARGIN)
-        t = (self.mean - MARGIN) / self.error
+            return float(self.mean >= self.margin)
+        t = (self.mean - self.margin) / self.error
         return float(stats.t.cdf(t, len(self.pairs) - 1))
 
 
@@ -91,13 +91,14 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return adjusted
 
 
-def verdict(found: Differences, adjusted: float) -> Verdict:
+def verdict(found: Differences, adjusted: float) -> str:
     """Return the answer for a recipe, by its adjusted p-value and its interval."""
     if found.has_diverged:
         return "diverged"
     if adjusted < LEVEL:
-        return "within 0.5 %"
-    return "above 0.5 %" if found.interval[0] > MARGIN else "too few pairs to say"
+        return f"within {found.margin:g} %"
+    is_above = found.interval[0] > found.margin
+    return f"above {found.margin:g} %" if is_above else "too few pairs to say"
 
 
 def is_real(found: Differences, noise: Differences) -> bool:

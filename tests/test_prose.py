@@ -56,11 +56,11 @@ NO_SENTENCES = re.compile(r"^(?:\||#|:::|:[\w-]+:|\(\w+\)=)")  # tables, heading
 CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 PAGES = (
     *("*.md", "docs/*.md", "docs/guide/*.md", "docs/reference/*.md", "docs/explorer/index.html"),
-    *("spec/*.md", "examples/**/*.md", "experiments/*.md", "tests/**/*.md"),
+    *("spec/*.md", "examples/**/*.md", "experiments/**/*.md", "tests/**/*.md"),
 )
 PROGRAMS = (
     *("mor_ref/**/*.py", "docs/**/*.py", "benchmarks/*.py", "examples/**/*.py", "tests/**/*.py"),
-    *("*.py", "experiments/*.py", "mor_ref/**/*.cu", "mor_ref/**/*.cuh", "mor_ref/**/*.h"),
+    *("*.py", "experiments/**/*.py", "mor_ref/**/*.cu", "mor_ref/**/*.cuh", "mor_ref/**/*.h"),
     *("tests/**/*.cu", "examples/**/*.c", "examples/**/*.sv"),
 )
 FILES = sorted(

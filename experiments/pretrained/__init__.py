@@ -1,0 +1,1 @@
+"""The second experiment: a pretrained sentence encoder, evaluated under the recipes."""
