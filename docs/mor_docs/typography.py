@@ -20,8 +20,10 @@ _AS_WRITTEN = (
 _POWER = re.compile(r"(?<=[\w)])\^(?:\(((?:[^()]|\([^()]*\))*)\)|([-−]?\w+))")
 _RULE_ID = re.compile(r"[A-Z]{3}-\d{3}")
 _END_OF_LINE = re.compile(r"<br ?/?>|\n")
-# Characters in the longest line of a column from which on it is text, and needs room.
-_TEXT = 36
+# Spaces in a number of percent, in an approximate number and in an interval, which no line breaks.
+_WITHIN_NUMBERS = re.compile(r"(?<=\d) (?=%)|(?<=≈) |(?<=\d) (?=to [+-]\d)|(?<=\d to) (?=[+-]\d)")
+# Characters in the longest line of a column from which on it is text, and needs room; or words.
+_TEXT, _WORDS = 36, 14
 
 
 class Typography(SphinxTransform):
@@ -32,7 +34,8 @@ class Typography(SphinxTransform):
     def apply(self, **_: Any) -> None:  # noqa: D102, what every transform does
         for text in list(self.document.findall(nodes.Text)):
             if not _is_within(text, _AS_WRITTEN):
-                text.parent.replace(text, _with_powers(text.replace("≈ ", "≈\N{NO-BREAK SPACE}")))
+                whole = _WITHIN_NUMBERS.sub("\N{NO-BREAK SPACE}", text)
+                text.parent.replace(text, _with_powers(whole))
         for link in self.document.findall(nodes.reference):
             if _RULE_ID.fullmatch(link.astext()):
                 link["classes"].append("rule-id")
@@ -72,9 +75,12 @@ def _drop_empty_end(block: nodes.literal_block) -> None:
 
 
 def _mark_columns_of_text(table: nodes.table) -> None:
+    """Mark the columns that need room on a narrow screen: those of text, and of some words."""
     rows = list(table.findall(nodes.row))
+    heads = sum(isinstance(row.parent, nodes.thead) for row in rows)
     for cells in zip(*(row.children for row in rows), strict=False):
-        lines = (line for cell in cells for line in _END_OF_LINE.split(cell.astext()))
-        if max(map(len, lines)) >= _TEXT:
-            for cell in cells:
-                cell["classes"].append("of-text")
+        widths = [max(map(len, _END_OF_LINE.split(cell.astext()))) for cell in cells]
+        is_of_words = max(widths[heads:], default=0) >= _WORDS
+        kind = "of-text" if max(widths) >= _TEXT else "of-words" if is_of_words else None
+        for cell in cells if kind else ():
+            cell["classes"].append(kind)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Family = Literal["baseline", "null", "recipe"]
+OPERANDS = ("input", "weight")  # of the forward product
 DELAYED = ("fp8_delayed", "fp8_lm")  # whose scales come from earlier steps
 
 

@@ -25,8 +25,7 @@ _STEPS, _TEXTS = 16, 32  # batches before the evaluation, and texts in each
 
 
 def do(arm: Arm, model: nn.Module, pairs: Pairs, place: Path) -> None:
-    """Encode all texts and write the file of an arm, with one thread; this changes the model."""
-    torch.set_num_threads(1)
+    """Encode all texts and write the file of an arm; this changes the model."""
     begun, tallies = time.process_time(), Tallies()
     vectors = encoded(arm, model, pairs, tallies)
     about = {
@@ -40,7 +39,11 @@ def do(arm: Arm, model: nn.Module, pairs: Pairs, place: Path) -> None:
 
 
 def encoded(arm: Arm, model: nn.Module, pairs: Pairs, tallies: Tallies) -> dict[str, Tensor]:
-    """Return the vectors of queries and documents under an arm, which changes the model."""
+    """Return the vectors of queries and documents under an arm, which changes the model.
+
+    With one thread, they have the same bits each time.
+    """
+    torch.set_num_threads(1)
     with ExitStack() as until:
         if arm.recipe is not None:
             until.enter_context(torch.autocast("cpu", torch.bfloat16))

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from experiments.pretrained.arms import OPERANDS
 from mor_ref.torch import Observation
 
-OPERANDS = ("input", "weight")  # of the forward product
 _ULP = 2.0**-23  # the unit of the integer error sums
 _DECIBELS = 10.0
 

@@ -34,13 +34,17 @@ def _line(claim: Claim) -> str:
 
 def _share_per_channel(results: Results) -> Claim | None:
     measured = {one.cut: measurements(results, "bf16", one) for one in PARTITIONS}
-    shares = {cut: f"{share(each):.2f} % {said(cut)}" for cut, each in measured.items() if each}
+    shares = {cut: f"{share(each):.2f} % {_where(cut)}" for cut, each in measured.items() if each}
     if "channel" not in shares:
         return None
     seeds = shares_of_seeds(measured["channel"])
     is_seen = min(seeds) <= _PAPERS_SHARE <= max(seeds)
     return Claim(is_seen, f"{_PAPERS_SHARE} % of the tensors are in E4M3 per channel",
                  f"it is {', '.join(shares.values())}")  # fmt: skip
+
+
+def _where(cut: object) -> str:
+    return f"in {said(cut)}" if isinstance(cut, int) else said(cut)
 
 
 def _input_of_fc2(results: Results) -> Claim | None:

@@ -8,7 +8,7 @@ from experiments.runs import ARMS, OPERANDS, PARTITIONS, TENSOR, Family
 from experiments.shares import Measured, early, late, measured_in, share
 from mor_docs.shown.experiment import NOT_YET, compared, measurements, results_of, said
 from mor_docs.shown.markup import line, picture, text
-from mor_docs.shown.plots import Axes, Point, cell, dot, key
+from mor_docs.shown.plots import Axes, Point, cell, dot, key, round_numbers
 
 _WIDTH = 640
 _FAMILIES: tuple[Family, ...] = ("null", "main", "beyond")
@@ -24,7 +24,7 @@ def gaps(name: str) -> str:
     edges = [x for one in finite.values() for x in (*one.pairs, *one.interval)]
     low, high = min(0.0, *edges), max(0.6, *edges)
     axes = Axes(150, 24, _WIDTH - 170, 26.0 * len(found), (low, high), (len(found), 0))
-    shapes = [*axes.grid(_ticks(low, high), ())]
+    shapes = [*axes.grid(round_numbers(low, high), ())]
     shapes += [*axes.mark(0, "bf16"), *axes.mark(0.5, "+0.5 %")]
     for row, (arm, one) in enumerate(found.items()):
         _, y = axes.at(0, row + 0.5)
@@ -42,14 +42,6 @@ def gaps(name: str) -> str:
     )
     height = axes.top + axes.height + 30
     return picture(_WIDTH, height, "Differences in loss", shapes, said_below)
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return about six round numbers between two."""
-    step = 10.0 ** math.floor(math.log10(high - low))
-    step = next(step * part for part in (0.2, 0.5, 1, 2) if (high - low) / (step * part) < 8)
-    first, last = math.ceil(low / step), math.floor(high / step)
-    return [round(i * step, 6) for i in range(first, last + 1)]
 
 
 def sweep(name: str) -> str:
@@ -93,14 +85,15 @@ def _of_partitions(
         return NOT_YET
     lowest = 10 * math.floor(min(y for points in curves for _, y in points) / 10)
     lowest = min(lowest, 90)
-    axes = Axes(60, 24, 400, 240, across, (lowest, 100))
+    axes = Axes(52, 24, 388, 240, across, (lowest, 100))
     step = 2 if lowest == 90 else 10 if lowest >= 40 else 20
     shapes = [*axes.grid(ticks, range(lowest, 101, step), " %")]
     for x, words in marks:
         shapes += axes.mark(x, words)
     shapes += [axes.curve(points, number) for number, points in enumerate(curves)]
-    shapes += key(480, 40, [name for name, each in found.items() if each])
-    return picture(_WIDTH, 296, "Share of tensors in E4M3", shapes, below)
+    names = [name for name, each in found.items() if each]
+    shapes += key(axes.left, 306, names)  # below, where a narrow screen shows it
+    return picture(460, 306 + 18 * len(names), "Share of tensors in E4M3", shapes, below)
 
 
 def histogram(name: str) -> str:
@@ -117,18 +110,18 @@ def histogram(name: str) -> str:
             for chosen in times.values()
         ]
         highest = max(y for points in curves for _, y in points)
-        axes = Axes(40, 44 + 150 * number, 440, 100, (1.5, 6), (0, highest))
+        axes = Axes(12, 44 + 150 * number, 430, 100, (1.5, 6), (0, highest))
         shapes += axes.grid([2, 3, 4, 5, 6], [])
         for x in (2.25, 4.5):
             shapes += axes.mark(x, f"{x} %")
         shapes += [axes.curve(points, i) for i, points in enumerate(curves)]
-        shapes.append(text(490, axes.top + 50, operand, "name", "start"))
-    shapes += key(490, 30, list(times))
+        shapes.append(text(axes.at(3.4, 0)[0], axes.top - 6, operand, "name"))
+    shapes += key(12, 490, list(times))
     below = (
         "Tensors by their mean relative error under E4M3, in percent, in the first and the last "
         "fifth of the bf16 runs, per tensor; errors above 6 % are in the last bin."
     )
-    return picture(_WIDTH, 480, "Errors early and late", shapes, below)
+    return picture(460, 520, "Errors early and late", shapes, below)
 
 
 def _counted(tensors: list[Measured]) -> list[Point]:
@@ -150,7 +143,7 @@ def layers(name: str) -> str:
     for one in measured_in(results.arms[arm], TENSOR):
         by_place.setdefault((one.layer, one.operand), []).append(one)
     names = list(dict.fromkeys(layer for layer, _ in by_place))
-    shapes = [text(180 + 130 * i, 18, operand, "name") for i, operand in enumerate(OPERANDS)]
+    shapes = [text(166 + 104 * i, 18, operand, "name") for i, operand in enumerate(OPERANDS)]
     for row, layer in enumerate(names):
         y = 28 + 22 * row
         shapes.append(text(108, y + 15, layer, "name", "end"))
@@ -158,7 +151,7 @@ def layers(name: str) -> str:
             left = 100 - share(by_place[layer, operand])
             error = fmean(one.error for one in by_place[layer, operand])
             hint = f"{layer}, {operand}: {left:.2f} % in bf16, mean error {error:.2f} %"
-            shapes.append(cell(116 + 130 * i, y, 128, 20, left / 100, hint))
-            shapes.append(text(180 + 130 * i, y + 15, f"{left:.1f} %"))
+            shapes.append(cell(115 + 104 * i, y, 102, 20, left / 100, hint))
+            shapes.append(text(166 + 104 * i, y + 15, f"{left:.1f} %"))
     below = "Share of tensors that stay in bf16 under mor_tensor, by block and layer, in percent."
-    return picture(520, 34 + 22 * len(names), "Layers that fall back", shapes, below)
+    return picture(430, 34 + 22 * len(names), "Layers that fall back", shapes, below)

@@ -1,5 +1,6 @@
 """Axes, curves and cells of pictures with numbers, as shapes of SVG."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -67,3 +68,11 @@ def cell(x: float, y: float, width: float, height: float, share: float, hint: st
 def dot(x: float, y: float) -> str:
     """Return a small circle."""
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" class="pair"/>'
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Return about six round numbers between two."""
+    step = 10.0 ** math.floor(math.log10(high - low))
+    step = next(step * part for part in (0.2, 0.5, 1, 2) if (high - low) / (step * part) < 8)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [round(i * step, 6) for i in range(first, last + 1)]
