@@ -37,7 +37,11 @@ def encoder():
     sizes = {"hidden_size": 64, "intermediate_size": 128, "vocab_size": 50}
     silent = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     config = BertConfig(**sizes, **silent, num_attention_heads=4, num_hidden_layers=LAYERS)
-    return BertModel(config, add_pooling_layer=False).eval()
+    model = BertModel(config, add_pooling_layer=False).eval()
+    for layer in model.modules():
+        if isinstance(layer, torch.nn.Linear):
+            torch.nn.init.normal_(layer.bias, std=0.1)  # 0 in a model that is not trained
+    return model
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def _of_partitions(
         return NOT_YET
     lowest = 10 * math.floor(min(y for points in curves for _, y in points) / 10)
     lowest = min(lowest, 90)
-    axes = Axes(52, 24, 388, 240, across, (lowest, 100))
+    axes = Axes(52, 24, 380, 240, across, (lowest, 100))
     step = 2 if lowest == 90 else 10 if lowest >= 40 else 20
     shapes = [*axes.grid(ticks, range(lowest, 101, step), " %")]
     for x, words in marks:
@@ -93,7 +93,7 @@ def _of_partitions(
     shapes += [axes.curve(points, number) for number, points in enumerate(curves)]
     names = [name for name, each in found.items() if each]
     shapes += key(axes.left, 306, names)  # below, where a narrow screen shows it
-    return picture(460, 306 + 18 * len(names), "Share of tensors in E4M3", shapes, below)
+    return picture(450, 306 + 18 * len(names), "Share of tensors in E4M3", shapes, below)
 
 
 def histogram(name: str) -> str:
@@ -110,7 +110,7 @@ def histogram(name: str) -> str:
             for chosen in times.values()
         ]
         highest = max(y for points in curves for _, y in points)
-        axes = Axes(12, 44 + 150 * number, 430, 100, (1.5, 6), (0, highest))
+        axes = Axes(12, 44 + 150 * number, 424, 100, (1.5, 6), (0, highest))
         shapes += axes.grid([2, 3, 4, 5, 6], [])
         for x in (2.25, 4.5):
             shapes += axes.mark(x, f"{x} %")
@@ -121,7 +121,7 @@ def histogram(name: str) -> str:
         "Tensors by their mean relative error under E4M3, in percent, in the first and the last "
         "fifth of the bf16 runs, per tensor; errors above 6 % are in the last bin."
     )
-    return picture(460, 520, "Errors early and late", shapes, below)
+    return picture(450, 520, "Errors early and late", shapes, below)
 
 
 def _counted(tensors: list[Measured]) -> list[Point]:
