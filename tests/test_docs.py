@@ -2,8 +2,10 @@
 
 import re
 
+import pytest
 from explorer_browser import EXPLORER
 from mor_docs.shown import command_line, formats, scaling, tensors
+from mor_docs.typography import torn_powers, with_powers
 from site_of_docs import ROOT
 
 import mor_ref
@@ -61,3 +63,20 @@ def test_scripts_are_short():
             r"^  (?:async )?function .*?^  \}$", text, re.MULTILINE | re.DOTALL
         ):
             assert function.count("\n") <= 40, (path, function[:60])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_torn"),
+    [
+        ("2^min(e, 127)", True),
+        ("s(x) * 2^E(x) and", True),
+        ("2^(1 - (2 - (3 - 4)))", True),
+        ("a power 2^-1.5", True),
+        ("2^{e}", True),
+        ("2^(min(e, 127))", False),
+        ("2^-22. Then 2^(E(x) - 1) / 2^n", False),
+        ("z ^ (z >> 30)", False),
+    ],
+)
+def test_a_power_that_is_not_raised_as_a_whole_is_found(text, is_torn):
+    assert bool(torn_powers(with_powers(text))) is is_torn

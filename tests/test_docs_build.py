@@ -131,6 +131,10 @@ def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
         ({"spec/encoding.md": f"# Encoding\n\n{RULE}\n## `NIT-007`\n"}, "names NIT-007, which"),
         ({"mor_ref/code.py": "\n"}, "TIN-001 has no code"),
         ({"spec/encoding.md": RULE.replace("ours", "mine")}, "origin of TIN-001 is none of"),
+        (
+            {"spec/encoding.md": RULE.replace("text", "power 2^min(e, 127)")},
+            "not raised as a whole",
+        ),
     ],
 )
 def test_what_stops_a_build(tmp_path, changes, message):

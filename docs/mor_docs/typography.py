@@ -6,7 +6,9 @@ from typing import Any
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
 
+LOG = logging.getLogger(__name__)
 _AS_WRITTEN = (
     nodes.literal,
     nodes.literal_block,
@@ -18,6 +20,9 @@ _AS_WRITTEN = (
 )
 # A power such as 2^23, 2^-6 or 2^(E(a) + 1), after its base.
 _POWER = re.compile(r"(?<=[\w)])\^(?:\(((?:[^()]|\([^()]*\))*)\)|([-−]?\w+))")
+# A piece of an exponent that was not raised: that of 2^min(e, 127), which needs 2^(min(e, 127)).
+_TORN = re.compile(r"[(\[^]|\.\d")
+_UNRAISED = re.compile(r"[\w)]\^.{0,9}")
 _RULE_ID = re.compile(r"[A-Z]{3}-\d{3}")
 _END_OF_LINE = re.compile(r"<br ?/?>|\n")
 # Spaces in a number of percent, in an approximate number and in an interval, which no line breaks.
@@ -35,7 +40,11 @@ class Typography(SphinxTransform):
         for text in list(self.document.findall(nodes.Text)):
             if not _is_within(text, _AS_WRITTEN):
                 whole = _WITHIN_NUMBERS.sub("\N{NO-BREAK SPACE}", text)
-                text.parent.replace(text, _with_powers(whole))
+                parts = with_powers(whole)
+                for power in torn_powers(parts):
+                    message = "%r is not raised as a whole: put its exponent in ()"
+                    LOG.warning(message, power, location=text.parent)
+                text.parent.replace(text, parts)
         for link in self.document.findall(nodes.reference):
             if _RULE_ID.fullmatch(link.astext()):
                 link["classes"].append("rule-id")
@@ -55,7 +64,7 @@ def _is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
     return above is not None
 
 
-def _with_powers(text: str) -> list[nodes.Node]:
+def with_powers(text: str) -> list[nodes.Node]:
     """Return a text with raised powers."""
     parts: list[nodes.Node] = []
     end = 0
@@ -64,6 +73,14 @@ def _with_powers(text: str) -> list[nodes.Node]:
         parts += [nodes.Text(text[end : found.start()]), nodes.superscript("", raised)]
         end = found.end()
     return [*parts, nodes.Text(text[end:])]
+
+
+def torn_powers(parts: list[nodes.Node]) -> list[str]:
+    """Return each power of a text with raised powers that is not raised as a whole."""
+    texts = [part.astext() for part in parts]
+    powers = zip(texts[::2], texts[1::2], texts[2::2], strict=False)
+    torn = [f"{base[-9:]}^{raised}{rest[:9]}" for base, raised, rest in powers if _TORN.match(rest)]
+    return torn + [found[0] for text in texts[::2] for found in _UNRAISED.finditer(text)]
 
 
 def _drop_empty_end(block: nodes.literal_block) -> None:
