@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: golden test test-full exhaustive gpu-test mutants bench bench-page experiment experiment-pretrained check docs wheel test-wheel digests vectors clean
+.PHONY: golden test test-full exhaustive gpu-test mutants bench bench-page experiment experiment-pretrained check docs spec-pdf wheel test-wheel digests vectors clean
 
 golden: .venv/installed
 	rm -rf build/golden
@@ -71,6 +71,15 @@ check: .venv/installed
 docs: .venv/installed
 	rm -rf build/docs
 	$(BIN)/python -m sphinx -b html -W --keep-going --nitpicky docs build/docs
+
+# The specification as documents: build/spec/mor_ref-spec.pdf, which chromium prints, and the EPUB.
+SPEC := build/spec
+spec-pdf: .venv/installed
+	rm -rf $(SPEC)
+	$(BIN)/python -m sphinx -q -b singlehtml -t print -W --keep-going -d $(SPEC)/doctrees/page -D html_theme=basic docs $(SPEC)/page
+	PYTHONPATH=docs $(BIN)/python -m mor_docs.document $(SPEC)/page/specification.html $(SPEC)/mor_ref-spec.pdf
+	$(BIN)/python -m sphinx -q -b epub -t print -W --keep-going -d $(SPEC)/doctrees/epub docs $(SPEC)/epub
+	PYTHONPATH=docs $(BIN)/python -m mor_docs.epub $(SPEC)/epub/mor_ref-spec.epub $(SPEC)/mor_ref-spec.epub
 
 wheel: .venv/installed
 	$(BIN)/python -m build --wheel --no-isolation

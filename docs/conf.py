@@ -27,10 +27,22 @@ extensions = [
 ]
 # The list of chapters in the repository is the table of contents here.
 exclude_patterns = ["explorer", "mor_docs", "spec/README.md"]
+# make spec-pdf: the specification alone, as a document to print and to read offline.
+if tags.has("print"):  # noqa: F821, Sphinx defines it
+    root_doc = "specification"
+    include_patterns = ["specification.md", "spec/*.md"]
+    epub_basename, epub_title = "mor_ref-spec", "The specification of mor_ref"
+    epub_copyright = "the authors of mor_ref, Apache-2.0"
+    epub_description = "The specification of small number formats, MX, NVFP4 and MoR, bit by bit."
+    epub_identifier, epub_uid = f"urn:mor_ref:specification:{version}", "edition"
+    epub_show_urls = "no"
+    epub_exclude_files = ["needs.json", "permalink.html", "schema_violations.json"]
+    # Links to the other pages of the site.
+    suppress_warnings = ["ref.doc", "myst.xref_missing", "epub.unknown_project_files"]
 html_theme = "furo"
 html_title = f"mor_ref {release}"
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "rules.css"]
 html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
@@ -51,7 +63,8 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 
-myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
+myst_update_mathjax = False
 myst_heading_anchors = 3
 # Links lead to pages and to names of Python; to look for each one in C++ as well takes long.
 myst_ref_domains = ["std", "py"]
@@ -65,6 +78,7 @@ _FIELDS = {
     "untestable": "why the rule has no test",
     "suiteless": "why no suite covers it",
     "host": "why no kernel has it",
+    "explore": "what the explorer shows of it, as the end of an address",
     "code": "the programs that implement it",
     "cuda": "the CUDA sources that implement it",
     "tests": "the tests that hold it",
@@ -75,15 +89,5 @@ needs_fields = {
     name: {"description": meaning, "nullable": True, "schema": {"type": "string"}}
     for name, meaning in _FIELDS.items()
 }
-needs_css = "blank.css"  # site.css has the look of rules
+needs_css = "blank.css"  # rules.css has the look of rules, which are sections
 needs_build_json = True
-needs_default_layout = "rule"
-needs_layouts = {
-    "rule": {
-        "grid": "simple",
-        "layout": {
-            "head": ['<<meta_id()>> **<<meta("title")>>** <<meta("origin")>>'],
-            "meta": [],
-        },
-    }
-}

@@ -20,6 +20,7 @@ sys.path.insert(0, {docs!r})
 extensions = ["myst_parser", "sphinx_needs", "mor_docs.extension"]
 needs_types = [{{"directive": "rule", "title": "Rule", "prefix": "", "color": "", "style": ""}}]
 needs_id_regex = r"^[A-Z]{{3}}-[0-9]{{3}}$"
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 TRACED = ("code", "cuda", "tests", "examples", "suites")
 needs_fields = {{
     name: {{"nullable": True, "schema": {{"type": "string"}}}}
@@ -135,6 +136,10 @@ def test_what_a_trace_lacks(tmp_path, changes, suites, problem):
             {"spec/encoding.md": RULE.replace("text", "power 2^min(e, 127)")},
             "not raised as a whole",
         ),
+        (
+            {"spec/encoding.md": RULE.replace("text", "text $2^$")},
+            "the formula '2^' ends too early",
+        ),
     ],
 )
 def test_what_stops_a_build(tmp_path, changes, message):
@@ -200,10 +205,7 @@ def verify_as_the_command_does(candidate, suite, report):
 
 
 CARD = "::::{{grid}} 1\n:::{{grid-item-card}} Look\n:link: {}\nAt numbers.\n:::\n::::\n"
-OF_CARDS = CONF.replace("mor_docs.extension", "sphinx_design", 1).replace(
-    "extensions = [",
-    'myst_enable_extensions = ["colon_fence"]\nextensions = ["mor_docs.extension", ',
-)
+OF_CARDS = CONF.replace('"mor_docs.extension"', '"mor_docs.extension", "sphinx_design"', 1)
 
 
 @pytest.mark.tier("full", but=["text0"])

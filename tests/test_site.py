@@ -133,13 +133,47 @@ def test_pages_link_the_explorer(site, pages):
 def test_powers_are_raised_and_ids_keep_together(site):
     shown = (site / "spec" / "theorems.html").read_text()
     assert "· 2<sup>8</sup>" in (site / "spec" / "scales.html").read_text()
-    assert re.search(r"2<sup>E\(q_amax\) [^<]*</sup>", shown)
+    assert re.search(r"1.75 \* 2<sup>15</sup>", shown)
     assert '<a class="rule-id reference internal" href="scales.html#' in shown
     for path in (site / "spec").glob("*.html"):
         text = re.sub(
             r"<(pre|code|script)\b.*?</\1>|<[^>]*>", "", path.read_text(), flags=re.DOTALL
         )
         assert re.findall(r".{9}\w\^.{9}", text) == [], path
+
+
+def test_every_rule_is_a_heading_that_the_search_finds(site):
+    index = (site / "searchindex.js").read_text()
+    found = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))
+    names = found["docnames"]
+    for rule in RULES:
+        title = rule.title.replace("'", "\N{RIGHT SINGLE QUOTATION MARK}")
+        places = found["alltitles"][f"{rule.id} {title}"]
+        assert [[names[page], anchor] for page, anchor in places] == [
+            [f"spec/{rule.chapter}", rule.id]
+        ]
+
+
+def test_formulas_are_mathematics_and_need_no_script(site):
+    for path in (site / "spec").glob("*.html"):
+        page = path.read_text()
+        assert "mathjax" not in page.lower(), path
+        assert not re.search(
+            r"\$[^$<]+\$", re.sub(r"<(pre|script)\b.*?</\1>", "", page, flags=re.DOTALL)
+        )
+    shown = (site / "spec" / "scales.html").read_text()
+    assert '<math alttext="min(e, 127)">' in shown
+    assert '<mn>2</mn><mrow><mrow><mi mathvariant="normal">min</mi>' in shown
+
+
+def test_rules_lead_to_their_program_and_to_the_explorer(site, pages):
+    shown = (site / "spec" / "mx.html").read_text()
+    of_floor = shown.partition('id="MXS-003"')[2].partition("<section")[0]
+    assert '<details class="program"><summary>As a program</summary>' in of_floor
+    assert "shared_exponent" in of_floor
+    assert (
+        "../explorer/index.html#view=row&recipe=mx&rule=floor" in pages[site / "spec/mx.html"].links
+    )
 
 
 def test_blocks_of_code_have_no_empty_end(site):

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-from mor_docs import explorer, links, rules, sources
+from mor_docs import explorer, formulas, links, rules, sources
 from mor_docs.computed import Computed
 from mor_docs.trace import ROOT, own_trace, trace
 from mor_docs.typography import Typography
@@ -34,6 +34,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("trace_root", Path(app.confdir).parent, "env", (Path,))
     app.add_config_value("trace_suites", None, "env", (dict, type(None)))
     app.add_config_value("source_url", "", "html", (str,))
+    formulas.connect(app)
     app.connect("builder-inited", _read_trace)
     # sphinx-needs registers its directives when the configuration is known: this one comes after.
     app.connect("config-inited", _register_rule, priority=900)
@@ -44,6 +45,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", links.check, priority=900)
     app.connect("autodoc-process-signature", _as_written)
     app.connect("doctree-resolved", _properties_as_written)
+    app.connect("doctree-resolved", rules.unlink_in_print)
+    app.add_transform(rules.MoveNotes)
     app.add_transform(rules.LinkRules)
     app.add_transform(Typography)
     app.add_directive("trace-table", rules.TraceTable)

@@ -1,6 +1,7 @@
 """Rules on the site: their marks and traces, links where an id is named, and tables of traces."""
 
 import re
+from itertools import takewhile
 from typing import Any
 
 from docutils import nodes
@@ -12,9 +13,9 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx_needs.directives.need import NeedDirective
 from sphinx_needs.nodes import Need
 
-from mor_docs import sources
+from mor_docs import programs, sources
 from mor_docs.naming import NO_IDS
-from mor_docs.trace import Rule, Trace
+from mor_docs.trace import Place, Rule, Trace
 from mor_ref.deviations import DEVIATIONS
 
 LOG = logging.getLogger(__name__)
@@ -33,6 +34,9 @@ SOURCES = ("code", "cuda", "tests", "examples")
 # What every name of a column would begin with.
 DIRECTORIES_LEFT_OUT = r"^(mor_ref/cuda/kernels/|mor_ref/|tests/|examples/)"
 WIDTHS = (18, 24, 20, 24, 20)
+# Where an id is not a mention of a rule.
+_APART = (nodes.literal, nodes.literal_block, nodes.reference, nodes.raw, nodes.title)
+_APART += (nodes.math, nodes.math_block)
 
 
 def _trace_of(env: BuildEnvironment) -> Trace:
@@ -87,22 +91,51 @@ def _suites(app: Sphinx, docname: str, rule: str) -> list[nodes.Node]:
 
 
 class RuleDirective(NeedDirective):
-    """A need of sphinx-needs, with its trace below it and in needs.json."""
+    """A need of sphinx-needs as a section: a heading, the rule, its program and its trace."""
 
     def run(self) -> list[nodes.Node]:  # noqa: D102, what every directive does
         rule = str(self.options.get("id"))
-        if not set(str(self.options.get("origin")).split(" + ")) <= ORIGINS.keys():
+        origin = str(self.options.get("origin"))
+        if not set(origin.split(" + ")) <= ORIGINS.keys():
             raise self.error(f"origin of {rule} is none of {', '.join(ORIGINS)}")
         known = _trace_of(self.env)
         for column in SOURCES:
             places = known.of(column, rule)
             self.options[column] = ", ".join(f"{place.path}:{place.line}" for place in places)
         self.options["suites"] = ", ".join(known.suites.get(rule, []))
-        made = list(super().run())
-        for node in made:
-            if isinstance(node, Need):
-                node.append(self._trace(rule))
-        return made
+        explored = str(self.options.get("explore") or "")  # sphinx-needs takes options away
+        contents = [part for made in super().run() if isinstance(made, Need) for part in made]
+        title = nodes.title("", "", nodes.literal("", rule), nodes.Text(f" {self.arguments[0]}"))
+        mark = nodes.paragraph("", origin, classes=["origin"])
+        box = nodes.container("", mark, *contents, classes=["rule-box"])
+        box += [*self._try_it(explored), *self._program(rule), self._trace(rule)]
+        return [nodes.section("", title, box, ids=[rule], classes=["rule"])]
+
+    def _try_it(self, given: str) -> list[nodes.Node]:
+        """Return a link to the explorer, if the rule says what to look at there."""
+        if not given or self.env.app.tags.has("print"):
+            return []
+        address = f"{'../' * self.env.docname.count('/')}explorer/index.html#{given}"
+        link = nodes.reference("", "Try it in the explorer", refuri=address, internal=True)
+        return [nodes.paragraph("", "", link, classes=["try-it"])]
+
+    def _program(self, rule: str) -> list[nodes.Node]:
+        """Return the lines of the exact model, in a fold."""
+        places = _trace_of(self.env).of("code", rule)
+        pieces = programs.pieces_of(self.env.config.trace_root, places)
+        if not pieces:
+            return []
+        opening = '<details class="program"><summary>As a program</summary>'
+        made: list[nodes.Node] = [nodes.raw("", opening, format="html")]
+        for piece in pieces:
+            place = Place(piece.path, piece.line)
+            uri = sources.link_to(self.env.app, self.env.docname, place)
+            name = f"{piece.path}, line {piece.line}"
+            link = nodes.reference("", name, refuri=uri, internal=True)
+            is_linked = not self.env.app.tags.has("print")
+            made.append(nodes.paragraph("", "", link if is_linked else nodes.Text(name)))
+            made.append(nodes.literal_block(piece.text, piece.text, language="python"))
+        return [*made, nodes.raw("", "</details>", format="html")]
 
     def _trace(self, rule: str) -> nodes.container:
         app, docname = self.env.app, self.env.docname
@@ -113,7 +146,26 @@ class RuleDirective(NeedDirective):
         for name, links in columns.items():
             if links:
                 found += nodes.paragraph("", "", nodes.strong("", f"{name} "), *links)
+        if app.tags.has("print"):  # what the links lead to is on the site
+            for link in list(found.findall(nodes.reference)):
+                link.parent.replace(link, nodes.Text(link.astext()))
         return found
+
+
+class MoveNotes(SphinxTransform):
+    """The notes after a rule, up to the next heading, become a part of its section."""
+
+    default_priority = 400
+
+    def apply(self, **_: Any) -> None:  # noqa: D102, what every transform does
+        for section in list(self.document.findall(nodes.section)):
+            if "rule" in section["classes"]:
+                around = section.parent
+                after = around[around.index(section) + 1 :]
+                notes = list(takewhile(lambda node: not isinstance(node, nodes.section), after))
+                for note in notes:
+                    around.remove(note)
+                section.extend(notes)
 
 
 class LinkRules(SphinxTransform):
@@ -124,8 +176,7 @@ class LinkRules(SphinxTransform):
     def apply(self, **_: Any) -> None:  # noqa: D102, what every transform does
         known = _trace_of(self.env)
         for text in list(self.document.findall(nodes.Text)):
-            apart = (nodes.literal, nodes.literal_block, nodes.reference, nodes.raw, nodes.title)
-            if not any(isinstance(above, apart) for above in _ancestors(text)):
+            if not any(isinstance(above, _APART) for above in _ancestors(text)):
                 parts = self._linked(str(text), known.rules)
                 if len(parts) > 1:
                     text.parent.replace(text, parts)
@@ -151,6 +202,16 @@ class LinkRules(SphinxTransform):
     @property
     def _where(self) -> str:
         return self.env.docname
+
+
+def unlink_in_print(app: Sphinx, document: nodes.document, _: str) -> None:
+    """Make plain text of links to other pages of the site, where only the chapters are printed."""
+    if app.tags.has("print"):
+        ids = {name for node in document.findall(nodes.Element) for name in node["ids"]}
+        for link in list(document.findall(nodes.reference)):
+            uri = link.get("refuri", "#" + link.get("refid", ""))
+            if uri.startswith("#") and not uri.startswith("#document-") and uri[1:] not in ids:
+                link.parent.replace(link, link.children)
 
 
 class TraceTable(SphinxDirective):

@@ -29,7 +29,7 @@ def link_to(app: Sphinx, docname: str, place: Place) -> str:
 
 def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield a page for each source that the trace names, unless links go to the repository."""
-    if app.config.source_url:
+    if app.config.source_url or app.tags.has("print"):
         return
     trace: Trace = app.env.rule_trace  # type: ignore[attr-defined]
     named = {

@@ -16,6 +16,8 @@ _AS_WRITTEN = (
     nodes.raw,
     nodes.comment,
     nodes.title,
+    nodes.math,
+    nodes.math_block,
     addnodes.desc_signature,
 )
 # A power such as 2^23, 2^-6 or 2^(E(a) + 1), after its base.

@@ -89,4 +89,4 @@ def specials() -> str:
 
 def _shown(x: float, fmt: Format, special: SpecialCases) -> str:
     code = exact.encode(x, fmt, None, special)
-    return f"{code_hex(code, fmt)}<br>{number(fmt.value(code))}"
+    return f"{code_hex(code, fmt)}<br/>{number(fmt.value(code))}"

@@ -165,7 +165,7 @@ def decisions(policy: str) -> str:
         found = _decided(chosen, row)
         sums = [f"{name}: {e.sum} of {e.nonzero}" for name, e in found.errors.items()]
         ratio = number(found.amax / found.amin)
-        rows.append([said, "<br>".join(sums), ratio, f"**{chosen.names[found.choice]}**"])
+        rows.append([said, "<br/>".join(sums), ratio, f"**{chosen.names[found.choice]}**"])
     head = ["a block of 64 numbers", "sum and nonzero", "amax / amin", f"{policy} takes"]
     return table(head, rows)
 
