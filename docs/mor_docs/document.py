@@ -16,7 +16,7 @@ from pathlib import Path
 from mor_docs.shown import edition
 from mor_docs.trace import ROOT
 
-_BODY = re.compile(r'<div class="body" role="main">(.*)<div class="clearer">', re.DOTALL)
+_BODY = re.compile(r'<div class="body" role="main">(.*?)<div class="clearer">', re.DOTALL)
 _HEADING = re.compile(
     r'<section[^>]* id="([^"]+)"[^>]*>\s*(?:<span[^>]*></span>)*<h([1-4])>(.*?)</h'
 )

@@ -28,7 +28,7 @@ _SIGNS = {
 _WORDS = {"if", "else", "and", "or", "then", "of", "mod", "in", "for", "with"}
 _OPERATORS = {"xor": "⊕", "infinity": "∞"}
 # Functions that are written with brackets of their own.
-_BRACKETS = {"floor": "⌊⌋", "ceil": "⌈⌉", "abs": "||"}
+_BRACKETS = {"floor": ("⌊", "⌋"), "ceil": ("⌈", "⌉")}
 _CLOSING = {"(": ")]", "[": "])"}
 _APPLIED = "<mo>&#8289;</mo>"
 

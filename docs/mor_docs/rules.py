@@ -35,8 +35,10 @@ SOURCES = ("code", "cuda", "tests", "examples")
 DIRECTORIES_LEFT_OUT = r"^(mor_ref/cuda/kernels/|mor_ref/|tests/|examples/)"
 WIDTHS = (18, 24, 20, 24, 20)
 # Where an id is not a mention of a rule.
-_APART = (nodes.literal, nodes.literal_block, nodes.reference, nodes.raw, nodes.title)
-_APART += (nodes.math, nodes.math_block)
+_APART = (
+    *(nodes.literal, nodes.literal_block, nodes.reference, nodes.raw, nodes.title),
+    *(nodes.math, nodes.math_block),
+)
 
 
 def _trace_of(env: BuildEnvironment) -> Trace:

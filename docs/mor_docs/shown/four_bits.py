@@ -28,7 +28,7 @@ def tile(profile: str, *given: str) -> str:
         ["tensor_max = tile_max", number(amax), f32_hex(amax)],
         ["global_encode_scale", number(whole.encode), f32_hex(whole.encode)],
         ["global_decode_scale", number(whole.decode), f32_hex(whole.decode)],
-        ["s", code_hex(scale.code, _E4M3), f"v = {number(_E4M3.value(scale.code))}"],
+        ["s", code_hex(scale.code, _E4M3), f"w = {number(_E4M3.value(scale.code))}"],
         ["decode", number(scale.decode), f32_hex(scale.decode)],
     ]
     if scale.encode is not None:
