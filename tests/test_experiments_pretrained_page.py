@@ -33,8 +33,12 @@ RANKS = {  # of 100 queries
 
 
 def a_result(arm):
-    operand = {"error": [2.0, 2.25, 2.25, 3.0, 4.0], "choices": {"e4m3": [9] * 5, "bf16": [0] * 5}}
-    rest = {**operand, "choices": {"e4m3": [9] * 4 + [1], "bf16": [0] * 4 + [9]}}
+    operand = {
+        "error": [2.0, 2.25, 2.25, 3.0, 4.0],
+        "sqnr": [31.0, 31.5, 31.5, 30.0, 20.0],
+        "choices": {"e4m3": [9] * 5, "bf16": [0] * 5},
+    }
+    rest = {**operand, "choices": {"e4m3": [9] * 4 + [1], "bf16": [0] * 4 + [9000]}}
     return {
         "arm": arm,
         "ranks": RANKS.get(arm, RANKS["bf16"]),
@@ -106,8 +110,27 @@ def test_secondary_figures_count_the_queries_of_one_arm_alone():
 def test_operands_are_means_over_the_layers_of_a_kind():
     text = pretrained.operands()
     assert cells(text, 0)[-2:] == ["output", "output"]
-    assert cells(text, 2)[-2:] == ["3.50 %; 47.4 %", "3.50 %"]
-    assert cells(text, 2)[0] == "2.00 %"
+    assert cells(text, 2)[-2:] == ["3.50 %, 25.0 dB"] * 2
+    assert cells(text, 2)[0] == "2.00 %, 31.0 dB"
+
+
+@pytest.mark.usefixtures("made")
+def test_units_that_fall_back_are_counted():
+    lines = pretrained.fallbacks().splitlines()
+    assert lines[0] == "* `mor_tensor`: of 9,082 units, 9,000 in bf16"
+    assert len(lines) == 5
+
+
+@pytest.mark.usefixtures("made")
+def test_noise_decides_which_loss_is_real():
+    assert pretrained.beyond_noise() == "More than noise makes, or less: `nvfp4`.\n"
+    found = {
+        **pretrained.results_of(),
+        "matched_noise": Result("matched_noise", RANKS["nvfp4"], {}),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pretrained, "results_of", lambda: found)
+        assert pretrained.beyond_noise() == "More than noise makes, or less: none.\n"
 
 
 # ---------------------------------------------------------------------- the plan and the results
@@ -131,6 +154,13 @@ def test_committed_results_are_small_and_of_the_plan():
     assert {len(result.ranks) for result in results.values()} == {5060}
     assert sum(path.stat().st_size for path in COMMITTED.glob("*.json")) < 200_000
     assert len(answers(results)) == 10
+
+
+def test_mor_by_tensor_is_fp8_where_nothing_falls_back():
+    """The page says so: the committed results are the same in all that follows from the vectors."""
+    one, other = (read()[name].document for name in ("mor_tensor", "fp8_current"))
+    assert all(one[key] == other[key] for key in ("ranks", "cosines", "operands"))
+    assert not any(one["operands"]["input"]["choices"]["bf16"])
 
 
 @pytest.mark.tier("full")

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from experiments.pretrained.arms import OPERANDS
 from experiments.pretrained.results import COMMITTED, MARGIN, Result, answers, firsts, losses, read
-from experiments.statistics import Differences
+from experiments.statistics import Differences, is_real
 from mor_docs.shown.experiment import NOT_YET
 from mor_docs.shown.markup import line, picture, table, text
 from mor_docs.shown.plots import Axes, round_numbers
@@ -19,7 +19,7 @@ _KINDS = {
     "intermediate": ("intermediate.dense",),
     "output": ("output.dense",),
 }
-_BY_LAYER = ("mor_tensor", "mor_channel", "mor_block", "mxfp8", "nvfp4")
+_BY_LAYER = ("mor_tensor", "mor_channel", "mxfp8", "nvfp4")
 
 
 @cache
@@ -44,6 +44,16 @@ def conclusion() -> str:
         by_answer.setdefault(answer, []).append(f"`{name}` {found[name].mean:+.2f} %")
     lines = [f"* {answer}: {', '.join(recipes)}\n" for answer, recipes in by_answer.items()]
     return "".join(lines) or NOT_YET
+
+
+def beyond_noise() -> str:
+    """Return the recipes whose loss is more than that of noise (statistics.is_real)."""
+    found = compared()
+    if "matched_noise" not in found:
+        return NOT_YET
+    noise = found.pop("matched_noise")
+    real = [f"`{name}`" for name, one in found.items() if is_real(one, noise)]
+    return f"More than noise makes, or less: {', '.join(real) or 'none'}.\n"
 
 
 def retrieval() -> str:
@@ -88,8 +98,22 @@ def _secondary() -> Iterator[list[object]]:
         yield [f"`{name}`", share, points, lost, won, mean, f"{cosines['low']:.5f}"]
 
 
+def fallbacks() -> str:
+    """Return how many units each MoR recipe did not keep in the representation it tries first."""
+    lines = [_fallback(name, one) for name, one in results_of().items() if name.startswith("mor_")]
+    return "".join(lines) or NOT_YET
+
+
+def _fallback(name: str, result: Result) -> str:
+    found = [result.document["operands"][operand]["choices"] for operand in OPERANDS]
+    counts = {rung: sum(sum(one[rung]) for one in found) for rung in found[0]}
+    total, (_, *others) = sum(counts.values()), counts
+    said = ", ".join(f"{counts[rung]:,} in {rung}" for rung in others)
+    return f"* `{name}`: of {total:,} units, {said}\n"
+
+
 def operands() -> str:
-    """Return errors and shares of each kind of layer, by operand."""
+    """Return the error and the SQNR of each kind of layer, by operand."""
     recipes = [name for name in _BY_LAYER if name in results_of()]
     rows: list[list[object]] = [
         [kind, operand, *(_cell(results_of()[name], operand, kind) for name in recipes)]
@@ -101,16 +125,11 @@ def operands() -> str:
 
 
 def _cell(result: Result, operand: str, kind: str) -> str:
-    """Return the mean error of a kind of layer, and the share of units that stay in bf16."""
+    """Return the mean error and the mean SQNR over the layers of a kind."""
     found = result.document["operands"]
     places = [i for i, layer in enumerate(found["layers"]) if _kind_of(layer) == kind]
-    error = fmean(found[operand]["error"][place] for place in places)
-    units = {
-        name: sum(counts[place] for place in places)
-        for name, counts in found[operand]["choices"].items()
-    }
-    left = 100 * units["bf16"] / sum(units.values())
-    return f"{error:.2f} %; {left:.1f} %" if left else f"{error:.2f} %"
+    error, sqnr = (fmean(found[operand][key][i] for i in places) for key in ("error", "sqnr"))
+    return f"{error:.2f} %, {sqnr:.1f} dB"
 
 
 def _kind_of(layer: str) -> str:
