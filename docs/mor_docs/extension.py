@@ -12,6 +12,7 @@ from sphinx.util import logging
 
 from mor_docs import explorer, formulas, links, rules, sources
 from mor_docs.computed import Computed
+from mor_docs.shown import reports
 from mor_docs.trace import ROOT, own_trace, trace
 from mor_docs.typography import Typography
 
@@ -39,7 +40,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # sphinx-needs registers its directives when the configuration is known: this one comes after.
     app.connect("config-inited", _register_rule, priority=900)
     app.connect("html-collect-pages", sources.pages)
-    app.connect("build-finished", _write_explorer)
+    app.connect("build-finished", _write_own_pages)
     app.connect("build-finished", _drop_needless)
     # When all files are there: sphinx-needs writes its own at the end, too.
     app.connect("build-finished", links.check, priority=900)
@@ -59,10 +60,12 @@ def _register_rule(app: Sphinx, config: Config) -> None:
     app.add_directive("rule", rules.RuleDirective, override=True)
 
 
-def _write_explorer(app: Sphinx, failure: Exception | None) -> None:
-    """Write the format explorer, if the project has one."""
-    if failure is None and (Path(app.srcdir) / "explorer").is_dir():
+def _write_own_pages(app: Sphinx, failure: Exception | None) -> None:
+    """Write the format explorer and the example of a report, if the project is this one."""
+    is_html = app.builder.format == "html"
+    if failure is None and is_html and (Path(app.srcdir) / "explorer").is_dir():
         explorer.write(Path(app.outdir) / "explorer")
+        reports.write(Path(app.outdir))
 
 
 def _as_written(*found: Any) -> tuple[str | None, str | None]:

@@ -25,13 +25,13 @@ def unit(name: str, *given: str) -> str:
             cells += [bits_hex(element.code, bits[tried]), number(element.y), u]
     for code, cells in zip(found.output[0], rows, strict=True):
         cells.append(code_hex(code, formats["bf16"]))
-    asked = [_asked(rung, decision) for rung in policy.ladder]
+    answers = [asked(rung, decision) for rung in policy.ladder]
     taken = f"The unit takes **{policy.names[decision.choice]}** (choice {decision.choice})."
     shown = table([*head, "output, bf16"], rows)
-    return f":::{{div}} codes\n{shown}:::\n\n{'; '.join(asked)}. {taken}\n"
+    return f":::{{div}} codes\n{shown}:::\n\n{'; '.join(answers)}. {taken}\n"
 
 
-def _asked(rung: Rung, decision: Decision) -> str:
+def asked(rung: Rung, decision: Decision) -> str:
     """Return the decision on a rung with its numbers: those not finite, or its metric."""
     name = rung.name
     own = decision.errors[name]
