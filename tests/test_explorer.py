@@ -260,10 +260,12 @@ def test_the_keyboard_is_enough(page):
     page.keyboard.press("Shift+Tab")
     tab_to("#rounding")
     page.keyboard.press("ArrowDown")
-    tab_to("#pick-e5m2")
+    tab_to("#pick-e4m3")
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "pick-e5m2"
     page.locator("#tab-number").focus()
+    page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     tab_to("#row")
     page.keyboard.press("Control+A")
@@ -291,7 +293,7 @@ def test_the_address_keeps_the_state(browser, page):
         other.goto("about:blank")
         other.goto(page.url)
         assert other.locator("#row-results").text_content() == shown
-        other.get_by_role("tab", name="One").click()
+        other.get_by_role("tab", name="One number").click()
         assert other.locator("#answer strong").text_content() == "0x01"
         other.evaluate("location.hash = 'x=2&format=e2m1&rounding=none&strange=1&view=x'")
         other.wait_for_function("document.querySelector('#answer strong').textContent === '0x4'")
@@ -317,11 +319,12 @@ STATES = (
     {"x": "-0.3", "format": "f32"},
     {"x": "nan", "format": "e8m0"},
     {"x": "-1e300", "format": "bf16", "preset": "ml_dtypes"},
+    {"view": "code", "pattern": "0xFF"},
     *({"view": "row", "recipe": recipe} for recipe in ("scaled", "nvfp4", "mx", "mor")),
 )
 
 
-@pytest.mark.parametrize("state", STATES, ids=lambda state: state.get("recipe", state.get("x")))
+@pytest.mark.parametrize("state", STATES, ids=lambda state: "-".join(state.values()))
 def test_every_view(browser, state):
     with opened(browser, width=360, **state) as page:
         page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
@@ -345,7 +348,7 @@ def everything_has_a_name(page):
             || each.textContent.trim())).map(each => each.outerHTML)""",
     )
     assert unnamed == []
-    assert page.locator("output[aria-live=polite]").count() == 2
+    assert page.locator("output[aria-live=polite]").count() == 3
     ids = page.eval_on_selector_all("[id]", "all => all.map(each => each.id)")
     assert len(ids) == len(set(ids))
 

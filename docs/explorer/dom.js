@@ -121,5 +121,23 @@ Explorer.dom = (() => {
     target.focus();
   }
 
-  return { el, byId, fill, outdated, rule, formula, code, codeOf, number32, table, bitButtons };
+  // Buttons as one stop of the Tab key, at the pressed one or else the first; the arrow keys move among them.
+  function oneStop(buttons) {
+    const pressed = buttons.findIndex((button) => button.getAttribute("aria-pressed") === "true");
+    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+    buttons.forEach((button, i) => {
+      button.tabIndex = i === Math.max(pressed, 0) ? 0 : -1;
+      button.addEventListener("keydown", (event) => {
+        const other = { Home: buttons[0], End: buttons.at(-1) }[event.key] ?? buttons[i + steps[event.key]];
+        if (!other) return;
+        event.preventDefault();
+        button.tabIndex = -1;
+        other.tabIndex = 0;
+        other.focus();
+      });
+    });
+    return buttons;
+  }
+
+  return { el, byId, fill, oneStop, outdated, rule, formula, code, codeOf, number32, table, bitButtons };
 })();

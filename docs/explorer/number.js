@@ -2,10 +2,10 @@
 
 // The view of one number: its bits, its code in one format and why, and in all of them.
 Explorer.number = (() => {
-  const { catalogue, exact, formats, numerals, explain, dom } = Explorer;
+  const { catalogue, exact, formats, numerals, explain, dom, code: decoding } = Explorer;
   const { el, byId, fill, outdated, rule, formula, code, codeOf, table, bitButtons } = dom;
   const { isFinite } = exact;
-  const EXAMPLES = ["0.3", "448", "464", "-0.002", "1e-40", "70000", "inf", "nan"];
+  const EXAMPLES = ["0.3", "0x2A", "1/3", "2^-9", "448", "464", "1e-40", "70000", "inf", "nan"];
   const ANSWERS = ["source-bits", "number-facts", "answer", "every-format", "every-convention"];
   const F32 = formats.formats.f32;
 
@@ -14,6 +14,13 @@ Explorer.number = (() => {
     if (state.preset) return catalogue.presets[state.preset][fmt.name] ?? null;
     return { ...catalogue.ours, overflow: state.overflow, nan: state.nan };
   }
+
+  // Digits too few for a binary32 are a code of the chosen format; a wide format has binary32 patterns.
+  const isCode = (text, fmt) => fmt.bits <= 16 && /^0x[0-9a-f]{1,4}$/i.test(text.trim());
+
+  // The number that is typed, which may be a code.
+  const numberOf = (state, fmt) =>
+    (isCode(state.x, fmt) ? formats.value(fmt, decoding.parseCode(state.x, fmt)) : numerals.parseNumber(state.x));
 
   // The random bits for sr (ENC-005).
   function randomOf(state) {
@@ -109,6 +116,7 @@ Explorer.number = (() => {
 
   // The code whose bits were clicked, while x is its number; x alone may be the number of several.
   function clickedCode(state, fmt) {
+    if (isCode(state.x, fmt)) return decoding.parseCode(state.x, fmt);
     const clicked = /^0x[0-9A-F]+$/.test(state.code) ? Number(state.code) : fmt.codeCount;
     return clicked < fmt.codeCount && numberOfCode(clicked, fmt) === state.x ? clicked : null;
   }
@@ -152,6 +160,7 @@ Explorer.number = (() => {
     fill(byId("every-format"), table("Codes in every format", heads, rows),
       el("p", { class: "rules" }, "Value and errors are of the marked rounding. ",
         ["FMT-009", "ENC-003", "ENC-005", "ENC-013", "DEC-001"].map((id) => [rule(id), " "])));
+    dom.oneStop([...document.querySelectorAll("#every-format .pick")]);
   }
 
   // The chosen format under every rounding, and every overflow and NaN rule or preset.
@@ -181,7 +190,8 @@ Explorer.number = (() => {
     const tried = (name, compute) => {
       try { return compute(); } catch (error) { errors[name] = error.message; return null; }
     };
-    const x = tried("x", () => numerals.parseNumber(state.x));
+    const fmt = formats.formats[state.format];
+    const x = tried("x", () => numberOf(state, fmt));
     const random = tried("random", () => randomOf(state));
     byId("x-error").textContent = errors.x;
     byId("random-error").textContent = errors.random;
@@ -192,7 +202,6 @@ Explorer.number = (() => {
       fill(byId("number-summary"));
       return;
     }
-    const fmt = formats.formats[state.format];
     const special = specialFor(state, fmt);
     const rounding = special ? formats.roundingFor(fmt, state.rounding, special) : state.rounding;
     renderSource(x, change);

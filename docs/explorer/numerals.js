@@ -7,6 +7,8 @@ Explorer.numerals = (() => {
   const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
   const HEXADECIMAL = /^([+-]?)0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d{1,5}))?$/i;
   const PATTERN = /^0x([0-9a-f]+)$/i;
+  const POWER = /^([+-]?)(?:(\d+\.?\d*|\.\d+)\s*[*·]\s*)?2(?:\^|\*\*)\(?([+-]?\d{1,4})\)?$/;
+  const FRACTION = /^([+-]?)(\d{1,15})\s*\/\s*(\d{1,15})$/;
   const WORD = /^([+-]?)(?:(inf|infinity|∞)|nan)$/i;
 
   const notBinary64 = (text) => new Error(
@@ -15,15 +17,17 @@ Explorer.numerals = (() => {
 
   // A number from a decimal, which is the nearest binary64, a hexadecimal float or a bit pattern.
   function parseNumber(given) {
-    const text = given.trim().replace(/^\u2212/, "-");
+    const text = given.trim().replace(/\u2212/g, "-");
     const word = WORD.exec(text);
     if (word) return word[2] ? infinity(word[1] === "-") : nan(word[1] === "-");
     if (PATTERN.test(text)) return fromPattern(PATTERN.exec(text)[1]);
     if (DECIMAL.test(text)) return fromDecimal(text);
     if (HEXADECIMAL.test(text)) return fromHexadecimal(text);
+    if (POWER.test(text)) return fromPower(text);
+    if (FRACTION.test(text)) return fromFraction(text);
     throw new Error(
-      `${text ? `"${text}"` : "Nothing"} is no number; give a decimal such as 0.3, a hexadecimal float `
-      + "such as 0x1.8p-2, a bit pattern such as 0x3F800000, inf or nan.");
+      `${text ? `"${text}"` : "Nothing"} is no number; give a decimal such as 0.3, a power such as 2^-9, a fraction `
+      + "such as 1/3, a hexadecimal float such as 0x1.8p-2, a bit pattern such as 0x3F800000, inf or nan.");
   }
 
   function fromDecimal(text) {
@@ -31,6 +35,22 @@ Explorer.numerals = (() => {
     const isLost = number === 0 && /[1-9]/.test(text.replace(/e.*/i, ""));
     if (isLost || !Number.isFinite(number)) throw notBinary64(text);
     return ofNumber(number);
+  }
+
+  // 2^-9 and 1.5 * 2^-3, which are binary64 numbers or refused.
+  function fromPower(text) {
+    const [, sign, factor = "1", power] = POWER.exec(text);
+    const x = fromDecimal(factor);
+    const scaled = { ...x, negative: sign === "-", exponent: x.exponent + Number(power) };
+    if (!isBinary64(scaled)) throw notBinary64(text);
+    return scaled;
+  }
+
+  // 1/3, which is the nearest binary64: both sides are whole, and one division of JavaScript rounds once.
+  function fromFraction(text) {
+    const [, sign, top, bottom] = FRACTION.exec(text);
+    if (Number(bottom) === 0) throw new Error(`${text} divides by 0.`);
+    return { ...ofNumber(Number(top) / Number(bottom)), negative: sign === "-" };
   }
 
   function fromHexadecimal(text) {

@@ -2,9 +2,9 @@
 
 // The state of the page, which lives in the address, and what its controls do to it.
 Explorer.page = (() => {
-  const { catalogue, formats, dom, number, recipes } = Explorer;
+  const { catalogue, formats, dom, number, recipes, code: decoding } = Explorer;
   const { el, byId, rule } = dom;
-  const VIEWS = { number: number.render, row: recipes.render };
+  const VIEWS = { number: number.render, code: decoding.render, row: recipes.render };
   const all = Object.values(formats.formats);
   const scaledNames = all.filter((fmt) => fmt.isScaled).map((fmt) => fmt.name);
   const mxNames = all.filter((fmt) => fmt.isMxElement).map((fmt) => fmt.name);
@@ -29,7 +29,7 @@ Explorer.page = (() => {
   };
   const DEFAULTS = {
     view: "number", x: "0.3", format: "e4m3", rounding: "", preset: "", overflow: "satfinite",
-    nan: "canonical", bits: "8", word: "128", code: "", row: recipes.EXAMPLES["a decrement"], recipe: "scaled",
+    nan: "canonical", bits: "8", word: "128", code: "", pattern: "0x2A", row: recipes.EXAMPLES["a decrement"], recipe: "scaled",
     element: "e4m3", scaling: policyRule, length: "8", group: "", profile: "te", amax: "", mxelement: "e4m3",
     rule: "floor", policyscaling: policyRule, threshold: "",
   };
@@ -41,27 +41,56 @@ Explorer.page = (() => {
   const isKnown = (name, value) =>
     Object.hasOwn(DEFAULTS, name) && (!CHOICES[name] || CHOICES[name].map(valueOf).includes(value));
 
-  // The state that the address has; what it does not know, or nobody knows, is the default.
+  // The state that the address has, the default for the rest; what nobody knows is said.
   function fromAddress(hash = location.hash) {
     const given = [...new URLSearchParams(hash.slice(1))];
+    const unknown = given.filter(([name, value]) => !isKnown(name, value))
+      .map(([name, value]) => (Object.hasOwn(DEFAULTS, name) ? `${name}=${value}` : name));
+    byId("address-error").textContent = unknown.length === 0 ? ""
+      : `The link has ${unknown.join(", ")}, which this page does not know; it shows the defaults instead.`;
     return { ...DEFAULTS, ...Object.fromEntries(given.filter(([name, value]) => isKnown(name, value))) };
   }
 
-  // Browsers refuse an address that changes with every key.
-  let pending = 0;
-  function toAddress() {
-    clearTimeout(pending);
-    pending = setTimeout(() => {
-      const changed = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name]);
-      history.replaceState(null, "", `#${new URLSearchParams(changed)}`);
-    }, 150);
+  function addressOf() {
+    const changed = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name]);
+    return `#${new URLSearchParams(changed)}`;
   }
 
-  function change(changes) {
+  // Browsers refuse an address that changes with every key. Back goes back to the entry before a new one;
+  // all that is typed into a field at a time is one entry.
+  let pending = 0;
+  let isNewEntry = false;
+  let typedInto = null;
+  function toAddress(isNew) {
+    isNewEntry ||= isNew;
+    clearTimeout(pending);
+    pending = setTimeout(writeAddress, 150);
+  }
+
+  function writeAddress() {
+    clearTimeout(pending);
+    const address = addressOf();
+    if (address !== (location.hash || "#")) {
+      if (isNewEntry) history.pushState(null, "", address);
+      else history.replaceState(null, "", address);
+    }
+    isNewEntry = false;
+  }
+
+  function change(changes, field = null) {
     const code = QUESTION.some((name) => Object.hasOwn(changes, name)) ? "" : state.code;
     state = { ...state, code, ...changes };
-    toAddress();
+    byId("address-error").textContent = "";
+    toAddress(field === null || field !== typedInto);
+    typedInto = field;
     show();
+  }
+
+  // The address of the results, for others.
+  async function copyLink() {
+    writeAddress();
+    const isCopied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+    byId("copy-status").textContent = isCopied ? "Copied." : "The browser does not allow it; the address bar has the link.";
   }
 
   // Every control says what the state says, and the view of the state is there.
@@ -95,31 +124,46 @@ Explorer.page = (() => {
       el("span", {}, name))));
     const chip = (name, changes) =>
       el("button", { type: "button", class: "chip", onclick: () => change(changes) }, name);
-    byId("number-examples").append(...number.EXAMPLES.map((x) => chip(x, { x })));
-    byId("row-examples").append(
-      ...Object.entries(recipes.EXAMPLES).map(([name, row]) => chip(name, { row })));
-    for (const holder of document.querySelectorAll("[data-rule]")) holder.append(rule(holder.dataset.rule));
+    const chips = {
+      number: number.EXAMPLES.map((x) => chip(x, { x })),
+      code: decoding.EXAMPLES.map((pattern) => chip(pattern, { pattern })),
+      row: Object.entries(recipes.EXAMPLES).map(([name, row]) => chip(name, { row })),
+    };
+    for (const [view, each] of Object.entries(chips)) byId(`${view}-examples`).append(...dom.oneStop(each));
+    for (const holder of document.querySelectorAll("[data-rule]")) {
+      // No stop of the Tab key on the way to the next field: the results have the rules once more.
+      const link = rule(holder.dataset.rule);
+      link.tabIndex = -1;
+      holder.append(link);
+    }
   }
 
   function listen() {
     for (const control of document.querySelectorAll("[data-state]")) {
-      control.addEventListener("input", () => change({ [control.dataset.state]: control.value }));
+      const { state: name } = control.dataset;
+      const field = control.tagName === "SELECT" ? null : name;
+      control.addEventListener("input", () => change({ [name]: control.value }, field));
     }
     for (const tab of document.querySelectorAll("[role=tab]")) {
       tab.addEventListener("click", () => change({ view: tab.dataset.view }));
       tab.addEventListener("keydown", (event) => {
         if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
         event.preventDefault();
-        const other = tab.dataset.view === "number" ? "row" : "number";
+        const views = Object.keys(VIEWS);
+        const step = event.key === "ArrowRight" ? 1 : views.length - 1;
+        const other = views[(views.indexOf(tab.dataset.view) + step) % views.length];
         change({ view: other });
         byId(`tab-${other}`).focus();
       });
     }
+    byId("copy-link").addEventListener("click", copyLink);
     addEventListener("hashchange", (event) => {
       clearTimeout(pending);
+      isNewEntry = false;
+      typedInto = null;
       // An address that was pending may have replaced the one that this event is about.
       state = fromAddress(new URL(event.newURL).hash);
-      if (location.href !== event.newURL) toAddress();
+      if (location.href !== event.newURL) toAddress(false);
       show();
     });
   }

@@ -15,12 +15,32 @@ Explorer.recipes = (() => {
     "special ones": "0 -0 1 nan inf -2.5 1e-40 448",
   };
 
+  // What programs print around numbers: brackets, the names of arrays, and their types.
+  const AROUND = [
+    /\b(?:dtype|device|requires_grad)\s*=\s*[\w.'":]+/g,
+    /\b(?:(?:np|numpy|torch|jnp)\.)?(?:array|tensor|Array|(?:b?float|half)\d*)\s*(?=[([{])/g, /[[\](){}]/g];
+
+  // The words of a row; the signs of a product and of a fraction are inside of a word.
+  function wordsOf(text) {
+    const bare = AROUND.reduce((rest, each) => rest.replace(each, " "), text);
+    return bare.replace(/\s*([*·/])\s*/g, "$1").split(/[\s,;]+/).filter(Boolean);
+  }
+
   // The numbers of the row, rounded to binary32 (QNT-004).
   function parseRow(text) {
-    const words = text.split(/[\s,;]+/).filter(Boolean);
+    const words = wordsOf(text);
     if (words.length === 0) throw new Error("Give at least one number.");
     if (words.length > LIMIT) throw new Error(`These are ${words.length} numbers; give ${LIMIT} at most.`);
     return words.map((word) => exact.rn32(numerals.parseNumber(word)));
+  }
+
+  // How many numbers were read, with a warning if a comma may be meant as a decimal point.
+  function countOf(text, numbers) {
+    const isDoubtful = /^\s*[+-]?\d+,\d+(?:[\s;]+[+-]?\d+,\d+)*\s*$/.test(text);
+    const shown = numbers.length === 1 ? "1 number" : `${numbers.length} numbers`;
+    const few = numbers.slice(0, 6).map(numerals.shown).join("; ");
+    return `${shown} read: ${few}${numbers.length > 6 ? "; …" : ""}.`
+      + (isDoubtful ? " A comma separates numbers; for a decimal point write 0.5." : "");
   }
 
   // A magnitude that may be given in the place of the row's own, for a row that is part of a tensor.
@@ -160,6 +180,7 @@ Explorer.recipes = (() => {
     try {
       const numbers = parseRow(state.row);
       field = FIELD_OF_ERRORS[state.recipe] ?? "row";
+      fill(byId("row-count"), countOf(state.row, numbers));
       const { summary, results } = VIEWS[state.recipe](numbers, state);
       const open = [...document.querySelectorAll("#row-results details[open]")].map((each) => each.id);
       fill(byId("row-summary"), summary);
@@ -167,6 +188,7 @@ Explorer.recipes = (() => {
       for (const id of open) byId(id)?.setAttribute("open", "");
     } catch (error) {
       errors[field] = error.message;
+      if (field === "row") fill(byId("row-count"));
       fill(byId("row-summary"));
     }
     outdated(["row-results"], errors[field] !== "");
