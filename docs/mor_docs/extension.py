@@ -12,7 +12,7 @@ from sphinx.util import logging
 
 from mor_docs import explorer, formulas, links, rules, sources
 from mor_docs.computed import Computed
-from mor_docs.shown import reports
+from mor_docs.shown import checkpoint, reports
 from mor_docs.trace import ROOT, own_trace, trace
 from mor_docs.typography import Typography
 
@@ -61,11 +61,12 @@ def _register_rule(app: Sphinx, config: Config) -> None:
 
 
 def _write_own_pages(app: Sphinx, failure: Exception | None) -> None:
-    """Write the format explorer and the example of a report, if the project is this one."""
+    """Write the files of the site that are not pages of Sphinx, if the project is this one."""
     is_html = app.builder.format == "html"
     if failure is None and is_html and (Path(app.srcdir) / "explorer").is_dir():
         explorer.write(Path(app.outdir) / "explorer")
         reports.write(Path(app.outdir))
+        checkpoint.write(Path(app.outdir))
 
 
 def _as_written(*found: Any) -> tuple[str | None, str | None]:

@@ -1,11 +1,14 @@
 """Tables and pictures as MyST, and bits as people read them."""
 
+import csv
+import io
 import math
 import re
 import struct
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from html import escape
+from urllib.parse import quote
 
 from mor_ref.definitions.format import Format
 from mor_ref.exact.arithmetic import rn32_of_binary64
@@ -44,6 +47,17 @@ def picture(width: float, height: float, title: str, shapes: Iterable[str], capt
         f'style="min-width: {min(width, 640) * 0.8:g}px; max-width: {width:g}px" role="img" '
         f'aria-label="{escape(title)}">{drawn}</svg></div>'
         f"<figcaption>{escape(caption)}</figcaption></figure>\n```\n"
+    )
+
+
+def data(name: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a link to the numbers of a picture: a file of CSV, which the link itself holds."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows([head, *rows])
+    address = f"data:text/csv;charset=utf-8,{quote(written.getvalue())}"
+    return (
+        f'```{{raw}} html\n<p class="fine"><a download="{name}.csv" '
+        f'href="{address}">The numbers as CSV</a></p>\n```\n'
     )
 
 

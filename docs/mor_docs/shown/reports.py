@@ -2,18 +2,16 @@
 
 import functools
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+from mor_docs.shown.running import block_of, mor_ref_in
 from mor_docs.trace import ROOT, rules_of
 
 PAGE = "example-report.html"
 COMMAND = ("verify", "mykernel:run", "--suite", "mx_blocks")
-_KERNEL = re.compile(r"```python\n# mykernel\.py\n(.*?)```", re.DOTALL)
 _RULE = re.compile(r"\b[A-Z]{3}-\d{3}\b")
 # Lines of the report that a reader looks for, what each answers, and their look.
 _ANSWERS = (
@@ -28,24 +26,13 @@ _LAST = re.compile(r"^    at \[")  # more entries of a case, which the page has
 @functools.cache
 def _made() -> tuple[str, str]:
     """Verify README's kernel, and return the text and the page."""
-    found = _KERNEL.search((ROOT / "README.md").read_text("utf-8"))
-    if found is None:
-        raise ValueError("README.md has no block of Python that begins with # mykernel.py")
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "mykernel.py").write_text(found[1], "utf-8")
-        program = (
-            f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom mor_ref.cli import main\nmain()"
-        )
-        done = subprocess.run(  # noqa: S603, README's own kernel
-            [sys.executable, "-c", program, *COMMAND, "--report", "report.html"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "mykernel.py").write_text(block_of("README.md", "# mykernel.py"), "utf-8")
+        done = mor_ref_in(folder, *COMMAND, "--report", "report.html")
         if done.returncode != 1:
             raise ValueError(f"README's kernel has a mismatch, but: {done.stdout}{done.stderr}")
-        return done.stdout, (Path(folder) / "report.html").read_text("utf-8")
+        return done.stdout, (folder / "report.html").read_text("utf-8")
 
 
 def write(target: Path) -> None:
