@@ -1,14 +1,21 @@
 """The inputs of the format explorer, in Chromium: codes, powers, fractions, lists, and links."""
 
+import html
+import re
 from fractions import Fraction
+from urllib.parse import parse_qsl
 
+import numpy as np
 import pytest
-from explorer_browser import chromium, context_of, opened, written
+from explorer_browser import ROOT, chromium, context_of, opened, written
+from extras import needs
+from mor_docs.shown import one_tensor
 
+import mor_ref
 from mor_ref import exact, formats
 from mor_ref.explain.numerals import parse_number
 
-pytestmark = pytest.mark.tier("full")
+pytestmark = [needs("chromium", "playwright"), pytest.mark.tier("full")]
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +182,34 @@ def test_unknown_parts_of_a_link_are_named(browser):
         assert page.locator("#answer strong").text_content() == "0x40"
         page.get_by_label("Rounding").select_option("rtz")
         assert said.text_content() == ""
+
+
+def links_of_pages():
+    """Return the states in the links of all pages to the explorer."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    found = re.findall(r'explorer/index\.html#([^"]+)"', "".join([*texts, one_tensor.links()]))
+    return [dict(parse_qsl(html.unescape(state))) for state in found]
+
+
+def test_links_of_the_pages_are_known(browser):
+    states = links_of_pages()
+    assert len(states) >= 13
+    for state in states:
+        with opened(browser, **state) as page:
+            assert page.locator(".error:not(:empty)").count() == 0, state
+
+
+def test_the_links_of_one_tensor_show_its_codes(browser):
+    """As the engine has them, block by block."""
+    x = np.float32([[2.5, -1, 0.75, 0], [0.125, -0.3125, -0.4375, 2**-18]])
+    links = [state for state in links_of_pages() if state.get("row", "").startswith("2.5 ")]
+    for name, state in zip(("e4m3", "e5m2"), links, strict=False):
+        found = mor_ref.quantize(x, name, block=(2, 2)).codes
+        codes = found.reshape(2, 2, 2).swapaxes(0, 1).ravel().tolist()
+        with opened(browser, **state) as page:
+            cells = "rows => rows.map(row => row.cells[3].querySelector('code').textContent)"
+            shown = page.eval_on_selector_all(".elements tbody tr", cells)
+            assert [int(code, 16) for code in shown] == codes
 
 
 def test_the_link_is_copied(browser):

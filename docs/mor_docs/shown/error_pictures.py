@@ -37,13 +37,13 @@ def accepted(block: str) -> str:
     curves["bell-shaped, e5m2"] = _shares(kinds()["bell-shaped"], side, "e5m2")
     shapes = [*axes.grid(range(11), range(0, 101, 25), " %"), *axes.mark(4.5, "4.5 %")]
     shapes += [axes.curve(points, i) for i, points in enumerate(curves.values())]
-    shapes += key(380, 60, list(curves))
+    shapes += key(80, 316, list(curves))
     said = (
         f"The share of blocks of {side} x {side} that a format keeps, against the threshold of the "
         "mean relative error in percent (MOR-002), for three kinds of tensors with gam scaling."
     )
     rows = [[name, *point] for name, points in curves.items() for point in points]
-    drawn = picture(700, 310, "Share accepted against the threshold", shapes, said)
+    drawn = picture(700, 390, "Share accepted against the threshold", shapes, said)
     return drawn + data("accepted", ["tensor", "threshold in %", "accepted in %"], rows)
 
 
