@@ -39,7 +39,7 @@ Explorer.recipes = (() => {
     const isDoubtful = /^\s*[+-]?\d+,\d+(?:[\s;]+[+-]?\d+,\d+)*\s*$/.test(text);
     const shown = numbers.length === 1 ? "1 number" : `${numbers.length} numbers`;
     const few = numbers.slice(0, 6).map(numerals.shown).join("; ");
-    return `${shown} read: ${few}${numbers.length > 6 ? "; …" : ""}.`
+    return `${shown} read: ${few}${numbers.length > 6 ? "; …" : "."}`
       + (isDoubtful ? " A comma separates numbers; for a decimal point write 0.5." : "");
   }
 
