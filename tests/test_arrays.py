@@ -99,13 +99,9 @@ def test_codes_in_a_float_dtype_of_torch_are_refused_with_the_way_to_give_them()
     codes = torch.from_numpy(CODES)
     for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
         small = codes.view(dtype)
-        for use in (
-            lambda x: mor_ref.decode(x, "e4m3"),
-            lambda x: mor_ref.verify.assert_bit_exact(x, CODES, "e4m3"),
-        ):
-            with pytest.raises(TypeError, match=r"float8_e\dm.*\(\.view\(torch\.uint8\) shows the"):
-                use(small)
-            use(small.view(torch.uint8))
+        with pytest.raises(TypeError, match=r"float8_e\dm.*\(\.view\(torch\.uint8\) shows the"):
+            mor_ref.decode(small, "e4m3")
+        mor_ref.decode(small.view(torch.uint8), "e4m3")
 
 
 WORDS = {"random_bits": np.zeros(3, np.uint8), "n_random_bits": 4}

@@ -92,10 +92,13 @@ CALLS = {
         ("e5m2", {"block": "column", "group": "tensor"}),
         ("e2m1", {"block": (5, 3), "group": (10, 6)}),
         ("e4m3", {}),
+        *(("e4m3", {"scaling": scaling, "block": "row", "amax": 3.5}) for scaling in SCALINGS),
+        ("e4m3", {"scaling": "fp32", "scale": 0.25}),
     ],
     "quantize_nvfp4": [
         *(((), {"profile": name}) for name in PROFILES),
         ((), {"tile": (16, 16)}),
+        *(((), {"profile": name, "amax": 3.5}) for name in ("te", "te_row")),
     ],
     "quantize_mx": [
         *(

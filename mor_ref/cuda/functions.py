@@ -28,7 +28,14 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, special_cases_for
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, tile_of
-from mor_ref.definitions.scales import SCALINGS, Scaling, check_group, scaled_format
+from mor_ref.definitions.scales import (
+    SCALINGS,
+    Scaling,
+    check_group,
+    given_amax,
+    given_for,
+    scaled_format,
+)
 from mor_ref.policies import Policy, Thresholds, as_policy
 
 
@@ -177,16 +184,19 @@ def quantize(
     scaling: Scaling = "gam",
     block: Cut = "tensor",
     group: Cut = "tensor",
+    amax: float | None = None,
+    scale: float | None = None,
 ) -> Quantized:
     """Quantize `x` with a scale for each block, as `mor_ref.quantize` does."""
     target = scaled_format(fmt)
     known_name("scaling", scaling, SCALINGS)
+    known = given_for(scaling, amax, scale)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
         parts = partition(numbers.shape, block, group)
         check_group(parts, group, scaling)
-        found = quantization.quantize(gpu, numbers.bits, target, scaling, parts)
+        found = quantization.quantize(gpu, numbers.bits, target, scaling, parts, known)
         ready = now()
     return Quantized(
         found.codes.reshape(numbers.shape),
@@ -203,14 +213,22 @@ def quantize(
     )
 
 
-def quantize_nvfp4(x: Any, *, profile: str = "te", tile: tuple[int, int] = (1, 16)) -> Nvfp4:
+def quantize_nvfp4(
+    x: Any,
+    *,
+    profile: str = "te",
+    tile: tuple[int, int] = (1, 16),
+    amax: float | None = None,
+) -> Nvfp4:
     """Quantize `x` to NVFP4, as `mor_ref.quantize_nvfp4` does."""
     rules = PROFILES[profile]
     sides = tile_of(rules, tile)
+    known = None if amax is None else given_amax("amax", amax)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
-        found = in_nvfp4.nvfp4(gpu, numbers.bits, rules, sides)
+        whole = None if known is None else in_nvfp4.scales_for_amax(gpu, numbers.bits, rules, known)
+        found = in_nvfp4.nvfp4(gpu, numbers.bits, rules, sides, whole)
         error = in_nvfp4.errors(gpu, numbers.bits, rules, sides, found.tiles)
         ready = now()
     encode_scale, decode_scale = (s.view(np.float32).reshape(-1) for s in found.whole[1:])

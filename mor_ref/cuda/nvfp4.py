@@ -47,6 +47,13 @@ def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScale
     return scales_of_amaxes(device, extremes(device, x, parts, NOT_NAN).amax, profile)
 
 
+def scales_for_amax(device: Device, x: Bits, profile: Nvfp4Profile, amax: float) -> GlobalScales:
+    """Return the global scales of a given amax, that of the tensor or of each row (NVF-013)."""
+    count = len(x.array) if profile.per_row else 1
+    amaxes = np.full((count, 1), amax, np.float32).view(np.uint32)
+    return scales_of_amaxes(device, device.upload(amaxes), profile)
+
+
 def scales_of_amaxes(device: Device, amax: Array, profile: Nvfp4Profile) -> GlobalScales:
     """Return the global scales that follow from amaxes, measured or given (NVF-013)."""
     encode, decode = (device.empty(amax.shape, np.uint32) for _ in range(2))

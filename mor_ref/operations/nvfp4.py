@@ -85,9 +85,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
     x, whole = Bits(arrays["x"], parameters["source"]), None
     if "amax" in parameters:
-        count = len(arrays["x"]) if profile.per_row else 1
-        amaxes = np.full((count, 1), parameters["amax"], np.float32).view(np.uint32)
-        whole = nvfp4.scales_of_amaxes(device, device.upload(amaxes), profile)
+        whole = nvfp4.scales_for_amax(device, x, profile, parameters["amax"])
     found = nvfp4.nvfp4(device, x, profile, tile, whole)
     return {
         "code": found.codes,
