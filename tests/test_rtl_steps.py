@@ -18,8 +18,13 @@ FORMATS = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")
 pytestmark = needs("iverilog")
 
 SCALE_BUGS = {
-    "no decrement": ("mantissa > block_mantissa;", "1'b0;"),
-    "a decrement of equal mantissas": ("mantissa > block_mantissa;", "mantissa >= block_mantissa;"),
+    "no decrement": ("doubled < {25'b0", "49'b0 > {25'b0"),
+    "a decrement of equal mantissas": ("1'b0} - 49'd1)", "1'b0} + 49'd1)"),
+    "a decrement without the half": ("1'b0} - 49'd1)", "1'b0})"),
+    "a product of 48 bits": (
+        "doubled < {25'b0, significand} *",
+        "48'(doubled) < 48'(significand) *",
+    ),
     "no cap": ("is_capped ? 10'sd127 : e", "e"),
     "a cap before the decrement": (
         "block_exponent - (decrements",
@@ -27,9 +32,10 @@ SCALE_BUGS = {
     ),
     "a cap of 126": ("(is_capped ? 10'sd127", "(e > 10'sd126 ? 10'sd126"),
     "a group of zeros has a mantissa": ("has_group ? group_mantissa : 23'd0", "group_mantissa"),
-    "the mantissa of the block": ("exponent, mantissa}", "exponent, block_mantissa}"),
+    "the fraction of the block": ("exponent, mantissa}", "exponent, significand[22:0]}"),
     "a quotient that is cut": ("quotient + {47'b0, up}", "quotient"),
-    "a smaller numerator moves no binade": ("is_smaller ? 10'sd1 : 10'sd0", "10'sd0"),
+    "a larger amax moves no binade": ("is_larger ? 10'sd1 : 10'sd0", "10'sd0"),
+    "a larger amax doubles nothing": ("is_larger ? {NUMERATOR, 25'b0} : ", ""),
     "another bias": ("+ 10'sd127;", "+ 10'sd126;"),
 }
 NORMALIZED_BUGS = {

@@ -222,6 +222,34 @@ def test_the_exponent_needs_no_divider(fmt, a):
     assert ideal_scale(q, a).exponent == e(q) - e(a) - borrows
 
 
+def decrements(q, a, m):
+    """Return whether m is greater than the mantissa of the block, by integers alone (THM-006)."""
+    numerator, significand = (
+        int(Fraction(x) / Fraction(2) ** (floor_log2(x) - 23)) for x in (q, a)
+    )
+    doubled = numerator * (2 if significand > numerator else 1)
+    return doubled << 24 < significand * (2 * (2**23 + m) - 1)
+
+
+@given(scaled_formats, amaxes, st.integers(0, 2**23 - 1))
+def test_the_decrement_needs_no_divider(fmt, a, m):
+    """THM-006."""
+    own = ideal_scale(fmt.largest, a).mantissa
+    for near in (m, own - 1, own, own + 1):
+        if 0 <= near < 2**23:
+            assert decrements(fmt.largest, a, near) == (near > own)
+
+
+def test_the_decrement_needs_no_divider_at_the_edges():
+    """THM-006: the mantissas next to that of each amax of the suites."""
+    for fmt in SCALED:
+        for a in AMAXES:
+            own = ideal_scale(fmt.largest, a).mantissa
+            for near in (0, own - 1, own, own + 1, 2**23 - 1):
+                if 0 <= near < 2**23:
+                    assert decrements(fmt.largest, a, near) == (near > own)
+
+
 @given(amaxes)
 def test_e4m3_and_e5m2_share_the_mantissa(a):
     """THM-005."""

@@ -9,20 +9,28 @@ module gam_scale #(
     output logic [7:0]  exponent,    // of the block: a code of e8m0
     output logic [31:0] scale
 );
-  wire [22:0] group_mantissa, block_mantissa;
-  wire signed [9:0] group_exponent, block_exponent;
-  ideal_scale #(.LARGEST(LARGEST)) of_group (group_amax, group_mantissa, group_exponent);
-  ideal_scale #(.LARGEST(LARGEST)) of_block (block_amax, block_mantissa, block_exponent);
+  localparam logic [23:0] NUMERATOR = {1'b1, LARGEST[22:0]};
+  wire [22:0] group_mantissa;
+  ideal_mantissa #(.NUMERATOR(NUMERATOR)) of_group (group_amax, group_mantissa);
+  wire [23:0] significand;
+  wire signed [9:0] exponent_of_amax;
+  normalized of_block (block_amax, significand, exponent_of_amax);
 
   // GAM-001, GAM-002: without a number other than zero, the mantissa and the exponent are 0.
   wire has_group = group_amax != 0, has_block = block_amax != 0;
   assign mantissa = has_group ? group_mantissa : 23'd0;
 
-  // GAM-003: the rebuilt scale is never above the ideal one.
+  // THM-004: the exponent of the ideal scale of the block, without a division.
+  wire is_larger = significand > NUMERATOR;
+  wire signed [9:0] block_exponent =
+      $signed({2'b0, LARGEST[30:23]}) - exponent_of_amax - (is_larger ? 10'sd1 : 10'sd0);
+
+  // GAM-003, as THM-006 has it: the rebuilt scale is never above the ideal one.
 `ifdef PLANTED_BUG
   wire decrements = 1'b0;  // this is here only for seeing that the bench fails
 `else
-  wire decrements = mantissa > block_mantissa;
+  wire [48:0] doubled = is_larger ? {NUMERATOR, 25'b0} : {1'b0, NUMERATOR, 24'b0};
+  wire decrements = doubled < {25'b0, significand} * ({24'b0, 1'b1, mantissa, 1'b0} - 49'd1);
 `endif
   wire signed [9:0] e = has_block ? block_exponent - (decrements ? 10'sd1 : 10'sd0) : 10'sd0;
 
@@ -35,16 +43,13 @@ module gam_scale #(
   assign scale = {1'b0, exponent, mantissa};
 endmodule
 
-// SCL-002: LARGEST / amax, rounded to 24 significant bits, as (1 + mantissa / 2^23) * 2^exponent.
-module ideal_scale #(
-    parameter logic [31:0] LARGEST = 32'h43E00000
+// SCL-002: the mantissa of the largest number / amax, rounded to 24 significant bits.
+module ideal_mantissa #(
+    parameter logic [23:0] NUMERATOR = 24'hE00000  // the significand of the largest number
 ) (
-    input  logic [31:0]       amax,  // not 0
-    output logic [22:0]       mantissa,
-    output logic signed [9:0] exponent
+    input  logic [31:0] amax,  // not 0
+    output logic [22:0] mantissa
 );
-  localparam logic [23:0] NUMERATOR = {1'b1, LARGEST[22:0]};
-
   // SCL-001: subnormal numbers are not flushed.
   wire [23:0] significand;
   wire signed [9:0] exponent_of_amax;
@@ -60,5 +65,4 @@ module ideal_scale #(
   wire up = {rest[46:0], 1'b0} > {24'b0, significand};
   wire [47:0] rounded = quotient + {47'b0, up};
   assign mantissa = rounded[22:0];
-  assign exponent = $signed({2'b0, LARGEST[30:23]}) - exponent_of_amax - (is_smaller ? 10'sd1 : 10'sd0);
 endmodule

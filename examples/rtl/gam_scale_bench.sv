@@ -18,6 +18,10 @@ module gam_scale_bench;
   gam_scale #(.LARGEST(mor_ref_constants::E4M3_LARGEST_F32)) dut (
       .group_amax(vector.group_amax), .block_amax(vector.block_amax),
       .mantissa(mantissa), .exponent(exponent), .scale(scale));
+  // The design does not compute the mantissa of the block (THM-006): it is here for a cover point.
+  localparam logic [23:0] NUMERATOR = {1'b1, mor_ref_constants::E4M3_LARGEST_F32[22:0]};
+  logic [22:0] block_mantissa;
+  ideal_mantissa #(.NUMERATOR(NUMERATOR)) of_block (vector.block_amax, block_mantissa);
 
   initial begin
     if (!$value$plusargs("vectors=%s", path)) path = "e4m3.gam.mem";
@@ -34,7 +38,7 @@ module gam_scale_bench;
       zero_groups += int'(vector.group_amax == 0);
       zero_blocks += int'(vector.block_amax == 0);
       decrements += int'(dut.has_block && dut.decrements);
-      equal_mantissas += int'(dut.has_block && dut.mantissa == dut.block_mantissa);
+      equal_mantissas += int'(dut.has_block && dut.mantissa == block_mantissa);
       caps += int'(dut.is_capped);
       subnormals += int'(dut.has_block && vector.block_amax[30:23] == 0);
       if (({9'b0, mantissa} == vector.mantissa && exponent == vector.exponent && scale == vector.scale) !== 1'b1)

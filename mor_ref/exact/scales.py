@@ -86,7 +86,10 @@ def e8m0_scale(ideal: IdealScale | None) -> Scale:
 
 @step
 def gam_scale(ideal: IdealScale | None, shared_mantissa: int) -> Scale:
-    """GAM-002 to GAM-005."""
+    """GAM-002 to GAM-005.
+
+    Hardware compares the mantissas without a division (THM-006).
+    """
     exponent = 0
     if ideal is not None:
         exponent = ideal.exponent
