@@ -1,11 +1,11 @@
 """The command line of the experiment: python -m experiments."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from experiments.commands import ArmsOption, PlaceOption, app_of, arms_in, run_as_program
 from experiments.results import COMMITTED, collect, not_among
 from experiments.runs import ARMS, SIZES, STEPS, planned
 from mor_ref.argument_checks import known_name
@@ -13,19 +13,14 @@ from mor_ref.cli.options import ExecutorOption
 from mor_ref.workers.pools import processes, workers_named
 
 PLACE = Path("build/experiment")
-app = typer.Typer(
-    help="The experiment of the paper, on small models.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-PlaceOption = Annotated[Path, typer.Option("--in", help="The directory of the files of the runs.")]
+app = app_of("The experiment of the paper, on small models.")
 
 
 @app.command("run")
 def run(
     size: Annotated[str, typer.Option(help=f"The model: {', '.join(SIZES)}.")] = "A",
     steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = STEPS,
-    arms: Annotated[str, typer.Option(help="Arms, with commas; all by default.")] = "",
+    arms: ArmsOption = "",
     seeds: Annotated[str, typer.Option(help="Seeds, with commas; those of the plan.")] = "",
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     executor: ExecutorOption = "local",
@@ -37,10 +32,7 @@ def run(
     """Do the runs that have no file yet."""
     known_name("size", size, SIZES)
     known_name("device", device, ("cpu", "cuda"))
-    chosen = tuple(dict.fromkeys(filter(None, arms.split(","))))
-    for name in chosen:
-        known_name("arms", name, ARMS)
-    runs = planned(size, steps, chosen, seeds_in(seeds))
+    runs = planned(size, steps, arms_in(arms, ARMS), seeds_in(seeds))
     if goes_on:
         runs = not_among(runs, COMMITTED)
     from experiments.corpus import corpus
@@ -67,13 +59,5 @@ def collect_results(place: PlaceOption = PLACE, out: Path = COMMITTED) -> None:
         print(path)
 
 
-def main() -> None:
-    """Run the command line; an error is one sentence."""
-    try:
-        app()
-    except (ValueError, OSError, RuntimeError) as error:
-        sys.exit(f"error: {error}")
-
-
 if __name__ == "__main__":
-    main()
+    run_as_program(app)

@@ -1,32 +1,21 @@
 """The command line of the second experiment: python -m experiments.pretrained."""
 
-import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from experiments.commands import ArmsOption, PlaceOption, app_of, arms_in, run_as_program
 from experiments.pretrained.arms import ARMS
-from mor_ref.argument_checks import known_name
 
 PLACE = Path("build/experiment-pretrained")
-app = typer.Typer(
-    help="A pretrained sentence encoder under the recipes.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-PlaceOption = Annotated[Path, typer.Option("--in", help="The directory of the files of the runs.")]
+app = app_of("A pretrained sentence encoder under the recipes.")
 
 
 @app.command("run")
 def run(
-    arms: Annotated[str, typer.Option(help="Arms, with commas; all by default.")] = "",
+    arms: ArmsOption = "",
     place: PlaceOption = PLACE,
 ) -> None:
     """Run the arms that have no file yet."""
-    chosen = list(dict.fromkeys(filter(None, arms.split(",")))) or list(ARMS)
-    for name in chosen:
-        known_name("arms", name, ARMS)
+    chosen = arms_in(arms, ARMS) or tuple(ARMS)
     missing = [name for name in chosen if not (place / ARMS[name].file).exists()]
     if not missing:
         return
@@ -53,13 +42,5 @@ def collect_results(place: PlaceOption = PLACE) -> None:
         print(path)
 
 
-def main() -> None:
-    """Run the command line; an error is one sentence."""
-    try:
-        app()
-    except (ValueError, OSError, RuntimeError) as error:
-        sys.exit(f"error: {error}")
-
-
 if __name__ == "__main__":
-    main()
+    run_as_program(app)
