@@ -28,7 +28,7 @@ _IN_TENSORS = ("amax_of_2048_*_in_a_tensor_*", "mor.scaled_by_2048_*_in_a_tensor
 _LATE_IN_COLUMNS = ("mor.chosen_by_losses_of_2048_columns.*",)
 _LATE_IN_ROWS = ("mor.chosen_by_losses_of_2048_rows.*",)
 _LATE_SPECIALS = ("nan_clamped_*",)
-_INFINITE_AMAX = ("nvfp4.infinities_of_512_rows.*",)
+_INFINITE_AMAX = ("nvfp4.infinities_of_512_*",)
 _OF_WHOLE_FOURS = tuple(
     f"nvfp4.amax_of_whole_fours.{profile}"
     for profile in ("te", "te_2_13", "te_4over6_*", "torchao", "modelopt", "compressed_tensors")

@@ -8,8 +8,8 @@ from wrong.kernel import Kernel
 from wrong.microscaling import LARGEST, Register, in_blocks, magnitude_bits
 from wrong.mx_right import scale_codes
 from wrong.mx_scales import finished
-from wrong.nvfp4_launches import called, quantized
-from wrong.nvfp4_parts import FOUR_OVER_SIX, TE, largest
+from wrong.nvfp4_launches import called, global_amax, quantized
+from wrong.nvfp4_parts import FOUR_OVER_SIX, TE
 from wrong.porting import Task, by, dispatch, to_code
 from wrong.reaches import SMALLER, of_tensors
 from wrong.terms import restored
@@ -74,18 +74,17 @@ for scaling in ("gam", "fp32", "e8m0"):
         KERNELS.extend(by("scaling", (scaling,), by("format", (fmt,), one)[0]))
 
 
-def without_infinity(profile, x, tile):
-    """Leave infinities behind 512 rows out of the amax."""
-    seen = np.where(np.isinf(x) & ~first(512, 1 << 30)(x), np.float32(0), x)
-    amax = (
-        np.repeat(largest(seen, 1), -(-x.shape[1] // tile[1]))
-        if profile == "te_row"
-        else largest(seen)
-    )
-    return quantized(profile, x, tile, amax)
+def without_infinity(seen):
+    """Return a function that quantizes in NVFP4, with an amax of the infinities that it sees."""
+
+    def quantize(profile, x, tile):
+        finite = np.where(np.isinf(x) & ~seen(x), np.float32(0), x)
+        return quantized(profile, x, tile, global_amax(profile, finite))
+
+    return quantize
 
 
-for profile in (*TE, *FOUR_OVER_SIX):
-    mistake, unseen = "512 threads look for infinities in a row each", {f"nvfp4_{profile}": SMALLER}
-    run = called(without_infinity, profile)
-    KERNELS.append(Kernel(f"nvfp4.infinities_of_512_rows.{profile}", run, mistake, unseen))
+for name, profile in itertools.product(("512_columns", "512_rows"), (*TE, *FOUR_OVER_SIX)):
+    mistake, seen = SEEING[name]
+    run, unseen = called(without_infinity(seen), profile), {f"nvfp4_{profile}": SMALLER}
+    KERNELS.append(Kernel(f"nvfp4.infinities_of_{name}.{profile}", run, mistake, unseen))

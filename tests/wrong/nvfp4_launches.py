@@ -57,13 +57,18 @@ def called(tensor, profile):
     return run
 
 
+def global_amax(profile, x):
+    """Return the amax of a tensor, or of each of its rows if the profile has one for each."""
+    return largest(x, 1 if profile == "te_row" else None)
+
+
 def quantized(profile, x, tile, amax=None, tiles=None):
-    """Return the fields of a tensor, for an amax and tiles of the caller's."""
+    """Return the fields of a tensor; the amax, or one for each row, and tiles may be given."""
     tiles = to_tiles(x, *tile) if tiles is None else tiles
     across = -(-x.shape[1] // tile[1])
-    if amax is None:
-        amax = np.repeat(largest(x, 1), across) if profile == "te_row" else largest(x)
-    amax = np.broadcast_to(np.ravel(amax), len(tiles)).reshape(-1, 1, 1)
+    amax = np.ravel(global_amax(profile, x) if amax is None else amax)
+    of_tiles = np.repeat(amax, across) if profile == "te_row" else amax
+    amax = np.broadcast_to(of_tiles, len(tiles)).reshape(-1, 1, 1)
     found = program(profile, tiles, amax)
     rows = slice(None, None, across) if profile == "te_row" else slice(1)
     fields = {
@@ -162,9 +167,7 @@ def short_tiles_repeat(profile, x, tile):
     unseen=in_large("it has no NaN"),
 )
 def amax_of_nan_is_nan(profile, x, tile):
-    axis = 1 if profile == "te_row" else None
-    amax = np.abs(x).max(axis=axis)
-    return quantized(profile, x, tile, np.repeat(amax, -(-x.shape[1] // 16)) if axis else amax)
+    return quantized(profile, x, tile, np.abs(x).max(axis=1 if profile == "te_row" else None))
 
 
 @wrong(
@@ -174,22 +177,18 @@ def amax_of_nan_is_nan(profile, x, tile):
 )
 def amax_of_finite_numbers(profile, x, tile):
     finite = np.where(np.isfinite(x), x, F32(0))
-    if profile != "te_row":
-        return quantized(profile, x, tile, largest(finite))
-    return quantized(profile, x, tile, np.repeat(largest(finite, 1), -(-x.shape[1] // 16)))
+    return quantized(profile, x, tile, global_amax(profile, finite))
 
 
 @wrong("the amax of the tensor is its largest number, without its sign", *ALL)
 def amax_without_abs(profile, x, tile):
     positive = np.where(x > 0, x, F32(0))
-    if profile != "te_row":
-        return quantized(profile, x, tile, largest(positive))
-    return quantized(profile, x, tile, np.repeat(largest(positive, 1), -(-x.shape[1] // 16)))
+    return quantized(profile, x, tile, global_amax(profile, positive))
 
 
 @wrong("the amax of a row is that of the tensor", "te_row")
 def rows_share_an_amax(profile, x, tile):
-    return quantized(profile, x, tile, np.repeat(largest(x), x.shape[0] * -(-x.shape[1] // 16)))
+    return quantized(profile, x, tile, np.repeat(largest(x), x.shape[0]))
 
 
 @wrong(
@@ -199,9 +198,7 @@ def rows_share_an_amax(profile, x, tile):
 )
 def amax_of_whole_warps(profile, x, tile):
     seen = x[:, : max(32, x.shape[1] // 32 * 32)]
-    if profile != "te_row":
-        return quantized(profile, x, tile, largest(seen))
-    return quantized(profile, x, tile, np.repeat(largest(seen, 1), -(-x.shape[1] // 16)))
+    return quantized(profile, x, tile, global_amax(profile, seen))
 
 
 @wrong(
@@ -210,11 +207,8 @@ def amax_of_whole_warps(profile, x, tile):
     unseen=in_large("its numbers are bfloat16", "te"),
 )
 def amax_in_bfloat16(profile, x, tile):
-    amax = largest(x, 1) if profile == "te_row" else largest(x)
-    amax = amax.astype(SOURCES["bf16"]).astype(F32)
-    return quantized(
-        profile, x, tile, np.repeat(amax, -(-x.shape[1] // 16)) if profile == "te_row" else amax
-    )
+    amax = global_amax(profile, x)
+    return quantized(profile, x, tile, amax.astype(SOURCES["bf16"]).astype(F32))
 
 
 @wrong("scales of tiles are written column by column", *ALL)

@@ -28,7 +28,7 @@ from wrong.mor_right import (
 from wrong.mx_launches import up_to
 from wrong.mx_right import scale_codes
 from wrong.mx_scales import finished
-from wrong.nvfp4_launches import called, cut, quantized
+from wrong.nvfp4_launches import called, cut, global_amax, quantized
 from wrong.nvfp4_parts import ALL, SQUARE, TILES, largest, registrar
 from wrong.nvfp4_right import transformer_engine
 from wrong.porting import CASTS, Task, by, dispatch
@@ -87,14 +87,9 @@ def first_of(x, rows, columns):
 
 def amax_of(rows, columns):
     """Return the function of a launch that takes the amax of so many rows and columns."""
-
-    def quantize(profile, x, tile):
-        seen = first_of(x, rows, columns)
-        if profile != "te_row":
-            return quantized(profile, x, tile, largest(seen))
-        return quantized(profile, x, tile, np.repeat(largest(seen, 1), -(-x.shape[1] // tile[1])))
-
-    return quantize
+    return lambda profile, x, tile: quantized(
+        profile, x, tile, global_amax(profile, first_of(x, rows, columns))
+    )
 
 
 for name, (mistake, *sizes) in CUTS.items():
@@ -113,10 +108,7 @@ def first_numbers(x, count):
 
 def amax_of_numbers(profile, x, tile):
     """Take the amax in a loop whose index has 16 bits."""
-    seen = first_numbers(x, 1 << 16)
-    by_row = profile == "te_row"
-    amax = np.repeat(largest(seen, 1), -(-x.shape[1] // tile[1])) if by_row else largest(seen)
-    return quantized(profile, x, tile, amax)
+    return quantized(profile, x, tile, global_amax(profile, first_numbers(x, 1 << 16)))
 
 
 def written_numbers(profile, x, tile):

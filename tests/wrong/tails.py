@@ -8,8 +8,8 @@ from wrong.kernel import Kernel
 from wrong.microscaling import LARGEST, Register, in_blocks, magnitude_bits
 from wrong.mx_right import scale_codes
 from wrong.mx_scales import finished
-from wrong.nvfp4_launches import called, quantized
-from wrong.nvfp4_parts import ALL, largest
+from wrong.nvfp4_launches import called, global_amax, quantized
+from wrong.nvfp4_parts import ALL
 
 KERNELS = Register()
 MISTAKE = "four numbers are loaded at once, and those that are left are not"
@@ -21,13 +21,10 @@ def whole_fours(x):
     return np.where(np.arange(columns) < (columns // 4 * 4 or columns), x, np.float32(0))
 
 
-def global_amax(profile, x, tile):
+def amax_of_whole_fours(profile, x, tile):
     """Return a tensor in NVFP4 with the global amax of whole fours."""
-    if profile == "te_row":
-        amax = np.repeat(largest(whole_fours(x), 1), -(-x.shape[1] // tile[1]))
-    else:
-        amax = largest(whole_fours(x.reshape(1, -1)))
-    return quantized(profile, x, tile, amax)
+    seen = whole_fours(x if profile == "te_row" else x.reshape(1, -1))
+    return quantized(profile, x, tile, global_amax(profile, seen))
 
 
 def block_amax(x, fmt, rule, k):
@@ -37,7 +34,7 @@ def block_amax(x, fmt, rule, k):
 
 
 for profile in ALL:
-    run = called(global_amax, profile)
+    run = called(amax_of_whole_fours, profile)
     KERNELS.append(Kernel(f"nvfp4.amax_of_whole_fours.{profile}", run, MISTAKE))
 for fmt, rule in itertools.product(LARGEST, ("floor", "ceil", "even", "rceil")):
     name = f"amax_of_whole_fours.{fmt}.{rule}"
