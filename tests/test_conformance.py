@@ -10,7 +10,7 @@ from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.policies import as_policy
 from mor_ref.verify.comparing.compare import fields_of
-from mor_ref.verify.comparing.conformance import Conformance
+from mor_ref.verify.comparing.conformance import Conformance, standing_of
 from mor_ref.verify.comparing.conformance import conformance as conformance_of
 from mor_ref.verify.comparing.coverage import Coverage
 from mor_ref.verify.comparing.evidence import Evidence
@@ -30,7 +30,8 @@ def conformance(change, *suites):
         }
         answers = {case: answer for case, answer in answers.items() if answer is not None}
         found.append(Evidence(name, MANIFEST[name]["operation"], fields, cases, answers))
-    return conformance_of(found, {name: MANIFEST[name] for name in suites}, len(MANIFEST))
+    standings = [standing_of(one) for one in found]
+    return conformance_of(standings, {name: MANIFEST[name] for name in suites}, len(MANIFEST))
 
 
 def test_bit_exact():
@@ -105,9 +106,8 @@ def test_rules_of_a_suite_that_was_not_asked_any_more_are_not_given():
     entries = {name: MANIFEST[name] for name in ("error_steps", "quantize_steps")}
     fields, cases = fields_of(MANIFEST["error_steps"]), golden.load("error_steps")
     answers = {case.name: case.arrays for case in cases}
-    found = conformance_of(
-        [Evidence("error_steps", "error_term", fields, cases, answers)], entries, 2
-    )
+    evidence = Evidence("error_steps", "error_term", fields, cases, answers)
+    found = conformance_of([standing_of(evidence)], entries, 2)
     assert (found.given.rules, found.asked.rules) == (1, 5)
 
 
@@ -307,7 +307,9 @@ def unit_of(policy, choice, given, without=(), **sums):
     evidence = Evidence(
         "policies", "mor", fields_of(MANIFEST["policies"]), [case], {"unit": answer}
     )
-    return conformance_of([evidence], {"policies": MANIFEST["policies"]}, len(MANIFEST))
+    return conformance_of(
+        [standing_of(evidence)], {"policies": MANIFEST["policies"]}, len(MANIFEST)
+    )
 
 
 SUMS = ("sum", "nonzero", "nonfinite")

@@ -26,7 +26,7 @@ from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.checking.compare_manifests import compare_manifests
 from mor_ref.verify.comparing.compare import fields_of
-from mor_ref.verify.comparing.conformance import conformance
+from mor_ref.verify.comparing.conformance import conformance, standing_of
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
@@ -628,7 +628,7 @@ def test_a_negative_choice_is_no_rung():
     cases = golden.load("policies")
     answers = {c.name: {"choice": c.arrays["choice"].astype(np.int64) - 9} for c in cases}
     evidence = Evidence("policies", entry["operation"], fields_of(entry), cases, answers)
-    assert conformance([evidence], {"policies": entry}, 1).level == "not"
+    assert conformance([standing_of(evidence)], {"policies": entry}, 1).level == "not"
 
 
 @pytest.mark.parametrize(
@@ -652,7 +652,7 @@ def test_suites_without_what_decisions_were_made_from(suite, kept, given):
     cases = [case for case in cases if given in case.arrays]
     answers = {c.name: {given: c.arrays[given] ^ c.arrays[given].dtype.type(1)} for c in cases}
     evidence = Evidence(suite, entry["operation"], fields, cases, answers)
-    assert conformance([evidence], {suite: entry}, 1).level == "not"
+    assert conformance([standing_of(evidence)], {suite: entry}, 1).level == "not"
 
 
 # ---------------------------------------------------------------------- the command line

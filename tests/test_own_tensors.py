@@ -1,6 +1,7 @@
 """A user's own tensors: quantized, and verified under a recipe."""
 
 import sys
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -12,9 +13,12 @@ from mor_ref import golden
 from mor_ref.cli import main
 from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden.inputs.own_tensors import cases_of
+from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import as_treatment, own_recipe
-from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, write_own_suites
+from mor_ref.verify import own_tensors as own_module
+from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, own_tensors
+from mor_ref.verify.reporting.text import suite_lines
 
 RECIPES = ["e4m3:gam:8x16", "mxfp8:rceil", "nvfp4:te:1x16", "mor:three_way", "mor:nvfp4:e8m0"]
 
@@ -86,13 +90,13 @@ def test_the_engine_matches_and_nothing_is_left_out(recipe):
     assert (result.suite, result.cases) == (SUITE, 3)
 
 
-def test_expected_bits_of_small_tensors_are_those_of_the_exact_model(tmp_path):
+def test_expected_bits_of_small_tensors_are_those_of_the_exact_model():
     """With a deviation of the model, the engine differs: the expected bits are not its own."""
     with applied(DEVIATIONS["mx_as_floor"]):
         report = mor_ref.verify(engine, inputs=tensors(), recipe="mxfp8:rceil")
     assert report.verdict == "mismatch"
     with pytest.raises(ValueError, match="inputs have no numbers"):
-        write_own_suites(tmp_path, own_recipe("mxfp8"), [("a", np.ones(0, np.float32))])
+        own_tensors(own_recipe("mxfp8"), lambda: [("a", np.ones(0, np.float32))])
 
 
 def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monkeypatch):
@@ -110,6 +114,78 @@ def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monke
     assert f"{SUITE}: mismatch" in printed
     assert f"{CORNERS}: mismatch" in printed
     assert printed.count("mismatches are explained by `mx_as_floor`") == 3
+
+
+def as_floor(operation, parameters, inputs):
+    """Forget the scale rule, except of single rows; return fewer fields of these."""
+    if len(inputs["x"]) == 1:
+        found = engine(operation, parameters, inputs)
+        return {"code": found["code"], "other": found["code"]}
+    return engine(operation, {**parameters, "scale_rule": "floor"}, inputs)
+
+
+def test_parts_have_the_result_of_the_whole(monkeypatch):
+    whole = mor_ref.verify(as_floor, inputs=tensors(), recipe="mxfp8:rceil")
+    monkeypatch.setattr(own_module, "_TOGETHER", 1)
+    parts = mor_ref.verify(as_floor, inputs=tensors(), recipe="mxfp8:rceil")
+    assert whole.verdict == "mismatch"
+    assert parts.results == whole.results
+    assert (parts.conformance, parts.diagnosis) == (whole.conformance, whole.diagnosis)
+
+
+def test_no_expected_value_stays_in_memory(monkeypatch):
+    """When a tensor is asked, the arrays of those before it are gone."""
+    monkeypatch.setattr(own_module, "_TOGETHER", 1)
+    monkeypatch.setattr(own_module, "MOST_DIAGNOSED", 0)
+    made, alive = [], []
+    right = own_module.with_expected
+
+    def noted(suite, case):
+        found = right(suite, case)
+        made.append(weakref.ref(found))
+        return found
+
+    def counting(operation, parameters, inputs):
+        alive.append(sum(one() is not None for one in made))
+        return engine(operation, parameters, inputs)
+
+    monkeypatch.setattr(own_module, "with_expected", noted)
+    report = mor_ref.verify(counting, inputs=tensors(), recipe="mxfp8")
+    assert (report.verdict, alive) == ("match", [1, 1, 1])
+
+
+def test_mismatches_beyond_a_size_are_counted_and_not_diagnosed(monkeypatch):
+    """The matrix of 4,800 numbers has no room; the tensor of 240 has."""
+    monkeypatch.setattr(own_module, "MOST_DIAGNOSED", 300)
+    found = mor_ref.verify(as_floor, inputs=tensors(), recipe="mxfp8:rceil")
+    (result,), (diagnosis,) = found.results, found.diagnosis.suites
+    large = [one.count for one in result.differences if one.case == "layers.0.weight"]
+    assert result.not_diagnosed == sum(large) > 0
+    assert diagnosis.mismatches == result.differing - sum(large) > 0
+    said = f"  {sum(large):,} mismatches are in tensors too large for a diagnosis"
+    assert said in list(suite_lines(result, diagnosis))
+
+
+def test_tensors_of_a_worker_are_written_whole(tmp_path):
+    """They have the cases of the parts."""
+    own = own_tensors(own_recipe("mxfp8"), tensors(rows=LARGEST_SMALL // 200 + 1).items)
+    suites = own.written(tmp_path)
+    assert {*suites.entries} == {*own.suites.entries} == {SUITE, CORNERS}
+    for name, entry in suites.entries.items():
+        there = read_suite(tmp_path, name, entry)
+        made = [case for part, cases in own.parts() for case in cases if part == name]
+        assert [case.name for case in there] == [case.name for case in made]
+        for one, other in zip(there, made, strict=True):
+            assert one.parameters == other.parameters
+            assert all(np.array_equal(one.arrays[n], other.arrays[n]) for n in other.arrays)
+
+
+def test_a_failure_that_ends_a_suite_ends_its_other_parts(monkeypatch, file, tmp_path):
+    """The file of results cannot be read, and is so reported once."""
+    monkeypatch.setattr(own_module, "_TOGETHER", 1)
+    (tmp_path / f"{SUITE}.safetensors").write_bytes(b"nothing")
+    report = mor_ref.verify(f"dir:{tmp_path}", inputs=file, recipe="mxfp8")
+    assert (report.verdict, len(report.failures)) == ("failed", 1)
 
 
 def test_large_tensors_are_compared_in_full():

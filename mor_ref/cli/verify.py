@@ -1,7 +1,6 @@
 """`mor-ref verify`: run a candidate on the suites, and write a report."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +21,8 @@ from mor_ref.workers.pools import workers_named
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
+
+    from mor_ref.verify.own_tensors import OwnTensors
 
 _STATUS = {"match": 0, "mismatch": 1, "incomplete": 1, "not run": 3, "failed": 3}
 
@@ -52,7 +53,12 @@ def run(
     with workers_named(executor) as workers, ExitStack() as stack:
         ask = ask_workers(workers, timeout) if workers else ask_here
         if inputs or recipe is not None:
-            wanted = stack.enter_context(_own_suites(inputs, recipe, suites, vectors))
+            own = _own_tensors(inputs, recipe, suites, vectors)
+            if workers:
+                directory = Path(stack.enter_context(TemporaryDirectory()))
+                wanted = own.written(directory)
+            else:
+                wanted, ask = own.suites, own.ask
         else:
             directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
             wanted = suites_in(directory, suites)
@@ -61,11 +67,10 @@ def run(
         return _run(name, wanted, report, timeout, ask, counting)
 
 
-@contextmanager
-def _own_suites(
+def _own_tensors(
     inputs: list[str], recipe: str | None, suites: list[str], vectors: str | None
-) -> Iterator[Suites]:
-    """Make suites of the tensors of some files, for as long as they are needed."""
+) -> "OwnTensors":
+    """Return the tensors of some files as suites."""
     if recipe is None:
         raise ValueError("inputs are given without a recipe; give --recipe, such as mxfp8:rceil")
     if not inputs:
@@ -74,10 +79,9 @@ def _own_suites(
         raise ValueError("inputs are given, which are the suites; leave out --suite and --vectors")
     from mor_ref.analysis.tensor_files import arrays_in
     from mor_ref.treatments import own_recipe
-    from mor_ref.verify.own_tensors import write_own_suites
+    from mor_ref.verify.own_tensors import own_tensors
 
-    with TemporaryDirectory() as directory:
-        yield write_own_suites(Path(directory), own_recipe(recipe), arrays_in(inputs))
+    return own_tensors(own_recipe(recipe), lambda: arrays_in(inputs), ", ".join(inputs))
 
 
 def _run(
@@ -93,7 +97,7 @@ def _run(
     if report is not None:
         prepare_report(Path(report))
     try:
-        with opened(name, timeout) as candidate, _Shown(len(wanted.entries)) as shown:
+        with opened(name, timeout) as candidate, _Shown(wanted.steps) as shown:
             found = verify(
                 candidate,
                 wanted,

@@ -27,3 +27,8 @@ def differing_in_case(entries: int, fields: int) -> str:
     parts = parts if entries else []
     parts += [f"{counted(fields, 'field')} cannot be compared"] if fields else []
     return " and ".join(parts)
+
+
+def percent(explained: int, of: int) -> str:
+    """Return a share in percent; 100.0 % only if it is all."""
+    return f"{1000 * explained // of / 10:.1f} %"

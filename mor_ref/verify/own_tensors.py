@@ -2,14 +2,16 @@
 
 Small tensors have the bits of the exact model, with all intermediate results. Larger ones have the
 bits of the engine, which matches the exact model on all bundled suites. If there are larger ones,
-the upper left corners of all tensors are a suite of their own: on it a mismatch can be diagnosed.
+the upper left corners of tensors are a suite of their own: on it a mismatch can be diagnosed.
+
+Tensors are read when they are asked, and forgotten after that: a file may be larger than the
+memory.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.making.witnesses import with_expected
 from mor_ref.golden.model.suite import Case, Field, Size, Suite
 from mor_ref.golden.store.suite_files import (
+    described,
     file_of,
     manifest_entry,
     suite_bytes,
@@ -35,13 +38,19 @@ from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.domain import Domain
+from mor_ref.verify.running.ask import Ask, ask_parts
 from mor_ref.verify.running.run import Verification, verify
 from mor_ref.verify.running.suites import Suites, suites_in
 
 SUITE, CORNERS = "own", "own_corners"
-LARGEST_SMALL = 1 << 14  # elements
-_CORNER = 128  # rows and columns
+LARGEST_SMALL = 1 << 14  # numbers
+MOST_DIAGNOSED = 1 << 20  # numbers of a suite
+_MOST_EXACT = 1 << 20  # numbers
+_TOGETHER = 1 << 20  # numbers of a part of a suite
+_CORNER, _MOST_CORNERS = 128, 16  # rows and columns of a corner, and corners
 
+Item = TypeVar("Item")
+Tensors = Callable[[], Iterable[tuple[str, Any]]]  # from the first one on, each time
 Function = Callable[[str, Parameters, Arrays], Answer | None]
 
 
@@ -58,49 +67,128 @@ def verify_on(
     `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters, inputs).
     `inputs` are arrays by name, or a file of them.
     """
-    own = own_recipe(recipe)
-    named = inputs.items() if isinstance(inputs, Mapping) else arrays_in([str(inputs)])
-    with TemporaryDirectory() as directory:
-        suites = write_own_suites(Path(directory), own, named)
-        if callable(candidate):
-            name = getattr(candidate, "__name__", type(candidate).__name__)
-            return verify(PythonFunction(name, candidate), suites, allowed=allowed, domain=domain)
-        with opened(candidate, timeout) as one:
-            return verify(one, suites, allowed=allowed, domain=domain)
+    if isinstance(inputs, Mapping):
+        own = own_tensors(own_recipe(recipe), inputs.items)
+    else:
+        own = own_tensors(own_recipe(recipe), lambda: arrays_in([str(inputs)]), str(inputs))
+    how: Any = {"ask": own.ask, "allowed": allowed, "domain": domain}
+    if callable(candidate):
+        name = getattr(candidate, "__name__", type(candidate).__name__)
+        return verify(PythonFunction(name, candidate), own.suites, **how)
+    with opened(candidate, timeout) as one:
+        return verify(one, own.suites, **how)
 
 
-def write_own_suites(
-    directory: Path, recipe: OwnRecipe, tensors: Iterable[tuple[str, Any]]
-) -> Suites:
-    """Write the suites of some tensors into an empty directory, and return them."""
-    own = list(cases_of(recipe, tensors))
-    if not own:
+@dataclass(frozen=True)
+class OwnTensors:
+    """Tensors as suites under a recipe. They are read when they are needed, some at a time.
+
+    `sizes` are the numbers of each case. The cases that are `exact` have the bits of the exact
+    model, and `corners` are the cases whose corners are a suite.
+    """
+
+    recipe: OwnRecipe
+    tensors: Tensors
+    named: str
+    parameters: Mapping[str, Parameters]
+    sizes: Mapping[str, int]
+    exact: frozenset[str]
+    corners: frozenset[str]
+
+    @property
+    def suites(self) -> Suites:
+        """The suites, without their cases."""
+        cases = {SUITE: [*self.sizes], CORNERS: [n for n in self.sizes if n in self.corners]}
+        entries = {
+            name: {
+                **described(_suite(name, self.recipe)),
+                "cases": {case: self.parameters[case] for case in of_it},
+                "kills": {},
+            }
+            for name, of_it in cases.items()
+            if of_it
+        }
+        parts = len(list(_grouped(self.sizes.items(), lambda one: one[1]))) + len(entries) - 1
+        return Suites(Path(), entries, tuple(entries), MOST_DIAGNOSED, self.named, parts)
+
+    @property
+    def ask(self) -> Ask:
+        """The way to ask a candidate."""
+        return ask_parts(self.parts())
+
+    def parts(self) -> Iterator[tuple[str, list[Case]]]:
+        """Yield some cases of a suite at a time, with their expected fields."""
+        for group in _grouped(self._cases(), lambda case: case.arrays["x"].size):
+            yield SUITE, [self._expected(group.pop(0)) for _ in range(len(group))]
+        if self.corners:
+            suite = _suite(CORNERS, self.recipe)
+            corners = (_corner(case) for case in self._cases() if case.name in self.corners)
+            yield CORNERS, [with_expected(suite, case) for case in corners]
+
+    def written(self, directory: Path) -> Suites:
+        """Write the suites into an empty directory, whole, and return them."""
+        cases: dict[str, list[Case]] = {}
+        for name, some in self.parts():
+            cases.setdefault(name, []).extend(some)
+        entries = {}
+        for name, of_it in cases.items():
+            content = suite_bytes(of_it)
+            write_inside(directory, file_of(name), content)
+            entry = manifest_entry(_suite(name, self.recipe), of_it, content)
+            entries[name] = {**entry, "kills": {}}
+        write_manifest(directory, entries, {"size": 1, "seed": 0})
+        found = suites_in(directory)
+        return replace(found, most_diagnosed=MOST_DIAGNOSED, named=self.named)
+
+    def _cases(self) -> Iterator[Case]:
+        yield from cases_of(self.recipe, self.tensors())
+
+    def _expected(self, case: Case) -> Case:
+        if case.name in self.exact:
+            return with_expected(_suite(SUITE, self.recipe), case)
+        return with_engine(self.recipe, case)
+
+
+def own_tensors(recipe: OwnRecipe, tensors: Tensors, named: str = "own tensors") -> OwnTensors:
+    """Return tensors as suites; `tensors` returns names and arrays, from the first one on."""
+    parameters, sizes = {}, {}
+    for case in cases_of(recipe, tensors()):
+        parameters[case.name], sizes[case.name] = case.parameters, case.arrays["x"].size
+    if not sizes:
         raise ValueError("inputs have no numbers; give tensors that are not empty")
-    suites = {SUITE: own}
-    if not all(_is_small(case) for case in own):
-        suites[CORNERS] = [_corner(case) for case in own]
-    entries = {}
-    for name, questions in suites.items():
-        suite = _suite(name, recipe)
-        cases = [
-            with_expected(suite, case) if _is_small(case) else with_engine(recipe, case)
-            for case in questions
-        ]
-        content = suite_bytes(cases)
-        write_inside(directory, file_of(name), content)
-        entries[name] = {**manifest_entry(suite, cases, content), "kills": {}}
-    write_manifest(directory, entries, {"size": 1, "seed": 0})
-    return suites_in(directory)
+    exact, room = set(), _MOST_EXACT
+    for name, size in sizes.items():
+        if size <= min(LARGEST_SMALL, room):
+            exact.add(name)
+            room -= size
+    of_all = [] if len(exact) == len(sizes) else [*sizes]
+    corners = of_all[:: max(1, -(-len(of_all) // _MOST_CORNERS))]
+    return OwnTensors(
+        recipe, tensors, named, parameters, sizes, frozenset(exact), frozenset(corners)
+    )
+
+
+def _grouped(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield items in groups of at most so many numbers, a larger item by itself.
+
+    A group is made before its items are changed: whoever takes them leaves nothing here.
+    """
+    group: list[Item] = []
+    size = 0
+    for item in items:
+        if group and size + size_of(item) > _TOGETHER:
+            yield group
+            group, size = [], 0
+        group.append(item)
+        size += size_of(item)
+    if group:
+        yield group
 
 
 def with_engine(recipe: OwnRecipe, case: Case) -> Case:
     """Return a case with the fields that the engine computes."""
     found = Engine().answer(SUITE, recipe.asked.operation, case)
     return replace(case, arrays={**case.arrays, **(found or {})})
-
-
-def _is_small(case: Case) -> bool:
-    return case.arrays["x"].size <= LARGEST_SMALL
 
 
 def _corner(case: Case) -> Case:

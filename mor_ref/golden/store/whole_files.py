@@ -1,6 +1,8 @@
 """Files inside of a directory: read and written whole or not at all, and never outside of it."""
 
 import errno
+import json
+import math
 import os
 import stat
 import tempfile
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from safetensors import SafetensorError, deserialize
+from safetensors import SafetensorError
 from safetensors.numpy import load
 
 LARGEST_FILE = 1 << 31  # bytes of a file of arrays
@@ -21,6 +23,7 @@ _DTYPES = {
     **{f"F{bits}": f"<f{bits // 8}" for bits in (16, 32, 64)},
     "BOOL": "?",
 }
+_LENGTH, _LONGEST_HEADER = 8, 100_000_000  # bytes, as the library safetensors has them
 _SHOWN = 120  # characters of another library's message
 
 
@@ -31,18 +34,24 @@ def is_inside(directory: Path, path: Path) -> bool:
 
 def read_inside(directory: Path, name: str, most: int = LARGEST_FILE) -> bytes:
     """Read a file of a directory, or raise an OSError whose `strerror` says why not."""
+    with _opened_inside(directory, name) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise OSError(errno.EFBIG, f"it has {size:,} bytes, and at most {most:,} go")
+        return file.read(most)
+
+
+@contextmanager
+def _opened_inside(directory: Path, name: str) -> Iterator[IO[bytes]]:
     path = directory / name
     if not is_inside(directory, path):
         raise OSError(errno.EPERM, f"it leads out of {directory}")
     # A pipe that nobody writes to would be waited for at open, and a device has no end.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        if found.st_size > most:
-            raise OSError(errno.EFBIG, f"it has {found.st_size:,} bytes, and at most {most:,} go")
-        return file.read(most)
+        yield file
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -105,23 +114,59 @@ def load_arrays(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
         raise ValueError(_in_a_line(error)) from error
 
 
-def load_readable(content: bytes) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
-    """Return the arrays of a safetensors file, and the dtypes of those that NumPy has no dtype for.
+def arrays_inside(
+    directory: Path, name: str
+) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
+    """Return the arrays of a safetensors file of a directory, and the other dtypes that it has.
 
-    A ValueError says why it is not such a file.
+    Numbers are read when they are looked at. An OSError says why the file cannot be read, and a
+    ValueError why it is not such a file.
     """
     arrays, others = {}, {}
-    try:
-        for name, entry in deserialize(content):  # type: ignore[no-untyped-call]
-            dtype = _DTYPES.get(entry["dtype"])
-            if dtype is None:
-                others[name] = str(entry["dtype"])
+    with _opened_inside(directory, name) as file:
+        size = os.fstat(file.fileno()).st_size
+        start, header = _header(file, size)
+        for key, dtype, shape, (begin, end) in header:
+            known = np.dtype(_DTYPES.get(dtype, "V0"))
+            if known.itemsize == 0:
+                others[key] = dtype
+                continue
+            if not 0 <= begin <= end <= size - start or end - begin != _bytes_of(known, shape):
+                raise ValueError(f"its header has {ascii(key)[1:-1][:_SHOWN]} at wrong places")
+            if begin == end:
+                arrays[key] = np.empty(shape, known)
             else:
-                array = np.frombuffer(bytes(entry["data"]), dtype)
-                arrays[name] = array.reshape(entry["shape"])
-    except (SafetensorError, ValueError, TypeError, OverflowError) as error:
-        raise ValueError(_in_a_line(error)) from error
+                arrays[key] = np.asarray(np.memmap(file, known, "r", start + begin, shape))
     return arrays, others
+
+
+def _bytes_of(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
+    return math.prod(shape) * dtype.itemsize
+
+
+_Described = tuple[str, str, tuple[int, ...], tuple[int, int]]  # name, dtype, shape, begin and end
+
+
+def _header(file: IO[bytes], size: int) -> tuple[int, list[_Described]]:
+    """Return where the numbers of a safetensors file begin, and its arrays."""
+    length = int.from_bytes(file.read(_LENGTH), "little")
+    if size < _LENGTH or length > min(size - _LENGTH, _LONGEST_HEADER):
+        raise ValueError("it has no whole header")
+    try:
+        read = json.loads(file.read(length))
+        entries = {name: entry for name, entry in read.items() if name != "__metadata__"}
+        found = [_described(name, entry) for name, entry in entries.items()]
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(f"its header cannot be read: {_in_a_line(error)}") from error
+    return _LENGTH + length, found
+
+
+def _described(name: str, entry: Any) -> _Described:
+    begin, end = entry["data_offsets"]
+    sides = (*entry["shape"], begin, end)
+    if not all(type(side) is int and 0 <= side < 1 << 62 for side in sides):
+        raise ValueError("a side or a place is not a whole number")
+    return name, str(entry["dtype"]), tuple(entry["shape"]), (begin, end)
 
 
 def _in_a_line(error: Exception) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.suite_files import SEPARATOR
-from mor_ref.golden.store.whole_files import load_readable, read_inside
+from mor_ref.golden.store.whole_files import arrays_inside, read_inside
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
 from mor_ref.verify.candidates.result_columns import ColumnsError, columns_of, only_output
@@ -135,11 +135,12 @@ class ResultsDirectory:
     def _load(self, suite: str) -> Mapping[str, Answer]:
         """Return the fields of each case in the file of a suite.
 
+        Numbers are read when they are compared: a file may be larger than the memory.
         A name that is not CASE/FIELD is a case that no suite has, so that the others are compared.
         """
         path = self._path / f"{suite}{_SUFFIX}"
         try:
-            arrays, others = load_readable(read_inside(self._path, path.name))
+            arrays, others = arrays_inside(self._path, path.name)
         except FileNotFoundError:
             return {}
         except OSError as error:

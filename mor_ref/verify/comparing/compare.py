@@ -18,6 +18,7 @@ from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed, is_nan
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
 
+MISSING = "is missing"
 _SHOWN = 8  # entries of a field
 _NAME_SHOWN = 100  # characters of a name
 _PICTURE = (24, 64)  # rows and columns that a picture of mismatches has at most
@@ -196,7 +197,7 @@ class Comparison:
         if self.problem is not None:
             return Difference(*names, 0, size, self.expected.shape, problem=self.problem)
         inputs_of = asked and origins(operation, asked, self.suite_field, self.field)
-        places = (tuple(map(int, place)) for place in np.argwhere(self.differs)[:_SHOWN])
+        places = _first_places(self.differs)
         entries = tuple(
             Entry(i, int(self.expected[i]), int(self.actual[i]), inputs_of(i) if inputs_of else ())
             for i in places
@@ -264,7 +265,7 @@ def _both_nan(compared: Comparison) -> NDArray[np.bool_]:
 def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
     """PRO-007: why the given array cannot be compared with the expected one, if it cannot."""
     if actual is None:
-        return "is missing"
+        return MISSING
     if isinstance(actual, NoArray):
         return f"is not an array ({actual.reason}); give NumPy arrays"
     array = np.asarray(actual)
@@ -277,6 +278,15 @@ def problem_of(actual: Any, expected: NDArray[Any]) -> str | None:
     return None
 
 
+def _first_places(differs: NDArray[np.bool_]) -> Iterator[Index]:
+    """Yield the first marked places; the places of all would take eight bytes for each."""
+    flat, at = differs.reshape(-1), 0
+    for _ in range(min(_SHOWN, int(np.count_nonzero(flat)))):
+        at += int(flat[at:].argmax())
+        yield tuple(map(int, np.unravel_index(at, differs.shape)))
+        at += 1
+
+
 def _picture(wrong: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
     """Count the entries that differ in each cell of a coarse grid over the field."""
     flat = wrong.reshape(-1, wrong.shape[-1]) if wrong.ndim > 1 else wrong.reshape(1, -1)
@@ -284,7 +294,7 @@ def _picture(wrong: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
         np.unique(np.linspace(0, side, min(side, most) + 1).astype(int))[:-1]
         for side, most in zip(flat.shape, _PICTURE, strict=True)
     ]
-    counts = np.add.reduceat(
-        np.add.reduceat(flat.astype(np.int64), edges[0], axis=0), edges[1], axis=1
-    )
+    ends = [*edges[0][1:], len(flat)]
+    by_rows = [flat[i:j].sum(axis=0) for i, j in zip(edges[0], ends, strict=True)]
+    counts = np.add.reduceat(by_rows, edges[1], axis=1)
     return tuple(tuple(row) for row in counts.tolist())

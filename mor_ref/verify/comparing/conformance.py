@@ -3,8 +3,8 @@
 And of how much: nobody is called bit-exact for a part.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from mor_ref.operations.decide import questions
 from mor_ref.operations.parameters import as_cut
 from mor_ref.policies import POLICIES, Policy, Rung, as_policy
 from mor_ref.verify.comparing.compare import Comparison
-from mor_ref.verify.comparing.coverage import Coverage, Entry, asked_of, given_of
+from mor_ref.verify.comparing.coverage import Coverage, Entry, Given, asked_of, given_in, given_of
 from mor_ref.verify.comparing.domain import said_of_left_out
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.counts import counted
@@ -77,9 +77,68 @@ class Conformance:
         return f"{self.given.of(self.asked)}{there}"
 
 
-def conformance(found: list[Evidence], entries: Mapping[str, Entry], suites: int) -> Conformance:
+@dataclass(frozen=True)
+class Standing:
+    """How far the answers to a suite conform, or to a part of it.
+
+    `margin` is 0 if nothing differs, and None if more differs than close decisions. `nans` and
+    `zeros` count the bits that were allowed to differ.
+    """
+
+    given: Given
+    is_exact: bool
+    margin: Fraction | None
+    nans: int
+    zeros: int
+    operation: str
+    domain: str
+    left_out: int
+
+    def __add__(self, more: "Standing") -> "Standing":
+        """Return how far the answers to two parts of a suite conform."""
+        margins = (self.margin, more.margin)
+        return replace(
+            self,
+            given=self.given + more.given,
+            is_exact=self.is_exact and more.is_exact,
+            margin=_largest([*margins]),
+            nans=self.nans + more.nans,
+            zeros=self.zeros + more.zeros,
+            left_out=self.left_out + more.left_out,
+        )
+
+    @property
+    def with_more_missing(self) -> "Standing":
+        """The standing if an answer lacks a field that the answers to another part have."""
+        return replace(self, is_exact=False, margin=None)
+
+
+def standing_of(evidence: Evidence) -> Standing:
+    """Return how far answers conform."""
+    differing = {case.name: _differing(evidence, case) for case in evidence.cases}
+    margins = (
+        _margin(evidence, case, differing[case.name])
+        for case in evidence.cases
+        if differing[case.name]
+    )
+    compared = [one for of_case in evidence.comparisons.values() for one in of_case]
+    return Standing(
+        given_in(evidence),
+        not any(differing.values()),
+        _until_far(margins),
+        sum(one.allowed_nans for one in compared),
+        sum(one.allowed_zeros for one in compared),
+        evidence.operation,
+        evidence.domain,
+        evidence.left_out,
+    )
+
+
+def conformance(
+    found: Sequence[Standing], entries: Mapping[str, Entry], suites: int
+) -> Conformance:
     """Return how far the answers conform to the suites of these entries, of `suites` in all."""
-    given, asked = given_of(found, entries), asked_of(entries)
+    given, asked = given_of((one.given for one in found), entries), asked_of(entries)
     level, margin = _level(found) if given.cases else ("not run", Fraction(0))
     left_out = said_of_left_out(found)
     if level == "bit-exact" and (given != asked or left_out):
@@ -90,33 +149,32 @@ def conformance(found: list[Evidence], entries: Mapping[str, Entry], suites: int
     return Conformance(level, given, asked, suites, float(margin), allowed, left_out)
 
 
-def _allowed(found: list[Evidence]) -> str:
+def _allowed(found: Sequence[Standing]) -> str:
     """Say where bits differ that were allowed to; nothing if none differs."""
-    compared = [one for e in found for of_case in e.comparisons.values() for one in of_case]
-    if not any(one.allowed_nans or one.allowed_zeros for one in compared):
+    nans, zeros = sum(one.nans for one in found), sum(one.zeros for one in found)
+    if not nans and not zeros:
         return ""
-    nans, zeros = (
-        sum(counts)
-        for counts in zip(*((one.allowed_nans, one.allowed_zeros) for one in compared), strict=True)
-    )
     return (
         f"{counted(nans, 'NaN')} with other bits and {counted(zeros, 'zero')} of the other sign "
         "were allowed"
     )
 
 
-def _level(found: list[Evidence]) -> tuple[Level, Fraction]:
-    margin, is_exact = Fraction(0), True
-    for evidence in found:
-        for case in evidence.cases:
-            differing = _differing(evidence, case)
-            if differing:
-                is_exact = False
-                own = _margin(evidence, case, differing)
-                if own is None or own > WIDEST_MARGIN:
-                    return "not", Fraction(0)
-                margin = max(margin, own)
-    return "bit-exact" if is_exact else "decisions", margin
+def _level(found: Sequence[Standing]) -> tuple[Level, Fraction]:
+    margin = _largest([one.margin for one in found])
+    if margin is None:
+        return "not", Fraction(0)
+    return "bit-exact" if all(one.is_exact for one in found) else "decisions", margin
+
+
+def _until_far(margins: Iterable[Fraction | None]) -> Fraction | None:
+    """Return the largest of some margins; None at the first that is None or too wide."""
+    largest = Fraction(0)
+    for margin in margins:
+        if margin is None or margin > WIDEST_MARGIN:
+            return None
+        largest = max(largest, margin)
+    return largest
 
 
 def _differing(evidence: Evidence, case: Case) -> set[str]:

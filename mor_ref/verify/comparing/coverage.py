@@ -1,6 +1,6 @@
 """How much of some suites a candidate answered, in numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,32 @@ class Coverage:
         )
 
 
+@dataclass(frozen=True)
+class Given:
+    """How much the answers to a suite have: fields, cases, and fields that a case lacks."""
+
+    suite: str
+    fields: frozenset[str]
+    cases: int
+    lacking: frozenset[str]
+
+    def __add__(self, more: "Given") -> "Given":
+        """Return what the answers to two parts of a suite have."""
+        return Given(
+            self.suite,
+            self.fields | more.fields,
+            self.cases + more.cases,
+            self.lacking | more.lacking,
+        )
+
+
+def given_in(evidence: Evidence) -> Given:
+    """Return how much the answers have."""
+    expected = [field.name for field in evidence.fields if field.role == "expected"]
+    lacking = frozenset(name for name in expected if not evidence.has_all_of(name))
+    return Given(evidence.suite, frozenset(evidence.given), evidence.answered, lacking)
+
+
 def _share(given: int, of: int, noun: str, how: str = "") -> str:
     return counted(of, noun) if given == of else f"{given:,} of {counted(of, noun)}{how}"
 
@@ -48,16 +74,16 @@ def asked_of(entries: Mapping[str, Entry]) -> Coverage:
     )
 
 
-def given_of(found: list[Evidence], entries: Mapping[str, Entry]) -> Coverage:
+def given_of(found: Iterable[Given], entries: Mapping[str, Entry]) -> Coverage:
     """Return the coverage of the answers to a suite that has answers."""
-    answered = {evidence.suite: evidence for evidence in found if evidence.answered}
+    answered = {one.suite: one for one in found if one.cases}
     left_out: set[str] = set()
     for suite, entry in entries.items():
         left_out |= _left_out(answered.get(suite), entry)
     return Coverage(
         len(answered),
-        sum(len(evidence.given) for evidence in answered.values()),
-        sum(evidence.answered for evidence in answered.values()),
+        sum(len(one.fields) for one in answered.values()),
+        sum(one.cases for one in answered.values()),
         len(_rules_of(entries) - left_out),
     )
 
@@ -66,15 +92,15 @@ def _rules_of(entries: Mapping[str, Entry]) -> set[str]:
     return {rule for entry in entries.values() for rule in entry["rules"]}
 
 
-def _left_out(evidence: Evidence | None, entry: Entry) -> set[str]:
+def _left_out(given: Given | None, entry: Entry) -> set[str]:
     """Return the rules of the fields that the answer to a case of the suite lacks.
 
     A rule that no field names is about all of them.
     """
-    if evidence is None:
+    if given is None:
         return {*entry["rules"]}
     fields = _expected(entry)
-    absent = [field for field in fields if not evidence.has_all_of(field["name"])]
+    absent = [field for field in fields if field["name"] in given.lacking]
     named = {rule for field in fields for rule in field["rules"]}
     of_all = {*entry["rules"]} - named if absent else set()
     return of_all | {rule for field in absent for rule in field["rules"]}

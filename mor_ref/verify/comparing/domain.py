@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,18 @@ def within(evidence: Evidence, domain: Domain) -> Evidence:
     )
 
 
-def said_of_left_out(found: Iterable[Evidence]) -> str:
+class _Left(Protocol):
+    """The count of the inputs of an operation that are outside a domain."""
+
+    @property
+    def operation(self) -> str: ...
+    @property
+    def domain(self) -> str: ...
+    @property
+    def left_out(self) -> int: ...
+
+
+def said_of_left_out(found: Iterable[_Left]) -> str:
     """Say how many rows and cases were left out; nothing if none was."""
     rows = cases = 0
     domain = ""

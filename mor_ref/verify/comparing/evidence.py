@@ -7,9 +7,16 @@ from functools import cached_property
 
 from mor_ref.golden.model.suite import Case, Field, question
 from mor_ref.golden.model.views import SEPARATOR, split
+from mor_ref.operations.fields import format_meant
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
-from mor_ref.verify.comparing.compare import Comparison, Difference, comparisons, given_as
+from mor_ref.verify.comparing.compare import (
+    MISSING,
+    Comparison,
+    Difference,
+    comparisons,
+    given_as,
+)
 
 
 @dataclass(frozen=True)
@@ -118,3 +125,14 @@ class Evidence:
             for one in found:
                 if one.count or one.problem is not None:
                     yield one.difference(self.operation, question(self.fields, case))
+
+    def lacking(self) -> Iterator[Difference]:
+        """Yield the fields that no answer here has; if other parts have them, they are missing."""
+        absent = [field for field in self.fields if field.name in self.not_given]
+        for case in self.cases:
+            for field in absent if case.name in self.answers else ():
+                if field.name in case.arrays:
+                    array = case.arrays[field.name]
+                    fmt = format_meant(field.format, case.parameters)
+                    names = (case.name, field.name, field.name, fmt)
+                    yield Difference(*names, 0, array.size, array.shape, problem=MISSING)

@@ -6,7 +6,8 @@ from xml.etree import ElementTree as ET
 
 from mor_ref.verify.counts import differing_in_case
 from mor_ref.verify.reporting.text import differing, failing, suite_lines
-from mor_ref.verify.running.run import SuiteResult, Verification
+from mor_ref.verify.running.results import SuiteResult
+from mor_ref.verify.running.run import Verification
 
 # Names come from elsewhere, and XML has no way to write these characters.
 _NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

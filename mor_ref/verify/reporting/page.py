@@ -9,7 +9,8 @@ from mor_ref.verify.diagnosing.records import SuiteDiagnosis
 from mor_ref.verify.reporting.picture import picture_of
 from mor_ref.verify.reporting.templates import rendered
 from mor_ref.verify.reporting.text import all_that_explain_all, verdicts
-from mor_ref.verify.running.run import SuiteResult, Verification
+from mor_ref.verify.running.results import SuiteResult
+from mor_ref.verify.running.run import Verification
 
 _OPEN = 3  # sections that are open if there are no more
 _PICTURES, _OF_SUITE = 20, 3

@@ -12,7 +12,8 @@ from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.reporting.junit import as_junit
 from mor_ref.verify.reporting.page import as_html
-from mor_ref.verify.running.run import SuiteResult, Verification
+from mor_ref.verify.running.results import SuiteResult
+from mor_ref.verify.running.run import Verification
 
 
 def as_json(verification: Verification) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from mor_ref.definitions.formats import presets
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.verify.counts import counted
 from mor_ref.verify.diagnosing.records import Condition, Explanation, Structure
 
 _SHOWN = 4
@@ -75,3 +76,10 @@ def _where(where: Condition, one: Structure) -> str:
         f"{of}{who} differs only if {where.words}: {there} there differ, and none of the "
         f"{where.elsewhere:,} others{sample}"
     )
+
+
+def not_diagnosed(count: int) -> Iterator[str]:
+    """Say for how many mismatches no cause was sought, if for any."""
+    if count:
+        verb = "is in a tensor" if count == 1 else "are in tensors"
+        yield f"{counted(count, 'mismatch')} {verb} too large for a diagnosis"

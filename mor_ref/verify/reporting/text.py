@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from mor_ref.deviations import DEVIATIONS
-from mor_ref.verify.counts import counted
+from mor_ref.verify.counts import counted, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
 from mor_ref.verify.diagnosing.scoring import LEAST_OF
-from mor_ref.verify.reporting.structure_text import identity, structure_lines
-from mor_ref.verify.running.run import FieldResult, SuiteResult, Verdict, Verification
+from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
+from mor_ref.verify.running.results import FieldResult, SuiteResult, Verdict
+from mor_ref.verify.running.run import Verification
 from mor_ref.verify.running.unknown import Unknown
 
 _SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
@@ -38,6 +39,8 @@ def lines(verification: Verification) -> Iterator[str]:
 def summary(verification: Verification) -> Iterator[str]:
     """Yield the last lines: causes in several suites, conformance and verdict."""
     common = explains_all(verification)
+    if any(result.not_diagnosed for result in verification.results):
+        common = None
     if common and len(verification.diagnosis.suites) > 1:
         count = sum(diagnosis.mismatches for diagnosis in verification.diagnosis.suites)
         comparable = all(result.is_comparable for result in verification.results)
@@ -110,6 +113,7 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
         rules = ", ".join(field.rules or result.rules)
         yield f"  first mismatching field: {field.name} (rules {rules})"
     yield from [f"  {result.left_out}"] if result.left_out else ()
+    yield from (f"  {line}" for line in not_diagnosed(result.not_diagnosed))
     if diagnosis is not None:
         of_it = diagnosis_lines(diagnosis, comparable=result.is_comparable)
         yield from (f"  {line}" for line in of_it)
@@ -265,11 +269,6 @@ def _mismatches(count: int, *, comparable: bool) -> str:
     """Say how many mismatches; with a reservation if some answers could not be compared."""
     noun = "mismatch" if count == 1 else "mismatches"
     return f"{count:,} {noun}{'' if comparable else ' that can be compared'}"
-
-
-def percent(explained: int, of: int) -> str:
-    """Return a share in percent; 100.0 % only if it is all."""
-    return f"{1000 * explained // of / 10:.1f} %"
 
 
 def share(explanation: Explanation) -> str:

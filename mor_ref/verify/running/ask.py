@@ -53,6 +53,28 @@ def ask_here(candidate: Candidate, suites: Suites) -> Iterator[Evidence]:
         yield _answers(candidate, name, entry, cases).on(name, entry, cases)
 
 
+def ask_parts(parts: Iterator[tuple[str, list[Case]]]) -> Ask:
+    """Return a way to ask parts of suites, which are made when they are asked.
+
+    After a failure that ends a suite, its other parts are not asked.
+    """
+
+    def ask(candidate: Candidate, suites: Suites) -> Iterator[Evidence]:
+        ended = ""
+        for name, cases in parts:
+            if name == ended:
+                continue
+            entry = suites.entries[name]
+            found = _answers(candidate, name, entry, cases)
+            if any(failure.case is None for failure in found.failures):
+                ended = name
+            evidence = [found.on(name, entry, cases)]
+            del cases, found
+            yield evidence.pop()  # nothing of it stays here
+
+    return ask
+
+
 def ask_workers(workers: Workers, seconds: float) -> Ask:
     """Return a way to ask in which workers open the candidate, anew for each suite.
 

@@ -15,12 +15,27 @@ Entry = dict[str, Any]  # of a manifest, about one suite
 class Suites:
     """Suites of a directory by their names, with the manifest's entry of each.
 
-    `known` are the names of all suites of the directory.
+    `known` are the names of all suites of the directory. If there are numbers in `most_diagnosed`,
+    mismatches in more than so many numbers of a suite are not diagnosed. `named` is how a report
+    names the suites, if they are not in a directory, and `parts` how many parts they come in.
     """
 
     directory: Path
     entries: Mapping[str, Entry]
     known: tuple[str, ...]
+    most_diagnosed: int | None = None
+    named: str = ""
+    parts: int = 0
+
+    @property
+    def steps(self) -> int:
+        """How many suites, or parts of them, are asked."""
+        return self.parts or len(self.entries)
+
+    @property
+    def source(self) -> str:
+        """Where the suites are from, as reports name it."""
+        return self.named or str(self.directory)
 
 
 def suites_in(directory: Path, names: Sequence[str] = ()) -> Suites:

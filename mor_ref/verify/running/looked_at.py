@@ -1,0 +1,50 @@
+"""The cases of suites that a diagnosis looks at: all of them, or those that have room."""
+
+from dataclasses import replace
+
+from mor_ref.verify.comparing.evidence import Evidence
+
+
+class LookedAt:
+    """The answers to suites, without the cases that would take too long and too much memory.
+
+    Of each suite, cases that differ are taken up to `most` numbers, and as many of other cases.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._found: dict[str, Evidence] = {}
+        self._room: dict[tuple[str, bool], int] = {}
+        self._passed_over: dict[str, int] = {}
+
+    def add(self, evidence: Evidence) -> None:
+        """Take the cases of a suite, or of a part of one, that have room."""
+        name = evidence.suite
+        cases = []
+        for case in evidence.cases:
+            differing = sum(one.count for one in evidence.comparisons.get(case.name, ()))
+            size = max(array.size for array in case.arrays.values())
+            room = self._room.get((name, bool(differing)), self._most)
+            if room is None or size <= room:
+                cases.append(case)
+                if room is not None:
+                    self._room[name, bool(differing)] = room - size
+            else:
+                self._passed_over[name] = self._passed_over.get(name, 0) + differing
+        before = self._found.get(name)
+        if before is None and len(cases) == len(evidence.cases):
+            self._found[name] = evidence
+            return
+        there = {case.name for case in cases}
+        answers = {case: one for case, one in evidence.answers.items() if case in there}
+        if before is not None:
+            cases, answers = [*before.cases, *cases], {**before.answers, **answers}
+        self._found[name] = replace(evidence, cases=cases, answers=answers)
+
+    def at(self, suite: str) -> Evidence:
+        """Return the answers to the cases of a suite that have room."""
+        return self._found[suite]
+
+    def passed_over(self, suite: str) -> int:
+        """Return how many mismatches are in cases that have no room."""
+        return self._passed_over.get(suite, 0)

@@ -1,0 +1,238 @@
+"""The result of a candidate on a suite, and on parts of one together."""
+
+import difflib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from mor_ref.golden.model.suite import Field
+from mor_ref.verify.comparing.compare import Difference
+from mor_ref.verify.comparing.evidence import Evidence, Failure
+from mor_ref.verify.running.unknown import Unknown, unknown
+
+Verdict = Literal["match", "mismatch", "incomplete", "not run", "failed"]
+
+
+@dataclass(frozen=True)
+class FieldResult:
+    """A field of a suite: how many of its entries were compared, and how many differ.
+
+    `nans` counts those that are a NaN where a NaN is expected, and `not_comparable` the cases in
+    which nothing was compared.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    compared: int
+    differing: int
+    nans: int = 0
+    not_comparable: int = 0
+
+    def __add__(self, more: "FieldResult") -> "FieldResult":
+        """Return the result of both parts of a field."""
+        return replace(
+            self,
+            compared=self.compared + more.compared,
+            differing=self.differing + more.differing,
+            nans=self.nans + more.nans,
+            not_comparable=self.not_comparable + more.not_comparable,
+        )
+
+    @property
+    def matches(self) -> bool:
+        """Whether all of it could be compared, and nothing differs."""
+        return not self.differing and not self.not_comparable
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """Result of a candidate on a suite.
+
+    `fields` are in the order in which one follows from another. `not_given` names the fields that
+    no answer had, `unknown` those of answers that the suite does not have, `case_names` all cases,
+    `unknown_cases` those of a directory, `not_answered` those without an answer, and `failures`
+    those at which the candidate failed. `expected` has the meaning of each expected field. If the
+    result `must_be_complete`, an incomplete one is not a match. `left_out` says how many inputs are
+    outside the domain, and `not_diagnosed` how many mismatches are in cases that are too large.
+    """
+
+    suite: str
+    title: str
+    normative: bool
+    rules: tuple[str, ...]
+    cases: int
+    answered: int
+    fields: tuple[FieldResult, ...]
+    not_given: tuple[str, ...]
+    unknown: Unknown
+    unknown_cases: Unknown
+    expected: Mapping[str, str]
+    differences: tuple[Difference, ...]
+    failures: tuple[Failure, ...] = ()
+    must_be_complete: bool = False
+    not_answered: tuple[str, ...] = ()
+    left_out: str = ""
+    case_names: tuple[str, ...] = ()
+    not_diagnosed: int = 0
+
+    def __add__(self, more: "SuiteResult") -> "SuiteResult":
+        """Return the result of both parts of a suite."""
+        given = {one.name: one for one in self.fields}
+        for field in more.fields:
+            given[field.name] = given[field.name] + field if field.name in given else field
+        expected = {**self.expected, **more.expected}
+        missing = {*self.not_given, *more.not_given}
+        return replace(
+            self,
+            cases=self.cases + more.cases,
+            answered=self.answered + more.answered,
+            fields=tuple(given[name] for name in expected if name in given),
+            not_given=tuple(name for name in expected if name in missing and name not in given),
+            unknown=self.unknown if self.unknown.names else more.unknown,
+            expected=expected,
+            differences=self.differences + more.differences,
+            failures=self.failures + more.failures,
+            not_answered=self.not_answered + more.not_answered,
+            case_names=self.case_names + more.case_names,
+        )
+
+    def with_missing(self, missing: Sequence[Difference]) -> "SuiteResult":
+        """Return the result if fields of some cases are missing that other parts have."""
+        places = {name: place for place, name in enumerate(self.case_names)}
+        order = {name: place for place, name in enumerate(self.expected)}
+        differences = sorted(
+            (*self.differences, *missing),
+            key=lambda one: (places[one.case], order[one.suite_field]),
+        )
+        counts = Counter(one.suite_field for one in missing)
+        fields = (
+            replace(field, not_comparable=field.not_comparable + counts[field.name])
+            for field in self.fields
+        )
+        return replace(self, differences=tuple(differences), fields=tuple(fields))
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether all answered fields match; a suite without an answer was not run.
+
+        A suite in which the candidate failed does not match, even if all answers do (PRO-010). Nor
+        does one with a misspelt field.
+        """
+        if self.differences:
+            return "mismatch"
+        if self.failures:
+            return "failed"
+        if self.must_be_complete and not self.is_complete:
+            return "incomplete"
+        if self.is_misspelt:
+            return "incomplete"
+        return "match" if self.compared else "not run"
+
+    @property
+    def is_misspelt(self) -> bool:
+        """Whether an unknown name is like that of a field that was not given."""
+        return any(difflib.get_close_matches(name, self.not_given) for name in self.unknown.names)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each field of each case was given and could be compared, and nothing else was."""
+        is_all = self.answered == self.cases and not self.not_given and not self.failures
+        is_more = self.unknown.names or self.unknown_cases.names
+        return is_all and self.is_comparable and not is_more
+
+    @property
+    def compared(self) -> int:
+        """How many entries were compared."""
+        return sum(field.compared for field in self.fields)
+
+    @property
+    def differing(self) -> int:
+        """How many of the entries that were compared differ."""
+        return sum(difference.count for difference in self.differences)
+
+    @property
+    def cases_differing(self) -> int:
+        """In how many cases something differs, or cannot be compared."""
+        return len({difference.case for difference in self.differences})
+
+    @property
+    def nans(self) -> int:
+        """How many entries that differ are a NaN where a NaN is expected."""
+        return sum(difference.nans for difference in self.differences)
+
+    @property
+    def is_equal_but_for_nans(self) -> bool:
+        """Whether all that differs is a NaN where a NaN is expected."""
+        return self.is_comparable and 0 < self.nans == self.differing
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether all that was given has bits that could be compared."""
+        return not self.not_comparable
+
+    @property
+    def not_comparable(self) -> int:
+        """How many fields of cases could not be compared."""
+        return sum(difference.problem is not None for difference in self.differences)
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether anything was given that is expected, be it comparable or not."""
+        return bool(self.compared or self.differences)
+
+    @property
+    def first_mismatching_field(self) -> FieldResult | None:
+        """The first field that differs or could not be compared.
+
+        A field that is equal but for the bits of NaN is named only if there is no other.
+        """
+        mismatching = [field for field in self.fields if not field.matches]
+        beyond_nan = [f for f in mismatching if f.differing > f.nans or f.not_comparable]
+        return next(iter(beyond_nan or mismatching), None)
+
+
+def result_of(
+    evidence: Evidence, entry: Mapping[str, Any], *, must_be_complete: bool
+) -> SuiteResult:
+    """Return the result of the answers to a suite, or to a part of it."""
+    given, differences = evidence.given, tuple(evidence.differences())
+    fields = [
+        _field_result(evidence, field, [d for d in differences if d.suite_field == field.name])
+        for field in evidence.fields
+        if field.name in given
+    ]
+    there = [field for field in evidence.fields if field.name in {*given, *evidence.not_given}]
+    return SuiteResult(
+        evidence.suite,
+        entry["title"],
+        entry["normative"],
+        tuple(entry["rules"]),
+        len(evidence.cases),
+        evidence.answered,
+        tuple(fields),
+        tuple(evidence.not_given),
+        unknown(evidence.unknown, [field.name for field in there]),
+        unknown(evidence.other_cases, entry["cases"]),
+        {field.name: field.meaning for field in there},
+        differences,
+        evidence.failures,
+        must_be_complete,
+        tuple(case.name for case in evidence.cases if case.name not in evidence.answers),
+        case_names=tuple(case.name for case in evidence.cases),
+    )
+
+
+def _field_result(
+    evidence: Evidence, field: Field, differences: Sequence[Difference]
+) -> FieldResult:
+    unlike = {d.case for d in differences if d.problem is not None}
+    compared = (c for c in evidence.answered_with(field.name) if c.name not in unlike)
+    return FieldResult(
+        field.name,
+        field.rules,
+        sum(case.arrays[field.name].size for case in compared),
+        sum(d.count for d in differences),
+        sum(d.nans for d in differences),
+        len(unlike),
+    )
