@@ -1,7 +1,9 @@
 """A user's own tensors: quantized, and verified under a recipe."""
 
+import subprocess
 import sys
 import weakref
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -267,3 +269,39 @@ def test_bits_that_may_differ_and_inputs_that_are_left_out():
     for name in ("nan", "zero_sign", "domain"):
         with pytest.raises(ValueError, match="is 'nothing'"):
             mor_ref.verify(other_nans, **asked, **{name: "nothing"})
+
+
+@pytest.mark.tier("full")
+def test_memory_does_not_grow_with_the_number_of_tensors(tmp_path):
+    """Twenty tensors of 8 megabytes more are verified; the memory grows by less than half."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("only Linux says how much memory a process has used at most")
+    code = (
+        "import sys, atexit; atexit.register(lambda: "
+        f"sys.stderr.write(open({str(status)!r}).read().split('VmHWM:')[1].split()[0])); "
+        "from mor_ref.cli import main; main()"
+    )
+    results = tmp_path / "results"
+    results.mkdir()
+
+    def mor_ref_with(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+        )
+        return int(done.stderr.split()[-1]) / 1024
+
+    def megabytes(count):
+        x = np.random.default_rng(0).standard_normal((1 << 10, 2 << 10), dtype=np.float32)
+        save_file({f"x{k}": x for k in range(count)}, tmp_path / "in.safetensors")
+        file = tmp_path / "in.safetensors"
+        mor_ref_with(
+            "quantize", file, "--recipe", "mxfp8", "--out", results / f"{SUITE}.safetensors"
+        )
+        return [
+            mor_ref_with("verify", candidate, "--inputs", file, "--recipe", "mxfp8")
+            for candidate in ("numba", f"dir:{results}")
+        ]
+
+    for few, many in zip(megabytes(4), megabytes(24), strict=True):
+        assert many - few < 80

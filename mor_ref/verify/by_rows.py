@@ -4,15 +4,14 @@ The scales of some recipes follow from the amax of the whole tensor. It is measu
 to the engine with each of the parts (NVF-013, SCL-006).
 """
 
-import mmap
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden.model.suite import Case
+from mor_ref.golden.store.whole_files import let_go
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.operation import Arrays, Parameters
@@ -59,7 +58,7 @@ def by_rows(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
         return
     for first in range(0, len(x), count):
         yield first, engine(parameters, {"x": x[first : first + count]})
-        _let_go(x)
+        let_go(x)
 
 
 def _rows_together(operation: str, parameters: Parameters, shape: tuple[int, ...]) -> int | None:
@@ -89,14 +88,5 @@ def _amax_of(case: Case, count: int, *, with_infinity: bool) -> float:
         numbers = np.abs(tensor_of(x[first : first + count], case.parameters["source"]))
         counts = ~np.isnan(numbers) if with_infinity else np.isfinite(numbers)
         largest = max(largest, float(np.max(numbers, initial=0, where=counts)))
-        _let_go(x)
+        let_go(x)
     return largest
-
-
-def _let_go(x: NDArray[Any]) -> None:
-    """Let the pages of a file go that have been read, as they count as memory of the process."""
-    base: Any = x
-    while isinstance(base, np.ndarray):
-        base = base.base
-    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        base.madvise(mmap.MADV_DONTNEED)

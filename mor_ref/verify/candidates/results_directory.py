@@ -5,9 +5,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.suite_files import SEPARATOR
-from mor_ref.golden.store.whole_files import arrays_inside, read_inside
+from mor_ref.golden.store.whole_files import arrays_inside, let_go, read_inside
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
 from mor_ref.verify.candidates.result_columns import ColumnsError, columns_of, only_output
@@ -70,7 +72,7 @@ class ResultsDirectory:
         loaded = self._of_suite(suite)
         found, names = loaded.answers.get(case.name), loaded.files.get(case.name, [])
         if not names:
-            return found
+            return found and {name: _read(array) for name, array in found.items()}
         if found is not None or len(names) > 1:
             others = ", ".join([*names, *([f"{suite}{_SUFFIX}"] if found is not None else [])])
             raise CandidateError(f"{self._path} has case {case.name} in {others}; give one of them")
@@ -164,3 +166,12 @@ class ResultsDirectory:
             else:
                 found.setdefault(ascii(key)[1:-1][:_SHOWN], {})
         return found
+
+
+def _read(array: Any) -> Any:
+    """Return an array that is read from its file, whose pages do not stay in memory."""
+    if isinstance(array, NoArray):
+        return array
+    found = np.array(array)
+    let_go(array)
+    return found
