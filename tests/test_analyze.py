@@ -232,6 +232,17 @@ def test_a_recipe_is_the_policy_the_block_and_the_scales_that_it_says(run):
     assert run("x.npy", *limit, "--recipe", "mor:tensor") == run("x.npy", *limit)
 
 
+def test_names_choose_tensors(run, tmp_path):
+    """The totals are of those that are left, and the others are counted with the reason."""
+    x = heavy((16, 16), 2).astype(np.float32)
+    path = write(tmp_path / "x.npz", {"a.weight": x, "b.weight": x, "b.bias": x[0]})
+    found = json.loads(run(path, "--json", "--include", "weight$", "--exclude", "^a"))
+    assert [record["name"] for record in found["tensors"]] == ["b.weight"]
+    assert found["totals"]["elements"] == 256
+    assert found["left_out"] == {"not named as --include weight$": 1, "named as --exclude ^a": 1}
+    assert "left out: 1 tensor, named as --exclude bias" in run(path, "--exclude", "bias")
+
+
 @pytest.mark.parametrize("recipe", ["e5m2:fp32:row", "mxfp8:rceil", "nvfp4:torchao"])
 def test_a_recipe_may_be_a_representation_alone(run, recipe):
     x = heavy((64, 96), 0.5).astype(np.float32)

@@ -13,6 +13,8 @@ from working import CANDIDATE, SMALL, threads, two_processes
 
 from mor_ref import encode, formats
 from mor_ref.analysis.analyses import analyses_of
+from mor_ref.analysis.comparisons import compared
+from mor_ref.analysis.recipes import recipes_from
 from mor_ref.analysis.tensor_files import tensors_in
 from mor_ref.analysis.tensors import settings_for
 from mor_ref.cli.golden import _Making
@@ -321,6 +323,21 @@ def test_analyses_by_workers(tmp_path):
     with contextlib.chdir(tmp_path):
         found = list(analyses_of([("a.npy", *tensors_in("a.npy"))], settings, processes()))
     assert found[0].report == replace(ours[0].report, file="a.npy", name="a.npy")
+
+
+def test_comparisons_by_workers(tmp_path):
+    x = np.random.default_rng(0).standard_normal((40, 30), dtype=np.float32)
+    np.savez(tmp_path / "a.npz", x=x, y=x[::-1].astype(np.float16))
+    np.save(tmp_path / "b.npy", x.T)
+    files = [str(tmp_path / name) for name in ("a.npz", "b.npy")]
+    stored = [(file, tensor) for file in files for tensor in tensors_in(file)]
+    recipes = recipes_from(["mxfp4", "mor:three_way:8x8"])
+    ours = list(compared(stored, recipes, None))
+    assert list(compared(stored, recipes, None, processes())) == ours
+    assert [one.name for one in ours] == ["x", "y", files[1]]
+    np.save(tmp_path / "b.npy", x[:5])
+    with pytest.raises(WorkersError, match="give every worker the same file"):
+        list(compared(stored[2:], recipes, None, processes()))
 
 
 def test_workers_read_what_is_in_a_file_now(tmp_path):

@@ -11,9 +11,12 @@ from mor_ref.analysis.comparison import (
     under_recipes,
 )
 from mor_ref.analysis.listing import Selection, Stored, list_tensors
+from mor_ref.analysis.on_workers import NamedTensor, named_tensor, tensor_on_worker
 from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
+from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.arrays import numbers_from
 from mor_ref.treatments import Treatment
+from mor_ref.workers.pools import Workers
 
 Record = dict[str, Any]
 
@@ -119,16 +122,34 @@ def compare_files(
 
 
 def compared(
-    stored: Iterable[Stored], recipes: Sequence[Recipe], threads: int | None
+    stored: Sequence[Stored],
+    recipes: Sequence[Recipe],
+    threads: int | None,
+    workers: Workers | None = None,
 ) -> Iterator[TensorComparison]:
-    """Yield each tensor under all recipes."""
-    for file, tensor in stored:
-        try:
-            numbers = numbers_from(tensor.load(), tensor.name)
-            under = tuple(under_recipes(numbers, recipes, threads))
-        except MemoryError as error:
-            raise RuntimeError(
-                f"{tensor.name} in {file} does not fit into memory ({error}); its codes take up to "
-                "two bytes an element: use a larger machine, or cut the tensor"
-            ) from error
-        yield TensorComparison(file, tensor.name, tensor.shape, tensor.dtype, under)
+    """Return each tensor under all recipes, computed here or by workers, in this order."""
+    if workers is None:
+        return (_compared(file, tensor, recipes, threads) for file, tensor in stored)
+    shards = [(named_tensor(file, tensor), recipes, threads) for file, tensor in stored]
+    return workers.in_order(_compared_by_name, shards)
+
+
+def _compared(
+    file: str, tensor: StoredTensor, recipes: Sequence[Recipe], threads: int | None
+) -> TensorComparison:
+    try:
+        numbers = numbers_from(tensor.load(), tensor.name)
+        under = tuple(under_recipes(numbers, recipes, threads))
+    except MemoryError as error:
+        raise RuntimeError(
+            f"{tensor.name} in {file} does not fit into memory ({error}); its codes take up to "
+            "two bytes an element: use a larger machine, or cut the tensor"
+        ) from error
+    return TensorComparison(file, tensor.name, tensor.shape, tensor.dtype, under)
+
+
+def _compared_by_name(
+    one: NamedTensor, recipes: Sequence[Recipe], threads: int | None
+) -> TensorComparison:
+    """Compare recipes on a tensor of a file on a worker."""
+    return _compared(one.file, tensor_on_worker(one), recipes, threads)

@@ -18,7 +18,9 @@ from mor_ref.cli.options import (
     NAN,
     RECIPE,
     ZERO_SIGN,
+    ExcludeOption,
     ExecutorOption,
+    IncludeOption,
     JsonOption,
     RandomBitsOption,
     RandomWordOption,
@@ -180,6 +182,8 @@ def analyze_files(
         ),
     ] = None,
     scaling: Annotated[str | None, typer.Option(help="gam (default), e8m0 or fp32.")] = None,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
     threads: Annotated[
         int | None,
         typer.Option(help="Number of threads; default: all processors, or one for each worker."),
@@ -191,10 +195,12 @@ def analyze_files(
     ] = None,
 ) -> None:
     """Show the decisions of MoR for each tensor of the files, and in total."""
+    from mor_ref.analysis.listing import Selection
     from mor_ref.cli import analyze
 
     analyze.run(
         files,
+        selection=Selection(include, exclude),
         recipe=recipe,
         policy=policy,
         block=block,

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from mor_ref.analysis.analyses import analyses_of
-from mor_ref.analysis.listing import Listed, list_tensors
+from mor_ref.analysis.listing import Listed, Selection, list_tensors
 from mor_ref.analysis.recipes import settings_under
 from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, settings_for, worth_a_map
@@ -25,6 +25,7 @@ _LONGEST_IN_PROGRESS = 30  # letters of a name
 def run(
     files: list[str],
     *,
+    selection: Selection,
     recipe: str | None,
     policy: str | None,
     block: str | None,
@@ -50,7 +51,7 @@ def run(
             from mor_ref.analysis.plot import check_path
 
             check_path(plot)  # an analysis may take long: so refuse early
-        listed = list_tensors(files)
+        listed = list_tensors(files, selection)
         reports, mapped = _analyze_all(listed.stored, settings, workers)
     totals = totals_of(reports, settings)
     if as_json:
@@ -137,6 +138,7 @@ def _document(
             }
             for report in reports
         ],
+        "left_out": listed.left_out,
         "skipped": [{"file": file} | asdict(tensor) for file, tensor in listed.skipped],
         "files_without_tensors": listed.without,
         "totals": asdict(totals)

@@ -13,6 +13,7 @@ from mor_ref.cli.show import bar
 from mor_ref.cli.tensor_text import shown
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.treatments import short_text
+from mor_ref.workers.pools import workers_named
 
 _PICTURE = ".png"
 _LONGEST_IN_PROGRESS = 30  # letters of a name
@@ -25,20 +26,22 @@ def run(
     selection: Selection,
     out: list[str],
     threads: int | None,
+    executor: str,
     as_json: bool,
 ) -> None:
     """Print the totals of each recipe, and write all measures on request."""
-    chosen = recipes_from(recipes or USUAL)
-    for path in out:
-        _check(path)
-    listed = list_tensors(files, selection)
-    if not listed.stored:
-        raise ValueError(f"no tensor is left to compare{_why(listed)}")
-    tensors = []
-    with bar("comparing", "compared", len(listed.stored)) as done:
-        for one in compared(listed.stored, chosen, threads):
-            tensors.append(one)
-            done(shown(one.name)[-_LONGEST_IN_PROGRESS:])
+    with workers_named(executor) as workers:  # of the processes of MPI, only one continues
+        chosen = recipes_from(recipes or USUAL)
+        for path in out:
+            _check(path)
+        listed = list_tensors(files, selection)
+        if not listed.stored:
+            raise ValueError(f"no tensor is left to compare{_why(listed)}")
+        tensors = []
+        with bar("comparing", "compared", len(listed.stored)) as done:
+            for one in compared(listed.stored, chosen, threads, workers):
+                tensors.append(one)
+                done(shown(one.name)[-_LONGEST_IN_PROGRESS:])
     found = Comparison(chosen, tuple(tensors))
     written = [_write(path, found) for path in out]
     if as_json:

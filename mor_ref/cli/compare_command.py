@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mor_ref.cli.options import FILES, JsonOption
+from mor_ref.cli.options import FILES, ExcludeOption, ExecutorOption, IncludeOption, JsonOption
 
 
 def compare_recipes(
@@ -17,12 +17,8 @@ def compare_recipes(
             "repeated. Default: eight usual ones.",
         ),
     ] = None,
-    include: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Only tensors whose name has this.")
-    ] = None,
-    exclude: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="No tensors whose name has this.")
-    ] = None,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
     all_shapes: Annotated[
         bool, typer.Option("--all-shapes", help="Also vectors; default: matrices only.")
     ] = False,
@@ -35,8 +31,10 @@ def compare_recipes(
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(help="Number of threads; default: all processors.")
+        int | None,
+        typer.Option(help="Number of threads; default: all processors, or one for each worker."),
     ] = None,
+    executor: ExecutorOption = "local",
     json: JsonOption = False,
 ) -> None:
     """Compare recipes on the tensors of files: errors, SQNR, and bits for each number.
@@ -53,5 +51,6 @@ def compare_recipes(
         selection=Selection(include, exclude, matrices_only=not all_shapes),
         out=out or [],
         threads=threads,
+        executor=executor,
         as_json=json,
     )

@@ -35,6 +35,12 @@ FILES = typer.Argument(
     help=".safetensors, .bin, .pt, .pth, .gguf, .npy or .npz, an index of parts, or the directory "
     "of a model.",
 )
+IncludeOption = Annotated[
+    str | None, typer.Option(metavar="REGEX", help="Only tensors whose name has this.")
+]
+ExcludeOption = Annotated[
+    str | None, typer.Option(metavar="REGEX", help="No tensors whose name has this.")
+]
 NAN = typer.Option(help="The bits of NaN that count as equal: exact, any, or canonical-or-quiet.")
 ZERO_SIGN = typer.Option(help="The sign of zero that counts as equal: exact or any.")
 DOMAIN = typer.Option(
