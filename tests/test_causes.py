@@ -1,4 +1,4 @@
-"""Causes that real software has: other bits of NaN, torchao's MX, the codes of other libraries.
+"""Causes that real software has: bits of NaN, torchao's MX, gguf's scales, the codes of others.
 
 Expected bits are those of that software, on this machine.
 """
@@ -15,6 +15,7 @@ from extras import imported, needs
 from mor_ref import golden
 from mor_ref.definitions.formats import formats, presets
 from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.exact.nvfp4 import block_scale_code
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
@@ -211,6 +212,46 @@ def test_scale_code_0_is_applied_as_torchao_does(rule):
     assert all(np.array_equal(theirs[field], ours[field]) for field in theirs)
     plain = right("mx_block", parameters, inputs)
     assert not np.array_equal(theirs["code"], plain["code"])
+
+
+# ---------------------------------------------------------------------- gguf
+
+
+@needs("gguf")
+def test_scale_codes_wrap_as_those_of_gguf_do():
+    """MXS-002: below 2^-125, and nowhere else."""
+    quants = imported("gguf.quants")
+    x = np.zeros((149, 32), np.float32)
+    x[:, 3] = np.ldexp(np.float32(1.5), np.arange(-148, 1))
+    with np.errstate(all="ignore"):
+        theirs = quants.MXFP4.quantize_blocks(x)[:, 0]
+    parameters = {"format": "e2m1", "scale_rule": "floor", "source": "f32"}
+    inputs = {"x": x.view(np.uint32)}
+    ours = computed("mx_scale_code_wraps", "mx_block", parameters, inputs)["scale"]
+    assert np.array_equal(theirs, ours)
+    plain = right("mx_block", parameters, inputs)["scale"]
+    assert (plain != ours).sum() == 148 - 125
+
+
+@needs("gguf")
+def test_scales_saturate_as_those_of_gguf_do():
+    """NVF-002: e4m3 without a sign, on normal numbers that are no ties, which gguf rounds up."""
+    quants = imported("gguf.quants")
+    s = np.random.default_rng(0).uniform(2**-6, 500, 2000).astype(np.float32)
+    s = np.concatenate([s, np.float32([247.9, 248, 256, 448, np.inf])])
+    theirs = quants.NVFP4.fp32_to_ue4m3(s).tolist()
+    with applied(DEVIATIONS["block_scale_saturates_from_248"]):
+        ours = [block_scale_code(float(one)) for one in s]
+    assert ours == theirs
+    assert ours != [block_scale_code(float(one)) for one in s]
+
+
+def test_wrapped_scale_codes_of_a_kernel_are_named():
+    def wrapping(operation, parameters, inputs):
+        found = computed("mx_scale_code_wraps", operation, parameters, inputs)
+        return {"scale": found["scale"]}
+
+    assert causes(on(wrapping, "mx_blocks"))["mx_blocks"] == [("mx_scale_code_wraps",)]
 
 
 @pytest.mark.tier("full")

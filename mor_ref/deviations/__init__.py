@@ -12,6 +12,7 @@ from mor_ref.deviations import (
     encoding_presets,
     encoding_rounding,
     errors,
+    gguf,
     mx,
     mx_torchao,
     nan_bits,
@@ -41,6 +42,7 @@ DEVIATIONS: dict[str, Deviation] = {
         *nvfp4.DEVIATIONS,
         *mx.DEVIATIONS,
         *mx_torchao.DEVIATIONS,
+        *gguf.DEVIATIONS,
         *nvfp4_four_over_six.DEVIATIONS,
     )
 }
