@@ -13,9 +13,9 @@ from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden import bundled_files
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.comparing.compare import Difference, Entry
 from mor_ref.verify.comparing.conformance import Conformance
 from mor_ref.verify.comparing.coverage import Coverage
+from mor_ref.verify.comparing.difference import Difference, Entry, KindOfEntries
 from mor_ref.verify.comparing.evidence import Failure
 from mor_ref.verify.comparing.inputs_of_entry import Input
 from mor_ref.verify.diagnosing.records import Diagnosis, Explanation, SuiteDiagnosis
@@ -132,16 +132,18 @@ def differing(case="case", field="code", shape=(64, 32), step=1):
     )
     rows = min(24, size // shape[-1])
     picture = tuple((3,) * min(64, shape[-1]) for _ in range(rows))
+    kinds = (KindOfEntries("1 ulp above", int(wrong.sum()), entries[0]),)
     return Difference(
-        case, field, field, "e4m3", int(wrong.sum()), size, shape, entries, picture
-    )  # fmt: skip
+        case, field, field, "e4m3", int(wrong.sum()), size, shape, entries, picture, kinds=kinds
+    )
 
 
 def test_a_match():
     page = page_of(on(deviating(), "decisions"))
     (title,) = page.texts("h1")
     assert title.startswith("✓ match bit-exact in all that was asked: 1 field, 5 cases, ")
-    assert page.texts("h2") == ["Suites"]
+    assert page.texts("h2") == ["What was compared"]
+    assert page.texts("ol", "tiles") == ["decisions ✓ match"]
     entries = sum(case.arrays["accepted"].size for case in golden.load("decisions"))
     row = f"decisions Acceptance from the sums of a unit ✓ match {entries:,} 5 cases 0 "
     assert row in page.texts("tr")[1]
@@ -165,12 +167,10 @@ def test_mismatches():
     assert page.texts("p", "lead") == [
         f"All {wrong:,} mismatches are explained by ties_away (rule ENC-003)"
     ]
-    assert DEVIATIONS["ties_away"].summary in page.texts("header")[0]
-    rows = page.texts("tr")
-    assert rows[1].startswith("quantize_steps")
-    assert rows[1].endswith(f" ✗ mismatch {compared:,} 5 cases {wrong:,} code xs yes")
-    assert rows[2].startswith("decisions")
-    assert page.links == {"#suite-0"}
+    assert DEVIATIONS["ties_away"].summary in page.texts("details", "cause")[0]
+    rows = page.texts("table")[-1]
+    assert f" ✗ mismatch {compared:,} 5 cases {wrong:,} code xs yes decisions" in rows
+    assert "#suite-0" in page.links
     flow = page.texts("ol", "flow")[0]
     words = ("xs ○ not given", f"code ✗ {code.differing:,} of {code.compared:,}", "y ✗ ")
     order = [flow.index(word) for word in words]
@@ -179,13 +179,16 @@ def test_mismatches():
         "first mismatching field; rules QNT-001, ENC-003, ENC-007" in page.texts("li", "stage")[0]
     )
     assert "first mismatching field" in page.texts("th")
-    assert {"ENC-003", "QNT-001"} <= set(page.texts("span", "rule"))
-    first = page.texts("table")[1]
-    entry = found.results[0].differences[0].entries[0]
-    assert f"code [{entry.index[0]}] {entry.inputs[0].what} 0x{entry.inputs[0].bits:08X} " in first
-    assert "1 ulp " in first
-    assert f"16 of {wrong:,} mismatches: up to 4 of a field of a case" in page.texts("details")[0]
-    assert len(page.texts("figure")) == 3
+    assert {"ENC-003", "QNT-001"} <= set(page.texts("a", "rule"))
+    kinds = page.texts("table", "kinds")[0]
+    differences = [d for d in found.results[0].differences if d.suite_field == "code"]
+    above = [k for d in differences for k in d.kinds if k.words == "1 ulp above"]
+    most = max(above, key=lambda kind: kind.count)
+    number = most.entry.inputs[0]
+    assert f"code {sum(k.count for k in above):,} 1 ulp above " in kinds
+    assert f"[{most.entry.index[0]}] {number.what} 0x{number.bits:08X} " in kinds
+    assert kinds.index("code") < kinds.index(" y ")
+    assert len(page.texts("figure")) == 2
     assert "mor-ref verify kernel:dut --suite quantize_steps" in page.texts("code")
 
 
@@ -197,7 +200,7 @@ def test_what_cannot_be_compared():
     page = page_of(on(floats, "decisions"))
     assert "not comparable 5 fields of cases" in page.texts("dl", "facts")[0]
     assert "entries compared 0" in page.texts("dl", "facts")[0]
-    assert "could not be compared, and nothing is known" in page.texts("section")[1]
+    assert "could not be compared, and nothing is known" in page.texts("body")[0]
     assert "case mean_relative_error, field accepted: has dtype float64" in page.texts("details")[0]
     assert "explained by" not in page.texts("body")[0]
     assert "cannot be compared in 5 cases" in page.texts("ol", "flow")[0]
@@ -224,11 +227,11 @@ def test_what_can_be_compared_in_part():
     assert re.fullmatch(
         r"All [\d,]+ mismatches that can be compared are explained by ties_away .*", lead
     )
-    (suite,) = page.texts("details")
+    suite = page.texts("details", "cause")[0]
     assert "mismatches that can be compared are explained by ties_away" in suite
     page = page_of(on(odd_as_well, "quantize_steps"))
     assert page.texts("p", "lead") == ["What explains the mismatches is not known"]
-    (causes,) = page.texts("ul", "causes")
+    (causes,) = page.texts("details", "cause")
     assert "No known deviation explains the " in causes
     assert "mismatches that can be compared; a guess: " in causes
     assert re.search(r" explains \d+\.\d % of them \([\d,]+ of [\d,]+\)", causes)
@@ -270,22 +273,25 @@ def test_names_that_nobody_knows():
     page = page_of(on(strange, "error_steps", "decisions"))
     (row,) = page.texts("tr")[1:]
     assert "Given, but not fields of this suite: acepted; the nearest to acepted is accepted" in row
-    (left,) = page.texts("details")
+    table, left = page.texts("details")
+    assert "acepted" in table
     assert "Given, but not fields of this suite: cod; the nearest to cod is " in left
 
 
 def test_the_conclusion_comes_first():
-    """The verdict and the explanation, then pictures, then tables, then the rest."""
+    """The verdict and the explanation, then the evidence, then the comparison."""
     found = on(deviating("ties_away"), "quantize_steps", "decisions")
     text = as_html(found)
     parts = [
-        "</h1>", 'class="lead"', 'class="facts"', 'class="tiles"', "<table", 'id="suite-0"',
-        "<h4>What explains them", 'class="flow"', "<figure>", "<h4>The first mismatches", "Rules: ",
+        "</h1>", 'id="cause-0" open', 'class="lead"', 'id="suite-0"', 'class="flow"', ">How they",
+        "<figure>", "Rules: ", 'class="facts"', 'class="tiles"', "as a table", "by their names",
+        "Golden vectors",
     ]  # fmt: skip
     places = [text.index(part, text.index("<body>")) for part in parts]
     assert places == sorted(places)
     (tiles,) = Page(text).texts("ol", "tiles")
-    assert tiles == "quantize_steps ✗ mismatch decisions ✓ match"
+    assert tiles == "quantize_steps ✗ mismatch"
+    assert "✓ match decisions" in Page(text).texts("p")
     (wrong,) = {result.differing / result.compared for result in found.results[:1]}
     assert f'style="width: {100 * wrong:.2f}%"' in text
 
@@ -305,17 +311,23 @@ def test_explanations_that_are_not_the_whole():
     found = made([differing()], "abcde", diagnoses)
     page = page_of(found)
     assert page.texts("p", "lead") == ["60 of 121 mismatches are explained (49.5 %)"]
-    causes = page.texts("ul", "causes")[0]
-    assert "a: all 60 mismatches by ties_away and no_saturation (rules ENC-003, QNT-001)" in causes
+    heads = page.texts("h3")[:4]
+    assert heads == [
+        "ties_away and no_saturation",
+        "Not known; a guess: truncation",
+        "Not known",
+        "Not known",
+    ]
+    cards = page.texts("details", "cause")
+    assert "All 60 mismatches are explained by ties_away and no_saturation" in cards[0]
+    assert "The answers do not distinguish it from these: or by truncation" in cards[0]
     none = "No known deviation explains the "
-    assert f"b: {none}30 mismatches; a guess: truncation (rule ENC-003) explains " in causes
-    assert " 45.0 % of a sample of them (9 of 20)" in causes
-    assert "c: No known deviation explains the 10 mismatches, not even in part" in causes
-    assert "d: Nothing that explains other suites explains the 20 mismatches, and noth" in causes
-    assert f"e: {none}1 mismatch and makes no others; a guess: truncation (rule ENC-003)" in causes
-    first, second, *_ = page.texts("details")
-    assert "The answers do not distinguish it from these: or by truncation" in first
-    assert "ended after 131,072 elements: 1,234 pairs were not tried" in second
+    assert f"{none}30 mismatches; a guess: truncation (rule ENC-003) explains " in cards[1]
+    assert " 45.0 % of a sample of them (9 of 20)" in cards[1]
+    assert "ended after 131,072 elements: 1,234 pairs were not tried" in cards[1]
+    assert f"{none}1 mismatch and makes no others; a guess: truncation (rule ENC-003)" in cards[1]
+    assert "Nothing that explains other suites explains the 20 mismatches, and noth" in cards[2]
+    assert f"{none}10 mismatches, not even in part" in cards[3]
 
 
 def test_what_comes_from_outside_is_escaped():
@@ -426,7 +438,7 @@ def test_a_page_stays_small():
     body = page.texts("body")[0]
     assert "and 100 more suites" in body
     assert re.search(r"There is no room for \d+ more suites", body)
-    assert "3 of 50 fields of cases: the largest" in body
+    assert "1 of 50 fields of cases: the largest" in body
     assert "There is no room for 50 pictures" in body
 
 
@@ -476,22 +488,18 @@ def test_the_command_writes_it(module):
     assert status.returncode == 1, status.stderr
     page = Page((module / "r.html").read_text(encoding="utf-8"))
     assert "mor-ref verify candidate:wrong" in page.texts("p", "name")
-    assert "[3]" in page.texts("table")[1]
+    assert "[3]" in page.texts("table", "kinds")[0]
+    assert re.search(r"SHA-256 [0-9a-f]{64} of candidate\.py", page.texts("footer")[0])
 
 
 def test_the_stage_and_large_tensors_come_first():
-    """In the table, in the order of the cases; as pictures, the largest."""
+    """In the table, the case in which the most entries differ; as pictures, the largest."""
     small, large = differing("small", shape=(2, 4)), differing("large", shape=(64, 64))
     page = page_of(made([differing("later", "y", (99, 99)), small, large]))
-    cells = page.texts("td")
-    assert [text for text in cells if text in ("small", "large", "later")] == (
-        ["small"] * 4 + ["large"] * 4 + ["later"] * 4
-    )
-    assert [text.split(",")[0] for text in page.texts("figcaption")] == [
-        "case large",
-        "case small",
-        "case later",
-    ]
+    rows = page.texts("table", "kinds")[0]
+    assert "code 4,104 1 ulp above large [0, 0]" in rows
+    assert rows.index("large") < rows.index("y 9,801 1 ulp above later")
+    assert [text.split(",")[0] for text in page.texts("figcaption")] == ["case large", "case small"]
 
 
 def test_inputs_are_no_fields_of_the_flow():

@@ -24,6 +24,12 @@ ExecutorOption = Annotated[
         metavar="WHERE", help="Where to run: local, dask://HOST:PORT, or mpi with mpiexec."
     ),
 ]
+REPORT = typer.Option(metavar="FILE", help="Also write a report: .html, .json or .xml (JUnit).")
+SITE = typer.Option(
+    metavar="ADDRESS",
+    help="Where the rules of an .html report lead: the documentation as a site, such as "
+    "https://example.org/mor_ref, or ./docs next to the report.",
+)
 COMPLETE = typer.Option(
     "--complete", help="Also require every field of every case, and nothing else."
 )

@@ -13,6 +13,7 @@ from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.domain import Domain, as_domain
 from mor_ref.verify.reporting.report_files import prepare_report, write_report
+from mor_ref.verify.reporting.rules import as_site
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
 from mor_ref.verify.running.run import not_opened, verify
@@ -40,6 +41,7 @@ def run(
     suites: list[str],
     vectors: str | None,
     report: str | None,
+    site: str | None,
     timeout: float,
     executor: str,
     *,
@@ -64,7 +66,7 @@ def run(
             wanted = suites_in(directory, suites)
         bits = Allowed(*allowed)  # type: ignore[arg-type]  # which is found out there
         counting = _Counting(bits, as_domain(domain), must_be_complete)
-        return _run(name, wanted, report, timeout, ask, counting)
+        return _run(name, wanted, report, as_site(site), timeout, ask, counting)
 
 
 def _own_tensors(
@@ -88,6 +90,7 @@ def _run(
     name: str,
     wanted: Suites,
     report: str | None,
+    site: str | None,
     timeout: float,
     ask: Ask,
     counting: _Counting,
@@ -114,7 +117,7 @@ def _run(
     for line in lines(found):
         print(line)
     if report is not None:
-        write_report(found, Path(report))
+        write_report(found, Path(report), site)
     return _STATUS[found.verdict]
 
 

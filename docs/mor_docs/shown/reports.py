@@ -29,7 +29,7 @@ def _made() -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "mykernel.py").write_text(block_of("README.md", "# mykernel.py"), "utf-8")
-        done = mor_ref_in(folder, *COMMAND, "--report", "report.html")
+        done = mor_ref_in(folder, *COMMAND, "--report", "report.html", "--site", "./")
         if done.returncode != 1:
             raise ValueError(f"README's kernel has a mismatch, but: {done.stdout}{done.stderr}")
         return done.stdout, (folder / "report.html").read_text("utf-8")

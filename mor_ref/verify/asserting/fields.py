@@ -11,7 +11,7 @@ from mor_ref.operations.fields import format_meant
 from mor_ref.verify.asserting.suite_case import SuiteCase
 from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.allowed import Allowed
-from mor_ref.verify.comparing.compare import Difference
+from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.counts import counted, differing_in_case
 from mor_ref.verify.diagnosing.diagnosis import diagnose

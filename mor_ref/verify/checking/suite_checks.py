@@ -28,7 +28,7 @@ from mor_ref.golden.store.suite_files import SEPARATOR, described, file_of
 from mor_ref.golden.store.whole_files import load_arrays, read_inside
 from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.all_inputs.engine_codes import engine_codes
-from mor_ref.verify.comparing.compare import Difference
+from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.comparing.evidence import Evidence
 

@@ -1,6 +1,6 @@
 """Where the results of a candidate differ from a suite's expected ones, bit for bit (CON-001)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,66 +15,14 @@ from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Parameters
 from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed, is_nan
-from mor_ref.verify.comparing.distance import distance, shown
+from mor_ref.verify.comparing.difference import Difference, Entry, KindOfEntries
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
+from mor_ref.verify.comparing.kinds import kinds_of
 
 MISSING = "is missing"
 _SHOWN = 8  # entries of a field
 _NAME_SHOWN = 100  # characters of a name
 _PICTURE = (24, 64)  # rows and columns that a picture of mismatches has at most
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One entry of a field that differs: where, the bits, and the inputs that it is of."""
-
-    index: Index
-    expected: int
-    actual: int
-    inputs: tuple[Input, ...]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A field of a case that differs: in how many of its entries, and the first of them.
-
-    `field` is its name in the answer, and `suite_field` its name in the suite.
-
-    `problem` says why nothing could be compared, and is None where it could; if it does, `count`
-    is 0. `picture` counts the entries that differ in each of the cells that the field is divided
-    into. `nans` is how many of those that differ are a NaN where a NaN is expected: other bits, and
-    the same meaning.
-    """
-
-    case: str
-    field: str
-    suite_field: str
-    format: str
-    count: int
-    of: int
-    shape: tuple[int, ...]
-    entries: tuple[Entry, ...] = ()
-    picture: tuple[tuple[int, ...], ...] = ()
-    problem: str | None = None
-    nans: int = 0
-
-    def __str__(self) -> str:
-        where = f"case {self.case}, field {self.field}"
-        if self.problem:
-            return f"{where}: {self.problem}"
-        first = self.entries[0]
-        return f"{where}: {self.count} of {self.of} differ, the first at {self.shown(first)}"
-
-    def shown(self, entry: Entry) -> str:
-        """Describe an entry: its place, the bits, their distance, and the inputs."""
-        place = ", ".join(map(str, entry.index))
-        apart = distance(entry.actual, entry.expected, self.format)
-        inputs = (f"; {what} is {shown(bits, fmt)}" for what, bits, fmt in entry.inputs)
-        return (
-            f"[{place}]: {shown(entry.actual, self.format)} where "
-            f"{shown(entry.expected, self.format)} is expected{f', {apart}' if apart else ''}"
-            + "".join(inputs)
-        )
 
 
 def fields_of(entry: Mapping[str, Any]) -> list[Field]:
@@ -197,16 +145,21 @@ class Comparison:
         if self.problem is not None:
             return Difference(*names, 0, size, self.expected.shape, problem=self.problem)
         inputs_of = asked and origins(operation, asked, self.suite_field, self.field)
-        places = _first_places(self.differs)
-        entries = tuple(
-            Entry(i, int(self.expected[i]), int(self.actual[i]), inputs_of(i) if inputs_of else ())
-            for i in places
-        )
+        entries = tuple(self._entry(place, inputs_of) for place in _first_places(self.differs))
         nans = int((self.differs & _both_nan(self)).sum())
-        picture = _picture(self.differs)
-        return Difference(
-            *names, self.count, size, self.expected.shape, entries, picture, nans=nans
+        fmt = self.format if _has_values(self) else None
+        shape, picture = self.expected.shape, _picture(self.differs)
+        places = np.flatnonzero(self.differs)
+        kinds = tuple(
+            KindOfEntries(kind.words, kind.entries, self._entry(place, inputs_of))
+            for kind in kinds_of(self.actual[self.differs], self.expected[self.differs], fmt)
+            for place in [tuple(map(int, np.unravel_index(places[kind.place], shape)))]
         )
+        return Difference(*names, self.count, size, shape, entries, picture, nans=nans, kinds=kinds)
+
+    def _entry(self, place: Index, inputs_of: Callable[[Index], tuple[Input, ...]] | None) -> Entry:
+        inputs = inputs_of(place) if inputs_of else ()
+        return Entry(place, int(self.expected[place]), int(self.actual[place]), inputs)
 
 
 def comparisons(
@@ -252,6 +205,13 @@ def _compared(
 def _is_of_codes(fmt: str, *names: str) -> bool:
     """Return whether a field, under its names, has a code of a format in each entry."""
     return fmt in formats and not {"packed", DIGEST} & {v for name in names for v in split(name)[1]}
+
+
+def _has_values(compared: Comparison) -> bool:
+    """Return whether each entry is a number: of a format, or a whole one."""
+    names = compared.field, compared.suite_field
+    views = {view for name in names for view in split(name)[1]}
+    return "packed" not in names and not {"packed", DIGEST} & views
 
 
 def _both_nan(compared: Comparison) -> NDArray[np.bool_]:

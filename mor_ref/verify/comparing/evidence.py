@@ -10,13 +10,8 @@ from mor_ref.golden.model.views import SEPARATOR, split
 from mor_ref.operations.fields import format_meant
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
-from mor_ref.verify.comparing.compare import (
-    MISSING,
-    Comparison,
-    Difference,
-    comparisons,
-    given_as,
-)
+from mor_ref.verify.comparing.compare import MISSING, Comparison, comparisons, given_as
+from mor_ref.verify.comparing.difference import Difference
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mor_ref.verify.comparing.compare import Difference
+from mor_ref.verify.comparing.difference import Difference
 
 _CELL = 10
 _SIZES = (4, 6, 8, 10)  # of the squares; more mismatches are a larger square in a stronger colour
@@ -23,7 +23,7 @@ def picture_of(difference: Difference) -> dict[str, Any]:
     down = "" if is_lying else f"{_span('row', counts, rows)} and "
     place = f"They lie in {down}{_span(along, _turned(counts), columns)}."
     height, width = len(counts), len(counts[0])
-    pixels = max(10, min(20, 320 // width))
+    pixels = max(10, min(14, 320 // width))
     levels = levels_of(counts)
     drawn = list(zip(range(len(_SIZES))[-len(levels) :], levels, strict=True))
     tall, wide = math.ceil(rows / height), math.ceil(columns / width)

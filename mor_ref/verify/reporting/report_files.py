@@ -8,21 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from mor_ref.golden.store.whole_files import write_whole
-from mor_ref.verify.comparing.compare import Difference
+from mor_ref.verify.comparing.difference import Difference, Entry
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.reporting.junit import as_junit
+from mor_ref.verify.reporting.made import Made, made_here
 from mor_ref.verify.reporting.page import as_html
 from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
 
 
-def as_json(verification: Verification) -> str:
-    """Return everything that was found, the conclusion first."""
+def as_json(verification: Verification, made: Made | None = None) -> str:
+    """Return everything that was found, the conclusion first, the origin last."""
     first = dict.fromkeys(("candidate", "verdict", "complete", "conformance", "diagnosis"))
     record: dict[str, Any] = first | asdict(verification)
     record |= {"verdict": verification.verdict, "complete": verification.is_complete}
     record["conformance"]["text"] = str(verification.conformance)
     record["results"] = [_suite(result) for result in verification.results]
+    if made is not None:
+        record["made"] = asdict(made)
     return json.dumps(record, indent=1)
 
 
@@ -39,26 +42,32 @@ def _suite(result: SuiteResult) -> dict[str, Any]:
 
 def _difference(difference: Difference) -> dict[str, Any]:
     """Return a field that differs, with the numbers of its entries as bits and as values."""
-    entries = [
-        {
-            "index": entry.index,
-            "expected": _number(entry.expected, difference.format),
-            "actual": _number(entry.actual, difference.format),
-            "distance": distance(entry.actual, entry.expected, difference.format),
-            "inputs": [{"what": i.what} | _number(i.bits, i.format) for i in entry.inputs],
-        }
-        for entry in difference.entries
+    fmt = difference.format
+    entries = [_entry(entry, fmt) for entry in difference.entries]
+    kinds = [
+        {"words": kind.words, "count": kind.count, "entry": _entry(kind.entry, fmt)}
+        for kind in difference.kinds
     ]
-    return asdict(difference) | {"entries": entries}
+    return asdict(difference) | {"entries": entries, "kinds": kinds}
+
+
+def _entry(entry: Entry, fmt: str) -> dict[str, Any]:
+    return {
+        "index": entry.index,
+        "expected": _number(entry.expected, fmt),
+        "actual": _number(entry.actual, fmt),
+        "distance": distance(entry.actual, entry.expected, fmt),
+        "inputs": [{"what": i.what} | _number(i.bits, i.format) for i in entry.inputs],
+    }
 
 
 def _number(bits: int, fmt: str) -> dict[str, Any]:
     return {"bits": bits, "format": fmt, "shown": shown(bits, fmt)}
 
 
-WRITERS: dict[str, Callable[[Verification], str]] = {
-    ".json": as_json,
-    ".xml": as_junit,
+WRITERS: dict[str, Callable[[Verification, Made, str | None], str]] = {
+    ".json": lambda found, made, _: as_json(found, made),
+    ".xml": lambda found, _, __: as_junit(found),
     ".html": as_html,
 }
 
@@ -80,6 +89,7 @@ def prepare_report(path: Path) -> None:
         ) from error
 
 
-def write_report(verification: Verification, path: Path) -> None:
-    """Write the report that the end of the name asks for."""
-    write_whole(path, WRITERS[path.suffix](verification).encode())
+def write_report(verification: Verification, path: Path, site: str | None = None) -> None:
+    """Write the report that the end of the name asks for; rules on a page lead to the `site`."""
+    made = made_here(verification.candidate, Path(verification.vectors))
+    write_whole(path, WRITERS[path.suffix](verification, made, site).encode())

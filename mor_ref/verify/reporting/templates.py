@@ -7,6 +7,8 @@ from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.counts import counted
 from mor_ref.verify.reporting import text
+from mor_ref.verify.reporting.paths import without_directories
+from mor_ref.verify.reporting.rules import address_of, rule_named
 from mor_ref.verify.reporting.structure_text import identity, structure_lines
 
 if TYPE_CHECKING:
@@ -34,11 +36,13 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.globals |= {
+        "address_of": address_of,
         "counted": counted,
         "deviations": DEVIATIONS,
         "distance": distance,
         "identity": identity,
         "marks": _MARKS,
+        "rule_named": rule_named,
         "shown": shown,
         "structure_lines": structure_lines,
         "text": text,
@@ -48,10 +52,10 @@ def _environment() -> "Environment":
 
 
 def _plain(value: Any) -> Any:
-    """Return markup as it is, and other text cut, with its invisible characters escaped."""
+    """Return markup as it is; cut other text, without directories and invisible characters."""
     if hasattr(value, "__html__"):
         return value
-    said = str(value)
+    said = without_directories(str(value))
     seen = "".join(c if c.isprintable() else _visible(c) for c in said[:_MOST])
     return f"{seen}… ({len(said):,} characters)" if len(said) > _MOST else seen
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
-from mor_ref.verify.comparing.compare import Difference
 from mor_ref.verify.comparing.conformance import Conformance, Standing, conformance, standing_of
+from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.domain import Domain, said_of_left_out, within
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.diagnosing.diagnosis import diagnose

@@ -1,0 +1,69 @@
+"""Records of the differences in a field of a case: in how many entries, which, and how."""
+
+from dataclasses import dataclass
+
+from mor_ref.verify.comparing.distance import distance, shown
+from mor_ref.verify.comparing.inputs_of_entry import Index, Input
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a field that differs: where, the bits, and the inputs that it is of."""
+
+    index: Index
+    expected: int
+    actual: int
+    inputs: tuple[Input, ...]
+
+
+@dataclass(frozen=True)
+class KindOfEntries:
+    """A way in which entries of a field differ, how many do, and one of them."""
+
+    words: str
+    count: int
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field of a case that differs: in how many of its entries, and the first of them.
+
+    `field` is its name in the answer, and `suite_field` its name in the suite.
+
+    `problem` says why nothing could be compared, and is None where it could; if it does, `count`
+    is 0. `picture` counts the entries that differ in each of the cells that the field is divided
+    into. `nans` is how many of those that differ are a NaN where a NaN is expected: other bits, and
+    the same meaning. `kinds` say how they differ, the most frequent first.
+    """
+
+    case: str
+    field: str
+    suite_field: str
+    format: str
+    count: int
+    of: int
+    shape: tuple[int, ...]
+    entries: tuple[Entry, ...] = ()
+    picture: tuple[tuple[int, ...], ...] = ()
+    problem: str | None = None
+    nans: int = 0
+    kinds: tuple[KindOfEntries, ...] = ()
+
+    def __str__(self) -> str:
+        where = f"case {self.case}, field {self.field}"
+        if self.problem:
+            return f"{where}: {self.problem}"
+        first = self.entries[0]
+        return f"{where}: {self.count} of {self.of} differ, the first at {self.shown(first)}"
+
+    def shown(self, entry: Entry) -> str:
+        """Describe an entry: its place, the bits, their distance, and the inputs."""
+        place = ", ".join(map(str, entry.index))
+        apart = distance(entry.actual, entry.expected, self.format)
+        inputs = (f"; {what} is {shown(bits, fmt)}" for what, bits, fmt in entry.inputs)
+        return (
+            f"[{place}]: {shown(entry.actual, self.format)} where "
+            f"{shown(entry.expected, self.format)} is expected{f', {apart}' if apart else ''}"
+            + "".join(inputs)
+        )

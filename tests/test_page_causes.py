@@ -1,0 +1,280 @@
+"""The cards, the kinds, the origin and the links of the page that reports a verification."""
+
+import hashlib
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from mor_docs import rule_titles
+from test_page import Page, deviating, differing, made, on
+from verifying import module, run
+
+from mor_ref.definitions.formats import formats
+from mor_ref.golden import bundled_files
+from mor_ref.operations import OPERATIONS
+from mor_ref.verify.comparing.kinds import kinds_of
+from mor_ref.verify.diagnosing.records import Explanation, Structure, SuiteDiagnosis
+from mor_ref.verify.reporting import made as made_of
+from mor_ref.verify.reporting.causes import causes_of
+from mor_ref.verify.reporting.page import as_html
+from mor_ref.verify.reporting.paths import without_directories
+from mor_ref.verify.reporting.rules import address_of, as_site, own_site, rule_named
+from mor_ref.verify.reporting.suite_section import kinds_of_suite
+
+__all__ = ["module"]  # a fixture
+
+
+def whole(*names):
+    return Explanation(names, ("ENC-003",), 9, 9, is_whole=True)
+
+
+def causes(suites, diagnoses):
+    """Return the kinds of causes, their deviations and their suites."""
+    found = made([differing()], suites, diagnoses)
+    return [
+        (
+            cause.kind,
+            cause.explanation and cause.explanation.deviations,
+            sorted(result.suite for result, _ in cause.suites),
+        )
+        for cause in causes_of(found.results, found.diagnosis.suites)
+    ]
+
+
+def test_a_cause_has_all_suites_that_it_explains():
+    """As few causes as suffice, whichever explanation of a suite comes first."""
+    diagnoses = [
+        SuiteDiagnosis("a", 5, (whole("ties_away"), whole("truncation"))),
+        SuiteDiagnosis("b", 6, (whole("truncation"),)),
+        SuiteDiagnosis("c", 50, (whole("no_saturation"),)),
+    ]
+    assert causes("abc", diagnoses) == [
+        ("deviation", ("no_saturation",), ["c"]),
+        ("deviation", ("truncation",), ["a", "b"]),
+    ]
+
+
+def test_suites_of_one_structure_are_one_cause():
+    moved = Structure(("scale",), "each entry is 0x0 (0)", 9, 9, 0)
+    other = Structure(("code",), "each entry is 0x0 (0)", 9, 9, 0)
+    diagnoses = [
+        SuiteDiagnosis("a", 5, (), structures=(moved,)),
+        SuiteDiagnosis("b", 6, (), structures=(moved,)),
+        SuiteDiagnosis("c", 7, (), structures=(other,)),
+        SuiteDiagnosis("d", 8, ()),
+    ]
+    assert causes("abcd", diagnoses) == [
+        ("structure", None, ["a", "b"]),
+        ("structure", None, ["c"]),
+        ("unknown", None, ["d"]),
+    ]
+
+
+def test_one_card_is_open_and_the_rest_is_folded():
+    diagnoses = [SuiteDiagnosis(suite, 5, (whole("ties_away"),)) for suite in "abc"]
+    diagnoses.append(SuiteDiagnosis("d", 6, ()))
+    page = Page(as_html(made([differing()], "abcd", diagnoses)))
+    opened = [("open" in values, values["id"]) for tag, values, _ in page.found if "id" in values
+              and tag == "details"]  # fmt: skip
+    assert sorted(opened) == [
+        (False, "cause-1"),
+        (False, "suite-1"),
+        (False, "suite-2"),
+        (True, "cause-0"),
+    ]
+    assert page.texts("summary")[-1].startswith("The rules by their names")
+
+
+# ---------------------------------------------------------------------- kinds
+
+# A pair of codes for each kind, the one found first, in a format that has it.
+EXAMPLES = [
+    ("e4m3", 0x39, 0x38, "1 ulp above"),
+    ("e4m3", 0x81, 0x01, "the other sign"),
+    ("e4m3", 0x81, 0x00, "1 ulp below"),
+    ("e4m3", 0xB9, 0xB8, "1 ulp below"),
+    ("e4m3", 0x41, 0x38, "2 to 9 ulp above"),
+    ("e4m3", 0x42, 0x38, "10 ulp or more above"),
+    ("e4m3", 0x80, 0x00, "the sign of zero"),
+    ("e4m3", 0x00, 0x02, "0 where another number is expected"),
+    ("e4m3", 0x7F, 0x7E, "NaN where a number is expected"),
+    ("e4m3", 0x7E, 0xFF, "a number where NaN is expected"),
+    ("e4m3", 0x7F, 0xFF, "another NaN"),
+    ("e2m1", 0x10, 0x00, "not of 4 bits"),
+    ("e5m2", 0x7C, 0x7B, "infinity where a finite number is expected"),
+    ("e5m2", 0xFB, 0xFC, "a finite number where infinity is expected"),
+    ("e5m2", 0xFC, 0x7C, "an infinity of the other sign"),
+    ("e8m0", 0x00, 0x01, "1 ulp below"),
+    ("int8_mx", 0xFF, 0x00, "1 ulp below"),
+    ("u32", 7, 9, "2 to 9 below"),
+    ("u64", 7, 9, "other bits"),
+    (None, 7, 9, "other bits"),
+]
+
+
+@pytest.mark.parametrize(("fmt", "found", "right", "words"), EXAMPLES)
+def test_a_kind_of_each(fmt, found, right, words):
+    kind = np.uint64 if fmt == "u64" else np.uint32
+    arrays = np.array([found], np.int64 if fmt == "e2m1" else kind), np.array([right], kind)
+    assert [(k.words, k.entries) for k in kinds_of(*arrays, fmt)] == [(words, 1)]
+
+
+@pytest.mark.parametrize("fmt", ["e4m3", "e5m2", "e4m3fnuz", "e8m0", "int8_mx", "e2m1"])
+def test_each_pair_of_codes_is_of_a_kind_that_its_values_have(fmt):
+    """Compared with the values, which are of the catalogue."""
+    count = formats[fmt].code_count
+    value = [formats[fmt].value(code) for code in range(count)]
+    for right in range(0, count, 5):
+        others = np.array([code for code in range(count) if code != right])
+        found = kinds_of(others, np.full(others.shape, right), fmt)
+        assert sum(kind.entries for kind in found) == count - 1
+        for kind in found:
+            above = value[others[kind.place]] > value[right]
+            assert (" above" in kind.words) <= above
+            assert (" below" in kind.words) <= (not above)
+            assert ("NaN" in kind.words) == bool(
+                np.isnan([value[others[kind.place]], value[right]]).any()
+            )
+
+
+def test_a_suite_has_each_kind_with_an_entry_of_the_case_with_the_most():
+    found = on(deviating("ties_away"), "quantize_steps").results[0]
+    kinds = kinds_of_suite(found)
+    assert kinds[0].difference.suite_field == found.first_mismatching_field.name
+    for kind in kinds:
+        ones = [
+            (one.count, d.case)
+            for d in found.differences
+            for one in d.kinds
+            if (d.suite_field, one.words) == (kind.difference.suite_field, kind.words)
+        ]
+        assert kind.entries == sum(count for count, _ in ones)
+        assert kind.difference.case == max(ones, key=lambda one: one[0])[1]
+
+
+# ---------------------------------------------------------------------- rules
+
+
+def test_the_rules_of_reports_are_those_of_the_specification():
+    """If not: `PYTHONPATH=docs python -m mor_docs.rule_titles` writes them."""
+    assert rule_titles.FILE.read_text("utf-8") == rule_titles.titles()
+
+
+def test_rules_lead_to_the_site_or_to_their_titles():
+    found = on(deviating("ties_away"), "decisions", "quantize_steps")
+    plain = Page(as_html(found))
+    assert "#rule-ENC-003" in plain.links
+    assert "ENC-003 Roundings (chapter encoding)" in " ".join(plain.texts("dl", "rules"))
+    page = Page(as_html(found, site="https://example.org/docs/"))
+    assert "https://example.org/docs/spec/encoding.html#ENC-003" in page.links
+    assert not [link for link in page.links if link.startswith("#rule")]
+    assert rule_named("ABC-001") is None
+    assert address_of(rule_named("SCL-002"), "./docs") == "./docs/spec/scales.html#SCL-002"
+
+
+def test_the_address_of_a_site(monkeypatch):
+    assert as_site("./docs") == "./docs"
+    for wrong in ("javascript:alert(1)", "docs", "", "https://a b"):
+        with pytest.raises(ValueError, match="give its address, such as https://example"):
+            as_site(wrong)
+    urls = ["Source, https://example.org/s", "Documentation, https://example.org/d"]
+    fields = SimpleNamespace(get_all=lambda _: urls)
+    monkeypatch.setattr("mor_ref.verify.reporting.rules.metadata.metadata", lambda _: fields)
+    assert own_site() == as_site(None) == "https://example.org/d"
+    monkeypatch.setattr(fields, "get_all", lambda _: None)
+    assert as_site(None) is None
+
+
+# ---------------------------------------------------------------------- origin
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("dir:/home/ann/my results/out", "dir:…/my results/out"),
+        ("exec:/opt/a/run --t=/opt/b/t.bin 'x/y'", "exec:…/run --t=…/t.bin 'x/y'"),
+        (r"exec:C:\Users\ann\run.exe", r"exec:…\run.exe"),
+        ("e4m3/gam of 1/2 and https://a.b/c/d, 3 / 4 / 5", None),
+        (f"no file {Path.home()}/secret", "no file …/secret"),
+        (f"in {Path.cwd()}: a", "in …: a"),
+    ],
+)
+def test_directories_are_left_out(text, shown):
+    assert without_directories(text) == (shown or text)
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_the_digest_of_a_candidate(tmp_path, monkeypatch):
+    """Of its module, of the files of its command, of its results, or the version of a library."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "made_up.py").write_bytes(b"x = 1")
+    found = made_of.made_here("made_up:run", bundled_files())
+    assert found.candidate == f"SHA-256 {digest(b'x = 1')} of made_up.py"
+    manifest = (bundled_files() / "MANIFEST.json").read_bytes()
+    assert found.vectors == f"SHA-256 {digest(manifest)} of MANIFEST.json"
+    (tmp_path / "table.bin").write_bytes(b"7")
+    both = f"{digest(b'x = 1')}{digest(b'7')}".encode()
+    for name in (f"exec:{tmp_path}/made_up.py {tmp_path}/table.bin -v", f"dir:{tmp_path}"):
+        said = made_of.made_here(name, bundled_files()).candidate
+        assert said == f"SHA-256 {digest(both)} of made_up.py, table.bin"
+    assert re.search(r"of [\d,]{3,} files$", made_of.made_here("numba", bundled_files()).candidate)
+    assert made_of.made_here("no_such:run", bundled_files()).candidate == "no file of it was found"
+    assert made_of.made_here("peer:numpy", bundled_files()).candidate == f"numpy {np.__version__}"
+
+
+def test_no_name_of_a_person_or_a_machine(monkeypatch):
+    """But the processor, the system and its digits, and the GPU that is in use."""
+    monkeypatch.setattr(made_of.platform, "release", lambda: "6.1.0-anns-kernel")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    properties = {"name": b"A GPU"}
+    runtime = SimpleNamespace(getDeviceProperties=lambda _: properties)
+    cuda = SimpleNamespace(is_available=lambda: True, runtime=runtime)
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    found = made_of.made_here("numba", bundled_files())
+    assert found.date == "1970-01-02 00:00 UTC"
+    assert f"{made_of.platform.system()} 6.1.0, A GPU" in found.machine
+    assert made_of.platform.machine() in found.machine
+    assert "ann" not in found.machine
+    assert made_of.platform.node() not in found.machine
+
+
+def test_the_command_leaves_paths_out(module):
+    """Of the candidate, of its failures and of the vectors."""
+    command = ("--suite", "decisions", "--site", "./docs", "--report", "r.html")
+    done = run(module, f"exec:{sys.executable} {module}/candidate.py", *command)
+    page = (module / "r.html").read_text("utf-8")
+    assert done.returncode == 3
+    assert "candidate.py" in page
+    for private in (str(module), str(Path(sys.executable).parent), str(bundled_files().parent)):
+        assert private not in page
+    wrong = run(module, "numba", "--suite", "decisions", "--site", "docs")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "site is 'docs'; give its address" in wrong.stderr
+
+
+def test_a_kernel_with_three_mistakes_has_three_cards():
+    """Of real mistakes: a rounded reciprocal, ties away from zero, and scales in other places."""
+
+    def three(operation, parameters, inputs):
+        if operation == "quantize_element":
+            return deviating("ties_away")(operation, parameters, inputs)
+        if operation == "scale":
+            return deviating("scale_by_rounded_reciprocal")(operation, parameters, inputs)
+        scale = OPERATIONS[operation].engine(parameters, inputs)["scale"]
+        return {"scale": np.concatenate([scale[1:], scale[-1:]])}
+
+    found = on(three, "quantize_steps", "scale_steps", "mx_blocks")
+    page = Page(as_html(found))
+    assert {text.partition(":")[0] for text in page.texts("h3")[:3]} == {
+        "ties_away",
+        "scale_by_rounded_reciprocal",
+        "scale",
+    }
+    wrong = sum(result.differing for result in found.results)
+    assert page.texts("p", "lead") == [f"{wrong:,} of {wrong:,} mismatches are explained (100.0 %)"]
