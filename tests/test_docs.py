@@ -4,6 +4,7 @@ import re
 
 import pytest
 from explorer_browser import EXPLORER
+from mor_docs import consoles
 from mor_docs.shown import command_line, formats, scaling, tensors
 from mor_docs.typography import torn_powers, with_powers
 from site_of_docs import ROOT
@@ -80,3 +81,25 @@ def test_scripts_are_short():
 )
 def test_a_power_that_is_not_raised_as_a_whole_is_found(text, is_torn):
     assert bool(torn_powers(with_powers(text))) is is_torn
+
+
+@pytest.mark.parametrize(
+    ("text", "is_wrapped"),
+    [
+        ("$ a command\nits output", True),
+        ("name  error\na     1", False),
+        (f"name  error\n{93 * 'a'}", True),
+    ],
+)
+def test_lines_of_consoles_wrap_but_for_tables(text, is_wrapped):
+    assert consoles.wraps(text) == is_wrapped
+
+
+def test_lines_that_wrap_are_elements_of_their_own():
+    """But for those of an element of several lines; their text stays the same."""
+    begin = '<div class="wraps highlight"><div><pre>'
+    shown = consoles.with_rows(f"{begin}a\n<span>b</span>\n</pre>")
+    row = '<span class="row">{}</span>\n'.format
+    assert shown == f"{begin}{row('a')}{row('<span>b</span>')}</pre>"
+    for other in (f"{begin}<span>a\nb</span>\n</pre>", "<div><div><pre>a\nb</pre>"):
+        assert consoles.with_rows(other) == other

@@ -98,8 +98,13 @@ def test_the_share_accepted_is_what_mor_decides():
 @pytest.mark.tier("full")
 def test_the_picture_of_the_checkpoint_is_written(tmp_path):
     checkpoint.write(tmp_path)
-    assert (tmp_path / checkpoint.PICTURE).read_bytes().startswith(b"\x89PNG")
-    assert f"../{checkpoint.PICTURE}" in checkpoint.errors()
+    from matplotlib.image import imread
+
+    light, dark = (imread(tmp_path / name)[0, 0, :3] for name in checkpoint.PICTURES)
+    assert light.min() == 1
+    assert dark.max() < 0.2
+    for kind, name in zip(("light", "dark"), checkpoint.PICTURES, strict=True):
+        assert f'<img class="only-{kind}" src="../{name}"' in checkpoint.errors()
 
 
 @needs("chromium", "playwright")

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-from mor_docs import explorer, formulas, links, rules, sources
+from mor_docs import consoles, explorer, formulas, links, rules, sources
 from mor_docs.computed import Computed
 from mor_docs.shown import checkpoint, reports
 from mor_docs.trace import ROOT, own_trace, trace
@@ -36,6 +36,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("trace_suites", None, "env", (dict, type(None)))
     app.add_config_value("source_url", "", "html", (str,))
     formulas.connect(app)
+    consoles.connect(app)
     app.connect("builder-inited", _read_trace)
     # sphinx-needs registers its directives when the configuration is known: this one comes after.
     app.connect("config-inited", _register_rule, priority=900)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.analysis.plot_style import COLOURS, OTHER, put_legend_right, short
+from mor_ref.analysis.plot_style import COLOURS, OTHER, ground, put_legend_right, short
 from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, in_percent
 
 if TYPE_CHECKING:
@@ -14,12 +14,8 @@ if TYPE_CHECKING:
 _WIDTH_OF_MAP = 7.0  # inches, about
 _MOST_LABELLED = 64  # blocks with their error as text
 _MOST_DRAWN = 1500  # rows and columns of blocks; larger grids are thinned
-_IN_A_BLOCK: dict[str, Any] = {
-    "ha": "center",
-    "va": "center",
-    "fontsize": "small",
-    "bbox": {"boxstyle": "round", "facecolor": "white", "alpha": 0.8, "edgecolor": "none"},
-}
+_IN_A_BLOCK: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
+_BEHIND: dict[str, Any] = {"boxstyle": "round", "alpha": 0.8, "edgecolor": "none"}
 
 
 def describe(report: TensorReport, *, is_one_of_many: bool) -> str:
@@ -80,7 +76,8 @@ def _show_errors(
         bar.ax.axhline(limit, color="black")
     if errors.size <= _MOST_LABELLED:
         for (row, column), error in np.ndenumerate(errors):
-            axes.text(column, row, f"{error:.3g}", **_IN_A_BLOCK)
+            behind = _BEHIND | {"facecolor": ground()}
+            axes.text(column, row, f"{error:.3g}", bbox=behind, **_IN_A_BLOCK)
 
 
 def _show_choices(

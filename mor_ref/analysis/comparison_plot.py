@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mor_ref.analysis.comparisons import Comparison
-from mor_ref.analysis.plot_style import figure_class
+from mor_ref.analysis.plot_style import figure_class, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,6 +103,6 @@ def _draw_dots(
         look: dict[str, Any] = {"color": colour, "alpha": 0.45, "linewidths": 0}
         axes.scatter(column[drawn], places, s=sizes[drawn], **look)
         if math.isfinite(totals[row]) and totals[row]:
-            axes.vlines(totals[row], row - 0.35, row + 0.35, color="black", linewidth=2)
+            axes.vlines(totals[row], row - 0.35, row + 0.35, color=ink(), linewidth=2)
     axes.grid(axis="x", which="both", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.analysis.block_map_plot import describe, draw_map, height_of_map
-from mor_ref.analysis.plot_style import COLOURS, OTHER, figure_class, put_legend_right, short
+from mor_ref.analysis.plot_style import COLOURS, OTHER, figure_class, ink, put_legend_right, short
 from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _draw_errors(
     if len(reports) > 1:
         ring: dict[str, Any] = {
             "facecolors": "none",
-            "edgecolors": "black",
+            "edgecolors": ink(),
             "clip_on": False,
             "zorder": 4,
         }
@@ -95,7 +95,7 @@ def _draw_errors(
         threshold = max(threshold, 100 * limit)
         is_first = name == settings.first
         label = f"threshold {'' if is_first else f'of {name} '}{100 * limit:.4g} %"
-        colour = "black" if is_first else COLOURS.get(name, OTHER)
+        colour = ink() if is_first else COLOURS.get(name, OTHER)
         axes.axhline(100 * limit, color=colour, linestyle="--", label=label)
     _scale(axes, max(highest, threshold), threshold)
     axes.set_ylabel(f"mean relative error\nin {settings.first} (%)")
@@ -137,7 +137,7 @@ def _scale(axes: "Axes", highest: float, threshold: float) -> None:
         ticks = [*even, *(tick for tick in (10, 20, 40, 70, 100) if tick > 1.1 * bend)]
         axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
-        axes.axhspan(bend, 10 * highest, color="black", alpha=0.05, linewidth=0)
+        axes.axhspan(bend, 10 * highest, color=ink(), alpha=0.05, linewidth=0)
         axes.text(
             1, bend, f"compressed above {bend:g} % ", ha="right", va="bottom", fontsize="x-small",
             transform=axes.get_yaxis_transform(),

@@ -23,6 +23,20 @@ def figure_class() -> "type[Figure]":
     return Figure
 
 
+def ink() -> str:
+    """Return the colour of texts and lines in the user's style of matplotlib."""
+    from matplotlib import rcParams
+
+    return str(rcParams["text.color"])
+
+
+def ground() -> str:
+    """Return the colour behind texts and lines in the user's style of matplotlib."""
+    from matplotlib import rcParams
+
+    return str(rcParams["axes.facecolor"])
+
+
 def put_legend_right(axes: "Axes", **arguments: Any) -> None:
     """Put a legend next to the axes."""
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **arguments)

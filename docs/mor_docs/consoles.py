@@ -1,0 +1,58 @@
+"""Blocks of consoles: their lines wrap, as in a terminal, and the rest of a line is set in."""
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+
+# Cells of a line of a table, which is as wide as a terminal at most.
+_OF_TABLE = re.compile(r"\S {2,}\S|[─│━┃]")
+_WIDTH = 92
+_BLOCK = re.compile(
+    r'(<div class="wraps [^>]*><div[^>]*><pre>(?:<span></span>)?)(.*?)</pre>', re.DOTALL
+)
+
+
+def connect(app: Sphinx) -> None:
+    """Connect the transform of blocks, and that of the finished pages."""
+    app.add_transform(Wrapping)
+    app.connect("html-page-context", _hang_lines)
+
+
+class Wrapping(SphinxTransform):
+    """Marks the blocks that wrap."""
+
+    default_priority = 610
+
+    def apply(self, **_: Any) -> None:  # noqa: D102, what every transform does
+        for block in self.document.findall(nodes.literal_block):
+            if block.get("language") in ("console", "text") and wraps(block.astext()):
+                block["classes"].append("wraps")
+
+
+def wraps(text: str) -> bool:
+    """Return whether lines may wrap: not those of a table."""
+    lines = text.splitlines()
+    is_narrow = all(len(line) <= _WIDTH for line in lines)
+    return not (is_narrow and any(map(_OF_TABLE.search, lines)))
+
+
+def _hang_lines(app: Sphinx, page: str, template: str, context: dict[str, Any], _: object) -> None:
+    del app, page, template
+    if "body" in context:
+        context["body"] = with_rows(context["body"])
+
+
+def with_rows(body: str) -> str:
+    """Make an element of each line of the blocks that wrap."""
+    return _BLOCK.sub(_rows_of, body)
+
+
+def _rows_of(found: re.Match[str]) -> str:
+    lines = found[2].split("\n")
+    if any(line.count("<span") != line.count("</span>") for line in lines):
+        return found[0]  # an element of several lines
+    shown = (f'<span class="row">{line}</span>' if line else line for line in lines)
+    return found[1] + "\n".join(shown) + "</pre>"
