@@ -144,7 +144,9 @@ class Comparison:
         names, size = (self.case, self.field, self.suite_field, self.format), self.expected.size
         if self.problem is not None:
             return Difference(*names, 0, size, self.expected.shape, problem=self.problem)
-        inputs_of = asked and origins(operation, asked, self.suite_field, self.field)
+        inputs_of = (
+            None if asked is None else origins(operation, asked, self.suite_field, self.field)
+        )
         entries = tuple(self._entry(place, inputs_of) for place in _first_places(self.differs))
         nans = int((self.differs & _both_nan(self)).sum())
         fmt = self.format if _has_values(self) else None

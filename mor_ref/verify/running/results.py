@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mor_ref.golden.model.suite import Field
-from mor_ref.verify.comparing.compare import Difference
+from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.running.unknown import Unknown, unknown
 
