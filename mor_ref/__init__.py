@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
     from mor_ref.api.quantization import Quantized, quantize
+    from mor_ref.api.shared import Shared, quantize_shared
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
     from mor_ref.policies import Policy, Rung
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
@@ -31,6 +32,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),
     "api.quantization": ("Quantized", "quantize"),
+    "api.shared": ("Shared", "quantize_shared"),
     "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
     "representations": ("MxBlocks", "Nvfp4Tiles", "ScaledFormat"),
@@ -65,6 +67,7 @@ __all__ = [
     "Quantized",
     "Rung",
     "ScaledFormat",
+    "Shared",
     "UnknownNameError",
     "decode",
     "encode",
@@ -73,6 +76,7 @@ __all__ = [
     "quantize",
     "quantize_mx",
     "quantize_nvfp4",
+    "quantize_shared",
 ]
 __version__ = "0.1.0"
 

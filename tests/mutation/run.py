@@ -48,6 +48,7 @@ TESTS = {
     "restoring": ("measures",),
     "saturation": ("saturation",),
     "scales": ("scales", "quantization", "policies", "mx"),
+    "shared": ("shared",),
     "squares": ("measures",),
     "steps": (),
     "strips": ("quantization", "policies"),

@@ -1,0 +1,104 @@
+"""Shared exponents: the public function and its record."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.tracing import untraced
+from mor_ref.arrays import numbers_from
+from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.definitions.shared import BLOCK, shared_kind, shared_profile
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shared:
+    """A tensor in blocks of 16 numbers that share an exponent.
+
+    `shared_exponent` has an exponent for each block of a row, and `tau` a shift of 0 or 1 for each
+    pair. `sign`, `magnitude`, `codes` and `y` have the shape of x.
+    """
+
+    kind: str
+    profile: str
+    shared_exponent: NDArray[np.uint8]
+    tau: NDArray[np.uint8]
+    magnitude: NDArray[np.uint8]
+    sign: NDArray[np.uint8]
+    codes: NDArray[np.uint8]
+    y: NDArray[np.float32]
+
+    @untraced
+    def dequantize(self) -> NDArray[np.float32]:
+        """Return what the codes stand for, as float32; NaN and infinities as in y."""
+        return self.y.copy()
+
+    @property
+    def packed(self) -> NDArray[np.uint8]:
+        """The bytes of each row: its blocks, one after the other (SHX-007)."""
+        kind = shared_kind(self.kind)
+        rows, columns = rows_and_columns(self.codes.shape)
+        blocks = -(-columns // BLOCK)
+        parts = [self.shared_exponent.reshape(rows, blocks, 1)]
+        if kind.shifts:
+            parts.append(_bit_by_bit(self.tau, blocks, BLOCK // 2, 1))
+        codes = self.codes.reshape(rows, columns)
+        parts.append(_bit_by_bit(codes, blocks, BLOCK, kind.code_bits))
+        return np.concatenate(parts, axis=2).reshape(rows, blocks * kind.block_bytes)
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.codes.shape)) or "scalar"
+        return (
+            f"<{shape} as {self.kind}, {self.profile}: {self.shared_exponent.size} blocks of "
+            f"{BLOCK}>"
+        )
+
+
+def _bit_by_bit(entries: NDArray[np.uint8], blocks: int, n: int, bits: int) -> NDArray[np.uint8]:
+    """Return n entries of so many bits for each block as bytes, from the lowest bit up."""
+    rows = len(entries)
+    room = np.zeros((rows, blocks * n), np.uint8)
+    room[:, : entries.shape[1]] = entries
+    each = room.reshape(rows, blocks, n, 1) >> np.arange(bits, dtype=np.uint8) & np.uint8(1)
+    return np.packbits(each.reshape(rows, blocks, n * bits), axis=2, bitorder="little")
+
+
+@untraced
+def quantize_shared(
+    x: "ArrayLike", kind: str, *, profile: str = "quark_torch", threads: int | None = None
+) -> Shared:
+    """Quantize `x` to blocks of 16 numbers along its rows that share an exponent.
+
+    `kind` is mx9, mx6 or mx4 (shared microexponents: a pair can have an exponent one lower), bfp16,
+    or bfp16_carry. `profile` is "quark_torch" or "quark_onnx".
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.quantize_shared(np.array([1.0, 0.3, 0.3, -0.1], np.float32), "mx4")
+    >>> found
+    <4 as mx4, quark_torch: 1 blocks of 16>
+    >>> found.shared_exponent.tolist(), found.tau.tolist(), found.magnitude.tolist()
+    ([[127]], [[0, 1]], [2, 1, 1, 0])
+    >>> found.dequantize().tolist()
+    [1.0, 0.5, 0.25, -0.0]
+    """
+    of, by = shared_kind(kind), shared_profile(profile)
+    numbers = numbers_from(x, "x")
+    rows, columns = rows_and_columns(numbers.shape)
+    from mor_ref.engine.shared import quantize_shared as quantized  # imports Numba
+
+    found = quantized(numbers, (rows, columns), of, by, threads)
+    shape = numbers.shape
+    return Shared(
+        of.name,
+        by.name,
+        found.exponent.reshape(rows, -(-columns // BLOCK)),
+        found.tau.reshape(rows, -(-columns // 2)),
+        found.magnitude.reshape(shape),
+        found.sign.reshape(shape),
+        found.code.reshape(shape),
+        found.y.view(np.float32).reshape(shape),
+    )
