@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mor_ref.api.decoding import decode
     from mor_ref.api.encoding import encode
     from mor_ref.api.errors import ErrorSums
+    from mor_ref.api.levels import Levels, quantize_levels
     from mor_ref.api.mx import Mx, quantize_mx
     from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
@@ -28,6 +29,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.decoding": ("decode",),
     "api.encoding": ("encode",),
     "api.errors": ("ErrorSums",),
+    "api.levels": ("Levels", "quantize_levels"),
     "api.mx": ("Mx", "quantize_mx"),
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),
@@ -55,6 +57,7 @@ __all__ = [
     "FitsRange",
     "Format",
     "FormatError",
+    "Levels",
     "MeanRelativeError",
     "Metric",
     "MorResult",
@@ -74,6 +77,7 @@ __all__ = [
     "formats",
     "mor",
     "quantize",
+    "quantize_levels",
     "quantize_mx",
     "quantize_nvfp4",
     "quantize_shared",

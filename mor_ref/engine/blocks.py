@@ -179,3 +179,13 @@ def to_blocks(groups: NDArray[Any], partition: Partition) -> NDArray[Any]:
         groups = np.repeat(groups, step, axis=axis)
     rows, columns = partition.grid
     return groups[:rows, :columns]
+
+
+def binary32_words(numbers: Numbers) -> NDArray[np.uint32]:
+    """Return all numbers as binary32 (QNT-004)."""
+    size = max(numbers.bits.size, 1)  # an empty row has no columns to be cut
+    rows = numbers.bits.size // size
+    words = words_of(numbers, size, Part(0, rows, 0, size)).bits
+    wide = words.astype(np.uint32) << np.uint32(16) if numbers.is_bf16 else words
+    found: NDArray[np.uint32] = np.ascontiguousarray(wide, np.uint32)
+    return found

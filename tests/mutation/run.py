@@ -38,6 +38,7 @@ TESTS = {
     "formats": ("encoding", "decoding"),
     "intrinsics": ("encoding", "quantization", "decoding"),
     "kernel": ("kernel_cache",),
+    "levels": ("levels",),
     "measuring": ("representations",),
     "mx": ("mx", "thresholds"),
     "nearest": ("quantization", "encoding"),

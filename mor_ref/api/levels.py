@@ -1,0 +1,165 @@
+"""Levels of ParetoQ: the public function and its record."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.tracing import untraced
+from mor_ref.arrays import Numbers, numbers_from
+from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.definitions.levels import TERNARY_DIGITS, known_arithmetic, level_kind
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Levels:
+    """Weights as few levels, with an alpha for each row.
+
+    `ratio`, `clipped`, `level`, `y`, `alpha_term` and `inside` have the shape of w, and `alpha` has
+    an entry for each row. y is `level * alpha`. For a gradient dy of y, the gradient of a weight is
+    `inside * dy`. That of alpha is `gradient_scale` times the sum of `alpha_term * dy` of its row,
+    which `alpha_sums` computes exactly.
+    """
+
+    kind: str
+    arithmetic: str
+    alpha: NDArray[np.float32]
+    ratio: NDArray[np.float32]
+    clipped: NDArray[np.float32]
+    level: NDArray[np.float32]
+    y: NDArray[np.float32]
+    alpha_term: NDArray[np.float32]
+    inside: NDArray[np.uint8]
+    codes: NDArray[np.uint8]
+
+    @untraced
+    def dequantize(self) -> NDArray[np.float32]:
+        """Return y, as float32."""
+        return self.y.copy()
+
+    @property
+    def gradient_scale(self) -> float:
+        """1 / sqrt(numbers * Qp) in binary64, as the authors compute it (LVL-007)."""
+        return 1.0 / math.sqrt(self.y.size * level_kind(self.kind).gradient_divisor)
+
+    def alpha_sums(self, dy: "ArrayLike") -> list[Fraction]:
+        """Return the exact sum of `alpha_term * dy` of each row; all of them have to be finite."""
+        rows, columns = rows_and_columns(self.y.shape)
+        given = np.asarray(dy, np.float64)
+        if given.shape != self.y.shape:
+            raise ValueError(
+                f"dy has the shape {given.shape}; give that of the weights, {self.y.shape}"
+            )
+        if not (np.isfinite(given).all() and np.isfinite(self.alpha_term).all()):
+            raise ValueError(
+                "dy or alpha_term holds NaN or an infinity, which no exact sum has; leave out "
+                "these rows"
+            )
+        pairs = zip(
+            self.alpha_term.reshape(rows, columns).tolist(),
+            given.reshape(rows, columns).tolist(),
+            strict=True,
+        )
+        return [
+            sum((Fraction(t) * Fraction(d) for t, d in zip(*row, strict=True)), Fraction(0))
+            for row in pairs
+        ]
+
+    @property
+    def packed(self) -> NDArray[np.uint8]:
+        """The bytes of each row of codes: of 4, 3 or 2 bits, or five to the base 3 (LVL-008)."""
+        rows, columns = rows_and_columns(self.codes.shape)
+        codes, bits = self.codes.reshape(rows, columns), level_kind(self.kind).bits
+        if bits:
+            each = codes[:, :, None] >> np.arange(bits, dtype=np.uint8) & np.uint8(1)
+            return np.packbits(each.reshape(rows, columns * bits), axis=1, bitorder="little")
+        groups = -(-columns // TERNARY_DIGITS)
+        room = np.zeros((rows, groups * TERNARY_DIGITS), np.uint8)
+        room[:, :columns] = codes
+        weights = np.array([3**i for i in range(TERNARY_DIGITS)], np.uint8)
+        digits = room.reshape(rows, groups, TERNARY_DIGITS)
+        found: NDArray[np.uint8] = (digits * weights).sum(axis=2, dtype=np.uint8)
+        return found
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.codes.shape)) or "scalar"
+        return f"<{shape} as {self.kind} in {self.arithmetic}: {self.alpha.size} rows>"
+
+
+@untraced
+def quantize_levels(
+    w: "ArrayLike",
+    kind: str,
+    *,
+    alpha: "ArrayLike | None" = None,
+    arithmetic: str = "f32",
+    threads: int | None = None,
+) -> Levels:
+    """Quantize weights to few levels, as ParetoQ does.
+
+    `kind` is lsq4, lsq3, seq2, seq1.58 or elastic1. `alpha` has a number for each row; without it,
+    each row has the one that training begins with. With `arithmetic="bf16"` each operation is
+    rounded to bfloat16.
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.quantize_levels(np.array([[0.9, -0.2, 0.1, -1.0]], np.float32), "seq2")
+    >>> found
+    <1x4 as seq2 in f32: 1 rows>
+    >>> found.alpha.tolist(), found.level.tolist(), found.codes.tolist()
+    ([1.0], [[0.75, -0.25, 0.25, -0.75]], [[3, 1, 2, 0]])
+    """
+    from mor_ref.engine import levels  # imports Numba
+
+    of, how = level_kind(kind), known_arithmetic(arithmetic)
+    numbers = numbers_from(w, "w")
+    sides = rows_and_columns(numbers.shape)
+    words = levels.in_arithmetic(_binary32(numbers), how)
+    start = _given_alphas(alpha, sides[0], how)
+    if start is None:
+        start = levels.first_alphas(words, sides, of, how)
+    used, found = levels.quantize_levels(words, sides, of, start, how, threads)
+
+    def shaped(bits: NDArray[np.uint32]) -> NDArray[np.float32]:
+        return bits.view(np.float32).reshape(numbers.shape)
+
+    return Levels(
+        of.name,
+        how,
+        used.view(np.float32),
+        shaped(found.ratio),
+        shaped(found.clipped),
+        shaped(found.level),
+        shaped(found.y),
+        shaped(found.alpha_term),
+        found.inside.reshape(numbers.shape),
+        found.code.reshape(numbers.shape),
+    )
+
+
+def _given_alphas(
+    alpha: "ArrayLike | None", rows: int, arithmetic: str
+) -> NDArray[np.uint32] | None:
+    """Return the alphas that are given, as the arithmetic has them, or None."""
+    from mor_ref.engine.levels import in_arithmetic  # imports Numba
+
+    if alpha is None:
+        return None
+    given = numbers_from(alpha, "alpha")
+    if given.bits.size != rows:
+        raise ValueError(
+            f"alpha has {given.bits.size} numbers; give one for each of the {rows} rows of w"
+        )
+    return in_arithmetic(_binary32(given), arithmetic)
+
+
+def _binary32(numbers: Numbers) -> NDArray[np.uint32]:
+    """Return numbers as binary32 words (QNT-004)."""
+    from mor_ref.engine.blocks import binary32_words  # imports Numba
+
+    return binary32_words(numbers)
