@@ -653,10 +653,15 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
 # ---------------------------------------------------------------------- names
 
 
+WITHOUT_KERNELS = {"Levels", "Shared", "quantize_levels", "quantize_shared"}
+
+
 def test_the_names_are_those_of_the_package():
-    assert mor_ref.cuda.__all__ == mor_ref.__all__ == dir(mor_ref.cuda)
+    """But for functions that no kernel computes: they never run on a CPU instead."""
+    names = [name for name in mor_ref.__all__ if name not in WITHOUT_KERNELS]
+    assert mor_ref.cuda.__all__ == names == dir(mor_ref.cuda)
     functions = {*RESULT_NAMES, "ErrorSums", *CALLS, "decode"}
-    for name in mor_ref.__all__:
+    for name in names:
         is_same = getattr(mor_ref.cuda, name) is getattr(mor_ref, name)
         assert is_same == (name not in functions), name
 
