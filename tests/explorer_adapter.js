@@ -113,7 +113,7 @@ const adapter = (() => {
           [`${name}.error`, bitsOf([one.error])],
         ]);
         return {
-          block_amax: bitsOf([tile.amax]),
+          block_amax: bitsOf([tile.tileMax]),
           global_encode_scale: bitsOf([found.global.encode]),
           global_decode_scale: bitsOf([found.global.decode]),
           ...Object.fromEntries(candidates),

@@ -101,5 +101,10 @@ def test_lines_that_wrap_are_elements_of_their_own():
     shown = consoles.with_rows(f"{begin}a\n<span>b</span>\n</pre>")
     row = '<span class="row">{}</span>\n'.format
     assert shown == f"{begin}{row('a')}{row('<span>b</span>')}</pre>"
+    shown = consoles.with_rows(f"{begin}  <b>$</b> run --all-of</pre>")
+    option = '<span class="unbroken">--all-of</span>'
+    assert shown == (
+        f'{begin}<span class="row" style="--indent: 2ch">  <b>$</b> run {option}</span></pre>'
+    )
     for other in (f"{begin}<span>a\nb</span>\n</pre>", "<div><div><pre>a\nb</pre>"):
         assert consoles.with_rows(other) == other

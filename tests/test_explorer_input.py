@@ -150,6 +150,15 @@ def test_ways_to_write_a_code_and_to_step(page):
         assert page.locator("#pattern-error").text_content().endswith("."), text
 
 
+def test_two_quick_clicks_are_two_steps(page):
+    page.evaluate(
+        "for (const name of ['code', 'row']) document.querySelector(`#tab-${name}`).click()"
+    )
+    page.wait_for_function("location.hash === '#view=row'")
+    page.go_back()
+    page.wait_for_function("location.hash === '#view=code'")
+
+
 def test_back_goes_back(page):
     """Through choices and clicks; all that is typed at a time is one step."""
     number, code = page.get_by_label("Number", exact=True), page.locator("#answer strong")

@@ -14,41 +14,41 @@ Explorer.mx = (() => {
   const EXPONENT_OF_INFINITY = 128;
 
   // The largest magnitude of a block, infinities included (MXS-002).
-  const amaxOf = (numbers) =>
+  const largestOf = (numbers) =>
     numbers.filter((x) => !isNan(x)).map(magnitude).reduce(maximum, ZERO);
 
-  // The exponent of amax rounded, half up, to the bits of the element (MXS-005).
-  function exponentRounded(amax, fmt) {
-    const exponent = exponentOf(amax);
+  // The exponent of blockMax rounded, half up, to the bits of the element (MXS-005).
+  function exponentRounded(blockMax, fmt) {
+    const exponent = exponentOf(blockMax);
     const width = fmt.mantissaBits - (fmt.sign === "twos-complement" ? 1 : 0);
-    const { below, rest, whole } = inUnitsOf(exponent - width, amax);
+    const { below, rest, whole } = inUnitsOf(exponent - width, blockMax);
     const rounded = below + (2n * rest >= whole ? 1n : 0n);
     return rounded === 2n << BigInt(width) ? exponent + 1 : exponent;
   }
 
-  // The scale rules: the exponent that a finite amax counts as (MXS-003 to MXS-005), and none for
+  // The scale rules: the exponent that a finite blockMax counts as (MXS-003 to MXS-005), and none for
   // the rule that divides (MXS-006).
   const RULES = {
     floor: { id: "MXS-003", exponent: exponentOf },
-    ceil: { id: "MXS-004", exponent: (amax) => exponentOf(amax) + (isEqual(amax, powerOfTwo(exponentOf(amax))) ? 0 : 1) },
+    ceil: { id: "MXS-004", exponent: (blockMax) => exponentOf(blockMax) + (isEqual(blockMax, powerOfTwo(exponentOf(blockMax))) ? 0 : 1) },
     even: { id: "MXS-005", exponent: exponentRounded },
     rceil: { id: "MXS-006" },
   };
 
   // The e8m0 code of a block, with what it comes from (MXS-002, MXS-006).
   function blockScale(numbers, fmt, rule) {
-    const amax = amaxOf(numbers);
+    const blockMax = largestOf(numbers);
     const largestExponent = exponentOf(formats.largest(fmt));
-    if (numbers.some(isNan)) return { amax, code: NAN_CODE };
-    if (isZero(amax)) return { amax, code: 0 };
+    if (numbers.some(isNan)) return { blockMax, code: NAN_CODE };
+    if (isZero(blockMax)) return { blockMax, code: 0 };
     const { id, exponent } = RULES[rule];
     if (!exponent) {
-      const ratio = quotient(amax, formats.largest(fmt));
-      return { amax, ratio, code: formats.encode(ratio, E8M0, "rtp") };
+      const ratio = quotient(blockMax, formats.largest(fmt));
+      return { blockMax, ratio, code: formats.encode(ratio, E8M0, "rtp") };
     }
-    const p = isInfinite(amax) ? EXPONENT_OF_INFINITY : exponent(amax, fmt);
+    const p = isInfinite(blockMax) ? EXPONENT_OF_INFINITY : exponent(blockMax, fmt);
     const code = Math.min(Math.max(p - largestExponent + BIAS, 0), LARGEST_CODE);
-    return { amax, p, rule: id, largestExponent, code };
+    return { blockMax, p, rule: id, largestExponent, code };
   }
 
   // The element of a number under the scale of that code (MXS-007, MXS-008).
@@ -63,7 +63,7 @@ Explorer.mx = (() => {
   function quantizeRow(numbers, fmt, rule) {
     const scale = blockScale(numbers, fmt, rule);
     const elements = numbers.map((x) => quantizeElement(x, scale.code, fmt));
-    return { blocks: [{ start: 0, members: numbers, amax: scale.amax, scale, elements }], elements };
+    return { blocks: [{ start: 0, members: numbers, blockMax: scale.blockMax, scale, elements }], elements };
   }
 
   return { blockScale, quantizeElement, quantizeRow };

@@ -78,10 +78,12 @@ Explorer.page = (() => {
   }
 
   function change(changes, field = null) {
+    const isNew = field === null || field !== typedInto;
+    if (isNew && isNewEntry) writeAddress();  // two clicks in quick succession are two entries
     const code = QUESTION.some((name) => Object.hasOwn(changes, name)) ? "" : state.code;
     state = { ...state, code, ...changes };
     byId("address-error").textContent = "";
-    toAddress(field === null || field !== typedInto);
+    toAddress(isNew);
     typedInto = field;
     show();
   }

@@ -44,12 +44,12 @@ Explorer.recipes = (() => {
   }
 
   // A magnitude that may be given in the place of the row's own, for a row that is part of a tensor.
-  function givenAmax(text, own) {
+  function givenLargest(name, text, own) {
     if (text.trim() === "") return undefined;
-    const amax = exact.rn32(numerals.parseNumber(text));
-    if (!exact.isFinite(amax) || amax.negative) throw new Error("amax is finite and not negative.");
-    if (exact.isSmaller(amax, own)) throw new Error(`amax is at least the row's, ${numerals.shown(own)}.`);
-    return amax;
+    const given = exact.rn32(numerals.parseNumber(text));
+    if (!exact.isFinite(given) || given.negative) throw new Error(`${name} is finite and not negative.`);
+    if (exact.isSmaller(given, own)) throw new Error(`${name} is at least the row's, ${numerals.shown(own)}.`);
+    return given;
   }
 
   const head = (name, ...ids) => ({ content: el("span", {}, el("var", {}, name), ids.map((id) => [" ", rule(id)])) });
@@ -90,7 +90,7 @@ Explorer.recipes = (() => {
 
   function scaled(numbers, state) {
     const fmt = formats.formats[state.element];
-    const group = givenAmax(state.group, scaling.amaxOf(numbers));
+    const group = givenLargest("amax", state.group, scaling.amaxOf(numbers));
     const made = scaling.quantizeRow(numbers, fmt, state.scaling, Number(state.length), group);
     const scales = made.blocks.map((block) => numerals.shown(block.scale.value));
     return {
@@ -102,7 +102,7 @@ Explorer.recipes = (() => {
   }
 
   function inNvfp4(numbers, state) {
-    const made = nvfp4.quantizeRow(numbers, state.profile, givenAmax(state.amax, nvfp4.amaxOf(numbers)));
+    const made = nvfp4.quantizeRow(numbers, state.profile, givenLargest("tensor_max", state.amax, nvfp4.largestOf(numbers)));
     const codes = made.blocks.map((tile) => numerals.hex(tile.scale.code, 8));
     return {
       summary: `Scale codes ${codes.join(", ")} under ${state.profile}, global scale ${numerals.shown(made.global.encode)}.`,

@@ -51,18 +51,18 @@ Explorer.steps = (() => {
   }
 
   // The names of the two global scales and what they come from.
-  const BY_G = [["1 / g", "the global scale of numbers"], ["g", "amax / Q, that of codes"]];
+  const BY_G = [["1 / g", "the global scale of numbers"], ["g", "tensor_max / Q, that of codes"]];
   const GLOBAL = {
     torchao: [...BY_G, "NVF-007"],
     modelopt: [...BY_G, "NVF-008"],
-    compressed_tensors: [["G", "(1 / max(amax, 2^-126)) · Q; 1 if not finite"], ["1 / G", "that of codes"], "NVF-009"],
+    compressed_tensors: [["G", "(1 / max(tensor_max, 2^-126)) · Q; 1 if not finite"], ["1 / G", "that of codes"], "NVF-009"],
   };
-  const OF_TE = [["S_enc", "min(Q / amax, largest f32); 1 if amax or that is 0"], ["S_dec", "1 / S_enc"], "NVF-003"];
+  const OF_TE = [["S_enc", "min(Q / tensor_max, largest f32); 1 if tensor_max or that is 0"], ["S_dec", "1 / S_enc"], "NVF-003"];
 
-  function globalSteps({ profile, amax, global }) {
+  function globalSteps({ profile, tensorMax, global }) {
     const [encode, decode, id] = GLOBAL[profile.rule] ?? OF_TE;
     return steps([
-      ["amax", "largest |x| of the tensor, infinities too", number32(amax), "NVF-002"],
+      ["tensor_max", "largest |x| of the tensor, infinities too", number32(tensorMax), "NVF-002"],
       ["Q", "of the profile", String(profile.range), "NVF-002"],
       [...encode, number32(global.encode), id],
       [...decode, number32(global.decode), id],
@@ -70,41 +70,41 @@ Explorer.steps = (() => {
   }
 
   const TILE_RULES = {
-    te: ["bamax · (S_enc · (1/6))", "NVF-004"],
-    te_2_13: ["(bamax / 6) · S_enc", "NVF-005"],
-    torchao: ["(bamax / 6) / g in [2^-6, 448]", "NVF-007"],
-    modelopt: ["bamax / (6 · g) in [2^-9, 448]", "NVF-008"],
-    compressed_tensors: ["G · (bamax / 6)", "NVF-009"],
+    te: ["tile_max · (S_enc · (1/6))", "NVF-004"],
+    te_2_13: ["(tile_max / 6) · S_enc", "NVF-005"],
+    torchao: ["(tile_max / 6) / g in [2^-6, 448]", "NVF-007"],
+    modelopt: ["tile_max / (6 · g) in [2^-9, 448]", "NVF-008"],
+    compressed_tensors: ["G · (tile_max / 6)", "NVF-009"],
   };
 
   function tileSteps(profile, tile) {
     const { scale } = tile;
     const [how, id] = TILE_RULES[profile.rule] ?? ["the candidate with the smaller error", "NVF-006"];
     const candidates = Object.entries(scale.candidates ?? {}).flatMap(([name, one]) => [
-      [`s_${name}`, name === "six" ? "(bamax / 6) · S_enc" : "1.5 · that", number32(one.s), "NVF-006"],
-      [`code s_${name}`, "in e4m3", e4m3(one.code), "NVF-006"],
-      [`codes_${name}`, "elements", code(one.codes.map((each) => each.toString(16).toUpperCase()).join(" ")), "NVF-010"],
-      [`error_${name}`, "left to right", number32(one.error), "NVF-006"]]);
+      [name === "six" ? "base" : "1.5 · base", name === "six" ? "(tile_max / 6) · S_enc" : "", number32(one.s), "NVF-006"],
+      [name === "six" ? "s6" : "s4", "its code in e4m3", e4m3(one.code), "NVF-006"],
+      [name === "six" ? "codes of s6" : "codes of s4", "elements", code(one.codes.map((each) => each.toString(16).toUpperCase()).join(" ")), "NVF-010"],
+      [name === "six" ? "error of s6" : "error of s4", "left to right", number32(one.error), "NVF-006"]]);
     return steps([
-      ["bamax", "largest |x| of the tile", number32(tile.amax), "NVF-002"],
+      ["tile_max", "largest |x| of the tile, infinities too", number32(tile.tileMax), "NVF-002"],
       ...candidates,
-      ["s", how, number32(scale.s), id],
-      ["code s", "in e4m3", e4m3(scale.code), "NVF-002"],
+      ["before s", how, number32(scale.s), id],
+      ["s", "its code in e4m3", e4m3(scale.code), "NVF-002"],
       scale.encode && ["encode", "x is multiplied by it", number32(scale.encode), id],
       ["decode", scale.encode ? "codes are multiplied by it" : "x is divided by it, and codes multiplied",
         number32(scale.decode), id],
     ]);
   }
 
-  function mxSteps(name, { amax, scale }) {
+  function mxSteps(name, { blockMax, scale }) {
     const of = scale.p === undefined ? [] : [
-      ["p", `exponent of amax under ${name}`, numerals.printed(scale.p), scale.rule],
+      ["p", `exponent of block_max under ${name}`, numerals.printed(scale.p), scale.rule],
       ["P", "exponent of the element's largest", String(scale.largestExponent), "MXS-002"]];
-    const ratio = scale.ratio && ["ratio", "amax / largest", number32(scale.ratio), "MXS-006"];
+    const ratio = scale.ratio && ["ratio", "block_max / largest", number32(scale.ratio), "MXS-006"];
     const how = scale.code === 255 ? "an element is NaN"
-      : scale.ratio ? "e8m0 of the ratio, rounded up" : scale.p === undefined ? "amax is 0" : "p \u2212 P + 127 in [0, 254]";
+      : scale.ratio ? "e8m0 of the ratio, rounded up" : scale.p === undefined ? "block_max is 0" : "p \u2212 P + 127 in [0, 254]";
     const value = scale.code === 255 ? "NaN, 0xFF" : e8m0(scale.code);
-    return steps([["amax", "largest |x|, infinities too", number32(amax), "MXS-002"], ...of, ratio,
+    return steps([["block_max", "largest |x|, infinities too", number32(blockMax), "MXS-002"], ...of, ratio,
       ["c", how, value, scale.ratio ? "MXS-006" : "MXS-002"]]);
   }
 

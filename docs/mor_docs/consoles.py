@@ -13,6 +13,8 @@ _WIDTH = 92
 _BLOCK = re.compile(
     r'(<div class="wraps [^>]*><div[^>]*><pre>(?:<span></span>)?)(.*?)</pre>', re.DOTALL
 )
+_TAG, _INDENT = re.compile(r"<[^>]*>"), re.compile(" *")
+_OPTION, _UNBROKEN = re.compile(r"(?<![\w-])(--[a-z][\w-]*)"), r'<span class="unbroken">\1</span>'
 
 
 def connect(app: Sphinx) -> None:
@@ -28,7 +30,9 @@ class Wrapping(SphinxTransform):
 
     def apply(self, **_: Any) -> None:  # noqa: D102, what every transform does
         for block in self.document.findall(nodes.literal_block):
-            if block.get("language") in ("console", "text") and wraps(block.astext()):
+            text = block.astext()
+            is_of_python = text.startswith(">>>") and max(map(len, text.splitlines())) > _WIDTH
+            if is_of_python or (block.get("language") in ("console", "text") and wraps(text)):
                 block["classes"].append("wraps")
 
 
@@ -54,5 +58,13 @@ def _rows_of(found: re.Match[str]) -> str:
     lines = found[2].split("\n")
     if any(line.count("<span") != line.count("</span>") for line in lines):
         return found[0]  # an element of several lines
-    shown = (f'<span class="row">{line}</span>' if line else line for line in lines)
-    return found[1] + "\n".join(shown) + "</pre>"
+    return found[1] + "\n".join(map(_row, lines)) + "</pre>"
+
+
+def _row(line: str) -> str:
+    """Return a line as an element, set in from its own indent on; options are not broken."""
+    if not line:
+        return line
+    indent = _INDENT.match(_TAG.sub("", line)).end()  # type: ignore[union-attr]  # of any length
+    style = f' style="--indent: {indent}ch"' if indent else ""
+    return f'<span class="row"{style}>{_OPTION.sub(_UNBROKEN, line)}</span>'

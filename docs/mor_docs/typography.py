@@ -26,11 +26,17 @@ _POWER = re.compile(r"(?<=[\w)])\^(?:\(((?:[^()]|\([^()]*\))*)\)|([-−]?\w+))")
 _TORN = re.compile(r"[(\[^]|\.\d")
 _UNRAISED = re.compile(r"[\w)]\^.{0,9}")
 _RULE_ID = re.compile(r"[A-Z]{3}-\d{3}")
+_OPTION = re.compile(r"--[\w-]+( [\w.=-]{1,12})?")
 _END_OF_LINE = re.compile(r"<br ?/?>|\n")
 # Spaces in a number of percent, in an approximate number and in an interval, which no line breaks.
 _WITHIN_NUMBERS = re.compile(r"(?<=\d) (?=%)|(?<=≈) |(?<=\d) (?=to [+-]\d)|(?<=\d to) (?=[+-]\d)")
 # Characters in the longest line of a column from which on it is text, and needs room; or words.
 _TEXT, _WORDS = 36, 14
+# What has a class of its own: nodes, their whole text, and the class.
+_MARKED = (
+    (nodes.literal, _OPTION, "unbroken"),
+    (nodes.reference, _RULE_ID, "rule-id"),
+)
 
 
 class Typography(SphinxTransform):
@@ -47,9 +53,7 @@ class Typography(SphinxTransform):
                     message = "%r is not raised as a whole: put its exponent in ()"
                     LOG.warning(message, power, location=text.parent)
                 text.parent.replace(text, parts)
-        for link in self.document.findall(nodes.reference):
-            if _RULE_ID.fullmatch(link.astext()):
-                link["classes"].append("rule-id")
+        _mark(self.document)
         for block in self.document.findall(nodes.literal_block):
             _drop_empty_end(block)
         for table in self.document.findall(nodes.table):
@@ -57,6 +61,14 @@ class Typography(SphinxTransform):
                 _mark_columns_of_text(table)
         for image in self.document.findall(nodes.image):
             image.parent["classes"].append("of-picture")
+
+
+def _mark(document: nodes.document) -> None:
+    """Give nodes of a certain text their class."""
+    for node, pattern, name in _MARKED:
+        for found in document.findall(node):
+            if pattern.fullmatch(found.astext()):
+                found["classes"].append(name)
 
 
 def _is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
