@@ -43,6 +43,7 @@ _SUBMODULES = (
     "cuda",
     "deviations",
     "exact",
+    "fp8lm",
     "golden",
     "layouts",
     "representations",

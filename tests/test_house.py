@@ -57,6 +57,7 @@ MAY_IMPORT = {
         "representations",
     },
     "api": {"api", "argument_checks", "arrays", "definitions", "engine", "policies"},
+    "fp8lm": {"api"},
     "explain": {"argument_checks", "definitions", "exact"},
     "workers": {"argument_checks", "engine", "workers"},
     "analysis": {
@@ -271,7 +272,8 @@ def test_no_two_groups_of_a_part_import_each_other_in_a_circle(part):
 
 # The chapters of the specification that are computed.
 CHAPTERS = {"formats", "encoding", "decoding", "blocks", "scales", "quantization", "errors",
-            "policies", "nvfp4", "mx", "shared", "levels", "training"}  # fmt: skip
+            "policies", "nvfp4", "mx", "shared", "levels", "training",
+            "fp8lm"}  # fmt: skip
 
 # The files that are not a chapter, with the reason.
 DEQUANTIZATION = "the way back, of the chapters quantization, nvfp4 and mx"
@@ -304,6 +306,7 @@ NO_CHAPTERS = {
     },
     "api": {
         "dequantization": DEQUANTIZATION,
+        "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
         "measures": "errors and squares, of the chapter errors",
         "tracing": "keeps torch.compile out",
     },

@@ -36,6 +36,7 @@ TESTS = {
     "encoding": ("encoding", "format", "arrays"),
     "errors": ("quantization", "ladders"),
     "formats": ("encoding", "decoding"),
+    "fp8lm": ("fp8lm",),
     "intrinsics": ("encoding", "quantization", "decoding"),
     "kernel": ("kernel_cache",),
     "levels": ("levels",),

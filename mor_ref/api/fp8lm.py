@@ -1,0 +1,223 @@
+"""FP8-LM: scales, casts, delayed scaling, automatic scaling and the partition of ZeRO."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.decoding import decode
+from mor_ref.api.encoding import encode
+from mor_ref.api.tracing import untraced
+from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.arrays import Bits
+from mor_ref.definitions.fp8lm import (
+    AUTOMATIC,
+    PAPER_PARTS,
+    PAPER_WINDOW,
+    SCALE_PROFILES,
+    ScaleProfile,
+    format_of,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_LARGEST_MARGIN = 1000
+_LONGEST_WINDOW = 1 << 20
+_SATURATED = 0x7E
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Scales of tensors, and the numbers that they follow from, each in the shape of amax."""
+
+    amax: Floats
+    ratio: Floats
+    exponent: Floats
+    scale: Floats
+    scale_inv: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Cast:
+    """A tensor in FP8 or binary16: its codes, its scale, and y."""
+
+    codes: Bits
+    scale: np.float32
+    scale_inv: np.float32
+    y: Floats
+
+    def dequantize(self) -> Floats:
+        """Return y."""
+        return self.y
+
+
+@dataclass(frozen=True)
+class History:
+    """The state of delayed scaling: the latest amaxes, the oldest first, and the scale."""
+
+    window: tuple[float, ...]
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class AutoScale:
+    """The state of automatic scaling: mu, and how many codes of the step were saturated."""
+
+    mu: float
+    saturated: int = 0
+
+
+def floats(argument: str, given: object) -> Floats:
+    """Return numbers rounded to binary32."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{argument} has dtype {array.dtype}; give numbers of float32")
+    with np.errstate(all="ignore"):
+        return np.asarray(array, np.float32)
+
+
+@untraced
+def scale(
+    amax: "ArrayLike",
+    previous: "ArrayLike | None" = None,
+    *,
+    fmt: str = "e4m3",
+    margin: int = 0,
+    profile: ScaleProfile = "msamp",
+) -> Scale:
+    """Return the scale of each tensor from its amax; `previous` is 1 if it is omitted.
+
+    `fmt` is e4m3, e5m2 or f16. `profile` is "msamp", which takes the exponent from a binary32
+    logarithm, or "exact". Numbers are rounded to binary32 first.
+
+    >>> from mor_ref import fp8lm
+    >>> found = fp8lm.scale([3.5, 3.6])
+    >>> found.exponent.tolist(), found.scale.tolist()
+    ([7.0, 6.0], [128.0, 64.0])
+    """
+    known_name("profile", profile, SCALE_PROFILES)
+    target = format_of(fmt)
+    steps = whole_number("margin", margin, -_LARGEST_MARGIN, _LARGEST_MARGIN)
+    amaxes = floats("amax", amax)
+    if np.any(amaxes < 0):
+        raise ValueError(f"amax is {amaxes.min()}; give the largest |x| of each tensor")
+    before = np.broadcast_to(
+        floats("previous", 1.0 if previous is None else previous), amaxes.shape
+    )
+    from mor_ref.engine.fp8lm import scales  # imports Numba
+
+    ratio, exponent, found = (np.empty(amaxes.size, np.float32) for _ in range(3))
+    largest, is_msamp = np.float32(target.largest), profile == "msamp"
+    flat = np.ascontiguousarray(amaxes).reshape(-1), np.ascontiguousarray(before).reshape(-1)
+    scales(*flat, largest, np.int32(steps), is_msamp, ratio, exponent, found)
+    shape = amaxes.shape
+    whole = found.reshape(shape)
+    return Scale(amaxes, ratio.reshape(shape), exponent.reshape(shape), whole, inverse(whole))
+
+
+def inverse(scale: Any) -> Any:
+    """Return RN32(1 / scale) (FLM-003)."""
+    with np.errstate(all="ignore"):
+        return np.float32(1) / scale
+
+
+@untraced
+def cast(x: "ArrayLike", scale: float, *, fmt: str = "e4m3") -> Cast:
+    """Return the codes of x with a scale, and y.
+
+    >>> from mor_ref import fp8lm
+    >>> found = fp8lm.cast([0.3, -3.5], 128.0)
+    >>> found.codes.tolist(), found.y.tolist()
+    ([98, 254], [0.3125, -3.5])
+    """
+    target = format_of(fmt)
+    factor = np.float32(floats("scale", scale).reshape(()))
+    back = inverse(factor)
+    numbers = np.asarray(x, np.float32)
+    with np.errstate(all="ignore"):
+        codes = encode(np.asarray(numbers * factor, np.float32), target)
+        y = np.asarray(decode(codes, target) * back, np.float32)
+    y[np.isnan(y)] = _NAN
+    return Cast(codes, factor, back, y)
+
+
+_NAN = np.uint32(0x7FFFFFFF).view(np.float32)
+
+
+def largest_magnitude(x: Floats) -> np.float32:
+    """Return the largest |x|; a NaN counts most (FLM-001)."""
+    return np.float32(np.max(np.abs(x), initial=0))
+
+
+def history(
+    state: History,
+    amax: float,
+    *,
+    fmt: str = "e4m3",
+    margin: int = 0,
+    profile: ScaleProfile = "msamp",
+) -> History:
+    """Return the state of delayed scaling after a step with that amax.
+
+    >>> from mor_ref import fp8lm
+    >>> fp8lm.history(fp8lm.History((0.0, 7.0, 1.0)), 3.5)
+    History(window=(7.0, 1.0, 3.5), scale=64.0)
+    """
+    if not state.window:
+        raise ValueError("window is empty; give an amax for each step, such as (0.0,) * 16")
+    newest = float(floats("amax", amax).reshape(()))
+    window = (*state.window[1:], newest if np.isfinite(newest) else 0.0)
+    found = scale(max(window), state.scale, fmt=fmt, margin=margin, profile=profile)
+    return History(window, float(found.scale))
+
+
+def auto_scale(
+    state: AutoScale,
+    codes: "ArrayLike",
+    *,
+    profile: str = "msamp",
+    threshold: float = 1e-5,
+    window: int = 1000,
+) -> AutoScale:
+    """Return the state of automatic scaling after a step whose gradient has these e4m3 codes.
+
+    `profile` is "msamp", or "paper", which has a threshold and a window of its own.
+
+    >>> from mor_ref import fp8lm
+    >>> fp8lm.auto_scale(fp8lm.AutoScale(1.0), [0x7E, 0x30])
+    AutoScale(mu=0.5, saturated=1)
+    """
+    known_name("profile", profile, AUTOMATIC)
+    steps = whole_number("window", window, 1, _LONGEST_WINDOW)
+    from mor_ref.engine.fp8lm import growth  # imports Numba
+
+    given = np.asarray(codes)
+    count = int(np.count_nonzero((given & 0x7F) == _SATURATED))
+    if profile == "paper":
+        too_many, steps = count * PAPER_PARTS > given.size, PAPER_WINDOW
+    else:
+        with np.errstate(all="ignore"):
+            share = np.float32(count) / np.float32(given.size)
+        too_many = bool(share > np.float32(threshold))
+    mu = np.float32(state.mu)
+    return AutoScale(float(mu / np.float32(2) if too_many else mu * growth(steps)), count)
+
+
+def partition(numels: Sequence[int], ranks: int) -> tuple[int, ...]:
+    """Return the rank of each tensor, from how many numbers it has.
+
+    >>> from mor_ref import fp8lm
+    >>> fp8lm.partition([10, 40, 30, 10], 2)
+    (1, 0, 1, 0)
+    """
+    count = whole_number("ranks", ranks, 1, 1 << 30)
+    sizes = [whole_number(f"numels[{i}]", n, 0, 1 << 62) for i, n in enumerate(numels)]
+    loads, found = [0] * count, [0] * len(sizes)
+    for i in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i % count)):
+        found[i] = loads.index(min(loads))
+        loads[found[i]] += sizes[i]
+    return tuple(found)

@@ -1,0 +1,182 @@
+"""FP8-LM: the all-reduce of gradients, and Adam with states of 6 bytes for each parameter."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.decoding import decode
+from mor_ref.api.encoding import encode
+from mor_ref.api.fp8lm import Cast, Floats, cast, floats, inverse, largest_magnitude, scale
+from mor_ref.api.tracing import untraced
+from mor_ref.argument_checks import known_name
+from mor_ref.arrays import Bits
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.fp8lm import (
+    FIRST_MOMENT,
+    MASTER,
+    REDUCTIONS,
+    SECOND_MOMENT,
+    SUMS,
+    Adam,
+    ScaleProfile,
+    check_rate,
+    format_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class SharedScale:
+    """The mean of the tensors of all ranks.
+
+    `rank_scale`, `requantized` and `rank_codes` have an entry for each rank; `codes` and `y` are
+    the result.
+    """
+
+    rank_scale: Floats
+    scale: np.float32
+    scale_inv: np.float32
+    requantized: NDArray[np.bool_]
+    rank_codes: Bits
+    codes: Bits
+    y: Floats
+
+    def dequantize(self) -> Floats:
+        """Return y."""
+        return self.y
+
+
+@dataclass(frozen=True, eq=False)
+class AdamState:
+    """The state of Adam: the moments in e4m3 and f16, and master weights in f16."""
+
+    step: int
+    first: Cast
+    second: Cast
+    master: Cast
+
+
+@untraced
+def shared_scale(
+    ranks: "Sequence[ArrayLike]",
+    *,
+    fmt: str = "e4m3",
+    profile: str = "paper",
+    sums: str = "exact",
+    scale_profile: ScaleProfile = "msamp",
+) -> SharedScale:
+    """Return the mean of a tensor of each rank, as an all-reduce in FP8 has it.
+
+    `profile` is "paper", "msamp_min" or "msamp_max"; `sums` is "exact" or "by_rank".
+
+    >>> from mor_ref import fp8lm
+    >>> found = fp8lm.shared_scale([[1.0, 2.0], [4.0, 0.5]])
+    >>> found.scale, found.requantized.tolist(), found.y.tolist()
+    (np.float32(64.0), [True, True], [2.5, 1.25])
+    """
+    known_name("profile", profile, REDUCTIONS)
+    known_name("sums", sums, SUMS)
+    x = np.asarray([np.asarray(one, np.float32) for one in ranks], np.float32)
+    if not len(x):
+        raise ValueError("ranks is empty; give a tensor for each rank")
+    target, count = format_of(fmt), np.float32(len(x))
+    amax = np.array([largest_magnitude(one) for one in x], np.float32)
+    own = scale(amax, fmt=fmt, profile=scale_profile).scale
+    if profile == "msamp_max":
+        whole = scale(largest_magnitude(amax), fmt=fmt, profile=scale_profile).scale
+        shared = np.float32(np.float32(whole) / np.sqrt(count))
+        changed = np.ones(len(x), np.bool_)
+        codes = cast(x, float(shared), fmt=fmt).codes
+    else:
+        shared = own.min()
+        changed = (own != shared) | (profile == "paper")
+        casts = [cast(one, float(s), fmt=fmt) for one, s in zip(x, own, strict=True)]
+        codes = np.stack(
+            [
+                cast(one.y, float(shared), fmt=fmt).codes if changes else one.codes
+                for one, changes in zip(casts, changed, strict=True)
+            ]
+        )
+    with np.errstate(all="ignore"):
+        back = np.float32(inverse(shared) / count)
+        added = sums_of(codes, target, sums)
+        y = np.asarray(decode(added, target) * back, np.float32)
+    return SharedScale(own, np.float32(shared), back, changed, codes, added, y)
+
+
+def sums_of(codes: Bits, fmt: Format, sums: str) -> Bits:
+    """Return the codes of sums over the first axis (FLM-009); binary64 holds each sum."""
+    values = decode(codes, fmt).astype(np.float64)
+    if sums == "exact":
+        return encode(values.sum(axis=0) + 0.0, fmt)
+    found: Bits = np.zeros_like(codes[0])
+    for one in values:
+        found = encode(decode(found, fmt).astype(np.float64) + one, fmt)
+    return found
+
+
+def begin_adam(parameters: "ArrayLike") -> AdamState:
+    """Return the state of Adam before the first step, with these parameters as master weights."""
+    w = np.asarray(parameters, np.float32)
+    zeros = np.zeros_like(w)
+    factor = float(scale(largest_magnitude(w), fmt=MASTER).scale)
+    return AdamState(
+        0,
+        cast(zeros, 1.0, fmt=FIRST_MOMENT),
+        cast(zeros, 1.0, fmt=SECOND_MOMENT),
+        cast(w, factor, fmt=MASTER),
+    )
+
+
+@untraced
+def adam(
+    state: AdamState,
+    gradient: "ArrayLike",
+    *,
+    lr: float = 1e-3,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+) -> AdamState:
+    """Return the state of Adam after a step; each number is rounded to binary32 first.
+
+    >>> from mor_ref import fp8lm
+    >>> after = fp8lm.adam(fp8lm.begin_adam([1.0, -2.0]), [0.5, 0.25], lr=0.125)
+    >>> after.step, after.master.y.tolist(), after.first.codes.tolist()
+    (1, [0.875, -2.125], [125, 117])
+    """
+    check_rate("lr", lr)
+    check_rate("eps", eps)
+    check_rate("weight_decay", weight_decay)
+    check_rate("beta1", beta1, 1)
+    check_rate("beta2", beta2, 1)
+    g = np.asarray(gradient, np.float32)
+    if g.shape != state.master.codes.shape:
+        raise ValueError(
+            f"gradient has shape {g.shape}, but the state {state.master.codes.shape}; give a "
+            "number for each parameter"
+        )
+    given = floats("lr", [lr, beta1, beta2, eps, weight_decay])
+    numbers = Adam(*given)
+    from mor_ref.engine.fp8lm import moments_and_weights, rate_and_root  # imports Numba
+
+    old = (state.first, state.second, state.master)
+    kinds = (FIRST_MOMENT, SECOND_MOMENT, MASTER)
+    inverses = np.array([one.scale_inv for one in old], np.float32)
+    m, v, w = (decode(one.codes, kind).reshape(-1) for one, kind in zip(old, kinds, strict=True))
+    rates = rate_and_root(float(given[0]), float(given[1]), float(given[2]), state.step + 1)
+    flat = np.ascontiguousarray(g).reshape(-1)
+    moments_and_weights(flat, m, v, w, inverses, numbers, *rates)
+    new = []
+    before = (1.0, 1.0, float(state.master.scale))
+    for one, kind, previous in zip((m, v, w), kinds, before, strict=True):
+        factor = float(scale(largest_magnitude(one), previous, fmt=kind).scale)
+        new.append(cast(one.reshape(g.shape), factor, fmt=kind))
+    return AdamState(state.step + 1, new[0], new[1], new[2])

@@ -1,0 +1,40 @@
+"""FP8-LM: the formats, the profiles, and the numbers of Adam."""
+
+import math
+from typing import Literal, NamedTuple
+
+from mor_ref.argument_checks import known_name
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+
+FORMATS = ("e4m3", "e5m2", "f16")
+SCALE_PROFILES = ("msamp", "exact")
+REDUCTIONS = ("paper", "msamp_min", "msamp_max")
+SUMS = ("exact", "by_rank")
+AUTOMATIC = ("paper", "msamp")
+FIRST_MOMENT, SECOND_MOMENT, MASTER = "e4m3", "f16", "f16"
+PAPER_PARTS, PAPER_WINDOW = 100_000, 1000  # one part of so many saturates; steps until mu doubles
+
+ScaleProfile = Literal["msamp", "exact"]
+
+
+def format_of(fmt: str) -> Format:
+    """Return a format that FP8-LM scales into; refuse any other (FLM-001)."""
+    return formats[known_name("fmt", fmt, FORMATS)]
+
+
+class Adam(NamedTuple):
+    """The numbers of one step of Adam, each of binary32 (FLM-011)."""
+
+    lr: float
+    beta1: float
+    beta2: float
+    eps: float
+    weight_decay: float
+
+
+def check_rate(argument: str, given: float, below: float = math.inf) -> None:
+    """Refuse a number of Adam that is negative, not finite, or too large."""
+    if not 0 <= given < below:
+        end = "" if below == math.inf else f" and below {below:g}"
+        raise ValueError(f"{argument} is {given!r}; give a finite number from 0 on{end}")

@@ -1,0 +1,300 @@
+"""FP8-LM: scales, delayed scaling, all-reduce, automatic scaling, Adam and the partition."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.fp8lm import (
+    FIRST_MOMENT,
+    MASTER,
+    PAPER_PARTS,
+    PAPER_WINDOW,
+    SECOND_MOMENT,
+    Adam,
+    ScaleProfile,
+)
+from mor_ref.exact.arithmetic import (
+    FLT_MAX,
+    difference,
+    product,
+    quotient,
+    rn32,
+    rn32_of_binary64,
+    total,
+    units_next_to,
+)
+from mor_ref.exact.encoding import encode, floor_log2
+from mor_ref.exact.step import step
+
+_BITS_OF_LOGARITHM = 80
+_BITS_OF_SQUARES = 256
+_SATURATED = 0x7E
+
+
+class Scale(NamedTuple):
+    """A scale, and the numbers that it follows from."""
+
+    ratio: float
+    exponent: float
+    scale: float
+    scale_inv: float
+
+
+class Element(NamedTuple):
+    """The code and y of a number."""
+
+    code: int
+    y: float
+
+
+class Reduced(NamedTuple):
+    """The result of an all-reduce."""
+
+    rank_scale: list[float]
+    scale: float
+    scale_inv: float
+    requantized: list[bool]
+    rank_codes: list[list[int]]
+    elements: list[Element]
+
+
+class Moments(NamedTuple):
+    """The state of Adam: codes and scales of both moments and of the master weights."""
+
+    step: int
+    first: list[int]
+    second: list[int]
+    master: list[int]
+    scales: tuple[float, float, float]
+
+
+# ---------------------------------------------------------------------- scales
+
+
+def rn32_of_log2(ratio: float) -> float:
+    """Return RN32(log2(ratio)) of a positive finite number (FLM-002)."""
+    exponent = floor_log2(ratio)
+    rest = Fraction(ratio) / Fraction(2) ** exponent
+    if rest == 1:
+        return float(exponent)
+    # Each squaring moves the next bit of the logarithm before the binary point.
+    square, bits = int(rest * 2**_BITS_OF_SQUARES), 0
+    for _ in range(_BITS_OF_LOGARITHM):
+        square = square * square >> _BITS_OF_SQUARES
+        is_over = square >> _BITS_OF_SQUARES + 1
+        square >>= is_over
+        bits = 2 * bits + is_over
+    above = Fraction(2 * bits + 1, 2 << _BITS_OF_LOGARITHM)  # no tie: it is irrational
+    return rn32(exponent + above)
+
+
+@step
+def exponent_of(ratio: float, margin: int) -> float:
+    """Return the exponent of msamp (FLM-002)."""
+    if ratio == 0:
+        return -math.inf
+    if not math.isfinite(ratio):
+        return ratio
+    return math.floor(rn32_of_log2(ratio)) - margin
+
+
+@step
+def scale_of_msamp(amax: float, previous: float, largest: float, margin: int) -> Scale:
+    """Return the scale as MS-AMP has it (FLM-002, FLM-003)."""
+    ratio = product(largest, quotient(1.0, amax))
+    exponent = exponent_of(ratio, margin)
+    if amax > 0 and math.isfinite(amax):
+        found = math.ldexp(1.0, int(abs(exponent))) if abs(exponent) <= 127 else math.inf
+    else:
+        found = previous
+    if exponent < 0:
+        found = quotient(1.0, found)
+    return Scale(ratio, exponent, found, quotient(1.0, found))
+
+
+@step
+def scale_exactly(amax: float, previous: float, largest: float, margin: int) -> Scale:
+    """Return the scale without the logarithm, which stays if amax is 0 or not finite (FLM-004)."""
+    ratio = quotient(largest, amax)
+    if amax == 0 or not math.isfinite(amax):
+        return Scale(ratio, math.nan, previous, quotient(1.0, previous))
+    exponent = min(max(floor_log2(min(ratio, FLT_MAX)) - margin, -126), 127)
+    found = math.ldexp(1.0, exponent)
+    return Scale(ratio, exponent, found, quotient(1.0, found))
+
+
+def scale_of(
+    amax: float, previous: float, fmt: Format, margin: int, profile: ScaleProfile
+) -> Scale:
+    """Return the scale of a tensor of that amax (FLM-001)."""
+    rule = scale_of_msamp if profile == "msamp" else scale_exactly
+    return rule(amax, previous, fmt.largest, margin)
+
+
+@step
+def cast(x: float, scale: float, fmt: Format) -> Element:
+    """Return the code and y of a number (FLM-005)."""
+    code = encode(product(x, scale), fmt, "rne")
+    return Element(code, product(fmt.value(code), quotient(1.0, scale)))
+
+
+@step
+def history(window: Sequence[float], amax: float) -> tuple[float, ...]:
+    """Return the window after a step (FLM-006)."""
+    return (*window[1:], amax if math.isfinite(amax) else 0.0)
+
+
+# ---------------------------------------------------------------------- all-reduce
+
+
+def largest_magnitude(numbers: Sequence[float]) -> float:
+    """Return the largest |x|; a NaN counts most (FLM-001)."""
+    return math.nan if any(map(math.isnan, numbers)) else max(map(abs, numbers), default=0.0)
+
+
+def shared_scale(
+    ranks: Sequence[Sequence[float]], fmt: Format, reduction: str, sums: str, profile: ScaleProfile
+) -> Reduced:
+    """Return the mean of the tensors of all ranks (FLM-007 to FLM-009)."""
+    amaxes = [largest_magnitude(numbers) for numbers in ranks]
+    own = [scale_of(amax, 1.0, fmt, 0, profile).scale for amax in amaxes]
+    if reduction == "msamp_max":  # FLM-008
+        whole = scale_of(largest_magnitude(amaxes), 1.0, fmt, 0, profile).scale
+        shared = quotient(whole, square_root(float(len(ranks))))
+        changed = [True] * len(ranks)
+        codes = [[cast(x, shared, fmt).code for x in numbers] for numbers in ranks]
+    else:  # FLM-007
+        shared = min(own)
+        changed = [reduction == "paper" or scale != shared for scale in own]
+        codes = []
+        for numbers, scale, changes in zip(ranks, own, changed, strict=True):
+            elements = [cast(x, scale, fmt) for x in numbers]
+            codes.append([cast(e.y, shared, fmt).code if changes else e.code for e in elements])
+    back = quotient(quotient(1.0, shared), float(len(ranks)))
+    columns = [[fmt.value(code) for code in column] for column in zip(*codes, strict=True)]
+    added = [sum_of(column, fmt, sums) for column in columns]
+    elements = [Element(code, product(fmt.value(code), back)) for code in added]
+    return Reduced(own, shared, back, changed, codes, elements)
+
+
+@step
+def sum_of(values: Sequence[float], fmt: Format, sums: str) -> int:
+    """Return the code of the sum of values, exactly or in the order of ranks (FLM-009)."""
+    parts = [values] if sums == "exact" else [[value] for value in values]
+    code = 0
+    for part in parts:
+        numbers = [fmt.value(code), *part]
+        is_finite = all(map(math.isfinite, numbers))
+        value = sum(map(Fraction, numbers), Fraction(0)) if is_finite else math.nan
+        code = encode(float(value), fmt, "rne")  # binary64 holds such a sum
+    return code
+
+
+# ---------------------------------------------------------------------- automatic scaling
+
+
+@step
+def growth(window: int) -> float:
+    """Return RN32(2^(1/window)) (FLM-010)."""
+    low, high = 1 << 23, 1 << 24  # in units of 2^-23; low^window <= 2^(23 window + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_below = middle**window <= 2 << 23 * window
+        low, high = (middle, high) if is_below else (low, middle)
+    goes_up = (2 * low + 1) ** window < 2 << 24 * window
+    return math.ldexp(low + goes_up, -23)
+
+
+@step
+def auto_scale(
+    mu: float, codes: Sequence[int], profile: str, threshold: float, window: int
+) -> tuple[int, float]:
+    """Return the saturated codes, and mu after a step (FLM-010)."""
+    count = sum(code & 0x7F == _SATURATED for code in codes)
+    if profile == "paper":
+        too_many, window = count * PAPER_PARTS > len(codes), PAPER_WINDOW
+    else:
+        share = quotient(rn32(Fraction(count)), rn32(Fraction(len(codes)))) if codes else math.nan
+        too_many = share > rn32_of_binary64(threshold)
+    return count, quotient(mu, 2.0) if too_many else product(mu, growth(window))
+
+
+# ---------------------------------------------------------------------- Adam
+
+
+def square_root(x: float) -> float:
+    """Return RN32 of the square root of a number that is not negative."""
+    if x == 0 or not math.isfinite(x):
+        return x
+    if x < 0:
+        return math.nan
+    root = Fraction(math.isqrt(int(Fraction(x) * 4**200)), 2**200)
+    if root * root != Fraction(x):
+        root += Fraction(1, 2**201)  # no tie: it is irrational
+    unit = max(floor_log2(root) - 23, -149)
+    return math.ldexp(units_next_to(root, unit), unit)
+
+
+@step
+def correction(beta: float, steps: int) -> float:
+    """Return RN32(1 - beta^steps) (FLM-011)."""
+    return rn32(1 - Fraction(beta) ** steps)
+
+
+@step
+def moment(code_value: float, inverse: float, beta: float, term: float) -> float:
+    """Return a moment after a step, in binary32 (FLM-012)."""
+    old = product(product(beta, code_value), inverse)
+    return total(old, product(difference(1.0, beta), term))
+
+
+def adam(state: Moments, gradient: Sequence[float], numbers: Adam) -> Moments:
+    """Return the state after a step (FLM-011 to FLM-014)."""
+    kinds = [formats[name] for name in (FIRST_MOMENT, SECOND_MOMENT, MASTER)]
+    inverses = [quotient(1.0, scale) for scale in state.scales]
+    steps = state.step + 1
+    rate = quotient(numbers.lr, correction(numbers.beta1, steps))
+    root = square_root(correction(numbers.beta2, steps))
+    kept = difference(1.0, product(numbers.lr, numbers.weight_decay))
+    found: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for m, v, w, g in zip(state.first, state.second, state.master, gradient, strict=True):
+        first = moment(kinds[0].value(m), inverses[0], numbers.beta1, g)
+        second = moment(kinds[1].value(v), inverses[1], numbers.beta2, product(g, g))
+        weight = product(kinds[2].value(w), inverses[2])
+        weight = product(weight, kept) if numbers.weight_decay else weight
+        change = updated(weight, first, second, rate, root, numbers.eps)
+        for numbers_of, number in zip(found, (first, second, change), strict=True):
+            numbers_of.append(number)
+    previous = (1.0, 1.0, state.scales[2])
+    scales = [
+        scale_of(largest_magnitude(one), before, kind, 0, "msamp").scale
+        for one, before, kind in zip(found, previous, kinds, strict=True)
+    ]  # FLM-014
+    codes = [
+        [cast(x, scale, kind).code for x in one]
+        for one, scale, kind in zip(found, scales, kinds, strict=True)
+    ]
+    return Moments(steps, codes[0], codes[1], codes[2], (scales[0], scales[1], scales[2]))
+
+
+@step
+def updated(w: float, m: float, v: float, rate: float, root: float, eps: float) -> float:
+    """Return the weight after a step, in binary32 (FLM-013)."""
+    below = total(quotient(square_root(v), root), eps)
+    return difference(w, product(rate, quotient(m, below)))
+
+
+# ---------------------------------------------------------------------- partition
+
+
+@step
+def partition(numels: Sequence[int], ranks: int) -> list[int]:
+    """Return the rank of each tensor (FLM-015)."""
+    loads, found = [0] * ranks, [0] * len(numels)
+    for i in sorted(range(len(numels)), key=lambda i: (-numels[i], i % ranks)):
+        found[i] = loads.index(min(loads))
+        loads[found[i]] += numels[i]
+    return found

@@ -1,0 +1,34 @@
+"""FP8-LM: scales, delayed scaling, all-reduce, automatic scaling, Adam and the partition.
+
+Each step of a state is a function that returns a new record, and changes none.
+"""
+
+from mor_ref.api.fp8lm import (
+    AutoScale,
+    Cast,
+    History,
+    Scale,
+    auto_scale,
+    cast,
+    history,
+    partition,
+    scale,
+)
+from mor_ref.api.fp8lm_steps import AdamState, SharedScale, adam, begin_adam, shared_scale
+
+__all__ = [
+    "AdamState",
+    "AutoScale",
+    "Cast",
+    "History",
+    "Scale",
+    "SharedScale",
+    "adam",
+    "auto_scale",
+    "begin_adam",
+    "cast",
+    "history",
+    "partition",
+    "scale",
+    "shared_scale",
+]

@@ -1,0 +1,253 @@
+"""FP8-LM: the engine against the exact model, torch, two processes, and the rules by hand."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from extras import imported, is_there, needs
+
+from mor_ref import formats, fp8lm
+from mor_ref.definitions.fp8lm import FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
+from mor_ref.engine.fp8lm import growth, rate_and_root
+from mor_ref.exact import fp8lm as exact
+
+torch = imported("torch") if is_there("torch") else None
+SPECIAL = [0.0, math.inf, math.nan, 1e-40, 1.4e-45, 3.4028234663852886e38]
+
+
+def same(found, wanted):
+    """Return whether numbers have the bits of binary32 numbers, NaN apart."""
+    a, b = (np.asarray(one, np.float32).reshape(-1) for one in (found, wanted))
+    return np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(
+        a[~np.isnan(a)].view(np.uint32), b[~np.isnan(b)].view(np.uint32)
+    )
+
+
+def amaxes_of(fmt):
+    """Return amaxes next to where the exponent turns, and 60 steps further."""
+    turns = formats[fmt].largest * np.exp2(np.arange(-126.0, 127))
+    turns = turns[(turns < 2.0**127) & (turns > 2.0**-125)].astype(np.float32)
+    steps = np.arange(-8, 61)
+    return (turns.view(np.uint32)[:, None] + steps).astype(np.uint32).view(np.float32).reshape(-1)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("profile", SCALE_PROFILES)
+def test_scales_are_those_of_the_exact_model(fmt, profile):
+    """FLM-001, FLM-002."""
+    amax = np.array([*amaxes_of(fmt)[::7], *SPECIAL], np.float32)
+    for margin, previous in ((0, 0.25), (3, 1.0), (-40, 8.0)):
+        found = fp8lm.scale(amax, previous, fmt=fmt, margin=margin, profile=profile)
+        right = [exact.scale_of(float(a), previous, formats[fmt], margin, profile) for a in amax]
+        for name in exact.Scale._fields:
+            assert same(getattr(found, name), [getattr(one, name) for one in right]), name
+
+
+@needs("torch")
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_scales_are_those_of_torch(fmt):
+    """FLM-003: the formula of the code, by torch's logarithm."""
+    amax = torch.tensor(np.array([*amaxes_of(fmt), *SPECIAL], np.float32))
+    exponent = (formats[fmt].largest / amax).log2().floor()
+    power = torch.tensor(2.0).pow(exponent.abs())
+    is_used = (amax > 0) & amax.isfinite()
+    power = torch.where(is_used, power, torch.tensor(0.25))
+    wanted = torch.where(exponent < 0, 1 / power, power)
+    assert same(fp8lm.scale(amax.numpy(), 0.25, fmt=fmt).scale, wanted.numpy())
+
+
+def test_scales_by_hand():
+    """FLM-003, FLM-004: infinities, and the first amax above a power of two."""
+    assert fp8lm.scale(math.inf, 0.25).scale == 4
+    assert fp8lm.scale(math.inf, 0.25, profile="exact").scale == 0.25
+    assert fp8lm.scale(1e-40).scale == math.inf
+    assert fp8lm.scale(1e-40, profile="exact").scale == 2.0**127
+    assert fp8lm.scale(0.0, 8.0).scale == fp8lm.scale(math.nan, 8.0).scale == 8
+    above = np.nextafter(np.float32(3.5), np.float32(4))
+    assert (fp8lm.scale(above).scale, fp8lm.scale(above, profile="exact").scale) == (128, 64)
+    with pytest.raises(ValueError, match=r"amax is -1.0; give the largest"):
+        fp8lm.scale(-1.0)
+    with pytest.raises(ValueError, match="fmt is 'bf16', which is not known"):
+        fp8lm.scale(1.0, fmt="bf16")
+
+
+def numbers(count, seed, spread=6):
+    """Return numbers of many magnitudes, with zeros."""
+    random = np.random.default_rng(seed)
+    x = random.standard_normal(count) * np.exp2(random.integers(-spread, spread, count))
+    x[::17] = 0
+    return x.astype(np.float32)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_casts(fmt):
+    """FLM-005."""
+    x = np.array([*numbers(200, 1), math.inf, -math.inf, math.nan, -0.0], np.float32)
+    for scale in (0.25, 64.0, 2.0**-130, math.inf):
+        found = fp8lm.cast(x, scale, fmt=fmt)
+        right = [exact.cast(float(one), scale, formats[fmt]) for one in x]
+        assert found.codes.tolist() == [one.code for one in right], scale
+        assert same(found.dequantize(), [one.y for one in right])
+
+
+def test_history():
+    """FLM-006: the oldest is dropped, and an infinite amax is 0."""
+    state = fp8lm.History((0.0,) * 3, 2.0)
+    seen = []
+    for amax in (0.0, 3.5, math.inf, 7.0, 1.0, math.nan, 1.0, 0.5):
+        window = exact.history(state.window, amax)
+        state = fp8lm.history(state, amax)
+        assert state.window == window
+        seen.append(state.scale)
+    assert seen == [2.0, 128, 128, 64, 64, 64, 256, 256]
+    with pytest.raises(ValueError, match="window is empty"):
+        fp8lm.history(fp8lm.History(()), 1.0)
+
+
+@pytest.mark.parametrize("fmt", ["e4m3", "e5m2"])
+@pytest.mark.parametrize("sums", SUMS)
+@pytest.mark.parametrize("profile", REDUCTIONS)
+def test_all_reduce_is_that_of_the_exact_model(profile, sums, fmt):
+    """FLM-007, FLM-008, FLM-009."""
+    ranks = [numbers(60, seed) * np.float32(4.0**seed) for seed in range(5)]
+    ranks[1][3], ranks[2][4] = math.nan, 3e30
+    for x in (ranks, ranks[3:], [one[20:] for one in ranks]):
+        found = fp8lm.shared_scale(x, fmt=fmt, profile=profile, sums=sums)
+        lists = [one.tolist() for one in x]
+        right = exact.shared_scale(lists, formats[fmt], profile, sums, "msamp")
+        assert same(found.rank_scale, right.rank_scale)
+        assert same([found.scale, found.scale_inv], [right.scale, right.scale_inv])
+        assert found.requantized.tolist() == right.requantized
+        assert found.rank_codes.tolist() == right.rank_codes
+        assert found.codes.tolist() == [one.code for one in right.elements]
+        assert same(found.y, [one.y for one in right.elements])
+
+
+def test_the_two_sums_differ():
+    """FLM-009: 16 ranks that add half a unit each are lost one by one."""
+    ranks = [[16.0, 448.0 / 16], *([[1.0, 0.0]] * 15)]
+    one, other = (fp8lm.shared_scale(ranks, sums=sums) for sums in SUMS)
+    assert one.codes.tolist() != other.codes.tolist()
+
+
+PROGRAM = """
+import os, sys
+import numpy as np, torch, torch.distributed as dist
+from mor_ref import decode, encode, fp8lm
+meeting, out, ranks = sys.argv[1], sys.argv[2], 3
+children, rank = [], 0
+for one in range(1, ranks):
+    if rank == 0 and not (pid := os.fork()):
+        rank = one
+        break
+    children.append(pid)
+dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=ranks)
+x = np.load(f"{out}.npy")[rank]
+own = torch.tensor(float(fp8lm.scale(np.abs(x).max()).scale))
+shared = own.clone()
+dist.all_reduce(shared, dist.ReduceOp.MIN)
+again = fp8lm.cast(fp8lm.cast(x, own.item()).y, shared.item())
+values = torch.tensor(decode(again.codes, "e4m3").astype(np.float64))
+dist.all_reduce(values)  # exact in binary64, in any order
+if rank == 0:
+    np.save(f"{out}.codes.npy", encode(values.numpy(), "e4m3"))
+dist.barrier()
+dist.destroy_process_group()
+if rank == 0:
+    sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children))
+"""
+
+
+@needs("torch")
+def test_three_processes_have_the_bits_of_one(tmp_path):
+    """FLM-007, FLM-009: a real all-reduce over gloo, of scales by MIN and of numbers by SUM."""
+    ranks = np.stack([numbers(300, seed) * np.float32(8.0**seed) for seed in range(3)])
+    np.save(tmp_path / "x.npy", ranks)
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM, tmp_path / "meeting", tmp_path / "x"], check=True
+    )
+    codes = np.load(tmp_path / "x.codes.npy")
+    assert codes.tolist() == fp8lm.shared_scale(ranks).codes.tolist()
+
+
+@pytest.mark.parametrize("profile", ["paper", "msamp"])
+def test_automatic_scaling(profile):
+    """FLM-010."""
+    state = fp8lm.AutoScale(1.0)
+    for saturated in (0, 1, 0, 3, 0):
+        codes = np.full(200_000, 0x30, np.uint8)
+        codes[:saturated] = 0xFE
+        count, mu = exact.auto_scale(state.mu, codes.tolist(), profile, 1e-5, 1000)
+        state = fp8lm.auto_scale(state, codes, profile=profile)
+        assert (state.saturated, state.mu) == (count, mu) == (saturated, mu)
+    for window in (1, 2, 3, 7, 100, 999, 1000, 4096):
+        assert growth(window) == exact.growth(window), window
+    edge = [0x7E, *[0] * 99_999]  # a share of exactly one in 100,000 is not above it
+    assert fp8lm.auto_scale(fp8lm.AutoScale(2.0), edge, profile="paper").mu > 2
+
+
+def moments_of(state):
+    """Return a state as the exact model has it."""
+    parts = (state.first, state.second, state.master)
+    codes = [part.codes.reshape(-1).tolist() for part in parts]
+    return exact.Moments(state.step, *codes, tuple(float(part.scale) for part in parts))
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.01])
+def test_sequences_of_adam_are_those_of_the_exact_model(weight_decay):
+    """FLM-011, FLM-012, FLM-013, FLM-014."""
+    state = fp8lm.begin_adam(numbers(40, 7).reshape(5, 8))
+    rates = {"lr": 0.01, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": weight_decay}
+    rounded = Adam(*(float(np.float32(value)) for value in rates.values()))
+    right = moments_of(state)
+    for step in range(12):
+        gradient = numbers(40, 100 + step) * np.float32(2.0**-step)
+        right = exact.adam(right, gradient.tolist(), rounded)
+        state = fp8lm.adam(state, gradient.reshape(5, 8), **rates)
+        assert moments_of(state) == right, step
+
+
+def test_numbers_of_adam():
+    """FLM-011: corrections of many steps."""
+    for beta in (0.9, 0.999, 0.95, 0.0):
+        one = float(np.float32(beta))
+        for steps in (1, 2, 3, 10, 100, 1000):
+            correction = exact.correction(one, steps)
+            rate, root = rate_and_root(1.0, one, one, steps)
+            assert rate == exact.quotient(1.0, correction)
+            assert root == exact.square_root(correction)
+
+
+@needs("torch")
+def test_adam_is_near_that_of_torch():
+    """FLM-013: the first steps, up to what the formats lose."""
+    w = numbers(64, 3, spread=1)
+    parameter = torch.nn.Parameter(torch.tensor(w))
+    optimizer = torch.optim.AdamW([parameter], lr=0.01, weight_decay=0.1)
+    state = fp8lm.begin_adam(w)
+    for step in range(5):
+        gradient = numbers(64, 50 + step, spread=1)
+        parameter.grad = torch.tensor(gradient)
+        optimizer.step()
+        state = fp8lm.adam(state, gradient, lr=0.01, weight_decay=0.1)
+    assert np.abs(state.master.y - parameter.detach().numpy()).max() < 0.01
+
+
+def test_arguments_of_adam():
+    state = fp8lm.begin_adam([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"beta1 is 1.0; give a finite number from 0 on and below"):
+        fp8lm.adam(state, [0.0, 0.0], beta1=1.0)
+    with pytest.raises(ValueError, match=r"gradient has shape \(3,\), but the state \(2,\)"):
+        fp8lm.adam(state, [0.0, 0.0, 0.0])
+
+
+def test_partition():
+    """FLM-015: the largest first; equal ones by their index modulo the ranks."""
+    assert fp8lm.partition([10, 40, 30, 10], 2) == (1, 0, 1, 0)
+    assert fp8lm.partition([5, 5, 5, 5], 3) == (0, 2, 0, 1)
+    random = np.random.default_rng(5)
+    for ranks in (1, 2, 3, 8):
+        numels = random.integers(0, 6, 40).tolist()
+        assert list(fp8lm.partition(numels, ranks)) == exact.partition(numels, ranks)
