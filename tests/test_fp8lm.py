@@ -10,7 +10,7 @@ from extras import imported, is_there, needs
 
 from mor_ref import formats, fp8lm
 from mor_ref.definitions.fp8lm import FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
-from mor_ref.engine.fp8lm import growth, rate_and_root
+from mor_ref.engine.fp8lm import growth, moments_and_weights, rate_and_root
 from mor_ref.exact import fp8lm as exact
 
 torch = imported("torch") if is_there("torch") else None
@@ -218,6 +218,38 @@ def test_numbers_of_adam():
             rate, root = rate_and_root(1.0, one, one, steps)
             assert rate == exact.quotient(1.0, correction)
             assert root == exact.square_root(correction)
+
+
+@pytest.mark.parametrize("exponent", [0, -140])
+def test_single_steps_of_adam(exponent):
+    """FLM-012, FLM-013: in binary32, before their formats hide how they were rounded."""
+    random = np.random.default_rng(9)
+    m, w, g = (random.standard_normal(400).astype(np.float32) for _ in range(3))
+    g *= np.float32(2.0**exponent)
+    v = (random.standard_normal(400) ** 2).astype(np.float32)
+    rest = Adam(*(np.float32(n) for n in (0.7, 0.9, 0.99, 1e-8, 0.3)))
+    rate, root, inverse = np.float32(0.07), np.float32(0.3), np.float32(2.0**exponent)
+    right = []
+    for old in zip(m.tolist(), v.tolist(), w.tolist(), g.tolist(), strict=True):
+        first = exact.moment(old[0], float(inverse), float(rest.beta1), old[3])
+        square = exact.product(old[3], old[3])
+        second = exact.moment(old[1], float(inverse), float(rest.beta2), square)
+        kept = exact.difference(1.0, exact.product(float(rest.lr), float(rest.weight_decay)))
+        weight = exact.product(exact.product(old[2], 1.0), kept)
+        last = exact.updated(weight, first, second, float(rate), float(root), float(rest.eps))
+        right.append((first, second, last))
+    inverses = np.array([inverse, inverse, 1], np.float32)
+    moments_and_weights(g, m, v, w, inverses, rest, rate, root)
+    for found, wanted in zip((m, v, w), zip(*right, strict=True), strict=True):
+        assert same(found, wanted)
+
+
+def test_the_scale_of_weights_that_are_zero_stays():
+    """FLM-014: the scale before it is that of the weights, and 1 for the moments."""
+    zeros = np.zeros(3, np.float32)
+    parts = [fp8lm.cast(zeros, 4.0, fmt=fmt) for fmt in ("e4m3", "f16", "f16")]
+    after = fp8lm.adam(fp8lm.AdamState(1, *parts), zeros)
+    assert [part.scale for part in (after.first, after.second, after.master)] == [1, 1, 4]
 
 
 @needs("torch")
