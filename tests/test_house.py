@@ -113,10 +113,12 @@ MAY_IMPORT = {
         "layouts",
         "operations",
         "policies",
+        "ptx",
         "treatments",
         "verify",
         "workers",
     },
+    "ptx": {"cuda", "processor_modes", "ptx"},
     "sources": {"definitions", "golden", "metrics", "policies", "sources"},
     "torch": {
         "api",

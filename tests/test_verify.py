@@ -39,7 +39,7 @@ __all__ = ["module"]  # a fixture
         (
             "gpu",
             2,
-            "candidate is 'gpu', which is not known; give numba, cuda, cuda-host, module:fu",
+            "candidate is 'gpu', which is not known; give numba, cuda, cuda-host, cuda-ptx,",
         ),
     ],
 )

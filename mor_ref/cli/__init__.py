@@ -223,7 +223,8 @@ def verify_candidate(
     candidate: Annotated[
         str,
         typer.Argument(
-            help="numba, cuda, cuda-host, module:function, dir:PATH, exec:PROGRAM or peer:LIBRARY."
+            help="numba, cuda, cuda-host, cuda-ptx, module:function, dir:PATH, exec:PROGRAM or "
+            "peer:LIBRARY."
         ),
     ],
     suite: Annotated[

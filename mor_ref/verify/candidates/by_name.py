@@ -35,7 +35,7 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
         )
     if text == "numba":
         return Engine()
-    if text in ("cuda", "cuda-host"):
+    if text in ("cuda", "cuda-host", "cuda-ptx") or text.startswith("cuda-ptx:"):
         from mor_ref.verify.candidates.kernels import kernels_named
 
         return kernels_named(text)
@@ -59,5 +59,5 @@ def candidate_named(text: str, seconds: float = SECONDS) -> Candidate:
         raise ValueError(f"candidate is {text!r}, a module; give {text}:FUNCTION")
     raise ValueError(
         f"candidate is {text!r}, which is not known; give numba, cuda, cuda-host, "
-        "module:function, dir:PATH, exec:PROGRAM or peer:LIBRARY"
+        "cuda-ptx, module:function, dir:PATH, exec:PROGRAM or peer:LIBRARY"
     )

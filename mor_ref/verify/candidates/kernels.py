@@ -42,8 +42,13 @@ class Kernels:
 
 
 def kernels_named(name: str) -> Kernels:
-    """Return the kernels on the GPU (`cuda`) or on the CPU (`cuda-host`)."""
+    """Return the kernels on the GPU (`cuda`) or on the CPU (`cuda-host`, `cuda-ptx:sm_90`)."""
+    kind, _, architecture = name.partition(":")
     try:
+        if kind == "cuda-ptx":
+            from mor_ref.ptx.device import DEFAULT, device_for
+
+            return Kernels(name, device_for(architecture or DEFAULT))
         return Kernels(name, Gpu() if name == "cuda" else Host())
     except CudaError as error:
         raise CandidateError(str(error)) from error

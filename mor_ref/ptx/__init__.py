@@ -1,0 +1,18 @@
+"""PTX on a CPU: a compiled kernel runs as PTX defines it, bit for bit, without a GPU."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from mor_ref.ptx.errors import LaunchError, PtxError
+
+if TYPE_CHECKING:
+    from mor_ref.ptx.running import Kernel, Module, Schedule
+
+__all__ = ["Kernel", "LaunchError", "Module", "PtxError", "Schedule"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first asked for, as these need NumPy."""
+    if name in ("Kernel", "Module", "Schedule"):
+        return getattr(importlib.import_module("mor_ref.ptx.running"), name)
+    raise AttributeError(f"module 'mor_ref.ptx' has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""The tables of instructions: what each opcode becomes in C++."""

@@ -1,0 +1,247 @@
+"""Branches, calls, barriers, the functions of warps, and comparisons."""
+
+import re
+from collections.abc import Callable
+
+from mor_ref.ptx.errors import refusal
+from mor_ref.ptx.names import Names
+from mor_ref.ptx.program import Instruction
+
+Handler = Callable[[Instruction, Names], str]
+
+_SETP = re.compile(
+    r"setp\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<t>[busf]\d+)"
+)
+_SET = re.compile(
+    r"set\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<d>[us]32|f32)\.(?P<t>[busf]\d+)"
+)
+_UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+_JOINED = {"and": "&&", "or": "||", "xor": "!="}
+
+
+def comparison(of: Instruction, names: Names, words: dict[str, str | None], a: str, b: str) -> str:
+    """Return a comparison as C++."""
+    kind, how = words["t"] or "", words["cmp"] or ""
+    left, right = names.value(a, kind, of), names.value(b, kind, of)
+    if kind.startswith("f"):
+        flags = "FTZ" if words["ftz"] else "0"
+        return f"compared_{kind}<Compare::{how}, {flags}>({left}, {right})"
+    how = _UNSIGNED.get(how, how)
+    if how not in ("eq", "ne", "lt", "le", "gt", "ge"):
+        raise refusal(of.line, of.text, f".{how} is not supported")
+    return f"{how}<{kind.replace('b', 'u')}>({left}, {right})"
+
+
+def _joined(of: Instruction, names: Names, words: dict[str, str | None], found: str) -> str:
+    if not words["join"]:
+        return found
+    return f"(({found}) {_JOINED[words['join']]} bool({names.predicate(of.operands[3], of)}))"
+
+
+def set_predicate(of: Instruction, names: Names) -> str:
+    """Return `setp` as C++: one predicate, or it and the opposite comparison."""
+    match = _SETP.fullmatch(of.opcode)
+    if not match:
+        raise refusal(of.line, of.text, "it is not supported")
+    words = match.groupdict()
+    first, _, second = of.operands[0].partition("|")
+    found = comparison(of, names, words, of.operands[1], of.operands[2])
+    text = f"const bool x = {found}; "
+    both = (first.strip(), "x"), (second.strip(), "!x")
+    for target, value in both:
+        if target not in ("", "_"):
+            text += f"const bool x_{value == 'x'} = {_joined(of, names, words, value)}; "
+    for target, value in both:
+        if target not in ("", "_"):
+            text += f"{names.result(target, of).name} = x_{value == 'x'}; "
+    return f"{{ {text}}}"
+
+
+def set_number(of: Instruction, names: Names) -> str:
+    """Return `set` as C++: all ones, or 1.0."""
+    match = _SET.fullmatch(of.opcode)
+    if not match:
+        raise refusal(of.line, of.text, "it is not supported")
+    words = match.groupdict()
+    found = comparison(of, names, words, of.operands[1], of.operands[2])
+    one = "0x3F800000u" if words["d"] == "f32" else "~0u"
+    target = names.result(of.operands[0], of).name
+    return f"{target} = {_joined(of, names, words, found)} ? {one} : 0u;"
+
+
+def branch(of: Instruction, names: Names) -> str:
+    """Return a branch as C++."""
+    return f"goto {names.label(of.operands[0], of.line)};"
+
+
+def indexed_branch(of: Instruction, names: Names) -> str:
+    """Return a branch by a table as C++."""
+    cases = "".join(
+        f"case {k}: goto {names.label(target, of.line)}; "
+        for k, target in enumerate(names.table(of.operands[1], of.line))
+    )
+    missing = f'default: fail(m, {of.line}, "the table of branches has no such index"); '
+    return f"switch ({names.value(of.operands[0], 'u32', of)}) {{ {cases}{missing}}}"
+
+
+def call(of: Instruction, names: Names) -> str:
+    """Return a call as C++: parameters go by the address of their memory."""
+    groups = [word[1:-1].split(",") if word.startswith("(") else word for word in of.operands]
+    plain = [word for word in groups if isinstance(word, str)]
+    if len(plain) != 1:
+        raise refusal(of.line, of.text, "a call by an address is not supported")
+    arguments = []
+    for group in groups:
+        for word in group if isinstance(group, list) else ():
+            place = names.place(word.strip())
+            if word.strip() and (place is None or place.space != "frame"):
+                raise refusal(of.line, of.text, f"argument {word.strip()!r} is not a .param")
+            if place is not None:
+                arguments.append(f"(char*){place.address}")
+    return f"f_{plain[0]}({', '.join(['m', str(of.line), *arguments])});"
+
+
+def leave(of: Instruction, names: Names) -> str:
+    """Return the end of a function as C++."""
+    del of, names
+    return "return;"
+
+
+def fault(of: Instruction, names: Names) -> str:
+    """Return a trap as C++."""
+    del names
+    return f'fail(m, {of.line}, "the kernel stops itself here");'
+
+
+def nothing(of: Instruction, names: Names) -> str:
+    """Return nothing: on a CPU, memory is in order, and there is nothing to wait for."""
+    del of, names
+    return ";"
+
+
+_BARRIER = re.compile(
+    r"(?P<name>bar|barrier)(?:\.cta)?(?:\.sync|\.red\.(?P<red>popc|and|or)(?P<before>\.aligned)?"
+    r"\.(?:u32|pred))(?P<aligned>\.aligned)?"
+)
+
+
+def barrier(of: Instruction, names: Names) -> str:
+    """Return a barrier of all threads of a block as C++."""
+    if of.opcode == "bar.warp.sync":
+        return f"sync_warp(m, {names.value(of.operands[0], 'b32', of)}, {of.line});"
+    match = _BARRIER.fullmatch(of.opcode)
+    operands = list(of.operands)
+    reduction = match.group("red") if match else None
+    if not match or len(operands) != (3 if reduction else 1):
+        raise refusal(of.line, of.text, "only a barrier of all threads of a block is supported")
+    aligned = match.group("name") == "bar" or match.group("aligned") or match.group("before")
+    number = names.value(operands[1 if reduction else 0], "u32", of)
+    vote = names.predicate(operands[2], of) if reduction else "false"
+    found = f"barrier(m, {'true' if aligned else 'false'}, {number}, {vote}, {of.line})"
+    if not reduction:
+        return f"{found};"
+    threads = "(m.ntid[0] * m.ntid[1] * m.ntid[2])"
+    wanted = {"popc": found, "and": f"{found} == {threads}", "or": f"{found} != 0"}[reduction]
+    return f"{names.result(operands[0], of).name} = {wanted};"
+
+
+def shuffle(of: Instruction, names: Names) -> str:
+    """Return a shuffle as C++."""
+    match = re.fullmatch(r"shfl\.sync\.(up|down|bfly|idx)\.b32", of.opcode)
+    if not match:
+        raise refusal(of.line, of.text, "it is not supported")
+    values = ", ".join(names.value(each, "b32", of) for each in of.operands[1:])
+    return _two(of, names, f"shuffle<Shuffle::{match.group(1)}>(m, {values}, {of.line})")
+
+
+def _two(of: Instruction, names: Names, found: str) -> str:
+    target, _, predicate = (word.strip() for word in of.operands[0].partition("|"))
+    text = f"const Shuffled x = {found}; "
+    if target != "_":
+        text += f"{names.result(target, of).name} = x.value; "
+    if predicate not in ("", "_"):
+        text += f"{names.result(predicate, of).name} = x.in_range; "
+    return f"{{ {text}}}"
+
+
+def vote(of: Instruction, names: Names) -> str:
+    """Return a vote of a warp as C++."""
+    match = re.fullmatch(r"vote\.sync\.(?:(all|any|uni)\.pred|ballot\.b32)", of.opcode)
+    if not match:
+        raise refusal(of.line, of.text, "it is not supported")
+    mask = names.value(of.operands[2], "b32", of)
+    condition = names.predicate(of.operands[1], of)
+    text = f"const u32 mask = {mask}, x = ballot(m, {condition}, mask, {of.line}); "
+    found = {"all": "x == mask", "any": "x != 0", "uni": "x == mask || !x", None: "x"}
+    return f"{{ {text}{names.result(of.operands[0], of).name} = {found[match.group(1)]}; }}"
+
+
+def match_lanes(of: Instruction, names: Names) -> str:
+    """Return a search for equal values in a warp as C++."""
+    match = re.fullmatch(r"match\.(any|all)\.sync\.(b32|b64)", of.opcode)
+    if not match:
+        raise refusal(of.line, of.text, "it is not supported")
+    value, mask = (
+        names.value(of.operands[1], match.group(2), of),
+        names.value(of.operands[2], "b32", of),
+    )
+    found = f"match_{match.group(1)}(m, {value}, {mask}, {of.line})"
+    if match.group(1) == "all":
+        return _two(of, names, found)
+    return f"{names.result(of.operands[0], of).name} = {found};"
+
+
+def reduce_lanes(of: Instruction, names: Names) -> str:
+    """Return a reduction in a warp as C++."""
+    match = re.fullmatch(
+        r"redux\.sync\.(?:(add|min|max)\.([us]32)|(and|or|xor)\.b32)", of.opcode
+    ) or re.fullmatch(r"redux\.sync\.(min|max)(\.abs)?(\.NaN)?\.(f32)", of.opcode)
+    if not match:
+        raise refusal(of.line, of.text, "it is not supported")
+    if match.lastindex == 4:
+        flags = "NAN_WINS" if match.group(3) else "0"
+        value = names.value(of.operands[1], "f32", of)
+        if match.group(2):
+            value = f"abs_f32({value})"
+        call_it = f"{match.group(1)}_f32<{flags}>(a, b)"
+    else:
+        operation = (
+            f"{match.group(1)}<{match.group(2)}>" if match.group(1) else f"{match.group(3)}_<u32>"
+        )
+        value, call_it = names.value(of.operands[1], "b32", of), f"u32({operation}(a, b))"
+    mask = names.value(of.operands[2], "b32", of)
+    found = f"reduced<u32>(m, {value}, {mask}, {of.line}, [](u32 a, u32 b) {{ return {call_it}; }})"
+    return f"{names.result(of.operands[0], of).name} = {found};"
+
+
+def undefined(of: Instruction, names: Names) -> str:
+    """Refuse what a GPU answers as it happens to be."""
+    del names
+    raise refusal(of.line, of.text, "its result depends on how a GPU schedules threads")
+
+
+HANDLERS: dict[str, Handler] = {
+    "setp": set_predicate,
+    "set": set_number,
+    "bra": branch,
+    "brx": indexed_branch,
+    "call": call,
+    "ret": leave,
+    "exit": leave,
+    "trap": fault,
+    "brkpt": nothing,
+    "bar": barrier,
+    "barrier": barrier,
+    "shfl": shuffle,
+    "vote": vote,
+    "match": match_lanes,
+    "redux": reduce_lanes,
+    "activemask": undefined,
+    "membar": nothing,
+    "fence": nothing,
+    "nanosleep": nothing,
+    "prefetch": nothing,
+    "prefetchu": nothing,
+    "pmevent": nothing,
+    "griddepcontrol": nothing,
+}

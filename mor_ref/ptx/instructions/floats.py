@@ -1,0 +1,29 @@
+"""Floating-point instructions that PTX defines to the bit."""
+
+from mor_ref.ptx.rows import Row
+
+_FTZ, _SAT = r"(?:\.(?P<ftz>ftz))?", r"(?:\.(?P<sat>sat))?"
+_ANY = r"(?:\.(?P<mode>rn|rz|rm|rp))?"
+_MODE = r"\.(?P<mode>rn|rz|rm|rp)"
+_MINMAX = rf"{_FTZ}(?:\.(?P<NaN>NaN))?(?:\.xorsign\.(?P<abs>abs))?"
+_F32, _F64 = "f32", "f64"
+
+ROWS = (
+    Row(
+        rf"(?P<op>add|sub|mul){_ANY}{_FTZ}{_SAT}\.f32",
+        "{op}_f32<{mode}, {flags}>",
+        (_F32, _F32, _F32),
+    ),
+    Row(rf"(?:fma|mad){_MODE}{_FTZ}{_SAT}\.f32", "fma_f32<{mode}, {flags}>", (_F32,) * 4),
+    Row(rf"div{_MODE}{_FTZ}\.f32", "div_f32<{mode}, {flags}>", (_F32, _F32, _F32)),
+    Row(rf"rcp{_MODE}{_FTZ}\.f32", "rcp_f32<{mode}, {flags}>", (_F32, _F32)),
+    Row(rf"sqrt\.rn{_FTZ}\.f32", "sqrt_f32<{flags}>", (_F32, _F32)),
+    Row(r"(?P<op>neg|abs)\.f32", "{op}_f32", (_F32, _F32)),
+    Row(r"(?P<op>neg|abs)\.ftz\.f32", "flushed_{op}_f32", (_F32, _F32)),
+    Row(r"copysign\.(?P<t>f32|f64)", "copysign_{t}", ("{t}", "{t}", "{t}")),
+    Row(rf"(?P<op>min|max){_MINMAX}\.f32", "{op}_f32<{flags}>", (_F32, _F32, _F32)),
+    Row(r"(?P<op>add|sub|mul)(?:\.rn)?\.f64", "{op}_f64", (_F64, _F64, _F64)),
+    Row(r"(?:fma|mad)\.rn\.f64", "fma_f64", (_F64,) * 4),
+    Row(r"div\.rn\.f64", "div_f64", (_F64, _F64, _F64)),
+    Row(r"(?P<op>neg|abs)\.f64", "{op}_f64", (_F64, _F64)),
+)

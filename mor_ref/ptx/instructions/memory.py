@@ -1,0 +1,220 @@
+"""Loads, stores, atomics, moves, and addresses."""
+
+import re
+from collections.abc import Callable
+
+from mor_ref.ptx.errors import refusal
+from mor_ref.ptx.names import WORDS, Names, number_of
+from mor_ref.ptx.program import WIDTHS, Instruction
+
+_SPACES = {"global", "shared", "local", "const", "param"}
+_STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
+_WITHOUT_MEANING = {
+    "weak", "cta", "cluster", "gpu", "sys", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc",
+    "evict_last", "evict_first", "unified",
+}  # fmt: skip
+_ADDRESS = re.compile(r"\[\s*([\w$%]+)\s*(?:\+?\s*(-?)\s*(\w+))?\s*\]")
+_VECTORS = {"v2": 2, "v4": 4, "v8": 8}
+
+
+class Access:
+    """The words of a load, a store or an atomic: its space, its type, and how many there are."""
+
+    def __init__(self, of: Instruction, known: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+        self.of, self.space, self.count, self.strong = of, "generic", 1, False
+        self.type, self.words = "", list[str]()
+        for word in of.opcode.split(".")[1:]:
+            self._take(word, known)
+        if self.type not in WIDTHS:
+            raise refusal(of.line, of.text, "its type is not supported")
+
+    def _take(self, word: str, known: set[str]) -> None:
+        base = word.partition("::")[0]
+        if word in known:
+            self.words.append(word)
+        elif word in WIDTHS:
+            self.type = word
+        elif word in _VECTORS:
+            self.count = _VECTORS[word]
+        elif base in _SPACES and word != "shared::cluster":
+            self.space = base
+        elif base in ("L1", "L2", "level") or word in _WITHOUT_MEANING:
+            pass
+        elif word in _STRONG:
+            self.strong = self.strong or word != "release"
+        else:
+            raise refusal(self.of.line, self.of.text, f".{word} is not supported")
+
+    @property
+    def element(self) -> str:
+        """The C++ type of an element in memory."""
+        bits = WIDTHS[self.type]
+        return f"s{bits}" if self.type.startswith("s") else WORDS[bits]
+
+    def pointer(self, names: Names, address: str, writes: bool) -> str:
+        """Return the C++ expression of a pointer that was checked."""
+        space = self.space
+        match = _ADDRESS.fullmatch(address)
+        if not match:
+            raise refusal(self.of.line, self.of.text, f"address {address!r} is not supported")
+        base, minus, offset = match.groups()
+        place = names.place(base)
+        if place is not None and space == "param" and place.space == "frame":
+            at = f"u64({place.address}), {place.size}"
+            return self._call("inside", f"{at}, ", self._sum(place.address, minus, offset), "")
+        value = place.address if place is not None else names.value(base, "b64", self.of)
+        where = self._sum(value, minus, offset)
+        touch = ("strong_" if self.strong else "") + ("write" if writes else "read")
+        if space in ("shared", "generic"):
+            return self._call(space, "", where, f", Touch::{touch}")
+        if space in ("global", "const"):
+            return self._call("device", "", where, f", {str(writes).lower()}")
+        return self._call("parameter" if space == "param" else space, "", where, "")
+
+    def _sum(self, base: str, minus: str, offset: str | None) -> str:
+        if not offset:
+            return f"u64({base})"
+        number = number_of(offset, "b64")
+        return f"u64({base}) {'-' if minus else '+'} {number}ull"
+
+    def _call(self, function: str, inside: str, where: str, more: str) -> str:
+        size = WIDTHS[self.type] // 8 * self.count
+        bounds = inside.rstrip(", ")
+        arguments = f"{where}, {bounds}" if bounds else where
+        return f"{function}<{self.element}, {size}>(m, {arguments}{more}, {self.of.line})"
+
+
+def load(of: Instruction, names: Names) -> str:
+    """Return a load as C++."""
+    access = Access(of)
+    targets = _elements(of.operands[0])
+    if len(targets) != access.count:
+        raise refusal(of.line, of.text, f"it names {len(targets)} registers")
+    stores = [
+        f"{names.result(target, of).name} = p[{k}];"
+        for k, target in enumerate(targets)
+        if target != "_"
+    ]
+    pointer = access.pointer(names, of.operands[1], writes=False)
+    # The address may be in one of the registers that are written.
+    return f"{{ const auto* p = {pointer}; {' '.join(stores)} }}"
+
+
+def store(of: Instruction, names: Names) -> str:
+    """Return a store as C++."""
+    access = Access(of)
+    values = [names.value(each, access.type, of) for each in _elements(of.operands[1])]
+    if len(values) != access.count:
+        raise refusal(of.line, of.text, f"it names {len(values)} registers")
+    stores = " ".join(f"p[{k}] = {access.element}({each});" for k, each in enumerate(values))
+    return f"{{ auto* p = {access.pointer(names, of.operands[0], writes=True)}; {stores} }}"
+
+
+_ATOMICS = {
+    "add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz",
+}  # fmt: skip
+_INTEGER_CALLS = {"and": "and_", "or": "or_", "xor": "xor_"}
+_REAL_ADD = {
+    "f32": "add_f32<Mode::even, 0>", "f64": "add_f64<Mode::even>",
+}  # fmt: skip
+
+
+def atomic(of: Instruction, names: Names) -> str:
+    """Return an atomic operation as C++."""
+    access = Access(of, _ATOMICS)
+    access.strong = True
+    operation = next((word for word in access.words if word != "noftz"), "")
+    has_result = of.opcode.startswith("atom")
+    target, (address, *rest) = (of.operands[0] if has_result else "_"), of.operands[has_result:]
+    kind = access.type
+    word = WORDS[WIDTHS[kind]]
+    values = [names.value(each, kind, of) for each in rest[: 1 + (operation == "cas")]]
+    wanted = {
+        "exch": "b", "cas": "old == b ? c : old", "inc": "old >= b ? 0 : old + 1",
+        "dec": "!old || old > b ? b : old - 1",
+    }.get(operation)  # fmt: skip
+    if wanted is None and kind in _REAL_ADD and operation == "add":
+        wanted = f"{_REAL_ADD[kind]}(old, b)"
+    elif wanted is None and operation in _INTEGER_CALLS and kind.startswith("b"):
+        wanted = f"{_INTEGER_CALLS[operation]}<{word}>(old, b)"
+    elif wanted is None and operation in ("add", "min", "max") and kind[0] in "us":
+        wanted = f"{operation}<{kind}>(old, b)"
+    if wanted is None or access.count != 1 or not values:
+        raise refusal(of.line, of.text, "this atomic operation is not supported")
+    named = zip("bc", values, strict=False)
+    names_of_values = "".join(f"{word} {name} = {value}; " for name, value in named)
+    found = f"atomic(p, [&]({word} old) {{ return {word}({wanted}); }})"
+    store_it = "" if target == "_" else f"{names.result(target, of).name} = "
+    sign = f"({kind})" if kind.startswith("s") else ""
+    pointer = access.pointer(names, address, writes=True)
+    return f"{{ {names_of_values}auto* p = ({word}*){pointer}; {store_it}{sign}{found}; }}"
+
+
+def move(of: Instruction, names: Names) -> str:
+    """Return a move as C++: also of an address, and of registers in pieces."""
+    kind = of.opcode.partition(".")[2]
+    if kind not in WIDTHS:
+        raise refusal(of.line, of.text, f".{kind} is not supported")
+    target, source = of.operands
+    if target.startswith("{"):
+        pieces = _elements(target)
+        bits = WIDTHS[kind] // len(pieces)
+        stores = [
+            f"{names.result(piece, of).name} = {WORDS[bits]}(x >> {k * bits});"
+            for k, piece in enumerate(pieces)
+            if piece != "_"
+        ]
+        return f"{{ auto x = {names.value(source, kind, of)}; {' '.join(stores)} }}"
+    if source.startswith("{"):
+        pieces = _elements(source)
+        bits, word = WIDTHS[kind] // len(pieces), WORDS[WIDTHS[kind]]
+        parts = [
+            f"{word}({names.value(piece, f'b{bits}', of)}) << {k * bits}"
+            for k, piece in enumerate(pieces)
+        ]
+        return f"{names.result(target, of).name} = {word}({' | '.join(parts)});"
+    return f"{names.result(target, of).name} = {names.value(source, kind, of)};"
+
+
+def convert_address(of: Instruction, names: Names) -> str:
+    """Return the conversion of an address to or from the generic space as C++."""
+    _, *words = of.opcode.split(".")
+    space = next((word.partition("::")[0] for word in words if word != "to"), "")
+    if words[-1] != "u64" or space not in _SPACES:
+        raise refusal(of.line, of.text, "it is not supported")
+    value = names.value(of.operands[1], "b64", of)
+    if space == "shared":
+        value = f"{value} {'-' if 'to' in words else '+'} m.shared"
+    return f"{names.result(of.operands[0], of).name} = {value};"
+
+
+def is_in_space(of: Instruction, names: Names) -> str:
+    """Return the question about the space of an address as C++."""
+    space = of.opcode.split(".")[1].partition("::")[0]
+    value = names.value(of.operands[1], "b64", of)
+    found = {
+        "shared": f"is_shared(m, {value})", "local": f"is_local(m, {value})",
+        "param": f"is_parameter(m, {value})",
+        "global": f"!is_shared(m, {value}) && !is_local(m, {value}) && !is_parameter(m, {value})",
+    }.get(space)  # fmt: skip
+    if found is None:
+        raise refusal(of.line, of.text, "it is not supported")
+    return f"{names.result(of.operands[0], of).name} = {found};"
+
+
+def _elements(text: str) -> list[str]:
+    if not text.startswith("{"):
+        return [text]
+    return [part.strip() for part in text[1:-1].split(",")]
+
+
+HANDLERS: dict[str, Callable[[Instruction, Names], str]] = {
+    "ld": load,
+    "ldu": load,
+    "st": store,
+    "atom": atomic,
+    "red": atomic,
+    "mov": move,
+    "cvta": convert_address,
+    "isspacep": is_in_space,
+}

@@ -1,0 +1,125 @@
+"""Memory of a launch: arguments of a kernel, variables of a module, and arrays as regions."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.ptx.errors import LaunchError, PtxError
+from mor_ref.ptx.names import number_of
+from mor_ref.ptx.program import WIDTHS, Function, Program, Variable
+
+REGION = np.dtype([("begin", np.uint64), ("size", np.uint64), ("writable", np.uint32)], align=True)
+_ALIGNED = 256
+
+
+def as_array(argument: Any, name: str) -> NDArray[Any]:
+    """Return an argument as the array that the kernel reads and writes: it is never copied."""
+    if isinstance(argument, np.ndarray):
+        array = argument
+    elif hasattr(argument, "__dlpack__"):
+        try:
+            array = np.from_dlpack(argument)
+        except (TypeError, ValueError, BufferError, RuntimeError) as error:
+            raise LaunchError(f"{name} cannot be read through DLPack ({error})") from error
+    else:
+        raise LaunchError(
+            f"{name} is a {type(argument).__name__}; give a NumPy array for memory, and a number "
+            "of NumPy, such as np.int32(4), for a value"
+        )
+    if not array.flags.c_contiguous:
+        raise LaunchError(f"{name} is not in C order; give np.ascontiguousarray of it")
+    return array
+
+
+def region(array: NDArray[Any]) -> tuple[int, int, int]:
+    """Return the memory of an array, and whether it may be written."""
+    return array.ctypes.data, array.nbytes, int(array.flags.writeable)
+
+
+def parameters(
+    function: Function, places: Sequence[int], size: int, arguments: Sequence[Any]
+) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
+    """Return the memory of the parameters of a kernel, and the arrays that they point to."""
+    if len(arguments) != len(function.parameters):
+        raise LaunchError(
+            f"kernel {function.name} takes {len(function.parameters)} arguments: got "
+            f"{len(arguments)}"
+        )
+    memory = np.zeros(max(1, size), np.uint8)
+    arrays = list[NDArray[Any]]()
+    for place, parameter, argument in zip(places, function.parameters, arguments, strict=True):
+        value = _value(parameter, argument, arrays)
+        memory[place : place + parameter.size] = np.frombuffer(value, np.uint8)
+    return memory, arrays
+
+
+def _value(parameter: Variable, argument: Any, arrays: list[NDArray[Any]]) -> bytes:
+    """Return the bytes of an argument; an array is taken by its address."""
+    name = f"argument {parameter.name}"
+    if isinstance(argument, int | float) and not isinstance(argument, np.generic):
+        return _number(parameter, argument, name)
+    is_value = isinstance(argument, np.generic) or (
+        getattr(argument, "dtype", None) is not None
+        and (getattr(argument.dtype, "fields", None) is not None)
+    )
+    if is_value:
+        value = np.asarray(argument).tobytes()
+    else:
+        array = as_array(argument, name)
+        arrays.append(array)
+        value = array.ctypes.data.to_bytes(8, "little")
+    if len(value) != parameter.size:
+        what = "an address has 8" if not is_value else f"got {len(value)}"
+        raise LaunchError(f"{name} has {parameter.size} bytes, and {what}")
+    return value
+
+
+def _number(parameter: Variable, argument: float, name: str) -> bytes:
+    if parameter.type in ("f32", "f64"):
+        return np.array(argument, np.float32 if parameter.type == "f32" else np.float64).tobytes()
+    if isinstance(argument, float):
+        raise LaunchError(
+            f"{name} is the number {argument}; give np.float32({argument}) or another type"
+        )
+    bits = 8 * parameter.size
+    if bits > 64 or not -(1 << (bits - 1)) <= argument < 1 << bits:
+        raise LaunchError(f"{name} has {parameter.size} bytes: {argument} does not fit")
+    return (argument & ((1 << bits) - 1)).to_bytes(parameter.size, "little")
+
+
+class Globals:
+    """The variables of a module in global and constant memory, with their initial values."""
+
+    def __init__(self, program: Program, places: dict[str, tuple[int, int]]) -> None:
+        size = max((begin + size for begin, size in places.values()), default=0)
+        whole = np.zeros(size + 2 * _ALIGNED, np.uint8)
+        first = -whole.ctypes.data % _ALIGNED
+        self.memory = whole[first : first + size + _ALIGNED]
+        self.address = self.memory.ctypes.data
+        self.regions = list[tuple[int, int, int]]()
+        for name, (begin, length) in places.items():
+            variable = program.variables[name]
+            written = int(variable.space == "global")
+            self.regions.append((self.address + begin, length, written))
+            self.memory[begin : begin + length] = self._initial(variable, length, places)
+
+    def _initial(
+        self, variable: Variable, size: int, places: dict[str, tuple[int, int]]
+    ) -> NDArray[np.uint8]:
+        width = max(1, WIDTHS[variable.type] // 8)
+        found = np.zeros(size, np.uint8)
+        for k, text in enumerate(variable.initial):
+            number = number_of(text, variable.type)
+            if number is None:
+                match = re.fullmatch(r"(?:generic\(\s*)?([\w$]+)\)?\s*(?:\+\s*(\d+))?", text)
+                if not match or match.group(1) not in places or width != 8:
+                    raise PtxError(
+                        f"line {variable.line}: {variable.name}: initial value {text!r} is not "
+                        "supported"
+                    )
+                number = self.address + places[match.group(1)][0] + int(match.group(2) or 0)
+            found[k * width : (k + 1) * width] = list(number.to_bytes(width, "little"))
+        return found

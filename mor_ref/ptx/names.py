@@ -1,0 +1,197 @@
+"""Names of a function of PTX in C++: registers, labels and memory, each in its scope."""
+
+import re
+from dataclasses import dataclass, field
+
+from mor_ref.ptx.errors import PtxError, refusal
+from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Variable
+
+WORDS = {1: "bool", 8: "u8", 16: "u16", 32: "u32", 64: "u64", 128: "u128"}
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+_NUMBER = re.compile(
+    r"(?P<minus>-?)\s*(?:0[fF](?P<single>[0-9a-fA-F]{8})|0[dD](?P<double>[0-9a-fA-F]{16})"
+    r"|(?P<real>\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)"
+    r"|0[xX](?P<hex>[0-9a-fA-F]+)U?|0[bB](?P<binary>[01]+)U?|(?P<decimal>\d+)U?)"
+)
+SPECIAL = {f"%{name}.{axis}": f"m.{name}[{k}]" for name in ("tid", "ntid", "ctaid", "nctaid")
+           for k, axis in enumerate("xyz")}  # fmt: skip
+SPECIAL |= {f"%clusterid.{axis}": f"m.ctaid[{k}]" for k, axis in enumerate("xyz")}
+SPECIAL |= {f"%nclusterid.{axis}": f"m.nctaid[{k}]" for k, axis in enumerate("xyz")}
+SPECIAL |= {f"%cluster_ctaid.{axis}": "0u" for axis in "xyz"}
+SPECIAL |= {f"%cluster_nctaid.{axis}": "1u" for axis in "xyz"}
+SPECIAL |= {
+    "%laneid": "m.lane", "%warpid": "m.warp", "%nwarpid": "m.warps", "%smid": "0u", "%nsmid": "1u",
+    "%lanemask_eq": "(1u << m.lane)", "%lanemask_lt": "((1u << m.lane) - 1)",
+    "%lanemask_le": "((2u << m.lane) - 1)", "%lanemask_gt": "(~0u << m.lane << 1)",
+    "%lanemask_ge": "(~0u << m.lane)", "%cluster_ctarank": "0u", "%cluster_nctarank": "1u",
+    "%is_explicit_cluster": "0u", "%dynamic_smem_size": "u32(m.dynamic_shared)",
+    "%total_smem_size": "u32(m.shared_size)", "WARP_SZ": "32u",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    """Memory that a name stands for: its C++ address in its space, and the bytes it has."""
+
+    space: str
+    address: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register: its name in C++, and its type in PTX."""
+
+    name: str
+    type: str
+
+    @property
+    def bits(self) -> int:
+        """How wide it is."""
+        return WIDTHS[self.type]
+
+
+@dataclass
+class Names:
+    """The names of a function, as the scopes of its statements are gone through in order."""
+
+    places: dict[str, Place]  # of the module, and of parameters
+    labels: dict[tuple[int, str], str]
+    tables: dict[tuple[int, str], tuple[str, ...]]
+    declared: dict[tuple[int, str], Variable] = field(default_factory=dict)
+    local: dict[tuple[int, str], Place] = field(default_factory=dict)
+    used: dict[str, Register] = field(default_factory=dict)
+    scopes: list[int] = field(default_factory=lambda: [0])
+    count: int = 0
+
+    def enter(self, scope: Scope) -> None:
+        """Open or close a scope."""
+        if scope.opens:
+            self.count += 1
+            self.scopes.append(self.count)
+        else:
+            self.scopes.pop()
+
+    def declare(self, variable: Variable) -> None:
+        """Add registers."""
+        self.declared[self.scopes[-1], variable.name] = variable
+
+    def register(self, text: str) -> Register | None:
+        """Return the register of a name, or None."""
+        numbered = _NUMBERED.fullmatch(text)
+        for scope in reversed(self.scopes):
+            found = self.declared.get((scope, text))
+            if found is None and numbered:
+                prefix = self.declared.get((scope, numbered.group(1)))
+                if prefix is not None and int(numbered.group(2)) < prefix.count:
+                    found = prefix
+            if found is not None:
+                name = f"{'r' + re.sub('[^a-zA-Z0-9_]', '_', text)}_{scope}"
+                return self.used.setdefault(name, Register(name, found.type))
+        return None
+
+    def place(self, text: str) -> Place | None:
+        """Return the memory of a name, or None."""
+        for scope in reversed(self.scopes):
+            if (scope, text) in self.local:
+                return self.local[scope, text]
+        return self.places.get(text)
+
+    def label(self, text: str, line: int) -> str:
+        """Return the C++ label of a name."""
+        for scope in reversed(self.scopes):
+            if (scope, text) in self.labels:
+                return self.labels[scope, text]
+        raise PtxError(f"line {line}: {text} is not a label of this function")
+
+    def table(self, text: str, line: int) -> tuple[str, ...]:
+        """Return the labels of a table of branches."""
+        for scope in reversed(self.scopes):
+            if (scope, text) in self.tables:
+                return self.tables[scope, text]
+        raise PtxError(f"line {line}: {text} is not a .branchtargets of this function")
+
+    def value(self, text: str, kind: str, of: Instruction) -> str:
+        """Return an operand as C++, an unsigned word as wide as a type of PTX."""
+        bits = WIDTHS[kind]
+        if kind == "pred":
+            return self.predicate(text, of)
+        register = self.register(text)
+        if register is not None:
+            return register.name if register.bits == bits else f"{WORDS[bits]}({register.name})"
+        if text in SPECIAL:
+            return f"{WORDS[bits]}({SPECIAL[text]})"
+        number = number_of(text, kind)
+        if number is not None:
+            return f"{WORDS[bits]}({number:#x}u{'ll' if number >> 32 else ''})"
+        place = self.place(text.split("+", maxsplit=1)[0].strip())
+        if place is not None:
+            offset = text.partition("+")[2].strip() or "0"
+            return f"{WORDS[bits]}({place.address} + {offset})"
+        raise refusal(of.line, of.text, f"operand {text!r} is not supported")
+
+    def predicate(self, text: str, of: Instruction) -> str:
+        """Return a predicate as C++: a register, its opposite, or a constant."""
+        if text.startswith("!"):
+            return f"!{self.predicate(text[1:].strip(), of)}"
+        register = self.register(text)
+        if register is not None and register.type == "pred":
+            return register.name
+        number = number_of(text, "b32")
+        if number is None:
+            raise refusal(of.line, of.text, f"{text!r} is not a predicate")
+        return "true" if number else "false"
+
+    def result(self, text: str, of: Instruction) -> Register:
+        """Return the register that a result goes to."""
+        register = self.register(text)
+        if register is None:
+            raise refusal(of.line, of.text, f"{text!r} is not a register")
+        return register
+
+
+def number_of(text: str, kind: str) -> int | None:
+    """Return a constant as the bits of a type, or None if it is none."""
+    found = _NUMBER.fullmatch(text)
+    if not found:
+        return None
+    bits = WIDTHS[kind]
+    group = found.lastgroup or ""
+    word = found.group(group)
+    if group in ("single", "double", "real"):
+        whole = _real_bits(group, word, bits)
+        return whole ^ (1 << (bits - 1)) if found.group("minus") else whole
+    base = {"hex": 16, "binary": 2}.get(group, 8 if word.startswith("0") and word != "0" else 10)
+    number = int(word, base)
+    return (-number if found.group("minus") else number) & ((1 << bits) - 1)
+
+
+def _real_bits(group: str, word: str, bits: int) -> int:
+    import struct
+
+    if (group == "single" and bits == 32) or (group == "double" and bits == 64):
+        return int(word, 16)
+    number = (
+        float(word)
+        if group == "real"
+        else (struct.unpack(">f" if group == "single" else ">d", bytes.fromhex(word))[0])
+    )
+    return int.from_bytes(struct.pack(">f" if bits == 32 else ">d", number), "big")
+
+
+def names_of(function: Function, places: dict[str, Place]) -> Names:
+    """Return the names of a function before its first statement; its labels are known."""
+    labels: dict[tuple[int, str], str] = {}
+    tables: dict[tuple[int, str], tuple[str, ...]] = {}
+    scopes, count = [0], 0
+    for statement in function.statements:
+        if isinstance(statement, Scope):
+            count += statement.opens
+            scopes = [*scopes, count] if statement.opens else scopes[:-1]
+        elif isinstance(statement, Label):
+            key = scopes[-1], statement.name
+            if statement.targets:
+                tables[key] = statement.targets
+            else:
+                labels[key] = f"L{re.sub('[^a-zA-Z0-9_]', '_', statement.name)}_{scopes[-1]}"
+    return Names(places, labels, tables)

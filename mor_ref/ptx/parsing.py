@@ -1,0 +1,196 @@
+"""Reads PTX: a text becomes a `Program`, and a line that is not understood is refused."""
+
+import re
+from bisect import bisect_right
+from itertools import accumulate
+
+from mor_ref.ptx.declarations import declared
+from mor_ref.ptx.errors import PtxError, refusal
+from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Statement, Variable
+
+_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_BRACE = re.compile(r"[{}]")
+_SPACE = re.compile(r"\s*")
+_LABEL = re.compile(r"([\w$%]+)\s*:(?!:)")
+_TARGETS = re.compile(r"\s*\.branchtargets\s+([^;]*);")
+_TO_THE_LINE_END = re.compile(r"\.(?:loc|file)\b[^\n]*")
+_INSTRUCTION = re.compile(
+    r"(?:@(?P<guard>!?\s*[\w$%]+)\s+)?(?P<opcode>[a-z]\w*(?:\s*(?:\.|::)\s*\w+)*)(?P<operands>.*)",
+    re.DOTALL,
+)
+_HEAD = re.compile(r"\.(version|target|address_size)\s+([^\n]*)")
+_FUNCTION = re.compile(r"(?:\.(?:visible|weak|extern)\s+)?\.(entry|func)\b")
+_NAME = re.compile(r"\s*([\w$%]+)\s*")
+_IGNORED = {"pragma", "maxnreg", "minnctapersm", "noreturn", "unified", "attribute"}
+_THREADS = re.compile(r"\.(reqntid|maxntid)\s+([\d,\s]+)")
+
+
+class Text:
+    """A PTX text without comments, and its line numbers."""
+
+    def __init__(self, text: str) -> None:
+        self.text = _COMMENT.sub(_without, text)
+        self._ends = list(accumulate(len(line) for line in self.text.splitlines(keepends=True)))
+
+    def line(self, at: int) -> int:
+        """Return the number of the line of a place, from 1."""
+        return bisect_right(self._ends, at) + 1
+
+    def to(self, end: str, at: int) -> int:
+        """Return the place of the next such character."""
+        found = self.text.find(end, at)
+        if found < 0:
+            raise refusal(self.line(at), self.text[at : at + 60], f"no {end!r} follows")
+        return found
+
+    def past_braces(self, at: int) -> int:
+        """Return the place behind the brace that closes the one here."""
+        depth = 0
+        for brace in _BRACE.finditer(self.text, at):
+            depth += 1 if brace.group() == "{" else -1
+            if not depth:
+                return brace.end()
+        raise refusal(self.line(at), self.text[at : at + 60], "no brace closes this one")
+
+
+def _without(comment: re.Match[str]) -> str:
+    """Return a string as it is, and a comment as blanks on the same lines."""
+    found = comment.group()
+    return found if found.startswith('"') else re.sub(r"[^\n]", " ", found)
+
+
+def parsed(text: str) -> Program:
+    """Return the program of a PTX text."""
+    source, at = Text(text), 0
+    head: dict[str, str] = {}
+    variables: dict[str, Variable] = {}
+    functions: dict[str, Function] = {}
+    while (at := _skipped(source, at)) < len(source.text):
+        if found := _HEAD.match(source.text, at):
+            head[found.group(1)] = found.group(2).strip()
+            at = found.end()
+        elif found := _TO_THE_LINE_END.match(source.text, at):
+            at = found.end()
+        elif source.text.startswith(".section", at):
+            at = source.past_braces(source.to("{", at))
+        elif found := _FUNCTION.match(source.text, at):
+            function, at = _function(source, found)
+            if function.statements or function.name not in functions:
+                functions[function.name] = function
+        else:
+            end = source.to(";", at)
+            for variable in declared(source.line(at), source.text[at:end]):
+                variables[variable.name] = variable
+            at = end + 1
+    if "version" not in head or "target" not in head:
+        raise PtxError("the text has no .version and no .target; give a whole PTX module")
+    if head.get("address_size", "64") != "64":
+        raise PtxError(f"addresses are of {head['address_size']} bits; compile for 64")
+    return Program(head["version"], head["target"], variables, functions)
+
+
+def _skipped(source: Text, at: int) -> int:
+    found = _SPACE.match(source.text, at)
+    return found.end() if found else at
+
+
+def _function(source: Text, found: re.Match[str]) -> tuple[Function, int]:
+    """Return a function, and the place behind it."""
+    line, at = source.line(found.start()), _skipped(source, found.end())
+    results, at = _parameters(source, at)
+    name = _NAME.match(source.text, at)
+    if not name:
+        raise refusal(line, source.text[at : at + 60], "a function has a name here")
+    parameters, at = _parameters(source, name.end())
+    opening, ending = source.text.find("{", at), source.text.find(";", at)
+    is_declared = ending >= 0 and (opening < 0 or ending < opening)
+    directives = source.text[at : ending if is_declared else opening]
+    while not is_declared and ".pragma" in directives and directives.count('"') % 2:
+        opening = source.text.find("{", opening + 1)
+        directives = source.text[at:opening]
+    if ".pragma" in directives and is_declared and opening >= 0:  # its ; ends no declaration
+        is_declared, directives = False, source.text[at:opening]
+    required, most = _threads(line, directives)
+    statements: tuple[Statement, ...] = ()
+    end = ending + 1
+    if not is_declared:
+        end = source.past_braces(opening)
+        statements = tuple(_statements(source, opening + 1, end - 1))
+    is_entry = found.group(1) == "entry"
+    return Function(
+        line, name.group(1), is_entry, results, parameters, statements, required, most
+    ), end
+
+
+def _parameters(source: Text, at: int) -> tuple[tuple[Variable, ...], int]:
+    if not source.text.startswith("(", at):
+        return (), at
+    end = source.to(")", at)
+    texts = [part for part in source.text[at + 1 : end].split(",") if part.strip()]
+    found = tuple(one for part in texts for one in declared(source.line(at), part))
+    return found, _skipped(source, end + 1)
+
+
+def _threads(line: int, directives: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the number of threads that a kernel requires, and the most that it takes."""
+    found = {
+        word: tuple(int(number) for number in numbers.split(","))
+        for word, numbers in _THREADS.findall(directives)
+    }
+    rest = re.sub(r'"[^"]*"', "", _THREADS.sub(" ", directives))
+    for word in re.findall(r"\.(\w+)", rest):
+        if word not in _IGNORED:
+            raise refusal(line, directives, f".{word} is not supported")
+    return found.get("reqntid", ()), found.get("maxntid", ())
+
+
+def _statements(source: Text, at: int, end: int) -> list[Statement]:
+    text, found = source.text, list[Statement]()
+    while (at := _skipped(source, at)) < end:
+        line = source.line(at)
+        if text[at] in "{}":
+            found.append(Scope(line, text[at] == "{"))
+            at += 1
+        elif label := _LABEL.match(text, at):
+            at = label.end()
+            targets = _TARGETS.match(text, at)
+            if targets:
+                at = targets.end()
+            names = tuple(word.strip() for word in targets.group(1).split(",")) if targets else ()
+            found.append(Label(line, label.group(1), names))
+        elif loc := _TO_THE_LINE_END.match(text, at):
+            at = loc.end()
+        else:
+            stop = source.to(";", at)
+            found += _statement(line, text[at:stop].strip())
+            at = stop + 1
+    return found
+
+
+def _statement(line: int, text: str) -> list[Statement]:
+    if not text or text.startswith(".pragma"):
+        return []
+    if text.startswith("."):
+        return [*declared(line, text)]
+    found = _INSTRUCTION.fullmatch(text)
+    if not found:
+        raise refusal(line, text, "this is not an instruction")
+    guard = "".join((found.group("guard") or "").split())
+    opcode = "".join(found.group("opcode").split())
+    plain = " ".join(text.split())
+    return [Instruction(line, plain, guard, opcode, split_operands(found.group("operands")))]
+
+
+def split_operands(text: str) -> tuple[str, ...]:
+    """Return the operands of a list: commas inside of brackets separate none."""
+    found, depth, begin = list[str](), 0, 0
+    for at, letter in enumerate(text):
+        if letter in "{[(":
+            depth += 1
+        elif letter in "}])":
+            depth -= 1
+        elif letter == "," and not depth:
+            found.append(text[begin:at].strip())
+            begin = at + 1
+    last = text[begin:].strip()
+    return (*found, last) if last or found else ()

@@ -1,0 +1,208 @@
+"""A module of PTX that runs on a CPU: `module["name"][grid, block](*arguments)`."""
+
+import ctypes
+import functools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.processor_modes import check_processor
+from mor_ref.ptx import building
+from mor_ref.ptx.errors import LaunchError, PtxError
+from mor_ref.ptx.memory import REGION, Globals, as_array, parameters, region
+from mor_ref.ptx.parsing import parsed
+from mor_ref.ptx.program import Function
+from mor_ref.ptx.translation import Translated, globals_of, translated
+
+_MOST_SHARED = 232448  # bytes, 227 KiB: of a block on any GPU there is
+_WHERE = re.compile(r"(?P<what>.*) \(ptx:(?P<line>\d+), (?P<who>.*)\)", re.DOTALL)
+
+Sides = int | tuple[int, ...]
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = (
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("order", ctypes.c_uint32),
+        ("filling", ctypes.c_uint32),
+        ("workers", ctypes.c_uint32),
+        ("error", ctypes.c_char * 200),
+    )
+
+
+class _Job(ctypes.Structure):
+    _fields_ = (
+        ("kernel", ctypes.c_void_p),
+        ("globals", ctypes.c_uint64),
+        ("parameters", ctypes.c_void_p),
+        ("parameters_size", ctypes.c_uint64),
+        ("regions", ctypes.c_void_p),
+        ("region_count", ctypes.c_uint64),
+        ("shared", ctypes.c_void_p),
+        ("shared_count", ctypes.c_uint64),
+        ("shared_size", ctypes.c_uint64),
+        ("dynamic_shared", ctypes.c_uint64),
+        ("filling", ctypes.c_uint32),
+    )
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a CPU runs blocks.
+
+    `order` is that of the threads of a block: 0 ascending, 1 descending, else a shuffled one.
+    Before each block, shared memory is filled with a byte.
+    """
+
+    order: int = 0
+    filling: int = 0xFF
+    workers: int = 1
+
+
+class Module(Mapping[str, "Kernel"]):
+    """The kernels of a PTX text."""
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        schedule: Schedule = Schedule(),  # it is frozen
+    ) -> None:
+        self.text = text
+        self.program = parsed(text)
+        self.schedule = schedule
+        self.globals = Globals(self.program, globals_of(self.program))
+        self._names = [name for name, each in self.program.functions.items() if each.is_entry]
+        self._kernels: dict[str, Kernel] = {}
+
+    def __getitem__(self, name: str) -> "Kernel":
+        if name not in self._names:
+            raise PtxError(
+                f"the module has no kernel {name!r}; it has {', '.join(self._names) or 'none'}"
+            )
+        if name not in self._kernels:
+            self._kernels[name] = Kernel(self, self.program.functions[name])
+        return self._kernels[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def line(self, number: int) -> str:
+        """Return a line of the text."""
+        return " ".join(self.text.split("\n")[number - 1].split("//")[0].split())
+
+
+class Kernel:
+    """A kernel of a module: `kernel[grid, block, shared]` is a launch to call.
+
+    A grid and a block are a number or up to three; `shared` is the size of dynamic shared memory.
+    """
+
+    def __init__(self, module: Module, function: Function) -> None:
+        self.module = module
+        self.function = function
+
+    @functools.cached_property
+    def translated(self) -> Translated:
+        """The kernel as C++."""
+        return translated(self.module.program, self.function.name)
+
+    def __getitem__(self, shape: tuple[Any, ...]) -> "Configured":
+        if not isinstance(shape, tuple) or len(shape) not in (2, 3):
+            raise LaunchError("a launch is kernel[grid, block] or kernel[grid, block, shared]")
+        dynamic = int(shape[2]) if len(shape) == 3 else 0
+        return Configured(self, _sides("grid", shape[0]), _sides("block", shape[1]), dynamic)
+
+
+def _sides(name: str, given: Sides) -> tuple[int, int, int]:
+    sides = (given,) if isinstance(given, int | np.integer) else tuple(given)
+    if not 1 <= len(sides) <= 3 or any(int(side) < 1 for side in sides):
+        raise LaunchError(f"{name} is {given!r}; give one to three numbers above 0")
+    x, y, z = (*(int(side) for side in sides), 1, 1)[:3]
+    return x, y, z
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A kernel with its grid, its block, and the size of its dynamic shared memory."""
+
+    kernel: Kernel
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic: int
+
+    def __call__(self, *arguments: Any, memory: Sequence[Any] = ()) -> None:
+        """Run the kernel; `memory` has the arrays that it reaches by addresses in memory."""
+        check_processor()
+        module, function = self.kernel.module, self.kernel.function
+        self._check(function)
+        made = self.kernel.translated
+        block, arrays = parameters(function, made.parameters, made.parameters_size, arguments)
+        arrays += [as_array(each, "memory") for each in memory]
+        regions = np.array([*map(region, arrays), *module.globals.regions], REGION)
+        ranges = self._shared_ranges(made)
+        schedule = module.schedule
+        launch = _Launch(order=schedule.order, filling=schedule.filling, workers=schedule.workers)
+        launch.grid[:], launch.block[:] = self.grid, self.block
+        library = building.kernel(function.name, made.source)
+        job = _Job(
+            ctypes.cast(library.mor_ptx_kernel, ctypes.c_void_p),
+            module.globals.address,
+            block.ctypes.data,
+            made.parameters_size,
+            regions.ctypes.data,
+            len(regions),
+            ranges.ctypes.data,
+            len(ranges),
+            made.shared.size + self.dynamic,
+            self.dynamic,
+            schedule.filling,
+        )
+        if building.runtime().mor_ptx_run(ctypes.byref(launch), ctypes.byref(job)):
+            raise LaunchError(self._explained(launch.error.decode(errors="replace")))
+
+    def _check(self, function: Function) -> None:
+        """Refuse a block that `.reqntid` or `.maxntid` of the kernel does not allow."""
+        needed, most = function.required_threads, function.most_threads
+        if needed and self.block != (*needed, 1, 1)[:3]:
+            raise LaunchError(
+                f"kernel {function.name} requires blocks of {needed} threads: got {self.block}"
+            )
+        if most and math.prod(self.block) > math.prod(most):
+            raise LaunchError(
+                f"kernel {function.name} takes blocks of at most {math.prod(most)} threads: "
+                f"got {self.block}"
+            )
+
+    def _shared_ranges(self, made: Translated) -> NDArray[np.uint32]:
+        size = made.shared.size + self.dynamic
+        if self.dynamic < 0 or size > _MOST_SHARED:
+            raise LaunchError(
+                f"a block has {size} bytes of shared memory; a GPU has {_MOST_SHARED}"
+            )
+        if made.shared.dynamic and not self.dynamic:
+            raise LaunchError(
+                f"kernel {self.kernel.function.name} uses dynamic shared memory "
+                f"({made.shared.dynamic[0]}); give its size: kernel[grid, block, bytes]"
+            )
+        places = [*made.shared.places.values(), (made.shared.size, self.dynamic)]
+        return np.array(places, np.uint32).reshape(-1, 2)
+
+    def _explained(self, error: str) -> str:
+        """Return an error with the text of its line."""
+        found = _WHERE.fullmatch(error)
+        name = self.kernel.function.name
+        if not found:
+            return f"kernel {name}: {error}"
+        line = int(found.group("line"))
+        text = self.kernel.module.line(line)
+        return f"kernel {name}: line {line}: {text} {found.group('what')} ({found.group('who')})"

@@ -1,0 +1,146 @@
+// Floating-point instructions. All NaNs that they make are canonical, but for those of binary64.
+#pragma once
+
+#include "formats.h"
+
+namespace ptx {
+
+inline bool is_nan32(u32 a) { return (a & 0x7FFFFFFF) > 0x7F800000; }
+inline bool is_nan64(u64 a) { return (a & ~(u64(1) << 63)) > F64.infinity; }
+inline u32 flushed(u32 a) { return a & 0x7F800000 ? a : a & 0x80000000; }
+template <u32 FLAGS> inline float in32(u32 a) { return float_of(FLAGS & FTZ ? flushed(a) : a); }
+template <u32 FLAGS> inline u32 out32(float x) {
+  if (x != x) return FLAGS & SAT ? 0 : u32(F32.nan);
+  u32 bits = bits_of(x);
+  if (FLAGS & FTZ) bits = flushed(bits);
+  if (FLAGS & SAT) bits = bits >> 31 ? 0 : bits > 0x3F800000 ? 0x3F800000 : bits;
+  return bits;
+}
+inline u64 out64(double x) { return x != x ? F64.nan : bits_of(x); }
+
+// ---------------------------------------------------------------------- rounded to odd
+// From a binary64 result and the sign of its error: a number that rounds to 51 bits or fewer as the
+// exact result does.
+
+inline double to_odd(double found, double lost) {
+  if (lost == 0 || found - found != 0) return found;
+  u64 bits = bits_of(found);
+  if ((lost < 0) != (found < 0)) bits--;
+  return double_of(bits | 1);
+}
+inline double add_odd(double a, double b) {
+  const double sum = a + b, part = sum - a;
+  return to_odd(sum, (a - (sum - part)) + (b - part));
+}
+inline double div_odd(double a, double b) {
+  const double found = a / b;
+  if (found - found != 0 || b - b != 0) return found;
+  const double rest = __builtin_fma(-found, b, a);
+  return to_odd(found, b < 0 ? -rest : rest);
+}
+
+// PTX: an exact zero is negative under .rm, but for equal signs.
+template <Mode MODE> inline float narrowed(double x, bool zero_of_two) {
+  if (x == 0 && zero_of_two) return MODE == Mode::down ? -0.0f : 0.0f;
+  return float_of(u32(encoded(x, F32, MODE, 0)));
+}
+inline bool cancels(double a, double b) { return a == -b && a != 0; }
+inline bool opposite_zeros(double a, double b) { return a == 0 && b == 0 && bits_of(a) != bits_of(b); }
+template <Mode MODE> inline float sum32(double a, double b) {
+  return narrowed<MODE>(add_odd(a, b), cancels(a, b) || opposite_zeros(a, b));
+}
+
+template <Mode MODE, u32 FLAGS> inline u32 add_f32(u32 a, u32 b) {
+  const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
+  return out32<FLAGS>(MODE == Mode::even ? x + y : sum32<MODE>(x, y));
+}
+template <Mode MODE, u32 FLAGS> inline u32 sub_f32(u32 a, u32 b) { return add_f32<MODE, FLAGS>(a, b ^ 0x80000000); }
+template <Mode MODE, u32 FLAGS> inline u32 mul_f32(u32 a, u32 b) {
+  const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
+  return out32<FLAGS>(MODE == Mode::even ? x * y : narrowed<MODE>(double(x) * double(y), false));
+}
+template <Mode MODE, u32 FLAGS> inline u32 fma_f32(u32 a, u32 b, u32 c) {
+  const float x = in32<FLAGS>(a), y = in32<FLAGS>(b), z = in32<FLAGS>(c);
+  return out32<FLAGS>(MODE == Mode::even ? __builtin_fmaf(x, y, z) : sum32<MODE>(double(x) * double(y), z));
+}
+template <Mode MODE, u32 FLAGS> inline u32 div_f32(u32 a, u32 b) {
+  const float x = in32<FLAGS>(a), y = in32<FLAGS>(b);
+  return out32<FLAGS>(MODE == Mode::even ? x / y : narrowed<MODE>(div_odd(x, y), false));
+}
+template <Mode MODE, u32 FLAGS> inline u32 rcp_f32(u32 a) { return div_f32<MODE, FLAGS>(0x3F800000, a); }
+template <u32 FLAGS> inline u32 sqrt_f32(u32 a) { return out32<FLAGS>(__builtin_sqrtf(in32<FLAGS>(a))); }
+
+// The sign of NaN as well: PTX leaves that open.
+inline u32 neg_f32(u32 a) { return a ^ 0x80000000; }
+inline u32 abs_f32(u32 a) { return a & 0x7FFFFFFF; }
+inline u32 flushed_neg_f32(u32 a) { return flushed(a) ^ 0x80000000; }
+inline u32 flushed_abs_f32(u32 a) { return flushed(a) & 0x7FFFFFFF; }
+inline u32 copysign_f32(u32 a, u32 b) { return (a & 0x80000000) | (b & 0x7FFFFFFF); }
+inline u64 neg_f64(u64 a) { return a ^ u64(1) << 63; }
+inline u64 abs_f64(u64 a) { return a & ~(u64(1) << 63); }
+inline u64 copysign_f64(u64 a, u64 b) { return (a & u64(1) << 63) | (b & ~(u64(1) << 63)); }
+
+// ---------------------------------------------------------------------- the least and the largest
+
+enum Extremes : u32 { NAN_WINS = 16, XOR_SIGN = 32 };
+
+// Of two codes of a format; -0 is below +0.
+template <u32 FLAGS, bool LARGEST> inline u64 extreme(u64 a, u64 b, const Layout& of) {
+  const u64 sign = u64(1) << (of.bits - 1), x = a & ~sign, y = b & ~sign;
+  const bool no_a = x > of.infinity, no_b = y > of.infinity;
+  if ((no_a && no_b) || ((FLAGS & NAN_WINS) && (no_a || no_b))) return of.nan;
+  if (FLAGS & XOR_SIGN) {
+    const u64 magnitude = no_a ? y : no_b ? x : (x < y) == LARGEST ? y : x;
+    return magnitude | ((a ^ b) & sign);
+  }
+  if (no_a) return b;
+  if (no_b) return a;
+  const s64 left = a & sign ? -s64(x) - 1 : s64(x), right = b & sign ? -s64(y) - 1 : s64(y);
+  return (left < right) == LARGEST ? b : a;
+}
+template <u32 FLAGS> inline u32 min_f32(u32 a, u32 b) {
+  if (FLAGS & FTZ) a = flushed(a), b = flushed(b);
+  return u32(extreme<FLAGS, false>(a, b, F32));
+}
+template <u32 FLAGS> inline u32 max_f32(u32 a, u32 b) {
+  if (FLAGS & FTZ) a = flushed(a), b = flushed(b);
+  return u32(extreme<FLAGS, true>(a, b, F32));
+}
+
+// ---------------------------------------------------------------------- binary64
+
+inline u64 add_f64(u64 a, u64 b) { return out64(double_of(a) + double_of(b)); }
+inline u64 sub_f64(u64 a, u64 b) { return add_f64(a, neg_f64(b)); }
+inline u64 mul_f64(u64 a, u64 b) { return out64(double_of(a) * double_of(b)); }
+inline u64 fma_f64(u64 a, u64 b, u64 c) { return out64(__builtin_fma(double_of(a), double_of(b), double_of(c))); }
+inline u64 div_f64(u64 a, u64 b) { return out64(double_of(a) / double_of(b)); }
+
+// ---------------------------------------------------------------------- comparisons
+
+enum class Compare { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
+template <Compare HOW> inline bool compared(double x, double y) {
+  const bool ordered = x == x && y == y;
+  switch (HOW) {
+    case Compare::eq: return x == y;
+    case Compare::ne: return ordered && x != y;
+    case Compare::lt: return x < y;
+    case Compare::le: return x <= y;
+    case Compare::gt: return x > y;
+    case Compare::ge: return x >= y;
+    case Compare::equ: return !ordered || x == y;
+    case Compare::neu: return !ordered || x != y;
+    case Compare::ltu: return !ordered || x < y;
+    case Compare::leu: return !ordered || x <= y;
+    case Compare::gtu: return !ordered || x > y;
+    case Compare::geu: return !ordered || x >= y;
+    case Compare::num: return ordered;
+    case Compare::nan: return !ordered;
+  }
+  return false;
+}
+template <Compare HOW, u32 FLAGS> inline bool compared_f32(u32 a, u32 b) { return compared<HOW>(in32<FLAGS>(a), in32<FLAGS>(b)); }
+template <Compare HOW, u32 FLAGS> inline bool compared_f64(u64 a, u64 b) { return compared<HOW>(double_of(a), double_of(b)); }
+
+template <class T> inline T selp(T a, T b, bool first) { return first ? a : b; }
+
+}  // namespace ptx

@@ -1,0 +1,17 @@
+// All that a translated kernel uses.
+#pragma once
+#include "conversions.h"
+#include "floats.h"
+#include "integers.h"
+
+namespace ptx {
+
+// Local memory that is there as long as its function runs.
+struct LocalMemory {
+  Machine& m;
+  Frame frame;
+  LocalMemory(Machine& machine, char* memory, u64 size) : m(machine), frame{u64(memory), size, machine.frames} { m.frames = &frame; }
+  ~LocalMemory() { m.frames = frame.outer; }
+};
+
+}  // namespace ptx

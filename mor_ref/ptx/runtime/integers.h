@@ -1,0 +1,141 @@
+// Integer and logic instructions. Registers hold unsigned words; S is the type of an instruction.
+#pragma once
+#include "machine.h"
+
+namespace ptx {
+
+template <class T> struct Kinds;
+#define PTX_KINDS(U, S, WIDER, SIGNED_WIDER)                                        \
+  template <> struct Kinds<U> { typedef U Word; typedef WIDER Wide; };             \
+  template <> struct Kinds<S> { typedef U Word; typedef SIGNED_WIDER Wide; };
+PTX_KINDS(u8, s8, u16, s16)
+PTX_KINDS(u16, s16, u32, s32)
+PTX_KINDS(u32, s32, u64, s64)
+PTX_KINDS(u64, s64, u128, s128)
+#undef PTX_KINDS
+template <class T> using Word = typename Kinds<T>::Word;
+template <class T> using Wide = typename Kinds<T>::Wide;
+template <class T> constexpr u32 BITS = 8 * sizeof(T);
+template <class T> constexpr bool IS_SIGNED = T(-1) < T(0);
+template <class T> constexpr T LEAST = IS_SIGNED<T> ? T(Word<T>(1) << (BITS<T> - 1)) : T(0);
+template <class T> constexpr T MOST = T(~LEAST<T>);
+
+template <class T> inline T clamped(Wide<T> x) { return x < Wide<T>(LEAST<T>) ? LEAST<T> : x > Wide<T>(MOST<T>) ? MOST<T> : T(x); }
+
+template <class T> inline T add(Word<T> a, Word<T> b) { return T(Word<T>(a + b)); }
+template <class T> inline T sub(Word<T> a, Word<T> b) { return T(Word<T>(a - b)); }
+template <class T> inline T add_sat(Word<T> a, Word<T> b) { return clamped<T>(Wide<T>(T(a)) + Wide<T>(T(b))); }
+template <class T> inline T sub_sat(Word<T> a, Word<T> b) { return clamped<T>(Wide<T>(T(a)) - Wide<T>(T(b))); }
+template <class T> inline T mul_lo(Word<T> a, Word<T> b) { return T(Word<T>(u64(a) * u64(b))); }
+template <class T> inline T mul_hi(Word<T> a, Word<T> b) { return T(Wide<T>(T(a)) * Wide<T>(T(b)) >> BITS<T>); }
+template <class T> inline Wide<T> mul_wide(Word<T> a, Word<T> b) { return Wide<T>(T(a)) * Wide<T>(T(b)); }
+template <class T> inline T mad_lo(Word<T> a, Word<T> b, Word<T> c) { return T(Word<T>(Word<T>(mul_lo<T>(a, b)) + c)); }
+template <class T> inline T mad_hi(Word<T> a, Word<T> b, Word<T> c) { return T(Word<T>(Word<T>(mul_hi<T>(a, b)) + c)); }
+template <class T> inline Wide<T> mad_wide(Word<T> a, Word<T> b, Word<Wide<T>> c) {
+  return Wide<T>(Word<Wide<T>>(Word<Wide<T>>(mul_wide<T>(a, b)) + c));
+}
+// PTX leaves a quotient by zero open; these are its bits on NVIDIA's GPUs.
+template <class T> inline T div(Word<T> a, Word<T> b) {
+  if (!b) return T(-1);
+  if (IS_SIGNED<T> && b == Word<T>(-1)) return T(Word<T>(0 - a));
+  return T(a) / T(b);
+}
+template <class T> inline T rem(Word<T> a, Word<T> b) {
+  if (!b) return T(a);
+  if (IS_SIGNED<T> && b == Word<T>(-1)) return 0;
+  return T(a) % T(b);
+}
+template <class T> inline T min(Word<T> a, Word<T> b) { return T(a) < T(b) ? T(a) : T(b); }
+template <class T> inline T max(Word<T> a, Word<T> b) { return T(a) > T(b) ? T(a) : T(b); }
+template <class T> inline T abs(Word<T> a) { return T(T(a) < 0 ? Word<T>(0 - a) : a); }
+template <class T> inline T neg(Word<T> a) { return T(Word<T>(0 - a)); }
+
+
+// ---------------------------------------------------------------------- bits
+
+template <class T> inline T and_(T a, T b) { return T(a & b); }
+template <class T> inline T or_(T a, T b) { return T(a | b); }
+template <class T> inline T xor_(T a, T b) { return T(a ^ b); }
+template <class T> inline T not_(T a) { return T(~a); }
+template <> inline bool not_<bool>(bool a) { return !a; }
+template <class T> inline T cnot_(T a) { return a ? 0 : 1; }
+template <class T> inline T shl(T a, u32 by) { return by < BITS<T> ? T(a << by) : T(0); }
+template <class T> inline T shr(Word<T> a, u32 by) { return T(T(a) >> (by < BITS<T> ? by : BITS<T> - 1) >> (by >= BITS<T>)); }
+inline u32 shf_l_clamp(u32 a, u32 b, u32 c) { return c >= 32 ? a : c ? b << c | a >> (32 - c) : b; }
+inline u32 shf_l_wrap(u32 a, u32 b, u32 c) { return c & 31 ? b << (c & 31) | a >> (32 - (c & 31)) : b; }
+inline u32 shf_r_clamp(u32 a, u32 b, u32 c) { return c >= 32 ? b : c ? b << (32 - c) | a >> c : a; }
+inline u32 shf_r_wrap(u32 a, u32 b, u32 c) { return c & 31 ? b << (32 - (c & 31)) | a >> (c & 31) : a; }
+inline u32 lop3(u32 a, u32 b, u32 c, u32 table) {
+  u32 found = 0;
+  for (u32 k = 0; k < 8; k++)
+    if (table >> k & 1) found |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
+  return found;
+}
+inline u32 popc(u32 a) { return u32(__builtin_popcount(a)); }
+inline u32 popc(u64 a) { return u32(__builtin_popcountll(a)); }
+inline u32 clz(u32 a) { return a ? u32(__builtin_clz(a)) : 32; }
+inline u32 clz(u64 a) { return a ? u32(__builtin_clzll(a)) : 64; }
+template <class T> inline u32 bfind(Word<T> a) {
+  const Word<T> found = T(a) < 0 ? Word<T>(~a) : a;
+  return found ? BITS<T> - 1 - clz(found) : ~0u;
+}
+template <class T> inline T brev(T a) {
+  T found = 0;
+  for (u32 k = 0; k < BITS<T>; k++) found |= T(a >> k & 1) << (BITS<T> - 1 - k);
+  return found;
+}
+template <class T> inline T bfe(Word<T> a, u32 place, u32 length) {
+  const u32 at = place & 255, count = length & 255;
+  if (!count) return 0;
+  const u32 top = at + count - 1 < BITS<T> - 1 ? at + count - 1 : BITS<T> - 1;
+  const bool sign = IS_SIGNED<T> && (a >> top & 1);
+  Word<T> found = 0;
+  for (u32 k = 0; k < BITS<T>; k++) {
+    const bool bit = k < count && at + k < BITS<T> ? (a >> (at + k) & 1) != 0 : sign;
+    found |= Word<T>(bit) << k;
+  }
+  return T(found);
+}
+template <class T> inline T bfi(T a, T b, u32 place, u32 length) {
+  const u32 at = place & 255, count = length & 255;
+  if (at >= BITS<T> || !count) return b;
+  const u32 fits = count < BITS<T> - at ? count : BITS<T> - at;
+  const T mask = T((fits < BITS<T> ? (T(1) << fits) - 1 : ~T(0)) << at);
+  return T((b & ~mask) | (T(a << at) & mask));
+}
+
+// ---------------------------------------------------------------------- bytes
+
+inline u32 byte_of(u64 both, u32 selector) {
+  const u32 found = u32(both >> 8 * (selector & 7)) & 255;
+  return selector & 8 ? (found & 128 ? 255 : 0) : found;
+}
+inline u32 bytes_of(u64 both, u32 s0, u32 s1, u32 s2, u32 s3) {
+  return byte_of(both, s0) | byte_of(both, s1) << 8 | byte_of(both, s2) << 16 | byte_of(both, s3) << 24;
+}
+inline u64 both_of(u32 a, u32 b) { return u64(b) << 32 | a; }
+inline u32 prmt(u32 a, u32 b, u32 c) { return bytes_of(both_of(a, b), c & 15, c >> 4 & 15, c >> 8 & 15, c >> 12 & 15); }
+
+// ---------------------------------------------------------------------- comparisons
+
+template <class T> inline bool eq(Word<T> a, Word<T> b) { return a == b; }
+template <class T> inline bool ne(Word<T> a, Word<T> b) { return a != b; }
+template <class T> inline bool lt(Word<T> a, Word<T> b) { return T(a) < T(b); }
+template <class T> inline bool le(Word<T> a, Word<T> b) { return T(a) <= T(b); }
+template <class T> inline bool gt(Word<T> a, Word<T> b) { return T(a) > T(b); }
+template <class T> inline bool ge(Word<T> a, Word<T> b) { return T(a) >= T(b); }
+
+// ---------------------------------------------------------------------- carries, in the register CC
+
+template <class T> inline T add_cc(T a, T b, bool in, bool& out) {
+  const T sum = T(a + b), found = T(sum + in);
+  out = sum < a || found < sum;
+  return found;
+}
+template <class T> inline T sub_cc(T a, T b, bool in, bool& out) {  // `out` is the borrow
+  const T less = T(a - b), found = T(less - in);
+  out = a < b || less < in;
+  return found;
+}
+
+}  // namespace ptx

@@ -1,0 +1,200 @@
+// Of a thread of PTX: its numbers, its memory, and the calls to the block that it is in.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
+typedef unsigned __int128 u128;
+typedef __int128 s128;
+
+namespace ptx {
+
+// Memory of the device: an array of the user, or a variable of the module.
+struct Region {
+  u64 begin, size;
+  u32 writable;
+};
+
+// Local memory of a function that has not returned.
+struct Frame {
+  u64 begin, size;
+  Frame* outer;
+};
+
+enum class Touch : u32 { read, write, strong_read, strong_write };
+enum class Meeting : u32 { sync, shuffle, ballot };
+
+struct Machine;
+
+// The scheduler is a library of its own, so that a kernel is compiled without it.
+struct Calls {
+  [[noreturn]] void (*fail)(u32 line, const char* what);
+  void (*barrier)(bool aligned, u32 line, u32 number, bool vote, u32* votes);
+  u64 (*meet)(Meeting kind, u32 mask, u64 value, u32 from, u32 line);
+  void (*touch_shared)(Machine& m, u64 offset, u32 size, Touch kind, u32 line);
+};
+
+struct Machine {
+  const Calls* calls;
+  u32 tid[3], ntid[3], ctaid[3], nctaid[3];
+  u32 thread, lane, warp, warps;
+  u64 shared, shared_size, dynamic_shared;  // the address of shared memory on the host
+  u64 parameters, parameters_size;
+  u64 globals;
+  const Region *regions, *last;
+  u32 region_count;
+  Frame* frames;
+};
+
+[[noreturn]] __attribute__((noinline, cold)) inline void fail(Machine& m, u32 line, const char* what) {
+  m.calls->fail(line, what);
+}
+
+// ---------------------------------------------------------------------- memory of the device
+
+__attribute__((noinline)) inline void find_region(Machine& m, u64 address, u32 size, bool writes, u32 line) {
+  for (u32 k = 0; k < m.region_count; k++) {
+    const Region& region = m.regions[k];
+    const u64 offset = address - region.begin;
+    if (offset > region.size || region.size - offset < size) continue;
+    if (writes && !region.writable) fail(m, line, "it writes to memory that may only be read");
+    m.last = &region;
+    return;
+  }
+  fail(m, line, "it is outside of all arrays");
+}
+
+template <class T, u32 ALIGNED> inline T* device(Machine& m, u64 address, bool writes, u32 line) {
+  if (address % ALIGNED) fail(m, line, "its address is misaligned");
+  const u64 offset = address - m.last->begin;
+  if (m.last->size < ALIGNED || offset > m.last->size - ALIGNED || (writes && !m.last->writable))
+    find_region(m, address, ALIGNED, writes, line);
+  return reinterpret_cast<T*>(address);
+}
+
+template <class T, u32 ALIGNED> inline T* shared(Machine& m, u64 offset, Touch kind, u32 line) {
+  if (offset % ALIGNED) fail(m, line, "its address is misaligned");
+  m.calls->touch_shared(m, offset, ALIGNED, kind, line);
+  return reinterpret_cast<T*>(m.shared + offset);
+}
+
+template <class T, u32 ALIGNED> inline T* inside(Machine& m, u64 address, u64 begin, u64 size, u32 line) {
+  if (address % ALIGNED) fail(m, line, "its address is misaligned");
+  if (address - begin > size || size - (address - begin) < ALIGNED) fail(m, line, "it is outside of its variable");
+  return reinterpret_cast<T*>(address);
+}
+
+template <class T, u32 ALIGNED> inline T* local(Machine& m, u64 address, u32 line) {
+  if (address % ALIGNED) fail(m, line, "its address is misaligned");
+  for (const Frame* frame = m.frames; frame; frame = frame->outer)
+    if (address - frame->begin <= frame->size && frame->size - (address - frame->begin) >= ALIGNED)
+      return reinterpret_cast<T*>(address);
+  fail(m, line, "it is outside of local memory");
+}
+
+inline bool is_local(const Machine& m, u64 address) {
+  for (const Frame* frame = m.frames; frame; frame = frame->outer)
+    if (address - frame->begin < frame->size) return true;
+  return false;
+}
+inline bool is_shared(const Machine& m, u64 address) { return address - m.shared < m.shared_size; }
+inline bool is_parameter(const Machine& m, u64 address) { return address - m.parameters < m.parameters_size; }
+
+template <class T, u32 ALIGNED> inline T* parameter(Machine& m, u64 address, u32 line) {
+  return inside<T, ALIGNED>(m, address, m.parameters, m.parameters_size, line);
+}
+
+template <class T, u32 ALIGNED> inline T* generic(Machine& m, u64 address, Touch kind, u32 line) {
+  const bool writes = kind == Touch::write || kind == Touch::strong_write;
+  if (is_shared(m, address)) return shared<T, ALIGNED>(m, address - m.shared, kind, line);
+  if (is_local(m, address)) return local<T, ALIGNED>(m, address, line);
+  if (!writes && is_parameter(m, address)) return parameter<T, ALIGNED>(m, address, line);
+  return device<T, ALIGNED>(m, address, writes, line);
+}
+
+// ---------------------------------------------------------------------- blocks and warps
+
+inline u32 barrier(Machine& m, bool aligned, u32 number, bool vote, u32 line) {
+  u32 votes;
+  m.calls->barrier(aligned, line, number, vote, &votes);
+  return votes;
+}
+
+inline void sync_warp(Machine& m, u32 mask, u32 line) { m.calls->meet(Meeting::sync, mask, 0, 0, line); }
+
+inline u32 ballot(Machine& m, bool vote, u32 mask, u32 line) {
+  return u32(m.calls->meet(Meeting::ballot, mask, vote, 0, line));
+}
+
+enum class Shuffle { up, down, bfly, idx };
+
+struct Shuffled {
+  u32 value;
+  bool in_range;
+};
+
+template <Shuffle MODE> inline Shuffled shuffle(Machine& m, u32 value, u32 b, u32 c, u32 mask, u32 line) {
+  const u32 lane = m.lane, segment = c >> 8 & 31, clamp = c & 31, bits = b & 31;
+  const u32 last = (lane & segment) | (clamp & ~segment), first = lane & segment;
+  s32 from = 0;
+  bool in_range = false;
+  switch (MODE) {
+    case Shuffle::up: from = s32(lane) - s32(bits); in_range = from >= s32(last); break;
+    case Shuffle::down: from = s32(lane + bits); in_range = from <= s32(last); break;
+    case Shuffle::bfly: from = s32(lane ^ bits); in_range = from <= s32(last); break;
+    case Shuffle::idx: from = s32(first | (bits & ~segment)); in_range = from <= s32(last); break;
+  }
+  if (!in_range) from = s32(lane);
+  return {u32(m.calls->meet(Meeting::shuffle, mask, value, u32(from), line)), in_range};
+}
+
+// The values of all lanes of the mask, one after another.
+inline void gather(Machine& m, u64 value, u32 mask, u64 (&all)[32], u32 line) {
+  for (u32 lane = 0; lane < 32; lane++)
+    all[lane] = mask >> lane & 1 ? m.calls->meet(Meeting::shuffle, mask, value, lane, line) : 0;
+}
+
+inline u32 match_any(Machine& m, u64 value, u32 mask, u32 line) {
+  u64 all[32];
+  gather(m, value, mask, all, line);
+  u32 same = 0;
+  for (u32 lane = 0; lane < 32; lane++) same |= u32((mask >> lane & 1) && all[lane] == value) << lane;
+  return same;
+}
+
+inline Shuffled match_all(Machine& m, u64 value, u32 mask, u32 line) {
+  const bool all = match_any(m, value, mask, line) == mask;
+  return {all ? mask : 0, all};
+}
+
+template <class T, class Operation> inline T reduced(Machine& m, T value, u32 mask, u32 line, Operation operation) {
+  u64 all[32];
+  gather(m, value, mask, all, line);
+  bool is_first = true;
+  T found = 0;
+  for (u32 lane = 0; lane < 32; lane++) {
+    if (!(mask >> lane & 1)) continue;
+    found = is_first ? T(all[lane]) : operation(found, T(all[lane]));
+    is_first = false;
+  }
+  return found;
+}
+
+// ---------------------------------------------------------------------- atomics
+
+// A block runs on one thread of the CPU, and blocks on several.
+template <class T, class Operation> inline T atomic(T* at, Operation operation) {
+  T old = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+  T wanted = operation(old);
+  while (!__atomic_compare_exchange_n(at, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) wanted = operation(old);
+  return old;
+}
+
+}  // namespace ptx

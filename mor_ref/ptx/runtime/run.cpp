@@ -1,0 +1,177 @@
+// Runs a translated kernel: its blocks, its barriers, and its shared memory, byte by byte.
+#include <vector>
+
+#include "launch.h"
+#include "machine.h"
+
+namespace ptx {
+namespace {
+
+// What a byte of shared memory has seen since the last barrier of its block (`epoch`).
+struct Byte {
+  u32 write_epoch, write_sync, write_line, read_epoch, read_sync, read_line;
+  u32 readers;      // warps
+  u32 read_lanes;   // of the warp that read last
+  u16 writer, read_warp;
+  u8 is_strong, is_strong_read, exists;
+};
+
+struct SharedRange { u32 begin, size; };
+
+struct Job {
+  void (*kernel)(Machine&);
+  u64 globals;
+  const void* parameters;
+  u64 parameters_size;
+  const Region* regions;
+  u64 region_count;
+  const SharedRange* shared;
+  u64 shared_count, shared_size, dynamic_shared;
+  u32 filling;
+};
+
+// The shared memory of the block that runs on this thread of the CPU.
+struct Arena {
+  std::vector<u64> memory;
+  std::vector<Byte> bytes;
+  u32 epoch = 0, syncs[mor_host::MOST_WARPS] = {}, number = 0;
+  const Job* job = nullptr;
+  mor_host::Place place{};
+  bool begun = false;
+};
+thread_local Arena arena;
+
+mor_host::Where at(u32 line) { return {"ptx", line}; }
+
+[[noreturn]] void fail_at(u32 line, const char* what) { mor_host::fail(what, at(line)); }
+
+void barrier_at(bool aligned, u32 line, u32 number, bool vote, u32* votes) {
+  mor_host::Thread* self = mor_host::current;
+  mor_host::Block* block = self->block;
+  thread_local char what[160];
+  if (block->alive != block->count) {
+    snprintf(what, sizeof what, "%u of %u threads ended before they came to this barrier", block->count - block->alive, block->count);
+    fail_at(line, what);
+  }
+  if (block->waiting && arena.number != number) {
+    snprintf(what, sizeof what, "other threads wait at barrier %u, in line %u", arena.number, block->barrier.line);
+    fail_at(line, what);
+  }
+  for (u32 k = 0; aligned && k < block->waiting; k++)
+    if (block->parked[k] / 32 == self->number / 32 && block->barrier.line != line) {
+      snprintf(what, sizeof what, "thread %u of the same warp waits at another barrier, in line %u", block->parked[k], block->barrier.line);
+      fail_at(line, what);
+    }
+  block->barrier = at(line);
+  arena.number = number;
+  block->votes += vote;
+  block->voters++;
+  block->parked[block->waiting++] = self->number;
+  if (block->waiting == block->alive) {
+    arena.epoch++;
+    mor_host::open_barrier(block, self->number);
+  } else {
+    mor_host::go_on_with_another(self);
+  }
+  *votes = block->result;
+}
+
+u64 meet_at(Meeting kind, u32 mask, u64 value, u32 from, u32 line) {
+  const mor_host::Thread* self = mor_host::current;
+  const u32 needed = mask & self->warp->exist, arrived = self->warp->arrived | 1u << self->lane;
+  if (kind == Meeting::sync && (arrived & needed) == needed) arena.syncs[self->number / 32]++;
+  return mor_host::meet(mor_host::Meeting(u32(kind)), mask, value, from, at(line));
+}
+
+[[noreturn]] void fail_race(u32 line, const char* first, u32 thread, bool is_thread, u32 other) {
+  thread_local char what[160];
+  snprintf(what, sizeof what, "a race: %s %u %s in line %u, and no barrier lies between", is_thread ? "thread" : "warp", thread, first, other);
+  fail_at(line, what);
+}
+
+// A write that no barrier orders, of another thread, is a race with a write and with a read.
+void touch(Machine& m, u64 offset, u32 size, Touch kind, u32 line) {
+  if (offset > m.shared_size || m.shared_size - offset < size) fail(m, line, "it is outside of shared memory");
+  const bool writes = kind == Touch::write || kind == Touch::strong_write;
+  const bool strong = kind == Touch::strong_read || kind == Touch::strong_write;
+  const u32 epoch = arena.epoch, sync = arena.syncs[m.warp];
+  for (u32 k = 0; k < size; k++) {
+    Byte& byte = arena.bytes[offset + k];
+    if (!byte.exists) fail(m, line, "it is outside of its variable in shared memory");
+    const bool written = byte.write_epoch == epoch && byte.writer != m.thread && !(strong && byte.is_strong);
+    if (written && (byte.writer / 32 != m.warp || byte.write_sync == sync))
+      fail_race(line, "writes to it", byte.writer, true, byte.write_line);
+    if (writes && byte.read_epoch == epoch && !(strong && byte.is_strong_read)) {
+      const u32 others = byte.readers & ~(1u << m.warp);
+      if (others) fail_race(line, "reads it", u32(__builtin_ctz(others)), false, byte.read_line);
+      const u32 lanes = byte.read_lanes & ~(1u << m.lane);
+      if (byte.read_warp == m.warp && byte.read_sync == sync && lanes)
+        fail_race(line, "reads it", m.warp * 32 + u32(__builtin_ctz(lanes)), true, byte.read_line);
+    }
+    if (writes) {
+      byte.write_epoch = epoch, byte.write_sync = sync, byte.write_line = line;
+      byte.writer = u16(m.thread), byte.is_strong = strong;
+      continue;
+    }
+    if (byte.read_epoch != epoch) byte.readers = 0, byte.read_lanes = 0, byte.is_strong_read = true;
+    if (byte.read_warp != m.warp || byte.read_sync != sync || byte.read_epoch != epoch) byte.read_lanes = 0;
+    byte.read_epoch = epoch, byte.read_sync = sync, byte.read_line = line;
+    byte.readers |= 1u << m.warp, byte.read_lanes |= 1u << m.lane, byte.read_warp = u16(m.warp);
+    byte.is_strong_read = byte.is_strong_read && strong;
+  }
+}
+
+constexpr u64 ALIGNED = 1024;  // as far as any declaration asks for
+
+constexpr Calls CALLS = {fail_at, barrier_at, meet_at, touch};
+
+void prepare_arena(const Job& job) {
+  arena.memory.resize((job.shared_size + 2 * ALIGNED) / 8);
+  arena.bytes.assign(job.shared_size + 1, Byte{});
+  for (u64 k = 0; k < job.shared_count; k++)
+    for (u32 j = 0; j < job.shared[k].size; j++) arena.bytes[job.shared[k].begin + j].exists = true;
+  arena.epoch = 0;
+}
+
+// The first thread of a block that runs has to forget what the block before it left.
+void begin_block(const Job& job, const mor_host::Block* block) {
+  const bool same = arena.place.x == block->place.x && arena.place.y == block->place.y && arena.place.z == block->place.z;
+  if (arena.begun && same && arena.job == &job) return;
+  if (arena.job != &job || !arena.begun) prepare_arena(job);
+  arena.job = &job;
+  arena.place = block->place;
+  arena.begun = true;
+  arena.epoch++;
+  memset(arena.memory.data(), int(job.filling), 8 * arena.memory.size());
+}
+
+void copy(u32 (&to)[3], mor_host::Place from) { to[0] = from.x, to[1] = from.y, to[2] = from.z; }
+
+void run_thread(void* pointer) {
+  const Job& job = *static_cast<Job*>(pointer);
+  mor_host::Thread* self = mor_host::current;
+  mor_host::Block* block = self->block;
+  begin_block(job, block);
+  static const Region none = {0, 0, 0};
+  Machine m = {};
+  m.calls = &CALLS;
+  copy(m.tid, self->place), copy(m.ntid, block->size), copy(m.ctaid, block->place), copy(m.nctaid, block->grid);
+  m.thread = self->number, m.lane = self->lane, m.warp = self->number / 32, m.warps = (block->count + 31) / 32;
+  m.shared = (u64(arena.memory.data()) + ALIGNED - 1) / ALIGNED * ALIGNED;
+  m.shared_size = job.shared_size, m.dynamic_shared = job.dynamic_shared;
+  m.parameters = u64(job.parameters), m.parameters_size = job.parameters_size, m.globals = job.globals;
+  m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count);
+  job.kernel(m);
+  if (!block->waiting) return;
+  thread_local char what[160];
+  snprintf(what, sizeof what, "thread %u ends, and %u threads wait at this barrier for it", self->number, block->waiting);
+  fail_at(block->barrier.line, what);
+}
+
+}  // namespace
+}  // namespace ptx
+
+extern "C" __attribute__((visibility("default"))) int mor_ptx_run(mor_host::Launch* launch, ptx::Job* job) {
+  ptx::arena.begun = false;
+  return mor_host::run(*launch, ptx::run_thread, job);
+}

@@ -1,0 +1,225 @@
+"""Translates kernels of PTX to C++: a function for each, with its registers as variables."""
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mor_ref.ptx.errors import PtxError, refusal
+from mor_ref.ptx.instructions import control, conversions, floats, integers, memory
+from mor_ref.ptx.names import WORDS, Names, Place, names_of
+from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
+from mor_ref.ptx.rows import Found, found_in
+
+ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS)
+HANDLERS = {**memory.HANDLERS, **control.HANDLERS}
+_MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
+# What PTX defines to the bit, for instructions whose error it only bounds.
+_DEFINED = {
+    "div": "div.rn (in Triton: tl.fdiv(..., ieee_rounding=True))",
+    "rcp": "rcp.rn",
+    "sqrt": "sqrt.rn",
+}
+_WORD = re.compile(r"[\w$%]+")
+_GAP = 16  # between variables in shared memory, so that an index that is off by one is found
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Variables in shared memory: their places, and the size of all without the launch's own."""
+
+    places: dict[str, tuple[int, int]]  # offset and size
+    size: int
+    dynamic: tuple[str, ...]  # those whose size a launch sets; they begin at `size`
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A kernel as C++, and its memory."""
+
+    source: str
+    shared: Shared
+    parameters: tuple[int, ...]  # the place of each
+    parameters_size: int
+
+
+@functools.cache
+def _row(opcode: str) -> Found | None:
+    return found_in(ROWS, opcode)
+
+
+def globals_of(program: Program) -> dict[str, tuple[int, int]]:
+    """Return the offset and the size of each variable of the module in its own memory."""
+    found: dict[str, tuple[int, int]] = {}
+    end = 0
+    for variable in program.variables.values():
+        if variable.space in ("global", "const"):
+            begin = -(-(end + _GAP) // max(16, variable.alignment)) * max(16, variable.alignment)
+            found[variable.name] = begin, variable.size
+            end = begin + variable.size
+    return found
+
+
+def translated(program: Program, name: str) -> Translated:
+    """Return a kernel as C++, with the functions that it calls."""
+    entry = program.functions[name]
+    functions = [entry, *_called(program, entry)]
+    shared = _shared(program, functions)
+    places = {
+        each: Place("global", f"(m.globals + {offset})", size)
+        for each, (offset, size) in globals_of(program).items()
+    }
+    places |= {each: Place("shared", f"{at}u", size) for each, (at, size) in shared.places.items()}
+    places |= {each: Place("shared", f"{shared.size}u", 0) for each in shared.dynamic}
+    offsets, end = [], 0
+    for parameter in entry.parameters:
+        begin = -(-end // parameter.alignment) * parameter.alignment
+        offsets.append(begin)
+        end = begin + parameter.size
+    text = ['#include "instructions.h"', "using namespace ptx;"]
+    text += [f"{_signature(each)};" for each in functions[1:]]
+    for function in functions:
+        own = dict(places)
+        for parameter, offset in zip(entry.parameters, offsets, strict=True):
+            if function is entry:
+                address = f"(m.parameters + {offset})"
+                own[parameter.name] = Place("param", address, parameter.size)
+        text += _function(function, own)
+    text.append('extern "C" __attribute__((visibility("default")))')
+    text.append("void mor_ptx_kernel(Machine& m) { f_" + entry.name + "(m, 0); }")
+    return Translated("\n".join(text) + "\n", shared, tuple(offsets), end)
+
+
+def _called(program: Program, entry: Function) -> list[Function]:
+    """Return the functions that a kernel calls, directly or not."""
+    found: dict[str, Function] = {}
+    waiting = [entry]
+    while waiting:
+        for statement in waiting.pop().statements:
+            if isinstance(statement, Instruction) and statement.opcode.split(".")[0] == "call":
+                name = next((each for each in statement.operands if each[0] != "("), "")
+                function = program.functions.get(name)
+                if function is None:
+                    raise refusal(statement.line, statement.text, "it calls no function by name")
+                if name not in found:
+                    found[name] = function
+                    waiting.append(function)
+    return list(found.values())
+
+
+def _shared(program: Program, functions: list[Function]) -> Shared:
+    """Return the places of the variables that these functions name."""
+    named = set()
+    own = []
+    for function in functions:
+        for statement in function.statements:
+            if isinstance(statement, Instruction):
+                named |= {word for each in statement.operands for word in _WORD.findall(each)}
+            elif isinstance(statement, Variable) and statement.space == "shared":
+                own.append(statement)
+    used = [each for each in program.variables.values() if each.name in named] + own
+    places, end, dynamic, most = {}, 0, [], 16
+    for variable in used:
+        if variable.space != "shared":
+            continue
+        most = max(most, variable.alignment)
+        if not variable.size:
+            dynamic.append(variable.name)
+            continue
+        begin = -(-(end + _GAP) // variable.alignment) * variable.alignment if end else 0
+        places[variable.name] = begin, variable.size
+        end = begin + variable.size
+    size = -(-(end + (_GAP if end else 0)) // most) * most
+    return Shared(places, size if dynamic else end, tuple(dynamic))
+
+
+def _signature(function: Function) -> str:
+    count = len(function.results) + len(function.parameters)
+    more = "".join(f", char* a{k}" for k in range(count)) if not function.is_entry else ""
+    return f"static void f_{function.name}(Machine& m, u32 line{more})"
+
+
+def _function(function: Function, places: dict[str, Place]) -> list[str]:
+    if not function.statements and not function.is_entry:
+        why = f'"it calls {function.name}, which this module does not have"'
+        return [f"{_signature(function)} {{ fail(m, line, {why}); }}"]
+    if not function.is_entry:
+        for k, variable in enumerate((*function.results, *function.parameters)):
+            if variable.space != "param":
+                raise PtxError(f"line {function.line}: {variable.name} is not a .param of memory")
+            places[variable.name] = Place("frame", f"u64(a{k})", variable.size)
+    names = names_of(function, places)
+    arrays: list[str] = []
+    body = list(_statements(function, names, arrays))
+    lines = [f"{_signature(function)} {{", "  (void)line;", *arrays]
+    lines += [f"  {WORDS[each.bits]} {each.name} = 0;" for each in names.used.values()]
+    return [*lines, *body, "  return;", "}"]
+
+
+def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator[str]:
+    local = 0
+    for statement in function.statements:
+        if isinstance(statement, Scope):
+            names.enter(statement)
+        elif isinstance(statement, Label):
+            if not statement.targets:
+                yield f" {names.label(statement.name, statement.line)}:;"
+        elif isinstance(statement, Variable):
+            local += _declare(statement, names, arrays)
+            if local > _MOST_LOCAL:
+                raise PtxError(
+                    f"line {statement.line}: {function.name} has {local} bytes of local memory; "
+                    f"{_MOST_LOCAL} are supported"
+                )
+        else:
+            yield f"  {_guarded(statement, names)}  // {statement.line}"
+
+
+def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:
+    """Declare registers, or memory of the function; return the bytes of local memory."""
+    if variable.space == "reg":
+        names.declare(variable)
+        return 0
+    if variable.space == "shared":
+        return 0
+    if variable.space not in ("local", "param"):
+        raise PtxError(f"line {variable.line}: .{variable.space} in a function is not supported")
+    name = f"memory{len(arrays)}"
+    arrays.append(
+        f"  alignas({max(16, variable.alignment)}) char {name}[{max(1, variable.size)}] = {{}};"
+    )
+    kind = "local" if variable.space == "local" else "frame"
+    names.local[names.scopes[-1], variable.name] = Place(kind, f"u64({name})", variable.size)
+    if kind == "local":
+        arrays.append(f"  LocalMemory frame{len(arrays)}(m, {name}, {variable.size});")
+    return variable.size
+
+
+def _guarded(of: Instruction, names: Names) -> str:
+    text = _translated(of, names)
+    if not of.guard:
+        return text
+    return f"if ({names.predicate(of.guard, of)}) {text}"
+
+
+def _translated(of: Instruction, names: Names) -> str:
+    handler = HANDLERS.get(of.opcode.split(".")[0])
+    if handler is not None:
+        return handler(of, names)
+    row = _row(of.opcode)
+    if row is None:
+        raise refusal(of.line, of.text, _why_not(of.opcode))
+    if len(of.operands) != len(row.types):
+        raise refusal(of.line, of.text, f"it has {len(of.operands)} operands")
+    pairs = zip(of.operands[1:], row.types[1:], strict=True)
+    values = ", ".join(names.value(operand, kind, of) for operand, kind in pairs)
+    return f"{names.result(of.operands[0], of).name} = {row.call}({values});"
+
+
+def _why_not(opcode: str) -> str:
+    """Return why an instruction is refused: its bits are not defined, or it is not there."""
+    name, *modifiers = opcode.split(".")
+    if not {"approx", "full"} & set(modifiers):
+        return "this instruction is not supported"
+    advice = f"; use {_DEFINED[name]}" if name in _DEFINED else ""
+    return f"PTX only bounds its error, so no kernel with it can match to the bit{advice}"

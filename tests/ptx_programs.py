@@ -1,0 +1,52 @@
+"""PTX for tests: a kernel that runs one instruction on every row of its arrays."""
+
+import numpy as np
+
+from mor_ref.ptx import Module
+
+HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
+_WORDS = {"8": np.uint8, "16": np.uint16, "32": np.uint32, "64": np.uint64}
+_REGISTERS = """
+  .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<19>;
+  mov.u32 %r8, %ctaid.x;
+  mul.wide.u32 %d18, %r8, 8;
+"""
+
+
+def bits_of(kind):
+    """Return how many bits a type has."""
+    return kind.lstrip("bsuf")
+
+
+def _register(kind, number):
+    letter = {"16": "h", "8": "h", "32": "r", "64": "d"}[bits_of(kind)]
+    return f"%{letter}{number}"
+
+
+def program(opcode, types, immediate=""):
+    """Return the text of a kernel; `types` are those of the result and of the operands."""
+    places = ["out", *"abcd"[: len(types) - 1]]
+    lines = [HEADER, ".visible .entry run(", ", ".join(f".param .u64 {p}" for p in places), ") {"]
+    lines.append(_REGISTERS)
+    for k, (place, kind) in enumerate(zip(places, types, strict=True)):
+        lines.append(f"  ld.param.u64 %d{9 + k}, [{place}]; add.s64 %d{9 + k}, %d{9 + k}, %d18;")
+        if k and kind == "pred":
+            lines.append(f"  ld.global.u8 %h{k}, [%d{9 + k}]; setp.ne.u16 %p{k}, %h{k}, 0;")
+        elif k:
+            lines.append(f"  ld.global.b{bits_of(kind)} {_register(kind, k)}, [%d{9 + k}];")
+    names = [f"%p{k}" if kind == "pred" else _register(kind, k) for k, kind in enumerate(types)]
+    lines.append(f"  {opcode} {', '.join(names)}{immediate};")
+    if types[0] == "pred":
+        lines.append("  selp.u16 %h0, 1, 0, %p0; st.global.u8 [%d9], %h0;")
+    else:
+        lines.append(f"  st.global.b{bits_of(types[0])} [%d9], {_register(types[0], 0)};")
+    return "\n".join([*lines, "  ret;\n}\n"])
+
+
+def run(opcode, types, operands, immediate=""):
+    """Return the results of an instruction, as integers, for rows of operands that are bits."""
+    rows = list(operands)
+    arrays = [np.array(column, np.uint64) for column in zip(*rows, strict=True)]
+    out = np.zeros(len(rows), np.uint64)
+    Module(program(opcode, types, immediate))["run"][len(rows), 1](out, *arrays)
+    return out.tolist()
