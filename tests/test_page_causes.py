@@ -258,6 +258,16 @@ def test_the_command_leaves_paths_out(module):
     assert "site is 'docs'; give its address" in wrong.stderr
 
 
+def test_a_report_on_own_tensors(module):
+    """It names their file, without its directory and without a digest."""
+    np.save(module / "x.npy", np.linspace(-3, 3, 64, dtype=np.float32).reshape(2, 32))
+    command = ("--recipe", "mxfp8:rceil", "--report", "r.html")
+    done = run(module, "numba", "--inputs", str(module / "x.npy"), *command)
+    assert done.returncode == 0, done.stderr
+    page = Page((module / "r.html").read_text("utf-8"))
+    assert "Tensors …/x.npy Machine" in page.texts("footer")[0]
+
+
 def test_a_kernel_with_three_mistakes_has_three_cards():
     """Of real mistakes: a rounded reciprocal, ties away from zero, and scales in other places."""
 

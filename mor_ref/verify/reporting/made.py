@@ -42,8 +42,13 @@ def made_here(candidate: str, vectors: Path) -> Made:
         _of_candidate(candidate),
         ", ".join(filter(None, [_processor(), _system(), *_gpus()])),
         f"mor_ref {mor_ref.__version__}, {versions}",
-        f"SHA-256 {digest_of([vectors / 'MANIFEST.json'])} of MANIFEST.json",
+        _of_vectors(vectors / "MANIFEST.json"),
     )
+
+
+def _of_vectors(manifest: Path) -> str:
+    """Return the digest of a manifest, which has those of all suites; "" for a user's tensors."""
+    return f"SHA-256 {digest_of([manifest])} of {manifest.name}" if manifest.is_file() else ""
 
 
 def digest_of(files: Iterable[Path]) -> str:
