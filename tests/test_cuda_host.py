@@ -393,7 +393,7 @@ def test_kernels_are_compiled_once(tmp_path, monkeypatch):
 def test_kernels_are_compiled_again_by_another_version_of_the_compiler(tmp_path, monkeypatch):
     """Whatever its command is."""
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(host, "_compiled", lambda *_: b"a library")
+    monkeypatch.setattr(host, "compiled", lambda *_: b"a library")
     own = tmp_path / "own_compiler"
     monkeypatch.setattr(host, "compiler", lambda: (str(own),))
     names = []
@@ -409,7 +409,7 @@ def test_kernels_are_compiled_again_by_another_version_of_the_compiler(tmp_path,
 def test_a_library_that_cannot_be_loaded(tmp_path, monkeypatch):
     """Such as one in a directory whose programs may not be run."""
     monkeypatch.setenv("MOR_REF_CACHE", str(tmp_path))
-    monkeypatch.setattr(host, "_compiled", lambda *_: b"no library")
+    monkeypatch.setattr(host, "compiled", lambda *_: b"no library")
     with pytest.raises(HostError, match=r"scales-.*\.so cannot be loaded \(.*\); delete it"):
         host.library.__wrapped__("scales")
 

@@ -94,7 +94,7 @@ def test_other_types_are_refused(refused):
 
 def test_what_is_launched_is_the_same(tmp_path):
     """The structure of a launch on a CPU, which ctypes makes."""
-    launch = host._Launch
+    launch = host.Launch
     places = [
         f"__builtin_offsetof(mor_host::Launch, {name}) == {getattr(launch, name).offset} && "
         f"sizeof(mor_host::Launch::{name}) == {getattr(launch, name).size}"

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,8 +24,8 @@ from mor_ref.cuda.unavailable import CudaError
 from mor_ref.processor_modes import check_processor
 
 # Kernels load 16 bytes at once, of numbers of any type.
-_FLAGS = (
-    "-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing", "-fPIC",
+FLAGS = (
+    "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing", "-fPIC",
     "-shared", "-fvisibility=hidden", "-pthread",
 )  # fmt: skip
 _MOST_ERROR = 200  # characters, as host/launch.h has it
@@ -35,7 +35,9 @@ class HostError(CudaError):
     """The kernels cannot be compiled for a CPU, or their behaviour is undefined on a GPU."""
 
 
-class _Launch(ctypes.Structure):
+class Launch(ctypes.Structure):
+    """A grid of blocks, as host/launch.h has it."""
+
     _fields_ = (
         ("grid", ctypes.c_uint32 * 3),
         ("block", ctypes.c_uint32 * 3),
@@ -79,7 +81,11 @@ def library(
     name: str, directory: Path = source.KERNELS, extra: tuple[str, ...] = ()
 ) -> ctypes.CDLL:
     """Load a source as a library of this machine."""
-    path = library_file(name, directory, extra)
+    return loaded(library_file(name, directory, extra))
+
+
+def loaded(path: Path) -> ctypes.CDLL:
+    """Load the file of a library, or say why it cannot be loaded."""
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
@@ -91,17 +97,30 @@ def library(
 
 def library_file(name: str, directory: Path = source.KERNELS, extra: tuple[str, ...] = ()) -> Path:
     """Return the file of that library, compiled once; `extra` are more compiler arguments."""
-    headers = [path.read_text("utf-8") for path in sorted(source.ON_CPU.glob("*.h"))]
-    flags = (*_FLAGS, *extra)
+    flags = (*FLAGS, "-O2", *extra)
+    text = source.flattened(name, directory)
+    path = directory / f"{name}.cu"
+    return file_of(name, text, (source.ON_CPU,), flags, lambda: compiled(path, flags))
+
+
+def file_of(
+    name: str,
+    text: str,
+    headers: Sequence[Path],
+    flags: tuple[str, ...],
+    make: Callable[[], bytes],
+) -> Path:
+    """Return the file of a library: made once for a text, directories of headers and a compiler."""
+    found = [path.read_text("utf-8") for place in headers for path in sorted(place.glob("*.h"))]
     made_by = (compiler(), compiler_version(compiler()), platform.machine(), flags)
-    key = source.digest(source.flattened(name, directory), *headers, made_by)
-    return cached_file(f"{name}-{key}.so", lambda: _compiled(directory / f"{name}.cu", flags))
+    return cached_file(f"{name}-{source.digest(text, *found, made_by)}.so", make)
 
 
-def _compiled(path: Path, flags: tuple[str, ...]) -> bytes:
+def compiled(path: Path, flags: tuple[str, ...]) -> bytes:
+    """Return a library of this machine, compiled from a C++ source."""
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "kernels.so"
-        files = (f"-I{source.ON_CPU}", "-x", "c++", str(path), "-o", str(out))
+        files = (f"-I{source.ON_CPU}", "-x", "c++", str(path), "-o", str(out), "-lm")
         done = subprocess.run(  # noqa: S603  # the compiler of this machine
             [*compiler(), *flags, *files], capture_output=True, text=True, check=False
         )
@@ -111,8 +130,8 @@ def _compiled(path: Path, flags: tuple[str, ...]) -> bytes:
 
 
 @dataclass(frozen=True)
-class Host:
-    """A CPU as a device: kernels take NumPy arrays.
+class Schedule:
+    """How a CPU runs blocks.
 
     `order` is that of the threads of a block: 0 ascending, 1 descending, else a shuffled one.
     Before each block, shared memory is filled with a byte.
@@ -121,6 +140,18 @@ class Host:
     order: int = 0
     filling: int = 0xFF
     workers: int = 1
+
+    def launch_of(self, grid: tuple[int, ...], block: tuple[int, ...]) -> Launch:
+        """Return the launch of a grid of blocks, three sides each."""
+        launch = Launch(order=self.order, filling=self.filling, workers=self.workers)
+        launch.grid[:], launch.block[:] = grid, block
+        return launch
+
+
+@dataclass(frozen=True)
+class Host(Schedule):
+    """A CPU as a device: kernels take NumPy arrays."""
+
     directory: Path = source.KERNELS
     extra: tuple[str, ...] = ()
 
@@ -151,8 +182,7 @@ class Host:
     ) -> None:
         """Run a kernel: arrays go in by their address, and rows and NumPy's numbers by value."""
         check_processor()
-        launch = _Launch(order=self.order, filling=self.filling, workers=self.workers)
-        launch.grid[:], launch.block[:] = (blocks, 1, 1), (threads, 1, 1)
+        launch = self.launch_of((blocks, 1, 1), (threads, 1, 1))
         values = [_value(argument) for argument in arguments]
         addresses = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
         run = getattr(library(program, self.directory, self.extra), f"mor_launch_{kernel}")

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 from mor_ref.ptx.errors import LaunchError, PtxError
 
 if TYPE_CHECKING:
-    from mor_ref.ptx.running import Kernel, Module, Schedule
+    from mor_ref.cuda.host import Schedule
+    from mor_ref.ptx.running import Kernel, Module
 
+_PLACES = {"Kernel": "ptx.running", "Module": "ptx.running", "Schedule": "cuda.host"}
 __all__ = ["Kernel", "LaunchError", "Module", "PtxError", "Schedule"]
 
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first asked for, as these need NumPy."""
-    if name in ("Kernel", "Module", "Schedule"):
-        return getattr(importlib.import_module("mor_ref.ptx.running"), name)
+    if name in _PLACES:
+        return getattr(importlib.import_module(f"mor_ref.{_PLACES[name]}"), name)
     raise AttributeError(f"module 'mor_ref.ptx' has no attribute {name!r}")

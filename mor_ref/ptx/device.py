@@ -15,7 +15,7 @@ from mor_ref.cuda import nvrtc, source
 from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.host import Host
 from mor_ref.ptx.errors import PtxError
-from mor_ref.ptx.running import Module, Schedule
+from mor_ref.ptx.running import Module
 
 DEFAULT = "sm_90"  # the architecture, if none is named
 
@@ -77,9 +77,8 @@ class PtxDevice(Host):
     def module(self, program: str) -> Module:
         """Return the module of a source of this package."""
         if program not in self._modules:
-            schedule = Schedule(self.order, self.filling, self.workers)
             text = compiled(program, self.architecture, self.options)
-            self._modules[program] = Module(text, schedule=schedule)
+            self._modules[program] = Module(text, schedule=self)
         return self._modules[program]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.cuda.host import Schedule
 from mor_ref.processor_modes import check_processor
 from mor_ref.ptx import building
 from mor_ref.ptx.errors import LaunchError, PtxError
@@ -23,17 +24,6 @@ _MOST_SHARED = 232448  # bytes, 227 KiB: of a block on any GPU there is
 _WHERE = re.compile(r"(?P<what>.*) \(ptx:(?P<line>\d+), (?P<who>.*)\)", re.DOTALL)
 
 Sides = int | tuple[int, ...]
-
-
-class _Launch(ctypes.Structure):
-    _fields_ = (
-        ("grid", ctypes.c_uint32 * 3),
-        ("block", ctypes.c_uint32 * 3),
-        ("order", ctypes.c_uint32),
-        ("filling", ctypes.c_uint32),
-        ("workers", ctypes.c_uint32),
-        ("error", ctypes.c_char * 200),
-    )
 
 
 class _Job(ctypes.Structure):
@@ -52,19 +42,6 @@ class _Job(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """How a CPU runs blocks.
-
-    `order` is that of the threads of a block: 0 ascending, 1 descending, else a shuffled one.
-    Before each block, shared memory is filled with a byte.
-    """
-
-    order: int = 0
-    filling: int = 0xFF
-    workers: int = 1
-
-
 class Module(Mapping[str, "Kernel"]):
     """The kernels of a PTX text."""
 
@@ -72,7 +49,7 @@ class Module(Mapping[str, "Kernel"]):
         self,
         text: str,
         *,
-        schedule: Schedule = Schedule(),  # it is frozen
+        schedule: Schedule = Schedule(),  # noqa: B008  # it is frozen
     ) -> None:
         self.text = text
         self.program = parsed(text)
@@ -150,9 +127,7 @@ class Configured:
         arrays += [as_array(each, "memory") for each in memory]
         regions = np.array([*map(region, arrays), *module.globals.regions], REGION)
         ranges = self._shared_ranges(made)
-        schedule = module.schedule
-        launch = _Launch(order=schedule.order, filling=schedule.filling, workers=schedule.workers)
-        launch.grid[:], launch.block[:] = self.grid, self.block
+        launch = module.schedule.launch_of(self.grid, self.block)
         library = building.kernel(function.name, made.source)
         job = _Job(
             ctypes.cast(library.mor_ptx_kernel, ctypes.c_void_p),
@@ -165,7 +140,7 @@ class Configured:
             len(ranges),
             made.shared.size + self.dynamic,
             self.dynamic,
-            schedule.filling,
+            module.schedule.filling,
         )
         if building.runtime().mor_ptx_run(ctypes.byref(launch), ctypes.byref(job)):
             raise LaunchError(self._explained(launch.error.decode(errors="replace")))
