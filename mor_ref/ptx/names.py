@@ -1,6 +1,7 @@
 """Names of a function of PTX in C++: registers, labels and memory, each in its scope."""
 
 import re
+import struct
 from dataclasses import dataclass, field
 
 from mor_ref.ptx.errors import PtxError, refusal
@@ -167,8 +168,6 @@ def number_of(text: str, kind: str) -> int | None:
 
 
 def _real_bits(group: str, word: str, bits: int) -> int:
-    import struct
-
     if (group == "single" and bits == 32) or (group == "double" and bits == 64):
         return int(word, 16)
     number = (

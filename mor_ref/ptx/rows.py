@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from re import Match
 
 _MODES = {
-    "rn": "even", "rz": "zero", "rm": "down", "rp": "up", "rna": "away",
+    "rn": "even", "rz": "zero", "rm": "down", "rp": "up",
     "rni": "even", "rzi": "zero", "rmi": "down", "rpi": "up",
 }  # fmt: skip
 _FLAGS = {
-    "ftz": "FTZ", "sat": "SAT", "relu": "RELU", "satfinite": "FINITE", "NaN": "NAN_WINS",
-    "abs": "XOR_SIGN",
+    "ftz": "FTZ", "sat": "SAT", "NaN": "NAN_WINS", "abs": "XOR_SIGN",
 }  # fmt: skip
 _WIDER = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 
@@ -21,8 +20,7 @@ class Row:
     """Instructions alike: `types` are those of the result and of the operands.
 
     In `call` and in `types`, names in braces are groups of the pattern. `{mode}` is C++'s for the
-    rounding, and `{flags}` for the modifiers of the groups in `_FLAGS`. A result of type "" is not
-    there.
+    rounding, and `{flags}` for the modifiers of the groups in `_FLAGS`.
     """
 
     pattern: str

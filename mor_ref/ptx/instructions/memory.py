@@ -114,9 +114,7 @@ _ATOMICS = {
     "add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz",
 }  # fmt: skip
 _INTEGER_CALLS = {"and": "and_", "or": "or_", "xor": "xor_"}
-_REAL_ADD = {
-    "f32": "add_f32<Mode::even, 0>", "f64": "add_f64<Mode::even>",
-}  # fmt: skip
+_REAL_ADD = {"f32": "add_f32<Mode::even, 0>", "f64": "add_f64"}
 
 
 def atomic(of: Instruction, names: Names) -> str:

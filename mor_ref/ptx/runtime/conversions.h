@@ -27,7 +27,7 @@ template <const Layout& TO> inline Code<TO> saturated(Code<TO> code) {
 }
 
 template <const Layout& TO, Mode MODE, u32 FLAGS> inline Code<TO> code_of(double x) {
-  Code<TO> code = Code<TO>(TO.bits == 64 ? out64(x) : encoded(x, TO, MODE, FLAGS));
+  Code<TO> code = Code<TO>(TO.bits == 64 ? out64(x) : encoded(x, TO, MODE));
   if ((FLAGS & FTZ) && TO.bits == 32) code = flushed_to_zero<TO>(code);
   return FLAGS & SAT ? saturated<TO>(code) : code;
 }
@@ -66,8 +66,8 @@ template <const Layout& TO, class F, Mode MODE, u32 FLAGS> inline Code<TO> cvt_f
   const bool negative = F(a) < 0;
   const u64 magnitude = negative ? u64(0) - u64(s64(F(a))) : u64(F(a));
   if (!magnitude) return 0;
-  const Exact exact = {negative, magnitude, 0, false};
-  const Code<TO> code = Code<TO>(after(negative, rounded(exact, TO, MODE), TO, MODE, FLAGS));
+  const Exact exact = {negative, magnitude, 0};
+  const Code<TO> code = Code<TO>(after(negative, rounded(exact, TO, MODE), TO, MODE));
   return FLAGS & SAT ? saturated<TO>(code) : code;
 }
 

@@ -5,8 +5,6 @@
 
 namespace ptx {
 
-inline bool is_nan32(u32 a) { return (a & 0x7FFFFFFF) > 0x7F800000; }
-inline bool is_nan64(u64 a) { return (a & ~(u64(1) << 63)) > F64.infinity; }
 inline u32 flushed(u32 a) { return a & 0x7F800000 ? a : a & 0x80000000; }
 template <u32 FLAGS> inline float in32(u32 a) { return float_of(FLAGS & FTZ ? flushed(a) : a); }
 template <u32 FLAGS> inline u32 out32(float x) {
@@ -42,7 +40,7 @@ inline double div_odd(double a, double b) {
 // PTX: an exact zero is negative under .rm, but for equal signs.
 template <Mode MODE> inline float narrowed(double x, bool zero_of_two) {
   if (x == 0 && zero_of_two) return MODE == Mode::down ? -0.0f : 0.0f;
-  return float_of(u32(encoded(x, F32, MODE, 0)));
+  return float_of(u32(encoded(x, F32, MODE)));
 }
 inline bool cancels(double a, double b) { return a == -b && a != 0; }
 inline bool opposite_zeros(double a, double b) { return a == 0 && b == 0 && bits_of(a) != bits_of(b); }
@@ -82,7 +80,7 @@ inline u64 copysign_f64(u64 a, u64 b) { return (a & u64(1) << 63) | (b & ~(u64(1
 
 // ---------------------------------------------------------------------- the least and the largest
 
-enum Extremes : u32 { NAN_WINS = 16, XOR_SIGN = 32 };
+enum Extremes : u32 { NAN_WINS = 4, XOR_SIGN = 8 };
 
 // Of two codes of a format; -0 is below +0.
 template <u32 FLAGS, bool LARGEST> inline u64 extreme(u64 a, u64 b, const Layout& of) {

@@ -4,9 +4,9 @@
 
 namespace ptx {
 
-enum class Mode : u32 { even, zero, down, up, away };
+enum class Mode : u32 { even, zero, down, up };
 
-// `largest`, `infinity` and `nan` are codes without a sign; a format without infinity has 0 there.
+// `largest`, `infinity` and `nan` are codes without a sign.
 struct Layout {
   s32 mantissa, bias;
   u64 largest, infinity, nan;
@@ -14,26 +14,19 @@ struct Layout {
 };
 constexpr Layout F64 = {52, 1023, 0x7FEFFFFFFFFFFFFFu, 0x7FF0000000000000u, 0x7FF8000000000000u, 64};
 constexpr Layout F32 = {23, 127, 0x7F7FFFFF, 0x7F800000, 0x7FFFFFFF, 32};
-constexpr Layout TF32 = {10, 127, 0x3FBFF, 0x3FC00, 0x3FFFF, 19};
 constexpr Layout F16 = {10, 15, 0x7BFF, 0x7C00, 0x7FFF, 16};
 constexpr Layout BF16 = {7, 127, 0x7F7F, 0x7F80, 0x7FFF, 16};
-constexpr Layout E4M3 = {3, 7, 0x7E, 0, 0x7F, 8};
-constexpr Layout E5M2 = {2, 15, 0x7B, 0x7C, 0x7F, 8};
-constexpr Layout E2M3 = {3, 1, 0x1F, 0, 0, 6};
-constexpr Layout E3M2 = {2, 3, 0x1F, 0, 0, 6};
-constexpr Layout E2M1 = {1, 1, 0x7, 0, 0, 4};
 
 inline u64 bits_of(double x) { u64 bits; memcpy(&bits, &x, 8); return bits; }
 inline double double_of(u64 bits) { double x; memcpy(&x, &bits, 8); return x; }
 inline u32 bits_of(float x) { u32 bits; memcpy(&bits, &x, 4); return bits; }
 inline float float_of(u32 bits) { float x; memcpy(&x, &bits, 4); return x; }
 
-// significand * 2^exponent, and a little more if `sticky`; the significand is not 0.
+// significand * 2^exponent; the significand is not 0.
 struct Exact {
   bool negative;
   u64 significand;
   s32 exponent;
-  bool sticky;
 };
 
 // The magnitude's code under a rounding, as if codes went on beyond the largest.
@@ -50,14 +43,12 @@ inline u64 rounded(const Exact& x, const Layout& to, Mode mode) {
   }
   const u64 k = drop == 64 ? 0 : significand >> drop;
   const u128 rest = significand & ((u128(1) << drop) - 1), half = u128(1) << (drop - 1);
-  const bool inexact = rest || x.sticky;
   bool goes_up = false;
   switch (mode) {
-    case Mode::even: goes_up = rest > half || (rest == half && (x.sticky || (k & 1))); break;
-    case Mode::away: goes_up = rest >= half; break;
+    case Mode::even: goes_up = rest > half || (rest == half && (k & 1)); break;
     case Mode::zero: break;
-    case Mode::down: goes_up = inexact && x.negative; break;
-    case Mode::up: goes_up = inexact && !x.negative; break;
+    case Mode::down: goes_up = rest && x.negative; break;
+    case Mode::up: goes_up = rest && !x.negative; break;
   }
   return field + k + goes_up;
 }
@@ -67,9 +58,9 @@ inline u64 with_sign(bool negative, u64 magnitude, const Layout& to) {
 }
 
 // What a magnitude beyond the largest becomes.
-inline u64 overflowed(bool negative, const Layout& to, Mode mode, bool finite) {
+inline u64 overflowed(bool negative, const Layout& to, Mode mode) {
   const bool stays = mode == Mode::zero || mode == (negative ? Mode::up : Mode::down);
-  return finite || stays || !to.infinity ? to.largest : to.infinity;
+  return stays ? to.largest : to.infinity;
 }
 
 struct Parts {
@@ -80,57 +71,41 @@ struct Parts {
 inline Parts parts_of(double x) {
   const u64 bits = bits_of(x), magnitude = bits & ~(u64(1) << 63);
   const bool negative = bits >> 63;
-  if (!magnitude) return {Parts::zero, {negative, 0, 0, false}};
-  if (magnitude >= F64.infinity) return {magnitude > F64.infinity ? Parts::nan : Parts::infinite, {negative, 0, 0, false}};
+  if (!magnitude) return {Parts::zero, {negative, 0, 0}};
+  if (magnitude >= F64.infinity) return {magnitude > F64.infinity ? Parts::nan : Parts::infinite, {negative, 0, 0}};
   const u64 field = magnitude >> 52, fraction = magnitude & ((u64(1) << 52) - 1);
-  return {Parts::finite, {negative, field ? fraction | u64(1) << 52 : fraction, s32(field ? field : 1) - 1075, false}};
+  return {Parts::finite, {negative, field ? fraction | u64(1) << 52 : fraction, s32(field ? field : 1) - 1075}};
 }
 
-enum Flags : u32 { FTZ = 1, SAT = 2, RELU = 4, FINITE = 8 };
+enum Flags : u32 { FTZ = 1, SAT = 2 };
 
-// Numbers without infinity and NaN have their largest for both; NaN is positive.
-inline u64 special(const Parts& x, const Layout& to, u32 flags) {
-  if (x.kind == Parts::zero) return with_sign(x.value.negative, 0, to);
-  if (x.kind == Parts::nan) return to.nan ? to.nan : to.largest;
-  return with_sign(x.value.negative, (flags & FINITE) || !to.infinity ? to.largest : to.infinity, to);
+// NaN is positive.
+inline u64 special(const Parts& x, const Layout& to) {
+  if (x.kind == Parts::nan) return to.nan;
+  return with_sign(x.value.negative, x.kind == Parts::zero ? 0 : to.infinity, to);
 }
 
-inline u64 after(bool negative, u64 magnitude, const Layout& to, Mode mode, u32 flags) {
-  if (magnitude > to.largest) magnitude = overflowed(negative, to, mode, flags & FINITE);
+inline u64 after(bool negative, u64 magnitude, const Layout& to, Mode mode) {
+  if (magnitude > to.largest) magnitude = overflowed(negative, to, mode);
   return with_sign(negative, magnitude, to);
 }
 
-inline u64 encoded(double x, const Layout& to, Mode mode, u32 flags) {
+inline u64 encoded(double x, const Layout& to, Mode mode) {
   const Parts parts = parts_of(x);
-  if ((flags & RELU) && parts.kind != Parts::nan && parts.value.negative) return 0;
-  if (parts.kind != Parts::finite) return special(parts, to, flags);
-  return after(parts.value.negative, rounded(parts.value, to, mode), to, mode, flags);
+  if (parts.kind != Parts::finite) return special(parts, to);
+  return after(parts.value.negative, rounded(parts.value, to, mode), to, mode);
 }
 
 // Exactly, of any format but F64; NaN is NaN.
 inline double decoded(u64 code, const Layout& from) {
   const u64 sign = code >> (from.bits - 1) & 1, magnitude = code & ((u64(1) << (from.bits - 1)) - 1);
-  if (from.infinity ? magnitude > from.infinity : from.nan && magnitude == from.nan) return double_of(F64.nan);
-  if (from.infinity && magnitude == from.infinity) return double_of(sign << 63 | F64.infinity);
+  if (magnitude > from.infinity) return double_of(F64.nan);
+  if (magnitude == from.infinity) return double_of(sign << 63 | F64.infinity);
   const s32 field = s32(magnitude >> from.mantissa);
   const u64 fraction = magnitude & ((u64(1) << from.mantissa) - 1), hidden = u64(1) << from.mantissa;
   const s32 unit = (field ? field : 1) - from.bias - from.mantissa;
   const double power = double_of(u64(unit + 1023) << 52), found = double(field ? fraction | hidden : fraction) * power;
   return sign ? -found : found;
-}
-
-// Powers of two: the code is that of the magnitude; a negative number counts as its magnitude.
-inline u8 power_encoded(double x, Mode mode, u32 flags) {
-  const Parts parts = parts_of(x);
-  if (parts.kind == Parts::nan) return 0xFF;
-  if (parts.kind == Parts::infinite) return flags & FINITE ? 0xFE : 0xFF;
-  if (parts.kind == Parts::zero) return 0;
-  const s32 up = __builtin_clzll(parts.value.significand);
-  s32 exponent = parts.value.exponent + 63 - up;
-  if (mode == Mode::up && parts.value.significand << up != u64(1) << 63) exponent++;
-  if (exponent < -127) return 0;
-  if (exponent > 127) return flags & FINITE ? 0xFE : 0xFF;
-  return u8(exponent + 127);
 }
 
 }  // namespace ptx

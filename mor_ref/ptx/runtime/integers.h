@@ -125,17 +125,4 @@ template <class T> inline bool le(Word<T> a, Word<T> b) { return T(a) <= T(b); }
 template <class T> inline bool gt(Word<T> a, Word<T> b) { return T(a) > T(b); }
 template <class T> inline bool ge(Word<T> a, Word<T> b) { return T(a) >= T(b); }
 
-// ---------------------------------------------------------------------- carries, in the register CC
-
-template <class T> inline T add_cc(T a, T b, bool in, bool& out) {
-  const T sum = T(a + b), found = T(sum + in);
-  out = sum < a || found < sum;
-  return found;
-}
-template <class T> inline T sub_cc(T a, T b, bool in, bool& out) {  // `out` is the borrow
-  const T less = T(a - b), found = T(less - in);
-  out = a < b || less < in;
-  return found;
-}
-
 }  // namespace ptx
