@@ -1,13 +1,12 @@
 """A user's own tensors: quantized, and verified under a recipe."""
 
-import subprocess
 import sys
 import weakref
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from peak_memory import megabytes_of
 from safetensors.numpy import load_file, save_file
 
 import mor_ref
@@ -274,32 +273,18 @@ def test_bits_that_may_differ_and_inputs_that_are_left_out():
 @pytest.mark.tier("full")
 def test_memory_does_not_grow_with_the_number_of_tensors(tmp_path):
     """Twenty tensors of 8 megabytes more are verified; the memory grows by less than half."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        pytest.skip("only Linux says how much memory a process has used at most")
-    code = (
-        "import sys, atexit; atexit.register(lambda: "
-        f"sys.stderr.write(open({str(status)!r}).read().split('VmHWM:')[1].split()[0])); "
-        "from mor_ref.cli import main; main()"
-    )
     results = tmp_path / "results"
     results.mkdir()
-
-    def mor_ref_with(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
-        )
-        return int(done.stderr.split()[-1]) / 1024
 
     def megabytes(count):
         x = np.random.default_rng(0).standard_normal((1 << 10, 2 << 10), dtype=np.float32)
         save_file({f"x{k}": x for k in range(count)}, tmp_path / "in.safetensors")
         file = tmp_path / "in.safetensors"
-        mor_ref_with(
+        megabytes_of(
             "quantize", file, "--recipe", "mxfp8", "--out", results / f"{SUITE}.safetensors"
         )
         return [
-            mor_ref_with("verify", candidate, "--inputs", file, "--recipe", "mxfp8")
+            megabytes_of("verify", candidate, "--inputs", file, "--recipe", "mxfp8")
             for candidate in ("numba", f"dir:{results}")
         ]
 

@@ -4,9 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from peak_memory import saying_peak
 from streaming import E4M3, MAIN, answered, joined, random_lines, run
 
 from mor_ref.cli import stream as command
@@ -98,14 +98,7 @@ def test_an_interrupt_before_any_mismatch(monkeypatch, capsys, lines, verdict):
 @pytest.mark.tier("full")
 def test_memory_does_not_grow_with_the_stream():
     """Ten million bytes more go through; the most memory that was used stays as it was."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        pytest.skip("only Linux says how much memory a process has used at most")
-    # What getrusage says begins with the memory of the process that starts another.
-    peak = (
-        "import atexit, sys; atexit.register(lambda: "
-        f"sys.stderr.write(open({str(status)!r}).read().split('VmHWM:')[1].split()[0])); "
-    )
+    peak = saying_peak()
 
     def kilobytes(*arguments, text=b""):
         process = started(
