@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from mor_ref.analysis.tensor_files import arrays_in
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.making.witnesses import with_expected
@@ -118,11 +116,13 @@ class OwnTensors:
 
     def parts(self) -> Iterator[tuple[str, list[Case]]]:
         """Yield some cases of a suite at a time, with their expected fields."""
-        for group in _grouped(self._cases(), lambda case: case.arrays["x"].size):
+        corners = list[Case]()
+        cases = cases_of(self.recipe, self.tensors())
+        for group in _grouped(cases, lambda case: case.arrays["x"].size):
+            corners += [_corner(case) for case in group if case.name in self.corners]
             yield SUITE, [self._expected(group.pop(0)) for _ in range(len(group))]
-        if self.corners:
+        if corners:
             suite = _suite(CORNERS, self.recipe)
-            corners = (_corner(case) for case in self._cases() if case.name in self.corners)
             yield CORNERS, [with_expected(suite, case) for case in corners]
 
     def written(self, directory: Path) -> Suites:
@@ -139,9 +139,6 @@ class OwnTensors:
         write_manifest(directory, entries, {"size": 1, "seed": 0})
         found = suites_in(directory)
         return replace(found, most_diagnosed=MOST_DIAGNOSED, named=self.named)
-
-    def _cases(self) -> Iterator[Case]:
-        yield from cases_of(self.recipe, self.tensors())
 
     def _expected(self, case: Case) -> Case:
         if case.name in self.exact:
@@ -192,8 +189,8 @@ def with_engine(recipe: OwnRecipe, case: Case) -> Case:
 
 
 def _corner(case: Case) -> Case:
-    """Return the case of the upper left corner of a tensor."""
-    corner = np.ascontiguousarray(case.arrays["x"][:_CORNER, :_CORNER])
+    """Return the case of the upper left corner of a tensor, which does not hold the tensor."""
+    corner = case.arrays["x"][:_CORNER, :_CORNER].copy()
     return replace(case, arrays={"x": corner})
 
 
