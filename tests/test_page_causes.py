@@ -223,7 +223,9 @@ def test_the_digest_of_a_candidate(tmp_path, monkeypatch):
     for name in (f"exec:{tmp_path}/made_up.py {tmp_path}/table.bin -v", f"dir:{tmp_path}"):
         said = made_of.made_here(name, bundled_files()).candidate
         assert said == f"SHA-256 {digest(both)} of made_up.py, table.bin"
-    assert re.search(r"of [\d,]{3,} files$", made_of.made_here("numba", bundled_files()).candidate)
+    for name in ("numba", "cuda-ptx:sm_90"):
+        own = made_of.made_here(name, bundled_files()).candidate
+        assert re.search(r"of [\d,]{3,} files$", own)
     assert made_of.made_here("no_such:run", bundled_files()).candidate == "no file of it was found"
     assert made_of.made_here("peer:numpy", bundled_files()).candidate == f"numpy {np.__version__}"
 

@@ -21,6 +21,7 @@ import mor_ref
 
 _CHUNK = 1 << 20
 _NAMED = 4  # files
+_SOURCES = (".py", ".cu", ".cuh", ".h", ".cpp", ".so")
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,14 @@ def _files_of(kind: str, rest: str) -> list[Path]:
         program, *arguments = shlex.split(rest)
         found = [Path(shutil.which(program) or program), *map(Path, arguments)]
         return [path for path in found if path.is_file()]
-    module = kind if rest else "mor_ref"
+    module = kind if rest and kind != "cuda-ptx" else "mor_ref"
     spec = importlib.util.find_spec(module)
     if spec is None or not spec.origin:
         return []
     if spec.submodule_search_locations is None:
         return [Path(spec.origin)]
     sources = Path(spec.origin).parent.rglob("*")
-    return sorted(path for path in sources if path.suffix in (".py", ".cu", ".cuh", ".so"))
+    return sorted(path for path in sources if path.suffix in _SOURCES)
 
 
 def _processor() -> str:
