@@ -310,6 +310,7 @@ NO_CHAPTERS = {
         "dequantization": DEQUANTIZATION,
         "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
         "measures": "errors and squares, of the chapter errors",
+        "packing": "codes as bytes, of the chapters levels and shared",
         "tracing": "keeps torch.compile out",
     },
     "cuda": {

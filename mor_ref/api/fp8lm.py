@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _LARGEST_MARGIN = 1000
 _LONGEST_WINDOW = 1 << 20
 _SATURATED = 0x7E
+_NAN = np.uint32(0x7FFFFFFF).view(np.float32)
 Floats = NDArray[np.float32]
 
 
@@ -143,9 +144,6 @@ def cast(x: "ArrayLike", scale: float, *, fmt: str = "e4m3") -> Cast:
         y = np.asarray(decode(codes, target) * back, np.float32)
     y[np.isnan(y)] = _NAN
     return Cast(codes, factor, back, y)
-
-
-_NAN = np.uint32(0x7FFFFFFF).view(np.float32)
 
 
 def largest_magnitude(x: Floats) -> np.float32:

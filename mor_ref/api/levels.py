@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.packing import bit_by_bit
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import Numbers, numbers_from
+from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.levels import TERNARY_DIGITS, known_arithmetic, level_kind
 
@@ -77,11 +78,9 @@ class Levels:
         rows, columns = rows_and_columns(self.codes.shape)
         codes, bits = self.codes.reshape(rows, columns), level_kind(self.kind).bits
         if bits:
-            each = codes[:, :, None] >> np.arange(bits, dtype=np.uint8) & np.uint8(1)
-            return np.packbits(each.reshape(rows, columns * bits), axis=1, bitorder="little")
+            return bit_by_bit(codes, bits)
         groups = -(-columns // TERNARY_DIGITS)
-        room = np.zeros((rows, groups * TERNARY_DIGITS), np.uint8)
-        room[:, :columns] = codes
+        room = np.pad(codes, ((0, 0), (0, groups * TERNARY_DIGITS - columns)))
         weights = np.array([3**i for i in range(TERNARY_DIGITS)], np.uint8)
         digits = room.reshape(rows, groups, TERNARY_DIGITS)
         found: NDArray[np.uint8] = (digits * weights).sum(axis=2, dtype=np.uint8)
@@ -115,11 +114,12 @@ def quantize_levels(
     ([1.0], [[0.75, -0.25, 0.25, -0.75]], [[3, 1, 2, 0]])
     """
     from mor_ref.engine import levels  # imports Numba
+    from mor_ref.engine.blocks import binary32_words
 
     of, how = level_kind(kind), known_arithmetic(arithmetic)
     numbers = numbers_from(w, "w")
     sides = rows_and_columns(numbers.shape)
-    words = levels.in_arithmetic(_binary32(numbers), how)
+    words = levels.in_arithmetic(binary32_words(numbers), how)
     start = _given_alphas(alpha, sides[0], how)
     if start is None:
         start = levels.first_alphas(words, sides, of, how)
@@ -146,7 +146,8 @@ def _given_alphas(
     alpha: "ArrayLike | None", rows: int, arithmetic: str
 ) -> NDArray[np.uint32] | None:
     """Return the alphas that are given, as the arithmetic has them, or None."""
-    from mor_ref.engine.levels import in_arithmetic  # imports Numba
+    from mor_ref.engine.blocks import binary32_words  # imports Numba
+    from mor_ref.engine.levels import in_arithmetic
 
     if alpha is None:
         return None
@@ -155,11 +156,4 @@ def _given_alphas(
         raise ValueError(
             f"alpha has {given.bits.size} numbers; give one for each of the {rows} rows of w"
         )
-    return in_arithmetic(_binary32(given), arithmetic)
-
-
-def _binary32(numbers: Numbers) -> NDArray[np.uint32]:
-    """Return numbers as binary32 words (QNT-004)."""
-    from mor_ref.engine.blocks import binary32_words  # imports Numba
-
-    return binary32_words(numbers)
+    return in_arithmetic(binary32_words(given), arithmetic)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.api.packing import bit_by_bit
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
-from mor_ref.definitions.shared import BLOCK, shared_kind, shared_profile
+from mor_ref.definitions.shared import BLOCK, PAIR, shared_kind, shared_profile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -45,9 +46,9 @@ class Shared:
         blocks = -(-columns // BLOCK)
         parts = [self.shared_exponent.reshape(rows, blocks, 1)]
         if kind.shifts:
-            parts.append(_bit_by_bit(self.tau, blocks, BLOCK // 2, 1))
+            parts.append(bit_by_bit(_in_blocks(self.tau, blocks, BLOCK // PAIR), 1))
         codes = self.codes.reshape(rows, columns)
-        parts.append(_bit_by_bit(codes, blocks, BLOCK, kind.code_bits))
+        parts.append(bit_by_bit(_in_blocks(codes, blocks, BLOCK), kind.code_bits))
         return np.concatenate(parts, axis=2).reshape(rows, blocks * kind.block_bytes)
 
     def __repr__(self) -> str:
@@ -58,13 +59,10 @@ class Shared:
         )
 
 
-def _bit_by_bit(entries: NDArray[np.uint8], blocks: int, n: int, bits: int) -> NDArray[np.uint8]:
-    """Return n entries of so many bits for each block as bytes, from the lowest bit up."""
-    rows = len(entries)
-    room = np.zeros((rows, blocks * n), np.uint8)
-    room[:, : entries.shape[1]] = entries
-    each = room.reshape(rows, blocks, n, 1) >> np.arange(bits, dtype=np.uint8) & np.uint8(1)
-    return np.packbits(each.reshape(rows, blocks, n * bits), axis=2, bitorder="little")
+def _in_blocks(entries: NDArray[np.uint8], blocks: int, n: int) -> NDArray[np.uint8]:
+    """Return rows as blocks of n entries; zeros fill the last block."""
+    rows, columns = entries.shape
+    return np.pad(entries, ((0, 0), (0, blocks * n - columns))).reshape(rows, blocks, n)
 
 
 @untraced
@@ -96,7 +94,7 @@ def quantize_shared(
         of.name,
         by.name,
         found.exponent.reshape(rows, -(-columns // BLOCK)),
-        found.tau.reshape(rows, -(-columns // 2)),
+        found.tau.reshape(rows, -(-columns // PAIR)),
         found.magnitude.reshape(shape),
         found.sign.reshape(shape),
         found.code.reshape(shape),

@@ -183,9 +183,15 @@ def to_blocks(groups: NDArray[Any], partition: Partition) -> NDArray[Any]:
 
 def binary32_words(numbers: Numbers) -> NDArray[np.uint32]:
     """Return all numbers as binary32 (QNT-004)."""
-    size = max(numbers.bits.size, 1)  # an empty row has no columns to be cut
-    rows = numbers.bits.size // size
-    words = words_of(numbers, size, Part(0, rows, 0, size)).bits
-    wide = words.astype(np.uint32) << np.uint32(16) if numbers.is_bf16 else words
+    size = numbers.bits.size
+    columns = max(size, 1)  # an empty row has no columns to be cut
+    return binary32_rows(numbers, columns, 0, size // columns)
+
+
+def binary32_rows(numbers: Numbers, columns: int, top: int, bottom: int) -> NDArray[np.uint32]:
+    """Return the numbers of some rows as binary32 (QNT-004)."""
+    bits, place = words_of(numbers, columns, Part(top, bottom, 0, columns))
+    rows = bits[(top - place.top) * columns : (bottom - place.top) * columns]
+    wide = rows.astype(np.uint32) << np.uint32(16) if numbers.is_bf16 else rows
     found: NDArray[np.uint32] = np.ascontiguousarray(wide, np.uint32)
     return found

@@ -6,8 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import Numbers
-from mor_ref.definitions.shared import BLOCK, LARGEST_EXPONENT, NAN_BLOCK, SharedKind, SharedProfile
-from mor_ref.engine.blocks import Part, words_of
+from mor_ref.definitions.shared import (
+    BLOCK,
+    LARGEST_EXPONENT,
+    NAN_BLOCK,
+    PAIR,
+    SharedKind,
+    SharedProfile,
+)
+from mor_ref.engine.blocks import binary32_rows
 from mor_ref.engine.intrinsics import shift_left, shift_right
 from mor_ref.engine.kernel import integer_kernel, step
 from mor_ref.engine.parallel import for_each, thread_count
@@ -141,22 +148,22 @@ def store(word, exponent, tau, rule, i, fields):
 @integer_kernel
 def quantize_blocks(words, columns, first, last, rule, fields):
     """SHX-001: rows `first` to `last`, whose words begin with those of the first."""
-    blocks, pairs = -(-columns // BLOCK), -(-columns // 2)
+    blocks, pairs = -(-columns // BLOCK), -(-columns // PAIR)
     for row in range(first, last):
         for k in range(blocks):
             left, right = k * BLOCK, min(k * BLOCK + BLOCK, columns)
             start = (row - first) * columns
             exponent = exponent_of(words, start + left, start + right, rule)
             fields.exponent[row * blocks + k] = _B(exponent)
-            for j in range(left, right, 2):
+            for j in range(left, right, PAIR):
                 tau = _I(0)
-                end = min(j + 2, right)
+                end = min(j + PAIR, right)
                 if rule.shifts and exponent != _SPECIAL:
                     largest = _I(0)
                     for i in range(j, end):
                         largest = max(largest, finite_field(words[start + i]))
                     tau = min(_I(exponent - largest), _I(1))
-                fields.tau[row * pairs + j // 2] = _B(tau)
+                fields.tau[row * pairs + j // PAIR] = _B(tau)
                 for i in range(j, end):
                     word = _U(words[start + i])
                     store(word, exponent, tau, rule, row * columns + i, fields)
@@ -171,7 +178,7 @@ def quantize_shared(
 ) -> SharedFields:
     """Quantize a tensor of so many rows and columns."""
     rows, columns = sides
-    blocks, pairs = -(-columns // BLOCK), -(-columns // 2)
+    blocks, pairs = -(-columns // BLOCK), -(-columns // PAIR)
     fields = SharedFields(
         np.empty(rows * blocks, _B),
         np.empty(rows * pairs, _B),
@@ -192,20 +199,9 @@ def quantize_shared(
 
     def work(top: int) -> None:
         bottom = min(top + height, rows)
-        words = _binary32_words(numbers, columns, Part(top, bottom, 0, columns))
+        words = binary32_rows(numbers, columns, top, bottom)
         quantize_blocks(words, columns, top, bottom, rule, fields)
 
     if columns:
         for_each(work, range(0, rows, height), thread_count(threads, rows * columns))
     return fields
-
-
-def _binary32_words(numbers: Numbers, columns: int, part: Part) -> NDArray[np.uint32]:
-    """Return the numbers of whole rows as binary32 words."""
-    words = words_of(numbers, columns, part)
-    if words.place.stride == columns and words.bits.size == (part.bottom - part.top) * columns:
-        found = words.bits
-    else:
-        found = words.bits[part.top * columns : part.bottom * columns]
-    wide = found.astype(_U) << _U(16) if numbers.is_bf16 else found
-    return np.ascontiguousarray(wide, _U)
