@@ -1,0 +1,50 @@
+"""Dot products with one rounding, and with the operations of binary32."""
+
+import math
+from fractions import Fraction
+
+from mor_ref.definitions.dot import DotProfile
+from mor_ref.exact.arithmetic import product, rn32, total
+from mor_ref.exact.dot_terms import Chunk, Product, exact_product, special_sum
+from mor_ref.exact.step import step
+
+
+@step
+def fused(a: float, b: float, c: float) -> float:
+    """Return RN32(a * b + c) (DOT-012)."""
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        return math.prod((a, b)) + c
+    value = Fraction(a) * Fraction(b) + Fraction(c)
+    if value == 0:
+        sign = math.copysign(1, a) * math.copysign(1, b)
+        return -0.0 if sign < 0 and math.copysign(1, c) < 0 and c == 0 else 0.0
+    return rn32(value)
+
+
+@step
+def f32_fma(part: list[Product], c: float, profile: DotProfile) -> Chunk:
+    """Add one product to c in binary32 (DOT-012)."""
+    del profile
+    return Chunk(None, None, fused(part[0].a.value, part[0].b.value, c))
+
+
+@step
+def f32_pairwise(part: list[Product], c: float, profile: DotProfile) -> Chunk:
+    """Add rounded products as a tree of neighbours, and then c (DOT-012)."""
+    del profile
+    row = [product(one.a.value, one.b.value) for one in part]
+    while len(row) > 1:
+        sums = [total(row[k], row[k + 1]) for k in range(0, len(row) - 1, 2)]
+        row = sums + row[2 * len(sums) :]
+    return Chunk(None, None, total(row[0], c) if row else c)
+
+
+@step
+def exact_chunk(part: list[Product], c: float, profile: DotProfile) -> Chunk:
+    """Return the exact sum, rounded once to binary32 (DOT-012)."""
+    del profile
+    terms = [exact_product(one.of_elements, one.of_scales) for one in part]
+    special = special_sum([*terms, c])
+    if special is not None:
+        return Chunk(None, None, special)
+    return Chunk(None, None, rn32(sum((Fraction(term) for term in terms), Fraction(c))))
