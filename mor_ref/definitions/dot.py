@@ -5,7 +5,8 @@ from typing import Literal
 
 from mor_ref.argument_checks import fault_of_name
 from mor_ref.definitions.catalogue import Catalogue
-from mor_ref.definitions.format import FormatError
+from mor_ref.definitions.format import Format, FormatError
+from mor_ref.definitions.formats import as_format
 
 Family = Literal[
     "exact",
@@ -19,10 +20,21 @@ Family = Literal[
     "ftz_mul_add",
     "tr_fdpa",
     "gtr_fdpa",
+    "int32",
+    "switchback",
 ]
 GROUP = 16  # products of gst_fdpa that are summed before they are cut (DOT-009)
-PERIOD = 128  # products between two promotions (DOT-010)
-RIGHT_BITS = 32  # of a sum below the largest exponent, in tr_fdpa and gtr_fdpa (DOT-013)
+PERIOD = 128  # products between two promotions (DOT-011)
+RIGHT_BITS = 32  # of a sum below the largest exponent, in tr_fdpa and gtr_fdpa (DOT-017)
+STEPS_OF_INT8 = 127  # of the largest number of a row (DOT-020)
+INT8 = Format(
+    "int8",
+    exponent_bits=0,
+    mantissa_bits=7,
+    bias=-6,
+    specials="none",
+    sign="twos-complement",
+)
 CUTS = ("t_fdpa", "st_fdpa", "gst_fdpa", "tr_fdpa", "gtr_fdpa")  # families with a cut sum
 _MOST_BITS, _LONGEST = 40, 128  # so that a cut sum has less than 63 bits
 
@@ -34,8 +46,8 @@ class DotProfile:
     `formats` are those that an operand may have; without one, all. `chunk` is the number of
     products that are summed at once, `fraction_bits` is F and `zero_exponent` is e0. `result` is
     the format of c and of the result, which keeps `kept_bits` behind its leading one. `scales` are
-    the admitted formats of scales with the lengths of their blocks. The lowest `ignored_bits` of
-    operands are read as 0.
+    the admitted formats of scales with the lengths of their blocks; 0 is the whole row. The lowest
+    `ignored_bits` of operands are read as 0.
     """
 
     name: str
@@ -67,7 +79,7 @@ class DotProfile:
     @property
     def needs_scales(self) -> bool:
         """Whether a dot product has scales in any case."""
-        return self.family in ("st_fdpa", "gst_fdpa")
+        return self.family in ("st_fdpa", "gst_fdpa", "switchback")
 
 
 _FP8 = ("e4m3", "e5m2")
@@ -136,6 +148,8 @@ _ROWS = (
     Row("rtx_blackwell_mxfp8", "st_fdpa", _F8F6F4, 32, 25, -133, scales=_MX),
     Row("rtx_blackwell_mxfp4", "gst_fdpa", ("e2m1",), 64, 35, -139, scales=_MXFP4),
     Row("rtx_blackwell_nvfp4", "gst_fdpa", ("e2m1",), 64, 35, -139, scales=_NVFP4),
+    Row("int32", "int32", ("int8",)),
+    Row("switchback", "switchback", ("int8",), scales=(("f32", 0),)),
     Row("cdna1_fp32", "f32_fma", ("f32",)),
     Row("cdna1_fp16", "e_fdpa", ("f16",), 4),
     Row("cdna1_bf16", "e_fdpa", ("bf16",), 2),
@@ -152,3 +166,8 @@ _ROWS = (
     Row("cdna3_fp8", "gtr_fdpa", _FNUZ, 16, 24),
 )
 DOT_PROFILES: Catalogue[DotProfile] = Catalogue("profile", DotProfile, _ROWS)
+
+
+def operand_format(fmt: str | Format) -> Format:
+    """Return the format of an operand: one of the catalogue, or the integers int8 (DOT-019)."""
+    return INT8 if fmt == INT8.name else as_format(fmt)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.exact.dot_amd import e_fdpa, ftz_mul_add, gtr_fdpa, tr_fdpa
-from mor_ref.exact.dot_binary32 import exact_chunk, f32_fma, f32_pairwise
+from mor_ref.exact.dot_binary32 import exact_chunk, f32_fma, f32_pairwise, int32, switchback
 from mor_ref.exact.dot_nvidia import gst_fdpa, promoted, t_fdpa
 from mor_ref.exact.dot_terms import ZERO, Chunk, Product, number, scale
 from mor_ref.exact.step import step
@@ -23,6 +23,8 @@ FAMILIES: Mapping[str, Callable[[list[Product], float, DotProfile], Chunk]] = {
     "ftz_mul_add": ftz_mul_add,
     "tr_fdpa": tr_fdpa,
     "gtr_fdpa": gtr_fdpa,
+    "int32": int32,
+    "switchback": switchback,
 }
 
 

@@ -26,35 +26,35 @@ _LARGEST_EXPONENT = 127
 
 @step
 def e_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add the products of a chunk and c exactly, rounded once (DOT-014)."""
+    """Add the products of a chunk and c exactly, rounded once (DOT-015)."""
     return exact_chunk(part, c, profile)
 
 
 @step
 def flushed(x: float, smallest_exponent: int) -> float:
-    """Return a number, or a zero of its sign if it is subnormal (DOT-015)."""
+    """Return a number, or a zero of its sign if it is subnormal (DOT-016)."""
     return math.copysign(0.0, x) if abs(x) < math.ldexp(1.0, smallest_exponent) else x
 
 
 def flushed_input(x: Factor) -> float:
-    """Return an operand, or +0 if it is subnormal in its format (DOT-015)."""
+    """Return an operand, or +0 if it is subnormal in its format (DOT-016)."""
     lowest = x.exponent  # a subnormal number has the exponent of the smallest normal one
     return flushed(x.value, lowest) or 0.0
 
 
 def flushed_product(one: Product) -> float:
-    """Return the product of two elements, flushed before and after (DOT-015)."""
+    """Return the product of two elements, flushed before and after (DOT-016)."""
     return flushed(product(flushed_input(one.a), flushed_input(one.b)), _F32.smallest_exponent)
 
 
 def flushed_total(a: float, b: float) -> float:
-    """Return the sum of two numbers, flushed (DOT-015)."""
+    """Return the sum of two numbers, flushed (DOT-016)."""
     return flushed(total(a, b), _F32.smallest_exponent)
 
 
 @step
 def ftz_mul_add(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add pairs of products, pairs of pairs, and the sum to c, all flushed (DOT-015)."""
+    """Add pairs of products, pairs of pairs, and the sum to c, all flushed (DOT-016)."""
     del profile
     row = [flushed_product(one) for one in part]
     while len(row) > 1:
@@ -65,13 +65,13 @@ def ftz_mul_add(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 
 @step
 def floored(value: Fraction, unit: int) -> int:
-    """Return a number in units of 2^unit, rounded down (DOT-016)."""
+    """Return a number in units of 2^unit, rounded down (DOT-017)."""
     return math.floor(value / Fraction(2) ** unit)
 
 
 @step
 def cut_products(part: list[Product], profile: DotProfile) -> tuple[Fraction, int | None]:
-    """Return the sum of cut products, and their largest exponent; None without one (DOT-016)."""
+    """Return the sum of cut products, and their largest exponent; None without one (DOT-017)."""
     terms = [
         (Fraction(one.of_elements), one.a.exponent + one.b.exponent)
         for one in part
@@ -86,7 +86,7 @@ def cut_products(part: list[Product], profile: DotProfile) -> tuple[Fraction, in
 
 @step
 def overflowed(value: float | Fraction) -> float | Fraction:
-    """Return a product of tr_fdpa, or an infinity if it is beyond binary32 (DOT-016)."""
+    """Return a product of tr_fdpa, or an infinity if it is beyond binary32 (DOT-017)."""
     is_beyond = (
         math.isfinite(value) and value and floor_log2(abs(Fraction(value))) > _LARGEST_EXPONENT
     )
@@ -95,7 +95,7 @@ def overflowed(value: float | Fraction) -> float | Fraction:
 
 @step
 def joined(sums: Fraction, exponent: int | None, c: float, profile: DotProfile) -> Chunk:
-    """Add a sum of products and c, both rounded down, and round twice (DOT-016)."""
+    """Add a sum of products and c, both rounded down, and round twice (DOT-017)."""
     of_c = factor(c, _F32).exponent
     largest = of_c if exponent is None else max(exponent, of_c)
     unit = largest - RIGHT_BITS
@@ -107,7 +107,7 @@ def joined(sums: Fraction, exponent: int | None, c: float, profile: DotProfile) 
 
 @step
 def cut_c(c: float, largest: int, profile: DotProfile) -> int:
-    """Return c in units of 2^(largest - F), rounded down (DOT-016, DOT-017)."""
+    """Return c in units of 2^(largest - F), rounded down (DOT-017, DOT-018)."""
     bits = fraction_bits(profile)
     is_far = profile.family == "gtr_fdpa" and factor(c, _F32).exponent < largest - bits - 1
     return 0 if is_far else floored(Fraction(c), largest - bits)
@@ -115,7 +115,7 @@ def cut_c(c: float, largest: int, profile: DotProfile) -> int:
 
 @step
 def nearest(value: Fraction) -> float:
-    """Return a sum, rounded down to 32 bits, and then to binary32 (DOT-016)."""
+    """Return a sum, rounded down to 32 bits, and then to binary32 (DOT-017)."""
     if value == 0:
         return 0.0
     unit = max(floor_log2(abs(value)), _F32.smallest_exponent) - (RIGHT_BITS - 1)
@@ -125,7 +125,7 @@ def nearest(value: Fraction) -> float:
 
 @step
 def tr_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add the products of a chunk, and then c (DOT-016)."""
+    """Add the products of a chunk, and then c (DOT-017)."""
     special = special_sum([*(overflowed(one.of_elements) for one in part), c])
     if special is not None:
         return Chunk(0, 0, special)
@@ -134,7 +134,7 @@ def tr_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 
 @step
 def gtr_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add the even products and the odd ones apart, then both, and then c (DOT-017)."""
+    """Add the even products and the odd ones apart, then both, and then c (DOT-018)."""
     special = special_sum([*(one.of_elements for one in part), c])
     if special is not None:
         return Chunk(0, 0, special)

@@ -1,9 +1,9 @@
-"""Dot products with one rounding, and with the operations of binary32."""
+"""Dot products with one rounding, with the operations of binary32, and of integers."""
 
 import math
 from fractions import Fraction
 
-from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.dot import STEPS_OF_INT8, DotProfile
 from mor_ref.exact.arithmetic import product, rn32, total
 from mor_ref.exact.dot_terms import Chunk, Product, exact_product, special_sum
 from mor_ref.exact.step import step
@@ -11,7 +11,7 @@ from mor_ref.exact.step import step
 
 @step
 def fused(a: float, b: float, c: float) -> float:
-    """Return RN32(a * b + c) (DOT-012)."""
+    """Return RN32(a * b + c) (DOT-013)."""
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
         return math.prod((a, b)) + c
     value = Fraction(a) * Fraction(b) + Fraction(c)
@@ -23,14 +23,14 @@ def fused(a: float, b: float, c: float) -> float:
 
 @step
 def f32_fma(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add one product to c in binary32 (DOT-012)."""
+    """Add one product to c in binary32 (DOT-013)."""
     del profile
     return Chunk(None, None, fused(part[0].a.value, part[0].b.value, c))
 
 
 @step
 def f32_pairwise(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add rounded products as a tree of neighbours, and then c (DOT-012)."""
+    """Add rounded products as a tree of neighbours, and then c (DOT-014)."""
     del profile
     row = [product(one.a.value, one.b.value) for one in part]
     while len(row) > 1:
@@ -48,3 +48,29 @@ def exact_chunk(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     if special is not None:
         return Chunk(None, None, special)
     return Chunk(None, None, rn32(sum((Fraction(term) for term in terms), Fraction(c))))
+
+
+@step
+def int32_sum(part: list[Product]) -> int:
+    """Return the sum of products of integers, as int32 holds it (DOT-019)."""
+    whole = sum(int(one.a.value) * int(one.b.value) for one in part)
+    return (whole + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+@step
+def int32(part: list[Product], c: float, profile: DotProfile) -> Chunk:
+    """Return the sum of products of integers in binary32 (DOT-019)."""
+    del c, profile
+    return Chunk(None, None, rn32(Fraction(int32_sum(part))))
+
+
+@step
+def switchback(part: list[Product], c: float, profile: DotProfile) -> Chunk:
+    """Return the sum of products of integers under two scales (DOT-020)."""
+    whole = int32(part, c, profile).c
+    if not part:
+        return Chunk(None, None, whole)
+    one = part[0]
+    unscaled = product(whole, rn32(Fraction(1, STEPS_OF_INT8**2)))
+    scaled = product(one.scale_a.value, unscaled)
+    return Chunk(None, None, product(one.scale_b.value, scaled))

@@ -22,7 +22,7 @@ from mor_ref.exact.step import step
 
 @step
 def result(value: Fraction, profile: DotProfile) -> float:
-    """Return a cut sum in the format of the result, without a negative zero (DOT-011)."""
+    """Return a cut sum in the format of the result, without a negative zero (DOT-010)."""
     fmt = formats[profile.result]
     if profile.result == "f32":
         return rounded(value, profile.kept_bits, fmt, "rtz") + 0.0
@@ -85,7 +85,7 @@ def gst_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 
 @step
 def promoted(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add 128 products from 0 on, and the scaled sum to c in binary32 (DOT-010)."""
+    """Add 128 products from 0 on, and the scaled sum to c in binary32 (DOT-011)."""
     partial = 0.0
     for k in range(0, len(part), profile.chunk):
         inner = [Product(one.a, one.b) for one in part[k : k + profile.chunk]]

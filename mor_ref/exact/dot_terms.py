@@ -112,7 +112,7 @@ def cut(value: float | Fraction, unit: int) -> int:
 
 @step
 def rounded(value: Fraction, bits: int, fmt: Format, rounding: str) -> float:
-    """Return a number with `bits` behind its leading one, or fewer if subnormal (DOT-011)."""
+    """Return a number with `bits` behind its leading one, or fewer if subnormal (DOT-010)."""
     if value == 0:
         return 0.0
     unit = max(floor_log2(abs(value)), fmt.smallest_exponent) - bits
