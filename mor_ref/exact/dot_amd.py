@@ -5,8 +5,7 @@ from fractions import Fraction
 
 from mor_ref.definitions.dot import RIGHT_BITS, DotProfile
 from mor_ref.definitions.formats import formats
-from mor_ref.exact.arithmetic import product, total
-from mor_ref.exact.dot_binary32 import exact_chunk
+from mor_ref.exact.dot_binary32 import exact_chunk, product, total
 from mor_ref.exact.dot_terms import (
     Chunk,
     Factor,

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from mor_ref.definitions.dot import STEPS_OF_INT8, DotProfile
-from mor_ref.exact.arithmetic import product, rn32, total
+from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.dot_terms import Chunk, Product, exact_product, special_sum
 from mor_ref.exact.step import step
 
@@ -13,12 +13,23 @@ from mor_ref.exact.step import step
 def fused(a: float, b: float, c: float) -> float:
     """Return RN32(a * b + c) (DOT-013)."""
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
-        return math.prod((a, b)) + c
+        found = a * b + c
+        return math.nan if math.isnan(found) else found
     value = Fraction(a) * Fraction(b) + Fraction(c)
     if value == 0:
         sign = math.copysign(1, a) * math.copysign(1, b)
         return -0.0 if sign < 0 and math.copysign(1, c) < 0 and c == 0 else 0.0
     return rn32(value)
+
+
+def product(a: float, b: float) -> float:
+    """Return RN32(a * b), with the sign of IEEE 754 if it is a zero."""
+    return fused(a, b, -0.0)
+
+
+def total(a: float, b: float) -> float:
+    """Return RN32(a + b), with the sign of IEEE 754 if it is a zero."""
+    return fused(a, 1.0, b)
 
 
 @step

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 from mor_ref.definitions.dot import GROUP, DotProfile
 from mor_ref.definitions.formats import formats
-from mor_ref.exact.arithmetic import product
-from mor_ref.exact.dot_binary32 import fused
+from mor_ref.exact.dot_binary32 import fused, product
 from mor_ref.exact.dot_terms import (
     Chunk,
     Product,

@@ -95,7 +95,10 @@ def exact_product(*factors: float | Fraction) -> float | Fraction:
 @step
 def special_sum(values: Sequence[float | Fraction]) -> float | None:
     """Return the sum if one of the values is infinite or NaN, or else None (DOT-008)."""
-    return sum(special) if (special := [float(x) for x in values if not math.isfinite(x)]) else None
+    special = [float(x) for x in values if not math.isfinite(x)]
+    if not special:
+        return None
+    return math.nan if math.isnan(sum(special)) else special[0]
 
 
 @step

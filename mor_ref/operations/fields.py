@@ -23,6 +23,7 @@ class Axes:
 AXES: Mapping[str, Axes] = {
     "n": Axes(("rows",)),
     "nk": Axes(("rows", "numbers")),
+    "nb": Axes(("rows", "blocks")),
     "rc": Axes(("rows", "columns")),
     "grid": Axes(("block rows", "block columns")),
     "group": Axes(("group rows", "group columns")),
