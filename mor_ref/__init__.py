@@ -13,6 +13,7 @@ from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
     from mor_ref.api.decoding import decode
+    from mor_ref.api.dot import DotChunks, dot, dot_chunks
     from mor_ref.api.encoding import encode
     from mor_ref.api.errors import ErrorSums
     from mor_ref.api.levels import Levels, quantize_levels
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _IMPORTED_WHEN_ASKED_FOR = {
     "api.decoding": ("decode",),
+    "api.dot": ("DotChunks", "dot", "dot_chunks"),
     "api.encoding": ("encode",),
     "api.errors": ("ErrorSums",),
     "api.levels": ("Levels", "quantize_levels"),
@@ -54,6 +56,7 @@ _SUBMODULES = (
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
+    "DotChunks",
     "ErrorSums",
     "FitsRange",
     "Format",
@@ -74,6 +77,8 @@ __all__ = [
     "Shared",
     "UnknownNameError",
     "decode",
+    "dot",
+    "dot_chunks",
     "encode",
     "formats",
     "mor",

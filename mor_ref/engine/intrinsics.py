@@ -53,6 +53,36 @@ def bits_of(typing_context, number):
     return types.uint32(number), codegen
 
 
+@intrinsic
+def double_of(typing_context, bits):
+    """Return the binary64 number of these bits."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(bits), codegen
+
+
+@intrinsic
+def bits_of_double(typing_context, number):
+    """Return the bits of a binary64 number."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.uint64(number), codegen
+
+
+@intrinsic
+def leading_zeros(typing_context, word):
+    """Return the number of zeros above the highest one; the width if there is none."""
+
+    def codegen(_, builder, __, args):
+        return builder.ctlz(args[0], ir.IntType(1)(0))
+
+    return word(word), codegen
+
+
 PREFETCHED = 64  # elements at once
 
 
