@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from modes import MODES, has_modes, modes
 from records import bits32
 
 import mor_ref
 from mor_ref import formats
 from mor_ref.arrays import code_dtype
-from mor_ref.definitions.dot import DOT_PROFILES, DotProfile, operand_format
+from mor_ref.definitions.dot import DOT_PROFILES, operand_format
 from mor_ref.exact import dot as exact_dot
 
 ANY_FORMAT = ("e4m3", "e5m2", "e2m1", "bf16", "f16", "f32", "e3m2", "e4m3fnuz", "int8_mx", "e8m0")
