@@ -196,9 +196,9 @@ def _start(
     numbers = numbers_from(c, "c")
     if numbers.shape not in ((), shape):
         raise ValueError(f"c has the shape {numbers.shape}; give {shape}, or a single number")
-    given = numbers.bits.view(numbers.dtype).astype(np.float64)
     dtype = np.float16 if profile.result == "f16" else np.float32
     with np.errstate(all="ignore"):
+        given = numbers.bits.view(numbers.dtype).astype(np.float64)
         exact = given.astype(dtype).astype(np.float64)
     if not np.array_equal(given, exact, equal_nan=True):
         wrong = given[(given != exact) & ~np.isnan(given)][0]

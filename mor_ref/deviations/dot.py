@@ -18,6 +18,9 @@ from mor_ref.exact.encoding import floor_log2
 
 Reference = Callable[..., Any]
 _ONE_CHUNK = {"dot_chunks": "A chunk is free of order (THM-007), and a row is one chunk."}
+_FILLED = {
+    "dot_chunks": "Zeros that fill a chunk change nothing: c is 0, too, or has a larger exponent."
+}
 _NOWHERE = -9999  # an exponent below all others
 
 
@@ -53,7 +56,7 @@ def dot_chunks_are_half_as_long(reference: Reference, profile: DotProfile) -> in
     return length // 2 if is_cut else length
 
 
-@deviation(dot.chunk_length, rules=("DOT-003",), domain=DOTS)
+@deviation(dot.chunk_length, rules=("DOT-003",), domain=DOTS, exemptions=_FILLED)
 def dot_chunks_are_twice_as_long(reference: Reference, profile: DotProfile) -> int:
     """A chunk has twice as many products."""
     length = int(reference(profile))
@@ -93,7 +96,8 @@ def dot_exponents_of_products(reference: Reference, one: Product, profile: DotPr
 
 def _without_e0(reference: Reference, one: Any, profile: DotProfile) -> Term:
     found: Term = reference(one, profile)
-    return Term(found.value, _NOWHERE) if found.exponent == profile.zero_exponent else found
+    is_zero = found.value == 0 and found.exponent == profile.zero_exponent
+    return Term(found.value, _NOWHERE) if is_zero else found
 
 
 DOT_ZEROS_HAVE_NO_EXPONENT = Deviation(

@@ -87,7 +87,11 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     given: dict[str, Any] = {}
     if "scale_a" in arrays:
         both = arrays["scale_a"], arrays["scale_b"]
-        given = {"scales": both, "scale_format": parameters["scale_format"]}
+        given = {
+            "scales": both,
+            "scale_format": parameters["scale_format"],
+            "block": parameters["scale_block"],
+        }
     of = parameters["format_a"], parameters["format_b"]
     found = dot_chunks(
         arrays["a"], arrays["b"], arrays["c"].view(np.float32),
