@@ -97,7 +97,7 @@ def bits(rows):
 
 
 def check(a, b, profile, places=None, *, transposed=True, wide=None):
-    """Compare with the exact model; B is (K, N) if it is read `transposed`, else the record of B.T."""
+    """Compare with the exact model; B is of B.T if not `transposed`."""
     found = mor_ref.matmul(a, b if transposed else mor_ref.transposed(b), profile=profile)
     of_a, of_b = rows_of(a, False), rows_of(b, transposed)
     if profile == "exact":
