@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mor_ref.api.encoding import encode
     from mor_ref.api.errors import ErrorSums
     from mor_ref.api.levels import Levels, quantize_levels
+    from mor_ref.api.matmul import matmul, transposed
     from mor_ref.api.mx import Mx, quantize_mx
     from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
@@ -32,6 +33,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.encoding": ("encode",),
     "api.errors": ("ErrorSums",),
     "api.levels": ("Levels", "quantize_levels"),
+    "api.matmul": ("matmul", "transposed"),
     "api.mx": ("Mx", "quantize_mx"),
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),
@@ -81,12 +83,14 @@ __all__ = [
     "dot_chunks",
     "encode",
     "formats",
+    "matmul",
     "mor",
     "quantize",
     "quantize_levels",
     "quantize_mx",
     "quantize_nvfp4",
     "quantize_shared",
+    "transposed",
 ]
 __version__ = "0.1.0"
 

@@ -282,6 +282,7 @@ DEQUANTIZATION = "the way back, of the chapters quantization, nvfp4 and mx"
 DOT_AMD = "sums of AMD's matrix cores, of the chapter dot"
 DOT_BINARY32 = "sums of binary32 and of integers, of the chapter dot"
 DOT_NVIDIA = "sums of NVIDIA's tensor cores, of the chapter dot"
+MATMUL = "products of matrices, of the chapter dot"
 METRICS = "acceptance, a part of the chapter policies"
 MEASURING = "error sums of any representation, of the chapters errors and policies"
 NEAREST = "rounding to nearest, of all chapters that quantize"
@@ -309,6 +310,7 @@ NO_CHAPTERS = {
         "dot_rounding": "steps of all sums, of the chapter dot",
         "intrinsics": "instructions that Numba lacks",
         "kernel": "compiles all chapters",
+        "matmul": MATMUL,
         "measuring": MEASURING,
         "nearest": NEAREST,
         "parallel": "splits loops among threads",
@@ -322,6 +324,8 @@ NO_CHAPTERS = {
     "api": {
         "dequantization": DEQUANTIZATION,
         "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
+        "matmul": MATMUL,
+        "matmul_operands": "records as rows, of the chapter dot",
         "measures": "errors and squares, of the chapter errors",
         "packing": "codes as bytes, of the chapters levels and shared",
         "tracing": "keeps torch.compile out",

@@ -144,7 +144,7 @@ def _sums(
 
     rows, columns = rows_and_columns(shape)
     one, other = (
-        operand_of(x.reshape(rows, columns), fmt, of_one, of_scales, side)
+        operand_of(x.reshape(rows, columns), fmt, rule, of_one, of_scales, side)
         for x, fmt, of_one in zip(codes, of, two, strict=True)
     )
     found = summed(one, other, start, rule, keeps=keeps, threads=threads)

@@ -168,6 +168,18 @@ _ROWS = (
 DOT_PROFILES: Catalogue[DotProfile] = Catalogue("profile", DotProfile, _ROWS)
 
 
+# The profile that multiplies the blocks that are upcast to bfloat16 (GEM-004).
+WIDE = {
+    "ada_fp8": "ada_bf16",
+    "hopper_fp8": "hopper_bf16",
+    "hopper_fp8_promoted": "hopper_bf16",
+    "blackwell_fp8": "blackwell_bf16",
+    "rtx_blackwell_fp8": "rtx_blackwell_bf16",
+    "rtx_blackwell_fp8_k16": "rtx_blackwell_bf16",
+    "cdna3_fp8": "cdna3_bf16",
+}
+
+
 def operand_format(fmt: str | Format) -> Format:
     """Return the format of an operand: one of the catalogue, or the integers int8 (DOT-019)."""
     return INT8 if fmt == INT8.name else as_format(fmt)

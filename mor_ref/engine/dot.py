@@ -48,14 +48,14 @@ def dot(
     is_whole = has_wholes(a, b, profile)
     rows = rows_of(a, profile, is_whole), rows_of(b, profile, is_whole)
     found = c.copy()
-    columns = a.codes.shape[1]
+    columns = a.value.shape[1]
     chunks = room_for_chunks(c.size, chunk_count(profile, columns) if keeps else 0)
     loop, last_arguments = loop_of(a, b, profile)
     pairs_of_slice = max(1, _SLICE // max(columns, 1))
 
     def work(first: int) -> None:
         last = min(first + pairs_of_slice, found.size)
-        pairs = Pairs(first, last, len(b.codes) if crossed else 0)
+        pairs = Pairs(first, last, len(b.value) if crossed else 0)
         loop(*rows, found, pairs, chunks, *last_arguments)
 
     starts = range(0, found.size, pairs_of_slice)

@@ -18,13 +18,13 @@ _NO_EXPONENT = -8192  # of a zero: the sum of four is below all others, and fits
 
 
 class Operand(NamedTuple):
-    """The codes of rows, (n, K), and the numbers of their scales, (n, blocks), if there are any.
+    """The numbers of rows, (n, K), and those of their scales, (n, blocks), if there are any.
 
     A scale has a significand of `scale_bits`, is a multiple of 2^scale_unit and below
     2^scale_top; the smallest normal one has the exponent `lowest_scale`.
     """
 
-    codes: Bits
+    value: NDArray[np.float64]
     fmt: Format
     scales: NDArray[np.float64] | None = None
     block: int = 1
@@ -33,25 +33,37 @@ class Operand(NamedTuple):
     scale_top: int = 0
     lowest_scale: int = 0
 
+    def scaled(self, scales: NDArray[np.float64], fmt: Format, block: int) -> "Operand":
+        """Return the same rows with scales, which are numbers of a format."""
+        return self._replace(
+            scales=scales,
+            block=block,
+            scale_bits=fmt.mantissa_bits + 1,
+            scale_unit=unit_of(fmt),
+            scale_top=top_of(fmt),
+            lowest_scale=fmt.smallest_exponent,
+        )
+
 
 def operand_of(
-    codes: Bits, fmt: Format, scales: Bits | None, scale_format: Format | None, block: int
+    codes: Bits,
+    fmt: Format,
+    profile: DotProfile,
+    scales: Bits | None = None,
+    scale_format: Format | None = None,
+    block: int = 1,
 ) -> Operand:
-    """DOT-006: return the codes of rows with the numbers of their scales; a sign is not read."""
+    """Return rows of codes, with the codes of their scales (DOT-005, DOT-006)."""
+    plain = Operand(numbers_of(codes, fmt, profile.ignored_bits), fmt)
     if scales is None or scale_format is None:
-        return Operand(codes, fmt)
-    is_unsigned = scale_format.name == "e4m3"
-    read = scales & ~scales.dtype.type(scale_format.sign_bit) if is_unsigned else scales
-    return Operand(
-        codes,
-        fmt,
-        numbers_of(read, scale_format),
-        block,
-        scale_format.mantissa_bits + 1,
-        unit_of(scale_format),
-        top_of(scale_format),
-        scale_format.smallest_exponent,
-    )
+        return plain
+    return plain.scaled(scale_numbers(scales, scale_format), scale_format, block)
+
+
+def scale_numbers(codes: Bits, fmt: Format) -> NDArray[np.float64]:
+    """DOT-006: return the numbers of scales; the sign of e4m3 is not read."""
+    is_unsigned = fmt.name == "e4m3"
+    return numbers_of(codes & codes.dtype.type(fmt.sign_bit - 1) if is_unsigned else codes, fmt)
 
 
 class Rows(NamedTuple):
@@ -113,7 +125,7 @@ def exponents_of(numbers: NDArray[np.float64], lowest: int, of_zero: int) -> NDA
 
 def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
     """Return an operand in whole chunks: the last one is filled with zeros (DOT-003)."""
-    value = numbers_of(operand.codes, operand.fmt, profile.ignored_bits)
+    value = operand.value
     exponent = exponents_of(value, operand.fmt.smallest_exponent, _NO_EXPONENT)
     scale, scale_exponent = _scales_of(operand)
     if profile.family == "st_fdpa" and operand.scales is not None:
@@ -151,7 +163,7 @@ def _specials_of(value: NDArray[np.float64], length: int) -> NDArray[np.bool_]:
 def _scales_of(operand: Operand) -> tuple[NDArray[np.float64], NDArray[np.int16]]:
     """DOT-006: the numbers and exponents of scales; one more block of ones is behind the last."""
     if operand.scales is None:
-        ones = np.ones((len(operand.codes), 1))
+        ones = np.ones((len(operand.value), 1))
     else:
         ones = np.pad(operand.scales, ((0, 0), (0, 1)), constant_values=1.0)
     return ones, exponents_of(ones, operand.lowest_scale, _NO_EXPONENT)
