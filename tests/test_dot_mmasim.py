@@ -14,7 +14,6 @@ from mor_ref.golden.model.suite import Size
 from mor_ref.operations import OPERATIONS
 
 SIMULATED = [name for name in DOT_PROFILES.specified if is_simulated(DOT_PROFILES[name])]
-MANY, CHUNK = 10**6, 20_000  # dot products of each profile in the tier exhaustive, and at once
 
 
 def cases_of(profile):
@@ -70,17 +69,3 @@ def test_the_engine_is_mmasim(name):
     for parameters in cases_of(profile):
         declared, rows, wanted = rows_of(profile, parameters, 200, seed=4)
         assert (declared.engine(parameters, rows)["result"] == wanted).all(), parameters
-
-
-@needs("torch", "mmasim")
-@pytest.mark.tier("exhaustive")
-@pytest.mark.parametrize("name", SIMULATED)
-def test_the_engine_is_mmasim_on_a_million_rows(name):
-    """DOT-002, DOT-007, DOT-009, DOT-010, DOT-015 to DOT-018."""
-    profile, compared, seed = DOT_PROFILES[name], 0, 10
-    while compared < MANY:
-        for parameters in cases_of(profile):
-            declared, rows, wanted = rows_of(profile, parameters, CHUNK, seed)
-            assert (declared.engine(parameters, rows)["result"] == wanted).all(), parameters
-            compared += len(wanted)
-            seed += 1
