@@ -24,7 +24,7 @@ HOW = {
     "gguf": PEERS,
     "loguru": PEERS,
     "mx": "https://github.com/microsoft/microxcaling",
-    "mmasim": "https://github.com/microsoft/MMA-Sim",
+    "mmasim": "pip install mmasim==2.1.1",
     "quark": "pip install amd-quark==0.13",
     "transformers": PEERS,
     "pyarrow": PEERS,

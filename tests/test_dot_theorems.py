@@ -1,4 +1,4 @@
-"""What follows from the rules of dot products, on random rows."""
+"""Theorems on dot products, on random rows."""
 
 import math
 from fractions import Fraction

@@ -256,7 +256,7 @@ def scale_format_of(scale_format: str | Format | None, profile: DotProfile) -> F
 
 
 def _block_of(count: int, fmt: Format, block: int | None, profile: DotProfile, columns: int) -> int:
-    """Return the length of a block, if a row has so many (DOT-006)."""
+    """Return the length of a block; a row has so many blocks (DOT-006)."""
     known = [side or max(columns, 1) for name, side in profile.scales if name == fmt.name]
     if block is not None:
         side = whole_number("block", block, 1, 1 << 62)

@@ -34,7 +34,7 @@ def total(a: float, b: float) -> float:
 
 @step
 def f32_fma(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add one product to c in binary32 (DOT-013)."""
+    """Add one product to c in binary32 (DOT-013, THM-010)."""
     del profile
     return Chunk(None, None, fused(part[0].a.value, part[0].b.value, c))
 
@@ -52,7 +52,7 @@ def f32_pairwise(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 
 @step
 def exact_chunk(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Return the exact sum, rounded once to binary32 (DOT-012)."""
+    """Return the exact sum, rounded once to binary32 (DOT-012, THM-007)."""
     del profile
     terms = [exact_product(one.of_elements, one.of_scales) for one in part]
     special = special_sum([*terms, c])

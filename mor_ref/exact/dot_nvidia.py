@@ -58,7 +58,7 @@ def term_of_c(c: float, profile: DotProfile) -> Term:
 
 @step
 def cut_chunk(terms: list[Term], c: float, profile: DotProfile) -> Chunk:
-    """Return the sum of cut terms and c, rounded (DOT-007, DOT-008)."""
+    """Return the sum of cut terms and c, rounded (DOT-007, DOT-008, THM-008, THM-009)."""
     terms = [*terms, term_of_c(c, profile)]
     special = special_sum([term.value for term in terms])
     if special is not None:

@@ -82,7 +82,7 @@ def _fields(found: "list[Chunk]") -> Arrays:
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Add up with the engine."""
-    from mor_ref.api.dot import dot_chunks
+    from mor_ref import dot_chunks
 
     given: dict[str, Any] = {}
     if "scale_a" in arrays:
