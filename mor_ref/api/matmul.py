@@ -286,8 +286,8 @@ def _wide(a: Group, b: Group, profile: DotProfile) -> DotProfile:
                 _check_format(group[2].fmt, profile)
     if profile.name not in WIDE:
         raise ValueError(
-            f"blocks have formats that {profile.name} does not multiply, and it has no profile of "
-            f"bfloat16 beside it; give one of {' or '.join(WIDE)}"
+            f"blocks have formats that {profile.name} does not multiply, and it has no profile for "
+            f"their numbers in bfloat16; give one of {' or '.join(WIDE)}"
         )
     return DOT_PROFILES[WIDE[profile.name]]
 
