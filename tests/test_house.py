@@ -326,6 +326,7 @@ NO_CHAPTERS = {
         "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
         "matmul": MATMUL,
         "matmul_operands": "records as rows, of the chapter dot",
+        "matmul_segments": "products in segments of K, of the chapter dot",
         "measures": "errors and squares, of the chapter errors",
         "packing": "codes as bytes, of the chapters levels and shared",
         "tracing": "keeps torch.compile out",
