@@ -86,9 +86,9 @@ def quantize(
     cut = partition(numbers.shape, block, group)
     check_group(cut, group, scaling)
     given = given_for(scaling, amax, scale)
-    from mor_ref.engine.scales import extremes  # imports Numba
+    from mor_ref.engine.scales import amax_of_blocks  # imports Numba
 
-    blocks = ScalingBlocks(cut, scaling, extremes(numbers, cut, threads).amax)
+    blocks = ScalingBlocks(cut, scaling, amax_of_blocks(numbers, cut, threads))
     return quantized(numbers, target, blocks, None, threads, given).record
 
 

@@ -13,7 +13,7 @@ from mor_ref.engine.blocks import Part, Sides, for_each_part, words_of
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.nearest import Grid, grid_of, nearest
-from mor_ref.engine.scales import extremes
+from mor_ref.engine.scales import amax_of_blocks
 from mor_ref.engine.strips import STRIP, TileScales, segment
 from mor_ref.engine.widening import widen
 from mor_ref.processor_modes import check_processor
@@ -251,7 +251,7 @@ def nvfp4_scales(
     given: float | None = None,
 ) -> Nvfp4Scales:
     """Return the scales of a tensor in tiles, which are blocks; amax may be given (NVF-013)."""
-    bamax = extremes(numbers, tiles, threads, "not nan").amax  # NVF-002
+    bamax = amax_of_blocks(numbers, tiles, threads, "not nan")  # NVF-002
     axis = 1 if profile.per_row else None  # NVF-012
     amax = bamax.max(axis, initial=0, keepdims=True).reshape(-1).view(np.float32)
     overall = global_scales(profile, amax if given is None else np.full_like(amax, given))
