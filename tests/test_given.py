@@ -19,6 +19,7 @@ from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.model.checks import OperationError, check_parameters
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import Nvfp4, OwnRecipe, own_recipe
+from mor_ref.verify.own_inputs import from_arrays
 
 AMAXES = [3.5, 0.0, 2.0**-140, float(np.float32(3e38)), float(np.float32(0.3))]
 
@@ -179,10 +180,11 @@ def test_another_text_is_refused(text, message):
 def test_numbers_by_the_names_of_tensors():
     recipe = own_recipe('{"kind": "nvfp4", "amax": {"a": 1, "b": 2.5}}')
     ones = np.ones((2, 16), np.float32)
-    found = {c.name: c.parameters["amax"] for c in cases_of(recipe, [("b", ones), ("a", ones)])}
+    found = cases_of(recipe, from_arrays({"b": ones, "a": ones}))
+    found = {case.name: case.parameters["amax"] for case in found}
     assert found == {"a": 1.0, "b": 2.5}
     with pytest.raises(ValueError, match="tensor 'c' has no amax in the recipe; give one for each"):
-        list(cases_of(recipe, [("c", ones)]))
+        list(cases_of(recipe, from_arrays({"c": ones})))
 
 
 def test_a_candidate_without_the_given_amax_is_found():

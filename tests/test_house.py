@@ -311,6 +311,7 @@ NO_CHAPTERS = {
         "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
         "measures": "errors and squares, of the chapter errors",
         "packing": "codes as bytes, of the chapters levels and shared",
+        "stochastic": "random words, of the chapters quantization, mx and nvfp4",
         "tracing": "keeps torch.compile out",
     },
     "cuda": {

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
+from mor_ref.api.stochastic import at_random, given_words
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
@@ -61,6 +62,8 @@ def quantize_nvfp4(
     profile: str = "te",
     tile: tuple[int, int] = (1, 16),
     amax: float | None = None,
+    random_bits: "ArrayLike | None" = None,
+    n_random_bits: int | None = None,
     threads: int | None = None,
 ) -> Nvfp4:
     """Quantize `x` to NVFP4: e2m1 elements, an e4m3 scale for a tile, a float32 scale for all.
@@ -68,7 +71,8 @@ def quantize_nvfp4(
     `profile` says in whose order of operations: "te" (Transformer Engine since 2.14), "te_2_13",
     "te_row", "te_4over6_mae", "te_4over6_mse", both also with "_448", "torchao", "modelopt" or
     "compressed_tensors". `tile` is (1, 16), or (16, 16) for those of Transformer Engine but te_row.
-    `amax` is that of the tensor, or of each row under te_row, if it is known from elsewhere.
+    `amax` is that of the tensor, or of each row under te_row, if it is known from elsewhere. With
+    `random_bits` and `n_random_bits`, as `encode` has them, the codes are rounded under "sr".
 
     >>> import mor_ref, numpy as np
     >>> found = mor_ref.quantize_nvfp4(np.linspace(-3, 3, 32, dtype=np.float32))
@@ -82,7 +86,10 @@ def quantize_nvfp4(
     numbers = numbers_from(x, "x")
     whole = partition(numbers.shape, "tensor")
     given = None if amax is None else given_amax("amax", amax)
-    return nvfp4(numbers, rules, sides, whole, None, threads, given).record
+    words = given_words(random_bits, n_random_bits, numbers.shape)
+    found = nvfp4(numbers, rules, sides, whole, None, threads, given)
+    drops = rules.drops_sign_of_zero
+    return at_random(found, numbers, words, whole, threads, drops_sign_of_zero=drops)
 
 
 def nvfp4(

@@ -9,7 +9,7 @@ from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.encoding import encode
-from mor_ref.exact.quantization import Element
+from mor_ref.exact.quantization import Element, RandomWords
 from mor_ref.exact.step import step
 
 _E2M1 = formats["e2m1"]
@@ -54,9 +54,16 @@ def amax_of(numbers: Iterable[float]) -> float:
 
 
 def nvfp4(
-    x: Rows, profile: Nvfp4Profile, tile: tuple[int, int], amax: float | None = None
+    x: Rows,
+    profile: Nvfp4Profile,
+    tile: tuple[int, int],
+    amax: float | None = None,
+    words: RandomWords | None = None,
 ) -> Nvfp4:
-    """Quantize a tensor to NVFP4 (NVF-001); `amax` is one that is given (NVF-013)."""
+    """Quantize a tensor to NVFP4 (NVF-001); `amax` is one that is given (NVF-013).
+
+    With random words, rounding is stochastic (QNT-005).
+    """
     rows, columns = len(x), len(x[0]) if x else 0
     whole = amax_of(v for row in x for v in row) if amax is None else amax
     amaxes = amaxes_of(x, profile) if amax is None else [amax] * rows
@@ -71,7 +78,10 @@ def nvfp4(
             by_row.setdefault(row, []).append(number)
         found[place] = tile_scale(profile, list(by_row.values()), amaxes[i], scales[i])
         for i, j in members:
-            elements[i][j] = quantize_element(x[i][j], found[place], profile)
+            element = quantize_element(x[i][j], found[place], profile)
+            if words is not None:
+                element = _at_random(element, words, (i, j), found[place], profile)
+            elements[i][j] = element
     ends = scales if profile.per_row else [global_scale(profile, whole)]
     return Nvfp4(elements, found, ends)
 
@@ -171,6 +181,19 @@ def quantize_element(x: float, scale: TileScale, profile: Nvfp4Profile) -> Eleme
     xs = scaled(x, scale)
     code = 0 if xs == 0 and profile.drops_sign_of_zero else encode(xs, _E2M1, "rne")
     return Element(xs, code, restored(_E2M1.value(code), scale))
+
+
+def _at_random(
+    found: Element,
+    words: RandomWords,
+    place: tuple[int, int],
+    scale: TileScale,
+    profile: Nvfp4Profile,
+) -> Element:
+    """Return an element, rounded with its random word (QNT-005)."""
+    drops_sign = found.xs == 0 and profile.drops_sign_of_zero
+    code = 0 if drops_sign else words.code(found.xs, _E2M1, place)
+    return Element(found.xs, code, restored(_E2M1.value(code), scale))
 
 
 @step

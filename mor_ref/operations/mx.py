@@ -11,6 +11,7 @@ from mor_ref.definitions.mx import mx_element
 from mor_ref.operations.bits import bits32, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
+from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.restoring import restored
@@ -26,7 +27,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     fmt, block, shape = as_format(parameters["format"]), parameters["block"], arrays["x"].shape
     x = rows_of(arrays, parameters["source"])
-    found = mx.mx(x, fmt, parameters["scale_rule"], block)
+    found = mx.mx(x, fmt, parameters["scale_rule"], block, words_of(parameters, arrays))
     cut = partition(shape, (1, block))
     return {
         "scale": np.array(listed(found.scale, cut.grid), np.uint8).reshape(cut.grid),
@@ -43,6 +44,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
         parameters["format"],
         scale_rule=parameters["scale_rule"],
         block=parameters["block"],
+        **words_for_engine(parameters, arrays),
     )
     return stored(found)
 
@@ -57,6 +59,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda import mx
     from mor_ref.cuda.launching import Bits
 
+    refuse_words(parameters)
     fmt, x = as_format(parameters["format"]), Bits(arrays["x"], parameters["source"])
     found = mx.mx(device, x, fmt, parameters["scale_rule"], parameters["block"])
     y = mx.dequantize(device, found, fmt, parameters["block"])
@@ -90,6 +93,7 @@ MX = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
-    optional=kinds(RECIPE),
+    optional=kinds(f"{RECIPE} {BITS}"),
+    optional_inputs=GIVEN,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
 )

@@ -11,6 +11,7 @@ from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
+from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.restoring import restored, unpacked
@@ -29,7 +30,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     rows, columns = parameters["tile"]
     profile, shape = PROFILES[parameters["profile"]], arrays["x"].shape
     x, given = rows_of(arrays, parameters["source"]), parameters.get("amax")
-    found = nvfp4.nvfp4(x, profile, (rows, columns), given)
+    found = nvfp4.nvfp4(x, profile, (rows, columns), given, words_of(parameters, arrays))
     cut = partition(shape, (rows, columns))
     tiles = listed(found.scale, cut.grid)
     elements = element_fields(found.elements, E2M1, shape)
@@ -59,10 +60,8 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     rows, columns = parameters["tile"]
     x = tensor_of(arrays["x"], parameters["source"])
-    given = parameters.get("amax")
-    return stored(
-        quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns), amax=given)
-    )
+    given = {"amax": parameters.get("amax"), **words_for_engine(parameters, arrays)}
+    return stored(quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns), **given))
 
 
 def stored(found: "Nvfp4") -> Arrays:
@@ -82,6 +81,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda import nvfp4
     from mor_ref.cuda.launching import Bits
 
+    refuse_words(parameters)
     profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
     x, whole = Bits(arrays["x"], parameters["source"]), None
     if "amax" in parameters:
@@ -141,6 +141,7 @@ NVFP4 = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
-    optional=kinds(f"{RECIPE} amax"),
+    optional=kinds(f"{RECIPE} amax {BITS}"),
+    optional_inputs=GIVEN,
     way_back=WayBack(_needed, restore),
 )
