@@ -15,6 +15,7 @@ from inputs import exact_codes
 from kernels import needed
 from kernels.tensors import bits
 from modes import MODES, has_modes, modes, set_modes
+from working import two_threads
 
 import mor_ref
 from mor_ref import Format, exact, formats
@@ -29,6 +30,8 @@ from mor_ref.exact.policies import mix
 from mor_ref.explain.encoding import explain
 from mor_ref.policies import POLICIES
 from mor_ref.processor_modes import follows_ieee_754
+
+__all__ = ["two_threads"]  # a fixture
 
 pytestmark = has_modes
 IN_EACH_MODE = pytest.mark.parametrize("mode", MODES)
@@ -191,6 +194,7 @@ REFUSING = {
 
 @pytest.mark.parametrize("name", REFUSING)
 @IN_EACH_MODE
+@pytest.mark.usefixtures("two_threads")
 def test_what_computes_with_floats_refuses(name, mode):
     """ART-002."""
     call = REFUSING[name]
@@ -227,11 +231,6 @@ def worker_first(set_up):
 
 
 LONG = np.tile(X, (1, 1 << 14))  # of as many parts as there are threads, or more
-
-
-@pytest.fixture
-def two_threads(monkeypatch):
-    monkeypatch.setattr(parallel, "available_threads", lambda: 2)
 
 
 @IN_EACH_MODE
