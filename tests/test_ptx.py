@@ -115,8 +115,9 @@ def test_memory_that_may_only_be_read():
     ("text", "words"),
     [
         ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 %r1, %r2, %r3, %r4;", "not supported"),
-        ("div.full.f32 %f1, %f2, %f3;", "PTX only bounds its error, .*; use div.rn"),
-        ("ex2.approx.f32 %f1, %f2;", "PTX only bounds its error"),
+        ("div.full.f32 %f1, %f2, %f3;", "leaves its bits open; use div.rn .*; to run it, give"),
+        ("ex2.approx.f32 %f1, %f2;", "PTX bounds its error by 2 ulp"),
+        ("tanh.approx.f32 %f1, %f2;", "PTX only bounds its error"),
         ("add.s32 %r1, %r2;", "it has 2 operands"),
     ],
 )

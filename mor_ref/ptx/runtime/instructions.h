@@ -1,5 +1,6 @@
 // All that a translated kernel uses.
 #pragma once
+#include "bounded.h"
 #include "conversions.h"
 #include "floats.h"
 #include "integers.h"

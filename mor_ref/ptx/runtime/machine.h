@@ -30,6 +30,7 @@ struct Frame {
 
 enum class Touch : u32 { read, write, strong_read, strong_write };
 enum class Meeting : u32 { sync, shuffle, ballot };
+enum class End : u32 { nearest, below, above };
 
 struct Machine;
 
@@ -50,6 +51,7 @@ struct Machine {
   u64 globals;
   const Region *regions, *last;
   u32 region_count;
+  End end;
   Frame* frames;
 };
 

@@ -28,6 +28,7 @@ struct Job {
   const SharedRange* shared;
   u64 shared_count, shared_size, dynamic_shared;
   u32 filling;
+  End end;
 };
 
 // The shared memory of the block that runs on this thread of the CPU.
@@ -160,7 +161,7 @@ void run_thread(void* pointer) {
   m.shared = (u64(arena.memory.data()) + ALIGNED - 1) / ALIGNED * ALIGNED;
   m.shared_size = job.shared_size, m.dynamic_shared = job.dynamic_shared;
   m.parameters = u64(job.parameters), m.parameters_size = job.parameters_size, m.globals = job.globals;
-  m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count);
+  m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count), m.end = job.end;
   job.kernel(m);
   if (!block->waiting) return;
   thread_local char what[160];

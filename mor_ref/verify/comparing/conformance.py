@@ -24,7 +24,7 @@ from mor_ref.verify.comparing.domain import said_of_left_out
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.counts import counted
 
-Level = Literal["bit-exact", "partial", "allowed", "decisions", "not", "not run"]
+Level = Literal["bit-exact", "partial", "allowed", "open", "decisions", "not", "not run"]
 WIDEST_MARGIN = Fraction(1, 100)
 
 
@@ -36,6 +36,7 @@ class Conformance:
     is further than that from the threshold. The margin is the largest relative distance from the
     threshold at which a decision differs, or would differ with the given sums. `allowed` says where
     bits differ that a user allowed to differ, and `left_out` how many inputs were not compared.
+    `open` counts entries whose bits the candidate does not define.
     `given` is the given share of all that was `asked`, and `suites` the number of suites.
     """
 
@@ -46,6 +47,7 @@ class Conformance:
     margin: float = 0.0
     allowed: str = ""
     left_out: str = ""
+    open: int = 0
 
     def __str__(self) -> str:
         return f"{self._words}; {self.left_out}" if self.left_out else self._words
@@ -59,6 +61,11 @@ class Conformance:
                 return f"bit-exact in what was given: {self._extent}; the rest was not shown"
             case "allowed":
                 return f"not bit-exact: {self.allowed}; all else is equal in {self._extent}"
+            case "open":
+                return (
+                    f"not bit-exact: the bits of {counted(self.open, 'entry')} are not defined; "
+                    f"all is equal in {self._extent}"
+                )
             case "decisions":
                 return (
                     "not bit-exact, but every decision is equal whose sum is further than "
@@ -82,7 +89,7 @@ class Standing:
     """How far the answers to a suite conform, or to a part of it.
 
     `margin` is 0 if nothing differs, and None if more differs than close decisions. `nans` and
-    `zeros` count the bits that were allowed to differ.
+    `zeros` count the bits that were allowed to differ, and `open` entries without defined bits.
     """
 
     given: Given
@@ -93,6 +100,7 @@ class Standing:
     operation: str
     domain: str
     left_out: int
+    open: int
 
     def __add__(self, more: "Standing") -> "Standing":
         """Return how far the answers to two parts of a suite conform."""
@@ -105,6 +113,7 @@ class Standing:
             nans=self.nans + more.nans,
             zeros=self.zeros + more.zeros,
             left_out=self.left_out + more.left_out,
+            open=self.open + more.open,
         )
 
     @property
@@ -131,6 +140,7 @@ def standing_of(evidence: Evidence) -> Standing:
         evidence.operation,
         evidence.domain,
         evidence.left_out,
+        evidence.remarks.open,
     )
 
 
@@ -146,7 +156,10 @@ def conformance(
     allowed = _allowed(found)
     if allowed and level in ("bit-exact", "partial"):
         level = "allowed"
-    return Conformance(level, given, asked, suites, float(margin), allowed, left_out)
+    undefined = sum(one.open for one in found)
+    if undefined and level in ("bit-exact", "partial", "allowed"):
+        level = "open"
+    return Conformance(level, given, asked, suites, float(margin), allowed, left_out, undefined)
 
 
 def _allowed(found: Sequence[Standing]) -> str:

@@ -1,0 +1,78 @@
+"""Products and sums that ptxas may round as one: those without a rounding in their name."""
+
+import re
+from dataclasses import dataclass, field
+
+from mor_ref.ptx.program import Instruction
+
+_PRODUCT = re.compile(r"mul(?P<ftz>\.ftz)?\.f32")
+_SUM = re.compile(r"(?P<op>add|sub)(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.f32")
+_INSTEAD = "compile without contraction (NVRTC: --fmad=false; Triton: enable_fp_fusion=False)"
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """An instruction whose bits PTX leaves open: its line, its text, and what to do."""
+
+    line: int
+    text: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product: its line, and whether it flushes subnormal numbers."""
+
+    line: int
+    ftz: bool
+
+
+@dataclass
+class Products:
+    """The products of a function, by the registers that nothing else writes."""
+
+    by_register: dict[str, Product] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+
+    def seen(self, of: Instruction, target: str) -> None:
+        """Note what an instruction writes."""
+        self.written[target] = self.written.get(target, 0) + 1
+        found = _PRODUCT.fullmatch(of.opcode)
+        if found:
+            self.by_register[target] = Product(of.line, bool(found.group("ftz")))
+
+    @property
+    def fusible(self) -> dict[str, Product]:
+        """The products whose registers are written once."""
+        return {name: one for name, one in self.by_register.items() if self.written[name] == 1}
+
+
+def contracted(
+    of: Instruction, products: dict[str, Product], target: str, values: list[str], apart: str
+) -> tuple[str, Undefined | None]:
+    """Return an instruction as C++, and that its bits are open if a product is in its sum.
+
+    A product keeps its operands for sums that may be rounded with it.
+    """
+    if target in products and _PRODUCT.fullmatch(of.opcode):
+        keep = "".join(f"{target}_{k} = {value}; " for k, value in enumerate(values))
+        return f"{{ {keep}{target} = {apart}; }}", None
+    found = _SUM.fullmatch(of.opcode)
+    for k, value in enumerate(values if found else ()):
+        product = products.get(value)
+        if found is None or product is None or product.ftz != bool(found.group("ftz")):
+            continue
+        first, other = f"{value}_0", values[1 - k]
+        if found.group("op") == "sub":
+            first, other = (first, f"neg_f32({other})") if k == 0 else (f"neg_f32({first})", other)
+        flags = " | ".join(name.upper() for name in ("ftz", "sat") if found.group(name)) or "0"
+        together = f"contracted<{flags}>(m.end, {first}, {value}_1, {other}, {apart})"
+        why = (
+            f"ptxas may round it together with the product in line {product.line}, or apart; "
+            f"{_INSTEAD}"
+        )
+        return f"{target} = {together};", Undefined(of.line, of.text, why)
+    return f"{target} = {apart};", None
