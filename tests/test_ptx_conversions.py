@@ -131,7 +131,7 @@ def test_widening_pairs(name, target):
 
 @pytest.mark.parametrize("words", ["rz.satfinite", "rp.satfinite", "rz", "rp"])
 def test_powers_of_two(words):
-    """ue8m0 has no sign; without .satfinite, what is too large is NaN."""
+    """ue8m0 has no sign; without .satfinite, a number that is too large is NaN."""
     rounding = {"z": "rtz", "p": "rtp"}[words[1]]
     special = SATURATING if "satfinite" in words else IEEE
     ends = [exponent << 23 | k for exponent in range(256) for k in (0, 1, 0x400000, 0x7FFFFF)]

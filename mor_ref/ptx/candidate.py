@@ -16,7 +16,7 @@ class Candidate:
     """A candidate in Python: `launch(module, operation, parameters, inputs)` returns its fields.
 
     `module(text)` is the module of a PTX text. If PTX leaves bits of a launched kernel open,
-    `launch` is called again at both ends of what PTX allows. The answer is the correctly rounded
+    `launch` is called again at both ends of the bounds of PTX. The answer is the correctly rounded
     one, and `remarks` count the entries that change.
     """
 
@@ -65,12 +65,12 @@ class Candidate:
         if count:
             lines.append(
                 f"{count:,} of {of:,} entries depend on this: no GPU promises their bits, and they "
-                "change within what PTX allows"
+                "change within the bounds of PTX"
             )
         else:
             lines.append(
                 "no entry depends on this: all bits are the same correctly rounded and at both "
-                "ends of what PTX allows"
+                "ends of the bounds of PTX"
             )
         return lines, count
 

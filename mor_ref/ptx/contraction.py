@@ -5,8 +5,16 @@ from dataclasses import dataclass, field
 
 from mor_ref.ptx.program import Instruction
 
-_PRODUCT = re.compile(r"mul(?P<ftz>\.ftz)?\.f32")
-_SUM = re.compile(r"(?P<op>add|sub)(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.f32")
+_TYPES = r"\.(?P<t>f32x2|f32|f64|b?f16x2|b?f16)"
+_PRODUCT = re.compile(rf"mul(?P<ftz>\.ftz)?{_TYPES}")
+_SUM = re.compile(rf"(?P<op>add|sub)(?P<ftz>\.ftz)?(?P<sat>\.sat)?{_TYPES}")
+# The C++ of a product and a sum rounded as one, and of the opposite number.
+_FUSED = {
+    "f32": ("fma_f32<Mode::even, {0}>", "neg_f32"),
+    "f64": ("fma_f64", "neg_f64"),
+    "f16": ("fma_half<F16, Mode::even, {0}>", "neg_half<F16, Mode::even, 0>"),
+    "bf16": ("fma_half<BF16, Mode::even, {0}>", "neg_half<BF16, Mode::even, 0>"),
+}
 _INSTEAD = "compile without contraction (NVRTC: --fmad=false; Triton: enable_fp_fusion=False)"
 
 
@@ -24,9 +32,10 @@ class Undefined:
 
 @dataclass(frozen=True)
 class Product:
-    """A product: its line, and whether it flushes subnormal numbers."""
+    """A product: its line, its type, and whether it flushes subnormal numbers."""
 
     line: int
+    type: str
     ftz: bool
 
 
@@ -42,7 +51,7 @@ class Products:
         self.written[target] = self.written.get(target, 0) + 1
         found = _PRODUCT.fullmatch(of.opcode)
         if found:
-            self.by_register[target] = Product(of.line, bool(found.group("ftz")))
+            self.by_register[target] = Product(of.line, found.group("t"), bool(found.group("ftz")))
 
     @property
     def fusible(self) -> dict[str, Product]:
@@ -63,16 +72,31 @@ def contracted(
     found = _SUM.fullmatch(of.opcode)
     for k, value in enumerate(values if found else ()):
         product = products.get(value)
-        if found is None or product is None or product.ftz != bool(found.group("ftz")):
+        if found is None or product is None:
             continue
+        if (product.type, product.ftz) != (found.group("t"), bool(found.group("ftz"))):
+            continue
+        fma, negative = _together(found)
         first, other = f"{value}_0", values[1 - k]
         if found.group("op") == "sub":
-            first, other = (first, f"neg_f32({other})") if k == 0 else (f"neg_f32({first})", other)
-        flags = " | ".join(name.upper() for name in ("ftz", "sat") if found.group(name)) or "0"
-        together = f"contracted<{flags}>(m.end, {first}, {value}_1, {other}, {apart})"
+            first, other = (
+                (first, f"{negative}({other})") if k == 0 else (f"{negative}({first})", other)
+            )
+        together = f"m.end == End::nearest ? {apart} : {fma}({first}, {value}_1, {other})"
         why = (
             f"ptxas may round it together with the product in line {product.line}, or apart; "
             f"{_INSTEAD}"
         )
         return f"{target} = {together};", Undefined(of.line, of.text, why)
     return f"{target} = {apart};", None
+
+
+def _together(total: re.Match[str]) -> tuple[str, str]:
+    """Return the functions of a sum that is rounded with its product, and of the opposite."""
+    flags = " | ".join(name.upper() for name in ("ftz", "sat") if total.group(name)) or "0"
+    kind = total.group("t")
+    both = [one.format(flags) for one in _FUSED[kind.removesuffix("x2")]]
+    if kind.endswith("x2"):
+        pair = "in_words" if kind == "f32x2" else "in_halves"
+        both = [f"{pair}<{one}>" for one in both]
+    return both[0], both[1]

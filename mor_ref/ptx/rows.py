@@ -13,7 +13,7 @@ _FLAGS = {
     "ftz": "FTZ", "sat": "SAT", "NaN": "NAN_WINS", "abs": "XOR_SIGN",
     "relu": "RELU", "satfinite": "SATFINITE",
 }  # fmt: skip
-_PAIRS = {"e2m1": "b8"}  # a register of two codes; others have 16 bits
+_PAIRS = {"e2m1": "b8"}  # the register of two codes; others have 16 bits
 _WIDER = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 
 

@@ -50,8 +50,8 @@ class Module(Mapping[str, "Kernel"]):
     """The kernels of a PTX text.
 
     `undefined` says how to run instructions whose bits PTX leaves open: "refused", correctly
-    rounded ("nearest"), or at an end of what PTX allows ("below", "above"), where sums and products
-    that may be contracted are.
+    rounded ("nearest"), or at an end of their bounds ("below", "above"). At both ends, products are
+    contracted with sums if ptxas may do so.
     """
 
     def __init__(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from mor_ref.ptx.contraction import Product, Undefined, contracted
 from mor_ref.ptx.errors import PtxError, refusal
-from mor_ref.ptx.instructions import bounded, control, conversions, floats, integers, memory
+from mor_ref.ptx.instructions import bounded, control, conversions, floats, halves, integers, memory
 from mor_ref.ptx.names import WORDS, Names, Place, names_of
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
 from mor_ref.ptx.rows import Found, found_in
 
-ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *bounded.ROWS)
+ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
 HANDLERS = {**memory.HANDLERS, **control.HANDLERS}
 _MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
 _WORD = re.compile(r"[\w$%]+")
@@ -152,7 +152,7 @@ def _function(function: Function, places: dict[str, Place]) -> tuple[list[str], 
     names, arrays, body = _body(function, places, fusible)
     lines = [f"{_signature(function)} {{", "  (void)line;", *arrays]
     lines += [f"  {WORDS[each.bits]} {each.name} = 0;" for each in names.used.values()]
-    lines += [f"  u32 {name}_0 = 0, {name}_1 = 0;" for name in fusible]
+    lines += [f"  u64 {name}_0 = 0, {name}_1 = 0;" for name in fusible]
     return [*lines, *body, "  return;", "}"], names.undefined
 
 

@@ -65,9 +65,4 @@ struct Bounded {
   }
 };
 
-// A sum of a product that ptxas may round once, with the product or as one.
-template <u32 FLAGS> inline u32 contracted(End end, u32 a, u32 b, u32 c, u32 apart) {
-  return end == End::nearest ? apart : fma_f32<Mode::even, FLAGS>(a, b, c);
-}
-
 }  // namespace ptx

@@ -2,6 +2,7 @@
 #pragma once
 #include "bounded.h"
 #include "conversions.h"
+#include "halves.h"
 #include "floats.h"
 #include "integers.h"
 

@@ -31,9 +31,9 @@ class NoArray:
 
 @dataclass(frozen=True)
 class Remarks:
-    """What a candidate says of its answers: lines, and how many entries have open bits.
+    """Remarks of a candidate on its answers: lines, and how many entries have open bits.
 
-    The bits of an open entry depend on what is not defined, so that a match proves nothing.
+    The bits of an open entry are not defined, so that its match proves nothing.
     """
 
     lines: tuple[str, ...] = ()
