@@ -23,6 +23,7 @@ class Candidate:
     def __init__(self, launch: Callable[..., Fields | None]) -> None:
         self._launch = launch
         self._modules: dict[tuple[Model, str], Module] = {}
+        self._used = dict[str, Module]()  # by their texts, since the last remarks
         self._entries = self._open = 0
 
     def __call__(self, operation: str, parameters: Fields, inputs: Fields) -> Fields | None:
@@ -45,22 +46,23 @@ class Candidate:
     def _module(self, model: Model, text: str) -> Module:
         if (model, text) not in self._modules:
             self._modules[model, text] = Module(text, undefined=model)
-        return self._modules[model, text]
+        found = self._modules[model, text]
+        self._used.setdefault(text, found)
+        return found
 
     def _undefined(self) -> list[Undefined]:
         """Return the instructions whose bits are open, of all kernels that were launched."""
-        nearest = [one for (model, _), one in self._modules.items() if model == "nearest"]
-        return [each for module in nearest for each in module.undefined_in_use]
+        return [each for module in self._used.values() for each in module.undefined_in_use]
 
     def remarks(self) -> tuple[list[str], int]:
         """Return lines for a report, and how many entries are open, since this was asked last."""
         undefined, count, of = self._undefined(), self._open, self._entries
-        self._entries = self._open = 0
+        self._used, self._entries, self._open = {}, 0, 0
         if not undefined or not of:
             return [], 0
-        alike: dict[tuple[str, str], list[int]] = {}
+        alike: dict[tuple[str, str], list[Undefined]] = {}
         for each in undefined:
-            alike.setdefault((each.text.split()[0], each.why), []).append(each.line)
+            alike.setdefault((each.text.split()[0], each.why), []).append(each)
         lines = [f"{_lines(at)}: {opcode}: {why}" for (opcode, why), at in alike.items()]
         if count:
             lines.append(
@@ -85,6 +87,8 @@ def _changed(name: str, array: Any, ends: list[Fields]) -> int:
     return int(np.count_nonzero(~is_same))
 
 
-def _lines(at: list[int]) -> str:
-    more = f" and {len(at) - 1:,} more" if len(at) > 1 else ""
-    return f"line {at[0]}{more}"
+def _lines(alike: list[Undefined]) -> str:
+    lines = sorted({each.line for each in alike})
+    sources = ", ".join(dict.fromkeys(each.source for each in alike if each.source))
+    more = f" and {len(lines) - 1:,} more" if len(lines) > 1 else ""
+    return f"line {lines[0]}{more}{sources and f' ({sources})'}"

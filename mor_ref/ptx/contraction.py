@@ -20,14 +20,18 @@ _INSTEAD = "compile without contraction (NVRTC: --fmad=false; Triton: enable_fp_
 
 @dataclass(frozen=True)
 class Undefined:
-    """An instruction whose bits PTX leaves open: its line, its text, and what to do."""
+    """An instruction whose bits PTX leaves open: its line, its text, and what to do.
+
+    `source` is the place in the source, such as kernel.py:17, if the PTX has it.
+    """
 
     line: int
     text: str
     why: str
+    source: str = ""
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.text}: {self.why}"
+        return f"line {self.line}{self.source and f' ({self.source})'}: {self.text}: {self.why}"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import functools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +19,7 @@ from mor_ref.ptx.errors import LaunchError, PtxError
 from mor_ref.ptx.memory import REGION, Globals, as_array, parameters, region
 from mor_ref.ptx.parsing import parsed
 from mor_ref.ptx.program import Function
+from mor_ref.ptx.source_lines import SourceLines
 from mor_ref.ptx.translation import Translated, globals_of, translated
 
 _MOST_SHARED = 232448  # bytes, 227 KiB: of a block on any GPU there is
@@ -65,6 +66,7 @@ class Module(Mapping[str, "Kernel"]):
             raise PtxError(f"undefined is {undefined!r}; give one of {', '.join(MODELS)}")
         self.undefined = undefined
         self.text = text
+        self.sources = SourceLines(text)
         self.program = parsed(text)
         self.schedule = schedule
         self.globals = Globals(self.program, globals_of(self.program))
@@ -114,7 +116,10 @@ class Kernel:
     @property
     def undefined(self) -> tuple[Undefined, ...]:
         """The instructions whose bits PTX leaves open."""
-        return self.translated.undefined
+        return tuple(
+            replace(each, source=self.module.sources.of(each.line))
+            for each in self.translated.undefined
+        )
 
     def __getitem__(self, shape: tuple[Any, ...]) -> "Configured":
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
@@ -173,9 +178,8 @@ class Configured:
         """Return the kernel as C++, or refuse an instruction whose bits are open."""
         made = self.kernel.translated
         if made.undefined and self.kernel.module.undefined == "refused":
-            raise PtxError(
-                f'{made.undefined[0]}; to run it, give undefined="nearest", "below" or "above"'
-            )
+            first = self.kernel.undefined[0]
+            raise PtxError(f'{first}; to run it, give undefined="nearest", "below" or "above"')
         return made
 
     def _check(self, function: Function) -> None:
@@ -211,6 +215,7 @@ class Configured:
         name = self.kernel.function.name
         if not found:
             return f"kernel {name}: {error}"
-        line = int(found.group("line"))
-        text = self.kernel.module.line(line)
-        return f"kernel {name}: line {line}: {text} {found.group('what')} ({found.group('who')})"
+        line, module = int(found.group("line")), self.kernel.module
+        source = module.sources.of(line)
+        where = f"line {line}{source and f' ({source})'}: {module.line(line)}"
+        return f"kernel {name}: {where} {found.group('what')} ({found.group('who')})"
