@@ -99,6 +99,7 @@ CALLS = {
         *(((), {"profile": name}) for name in PROFILES),
         ((), {"tile": (16, 16)}),
         *(((), {"profile": name, "amax": 3.5}) for name in ("te", "te_row")),
+        *(((), {"profile": name, "global_scale": 3.5}) for name in ("te_row", "torchao")),
     ],
     "quantize_mx": [
         *(

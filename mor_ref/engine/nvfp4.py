@@ -9,6 +9,7 @@ from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.definitions.scales import NOTHING_GIVEN, Given
 from mor_ref.engine.blocks import Part, Sides, for_each_part, words_of
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
@@ -243,18 +244,35 @@ def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalSca
         return GlobalScales(s_enc, np.divide(_ONE, s_enc), amax)
 
 
+def given_scales(profile: Nvfp4Profile, amax: NDArray[np.float32], scale: float) -> GlobalScales:
+    """NVF-014: the scales of the tensor, or of each row, if one is given."""
+    check_processor()  # this is not a kernel
+    first = np.full_like(amax, scale)
+    second = np.divide(_ONE, first)
+    if profile.begins_with_decode:
+        return GlobalScales(second, first, amax)
+    return GlobalScales(first, second, amax)
+
+
 def nvfp4_scales(
     numbers: Numbers,
     profile: Nvfp4Profile,
     tiles: Partition,
     threads: int | None,
-    given: float | None = None,
+    given: Given = NOTHING_GIVEN,
 ) -> Nvfp4Scales:
-    """Return the scales of a tensor in tiles, which are blocks; amax may be given (NVF-013)."""
+    """Return the scales of a tensor in tiles, which are blocks.
+
+    An amax (NVF-013) or a global scale (NVF-014) may be given.
+    """
     bamax = amax_of_blocks(numbers, tiles, threads, "not nan")  # NVF-002
     axis = 1 if profile.per_row else None  # NVF-012
     amax = bamax.max(axis, initial=0, keepdims=True).reshape(-1).view(np.float32)
-    overall = global_scales(profile, amax if given is None else np.full_like(amax, given))
+    if given.scale is not None:
+        overall = given_scales(profile, amax, given.scale)
+    else:
+        known = amax if given.amax is None else np.full_like(amax, given.amax)
+        overall = global_scales(profile, known)
     codes, encode, decode = (
         np.empty(bamax.shape, word) for word in (np.uint8, np.uint32, np.uint32)
     )

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.nvfp4 import PROFILES, given_in, tile_of
+from mor_ref.definitions.scales import Given
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
@@ -29,7 +30,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     rows, columns = parameters["tile"]
     profile, shape = PROFILES[parameters["profile"]], arrays["x"].shape
-    x, given = rows_of(arrays, parameters["source"]), parameters.get("amax")
+    x, given = rows_of(arrays, parameters["source"]), _given(parameters)
     found = nvfp4.nvfp4(x, profile, (rows, columns), given, words_of(parameters, arrays))
     cut = partition(shape, (rows, columns))
     tiles = listed(found.scale, cut.grid)
@@ -41,6 +42,10 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
         **elements,
         "packed": _pairs_packed(elements["code"]),
     }
+
+
+def _given(parameters: Parameters) -> Given:
+    return Given(parameters.get("amax"), parameters.get("global_scale"))
 
 
 def _pairs_packed(codes: Unsigned) -> Unsigned:
@@ -60,7 +65,8 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     rows, columns = parameters["tile"]
     x = tensor_of(arrays["x"], parameters["source"])
-    given = {"amax": parameters.get("amax"), **words_for_engine(parameters, arrays)}
+    given = {name: parameters[name] for name in ("amax", "global_scale") if name in parameters}
+    given |= words_for_engine(parameters, arrays)
     return stored(quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns), **given))
 
 
@@ -83,9 +89,8 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 
     refuse_words(parameters)
     profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
-    x, whole = Bits(arrays["x"], parameters["source"]), None
-    if "amax" in parameters:
-        whole = nvfp4.scales_for_amax(device, x, profile, parameters["amax"])
+    x = Bits(arrays["x"], parameters["source"])
+    whole = nvfp4.given_scales(device, x, profile, _given(parameters))
     found = nvfp4.nvfp4(device, x, profile, tile, whole)
     return {
         "code": found.codes,
@@ -123,10 +128,10 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
 
 
 def admit(parameters: Parameters) -> None:
-    """Refuse a tile that the profile does not take."""
-    tiles = PROFILES[parameters["profile"]].tiles
-    if tuple(parameters["tile"]) not in tiles:
-        raise ValueError(f"the profile {parameters['profile']} takes the tiles {tiles}")
+    """Refuse a tile, and a given number, that the profile does not take."""
+    profile = PROFILES[parameters["profile"]]
+    tile_of(profile, parameters["tile"])
+    given_in(profile, parameters.get("amax"), parameters.get("global_scale"))
 
 
 NVFP4 = Operation(
@@ -141,7 +146,7 @@ NVFP4 = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
-    optional=kinds(f"{RECIPE} amax {BITS}"),
+    optional=kinds(f"{RECIPE} amax global_scale:scale {BITS}"),
     optional_inputs=GIVEN,
     way_back=WayBack(_needed, restore),
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mor_ref.argument_checks import whole_number
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import is_amax, is_scale
 from mor_ref.treatments.rows import Mx, Nvfp4, Scaled
 from mor_ref.treatments.text import as_treatment, short_text, table_in, treatment_from
@@ -13,10 +14,10 @@ from mor_ref.treatments.treatment import Asked, Treatment
 
 Axis = Literal["rows", "columns"]
 _AXES = ("rows", "columns")
-_GIVEN = ("amax", "scale")
+_GIVEN = ("amax", "scale", "global_scale")
 _BITS, _MOST_BITS = "n_random_bits", 32
 _NEXT = "give a number such as amax=3.5, or a table of numbers by the names of tensors"
-_TAKEN = {"amax": is_amax, "scale": is_scale}
+_TAKEN = {"amax": is_amax, "scale": is_scale, "global_scale": is_scale}
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,9 @@ class OwnRecipe:
     """A treatment of tensors, along an axis, with an amax or a scale that is given.
 
     If `axis` is "columns", the blocks run along the columns: a tensor is folded into rows and
-    columns, and transposed, and all fields are those of the transposed tensor. `amax` and `scale`
-    are a number, or numbers by the names of tensors. With `n_random_bits`, elements are rounded
-    with random words of so many bits, which are given with each tensor (QNT-005).
+    columns, and transposed, and all fields are those of the transposed tensor. `amax`, `scale` and
+    `global_scale` are a number, or numbers by the names of tensors. With `n_random_bits`, elements
+    are rounded with random words of so many bits, which are given with each tensor (QNT-005).
 
     >>> own_recipe("nvfp4:columns:amax=3.5").text
     'nvfp4:te:1x16:columns:amax=3.5'
@@ -36,6 +37,7 @@ class OwnRecipe:
     axis: Axis = "rows"
     amax: float | Mapping[str, float] | None = None
     scale: float | Mapping[str, float] | None = None
+    global_scale: float | Mapping[str, float] | None = None
     n_random_bits: int | None = None
 
     def __post_init__(self) -> None:
@@ -43,8 +45,9 @@ class OwnRecipe:
             raise ValueError(f"axis is {self.axis!r}; give rows or columns")
         for name in _GIVEN:
             self._check(name)
-        if self.amax is not None and self.scale is not None:
-            raise ValueError("amax and scale are both given; give one of them")
+        both = [name for name in _GIVEN if getattr(self, name) is not None]
+        if len(both) > 1:
+            raise ValueError(f"{' and '.join(both)} are both given; give one of them")
         if self.is_random:
             self._check_random_bits()
 
@@ -104,12 +107,13 @@ class OwnRecipe:
         if not _takes(self.treatment, name):
             raise ValueError(
                 f"recipe is {short_text(self.treatment)}, which takes no {name}; "
-                "nvfp4 takes amax, a format with its scales takes amax, and with fp32 scales scale"
+                "nvfp4 takes amax, and global_scale but for 4 over 6; a format with its scales "
+                "takes amax, and with fp32 scales scale"
             )
         numbers = given.values() if isinstance(given, Mapping) else [given]
         for number in numbers:
             if not _TAKEN[name](number):
-                wanted = "positive and normal" if name == "scale" else "not negative"
+                wanted = "not negative" if name == "amax" else "positive and normal"
                 raise ValueError(
                     f"{name} is {number!r}; give a number of binary32 that is finite and {wanted}"
                 )
@@ -123,17 +127,22 @@ class OwnRecipe:
 
 def _takes(treatment: Treatment, name: str) -> bool:
     """Return whether a treatment takes an amax or a scale from elsewhere."""
-    if isinstance(treatment, Scaled):
-        return name == "amax" or treatment.scaling == "fp32"
-    return isinstance(treatment, Nvfp4) and name == "amax"
+    match treatment, name:
+        case (Scaled() | Nvfp4(), "amax"):
+            return True
+        case Scaled(), "scale":
+            return treatment.scaling == "fp32"
+        case Nvfp4(), "global_scale":
+            return PROFILES[treatment.profile].takes_global_scale
+    return False
 
 
 def own_recipe(given: "str | Treatment | OwnRecipe") -> OwnRecipe:
     """Return the recipe that is given, by itself, as a treatment or by a text.
 
-    A short text is that of a treatment with more words: columns, and NAME=NUMBER for amax, scale
-    and n_random_bits. A table has these names and axis as keys. A decimal amax or scale means the
-    nearest number of binary32, and 0x40533333 is its bits.
+    A short text is that of a treatment with more words: columns, and NAME=NUMBER for amax, scale,
+    global_scale and n_random_bits. A table has these names and axis as keys. A decimal amax or
+    scale means the nearest number of binary32, and 0x40533333 is its bits.
 
     >>> own_recipe("e4m3:fp32:tensor:scale=0x3e800000").scale
     0.25

@@ -83,7 +83,7 @@ def _with_amax(operation: str, case: Case, count: int) -> Parameters | None:
     is_nvfp4 = operation == "nvfp4"
     needs = is_nvfp4 and not PROFILES[asked["profile"]].per_row
     needs = needs or asked.get("scaling") == "gam"
-    if not needs or "amax" in asked:
+    if not needs or "amax" in asked or "global_scale" in asked:
         return asked
     amax = _amax_of(case, count, with_infinity=is_nvfp4)
     return {**asked, "amax": amax} if np.isfinite(amax) else None
