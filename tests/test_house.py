@@ -294,6 +294,7 @@ NO_CHAPTERS = {
     },
     "engine": {
         "dequantization": DEQUANTIZATION,
+        "global_scales": "of the chapter nvfp4",
         "intrinsics": "instructions that Numba lacks",
         "kernel": "compiles all chapters",
         "measuring": MEASURING,

@@ -22,7 +22,7 @@ from mor_ref import Format, exact, formats
 from mor_ref.cuda import encoding
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
-from mor_ref.engine import nvfp4, parallel, steps
+from mor_ref.engine import global_scales, parallel, steps
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.nearest import grid_of
 from mor_ref.engine.scales import Extremes
@@ -181,9 +181,10 @@ REFUSING = {
     "mor in two threads": lambda: mor_ref.mor(X, "nvfp4", threads=2),
     "a step of quantization": scaled_step,
     "a step of errors": lambda: steps.errors_of_elements(BITS, BITS, *(BITS + k for k in range(3))),
-    "the global scale": lambda: nvfp4.global_scales(
+    "the global scale": lambda: global_scales.global_scales(
         mor_ref.definitions.nvfp4.PROFILES["te"], X[:, 0]
     ),
+    "a given global scale": lambda: mor_ref.quantize_nvfp4(X, global_scale=3.0),
     "the range": lambda: acceptance.fits_range(SUMS, EXTREMES, formats["f32"]),
     "exact encode": lambda: exact.encode(0.3, formats["e4m3"]),
     "exact decode": lambda: exact.decode(1, formats["bf16"]),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import mx_element
-from mor_ref.operations.bits import bits32, tensor_of
+from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
@@ -51,7 +51,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def stored(found: "Mx") -> Arrays:
     """Return the fields that a record has."""
-    return {"code": found.codes, "scale": found.scale, "y": bits32(found.dequantize())}
+    return {"code": found.codes, "scale": found.scale, "y": found.dequantize().view(np.uint32)}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:

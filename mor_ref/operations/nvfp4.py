@@ -78,7 +78,7 @@ def stored(found: "Nvfp4") -> Arrays:
         "block_scale": found.block_scale,
         "global_encode_scale": bits32(np.atleast_1d(found.global_encode_scale)),
         "global_decode_scale": bits32(np.atleast_1d(found.global_decode_scale)),
-        "y": bits32(found.dequantize()),
+        "y": found.dequantize().view(np.uint32),
     }
 
 

@@ -70,7 +70,7 @@ def stored(found: "Quantized") -> Arrays:
     exponent, mantissa = found.scale_exponent, found.scale_mantissa
     return {
         "code": found.codes,
-        "y": bits32(found.dequantize()),
+        "y": found.dequantize().view(np.uint32),
         "amax": bits32(found.amax),
         "scale": bits32(found.scale),
         "exponent": np.zeros(cut.grid, np.uint8) if exponent is None else exponent,
