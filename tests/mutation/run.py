@@ -39,6 +39,7 @@ TESTS = {
     "errors": ("quantization", "ladders"),
     "formats": ("encoding", "decoding"),
     "fp8lm": ("fp8lm",),
+    "global_scales": ("nvfp4", "given"),
     "intrinsics": ("encoding", "quantization", "decoding"),
     "kernel": ("kernel_cache",),
     "levels": ("levels",),
