@@ -196,7 +196,13 @@ _WRONG = (
         unseen=(("dot_chunks", ONE_CHUNK),),
     ),
     replace(RIGHT, name="dot_to_nearest", mistake="sums are rounded to nearest", result="nearest"),
-    replace(RIGHT, name="dot_flushes", mistake="subnormal sums become zero", flushes=True),
+    replace(
+        RIGHT,
+        name="dot_flushes",
+        mistake="subnormal sums become zero",
+        flushes=True,
+        unseen=(("dot_scaled", "no sum of its rows in st_fdpa and gst_fdpa is subnormal"),),
+    ),
     replace(
         RIGHT, name="dot_products", mistake="exponents are of products", exponent="of products"
     ),
