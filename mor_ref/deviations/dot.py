@@ -280,7 +280,12 @@ def dot_promoted_unfused(
     return replace(partial, c=dot_binary32.total(partial.c, c))
 
 
-@deviation(dot_nvidia.promoted, rules=("DOT-011",), domain=("dot_scaled",))
+@deviation(
+    dot_nvidia.promoted,
+    rules=("DOT-011",),
+    domain=IN_DOT,
+    exemptions={"dot": "Without scales, both factors are 1."},
+)
 def dot_promoted_by_one_scale_after_the_other(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:
