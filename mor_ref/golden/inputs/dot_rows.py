@@ -44,15 +44,16 @@ def below_e0(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
 
 
 def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:
-    """Return rows with e8m0 scales: one with a last sum of -2^-150, two with a scale of NaN."""
+    """Return rows with e8m0 scales: one with a last sum of -2^-150, two with NaN, one with 2^-127."""
     found = {name: array.copy() for name, array in rows.items()}
     found["a"][0], found["b"][0], found["c"][0] = 0, 0, 0
     for name, fmt, sign in (("a", of[0], of[0].sign_bit), ("b", of[1], 0)):
         found[name][0, -1] = fmt.bias << fmt.mantissa_bits | sign
         found[f"scale_{name}"][0] = 127 - 75
-    for row in (1, 2):
-        found["a"][row], found["scale_a"][row, 0] = found["a"][0], 0xFF
-        found["b"][row], found["scale_b"][row], found["c"][row] = found["b"][0], 127, 0
+    for row, first, last in ((1, 0xFF, 127), (2, 0xFF, 127), (3, 0, 0)):
+        found["a"][row], found["scale_a"][row] = found["a"][0], last
+        found["b"][row], found["scale_b"][row], found["c"][row] = found["b"][0], 147, 0
+        found["scale_a"][row, 0] = first
     return found
 
 
