@@ -654,7 +654,9 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
 # ---------------------------------------------------------------------- names
 
 
-WITHOUT_KERNELS = {"Levels", "Shared", "quantize_levels", "quantize_shared"}
+WITHOUT_KERNELS = {
+    "Affine", "Levels", "Shared", "quantize_affine", "quantize_levels", "quantize_shared",
+}  # fmt: skip
 
 
 def test_the_names_are_those_of_the_package():

@@ -53,6 +53,12 @@ def bits_of(typing_context, number):
     return types.uint32(number), codegen
 
 
+@intrinsic
+def fused_product(typing_context, a, b, c):
+    """Return a * b + c, rounded once; without an instruction for it, LLVM calls fmaf."""
+    return a(a, b, c), lambda _, builder, __, args: builder.fma(*args)
+
+
 PREFETCHED = 64  # elements at once
 
 
