@@ -39,7 +39,7 @@ class Given:
 
 @dataclass(frozen=True)
 class How:
-    """What holds for all blocks: the profile, the grid, and the formats of x and of operations."""
+    """The choices of all blocks: the profile, the grid, the symmetry, and the format of x."""
 
     profile: AffineProfile
     grid: IntegerGrid
