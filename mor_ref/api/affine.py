@@ -15,6 +15,7 @@ from mor_ref.definitions.affine import (
     AffineProfile,
     IntegerGrid,
     affine_profile,
+    check_grid,
     integer_grid,
 )
 from mor_ref.definitions.blocks import Cut, Partition, partition
@@ -98,7 +99,7 @@ def quantize_affine(
     ([[75]], [[105, 0, 255, 75]])
     """
     of, by = integer_grid(grid), affine_profile(profile)
-    _check_choices(of, by, symmetric, zero_point)
+    check_grid(of, by, symmetric=symmetric, has_zero_point=zero_point is not None)
     numbers = numbers_from(x, "x")
     cut = _cut(numbers.shape, by, block, groups, permute)
     scales, zeros = _given_scales(scale, cut), _given_zeros(zero_point, of, cut)
@@ -110,6 +111,22 @@ def quantize_affine(
         order.sorted(numbers, cut.columns), cut, by, of, symmetric, source, scales, zeros, threads
     )
     return _record(numbers, cut, by, found, order)
+
+
+def values_of(
+    numbers: Numbers,
+    cut: Partition,
+    profile: AffineProfile,
+    grid: IntegerGrid,
+    *,
+    symmetric: bool,
+    threads: int | None,
+) -> NDArray[np.float32]:
+    """Return y of a tensor whose numbers count as binary32 (AFF-011)."""
+    from mor_ref.engine.affine import quantize_affine as quantized  # imports Numba
+
+    found = quantized(numbers, cut, profile, grid, symmetric, "f32", None, None, threads)
+    return found.y.view(np.float32)
 
 
 class _Order(NamedTuple):
@@ -160,23 +177,6 @@ def _record(
         cut,
         *order,
     )
-
-
-def _check_choices(
-    grid: IntegerGrid, profile: AffineProfile, symmetric: bool, zero_point: object
-) -> None:
-    """Refuse what a profile does not have (AFF-002)."""
-    if profile.stores_amax and grid.name != "int8":
-        raise ValueError(f"grid is {grid.name!r}, but profile {profile.name!r} has int8 alone")
-    if profile.stores_amax and not symmetric:
-        raise ValueError(
-            f"symmetric is False, but profile {profile.name!r} has no zero points; omit it"
-        )
-    if zero_point is not None and symmetric and (profile.stores_amax or profile.sign_by_numbers):
-        raise ValueError(
-            f"zero_point is given, but profile {profile.name!r} has none with symmetric=True; "
-            "omit it"
-        )
 
 
 def _cut(

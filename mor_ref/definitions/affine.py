@@ -122,3 +122,22 @@ def integer_grid(grid: str) -> IntegerGrid:
 def affine_profile(profile: str) -> AffineProfile:
     """Return the profile of that name."""
     return AFFINE_PROFILES[known_name("profile", profile, AFFINE_PROFILES)]
+
+
+def check_grid(
+    grid: IntegerGrid, profile: AffineProfile, *, symmetric: bool, has_zero_point: bool = False
+) -> None:
+    """Refuse what a profile does not have (AFF-002, AFF-006)."""
+    if profile.stores_amax and grid.name != "int8":
+        raise ValueError(
+            f"grid is {grid.name!r}, but profile {profile.name!r} has int8 alone; give int8"
+        )
+    if profile.stores_amax and not symmetric:
+        raise ValueError(
+            f"symmetric is False, but profile {profile.name!r} has no zero points; omit it"
+        )
+    if has_zero_point and symmetric and (profile.stores_amax or profile.sign_by_numbers):
+        raise ValueError(
+            f"zero_point is given, but profile {profile.name!r} has none with symmetric=True; "
+            "omit it"
+        )
