@@ -218,9 +218,10 @@ def _translated(of: Instruction, names: Names) -> str:
     row = _row(of.opcode)
     if row is None:
         raise refusal(of.line, of.text, _why_not(of.opcode))
-    if len(of.operands) != len(row.types):
-        raise refusal(of.line, of.text, f"it has {len(of.operands)} operands")
-    pairs = zip(of.operands[1:], row.types[1:], strict=True)
+    operands = [each for operand in of.operands for each in memory.elements(operand)]
+    if len(operands) != len(row.types):
+        raise refusal(of.line, of.text, f"it has {len(operands)} operands")
+    pairs = zip(operands[1:], row.types[1:], strict=True)
     values = [names.value(operand, kind, of) for operand, kind in pairs]
     target = names.result(of.operands[0], of).name
     if row.opened:
