@@ -132,3 +132,25 @@ def test_vectors_of_eight():
     assert memory.tolist() == [8, 1, 2, 3, 4, 5, 6, 7]
     with pytest.raises(LaunchError, match="its address is misaligned"):
         of_a_warp(body, whole[first + 4 : first + 12])
+
+
+def test_executed_instructions_are_counted():
+    """Those of all threads, each time that a loop runs them; guarded ones count too."""
+    text = """
+.visible .entry run() {
+  .reg .pred %p<2>; .reg .b32 %r<3>;
+  mov.u32 %r1, %tid.x;
+  AGAIN:
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra DONE;
+  sub.u32 %r1, %r1, 1;
+  bra AGAIN;
+  DONE: ret;
+}
+"""
+    kernel = Module(HEADER + text)["run"]
+    kernel[2, 3]()
+    one = sum(1 + 4 * tid + 2 + 1 for tid in range(3))
+    assert kernel.executed == 2 * one
+    kernel[1, 1]()
+    assert kernel.executed == 2 * one + 4

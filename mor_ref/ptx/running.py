@@ -44,6 +44,7 @@ class _Job(ctypes.Structure):
         ("dynamic_shared", ctypes.c_uint64),
         ("filling", ctypes.c_uint32),
         ("end", ctypes.c_uint32),
+        ("executed", ctypes.c_uint64),
     )
 
 
@@ -102,11 +103,13 @@ class Kernel:
     """A kernel of a module: `kernel[grid, block, shared]` is a launch to call.
 
     A grid and a block are a number or up to three; `shared` is the size of dynamic shared memory.
+    `executed` counts the instructions of all threads in all launches.
     """
 
     def __init__(self, module: Module, function: Function) -> None:
         self.module = module
         self.function = function
+        self.executed = 0
 
     @functools.cached_property
     def translated(self) -> Translated:
@@ -173,6 +176,7 @@ class Configured:
         )
         if building.runtime().mor_ptx_run(ctypes.byref(launch), ctypes.byref(job)):
             raise LaunchError(self._explained(launch.error.decode(errors="replace")))
+        self.kernel.executed += job.executed
 
     def _made(self) -> Translated:
         """Return the kernel as C++, or refuse an instruction whose bits are open."""

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mor_ref.ptx.contraction import Product, Undefined, contracted
@@ -15,6 +15,8 @@ from mor_ref.ptx.rows import Found, found_in
 ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
 HANDLERS = {**memory.HANDLERS, **control.HANDLERS}
 _MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
+_LABEL, _INSTRUCTION = " L", "  "  # the beginnings of lines
+_JUMP = re.compile(r"\bgoto \w|\breturn;")
 _WORD = re.compile(r"[\w$%]+")
 _GAP = 16  # between variables in shared memory, so that an index that is off by one is found
 
@@ -162,10 +164,33 @@ def _body(
     """Return the names, the arrays and the statements of a function."""
     names = names_of(function, places, fusible)
     arrays: list[str] = []
-    return names, arrays, list(_statements(function, names, arrays))
+    return names, arrays, list(_counted(_statements(function, names, arrays)))
+
+
+def _counted(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of C++ that count the instructions of each basic block where it begins."""
+    block: list[str] = []
+    for line in lines:
+        if line.startswith(_LABEL):
+            yield from _block(block)
+            yield line
+            block = []
+            continue
+        block.append(line)
+        if _JUMP.search(line):
+            yield from _block(block)
+            block = []
+    yield from _block(block)
+
+
+def _block(lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield f"{_INSTRUCTION}m.executed += {len(lines)};"
+    yield from lines
 
 
 def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator[str]:
+    """Yield a line of C++ for each label and each instruction."""
     local = 0
     for statement in function.statements:
         if isinstance(statement, Scope):
@@ -181,7 +206,7 @@ def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator
                     f"{_MOST_LOCAL} are supported"
                 )
         else:
-            yield f"  {_guarded(statement, names)}  // {statement.line}"
+            yield f"{_INSTRUCTION}{_guarded(statement, names)}  // {statement.line}"
 
 
 def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:
