@@ -90,6 +90,11 @@ class Module(Mapping[str, "Kernel"]):
         return len(self._names)
 
     @property
+    def launched(self) -> Mapping[str, "Kernel"]:
+        """The kernels that were asked for, by their names."""
+        return self._kernels
+
+    @property
     def undefined_in_use(self) -> list[Undefined]:
         """The instructions whose bits PTX leaves open, of the kernels that were asked for."""
         return [each for kernel in self._kernels.values() for each in kernel.undefined]
