@@ -56,7 +56,7 @@ _QUANTIZE = {**_E4M3, "scaling": "gam", "block": [128, 128], "group": "tensor"}
 _NVFP4 = {"profile": "te", "tile": [1, 16], "source": "bf16"}
 _MX = {**_E4M3, "scale_rule": "floor", "block": 32}
 HOT = (
-    Hot("encode_bf16_u8", "bf16 to e4m3", "encode", _ENCODE, 116),
+    Hot("encode_bf16_u8", "bf16 to e4m3", "encode", _ENCODE, 98),
     Hot("decode_u8", "e4m3 to binary32", "decode", {"format": "e4m3"}, 75),
     Hot("extremes_bf16_256", "amax of blocks of (128, 128)", "quantize", _QUANTIZE, 14),
     Hot("quantize_bf16_256", "bf16 to e4m3 with error sums", "quantize", _QUANTIZE, 70),
@@ -119,6 +119,7 @@ def page(
     """Return the page."""
     version = ".".join(map(str, nvrtc.version()))
     count = len(taken[ARCHITECTURES[0]])
+    few = "; ".join(f"`{name}` on {gpu}, {n} bytes" for (gpu, name), n in spilling(taken).items())
     return f"""# The work of the kernels
 
 Nobody has run the kernels on a GPU yet, so their speed is not known. Their work is known:
@@ -126,14 +127,25 @@ NVRTC {version} assembles them, and [`mor_ref.ptx`](guide/verify-cuda.md) counts
 PTX that all threads execute. No GPU is needed. `python -m benchmarks.kernel_work
 docs/gpu-work.md` writes this page.
 
-None of the {count} kernels has a stack or spills a register, on sm_90 and on sm_100. The table has
-the registers of a thread, and the instructions for each of {_SIDE**2:,} bell-shaped numbers.
+Of the {count} kernels, these use local memory, for a stack or for registers that they spill:
+{few or "none"}. The table has the registers of a thread, and the instructions for each of
+{_SIDE**2:,} bell-shaped numbers.
 
 {chr(10).join(table(taken, executed))}
 
 A division counts as one instruction of PTX, and takes about ten of a GPU. A test fails if a number
 goes above its budget in `benchmarks/kernel_work.py`.
 """
+
+
+def spilling(taken: Mapping[str, Mapping[str, Resources]]) -> dict[tuple[str, str], int]:
+    """Return the bytes of local memory of the kernels that have any, by their GPU and name."""
+    return {
+        (architecture, name): one.stack
+        for architecture, found in taken.items()
+        for name, one in sorted(found.items())
+        if one.stack
+    }
 
 
 def measured() -> tuple[dict[str, dict[str, Resources]], dict[str, dict[str, float]]]:
