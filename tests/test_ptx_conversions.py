@@ -191,7 +191,7 @@ FINITE = [0x3F800001, 0x3F8FFFFF, 0xBF912345, 0x40490FDB, 0x3DCCCCCD, 0x43D80001
 
 
 def test_random_bits_of_bf16():
-    """PTX gives the upper half to the first number, and the lower half to the second."""
+    """The first number has the upper half of them, and the second the lower half."""
     rows = [
         (a, b, upper << 16 | lower)
         for (a, b), (upper, lower) in itertools.product(pairs_of(FINITE), pairs_of(WORDS))
