@@ -14,9 +14,11 @@ from mor_ref.definitions.formats import formats
 if TYPE_CHECKING:
     from mor_ref.api.affine import Affine, quantize_affine
     from mor_ref.api.decoding import decode
+    from mor_ref.api.dot import DotChunks, dot, dot_chunks
     from mor_ref.api.encoding import encode
     from mor_ref.api.errors import ErrorSums
     from mor_ref.api.levels import Levels, quantize_levels
+    from mor_ref.api.matmul import matmul, transposed
     from mor_ref.api.mx import Mx, quantize_mx
     from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
 _IMPORTED_WHEN_ASKED_FOR = {
     "api.affine": ("Affine", "quantize_affine"),
     "api.decoding": ("decode",),
+    "api.dot": ("DotChunks", "dot", "dot_chunks"),
     "api.encoding": ("encode",),
     "api.errors": ("ErrorSums",),
     "api.levels": ("Levels", "quantize_levels"),
+    "api.matmul": ("matmul", "transposed"),
     "api.mx": ("Mx", "quantize_mx"),
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),
@@ -57,6 +61,7 @@ _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items()
 
 __all__ = [
     "Affine",
+    "DotChunks",
     "ErrorSums",
     "FitsRange",
     "Format",
@@ -77,8 +82,11 @@ __all__ = [
     "Shared",
     "UnknownNameError",
     "decode",
+    "dot",
+    "dot_chunks",
     "encode",
     "formats",
+    "matmul",
     "mor",
     "quantize",
     "quantize_affine",
@@ -86,6 +94,7 @@ __all__ = [
     "quantize_mx",
     "quantize_nvfp4",
     "quantize_shared",
+    "transposed",
 ]
 __version__ = "0.1.0"
 

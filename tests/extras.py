@@ -27,7 +27,7 @@ HOW = {
     "bitsandbytes": "pip install bitsandbytes==0.50.2",
     "loguru": PEERS,
     "mx": "https://github.com/microsoft/microxcaling",
-    "mmasim": "https://github.com/microsoft/MMA-Sim",
+    "mmasim": "pip install mmasim==2.1.1",
     "quark": "pip install amd-quark==0.13",
     "transformers": PEERS,
     "pyarrow": PEERS,

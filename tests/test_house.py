@@ -275,10 +275,14 @@ def test_no_two_groups_of_a_part_import_each_other_in_a_circle(part):
 # The chapters of the specification that are computed.
 CHAPTERS = {"formats", "encoding", "decoding", "blocks", "scales", "quantization", "errors",
             "policies", "nvfp4", "mx", "shared", "levels", "affine", "training",
-            "fp8lm"}  # fmt: skip
+            "fp8lm", "dot"}  # fmt: skip
 
 # The files that are not a chapter, with the reason.
 DEQUANTIZATION = "the way back, of the chapters quantization, nvfp4 and mx"
+DOT_AMD = "sums of AMD's matrix cores, of the chapter dot"
+DOT_BINARY32 = "sums of binary32 and of integers, of the chapter dot"
+DOT_NVIDIA = "sums of NVIDIA's tensor cores, of the chapter dot"
+MATMUL = "products of matrices, of the chapter dot"
 METRICS = "acceptance, a part of the chapter policies"
 MEASURING = "error sums of any representation, of the chapters errors and policies"
 NEAREST = "rounding to nearest, of all chapters that quantize"
@@ -289,15 +293,26 @@ NO_CHAPTERS = {
     },
     "exact": {
         "arithmetic": "the arithmetic of all chapters (notation.md)",
+        "dot_amd": DOT_AMD,
+        "dot_binary32": DOT_BINARY32,
+        "dot_nvidia": DOT_NVIDIA,
+        "dot_terms": "products and terms, of the chapter dot",
         "metrics": METRICS,
         "step": "lets a deviation replace a step",
     },
     "engine": {
         "affine_blocks": "scales and zero points of blocks, a part of the chapter affine",
         "dequantization": DEQUANTIZATION,
+        "dot_amd": DOT_AMD,
+        "dot_binary32": DOT_BINARY32,
+        "dot_exact": "sums that are rounded once, of the chapter dot",
+        "dot_nvidia": DOT_NVIDIA,
+        "dot_operands": "rows of numbers, of the chapter dot",
+        "dot_rounding": "steps of all sums, of the chapter dot",
         "global_scales": "of the chapter nvfp4",
         "intrinsics": "instructions that Numba lacks",
         "kernel": "compiles all chapters",
+        "matmul": MATMUL,
         "measuring": MEASURING,
         "nearest": NEAREST,
         "parallel": "splits loops among threads",
@@ -311,6 +326,9 @@ NO_CHAPTERS = {
     "api": {
         "dequantization": DEQUANTIZATION,
         "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
+        "matmul": MATMUL,
+        "matmul_operands": "records as rows, of the chapter dot",
+        "matmul_segments": "products in segments of K, of the chapter dot",
         "measures": "errors and squares, of the chapter errors",
         "packing": "codes as bytes, of the chapters levels and shared",
         "stochastic": "random words, of the chapters quantization, mx and nvfp4",

@@ -7,6 +7,8 @@ from mor_ref.deviations import (
     amax,
     blocks,
     decoding,
+    dot,
+    dot_families,
     encoding,
     encoding_overflow,
     encoding_presets,
@@ -44,6 +46,8 @@ DEVIATIONS: dict[str, Deviation] = {
         *mx_torchao.DEVIATIONS,
         *gguf.DEVIATIONS,
         *nvfp4_four_over_six.DEVIATIONS,
+        *dot.DEVIATIONS,
+        *dot_families.DEVIATIONS,
     )
 }
 

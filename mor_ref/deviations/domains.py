@@ -19,6 +19,11 @@ IN_NVFP4 = ("nvfp4_blocks", *NVFP4, *POLICIES)
 MX = ("mx", "mx_large")
 IN_MX = ("mx_blocks", *MX)
 
+DOTS_ALONE = ("dot_chunks", "dot")  # without scales
+IN_SCALED_DOTS = ("dot_scaled",)
+IN_DOT = ("dot", *IN_SCALED_DOTS)
+DOTS = ("dot_chunks", *IN_DOT)
+
 TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
 BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *TENSORS)
 # A group of (8, 16) is a run in a tensor of one row.
@@ -42,7 +47,7 @@ OVERFLOWS = (
     *IN_MX,
 )
 # Those with a field in binary32 that can be NaN: xs, y, d, a scale, or the value of a code.
-NANS_IN_BINARY32 = ("decode", *COMPUTED_NANS)
+NANS_IN_BINARY32 = ("decode", *COMPUTED_NANS, *DOTS)
 STORED = ("encode", "encode_presets", *POLICIES)
 STOCHASTIC = ("encode_stochastic",)
 DECODED = ("decode",)

@@ -59,6 +59,36 @@ def fused_product(typing_context, a, b, c):
     return a(a, b, c), lambda _, builder, __, args: builder.fma(*args)
 
 
+@intrinsic
+def double_of(typing_context, bits):
+    """Return the binary64 number of these bits."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(bits), codegen
+
+
+@intrinsic
+def bits_of_double(typing_context, number):
+    """Return the bits of a binary64 number."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.uint64(number), codegen
+
+
+@intrinsic
+def leading_zeros(typing_context, word):
+    """Return the number of zeros above the highest one; the width if there is none."""
+
+    def codegen(_, builder, __, args):
+        return builder.ctlz(args[0], ir.IntType(1)(0))
+
+    return word(word), codegen
+
+
 PREFETCHED = 64  # elements at once
 
 

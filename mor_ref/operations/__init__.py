@@ -6,6 +6,7 @@ single numbers or blocks has their random inputs, too; tensors are made by the s
 
 from mor_ref.operations.decide import DECIDE
 from mor_ref.operations.decode import DECODE
+from mor_ref.operations.dot import DOT, DOT_SCALED
 from mor_ref.operations.encode import ENCODE
 from mor_ref.operations.encode_preset import ENCODE_PRESET
 from mor_ref.operations.encode_stochastic import ENCODE_STOCHASTIC
@@ -40,6 +41,8 @@ OPERATIONS: dict[str, Operation] = {
         QUANTIZE_BLOCK,
         NVFP4_BLOCK,
         MX_BLOCK,
+        DOT,
+        DOT_SCALED,
     )
 }
 

@@ -59,7 +59,8 @@ class Operation:
     """An operation of the suites.
 
     Each implementation imports its modules when it is called, so that the exact model needs neither
-    the engine nor CUDA. It returns the expected fields, or those that it stores.
+    the engine nor CUDA. It returns the expected fields, or those that it stores. Without kernels,
+    `cuda` is None.
     `admit` raises ValueError if parameters do not go together. `way_back` is that of a
     tensor, from its codes and scales to y. `optional_inputs` come with an optional parameter.
     """
@@ -70,7 +71,7 @@ class Operation:
     outputs: Fields
     exact: Implementation
     engine: Implementation
-    cuda: Kernels
+    cuda: Kernels | None
     admit: Callable[[Parameters], None] = _any_parameters
     optional: Mapping[str, Kind] = field(default_factory=dict)
     optional_inputs: Mapping[str, Fields] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
 from mor_ref.definitions.formats import formats, presets
 from mor_ref.definitions.mx import SCALE_RULES
@@ -128,6 +129,7 @@ KINDS: Mapping[str, Kind] = {
     "side": number(1, _LARGEST_SIDE),
     "policy": row_of(POLICIES),
     "profile": row_of(PROFILES),
+    "dot_profile": row_of(DOT_PROFILES),
     "tile": kind(_is_pair, _SIDES),
     "scale_rule": row_of(SCALE_RULES),
     "amax": kind(is_amax, "a finite number of binary32 that is not negative"),

@@ -21,7 +21,11 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
     if first == "n":
         return {"n": (1,)}
     if first == "nk":
-        return {"n": (1, shape[1]), "nk": (1, 1)}
+        return {
+            "n": (1, shape[1]),
+            "nk": (1, 1),
+            "nb": (1, parameters.get("scale_block", shape[1])),
+        }
     block = parameters.get("tile", parameters.get("block"))
     cut = partition(
         shape,

@@ -3,6 +3,7 @@
 from mor_ref.golden.model.suite import Suite
 from mor_ref.golden.suites import (
     decoding,
+    dot,
     encoding,
     errors,
     mx,
@@ -33,5 +34,8 @@ SUITES: dict[str, Suite] = {
         policies_large.LARGE,
         nvfp4.LARGE,
         mx.LARGE,
+        dot.CHUNKS,
+        dot.ROWS,
+        dot.SCALED,
     )
 }

@@ -1,0 +1,204 @@
+"""Products of matrices, of records and of arrays: the public functions."""
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.dot import dot_profile
+from mor_ref.api.encoding import encode
+from mor_ref.api.matmul_operands import Rung, Side, Transposed, side_of
+from mor_ref.api.matmul_segments import TO_QUANTIZE, Numbers, check_format, in_segments
+from mor_ref.api.tracing import untraced
+from mor_ref.argument_checks import known_name
+from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.formats import formats
+
+if TYPE_CHECKING:
+    from mor_ref.engine.dot_operands import Operand
+
+_OUTPUTS = ("f32", "bf16", "f16")
+_OF_BINARY32 = ("f32_fma", "f32_pairwise")
+_RANGE_OF_SCALES = (28, -160, 140)  # of factors in binary32, and of e4m3 times binary32
+
+
+def transposed(x: Any) -> Transposed:
+    """Return the transpose of a record or an array, for `matmul`.
+
+    >>> import mor_ref, numpy as np
+    >>> record = mor_ref.quantize_mx(np.ones((4, 64), np.float32), "e4m3")
+    >>> mor_ref.transposed(record).shape
+    (64, 4)
+    """
+    return x.of if isinstance(x, Transposed) else Transposed(x)
+
+
+@untraced
+def matmul(
+    A: Any,  # noqa: N803  # as the issue and NumPy name matrices
+    B: Any,  # noqa: N803
+    *,
+    profile: str | DotProfile = "exact",
+    out: Literal["f32", "bf16", "f16"] = "f32",
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """Return A @ B as matrix instructions compute it, of shape (M, N).
+
+    `A` is (M, K) and `B` is (K, N): records of `mor`, `quantize`, `quantize_mx` or
+    `quantize_nvfp4`, or arrays whose dtype is a format. K is the axis of A's rows and of B's
+    columns. Blocks with scales lie along K: MX and NVFP4 have them in rows, so the record of B is
+    one of B.T, and `transposed(record)` is given. Under the profile exact, scales enter the exact
+    sum. Instructions with scales take the scales of their blocks. Else each block of K is a dot
+    product from 0, and is added times its scales by a fused operation. Blocks of `mor` in formats
+    that the instruction does not multiply are upcast to bfloat16. `out` is "f32", or "bf16" or
+    "f16" for codes of the rounded result.
+
+    >>> import mor_ref, numpy as np
+    >>> x = np.linspace(-3, 3, 128, dtype=np.float32).reshape(4, 32)
+    >>> a, b = mor_ref.quantize(x, "e4m3"), mor_ref.quantize(x, "e4m3")
+    >>> mor_ref.matmul(a, mor_ref.transposed(b), profile="hopper_fp8").shape
+    (4, 4)
+    """
+    rule = dot_profile(profile)
+    known_name("out", out, _OUTPUTS)
+    a, b = side_of(A, "A"), side_of(B, "B").transposed
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(
+            f"A has {a.shape[1]} columns and B has {b.shape[1]} rows; give the same number, or "
+            "transposed(...) of B"
+        )
+    c = _product(a, b, rule, threads)
+    return c if out == "f32" else encode(c, out, overflow="ieee")
+
+
+def _product(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numbers:
+    """Return the product under the rule of the family (GEM-001)."""
+    from mor_ref.engine.matmul import product  # imports Numba
+
+    if profile.family == "exact":
+        return product(_exact_operand(a), _exact_operand(b), profile, threads)
+    if profile.family in _OF_BINARY32 and not profile.formats:
+        return product(_of_binary32(a), _of_binary32(b), profile, threads)
+    if profile.family == "switchback":
+        raise ValueError("switchback has scales of its own, which no record has; use dot")
+    if a.is_plain and b.is_plain:
+        return product(_plain_operand(a, profile), _plain_operand(b, profile), profile, threads)
+    if profile.needs_scales:
+        return _of_instruction(a, b, profile, threads)
+    return in_segments(a, b, profile, threads)
+
+
+# ---------------------------------------------------------------------- one dot product
+
+
+def _plain_operand(side: Side, profile: DotProfile) -> "Operand":
+    """Return an array as an operand (GEM-002)."""
+    from mor_ref.engine.dot_operands import operand_of
+
+    rung = side.rungs[0]
+    if rung is None or profile.needs_scales:
+        raise ValueError(f"{profile.name} needs scales, which arrays lack; give records of them")
+    if profile.formats and rung.fmt.name not in profile.formats:
+        raise ValueError(
+            f"an array is of {rung.fmt.name}, which {profile.name} does not take; give one of "
+            f"{' or '.join(profile.formats)}"
+        )
+    return operand_of(np.ascontiguousarray(rung.codes), rung.fmt, profile)
+
+
+def _of_binary32(side: Side) -> "Operand":
+    """Return an operand as binary32 numbers: y of records (GEM-002)."""
+    from mor_ref.engine.dot_operands import Operand, numbers_of
+
+    (rung,) = side.rungs if side.is_plain else (None,)
+    if rung is not None:
+        return Operand(numbers_of(rung.codes, rung.fmt), rung.fmt)
+    return Operand(numbers_of(side.as_f32(), formats["f32"]), formats["f32"])
+
+
+def _exact_operand(side: Side) -> "Operand":
+    """Return an operand whose scales lie in blocks as long as all blocks of K share (GEM-003)."""
+    from mor_ref.engine.dot_operands import Operand, numbers_of
+
+    rows, columns = side.shape
+    found = {int(n): _or_bf16(side.rungs[n], side) for n in np.unique(side.choice)}
+    block = math.gcd(side.unit[1], *(rung.tile[1] for rung in found.values()))
+    starts = np.arange(0, columns, block)
+    choice = np.array([side.chosen(int(k)) for k in starts], np.uint8).reshape(starts.size, rows).T
+    value, scale = np.zeros(side.shape), np.ones((rows, starts.size))
+    for index, rung in found.items():
+        takes = choice == index
+        scale[takes] = _factors(rung, starts)[takes]
+        everywhere = np.repeat(takes, block, axis=1)[:, :columns]
+        value[everywhere] = numbers_of(rung.codes, rung.fmt)[everywhere]
+    fmt = next(iter(found.values())).fmt if len(found) == 1 else formats["f32"]
+    if all(rung.scale is None for rung in found.values()):
+        return Operand(value, fmt)
+    return Operand(value, fmt, scale, block, *_RANGE_OF_SCALES)
+
+
+def _factors(rung: Rung, starts: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the exact factor of each row at places of K (GEM-003)."""
+    if rung.scale is None:
+        return np.ones((len(rung.codes), starts.size))
+    factors = rung.of_rows(rung.scale[:, starts // rung.tile[1]])
+    return factors * rung.of_all_blocks().astype(np.float64)[:, None]
+
+
+def _or_bf16(rung: Rung | None, side: Side) -> Rung:
+    """Return a rung, or the numbers of all units as bfloat16."""
+    whole = (max(side.shape[0], 1), max(side.shape[1], 1))
+    return Rung(side.as_bf16(), formats["bf16"], whole) if rung is None else rung
+
+
+# ---------------------------------------------------------------------- scales of instructions
+
+
+def _of_instruction(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numbers:
+    """Return the product of two records whose scales the instruction takes (GEM-003)."""
+    from mor_ref.engine.dot_operands import operand_of
+    from mor_ref.engine.matmul import multiply_by_scales, product
+
+    rungs = [_rung_with_scales(side, profile) for side in (a, b)]
+    if rungs[0].tile[1] != rungs[1].tile[1]:
+        raise ValueError(
+            f"A has scales for {rungs[0].tile[1]} elements along K and B for {rungs[1].tile[1]}; "
+            "quantize both in the same blocks"
+        )
+    one, other = (
+        operand_of(
+            np.ascontiguousarray(rung.codes),
+            rung.fmt,
+            profile,
+            np.ascontiguousarray(rung.of_rows(rung.codes_of_scale)),
+            rung.scale_format,
+            rung.tile[1],
+        )
+        for rung in rungs
+        if rung.codes_of_scale is not None
+    )
+    c = product(one, other, profile, threads)
+    if any(rung.overall is not None for rung in rungs):
+        multiply_by_scales(c, *(rung.of_all_blocks() for rung in rungs))
+    return c
+
+
+def _rung_with_scales(side: Side, profile: DotProfile) -> Rung:
+    """Return the codes of a record whose scales the instruction takes, or refuse it."""
+    rung = side.rungs[0] if len(side.rungs) == 1 else None
+    if rung is None or rung.scale_format is None:
+        raise ValueError(
+            f"{profile.name} takes records of quantize_mx or quantize_nvfp4 alone; give two, or "
+            "another profile"
+        )
+    check_format(rung.fmt, profile)
+    given = rung.scale_format.name, rung.tile[1]
+    shortened = {(name, min(size, max(side.shape[1], 1))) for name, size in profile.scales}
+    if given not in {*profile.scales, *shortened}:
+        wanted = " or ".join(f"{name} for {size}" for name, size in profile.scales)
+        raise ValueError(
+            f"a record has {given[0]} scales for {given[1]} elements along K, but {profile.name} "
+            f"takes {wanted}; {TO_QUANTIZE}"
+        )
+    return rung

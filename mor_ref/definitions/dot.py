@@ -1,0 +1,185 @@
+"""Dot products: the families of sums, and the profiles of matrix instructions."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mor_ref.argument_checks import fault_of_name
+from mor_ref.definitions.catalogue import Catalogue
+from mor_ref.definitions.format import Format, FormatError
+from mor_ref.definitions.formats import as_format
+
+Family = Literal[
+    "exact",
+    "f32_fma",
+    "f32_pairwise",
+    "t_fdpa",
+    "st_fdpa",
+    "gst_fdpa",
+    "promoted",
+    "e_fdpa",
+    "ftz_mul_add",
+    "tr_fdpa",
+    "gtr_fdpa",
+    "int32",
+    "switchback",
+]
+GROUP = 16  # products of gst_fdpa that are summed before they are cut (DOT-009)
+PERIOD = 128  # products between two promotions (DOT-011)
+RIGHT_BITS = 32  # of a sum below the largest exponent, in tr_fdpa and gtr_fdpa (DOT-017)
+STEPS_OF_INT8 = 127  # of the largest number of a row (DOT-020)
+INT8 = Format(
+    "int8",
+    exponent_bits=0,
+    mantissa_bits=7,
+    bias=-6,
+    specials="none",
+    sign="twos-complement",
+)
+CUTS = ("t_fdpa", "st_fdpa", "gst_fdpa", "tr_fdpa", "gtr_fdpa")  # families with a cut sum
+_MOST_BITS, _LONGEST = 40, 128  # so that a cut sum has less than 63 bits
+
+
+@dataclass(frozen=True)
+class DotProfile:
+    """A family of sums, and the numbers of its rules (DOT-002).
+
+    `formats` are those that an operand may have; without one, all. `chunk` is the number of
+    products that are summed at once, `fraction_bits` is F and `zero_exponent` is e0. `result` is
+    the format of c and of the result, which keeps `kept_bits` behind its leading one. `scales` are
+    the admitted formats of scales with the lengths of their blocks; 0 is the whole row. The lowest
+    `ignored_bits` of operands are read as 0.
+    """
+
+    name: str
+    family: Family
+    formats: tuple[str, ...] = ()
+    chunk: int = 0
+    fraction_bits: int = 0
+    zero_exponent: int = 0
+    result: Literal["f32", "f16"] = "f32"
+    kept_bits: int = 23
+    scales: tuple[tuple[str, int], ...] = ()
+    ignored_bits: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.fraction_bits <= _MOST_BITS or not 0 <= self.chunk <= _LONGEST:
+            raise FormatError(
+                f"profile {self.name!r} cannot exist: fraction_bits is {self.fraction_bits} and "
+                f"chunk is {self.chunk}; give 0 to {_MOST_BITS} and 0 to {_LONGEST}"
+            )
+        fault = fault_of_name(self.name)
+        if fault:
+            raise FormatError(f"profile {self.name!r} cannot exist: {fault}")
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its chunks have a largest exponent and a cut sum."""
+        return self.family in CUTS
+
+    @property
+    def needs_scales(self) -> bool:
+        """Whether a dot product has scales in any case."""
+        return self.family in ("st_fdpa", "gst_fdpa", "switchback")
+
+
+_FP8 = ("e4m3", "e5m2")
+_F8F6F4 = (*_FP8, "e2m3", "e3m2", "e2m1")
+_FNUZ = ("e4m3fnuz", "e5m2fnuz")
+_MX = (("e8m0", 32),)
+_MXFP4 = (("e8m0", 32), ("e8m0", 16))
+_NVFP4 = (("e4m3", 16),)
+_TF32 = 13  # low bits of binary32 that TF32 has not
+
+Row = DotProfile
+_ROWS = (
+    Row("exact", "exact"),
+    Row("f32_fma", "f32_fma"),
+    Row("f32_pairwise", "f32_pairwise"),
+    Row("volta_fp16", "t_fdpa", ("f16",), 4, 23, -131),
+    Row("volta_fp16_f16", "t_fdpa", ("f16",), 4, 23, -19, "f16"),
+    Row("turing_fp16", "t_fdpa", ("f16",), 8, 24, -132),
+    Row("turing_fp16_f16", "t_fdpa", ("f16",), 8, 24, -20, "f16"),
+    Row("ampere_fp16", "t_fdpa", ("f16",), 8, 24, -132),
+    Row("ampere_fp16_f16", "t_fdpa", ("f16",), 8, 24, -20, "f16"),
+    Row("ampere_bf16", "t_fdpa", ("bf16",), 8, 24, -132),
+    Row("ampere_tf32", "t_fdpa", ("f32",), 4, 24, -132, ignored_bits=_TF32),
+    Row("ada_fp16", "t_fdpa", ("f16",), 8, 24, -132),
+    Row("ada_fp16_f16", "t_fdpa", ("f16",), 8, 24, -20, "f16"),
+    Row("ada_bf16", "t_fdpa", ("bf16",), 8, 24, -132),
+    Row("ada_tf32", "t_fdpa", ("f32",), 4, 24, -132, ignored_bits=_TF32),
+    Row("ada_fp8", "t_fdpa", _FP8, 16, 13, -132, "f32", 13),
+    Row("ada_fp8_f16", "t_fdpa", _FP8, 16, 13, -20, "f16"),
+    Row("hopper_fp16", "t_fdpa", ("f16",), 16, 25, -133),
+    Row("hopper_fp16_k8", "t_fdpa", ("f16",), 8, 25, -133),
+    Row("hopper_fp16_f16", "t_fdpa", ("f16",), 16, 25, -21, "f16"),
+    Row("hopper_fp16_f16_k8", "t_fdpa", ("f16",), 8, 25, -21, "f16"),
+    Row("hopper_bf16", "t_fdpa", ("bf16",), 16, 25, -133),
+    Row("hopper_bf16_k8", "t_fdpa", ("bf16",), 8, 25, -133),
+    Row("hopper_tf32", "t_fdpa", ("f32",), 8, 25, -133, ignored_bits=_TF32),
+    Row("hopper_tf32_k4", "t_fdpa", ("f32",), 4, 25, -133, ignored_bits=_TF32),
+    Row("hopper_fp8", "t_fdpa", _FP8, 32, 13, -133, "f32", 13),
+    Row("hopper_fp8_f16", "t_fdpa", _FP8, 32, 13, -21, "f16"),
+    Row("hopper_fp8_promoted", "promoted", _FP8, 32, 13, -133, "f32", 13, (("f32", PERIOD),)),
+    Row("blackwell_fp16", "t_fdpa", ("f16",), 16, 25, -133),
+    Row("blackwell_fp16_k8", "t_fdpa", ("f16",), 8, 25, -133),
+    Row("blackwell_fp16_f16", "t_fdpa", ("f16",), 16, 25, -21, "f16"),
+    Row("blackwell_fp16_f16_k8", "t_fdpa", ("f16",), 8, 25, -21, "f16"),
+    Row("blackwell_bf16", "t_fdpa", ("bf16",), 16, 25, -133),
+    Row("blackwell_bf16_k8", "t_fdpa", ("bf16",), 8, 25, -133),
+    Row("blackwell_tf32", "t_fdpa", ("f32",), 8, 25, -133, ignored_bits=_TF32),
+    Row("blackwell_tf32_k4", "t_fdpa", ("f32",), 4, 25, -133, ignored_bits=_TF32),
+    Row("blackwell_fp8", "t_fdpa", _F8F6F4, 32, 25, -133),
+    Row("blackwell_fp8_f16", "t_fdpa", _F8F6F4, 32, 25, -21, "f16"),
+    Row("blackwell_mxfp8", "st_fdpa", _F8F6F4, 32, 25, -133, scales=_MX),
+    Row("blackwell_mxfp4", "gst_fdpa", ("e2m1",), 64, 35, -139, scales=_MXFP4),
+    Row("blackwell_nvfp4", "gst_fdpa", ("e2m1",), 64, 35, -139, scales=_NVFP4),
+    Row("rtx_blackwell_fp16", "t_fdpa", ("f16",), 16, 25, -133),
+    Row("rtx_blackwell_fp16_k8", "t_fdpa", ("f16",), 8, 25, -133),
+    Row("rtx_blackwell_fp16_f16", "t_fdpa", ("f16",), 16, 25, -21, "f16"),
+    Row("rtx_blackwell_fp16_f16_k8", "t_fdpa", ("f16",), 8, 25, -21, "f16"),
+    Row("rtx_blackwell_bf16", "t_fdpa", ("bf16",), 16, 25, -133),
+    Row("rtx_blackwell_bf16_k8", "t_fdpa", ("bf16",), 8, 25, -133),
+    Row("rtx_blackwell_tf32", "t_fdpa", ("f32",), 8, 25, -133, ignored_bits=_TF32),
+    Row("rtx_blackwell_tf32_k4", "t_fdpa", ("f32",), 4, 25, -133, ignored_bits=_TF32),
+    Row("rtx_blackwell_fp8", "t_fdpa", _F8F6F4, 32, 25, -133),
+    Row("rtx_blackwell_fp8_k16", "t_fdpa", _FP8, 16, 25, -133),
+    Row("rtx_blackwell_fp8_f16", "t_fdpa", _F8F6F4, 32, 25, -21, "f16"),
+    Row("rtx_blackwell_fp8_f16_k16", "t_fdpa", _FP8, 16, 25, -21, "f16"),
+    Row("rtx_blackwell_mxfp8", "st_fdpa", _F8F6F4, 32, 25, -133, scales=_MX),
+    Row("rtx_blackwell_mxfp4", "gst_fdpa", ("e2m1",), 64, 35, -139, scales=_MXFP4),
+    Row("rtx_blackwell_nvfp4", "gst_fdpa", ("e2m1",), 64, 35, -139, scales=_NVFP4),
+    Row("int32", "int32", ("int8",)),
+    Row("switchback", "switchback", ("int8",), scales=(("f32", 0),)),
+    Row("cdna1_fp32", "f32_fma", ("f32",)),
+    Row("cdna1_fp16", "e_fdpa", ("f16",), 4),
+    Row("cdna1_bf16", "e_fdpa", ("bf16",), 2),
+    Row("cdna2_fp32", "f32_fma", ("f32",)),
+    Row("cdna2_fp16", "ftz_mul_add", ("f16",), 4),
+    Row("cdna2_bf16", "ftz_mul_add", ("bf16",), 2),
+    Row("cdna2_bf16_1k", "ftz_mul_add", ("bf16",), 4),
+    Row("cdna3_fp32", "f32_fma", ("f32",)),
+    Row("cdna3_xf32", "tr_fdpa", ("f32",), 4, 24, ignored_bits=_TF32),
+    Row("cdna3_fp16", "tr_fdpa", ("f16",), 8, 24),
+    Row("cdna3_fp16_k4", "tr_fdpa", ("f16",), 4, 24),
+    Row("cdna3_bf16", "tr_fdpa", ("bf16",), 8, 24),
+    Row("cdna3_bf16_k4", "tr_fdpa", ("bf16",), 4, 24),
+    Row("cdna3_fp8", "gtr_fdpa", _FNUZ, 16, 24),
+)
+DOT_PROFILES: Catalogue[DotProfile] = Catalogue("profile", DotProfile, _ROWS)
+
+
+# The profile that multiplies the blocks that are upcast to bfloat16 (GEM-004).
+WIDE = {
+    "ada_fp8": "ada_bf16",
+    "hopper_fp8": "hopper_bf16",
+    "hopper_fp8_promoted": "hopper_bf16",
+    "blackwell_fp8": "blackwell_bf16",
+    "rtx_blackwell_fp8": "rtx_blackwell_bf16",
+    "rtx_blackwell_fp8_k16": "rtx_blackwell_bf16",
+    "cdna3_fp8": "cdna3_bf16",
+}
+
+
+def operand_format(fmt: str | Format) -> Format:
+    """Return the format of an operand: one of the catalogue, or the integers int8 (DOT-019)."""
+    return INT8 if fmt == INT8.name else as_format(fmt)

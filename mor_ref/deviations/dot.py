@@ -1,0 +1,295 @@
+"""Dot products that differ: other cuts, other chunks, another order, other roundings."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import DOTS, IN_DOT, IN_SCALED_DOTS
+from mor_ref.exact import dot, dot_binary32, dot_nvidia, dot_terms
+from mor_ref.exact.arithmetic import FLT_MAX
+from mor_ref.exact.dot_terms import ONE, Chunk, Factor, Product, Term
+from mor_ref.exact.encoding import floor_log2
+
+Reference = Callable[..., Any]
+_ONE_CHUNK = {"dot_chunks": "A chunk is free of order (THM-007), and a row is one chunk."}
+_FILLED = {
+    "dot_chunks": "Zeros that fill a chunk change nothing: c is 0, too, or has a larger exponent."
+}
+_NOWHERE = -9999  # an exponent below all others
+
+
+@deviation(dot_terms.fraction_bits, rules=("DOT-002", "DOT-007"), domain=DOTS)
+def dot_cuts_one_bit_later(reference: Reference, profile: DotProfile) -> int:
+    """F is one more: a bit below the cut is added up."""
+    return int(reference(profile)) + 1
+
+
+@deviation(dot_terms.fraction_bits, rules=("DOT-002", "DOT-007"), domain=DOTS)
+def dot_cuts_one_bit_earlier(reference: Reference, profile: DotProfile) -> int:
+    """F is one less: the lowest bit above the cut is lost."""
+    return int(reference(profile)) - 1
+
+
+@deviation(dot_terms.cut, rules=("DOT-007",), domain=DOTS)
+def dot_terms_rounded(_: Reference, value: float | Fraction, unit: int) -> int:
+    """Terms are rounded to nearest, ties to even, and not cut."""
+    return round(Fraction(value) / Fraction(2) ** unit)
+
+
+@deviation(dot_terms.cut, rules=("DOT-007",), domain=DOTS)
+def dot_terms_rounded_down(_: Reference, value: float | Fraction, unit: int) -> int:
+    """Terms are shifted as integers in two's complement: negative ones are cut away from zero."""
+    return math.floor(Fraction(value) / Fraction(2) ** unit)
+
+
+@deviation(dot.chunk_length, rules=("DOT-003",), domain=DOTS)
+def dot_chunks_are_half_as_long(reference: Reference, profile: DotProfile) -> int:
+    """A chunk has half of its products, as in the instruction of another architecture."""
+    length = int(reference(profile))
+    is_cut = profile.family in ("t_fdpa", "st_fdpa", "gst_fdpa")
+    return length // 2 if is_cut else length
+
+
+@deviation(dot.chunk_length, rules=("DOT-003",), domain=DOTS, exemptions=_FILLED)
+def dot_chunks_are_twice_as_long(reference: Reference, profile: DotProfile) -> int:
+    """A chunk has twice as many products."""
+    length = int(reference(profile))
+    is_cut = profile.family in ("t_fdpa", "st_fdpa", "gst_fdpa")
+    return 2 * length if is_cut else length
+
+
+@deviation(dot.in_chunks, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK)
+def dot_order_reversed(
+    reference: Reference, products: list[Product], profile: DotProfile
+) -> list[list[Product]]:
+    """Products are taken from the last one on."""
+    found: list[list[Product]] = reference(products[::-1], profile)
+    return found
+
+
+@deviation(dot_nvidia.cut_chunk, rules=("DOT-007",), domain=DOTS)
+def dot_c_added_last(
+    reference: Reference, terms: list[Term], c: float, profile: DotProfile
+) -> Chunk:
+    """The products of a chunk are added up and rounded first, and c is added to the result."""
+    found: Chunk = reference(terms, 0.0, profile)
+    special = dot_terms.special_sum([found.c, c])
+    if special is not None:
+        return replace(found, c=special)
+    return replace(found, c=dot_nvidia.result(Fraction(found.c) + Fraction(c), profile))
+
+
+@deviation(dot_nvidia.term_of_product, rules=("DOT-007",), domain=DOTS)
+def dot_exponents_of_products(reference: Reference, one: Product, profile: DotProfile) -> Term:
+    """A term has the exponent of the product, and not the sum of the exponents of its factors."""
+    found: Term = reference(one, profile)
+    if not math.isfinite(found.value) or found.value == 0:
+        return found
+    return Term(found.value, floor_log2(abs(Fraction(found.value))))
+
+
+def _without_e0(reference: Reference, one: Any, profile: DotProfile) -> Term:
+    found: Term = reference(one, profile)
+    is_zero = found.value == 0 and found.exponent == profile.zero_exponent
+    return Term(found.value, _NOWHERE) if is_zero else found
+
+
+DOT_ZEROS_HAVE_NO_EXPONENT = Deviation(
+    "dot_zeros_have_no_exponent",
+    "A zero does not count in the largest exponent.",
+    ("DOT-003", "DOT-007", "DOT-009"),
+    DOTS,
+    tuple(
+        Change(step, _without_e0)
+        for step in (dot_nvidia.term_of_product, dot_nvidia.term_of_group, dot_nvidia.term_of_c)
+    ),
+)
+
+
+def _is_nvidia(_value: Fraction, profile: DotProfile) -> bool:
+    return profile.result == "f32"
+
+
+@deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
+def dot_results_to_nearest(_: Reference, value: Fraction, profile: DotProfile) -> float:
+    """A sum is rounded to nearest, ties to even, to as many bits."""
+    return dot_terms.rounded(value, profile.kept_bits, formats["f32"], "rne") + 0.0
+
+
+def _is_short(_value: Fraction, profile: DotProfile) -> bool:
+    return profile.kept_bits < formats["f32"].mantissa_bits and profile.result == "f32"
+
+
+@deviation(dot_nvidia.result, where=_is_short, rules=("DOT-010",), domain=DOTS)
+def dot_results_have_23_bits(_: Reference, value: Fraction, profile: DotProfile) -> float:
+    """A sum of FP8 products has 23 bits behind its leading one, and not 13."""
+    del profile
+    return dot_terms.rounded(value, formats["f32"].mantissa_bits, formats["f32"], "rtz") + 0.0
+
+
+@deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
+def dot_overflow_saturates(reference: Reference, value: Fraction, profile: DotProfile) -> float:
+    """A sum beyond the largest number becomes that number, as rounding toward zero has it."""
+    found = float(reference(value, profile))
+    return math.copysign(FLT_MAX, found) if math.isinf(found) else found
+
+
+@deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
+def dot_small_negative_sums_are_minus_zero(
+    reference: Reference, value: Fraction, profile: DotProfile
+) -> float:
+    """A negative sum that becomes zero keeps its sign."""
+    found = float(reference(value, profile))
+    return -0.0 if found == 0 and value < 0 else found
+
+
+@deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
+def dot_subnormal_sums_flushed(reference: Reference, value: Fraction, profile: DotProfile) -> float:
+    """A subnormal sum becomes zero."""
+    found = float(reference(value, profile))
+    return 0.0 if abs(found) < math.ldexp(1.0, -126) else found
+
+
+@deviation(dot_terms.number, rules=("DOT-001", "DOT-004"), domain=DOTS)
+def dot_subnormal_operands_flushed(
+    reference: Reference, code: int, fmt: Format, profile: DotProfile
+) -> Factor:
+    """A subnormal operand becomes zero."""
+    found: Factor = reference(code, fmt, profile)
+    return Factor(0.0, found.exponent) if abs(found.value) < fmt_normal(fmt) else found
+
+
+def fmt_normal(fmt: Format) -> float:
+    """Return the smallest normal number of a format."""
+    return math.ldexp(1.0, fmt.smallest_exponent)
+
+
+@deviation(dot_terms.factor, rules=("DOT-004",), domain=DOTS)
+def dot_subnormal_operands_normalised(_: Reference, value: float, fmt: Format) -> Factor:
+    """A subnormal number has the exponent of its leading one."""
+    is_number = math.isfinite(value) and value != 0
+    return Factor(value, floor_log2(abs(value)) if is_number else fmt.smallest_exponent)
+
+
+def _is_tf32(_code: int, _fmt: Format, profile: DotProfile) -> bool:
+    return profile.ignored_bits > 0
+
+
+@deviation(dot_terms.number, where=_is_tf32, rules=("DOT-005",), domain=("dot_chunks", "dot"))
+def dot_tf32_has_all_bits(
+    reference: Reference, code: int, fmt: Format, profile: DotProfile
+) -> Factor:
+    """The lowest bits of binary32 operands count."""
+    found: Factor = reference(code, fmt, replace(profile, ignored_bits=0))
+    return found
+
+
+@deviation(dot_terms.special_sum, rules=("DOT-008",), domain=DOTS)
+def dot_opposite_infinities_are_infinite(
+    _: Reference, values: list[float | Fraction]
+) -> float | None:
+    """The first infinity or NaN is the result, whatever follows."""
+    return next((float(x) for x in values if not math.isfinite(x)), None)
+
+
+@deviation(dot_terms.special_sum, rules=("DOT-008",), domain=DOTS)
+def dot_nan_ignored(reference: Reference, values: list[float | Fraction]) -> float | None:
+    """A NaN term counts as zero."""
+    found: float | None = reference([x for x in values if not math.isnan(x)])
+    return found if found is not None or all(map(math.isfinite, values)) else 0.0
+
+
+def _is_ue4m3(code: int, fmt: Format) -> bool:
+    del code
+    return fmt.name == "e4m3"
+
+
+@deviation(dot_terms.scale, where=_is_ue4m3, rules=("DOT-006",), domain=IN_SCALED_DOTS)
+def dot_scales_have_signs(_: Reference, code: int, fmt: Format) -> Factor:
+    """The sign bit of a scale in e4m3 is read."""
+    return dot_terms.factor(fmt.value(code), fmt)
+
+
+def _is_e8m0(code: int, fmt: Format) -> bool:
+    del code
+    return fmt.is_power_of_two
+
+
+@deviation(dot_terms.scale, where=_is_e8m0, rules=("DOT-006",), domain=IN_SCALED_DOTS)
+def dot_smallest_scale_is_zero(reference: Reference, code: int, fmt: Format) -> Factor:
+    """The scale of code 0 is the bits code << 23: zero."""
+    found: Factor = reference(code, fmt)
+    return Factor(0.0, found.exponent) if code == 0 else found
+
+
+@deviation(dot_terms.scale, where=_is_e8m0, rules=("DOT-006", "DOT-008"), domain=IN_SCALED_DOTS)
+def dot_nan_scale_is_a_number(reference: Reference, code: int, fmt: Format) -> Factor:
+    """The scale of code 0xFF is 2^128, and not NaN."""
+    found: Factor = reference(min(code, fmt.code_count - 2), fmt)
+    return Factor(2 * found.value, found.exponent + 1) if code == fmt.code_count - 1 else found
+
+
+def _is_scaled(_part: list[Product], _c: float, profile: DotProfile) -> bool:
+    return profile.family == "st_fdpa"
+
+
+@deviation(dot_nvidia.t_fdpa, where=_is_scaled, rules=("DOT-007",), domain=IN_SCALED_DOTS)
+def dot_scaled_after_the_sum(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The products of a block are added up first; the scales multiply the rounded sum."""
+    found: Chunk = reference([Product(one.a, one.b) for one in part], 0.0, profile)
+    value = dot_terms.exact_product(found.c, part[0].of_scales)
+    special = dot_terms.special_sum([value, c])
+    if special is not None:
+        return replace(found, c=special)
+    return replace(found, c=dot_nvidia.result(Fraction(value) + Fraction(c), profile))
+
+
+@deviation(dot_nvidia.gst_fdpa, rules=("DOT-009",), domain=IN_SCALED_DOTS)
+def dot_groups_cut_one_by_one(
+    _: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """Each product of a group of sixteen is a term of its own, as in st_fdpa."""
+    return dot_nvidia.t_fdpa(part, c, profile)
+
+
+@deviation(dot_nvidia.term_of_group, rules=("DOT-009",), domain=IN_SCALED_DOTS)
+def dot_exponents_of_groups(
+    reference: Reference, group: list[Product], profile: DotProfile
+) -> Term:
+    """A group has the exponent of its scaled sum, and not that of its scales."""
+    found: Term = reference(group, profile)
+    if not math.isfinite(found.value) or found.value == 0:
+        return found
+    return Term(found.value, floor_log2(abs(Fraction(found.value))))
+
+
+@deviation(dot_nvidia.promoted, rules=("DOT-011",), domain=IN_DOT)
+def dot_promoted_unfused(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The scaled partial sum is rounded before it is added to c."""
+    partial: Chunk = reference(part, -0.0, profile)
+    return replace(partial, c=dot_binary32.total(partial.c, c))
+
+
+@deviation(dot_nvidia.promoted, rules=("DOT-011",), domain=("dot_scaled",))
+def dot_promoted_by_one_scale_after_the_other(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The scale of a multiplies the partial sum first, and the fused operation has that of b."""
+    first = part[0]
+    unscaled = [replace(one, scale_a=ONE, scale_b=ONE) for one in part]
+    partial = reference(unscaled, 0.0, profile).c
+    inner = dot_binary32.product(first.scale_a.value, partial)
+    return Chunk(None, None, dot_binary32.fused(first.scale_b.value, inner, c))
+
+
+DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

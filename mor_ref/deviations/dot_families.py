@@ -1,0 +1,154 @@
+"""Dot products that differ: in binary32, exactly, and as matrix cores of AMD."""
+
+import functools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from mor_ref.definitions.dot import DotProfile
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.domains import DOTS_ALONE, IN_DOT
+from mor_ref.exact import dot_amd, dot_binary32, dot_terms
+from mor_ref.exact.arithmetic import rn32
+from mor_ref.exact.dot_binary32 import exact_chunk, product, total
+from mor_ref.exact.dot_terms import Chunk, Product
+
+Reference = Callable[..., Any]
+_IN_DOT_ALONE = ("dot",)
+
+
+@deviation(dot_binary32.f32_fma, rules=("DOT-013",), domain=_IN_DOT_ALONE)
+def dot_unfused(_: Reference, part: list[Product], c: float, profile: DotProfile) -> Chunk:
+    """Each product is rounded before it is added to c."""
+    del profile
+    (one,) = part
+    return Chunk(None, None, total(product(one.a.value, one.b.value), c))
+
+
+@deviation(dot_binary32.f32_pairwise, rules=("DOT-014",), domain=_IN_DOT_ALONE)
+def dot_pairs_in_order(_: Reference, part: list[Product], c: float, profile: DotProfile) -> Chunk:
+    """Rounded products are added from the left to the right, c last."""
+    del profile
+    row = [product(one.a.value, one.b.value) for one in part]
+    return Chunk(None, None, total(functools.reduce(total, row), c))
+
+
+@deviation(dot_binary32.f32_pairwise, rules=("DOT-014",), domain=_IN_DOT_ALONE)
+def dot_pairs_from_c_on(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """C is added to the first product."""
+    first, *others = part
+    joined = total(product(first.a.value, first.b.value), c)
+    ahead = Product(dot_terms.Factor(joined, 0), dot_terms.ONE)
+    found: Chunk = reference([ahead, *others], -0.0, profile)
+    return found
+
+
+@deviation(dot_binary32.exact_chunk, rules=("DOT-012",), domain=IN_DOT)
+def dot_exact_in_binary64(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """Products are added up in binary64, in order, and the sum is rounded to binary32."""
+    found: Chunk = reference(part, c, profile)
+    if not math.isfinite(found.c):
+        return found
+    wide = functools.reduce(
+        lambda x, one: x + float(one.of_elements) * float(one.of_scales), part, float(c)
+    )
+    return Chunk(None, None, rn32(Fraction(wide)) if math.isfinite(wide) else wide)
+
+
+@deviation(dot_binary32.exact_chunk, rules=("DOT-012", "DOT-015"), domain=IN_DOT)
+def dot_exact_one_by_one(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The sum is rounded after each product."""
+    for one in part:
+        c = reference([one], c, profile).c
+    return Chunk(None, None, c)
+
+
+@deviation(dot_amd.e_fdpa, rules=("DOT-015",), domain=_IN_DOT_ALONE)
+def dot_cdna1_chunks_are_cut(
+    _: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The products of CDNA 1 are added up and rounded, and then c is added."""
+    found = exact_chunk(part, 0.0, profile).c
+    return Chunk(None, None, total(found, c))
+
+
+@deviation(dot_amd.flushed, rules=("DOT-016",), domain=_IN_DOT_ALONE)
+def dot_cdna2_keeps_subnormals(_: Reference, x: float, smallest_exponent: int) -> float:
+    """Subnormal numbers stay."""
+    del smallest_exponent
+    return x
+
+
+@deviation(dot_amd.ftz_mul_add, rules=("DOT-016",), domain=_IN_DOT_ALONE)
+def dot_cdna2_adds_one_by_one(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """Each product is added to c."""
+    for one in part:
+        c = reference([one], c, profile).c
+    return Chunk(None, None, c)
+
+
+@deviation(dot_amd.floored, rules=("DOT-017",), domain=DOTS_ALONE)
+def dot_cdna3_cuts_toward_zero(_: Reference, value: Fraction, unit: int) -> int:
+    """Sums and c are cut toward zero, and not rounded down."""
+    return math.trunc(value / Fraction(2) ** unit)
+
+
+@deviation(dot_amd.overflowed, rules=("DOT-017",), domain=DOTS_ALONE)
+def dot_cdna3_overflows_late(_: Reference, value: float | Fraction) -> float | Fraction:
+    """A product beyond binary32 stays a number until the sum is rounded."""
+    return value
+
+
+@deviation(dot_amd.nearest, rules=("DOT-017",), domain=DOTS_ALONE)
+def dot_cdna3_rounds_once(_: Reference, value: Fraction) -> float:
+    """The sum is rounded to binary32 without a cut to 32 bits before."""
+    return rn32(value)
+
+
+def _is_gtr(_c: float, _largest: int, profile: DotProfile) -> bool:
+    return profile.family == "gtr_fdpa"
+
+
+@deviation(dot_amd.cut_c, where=_is_gtr, rules=("DOT-018",), domain=DOTS_ALONE)
+def dot_cdna3_counts_a_small_c(
+    reference: Reference, c: float, largest: int, profile: DotProfile
+) -> int:
+    """With FP8, a small negative c takes a unit from the sum, as it does with other formats."""
+    del reference
+    return dot_amd.floored(Fraction(c), largest - profile.fraction_bits)
+
+
+@deviation(dot_amd.gtr_fdpa, rules=("DOT-018",), domain=DOTS_ALONE)
+def dot_cdna3_adds_fp8_together(
+    _: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """Even and odd products are one sum."""
+    return dot_amd.tr_fdpa(part, c, profile)
+
+
+@deviation(dot_amd.gtr_fdpa, rules=("DOT-008", "DOT-018"), domain=DOTS_ALONE)
+def dot_cdna3_loses_an_infinite_c(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """An infinite or NaN c has the exponent -1, and counts as 0 in a larger sum: MMA-Sim 2.1.1."""
+    if math.isfinite(c) or dot_terms.special_sum([one.of_elements for one in part]) is not None:
+        found: Chunk = reference(part, c, profile)
+        return found
+    exponents = [one.a.exponent + one.b.exponent for one in part if one.of_elements != 0]
+    is_far = bool(exponents) and max(exponents) > profile.fraction_bits
+    if not is_far:
+        return Chunk(0, 0, c)
+    without: Chunk = reference(part, 0.0, profile)
+    return without
+
+
+DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

@@ -1,0 +1,104 @@
+"""Sums with the operations of binary32, and of integers (a part of the chapter dot)."""
+
+import numpy as np
+
+from mor_ref.definitions.dot import STEPS_OF_INT8
+from mor_ref.engine.dot_rounding import canonical_c, fused, keep, rows_of_pair
+from mor_ref.engine.kernel import kernel, step
+
+_F = np.float32
+_D = np.float64
+_UNSCALE = np.float32(1) / np.float32(STEPS_OF_INT8**2)  # both are binary32 numbers: rounded once
+_SMALLEST_NORMAL = np.float32(2.0**-126)
+
+
+@kernel
+def f32_fma(a, b, c, pairs, chunks):
+    """DOT-013 for pairs of rows."""
+    for n in range(pairs.first, pairs.last):
+        i, j = rows_of_pair(n, pairs.columns)
+        total = c[n]
+        for k in range(a.value.shape[1]):
+            total = fused(_D(a.value[i, k] * b.value[j, k]), total)
+            keep(chunks, n, k, 0, 0, canonical_c(total))
+        c[n] = canonical_c(total)
+
+
+@kernel
+def f32_pairwise(a, b, c, pairs, chunks):
+    """DOT-014 for pairs of rows."""
+    columns = a.value.shape[1]
+    row = np.empty(columns, _F)
+    for n in range(pairs.first, pairs.last):
+        i, j = rows_of_pair(n, pairs.columns)
+        for k in range(columns):
+            row[k] = _F(_F(a.value[i, k]) * _F(b.value[j, k]))
+        length = columns
+        while length > 1:
+            half = length // 2
+            for k in range(half):
+                row[k] = _F(row[2 * k] + row[2 * k + 1])
+            if length % 2 == 1:
+                row[half] = row[length - 1]
+            length -= half
+        if columns != 0:
+            c[n] = _F(row[0] + c[n])
+        c[n] = canonical_c(c[n])
+        keep(chunks, n, 0, 0, 0, c[n])
+
+
+@step
+def flushed(x):
+    """DOT-016: a binary32 number, or a zero of its sign if it is subnormal."""
+    return _F(x * _F(0)) if abs(x) < _SMALLEST_NORMAL else x
+
+
+@step
+def flushed_product(a, b, i, j, k):
+    """DOT-016: a product in binary32."""
+    return flushed(_F(_F(a.value[i, k]) * _F(b.value[j, k])))
+
+
+@step
+def flushed_pair(a, b, i, j, k):
+    """DOT-016: the sum of two products in binary32."""
+    return flushed(_F(flushed_product(a, b, i, j, k) + flushed_product(a, b, i, j, k + 1)))
+
+
+@kernel
+def ftz_mul_add(a, b, c, pairs, chunks, length):
+    """DOT-016 for pairs of rows; a chunk is two or four products."""
+    for n in range(pairs.first, pairs.last):
+        i, j = rows_of_pair(n, pairs.columns)
+        total = c[n]
+        for k in range(0, a.value.shape[1], length):
+            part = flushed_pair(a, b, i, j, k)
+            if length == 4:
+                part = flushed(_F(part + flushed_pair(a, b, i, j, k + 2)))
+            start = flushed(total) if total != _F(0) else total
+            start = _F(0) if start == _F(0) else start
+            total = canonical_c(flushed(_F(start + part)))
+            keep(chunks, n, k // length, 0, 0, total)
+        c[n] = canonical_c(total)
+
+
+@step
+def int32_sum(value_a, value_b):
+    """DOT-019: the sum of products of integers, as int32 holds it."""
+    whole = np.int32(0)
+    for k in range(value_a.size):
+        whole = np.int32(whole + np.int32(value_a[k] * value_b[k]))
+    return whole
+
+
+@kernel
+def integers(a, b, c, pairs, chunks, has_scales):
+    """DOT-019 and DOT-020 for pairs of rows."""
+    for n in range(pairs.first, pairs.last):
+        i, j = rows_of_pair(n, pairs.columns)
+        found = _F(int32_sum(a.value[i], b.value[j]))
+        if has_scales and a.value.shape[1] != 0:
+            unscaled = _F(found * _UNSCALE)
+            found = _F(_F(b.scale[j, 0]) * _F(_F(a.scale[i, 0]) * unscaled))
+        c[n] = canonical_c(found)
+        keep(chunks, n, 0, 0, 0, c[n])

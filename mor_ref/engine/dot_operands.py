@@ -1,0 +1,169 @@
+"""Operands of dot products: rows of numbers with their exponents, in whole chunks.
+
+Each number is a binary64 that stands for an integer times a power of two: products of two of them
+are exact, and no mode of the processor changes an exact result.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import Bits
+from mor_ref.definitions.dot import PERIOD, DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.engine.decoding import decode
+
+_NO_EXPONENT = -8192  # of a zero: the sum of four is below all others, and fits 16 bits
+
+
+class Operand(NamedTuple):
+    """The numbers of rows, (n, K), and those of their scales, (n, blocks), if there are any.
+
+    A scale has a significand of `scale_bits`, is a multiple of 2^scale_unit and below
+    2^scale_top; the smallest normal one has the exponent `lowest_scale`.
+    """
+
+    value: NDArray[np.float64]
+    fmt: Format
+    scales: NDArray[np.float64] | None = None
+    block: int = 1
+    scale_bits: int = 0
+    scale_unit: int = 0
+    scale_top: int = 0
+    lowest_scale: int = 0
+
+    def scaled(self, scales: NDArray[np.float64], fmt: Format, block: int) -> "Operand":
+        """Return the same rows with scales, which are numbers of a format."""
+        return self._replace(
+            scales=scales,
+            block=block,
+            scale_bits=fmt.mantissa_bits + 1,
+            scale_unit=unit_of(fmt),
+            scale_top=top_of(fmt),
+            lowest_scale=fmt.smallest_exponent,
+        )
+
+
+def operand_of(
+    codes: Bits,
+    fmt: Format,
+    profile: DotProfile,
+    scales: Bits | None = None,
+    scale_format: Format | None = None,
+    block: int = 1,
+) -> Operand:
+    """Return rows of codes, with the codes of their scales (DOT-005, DOT-006)."""
+    plain = Operand(numbers_of(codes, fmt, profile.ignored_bits), fmt)
+    if scales is None or scale_format is None:
+        return plain
+    return plain.scaled(scale_numbers(scales, scale_format), scale_format, block)
+
+
+def scale_numbers(codes: Bits, fmt: Format) -> NDArray[np.float64]:
+    """DOT-006: return the numbers of scales; the sign of e4m3 is not read."""
+    is_unsigned = fmt.name == "e4m3"
+    return numbers_of(codes & codes.dtype.type(fmt.sign_bit - 1) if is_unsigned else codes, fmt)
+
+
+class Rows(NamedTuple):
+    """An operand as loops take it; scales lie apart from the numbers, one for each block."""
+
+    value: NDArray[np.float64]
+    whole: NDArray[np.int64]  # numbers as integers, if a rule adds up integers
+    exponent: NDArray[np.int16]
+    special: NDArray[np.bool_]  # whether a number of a chunk is infinite or NaN
+    scale: NDArray[np.float64]
+    scale_exponent: NDArray[np.int16]
+    block: np.int64
+
+
+def unit_of(fmt: Format) -> int:
+    """Return the exponent of the last bit of the smallest number of a format."""
+    return fmt.smallest_exponent - fmt.mantissa_bits
+
+
+def top_of(fmt: Format) -> int:
+    """Return an exponent above all finite numbers of a format, -128 of int8 among them."""
+    return int(np.frexp(fmt.largest)[1]) + 1
+
+
+def chunk_length(profile: DotProfile) -> int:
+    """DOT-003: the number of products of a chunk; 0 if all are one."""
+    return {"f32_fma": 1, "promoted": PERIOD}.get(profile.family, profile.chunk)
+
+
+def chunk_count(profile: DotProfile, columns: int) -> int:
+    """DOT-003: the number of chunks of a row."""
+    length = chunk_length(profile)
+    return -(-columns // length) if length else 1
+
+
+def numbers_of(codes: Bits, fmt: Format, ignored_bits: int = 0) -> NDArray[np.float64]:
+    """DOT-005: the numbers of codes whose lowest bits are read as 0."""
+    read = codes >> ignored_bits << ignored_bits if ignored_bits else codes
+    words = np.ascontiguousarray(read).reshape(-1)
+    words.flags.writeable = False
+    numbers = decode(words, fmt).view(np.uint32).astype(np.int64).reshape(codes.shape)
+    return _widened(numbers)
+
+
+def _widened(words: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return binary32 bits as binary64, by integers: a mode may flush subnormal numbers."""
+    field, fraction = words >> 23 & 0xFF, words & 0x7FFFFF
+    significand = np.where(field == 0, fraction, fraction | 0x800000).astype(np.float64)
+    finite = np.ldexp(significand, np.maximum(field, 1) - 150)
+    found = np.where(field == 0xFF, np.where(fraction == 0, np.inf, np.nan), finite)
+    return np.where(words >> 31 != 0, -found, found)
+
+
+def exponents_of(numbers: NDArray[np.float64], lowest: int, of_zero: int) -> NDArray[np.int16]:
+    """DOT-004: the exponents of numbers; a zero has another one, as no rule needs its own."""
+    floor_log2 = (numbers.view(np.int64) >> 52 & 0x7FF) - 1023
+    return np.where(numbers == 0, of_zero, np.maximum(floor_log2, lowest)).astype(np.int16)
+
+
+def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
+    """Return an operand in whole chunks: the last one is filled with zeros (DOT-003)."""
+    value = operand.value
+    exponent = exponents_of(value, operand.fmt.smallest_exponent, _NO_EXPONENT)
+    scale, scale_exponent = _scales_of(operand)
+    if profile.family == "st_fdpa" and operand.scales is not None:
+        each = np.arange(value.shape[1]) // operand.block
+        value = value * scale[:, each]
+        exponent = np.where(value == 0, _NO_EXPONENT, exponent + scale_exponent[:, each])
+        exponent = exponent.astype(np.int16)
+    if profile.family == "ftz_mul_add":  # DOT-016: a subnormal operand and a zero are +0
+        value = np.where(np.abs(value) < 2.0**operand.fmt.smallest_exponent, 0.0, value)
+    columns = value.shape[1]
+    room = ((0, 0), (0, chunk_count(profile, columns) * chunk_length(profile) - columns))
+    if chunk_length(profile):
+        value = np.pad(value, room)
+        exponent = np.pad(exponent, room, constant_values=_NO_EXPONENT)
+    special = _specials_of(value, profile.chunk)
+    if profile.family == "exact":
+        special |= ~np.isfinite(scale).all(axis=1, keepdims=True)
+    whole = wholes_of(value, operand.fmt) if has_wholes else value[:0]
+    block = np.int64(max(operand.block, 1))
+    return Rows(value, whole.astype(np.int64), exponent, special, scale, scale_exponent, block)
+
+
+def wholes_of(value: NDArray[np.float64], fmt: Format) -> NDArray[np.float64]:
+    """Return numbers in units of the smallest one of their format, as far as they are finite."""
+    return np.ldexp(np.where(np.isfinite(value), value, 0.0), -unit_of(fmt))
+
+
+def _specials_of(value: NDArray[np.float64], length: int) -> NDArray[np.bool_]:
+    """DOT-008: whether a number of a chunk, or of the row, is infinite or NaN."""
+    chunks = (value.shape[1] // length, length) if length else (1, value.shape[1])
+    found: NDArray[np.bool_] = np.any(~np.isfinite(value).reshape(len(value), *chunks), axis=2)
+    return found
+
+
+def _scales_of(operand: Operand) -> tuple[NDArray[np.float64], NDArray[np.int16]]:
+    """DOT-006: the numbers and exponents of scales; one more block of ones is behind the last."""
+    if operand.scales is None:
+        ones = np.ones((len(operand.value), 1))
+    else:
+        ones = np.pad(operand.scales, ((0, 0), (0, 1)), constant_values=1.0)
+    return ones, exponents_of(ones, operand.lowest_scale, _NO_EXPONENT)

@@ -1,0 +1,101 @@
+"""Dot products of codes, as matrix instructions add them up."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mor_ref.definitions.dot import PERIOD, DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.exact.dot_amd import e_fdpa, ftz_mul_add, gtr_fdpa, tr_fdpa
+from mor_ref.exact.dot_binary32 import exact_chunk, f32_fma, f32_pairwise, int32, switchback
+from mor_ref.exact.dot_nvidia import gst_fdpa, promoted, t_fdpa
+from mor_ref.exact.dot_terms import ZERO, Chunk, Product, number, scale
+from mor_ref.exact.step import step
+
+FAMILIES: Mapping[str, Callable[[list[Product], float, DotProfile], Chunk]] = {
+    "exact": exact_chunk,
+    "f32_fma": f32_fma,
+    "f32_pairwise": f32_pairwise,
+    "t_fdpa": t_fdpa,
+    "st_fdpa": t_fdpa,
+    "gst_fdpa": gst_fdpa,
+    "promoted": promoted,
+    "e_fdpa": e_fdpa,
+    "ftz_mul_add": ftz_mul_add,
+    "tr_fdpa": tr_fdpa,
+    "gtr_fdpa": gtr_fdpa,
+    "int32": int32,
+    "switchback": switchback,
+}
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The codes of the scales of two rows; each is of `block` elements."""
+
+    a: Sequence[int]
+    b: Sequence[int]
+    fmt: Format
+    block: int
+
+
+def dot(
+    a: Sequence[int],
+    b: Sequence[int],
+    c: float,
+    profile: DotProfile,
+    of: tuple[Format, Format],
+    scales: Scales | None = None,
+) -> float:
+    """Return c plus the products of two rows of codes (DOT-001)."""
+    chunks = dot_chunks(a, b, c, profile, of, scales)
+    return chunks[-1].c if chunks else c
+
+
+def dot_chunks(
+    a: Sequence[int],
+    b: Sequence[int],
+    c: float,
+    profile: DotProfile,
+    of: tuple[Format, Format],
+    scales: Scales | None = None,
+) -> list[Chunk]:
+    """Return the chunks of a dot product (DOT-003)."""
+    chunks = []
+    for part in in_chunks(products_of(a, b, profile, of, scales), profile):
+        chunks.append(FAMILIES[profile.family](part, c, profile))
+        c = chunks[-1].c
+    return chunks
+
+
+def products_of(
+    a: Sequence[int],
+    b: Sequence[int],
+    profile: DotProfile,
+    of: tuple[Format, Format],
+    scales: Scales | None,
+) -> list[Product]:
+    """Return the products of two rows (DOT-002)."""
+    pairs = [
+        (number(i, of[0], profile), number(j, of[1], profile)) for i, j in zip(a, b, strict=True)
+    ]
+    if scales is None:
+        return [Product(*pair) for pair in pairs]
+    of_a, of_b = ([scale(code, scales.fmt) for code in codes] for codes in (scales.a, scales.b))
+    blocks = [k // scales.block for k in range(len(pairs))]
+    return [Product(*pair, of_a[n], of_b[n]) for pair, n in zip(pairs, blocks, strict=True)]
+
+
+@step
+def chunk_length(profile: DotProfile) -> int:
+    """Return the number of products of a chunk (DOT-003); 0 if all are one."""
+    return {"f32_fma": 1, "promoted": PERIOD}.get(profile.family, profile.chunk)
+
+
+@step
+def in_chunks(products: list[Product], profile: DotProfile) -> list[list[Product]]:
+    """Return the products in chunks, in order, the last one filled with zeros (DOT-003)."""
+    length = chunk_length(profile)
+    if length == 0:
+        return [products]
+    parts = [products[k : k + length] for k in range(0, len(products), length)]
+    return [part + [Product(ZERO, ZERO)] * (length - len(part)) for part in parts]

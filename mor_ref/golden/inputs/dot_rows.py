@@ -1,0 +1,187 @@
+"""Rows at the edges of a sum: bits at the cut, ties, cancellation, ends and special numbers."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.exact.encoding import encode
+from mor_ref.golden.model.suite import Size
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.bits import Unsigned, codes_array, f32_array
+from mor_ref.operations.fields import bytes_of, format_meant
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.random_numbers import Draws
+
+Pairs = Sequence[tuple[float, float]]
+Row = tuple[Pairs, float]  # the numbers of products, and c
+
+_IEEE = SpecialCases(overflow="ieee")
+_HIGHEST = 6  # of the exponents of the large numbers, where a format has it
+
+
+def edges(
+    profile: DotProfile, of: tuple[Format, Format], length: int, first: int, step: int
+) -> Arrays:
+    """Return a, b and c of rows at the edges of a profile, filled up with zeros.
+
+    They are each `step`th of all, from one of the first on.
+    """
+    found = [row for row in _rows(profile, of, length) if _is_there(row, of)]
+    rows = found[first % step :: step]
+    filled = [list(pairs[:length]) + [(0.0, 0.0)] * (length - len(pairs)) for pairs, _ in rows]
+    of_c = formats[profile.result]
+    return {
+        "a": _codes([[a for a, _ in row] for row in filled], of[0]),
+        "b": _codes([[b for _, b in row] for row in filled], of[1]),
+        "c": f32_array(of_c.value(encode(c, of_c, "rne", _IEEE)) for _, c in rows),
+    }
+
+
+def _codes(rows: list[list[float]], fmt: Format) -> Unsigned:
+    flat = [encode(x, fmt, "rne", _IEEE) for row in rows for x in row]
+    return codes_array(flat, fmt).reshape(len(rows), -1)
+
+
+def _is_there(row: Row, of: tuple[Format, Format]) -> bool:
+    """Return whether both formats have all numbers of a row."""
+    return all(_has(fmt, x) for pair in row[0] for fmt, x in zip(of, pair, strict=True))
+
+
+def _has(fmt: Format, x: float) -> bool:
+    found = fmt.value(encode(x, fmt, "rne", _IEEE))
+    return found == x or (math.isnan(x) and math.isnan(found))
+
+
+def _rows(profile: DotProfile, of: tuple[Format, Format], length: int) -> Iterator[Row]:
+    tops = [min(_HIGHEST, math.frexp(fmt.largest)[1] - 1) for fmt in of]
+    one = math.ldexp(1.0, tops[0]), math.ldexp(1.0, tops[1])
+    yield from _zeros()
+    yield from _at_the_cut(profile, of, (one[0], one[1]))
+    yield from _above_ties(of)
+    yield from _cancelling(one, length)
+    yield from _ends(of, length)
+    yield from _specials(one)
+    yield from _specials((of[0].largest, of[1].largest))
+
+
+def _zeros() -> Iterator[Row]:
+    """Yield products of zeros with any c."""
+    for c in (0.0, -0.0, 1.0, -3.5, 2.0**-149, -(2.0**-133), 2.0**-126, -(2.0**-24)):
+        yield [(0.0, 1.0), (-0.0, 1.0)], c
+    yield [(-0.0, 1.0)], -0.0
+
+
+def _split(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
+    """Return two powers of two with a product of this exponent, about equal where they can be."""
+    lowest, highest = (of[0].smallest_exponent - of[0].mantissa_bits, math.frexp(of[0].largest)[1])
+    first = min(max(exponent // 2, lowest), highest - 1)
+    return math.ldexp(1.0, first), math.ldexp(1.0, exponent - first)
+
+
+def _at_the_cut(
+    profile: DotProfile, of: tuple[Format, Format], one: tuple[float, float]
+) -> Iterator[Row]:
+    """Yield a large product and small ones whose last bits are at the cut, or next to it."""
+    top = math.frexp(one[0] * one[1])[1] - 1
+    bits = profile.fraction_bits or 24
+    odd = [2 - math.ldexp(1.0, -min(fmt.mantissa_bits, 3)) for fmt in of]
+    for offset in range(-4, 9):
+        a, b = _split(top - bits + offset, of)
+        for sign in (1, -1):
+            yield [one, (sign * a, b)], 0.0
+            yield [one, (sign * a * odd[0], b * odd[1])], 0.0
+            yield [(-one[0], one[1]), (sign * a * odd[0], b), (a, b * odd[1])], 0.0
+            yield [one], sign * math.ldexp(1.25, top - bits + offset)
+            yield [(a, b), (sign * a, b * odd[1])], one[0] * one[1]
+    for kept in (10, 13, 23, 24, 31, 32):
+        for sign in (1, -1):
+            a, b = _split(top - kept, of)
+            yield [one, one, one, (sign * a, b), (sign * a, b)], 0.0
+            yield [(-one[0], one[1]), (a, b)], sign * math.ldexp(1.0, top - kept - 1)
+
+
+def _above_ties(of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield sums that are above a tie by the last bit of 32 or 33, which a cut can lose."""
+    for exponent in (12, 9, 0, -20):
+        for bits in (31, 32, 33):
+            pairs = [_split(exponent - 24, of), _split(exponent - bits, of)]
+            for sign in (1, -1):
+                yield [(sign * a, b) for a, b in pairs], sign * math.ldexp(1.0, exponent)
+
+
+def _cancelling(one: tuple[float, float], length: int) -> Iterator[Row]:
+    """Yield products that cancel, in a chunk or with c."""
+    a, b = one
+    yield [(a, b), (-a, b)], 0.0
+    yield [(a, b), (-a, b)], -0.0
+    yield [(a, b), (1.0, 1.0), (a, -b)], 2.0**-40
+    yield [(a, b), (-a, b)] * (length // 2), 2.0**-60
+    yield [(a, b)] * length, -a * b * length
+    yield [(-a, b)] * length, a * b * (length + 1)
+    yield [(1.5, 1.0), (-1.0, 1.5), (0.5, 1.0)], -0.5
+
+
+def _ends(of: tuple[Format, Format], length: int) -> Iterator[Row]:
+    """Yield products of the smallest and of the largest numbers, and c at the ends."""
+    least = [fmt.smallest_subnormal or 1.0 for fmt in of]
+    normal = [fmt.smallest_normal or 1.0 for fmt in of]
+    most = [fmt.largest for fmt in of]
+    largest = formats["f32"].largest
+    for sign in (1, -1):
+        yield [(sign * least[0], least[1])] * length, 0.0
+        yield [(sign * least[0], normal[1])] * length, -sign * 2.0**-149
+        yield [(sign * normal[0], normal[1])] * length, sign * 2.0**-127
+        yield [(sign * normal[0], normal[1])] * (length - 1), 2.0**-149
+        yield [(sign * most[0], most[1])] * length, 0.0
+        yield [(sign * most[0], most[1])], sign * largest
+        yield [(sign * least[0], 1.0), (1.0, least[1])], sign * 1.0
+        yield [(sign * least[0], 1.0)], 3 * 2.0**-20
+    yield [(most[0], most[1]), (-most[0], most[1])], 1.0
+    yield [(1.0, 1.0)], largest
+    yield [(-1.0, 1.0)], -largest
+    yield [(2.0**64, 2.0**63), (2.0**64, 2.0**63)], 0.0
+    yield [(2.0**64, 2.0**63), (2.0**64, 2.0**63)], -largest
+    yield [(2.0**64, 2.0**64), (-(2.0**64), 2.0**64)], 0.0
+    for exponent in (-127, -130, -136, -139, -140, -149, -150, -151):
+        a, b = _split(exponent, of)
+        for sign in (1, -1):
+            yield [(a, b), (1.5 * 2.0**-60, sign * 2.0**-70)], 0.0
+            yield [(sign * a, b)], 0.0
+
+
+def _specials(one: tuple[float, float]) -> Iterator[Row]:
+    """Yield infinities and NaNs, in operands and in c."""
+    nan, infinity = math.nan, math.inf
+    for c in (infinity, -infinity, nan):
+        yield [one], c
+        yield [(0.0, 0.0)], c
+    for x in (infinity, -infinity, nan):
+        yield [one, (x, 1.0)], 0.0
+        yield [(x, 0.0)], 1.0
+        yield [(1.0, x)], -infinity
+        yield [(x, 1.0), (infinity, 1.0)], 0.0
+        yield [(0.0, 1.0), (1.0, -1.0), (x, x)], infinity
+
+
+def drawn(operation: str, parameters: Parameters, shape: tuple[int, int], size: Size) -> Arrays:
+    """Return random rows of an operation."""
+    declared = OPERATIONS[operation]
+    if declared.random is None:
+        raise ValueError(f"operation is {operation!r}, which draws no rows; give another")
+    count, width = shape
+    found = declared.random.draw(parameters, Draws(0, count * size.factor, size.seed + 7, width))
+    return {
+        name: np.asarray(array).astype(f"u{bytes_of(format_meant(fmt, parameters))}")
+        for name, (fmt, _) in declared.inputs.items()
+        for array in (found[name],)
+    }
+
+
+def joined(*parts: Arrays) -> Arrays:
+    """Return rows one below the other."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

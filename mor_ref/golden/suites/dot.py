@@ -1,0 +1,145 @@
+"""Dot products: single chunks with their cut sums, rows of several chunks, and rows with scales."""
+
+from collections.abc import Iterator
+
+from mor_ref.definitions.dot import DOT_PROFILES, PERIOD, DotProfile
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.inputs.dot_rows import drawn, edges, joined
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.operations.operation import Parameters
+
+_CHUNKS, _ROWS, _SCALED = 16, 12, 48  # random rows of a case
+_SHARE = 6  # of the rows at edges that a case of profiles with chunks has
+_OF_ANY = (("e4m3", "e4m3"), ("e5m2", "e2m1"), ("bf16", "bf16"), ("f16", "e3m2"), ("f32", "f32"))
+_OF_FP8 = (("e4m3", "e4m3"), ("e5m2", "e4m3"))
+_OF_F8F6F4 = (*_OF_FP8, ("e2m3", "e3m2"), ("e2m1", "e2m1"))
+_OF_FNUZ = (("e4m3fnuz", "e4m3fnuz"), ("e5m2fnuz", "e5m2fnuz"))
+_WHOLE = ("hopper_fp8", "cdna3_bf16", "cdna3_fp8")  # cases that have all rows at edges
+_LENGTH = 37  # of rows that have no chunks
+_SCALES_OF_EXACT = (("e8m0", 32), ("e4m3", 16), ("f32", 128), ("bf16", 8))
+
+
+def _pairs(profile: DotProfile) -> tuple[tuple[str, str], ...]:
+    """Return pairs of formats that a profile admits."""
+    if not profile.formats:
+        return _OF_ANY
+    if len(profile.formats) == 1:
+        return ((profile.formats[0], profile.formats[0]),)
+    if profile.formats[0] in _OF_FNUZ[0]:
+        return _OF_FNUZ
+    return _OF_F8F6F4 if "e2m1" in profile.formats else _OF_FP8
+
+
+def _without_scales() -> Iterator[tuple[DotProfile, dict[str, str]]]:
+    for name in DOT_PROFILES.specified:
+        profile = DOT_PROFILES[name]
+        if profile.needs_scales or profile.family == "int32":
+            continue
+        for a, b in _pairs(profile):
+            yield profile, {"dot_profile": name, "format_a": a, "format_b": b}
+
+
+def _name(parameters: Parameters) -> str:
+    return ".".join(map(str, parameters.values()))
+
+
+def _share(profile: DotProfile) -> int:
+    """Return which part of the rows at edges the cases of a profile have."""
+    return 1 if profile.name in _WHOLE else _SHARE
+
+
+def _chunk_cases(size: Size) -> Iterator[Case]:
+    for n, (profile, parameters) in enumerate(_without_scales()):
+        if profile.is_cut:
+            of = formats[parameters["format_a"]], formats[parameters["format_b"]]
+            random = drawn("dot", parameters, (_CHUNKS, profile.chunk), size)
+            rows = joined(edges(profile, of, profile.chunk, n, _share(profile)), random)
+            yield Case(_name(parameters), parameters, rows)
+
+
+def _row_cases(size: Size) -> Iterator[Case]:
+    for n, (profile, parameters) in enumerate(_without_scales()):
+        if profile.family == "promoted":
+            length = PERIOD + profile.chunk + 5
+        else:
+            length = 2 * profile.chunk + profile.chunk // 2 or _LENGTH
+        of = formats[parameters["format_a"]], formats[parameters["format_b"]]
+        step = 4 * _SHARE if profile.is_cut else _SHARE
+        random = drawn("dot", parameters, (_ROWS, length), size)
+        rows = joined(edges(profile, of, length, n, step), random)
+        yield Case(_name(parameters), parameters, rows)
+
+
+def _scaled_cases(size: Size) -> Iterator[Case]:
+    for name in DOT_PROFILES.specified:
+        profile = DOT_PROFILES[name]
+        if profile.family == "switchback" or not (profile.scales or profile.family == "exact"):
+            continue
+        admitted = profile.scales or _SCALES_OF_EXACT
+        for a, b in _pairs(profile) if profile.scales else _OF_ANY[:3]:
+            for fmt, block in admitted:
+                parameters = {"dot_profile": name, "format_a": a, "format_b": b}
+                length = 2 * max(profile.chunk, block) + block // 2
+                both = {**parameters, "scale_format": fmt, "scale_block": block}
+                count = _SCALED // 2 if profile.family == "st_fdpa" else _SCALED
+                rows = drawn("dot_scaled", both, (count, length), size)
+                yield Case(_name(both), both, rows)
+
+
+_INPUTS = (
+    given("a", "format_a", "the codes of the first operand, a dot product in a row"),
+    given("b", "format_b", "those of the second one"),
+    given("c", "f32", "the number that the products are added to"),
+)
+CHUNKS = Suite(
+    "dot_chunks",
+    "Single chunks of dot products",
+    "dot",
+    ("DOT-002", "DOT-005"),
+    (
+        *_INPUTS,
+        expected("exponent", "u32", "the largest exponent, in two's complement", "DOT-004"),
+        expected(
+            "cut_sum", "u64", "the sum of cut terms, in two's complement",
+            "DOT-007", "DOT-017", "DOT-018",
+        ),
+        expected("result", "f32", "c after the chunk", "DOT-008", "DOT-010", "DOT-017"),
+    ),
+    _chunk_cases,
+)  # fmt: skip
+ROWS = Suite(
+    "dot",
+    "Dot products of several chunks",
+    "dot",
+    ("DOT-002", "DOT-003"),
+    (
+        *_INPUTS,
+        expected(
+            "result", "f32", "the last c", "DOT-001", "DOT-010", "DOT-011", "DOT-012", "DOT-013",
+            "DOT-014", "DOT-015", "DOT-016", "DOT-017", "DOT-018",
+        ),
+    ),
+    _row_cases,
+)  # fmt: skip
+SCALED = Suite(
+    "dot_scaled",
+    "Dot products of blocks with scales",
+    "dot_scaled",
+    ("DOT-002", "DOT-006"),
+    (
+        *_INPUTS,
+        given("scale_a", "scale_format", "the codes of the scales of the blocks of a"),
+        given("scale_b", "scale_format", "those of b"),
+        expected(
+            "exponent", "u32",
+            "the largest exponent of the last chunk, in two's complement; 0 in exact and promoted",
+            "DOT-004",
+        ),
+        expected(
+            "cut_sum", "u64", "the sum of cut terms of the last chunk, in two's complement",
+            "DOT-007", "DOT-009",
+        ),
+        expected("result", "f32", "the last c", "DOT-001", "DOT-008", "DOT-011", "DOT-012"),
+    ),
+    _scaled_cases,
+)  # fmt: skip

@@ -1,0 +1,156 @@
+"""Theorems on dot products, on random rows."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from mor_ref.definitions.dot import DOT_PROFILES, operand_format
+from mor_ref.exact.dot import Scales, dot, dot_chunks, in_chunks, products_of
+
+CUT = [
+    "hopper_fp8",
+    "ada_fp8",
+    "blackwell_fp8",
+    "hopper_bf16",
+    "blackwell_mxfp8",
+    "blackwell_nvfp4",
+]
+FREE_OF_ORDER = ["exact", "hopper_fp8", "blackwell_mxfp8", "cdna1_fp16", "cdna3_bf16"]
+
+
+def row_of(profile, seed, binades=6):
+    """Return codes of two rows of a chunk and a half, near each other, and scales and c."""
+    random = np.random.default_rng(seed)
+    fmt = operand_format(profile.formats[0] if profile.formats else "e4m3")
+    count = profile.chunk + profile.chunk // 2 or 40
+    most = min(binades, (1 << fmt.exponent_bits) - 2)
+    middle = (1 << fmt.exponent_bits - 1) - most // 2
+    exponents = random.integers(middle, middle + most, (2, count))
+    mantissas = random.integers(0, 1 << fmt.mantissa_bits, (2, count))
+    signs = random.integers(0, 2, (2, count)) * fmt.sign_bit
+    codes = np.where(random.random((2, count)) < 0.1, 0, exponents << fmt.mantissa_bits | mantissas)
+    a, b = (codes | signs).tolist()
+    c = float(np.float32(random.normal()))
+    scales = None
+    if profile.scales:
+        name, block = profile.scales[0]
+        low = 120 if name == "e8m0" else 48
+        of = random.integers(low, low + 16, (2, -(-count // block))).tolist()
+        scales = Scales(*of, operand_format(name), block)
+    return (a, b, c, profile, (fmt, fmt), scales)
+
+
+def exact_terms(part, c):
+    """Return the exact sum of c and products, and of their magnitudes."""
+    terms = [one.of_elements * one.of_scales for one in part]
+    return sum(terms, Fraction(c)), sum(map(abs, terms), abs(Fraction(c)))
+
+
+def shuffled(given, order):
+    a, b, c, profile, of, scales = given
+    if scales is None:
+        return ([a[k] for k in order], [b[k] for k in order], c, profile, of, None)
+    blocks = [k // scales.block for k in order]
+    own = Scales([scales.a[n] for n in blocks], [scales.b[n] for n in blocks], scales.fmt, 1)
+    return ([a[k] for k in order], [b[k] for k in order], c, profile, of, own)
+
+
+@pytest.mark.parametrize("name", FREE_OF_ORDER)
+def test_a_chunk_is_free_of_order(name):
+    """THM-007: exact as a whole; else any order inside of a chunk."""
+    profile = DOT_PROFILES[name]
+    for seed in range(20):
+        given = row_of(profile, seed)
+        random = np.random.default_rng(seed + 1000)
+        length = profile.chunk or len(given[0])
+        places = range(0, len(given[0]), length)
+        parts = [random.permutation(range(k, min(k + length, len(given[0])))) for k in places]
+        order = [int(k) for part in parts for k in part]
+        assert dot(*shuffled(given, order)) == dot(*given)
+
+
+def test_groups_are_free_of_order():
+    """THM-007: sixteen products of a group, and the groups of a chunk."""
+    profile = DOT_PROFILES["blackwell_nvfp4"]
+    for seed in range(10):
+        given = row_of(profile, seed)
+        random = np.random.default_rng(seed)
+        groups = [random.permutation(range(k, k + 16)) for k in (32, 0, 48, 16)]
+        order = [int(k) for group in groups for k in group]
+        whole = [one[:64] for one in given[:2]]
+        row = (*whole, *given[2:])
+        a, b, c, profile, of, own = shuffled(row, order)
+        own = Scales(own.a[::16], own.b[::16], own.fmt, 16)
+        assert dot(a, b, c, profile, of, own) == dot(*row)
+
+
+def test_another_order_of_chunks_is_another_result():
+    """THM-007: so order matters beyond a chunk."""
+    profile = DOT_PROFILES["hopper_fp8"]
+    given = [row_of(profile, seed) for seed in range(20)]
+    reversed_ = [shuffled(one, range(len(one[0]))[::-1]) for one in given]
+    assert any(dot(*one) != dot(*other) for one, other in zip(given, reversed_, strict=True))
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_the_error_of_a_chunk_is_bounded(name):
+    """THM-008: each term loses less than a unit, and the result less than its own unit."""
+    profile = DOT_PROFILES[name]
+    lost = 0
+    for seed in range(40):
+        a, b, c, *rest = row_of(profile, seed)
+        parts = in_chunks(products_of(a, b, profile, *rest[1:]), profile)
+        for part, chunk in zip(parts, dot_chunks(a, b, c, *rest), strict=True):
+            whole, _ = exact_terms(part, c)
+            unit = Fraction(2) ** (chunk.exponent - profile.fraction_bits)
+            count = sum(one.of_elements * one.of_scales != 0 for one in part) + (c != 0)
+            assert abs(chunk.cut_sum * unit - whole) < count * unit
+            n = profile.kept_bits
+            own = max(abs(Fraction(chunk.c)) / 2**n, Fraction(1, 2 ** (126 + n)))
+            assert abs(Fraction(chunk.c) - whole) < count * unit + own
+            lost += chunk.c != whole
+            c = chunk.c
+    assert lost
+
+
+@pytest.mark.parametrize("name", ["hopper_fp8", "blackwell_fp8", "blackwell_mxfp8", "hopper_bf16"])
+def test_a_chunk_without_cut_bits_is_exact(name):
+    """THM-009: the smallest products that a cut leaves as they are."""
+    profile = DOT_PROFILES[name]
+    fmt = operand_format(profile.formats[0])
+    exact = 0
+    for seed in range(200):
+        a, b, _, *rest = row_of(profile, seed, binades=2)
+        parts = in_chunks(products_of(a, b, profile, *rest[1:]), profile)
+        (chunk, *_), part, c = dot_chunks(a, b, 0.0, *rest), parts[0], 0.0
+        unit = chunk.exponent - profile.fraction_bits
+        exponents = [
+            one.a.exponent + one.b.exponent + one.scale_a.exponent + one.scale_b.exponent
+            for one in part
+            if one.of_elements != 0
+        ]
+        if min(exponents) >= unit + 2 * fmt.mantissa_bits:
+            whole, _ = exact_terms(part, c)
+            assert chunk.cut_sum * Fraction(2) ** unit == whole
+            if abs(chunk.cut_sum) < 2 ** (profile.kept_bits + 1):
+                assert chunk.c == whole
+                exact += 1
+    assert exact > 10
+
+
+@pytest.mark.parametrize(("name", "roundings"), [("f32_fma", 40), ("f32_pairwise", 8)])
+def test_the_error_of_binary32_is_bounded(name, roundings):
+    """THM-010: of 40 products."""
+    profile = DOT_PROFILES[name]
+    factor = (1 + Fraction(1, 2**24)) ** roundings - 1
+    assert roundings in (40, math.ceil(math.log2(40)) + 2)
+    f32 = operand_format("f32")
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        a, b = random.normal(size=(2, 40)).astype(np.float32).view(np.uint32).tolist()
+        given = (a, b, float(np.float32(random.normal())), profile, (f32, f32), None)
+        whole, magnitudes = exact_terms(products_of(a, b, *given[3:]), given[2])
+        error = abs(Fraction(dot(*given)) - whole)
+        assert error <= factor * magnitudes

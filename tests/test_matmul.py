@@ -1,0 +1,227 @@
+"""Products of matrices: the engine is the exact model, for records and arrays of every kind."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import ml_dtypes
+import numpy as np
+import pytest
+from records import bits32
+
+import mor_ref
+from mor_ref import formats
+from mor_ref.definitions.dot import DOT_PROFILES
+from mor_ref.exact import arithmetic
+from mor_ref.exact import dot as exact_dot
+from mor_ref.exact.dot_binary32 import fused
+
+M, N = 3, 4
+
+
+def numbers(seed, shape):
+    """Return numbers of many sizes, some of them large enough to need bfloat16."""
+    random = np.random.default_rng(seed)
+    x = random.standard_normal(shape) * 2.0 ** random.integers(-6, 6, (shape[0], 1))
+    return (x * np.where(random.random(shape) < 0.02, 1e4, 1)).astype(np.float32)
+
+
+def element(record, i, k):
+    """Return the code of an element, its format, the exact factor, and the factor in binary32."""
+    tile = record.tile
+    place = i // tile[0], k // tile[1]
+    if isinstance(record, mor_ref.Quantized):
+        scale = float(record.scale[place])
+        factor = arithmetic.quotient(1.0, scale)
+        return int(record.codes[i, k]), record.fmt, Fraction(factor), factor
+    if isinstance(record, mor_ref.Mx):
+        factor = formats["e8m0"].value(int(record.scale[place]))
+        return int(record.codes[i, k]), record.fmt, Fraction(factor), factor
+    overall = float(np.broadcast_to(record.global_decode_scale.reshape(-1), len(record.codes))[i])
+    block = formats["e4m3"].value(int(record.block_scale[place]))
+    exact = Fraction(block) * Fraction(overall)
+    return int(record.codes[i, k]), record.fmt, exact, arithmetic.rn32(exact)
+
+
+def rung_of(x, i, k):
+    """Return the element of a record or a result of mor, and the bfloat16 code of its y."""
+    if isinstance(x, mor_ref.MorResult):
+        rows, columns = x.units.block
+        name = x.ladder[x.choice[i // rows, k // columns]]
+        y = int(x.output[i, k])
+        if name == "bf16":
+            return (y, formats["bf16"], Fraction(1), 1.0), y
+        return element(x.quantized[name], i, k), y
+    y = mor_ref.encode(x.dequantize(), "bf16", overflow="ieee")
+    return element(x, i, k), int(y[i, k])
+
+
+def exact_sum(row, column):
+    """GEM-003: the exact sum of elements times factors, rounded once."""
+    terms = (
+        Fraction(of.value(code)) * factor * Fraction(of_b.value(code_b)) * factor_b
+        for ((code, of, factor, _), _), ((code_b, of_b, factor_b, _), _) in zip(
+            row, column, strict=True
+        )
+    )
+    return arithmetic.rn32(sum(terms, Fraction(0)))
+
+
+def in_segments(row, column, places, profile, wide):
+    """GEM-003 and GEM-004: each segment from 0 on, then a fused operation with both scales."""
+    c = 0.0
+    for start, end in pairwise(places):
+        part = list(zip(row[start:end], column[start:end], strict=True))
+        (first, _), (first_b, _) = part[0]
+        if {first[1].name, first_b[1].name} <= set(profile.formats):
+            of, scale = (first[1], first_b[1]), arithmetic.product(first[3], first_b[3])
+            codes = [(x[0][0], y[0][0]) for x, y in part]
+            by = profile
+        else:
+            of, scale, by = (formats["bf16"],) * 2, 1.0, wide
+            codes = [(x[1], y[1]) for x, y in part]
+        a, b = zip(*codes, strict=True)
+        c = fused(scale, exact_dot.dot(a, b, 0.0, by, of), c)
+    return c
+
+
+def rows_of(x, transposed):
+    """Return the elements of rows along K."""
+    shape = x.output.shape if isinstance(x, mor_ref.MorResult) else x.codes.shape
+    if transposed:
+        return [[rung_of(x, k, n) for k in range(shape[0])] for n in range(shape[1])]
+    return [[rung_of(x, m, k) for k in range(shape[1])] for m in range(shape[0])]
+
+
+def bits(rows):
+    return [[bits32(number) for number in row] for row in rows]
+
+
+def check(a, b, profile, places=None, *, transposed=True, wide=None):
+    """Compare with the exact model; B is of B.T if not `transposed`."""
+    found = mor_ref.matmul(a, b if transposed else mor_ref.transposed(b), profile=profile)
+    of_a, of_b = rows_of(a, False), rows_of(b, transposed)
+    if profile == "exact":
+        expected = [[exact_sum(row, column) for column in of_b] for row in of_a]
+    else:
+        by = DOT_PROFILES[profile], DOT_PROFILES[wide] if wide else None
+        expected = [[in_segments(row, column, places, *by) for column in of_b] for row in of_a]
+    assert found.view(np.uint32).tolist() == bits(expected)
+
+
+@pytest.mark.parametrize("profile", ["exact", "hopper_fp8", "ada_fp8", "hopper_fp8_promoted"])
+def test_scaled_records(profile):
+    """GEM-001, GEM-003: blocks of 1x32 in A and of 48x2 in B, which end at different places."""
+    x, y = numbers(1, (M, 112)), numbers(2, (112, N))
+    for scaling in ("gam", "fp32", "e8m0"):
+        a = mor_ref.quantize(x, "e4m3", block=(1, 32), scaling=scaling)
+        b = mor_ref.quantize(y, "e5m2", block=(48, 2), scaling=scaling)
+        check(a, b, profile, [0, 32, 48, 64, 96, 112])
+    whole = [mor_ref.quantize(z, "e4m3") for z in (x, y)]
+    check(*whole, profile, [0, 112])
+
+
+def test_records_of_mx_and_nvfp4_outside_of_their_instructions():
+    """GEM-003."""
+    x, y = numbers(3, (M, 80)), numbers(4, (N, 80))
+    a, b = mor_ref.quantize_mx(x, "e4m3"), mor_ref.quantize_mx(y, "e2m1")
+    check(a, b, "exact", transposed=False)
+    check(a, b, "blackwell_fp8", [0, 32, 64, 80], transposed=False)
+    for profile in ("te", "te_row", "modelopt"):
+        a, b = (mor_ref.quantize_nvfp4(z, profile=profile) for z in (x, y))
+        check(a, b, "exact", transposed=False)
+        check(a, b, "blackwell_fp8", [0, 16, 32, 48, 64, 80], transposed=False)
+
+
+def with_instruction(a, b, profile, scale_format, overall):
+    """GEM-003: the dot products of codes under scales, then times the scales of all blocks."""
+    side = a.tile[1]
+    rows = []
+    for m in range(M):
+        row = []
+        for n in range(N):
+            codes = [
+                (x.block_scale if overall else x.scale)[i // x.tile[0]].tolist()
+                for x, i in ((a, m), (b, n))
+            ]
+            scales = exact_dot.Scales(*codes, formats[scale_format], side)
+            two = a.codes[m].tolist(), b.codes[n].tolist()
+            c = exact_dot.dot(*two, 0.0, DOT_PROFILES[profile], (a.fmt, b.fmt), scales)
+            if overall:
+                factors = (element(a, m, 0)[2], element(b, n, 0)[2])
+                both = [
+                    float(np.broadcast_to(x.global_decode_scale.reshape(-1), len(x.codes))[i])
+                    for x, i in ((a, m), (b, n))
+                ]
+                del factors
+                c = arithmetic.product(c, arithmetic.product(*both))
+            row.append(c)
+        rows.append(row)
+    return bits(rows)
+
+
+def test_records_of_mx_under_their_instructions():
+    """GEM-003."""
+    for seed, (fmt, other, profile, block) in enumerate([
+        ("e4m3", "e5m2", "blackwell_mxfp8", 32),
+        ("e2m1", "e3m2", "rtx_blackwell_mxfp8", 32),
+        ("e2m1", "e2m1", "blackwell_mxfp4", 32),
+        ("e2m1", "e2m1", "blackwell_mxfp4", 16),
+    ]):  # fmt: skip
+        x, y = numbers(seed, (M, 144)), numbers(seed + 50, (N, 144))
+        a, b = (mor_ref.quantize_mx(z, f, block=block) for z, f in ((x, fmt), (y, other)))
+        found = mor_ref.matmul(a, mor_ref.transposed(b), profile=profile)
+        assert found.view(np.uint32).tolist() == with_instruction(a, b, profile, "e8m0", False)
+
+
+@pytest.mark.parametrize("of", ["te", "te_row", "torchao"])
+def test_records_of_nvfp4_under_their_instruction(of):
+    """GEM-003: and blocks of 16x16."""
+    tiles = [(1, 16), (16, 16)] if of == "te" else [(1, 16)]
+    for tile in tiles:
+        x, y = numbers(7, (M, 96)), numbers(8, (N, 96))
+        a, b = (mor_ref.quantize_nvfp4(z, profile=of, tile=tile) for z in (x, y))
+        found = mor_ref.matmul(a, mor_ref.transposed(b), profile="blackwell_nvfp4")
+        expected = with_instruction(a, b, "blackwell_nvfp4", "e4m3", True)
+        assert found.view(np.uint32).tolist() == expected
+
+
+@pytest.mark.parametrize("profile", ["exact", "hopper_fp8", "blackwell_fp8", "ada_fp8"])
+@pytest.mark.parametrize("policy", ["two_way", "three_way", "nvfp4"])
+def test_mixed_blocks(policy, profile):
+    """GEM-004: of two results of mor, and of one with a record."""
+    wide = {"hopper_fp8": "hopper_bf16", "blackwell_fp8": "blackwell_bf16", "ada_fp8": "ada_bf16"}
+    block = (2, 16) if policy == "nvfp4" else (2, 32)
+    x, y = numbers(9, (M, 96)), numbers(10, (96, N))
+    x[0, 5], y[40, 1] = 3e8, -2e-9
+    a = mor_ref.mor(x, policy, block=block)
+    b = mor_ref.mor(y, policy, block=block[::-1])
+    if policy == "nvfp4":
+        b = mor_ref.mor(y, "two_way", block=(16, 2))
+    assert len({int(choice) for choice in a.choice.ravel()}) > 1
+    places = list(range(0, 97, block[1]))
+    check(a, b, profile, places, wide=wide.get(profile))
+    record = mor_ref.quantize(y, "e4m3")
+    check(a, record, profile, places, wide=wide.get(profile))
+
+
+def test_arrays():
+    """GEM-002: an array is one dot product after the other, from +0 on."""
+    for dtype, profile in (
+        (np.float32, "f32_fma"), (np.float32, "f32_pairwise"), (np.float32, "hopper_tf32"),
+        (ml_dtypes.bfloat16, "hopper_bf16"), (np.float16, "ampere_fp16"),
+        (ml_dtypes.float8_e4m3fn, "hopper_fp8"), (ml_dtypes.bfloat16, "exact"),
+        (np.int8, "int32"),
+    ):  # fmt: skip
+        a, b = (numbers(seed, shape) for seed, shape in ((11, (M, 70)), (12, (70, N))))
+        if dtype == np.int8:
+            a, b = a * 10 % 128, b * 10 % 128
+        a, b = np.nan_to_num(a).clip(-400, 400).astype(dtype), b.clip(-400, 400).astype(dtype)
+        found = mor_ref.matmul(a, b, profile=profile)
+        fmt = {4: "f32", 2: "bf16", 1: "e4m3"}[a.dtype.itemsize]
+        fmt = {np.float16: "f16", np.int8: "int8"}.get(dtype, fmt)
+        words = np.dtype(f"u{a.dtype.itemsize}")
+        rows = np.repeat(a.view(words), N, axis=0), np.tile(b.T.copy().view(words), (M, 1))
+        expected = mor_ref.dot(*rows, formats=(fmt, fmt), profile=profile)
+        np.testing.assert_array_equal(found.ravel().view(np.uint32), expected.view(np.uint32))
+        half = mor_ref.matmul(a, b, profile=profile, out="bf16")
+        np.testing.assert_array_equal(half, mor_ref.encode(found, "bf16", overflow="ieee"))
