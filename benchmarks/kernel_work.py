@@ -140,8 +140,8 @@ numbers.
 A division counts as one instruction of PTX, and takes about ten of a GPU. A test fails if a number
 goes above its budget in `benchmarks/kernel_work.py`.
 
-None of these kernels has a stack or spills a register. Of {count} kernels, all but those of policies,
-these have a stack, with registers that they spill:
+None of these kernels has a stack or spills a register. Of {count} kernels, all but those of
+policies, these have a stack, with registers that they spill:
 
 {few or "* none"}
 """
