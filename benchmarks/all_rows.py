@@ -1,6 +1,7 @@
 """The rows of the table, in order."""
 
 from benchmarks import (
+    affine_rows,
     argument_rows,
     conversion_rows,
     dequantizing_rows,
@@ -13,6 +14,7 @@ from benchmarks.rows import Row
 ROWS: list[Row] = [
     *conversion_rows.ROWS,
     *quantizing_rows.ROWS,
+    *affine_rows.ROWS,
     *dequantizing_rows.ROWS,
     *argument_rows.ROWS,
     *exhaustive_rows.ROWS,

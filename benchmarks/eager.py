@@ -142,3 +142,26 @@ def torch_mor_nvfp4(x):
         errors, counts = torch_errors(tiles, y)
         taken = torch.where((errors < threshold * counts)[:, None, :, None], y, taken)
     return taken.view(x.shape).bfloat16()
+
+
+def torch_integers(rows, symmetric, steps):
+    """Return codes and scale of each row, zero points, xs, y, and the error sums.
+
+    `steps` divide amax, or the range if there are zero points.
+    """
+    import torch
+
+    least, most = torch.aminmax(rows, dim=1, keepdim=True)
+    low, high = -least.clamp(max=0), most.clamp(min=0)
+    width = torch.maximum(low, high) if symmetric else high + low
+    scale = (width / torch.tensor(steps)).clamp(min=2.0**-23)
+    zero = torch.zeros(()) if symmetric else torch.round(low / scale)
+    lowest, highest = (-(steps + 0.5), steps - 0.5) if symmetric else (0, steps)
+    xs = rows * (1.0 / scale)
+    q = torch.clamp(torch.round(xs) + zero, lowest, highest)
+    codes = q.to(torch.int8 if symmetric else torch.uint8)
+    y = (q - zero) * scale
+    magnitudes = rows.abs()
+    counts = magnitudes > 0
+    errors = torch.where(counts, ((rows - y).abs() / magnitudes).clamp(max=1), 0)
+    return codes, scale, zero, xs, y, errors.sum(dim=1), counts.sum(dim=1)

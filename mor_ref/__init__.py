@@ -12,6 +12,7 @@ from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
+    from mor_ref.api.affine import Affine, quantize_affine
     from mor_ref.api.decoding import decode
     from mor_ref.api.dot import DotChunks, dot, dot_chunks
     from mor_ref.api.encoding import encode
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
 
 _IMPORTED_WHEN_ASKED_FOR = {
+    "api.affine": ("Affine", "quantize_affine"),
     "api.decoding": ("decode",),
     "api.dot": ("DotChunks", "dot", "dot_chunks"),
     "api.encoding": ("encode",),
@@ -58,6 +60,7 @@ _SUBMODULES = (
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
+    "Affine",
     "DotChunks",
     "ErrorSums",
     "FitsRange",
@@ -86,6 +89,7 @@ __all__ = [
     "matmul",
     "mor",
     "quantize",
+    "quantize_affine",
     "quantize_levels",
     "quantize_mx",
     "quantize_nvfp4",

@@ -76,6 +76,8 @@ class Shell:
         path = os.pathsep.join([str(programs), PATH])
         package = os.pathsep.join(filter(None, [str(folder), *sys.path]))
         self.environment = {**os.environ, "PATH": path, "PYTHONPATH": package, "COLUMNS": "80"}
+        # PTX in the cache names the file that its kernel was first compiled from.
+        self.environment["TRITON_CACHE_DIR"] = str(folder / ".triton")
 
     def run(self, script):
         """Return the output and the end of a script of bash."""

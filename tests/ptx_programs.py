@@ -23,9 +23,12 @@ def _register(kind, number):
     return f"%{letter}{number}"
 
 
-def program(opcode, types, immediate=""):
-    """Return the text of a kernel; `types` are those of the result and of the operands."""
-    places = ["out", *"abcd"[: len(types) - 1]]
+def program(opcode, types, immediate="", *, vector=False):
+    """Return the text of a kernel; `types` are those of the result and of the operands.
+
+    With `vector`, the first four operands are in braces.
+    """
+    places = ["out", *"abcdefg"[: len(types) - 1]]
     lines = [HEADER, ".visible .entry run(", ", ".join(f".param .u64 {p}" for p in places), ") {"]
     lines.append(_REGISTERS)
     for k, (place, kind) in enumerate(zip(places, types, strict=True)):
@@ -35,6 +38,8 @@ def program(opcode, types, immediate=""):
         elif k:
             lines.append(f"  ld.global.b{bits_of(kind)} {_register(kind, k)}, [%d{9 + k}];")
     names = [f"%p{k}" if kind == "pred" else _register(kind, k) for k, kind in enumerate(types)]
+    if vector:
+        names[1:5] = [f"{{{', '.join(names[1:5])}}}"]
     lines.append(f"  {opcode} {', '.join(names)}{immediate};")
     if types[0] == "pred":
         lines.append("  selp.u16 %h0, 1, 0, %p0; st.global.u8 [%d9], %h0;")

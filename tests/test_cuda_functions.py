@@ -655,8 +655,8 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
 
 
 WITHOUT_KERNELS = {
-    "DotChunks", "Levels", "Shared", "dot", "dot_chunks", "matmul", "quantize_levels",
-    "quantize_shared", "transposed",
+    "Affine", "DotChunks", "Levels", "Shared", "dot", "dot_chunks", "matmul", "quantize_affine",
+    "quantize_levels", "quantize_shared", "transposed",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from explorer_browser import ROOT, context_of
 from extras import needs
-from mor_docs.shown import checkpoint, error_pictures, format_pictures, markup, slider
+from mor_docs.shown import checkpoint, error_pictures, format_pictures, integers, markup, slider
 
 import mor_ref
 from mor_ref import formats
@@ -45,6 +45,16 @@ def test_numbers_are_those_of_the_engine():
         codes = np.array([int(row["code"], 16) for row in own], np.uint8)
         assert [float(row["number"]) for row in own] == mor_ref.decode(codes, name).tolist()
         assert len(own) == formats[name].largest_code
+
+
+def test_integers_with_a_zero_point_use_their_whole_range():
+    """The text next to the picture says so, and which profile has a code for the maximum."""
+    rows = rows_of(integers.steps())
+    found = {name: {float(r["y"]) for r in rows if r["grid"] == name} for name in integers._WAYS}
+    torch, peg, zero_point = found.values()
+    assert (len(torch), len(peg), len(zero_point)) == (6, 6, 8)
+    assert max(peg) == 3 > max(torch)
+    assert min(zero_point) > -1.2 > min(torch)
 
 
 def test_errors_against_magnitude_have_a_valley():

@@ -274,7 +274,7 @@ def test_no_two_groups_of_a_part_import_each_other_in_a_circle(part):
 
 # The chapters of the specification that are computed.
 CHAPTERS = {"formats", "encoding", "decoding", "blocks", "scales", "quantization", "errors",
-            "policies", "nvfp4", "mx", "shared", "levels", "training",
+            "policies", "nvfp4", "mx", "shared", "levels", "affine", "training",
             "fp8lm", "dot"}  # fmt: skip
 
 # The files that are not a chapter, with the reason.
@@ -301,6 +301,7 @@ NO_CHAPTERS = {
         "step": "lets a deviation replace a step",
     },
     "engine": {
+        "affine_blocks": "scales and zero points of blocks, a part of the chapter affine",
         "dequantization": DEQUANTIZATION,
         "dot_amd": DOT_AMD,
         "dot_binary32": DOT_BINARY32,

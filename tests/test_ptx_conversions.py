@@ -3,12 +3,14 @@
 import itertools
 import struct
 
+import numpy as np
 import pytest
 from kernels import needed
-from ptx_programs import run
+from ptx_programs import program, run
 
 from mor_ref import exact, formats
 from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.ptx import Module
 
 IEEE, SATURATING = SpecialCases(overflow="ieee"), SpecialCases()
 MODES = {"rn": "rne", "rz": "rtz"}
@@ -168,3 +170,97 @@ def test_tf32(mode, rounding):
         wanted = [0x7FFFFFFF if (code & 0x3FFFF) > 0x3FC00 else code << 13 for code in codes]
         found = run(f"cvt.{mode}{words}.tf32.f32", ("b32", "f32"), [(one,) for one in bits])
         assert found == wanted
+
+
+# ---------------------------------------------------------------------- random bits
+
+
+def at_random(bits, name, random, count):
+    """Return the code of a number: random bits are added to as many of the bits cut off."""
+    return exact.encode(
+        number(bits), formats[name], "sr", SATURATING, random_word=random, n_random_bits=count
+    )
+
+
+def reverse(random):
+    return int(f"{random:016b}"[::-1], 2)
+
+
+WORDS = [0, 1, 0x1FFF, 0x8000, 0xFFFF, 0x1234, 0xA5C3]
+FINITE = [0x3F800001, 0x3F8FFFFF, 0xBF912345, 0x40490FDB, 0x3DCCCCCD, 0x43D80001, 0x447FFFFF]
+
+
+def test_random_bits_of_bf16():
+    """The first number has the upper half of them, and the second the lower half."""
+    rows = [
+        (a, b, upper << 16 | lower)
+        for (a, b), (upper, lower) in itertools.product(pairs_of(FINITE), pairs_of(WORDS))
+    ]
+    wanted = [
+        at_random(a, "bf16", word >> 16, 16) << 16 | at_random(b, "bf16", word & 0xFFFF, 16)
+        for a, b, word in rows
+    ]
+    assert run("cvt.rs.bf16x2.f32", ("b32", "f32", "f32", "b32"), rows) == wanted
+
+
+def open_results(opcode, types, rows, model):
+    """Return the results of an instruction whose bits are open."""
+    arrays = [np.array(column, np.uint64) for column in zip(*rows, strict=True)]
+    out = np.zeros(len(rows), np.uint64)
+    text = program(opcode, types, vector=types.count("f32") == 4)
+    Module(text, undefined=model)["run"][len(rows), 1](out, *arrays)
+    return out.tolist()
+
+
+def test_random_bits_of_f16():
+    """Thirteen bits of each half."""
+    numbers = [0x3F800001, 0x3F801FFF, 0xBF912345, 0x40490FDB, 0x3DCCCCCD]
+    rows = [
+        (a, b, upper << 16 | lower)
+        for (a, b), (upper, lower) in itertools.product(pairs_of(numbers), pairs_of(WORDS))
+    ]
+    wanted = [
+        at_random(a, "f16", word >> 16 & 0x1FFF, 13) << 16 | at_random(b, "f16", word & 0x1FFF, 13)
+        for a, b, word in rows
+    ]
+    types = ("b32", "f32", "f32", "b32")
+    assert open_results("cvt.rs.f16x2.f32", types, rows, "nearest") == wanted
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_random_bits_of_fours(name):
+    """Two numbers share sixteen bits, the first in reverse; both ends are the neighbours."""
+    quads = [(*pair, *other) for pair, other in pairs_of(pairs_of(FINITE))]
+    rows = [
+        (*quad, upper << 16 | lower)
+        for quad, (upper, lower) in itertools.product(quads, pairs_of(WORDS))
+    ]
+    side = SIDES[name]
+
+    def packed(codes):
+        return sum(code << side * (3 - k) for k, code in enumerate(codes))
+
+    def shares(word):
+        high, low = word >> 16, word & 0xFFFF
+        if side == 4:
+            high, low = high & 0xFF00 | low >> 8, (high & 0xFF) << 8 | low & 0xFF
+        return reverse(high), high, reverse(low), low
+
+    wanted = [
+        packed(at_random(x, name, r, 16) for x, r in zip(row[:4], shares(row[4]), strict=True))
+        for row in rows
+    ]
+    opcode, types = f"cvt.rs.satfinite.{name}x4.f32", ("b32", "f32", "f32", "f32", "f32", "b32")
+    assert open_results(opcode, types, rows, "nearest") == wanted
+    for end, word in (("below", 0), ("above", None)):
+        ends = []
+        for row in rows:
+            codes = [at_random(x, name, 0, 16) for x in row[:4]]
+            if word is None:
+                rounding = ["rtn" if x >> 31 else "rtp" for x in row[:4]]
+                codes = [
+                    exact.encode(number(x), formats[name], mode, SATURATING)
+                    for x, mode in zip(row[:4], rounding, strict=True)
+                ]
+            ends.append(packed(codes))
+        assert open_results(opcode, types, rows, end) == ends

@@ -2,7 +2,6 @@
 
 import importlib
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -69,9 +68,11 @@ def modules(tmp_path_factory):
         renamed = re.sub(rf"import ({names})\n", r"import of_the_guide_\1 as \1\n", text)
         renamed = re.sub(rf"from ({names}) import", r"from of_the_guide_\1 import", renamed)
         (where / f"of_the_guide_{name}").write_text(renamed)
-    sys.path.insert(0, str(where))
-    yield lambda name: importlib.import_module(f"of_the_guide_{name}")
-    sys.path.remove(str(where))
+    with pytest.MonkeyPatch.context() as patch:
+        # PTX in the cache names the file that its kernel was first compiled from.
+        patch.setenv("TRITON_CACHE_DIR", str(where / "cache"))
+        patch.syspath_prepend(str(where))
+        yield lambda name: importlib.import_module(f"of_the_guide_{name}")
 
 
 def case_of(suite, name):

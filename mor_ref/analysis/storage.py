@@ -7,7 +7,13 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import Scaling
 from mor_ref.policies import Policy
-from mor_ref.representations import MxBlocks, Nvfp4Tiles, Representation, ScaledFormat
+from mor_ref.representations import (
+    AffineBlocks,
+    MxBlocks,
+    Nvfp4Tiles,
+    Representation,
+    ScaledFormat,
+)
 
 _OF_A_SCALE: Mapping[Scaling, int] = {"gam": 8, "e8m0": 8, "fp32": 32}
 _MANTISSA = 23  # bits of a gam group's
@@ -54,6 +60,9 @@ def _scale_bits(
         case Nvfp4Tiles():
             rows = rows_and_columns(shape)[0] if PROFILES[one.profile].per_row else 1
             return _OF_AN_E4M3 * _count(partition(shape, one.tile).grid) + _GLOBAL * rows
+        case AffineBlocks():
+            zero_point = 0 if one.symmetric else one.bits
+            return (_OF_A_SCALE["fp32"] + zero_point) * _count(one.parts(shape).grid)
     return 0
 
 

@@ -54,6 +54,12 @@ def bits_of(typing_context, number):
 
 
 @intrinsic
+def fused_product(typing_context, a, b, c):
+    """Return a * b + c, rounded once; without an instruction for it, LLVM calls fmaf."""
+    return a(a, b, c), lambda _, builder, __, args: builder.fma(*args)
+
+
+@intrinsic
 def double_of(typing_context, bits):
     """Return the binary64 number of these bits."""
 

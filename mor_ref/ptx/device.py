@@ -74,6 +74,15 @@ class PtxDevice(Host):
             if array is not None:
                 yield array
 
+    @property
+    def executed(self) -> dict[str, int]:
+        """How many instructions all threads executed, by the names of kernels."""
+        return {
+            name: kernel.executed
+            for module in self._modules.values()
+            for name, kernel in module.launched.items()
+        }
+
     def module(self, program: str) -> Module:
         """Return the module of a source of this package."""
         if program not in self._modules:

@@ -44,6 +44,7 @@ class _Job(ctypes.Structure):
         ("dynamic_shared", ctypes.c_uint64),
         ("filling", ctypes.c_uint32),
         ("end", ctypes.c_uint32),
+        ("executed", ctypes.c_uint64),
     )
 
 
@@ -89,6 +90,11 @@ class Module(Mapping[str, "Kernel"]):
         return len(self._names)
 
     @property
+    def launched(self) -> Mapping[str, "Kernel"]:
+        """The kernels that were asked for, by their names."""
+        return self._kernels
+
+    @property
     def undefined_in_use(self) -> list[Undefined]:
         """The instructions whose bits PTX leaves open, of the kernels that were asked for."""
         return [each for kernel in self._kernels.values() for each in kernel.undefined]
@@ -102,11 +108,13 @@ class Kernel:
     """A kernel of a module: `kernel[grid, block, shared]` is a launch to call.
 
     A grid and a block are a number or up to three; `shared` is the size of dynamic shared memory.
+    `executed` counts the instructions of all threads in all launches.
     """
 
     def __init__(self, module: Module, function: Function) -> None:
         self.module = module
         self.function = function
+        self.executed = 0
 
     @functools.cached_property
     def translated(self) -> Translated:
@@ -173,6 +181,7 @@ class Configured:
         )
         if building.runtime().mor_ptx_run(ctypes.byref(launch), ctypes.byref(job)):
             raise LaunchError(self._explained(launch.error.decode(errors="replace")))
+        self.kernel.executed += job.executed
 
     def _made(self) -> Translated:
         """Return the kernel as C++, or refuse an instruction whose bits are open."""

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mor_ref.ptx.contraction import Product, Undefined, contracted
@@ -15,6 +15,8 @@ from mor_ref.ptx.rows import Found, found_in
 ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
 HANDLERS = {**memory.HANDLERS, **control.HANDLERS}
 _MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
+_LABEL, _INSTRUCTION = " L", "  "  # the beginnings of lines
+_JUMP = re.compile(r"\bgoto \w|\breturn;")
 _WORD = re.compile(r"[\w$%]+")
 _GAP = 16  # between variables in shared memory, so that an index that is off by one is found
 
@@ -162,10 +164,33 @@ def _body(
     """Return the names, the arrays and the statements of a function."""
     names = names_of(function, places, fusible)
     arrays: list[str] = []
-    return names, arrays, list(_statements(function, names, arrays))
+    return names, arrays, list(_counted(_statements(function, names, arrays)))
+
+
+def _counted(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of C++ that count the instructions of each basic block where it begins."""
+    block: list[str] = []
+    for line in lines:
+        if line.startswith(_LABEL):
+            yield from _block(block)
+            yield line
+            block = []
+            continue
+        block.append(line)
+        if _JUMP.search(line):
+            yield from _block(block)
+            block = []
+    yield from _block(block)
+
+
+def _block(lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield f"{_INSTRUCTION}m.executed += {len(lines)};"
+    yield from lines
 
 
 def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator[str]:
+    """Yield a line of C++ for each label and each instruction."""
     local = 0
     for statement in function.statements:
         if isinstance(statement, Scope):
@@ -181,7 +206,7 @@ def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator
                     f"{_MOST_LOCAL} are supported"
                 )
         else:
-            yield f"  {_guarded(statement, names)}  // {statement.line}"
+            yield f"{_INSTRUCTION}{_guarded(statement, names)}  // {statement.line}"
 
 
 def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:
@@ -218,9 +243,10 @@ def _translated(of: Instruction, names: Names) -> str:
     row = _row(of.opcode)
     if row is None:
         raise refusal(of.line, of.text, _why_not(of.opcode))
-    if len(of.operands) != len(row.types):
-        raise refusal(of.line, of.text, f"it has {len(of.operands)} operands")
-    pairs = zip(of.operands[1:], row.types[1:], strict=True)
+    operands = [each for operand in of.operands for each in memory.elements(operand)]
+    if len(operands) != len(row.types):
+        raise refusal(of.line, of.text, f"it has {len(operands)} operands")
+    pairs = zip(operands[1:], row.types[1:], strict=True)
     values = [names.value(operand, kind, of) for operand, kind in pairs]
     target = names.result(of.operands[0], of).name
     if row.opened:

@@ -6,6 +6,7 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import scaled_format
+from mor_ref.representations.affine import AffineBlocks
 from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
 from mor_ref.representations.nvfp4 import Nvfp4Tiles
 from mor_ref.representations.representation import Representation
@@ -14,6 +15,7 @@ from mor_ref.representations.training import GivenScale, RandomNvfp4
 
 __all__ = [
     "REPRESENTATIONS",
+    "AffineBlocks",
     "GivenScale",
     "MxBlocks",
     "Nvfp4Tiles",

@@ -4,7 +4,16 @@ The recipes of training have a treatment for each operand. A tensor of a user ha
 """
 
 from mor_ref.treatments.own_recipes import OwnRecipe, own_recipe
-from mor_ref.treatments.rows import TREATMENTS, Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
+from mor_ref.treatments.rows import (
+    TREATMENTS,
+    Delayed,
+    Integers,
+    Mor,
+    Mx,
+    Nvfp4,
+    Scaled,
+    Unquantized,
+)
 from mor_ref.treatments.text import as_treatment, short_text
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
@@ -12,6 +21,7 @@ __all__ = [
     "TREATMENTS",
     "Asked",
     "Delayed",
+    "Integers",
     "Mor",
     "Mx",
     "Nvfp4",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.definitions.affine import AFFINE_PROFILES, affine_profile
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in, sides_in
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.formats import as_format
@@ -15,6 +16,7 @@ from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.representations import (
+    AffineBlocks,
     GivenScale,
     MxBlocks,
     Nvfp4Tiles,
@@ -239,6 +241,35 @@ class Nvfp4(Treatment):
         return _alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
 
 
+@dataclass(frozen=True)
+class Integers(Treatment):
+    """Integers with a scale for each block; without a block, it is that of the profile."""
+
+    grid: str = "int8"
+    profile: str = "torch_fake_tensor"
+    block: Cut | Literal[""] = ""
+    zeros: Literal["symmetric", "asymmetric"] = "symmetric"
+    name = "integers"
+    words: ClassVar = {
+        "profile": _one_of(AFFINE_PROFILES),
+        "block": cut_in,
+        "zeros": _one_of(("symmetric", "asymmetric")),
+    }
+
+    def check(self) -> None:
+        """Check the fields."""
+        known_name("zeros", self.zeros, ("symmetric", "asymmetric"))
+        block = affine_profile(self.profile).cut if self.block == "" else self.block
+        object.__setattr__(self, "block", as_cut("block", block))
+        self.policy_in(Situation())
+
+    def policy_in(self, situation: Situation) -> Policy:
+        """Return the policy of these integers alone."""
+        del situation
+        block, symmetric = as_cut("block", self.block or "tensor"), self.zeros == "symmetric"
+        return _alone(AffineBlocks(self.grid, self.profile, block, symmetric=symmetric))
+
+
 def _in_parameters(treatment: "Mor | Scaled") -> dict[str, Any]:
     """Return the block and the kind of scales, as parameters of suites have them."""
     block = treatment.block
@@ -254,5 +285,5 @@ def _alone(representation: Representation) -> Policy:
 
 
 TREATMENTS: Catalogue[Treatment] = Catalogue(
-    "treatment", Treatment, (Unquantized(), Mor(), Scaled(), Delayed(), Mx(), Nvfp4())
+    "treatment", Treatment, (Unquantized(), Mor(), Scaled(), Delayed(), Mx(), Nvfp4(), Integers())
 )

@@ -1,12 +1,14 @@
 """Treatments from texts: a short one of words, a table of TOML, or an object of JSON."""
 
 import json
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
 from mor_ref.argument_checks import UnknownNameError, known_name
+from mor_ref.definitions.affine import integer_grid
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.representations import (
@@ -16,7 +18,7 @@ from mor_ref.representations import (
     ScaledFormat,
     as_representation,
 )
-from mor_ref.treatments.rows import TREATMENTS, Mor, Mx, Nvfp4, Scaled
+from mor_ref.treatments.rows import TREATMENTS, Integers, Mor, Mx, Nvfp4, Scaled
 from mor_ref.treatments.treatment import Treatment
 
 GIVE = "give the text of str(recipe)"
@@ -51,13 +53,23 @@ def short_text(treatment: Treatment) -> str:
     """
     values = (getattr(treatment, field) for field in treatment.words)
     words = (_word(value) for value in values if value != "")
-    head = MxBlocks(treatment.fmt).name if isinstance(treatment, Mx) else treatment.name
-    text = ":".join((treatment.fmt if isinstance(treatment, Scaled) else head, *words))
+    text = ":".join((_head(treatment), *words))
     try:
         is_whole = as_treatment(text) == treatment
     except ValueError:
         is_whole = False
     return text if is_whole else treatment.text
+
+
+def _head(treatment: Treatment) -> str:
+    match treatment:
+        case Mx():
+            return MxBlocks(treatment.fmt).name
+        case Scaled():
+            return treatment.fmt
+        case Integers():
+            return treatment.grid
+    return treatment.name
 
 
 def _word(value: object) -> str:
@@ -92,6 +104,8 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
         return Mor, {}
     if head == Nvfp4.name:
         return Nvfp4, {}
+    if re.fullmatch("u?int[0-9]+", head):
+        return Integers, {"grid": integer_grid(head).name}
     try:
         known_name("the first word", head, (Mor.name, *REPRESENTATIONS, *PROFILES, *formats))
     except UnknownNameError as error:

@@ -32,6 +32,8 @@ CONSOLE = Console(width=200, markup=False, highlight=False)
 # The tests of each module, the quickest to notice something first. After them, the engine is
 # compared with every golden suite.
 TESTS = {
+    "affine": ("affine",),
+    "affine_blocks": ("affine",),
     "blocks": ("quantization", "policies", "mx"),
     "decoding": ("decoding",),
     "dequantization": ("quantization", "policies"),

@@ -4,7 +4,8 @@
 
 enum Rounding : u32 { NEAREST_EVEN, NEAREST_AWAY, TOWARD_ZERO, UPWARD, DOWNWARD, TO_ODD, AT_RANDOM };
 
-// A format, a rounding and the special cases. Pairs are for numbers without and with a sign bit.
+// A format, a rounding and the special cases. Pairs are for numbers without and with a sign bit; a
+// computed index of them would put the whole structure into the local memory of a thread.
 struct Encoding {
   i32 mantissa_bits, smallest_exponent;
   u32 rounding;
@@ -54,7 +55,7 @@ MOR_DEVICE u32 encoded(Word bits, const Encoding& to, u32 random_word = 0, i32 r
   typedef Binary<Word> From;
   const bool has_sign = (bits & From::sign) != 0, negative = has_sign && to.negative != 0;
   const Word magnitude = bits & ~From::sign;
-  if (magnitude > From::infinity) return to.nan[has_sign && to.negative != 0];
+  if (magnitude > From::infinity) return negative ? to.nan[1] : to.nan[0];
   u32 code = to.infinity;
   if (magnitude < From::infinity) {
     const i32 field = i32(magnitude >> From::fraction_bits);
@@ -70,7 +71,7 @@ MOR_DEVICE u32 encoded(Word bits, const Encoding& to, u32 random_word = 0, i32 r
                         ? goes_up_at_random(rest, shift, random_word, random_bits)
                         : goes_up(to.rounding, rest, whole, odd, negative);
     const Word wide = (Word(place - to.smallest_exponent) << to.mantissa_bits) + k + up;  // ENC-004
-    code = wide > to.largest ? to.overflow[negative] : u32(wide);
+    code = wide > to.largest ? (negative ? to.overflow[1] : to.overflow[0]) : u32(wide);
   }
   if (!negative) return code;
   if (to.complement) return code ? to.complement - code : 0;

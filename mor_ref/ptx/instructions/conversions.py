@@ -11,6 +11,10 @@ _NARROW = r"e4m3|e5m2|e3m2|e2m3|e2m1"
 _HALF = r"f16|bf16"
 # The manual has them in both orders.
 _FINITE = r"(?:\.(?:(?P<relu>relu)|(?P<satfinite>satfinite))){0,2}"
+_OPEN_RS = (
+    "its order of random bits is that of the figures of PTX 9, which no GPU has confirmed here; "
+    "use .rn, or round with random bits in integers"
+)
 _SATURATING = rf"(?=.*\.satfinite){_FINITE}"
 _FTZ, _SAT = r"(?:\.(?P<ftz>ftz))?", r"(?:\.(?P<sat>sat))?"
 
@@ -65,6 +69,23 @@ ROWS = (
         rf"cvt\.rn(?:\.(?P<relu>relu))?\.(?P<t>{_HALF})x2\.(?P<f>{_NARROW})x2",
         "cvt_packed<{upper}, {f_upper}, {mode}, {flags}>",
         ("b32", "{packed_f}"),
+    ),
+    Row(
+        rf"cvt\.rs{_FINITE}\.bf16x2\.f32",
+        "PairAtRandom<BF16, {flags}, 16>{{End::nearest}}",
+        ("b32", "f32", "f32", "b32"),
+    ),
+    Row(
+        rf"cvt\.rs{_FINITE}\.f16x2\.f32",
+        "PairAtRandom<F16, {flags}, 13>{{m.end}}",
+        ("b32", "f32", "f32", "b32"),
+        _OPEN_RS,
+    ),
+    Row(
+        rf"cvt\.rs{_SATURATING}\.(?P<t>{_NARROW})x4\.f32",
+        "FourAtRandom<{upper}, {flags}>{{m.end}}",
+        ("b32", "f32", "f32", "f32", "f32", "b32"),
+        _OPEN_RS,
     ),
     Row(
         r"cvt\.r(?P<up>[zp])(?:\.(?P<satfinite>satfinite))?\.ue8m0x2\.f32",

@@ -88,7 +88,7 @@ class Access:
 def load(of: Instruction, names: Names) -> str:
     """Return a load as C++."""
     access = Access(of)
-    targets = _elements(of.operands[0])
+    targets = elements(of.operands[0])
     if len(targets) != access.count:
         raise refusal(of.line, of.text, f"it names {len(targets)} registers")
     stores = [
@@ -104,7 +104,7 @@ def load(of: Instruction, names: Names) -> str:
 def store(of: Instruction, names: Names) -> str:
     """Return a store as C++."""
     access = Access(of)
-    values = [names.value(each, access.type, of) for each in _elements(of.operands[1])]
+    values = [names.value(each, access.type, of) for each in elements(of.operands[1])]
     if len(values) != access.count:
         raise refusal(of.line, of.text, f"it names {len(values)} registers")
     written = ", ".join(f"{access.element}({each})" for each in values)
@@ -158,7 +158,7 @@ def move(of: Instruction, names: Names) -> str:
         raise refusal(of.line, of.text, f".{kind} is not supported")
     target, source = of.operands
     if target.startswith("{"):
-        pieces = _elements(target)
+        pieces = elements(target)
         bits = WIDTHS[kind] // len(pieces)
         stores = [
             f"{names.result(piece, of).name} = {WORDS[bits]}(x >> {k * bits});"
@@ -167,7 +167,7 @@ def move(of: Instruction, names: Names) -> str:
         ]
         return f"{{ auto x = {names.value(source, kind, of)}; {' '.join(stores)} }}"
     if source.startswith("{"):
-        pieces = _elements(source)
+        pieces = elements(source)
         bits, word = WIDTHS[kind] // len(pieces), WORDS[WIDTHS[kind]]
         parts = [
             f"{word}({names.value(piece, f'b{bits}', of)}) << {k * bits}"
@@ -203,7 +203,8 @@ def is_in_space(of: Instruction, names: Names) -> str:
     return f"{names.result(of.operands[0], of).name} = {found};"
 
 
-def _elements(text: str) -> list[str]:
+def elements(text: str) -> list[str]:
+    """Return the parts of an operand: those in braces, or itself."""
     if not text.startswith("{"):
         return [text]
     return [part.strip() for part in text[1:-1].split(",")]

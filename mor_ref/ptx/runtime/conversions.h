@@ -98,6 +98,40 @@ template <const Layout& TO, const Layout& FROM, Mode MODE, u32 FLAGS> inline u32
   return cvt_pair<TO, FROM, MODE, FLAGS>(Code<FROM>(a >> SIDE<FROM> & mask), Code<FROM>(a & mask));
 }
 
+// ---------------------------------------------------------------------- rounded at random
+
+template <const Layout& TO, u32 FLAGS, s32 COUNT> inline Code<TO> cvt_rs(End end, u32 a, u32 random) {
+  const Parts parts = parts_of(double(float_of(a)));
+  if (parts.kind != Parts::finite) return after_rounding<TO, FLAGS>(Code<TO>(special(parts, TO)));
+  const bool negative = parts.value.negative;
+  const Mode away = negative ? Mode::down : Mode::up;
+  const u64 magnitude = end == End::nearest ? rounded_at_random(parts.value, TO, random, COUNT)
+                                            : rounded(parts.value, TO, end == End::below ? Mode::zero : away);
+  return after_rounding<TO, FLAGS>(Code<TO>(after(negative, magnitude, TO, Mode::even)));
+}
+inline u32 reversed16(u32 random) { return brev<u32>(random) >> 16; }
+
+template <const Layout& TO, u32 FLAGS, s32 COUNT> struct PairAtRandom {
+  End end;
+  u32 operator()(u32 a, u32 b, u32 random) const {
+    constexpr u32 mask = (1u << COUNT) - 1;
+    return u32(cvt_rs<TO, FLAGS, COUNT>(end, a, random >> 16 & mask)) << 16 | cvt_rs<TO, FLAGS, COUNT>(end, b, random & mask);
+  }
+};
+
+// The manual shows in a figure that two numbers share sixteen bits, the first one in reverse order.
+template <const Layout& TO, u32 FLAGS> struct FourAtRandom {
+  End end;
+  u32 operator()(u32 a, u32 b, u32 e, u32 f, u32 random) const {
+    const bool bytes = TO.bits == 4;
+    const u32 upper = bytes ? (random >> 16 & 0xFF00) | (random >> 8 & 0xFF) : random >> 16;
+    const u32 lower = bytes ? (random >> 8 & 0xFF00) | (random & 0xFF) : random & 0xFFFF;
+    const u32 codes[4] = {cvt_rs<TO, FLAGS, 16>(end, a, reversed16(upper)), cvt_rs<TO, FLAGS, 16>(end, b, upper),
+                          cvt_rs<TO, FLAGS, 16>(end, e, reversed16(lower)), cvt_rs<TO, FLAGS, 16>(end, f, lower)};
+    return codes[0] << 3 * SIDE<TO> | codes[1] << 2 * SIDE<TO> | codes[2] << SIDE<TO> | codes[3];
+  }
+};
+
 // ---------------------------------------------------------------------- powers of two, without a sign
 
 template <bool UP, u32 FLAGS> inline u32 ue8m0(u32 a) {

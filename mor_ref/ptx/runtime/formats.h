@@ -36,28 +36,44 @@ struct Exact {
   s32 exponent;
 };
 
-// The magnitude's code under a rounding, as if codes went on beyond the largest.
-inline u64 rounded(const Exact& x, const Layout& to, Mode mode) {
+// The code of a magnitude that was cut, as if codes went on beyond the largest, and the bits cut off: `drop` of them.
+struct Cut {
+  u64 code;
+  u128 rest;
+  s32 drop;
+};
+
+inline Cut cut(const Exact& x, const Layout& to) {
   const s32 up = __builtin_clzll(x.significand);
   const u64 significand = x.significand << up;
   const s32 leading = x.exponent + 63 - up, smallest = 1 - to.bias;
   const s32 place = leading > smallest ? leading : smallest;
   const s32 drop = 63 - to.mantissa + place - leading;  // at least 11
   const u64 field = u64(place - smallest) << to.mantissa;
-  if (drop > 64) {
-    const bool goes_up = mode == (x.negative ? Mode::down : Mode::up);
-    return field + goes_up;
-  }
-  const u64 k = drop == 64 ? 0 : significand >> drop;
-  const u128 rest = significand & ((u128(1) << drop) - 1), half = u128(1) << (drop - 1);
+  if (drop > 64) return {field, significand, drop};
+  return {field + (drop == 64 ? 0 : significand >> drop), significand & ((u128(1) << drop) - 1), drop};
+}
+
+// The magnitude's code under a rounding.
+inline u64 rounded(const Exact& x, const Layout& to, Mode mode) {
+  const Cut found = cut(x, to);
+  const u128 rest = found.rest, half = u128(1) << ((found.drop < 66 ? found.drop : 66) - 1);
   bool goes_up = false;
   switch (mode) {
-    case Mode::even: goes_up = rest > half || (rest == half && (k & 1)); break;
+    case Mode::even: goes_up = rest > half || (rest == half && (found.code & 1)); break;
     case Mode::zero: break;
     case Mode::down: goes_up = rest && x.negative; break;
     case Mode::up: goes_up = rest && !x.negative; break;
   }
-  return field + k + goes_up;
+  return found.code + goes_up;
+}
+
+// With random bits, which are added to as many of the bits cut off.
+inline u64 rounded_at_random(const Exact& x, const Layout& to, u32 random, s32 count) {
+  const Cut found = cut(x, to);
+  const s32 down = found.drop - count;
+  const u64 top = down > 64 ? 0 : u64(down < 0 ? found.rest << -down : found.rest >> down);
+  return found.code + ((top + random) >> count);
 }
 
 inline u64 with_sign(bool negative, u64 magnitude, const Layout& to) {

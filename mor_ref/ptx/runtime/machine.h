@@ -53,6 +53,7 @@ struct Machine {
   u32 region_count;
   End end;
   Frame* frames;
+  u64 executed;  // instructions
 };
 
 [[noreturn]] __attribute__((noinline, cold)) inline void fail(Machine& m, u32 line, const char* what) {

@@ -29,6 +29,7 @@ struct Job {
   u64 shared_count, shared_size, dynamic_shared;
   u32 filling;
   End end;
+  u64 executed;  // instructions, of all threads
 };
 
 // The shared memory of the block that runs on this thread of the CPU.
@@ -152,7 +153,7 @@ void begin_block(const Job& job, const mor_host::Block* block) {
 void copy(u32 (&to)[3], mor_host::Place from) { to[0] = from.x, to[1] = from.y, to[2] = from.z; }
 
 void run_thread(void* pointer) {
-  const Job& job = *static_cast<Job*>(pointer);
+  Job& job = *static_cast<Job*>(pointer);
   mor_host::Thread* self = mor_host::current;
   mor_host::Block* block = self->block;
   begin_block(job, block);
@@ -166,6 +167,7 @@ void run_thread(void* pointer) {
   m.parameters = u64(job.parameters), m.parameters_size = job.parameters_size, m.globals = job.globals;
   m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count), m.end = job.end;
   job.kernel(m);
+  __atomic_fetch_add(&job.executed, m.executed, __ATOMIC_RELAXED);
   if (!block->waiting) return;
   thread_local char what[160];
   snprintf(what, sizeof what, "thread %u ends, and %u threads wait at this barrier for it", self->number, block->waiting);

@@ -1,0 +1,169 @@
+"""The work of the CUDA kernels without a GPU: registers, spills, and instructions for an element.
+
+`python -m benchmarks.kernel_work docs/gpu-work.md` writes the page. NVRTC assembles the kernels,
+and `mor_ref.ptx` counts the instructions of PTX that all threads execute.
+"""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mor_ref.cuda import nvrtc, source
+from mor_ref.operations import OPERATIONS
+from mor_ref.ptx.device import device_for
+
+ARCHITECTURES = ("sm_90", "sm_100")
+_SIDE = 256
+_FUNCTION = re.compile(
+    r"Compiling entry function '(?P<name>\w+)'.*?(?P<stack>\d+) bytes stack frame, "
+    r"(?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads.*?"
+    r"Used (?P<registers>\d+) registers",
+    re.DOTALL,
+)
+
+
+class Resources(NamedTuple):
+    """Registers and local memory of a kernel."""
+
+    registers: int
+    stack: int
+    spilled: int
+
+
+@dataclass(frozen=True)
+class Hot:
+    """A kernel on whose speed others depend: the operation that runs it, and its budget.
+
+    `budget` is the most instructions for an element, and `registers` the most for a thread.
+    """
+
+    kernel: str
+    says: str
+    operation: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    budget: int = 0
+    registers: int = 64
+
+
+_E4M3 = {"format": "e4m3", "source": "bf16"}
+_ENCODE = {**_E4M3, "rounding": "rne", "overflow": "satfinite", "nan": "canonical"}
+_QUANTIZE = {**_E4M3, "scaling": "gam", "block": [128, 128], "group": "tensor"}
+_NVFP4 = {"profile": "te", "tile": [1, 16], "source": "bf16"}
+_MX = {**_E4M3, "scale_rule": "floor", "block": 32}
+HOT = (
+    Hot("encode_bf16_u8", "bf16 to e4m3", "encode", _ENCODE, 98),
+    Hot("decode_u8", "e4m3 to binary32", "decode", {"format": "e4m3"}, 75),
+    Hot("extremes_bf16_256", "amax of blocks of (128, 128)", "quantize", _QUANTIZE, 14),
+    Hot("quantize_bf16_256", "bf16 to e4m3 with error sums", "quantize", _QUANTIZE, 70),
+    Hot("dequantize_f32_codes_256", "e4m3 with scales to binary32", "quantize", _QUANTIZE, 9),
+    Hot("nvfp4_tile_scales_bf16_1", "scales of tiles of NVFP4, te", "nvfp4", _NVFP4, 23, 72),
+    Hot("nvfp4_elements_bf16", "codes of NVFP4, te", "nvfp4", _NVFP4, 53),
+    Hot("mx_elements_bf16_1", "codes of MXFP8", "mx", _MX, 82),
+)
+
+
+def programs() -> list[str]:
+    """Return the sources but for policies: the assembler takes minutes for its kernels."""
+    return [name for name in source.program_names() if name != "policies"]
+
+
+def resources(architecture: str) -> dict[str, Resources]:
+    """Return the resources of each kernel, as the assembler in NVRTC says."""
+    found = {}
+    for program in programs():
+        options = (*nvrtc.ARITHMETIC, "--ptxas-options=-v")
+        text = source.flattened(program)
+        log = nvrtc.compiled(text, architecture, program, options).log
+        for each in _FUNCTION.finditer(log):
+            spilled = int(each["stores"]) + int(each["loads"])
+            found[each["name"]] = Resources(int(each["registers"]), int(each["stack"]), spilled)
+    return found
+
+
+def instructions(architecture: str) -> dict[str, float]:
+    """Return the executed instructions for an element, of each hot kernel."""
+    asked = {repr((one.operation, one.parameters)): one for one in HOT}
+    found: dict[str, float] = {}
+    for one in asked.values():
+        device = device_for(architecture)
+        OPERATIONS[one.operation].cuda(device, one.parameters, _inputs(one.operation))
+        found |= {name: count / _SIDE**2 for name, count in device.executed.items()}
+    return {one.kernel: found[one.kernel] for one in HOT}
+
+
+def _inputs(operation: str) -> dict[str, np.ndarray[Any, Any]]:
+    """Return bell-shaped numbers in bf16, or codes."""
+    x = np.random.default_rng(0).standard_normal((_SIDE, _SIDE), np.float32).view(np.uint32) >> 16
+    if operation == "decode":
+        return {"code": (x.ravel() & 0x7E).astype(np.uint8)}
+    x = x.astype(np.uint16)
+    return {"x": x.ravel() if operation == "encode" else x}
+
+
+def table(
+    taken: Mapping[str, Mapping[str, Resources]], executed: Mapping[str, Mapping[str, float]]
+) -> Iterator[str]:
+    """Yield the lines of a table: a row for each hot kernel."""
+    columns = [f"{what} {name}" for what in ("registers", "instructions") for name in ARCHITECTURES]
+    yield f"| kernel | | {' | '.join(columns)} |"
+    yield f"| --- | --- |{' ---: |' * len(columns)}"
+    for one in HOT:
+        cells = [str(taken[name][one.kernel].registers) for name in ARCHITECTURES]
+        cells += [f"{executed[name][one.kernel]:.1f}" for name in ARCHITECTURES]
+        yield f"| `{one.kernel}` | {one.says} | {' | '.join(cells)} |"
+
+
+def page(
+    taken: Mapping[str, Mapping[str, Resources]], executed: Mapping[str, Mapping[str, float]]
+) -> str:
+    """Return the page."""
+    version = ".".join(map(str, nvrtc.version()))
+    count = len(taken[ARCHITECTURES[0]])
+    few = "\n".join(f"* `{name}` on {gpu}: {n} bytes" for (gpu, name), n in spilling(taken).items())
+    return f"""# The work of the kernels
+
+Nobody has run the kernels on a GPU yet, so their speed is not known. Their work is known:
+NVRTC {version} assembles them, and [`mor_ref.ptx`](guide/verify-cuda.md) counts the instructions of
+PTX that all threads execute. No GPU is needed. `python -m benchmarks.kernel_work
+docs/gpu-work.md` writes this page.
+
+The table has the registers of a thread, and the instructions for each of {_SIDE**2:,} bell-shaped
+numbers.
+
+{chr(10).join(table(taken, executed))}
+
+A division counts as one instruction of PTX, and takes about ten of a GPU. A test fails if a number
+goes above its budget in `benchmarks/kernel_work.py`.
+
+None of these kernels has a stack or spills a register. Of {count} kernels, all but those of
+policies, these have a stack, with registers that they spill:
+
+{few or "* none"}
+"""
+
+
+def spilling(taken: Mapping[str, Mapping[str, Resources]]) -> dict[tuple[str, str], int]:
+    """Return the bytes of local memory of the kernels that have any, by their GPU and name."""
+    return {
+        (architecture, name): one.stack
+        for architecture, found in taken.items()
+        for name, one in sorted(found.items())
+        if one.stack
+    }
+
+
+def measured() -> tuple[dict[str, dict[str, Resources]], dict[str, dict[str, float]]]:
+    """Return the resources and the instructions of all architectures."""
+    return (
+        {name: resources(name) for name in ARCHITECTURES},
+        {name: instructions(name) for name in ARCHITECTURES},
+    )
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(*measured()), encoding="utf-8")

@@ -1,0 +1,256 @@
+"""Integers with zero points: the public function and its record."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.errors import ErrorSums, error_sums, percent
+from mor_ref.api.tracing import untraced
+from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.arrays import BF16, Numbers, numbers_from
+from mor_ref.definitions.affine import (
+    AffineProfile,
+    IntegerGrid,
+    affine_profile,
+    check_grid,
+    integer_grid,
+)
+from mor_ref.definitions.blocks import Cut, Partition, partition
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from mor_ref.engine.affine import AffineFields
+
+_ORDERS = ("range",)
+_SOURCES = {BF16: "bf16", np.dtype(np.float16): "f16"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Affine:
+    """A tensor as integers, with a scale and a zero point for each block.
+
+    `xs`, `codes` and `y` have the shape of x. `minimum`, `maximum`, `scale`, `inverse_scale`,
+    `zero_float`, `zero_point` and `error` have an entry for each block. `codes` are integers of
+    `grid`, the grid that is used. With groups, `ranges` has an entry for each dimension, and
+    `permutation` lists the dimensions in the order of the groups; else both are None.
+    """
+
+    grid: str
+    profile: str
+    source: str
+    minimum: NDArray[np.float32]
+    maximum: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    inverse_scale: NDArray[np.float32]
+    zero_float: NDArray[np.float32]
+    zero_point: NDArray[np.int32]
+    xs: NDArray[np.float32]
+    codes: NDArray[Any]
+    y: NDArray[np.float32]
+    error: ErrorSums
+    partition: Partition
+    ranges: NDArray[np.float32] | None
+    permutation: NDArray[np.intp] | None
+
+    @untraced
+    def dequantize(self) -> NDArray[np.float32]:
+        """Return y, as float32: numbers of the dtype of x."""
+        return self.y.copy()
+
+    def __repr__(self) -> str:
+        rows, columns = self.partition.block
+        mean, lost = percent(self.error.overall), int(self.error.nonfinite.sum())
+        return (
+            f"<{self.source} as {self.grid}, {self.profile}: {self.scale.size} blocks of "
+            f"{rows}x{columns}, mean relative error {mean}, {lost} non-finite>"
+        )
+
+
+@untraced
+def quantize_affine(
+    x: "ArrayLike",
+    grid: str = "int8",
+    *,
+    profile: str = "torch_fake_tensor",
+    block: Cut | None = None,
+    symmetric: bool = True,
+    scale: "ArrayLike | None" = None,
+    zero_point: "ArrayLike | None" = None,
+    groups: int | None = None,
+    permute: str | None = None,
+    threads: int | None = None,
+) -> Affine:
+    """Quantize `x` to integers with a scale and a zero point for each block.
+
+    `grid` is int2 to int16 or uint2 to uint16. `profile` names the library whose bits are computed.
+    `block` is "tensor", "row", "column" or a pair (rows, columns); without it, it is the tensor, or
+    a row in bnb_int8_row and switchback_row. `scale` and `zero_point` have a number, or one for
+    each block, if they are known. `groups` cuts the dimensions, which are columns, into so many
+    groups instead; `permute="range"` first sorts the dimensions by their ranges, as PEG does.
+
+    >>> import mor_ref, numpy as np
+    >>> x = np.array([[0.5, -1.25, 3.0, 0.0]], np.float32)
+    >>> found = mor_ref.quantize_affine(x, "uint8", symmetric=False)
+    >>> found.zero_point.tolist(), found.codes.tolist()
+    ([[75]], [[105, 0, 255, 75]])
+    """
+    of, by = integer_grid(grid), affine_profile(profile)
+    check_grid(of, by, symmetric=symmetric, has_zero_point=zero_point is not None)
+    numbers = numbers_from(x, "x")
+    cut = _cut(numbers.shape, by, block, groups, permute)
+    scales, zeros = _given_scales(scale, cut), _given_zeros(zero_point, of, cut)
+    order = _order(numbers, cut, permute, threads)
+    from mor_ref.engine import affine  # imports Numba
+
+    source = _SOURCES.get(numbers.dtype, "f32")
+    found = affine.quantize_affine(
+        order.sorted(numbers, cut.columns), cut, by, of, symmetric, source, scales, zeros, threads
+    )
+    return _record(numbers, cut, by, found, order)
+
+
+def values_of(
+    numbers: Numbers,
+    cut: Partition,
+    profile: AffineProfile,
+    grid: IntegerGrid,
+    *,
+    symmetric: bool,
+    threads: int | None,
+) -> NDArray[np.float32]:
+    """Return y of a tensor whose numbers count as binary32 (AFF-011)."""
+    from mor_ref.engine.affine import quantize_affine as quantized  # imports Numba
+
+    found = quantized(numbers, cut, profile, grid, symmetric, "f32", None, None, threads)
+    return found.y.view(np.float32)
+
+
+class _Order(NamedTuple):
+    """The order of the dimensions, and their ranges; None if they stay as they are."""
+
+    ranges: NDArray[np.float32] | None
+    dimensions: NDArray[np.intp] | None
+
+    def sorted(self, numbers: Numbers, columns: int) -> Numbers:
+        """Return the numbers with their dimensions in this order."""
+        if self.dimensions is None:
+            return numbers
+        bits = numbers.bits.reshape(-1, columns)[:, self.dimensions].reshape(-1)
+        bits.flags.writeable = False
+        return numbers._replace(bits=bits)
+
+    def restored(self, field: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return a field of the sorted numbers in the shape and the order of x."""
+        if self.dimensions is None:
+            return field.reshape(shape)
+        found = np.empty((field.size // self.dimensions.size, self.dimensions.size), field.dtype)
+        found[:, self.dimensions] = field.reshape(found.shape)
+        return found.reshape(shape)
+
+
+def _record(
+    numbers: Numbers, cut: Partition, profile: AffineProfile, found: "AffineFields", order: _Order
+) -> Affine:
+    blocks = found.blocks
+
+    def of_block(field: NDArray[np.uint32]) -> NDArray[np.float32]:
+        return field.view(np.float32).reshape(cut.grid)
+
+    return Affine(
+        found.grid.name,
+        profile.name,
+        numbers.described,
+        of_block(blocks.minimum),
+        of_block(blocks.maximum),
+        of_block(blocks.scale),
+        of_block(blocks.inverse_scale),
+        of_block(blocks.zero_float),
+        blocks.zero_point.reshape(cut.grid),
+        order.restored(found.xs.view(np.float32), numbers.shape),
+        order.restored(found.code, numbers.shape),
+        order.restored(found.y.view(np.float32), numbers.shape),
+        error_sums(found.error),
+        cut,
+        *order,
+    )
+
+
+def _cut(
+    shape: tuple[int, ...],
+    profile: AffineProfile,
+    block: Cut | None,
+    groups: int | None,
+    permute: str | None,
+) -> Partition:
+    """Return the blocks of a tensor: those that are given, or groups of dimensions (AFF-010)."""
+    if permute is not None:
+        known_name("permute", permute, _ORDERS)
+    if groups is None:
+        if permute is not None:
+            raise ValueError(f"permute is {permute!r}, but there are no groups; give groups")
+        return partition(shape, profile.cut if block is None else block)
+    if block not in (None, "tensor"):
+        raise ValueError(f"groups is {groups} and block is {block!r}; give one of them")
+    whole = partition(shape, "tensor")
+    count = whole_number("groups", groups, 1, max(whole.columns, 1))
+    if whole.columns % count:
+        raise ValueError(
+            f"groups is {count}, which does not divide the {whole.columns} columns of x; give a "
+            "divisor"
+        )
+    return partition(shape, (max(whole.rows, 1), max(whole.columns // count, 1)))
+
+
+def _order(numbers: Numbers, cut: Partition, permute: str | None, threads: int | None) -> _Order:
+    """Return the order of the dimensions (AFF-010)."""
+    from mor_ref.engine.affine_blocks import ranges  # imports Numba
+
+    if permute is None:
+        return _Order(None, None)
+    found = ranges(numbers, partition((cut.rows, cut.columns), "column"), threads).view(np.float32)
+    return _Order(found, np.argsort(found, kind="stable"))
+
+
+def _given_scales(scale: "ArrayLike | None", cut: Partition) -> NDArray[np.uint32] | None:
+    """Return the scale of each block, if it is given (AFF-006)."""
+    from mor_ref.engine.blocks import binary32_words  # imports Numba
+
+    if scale is None:
+        return None
+    given = np.float32(scale) if isinstance(scale, float | int) else scale
+    words = binary32_words(numbers_from(given, "scale"))
+    numbers = words.view(np.float32)
+    if not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise ValueError("scale has numbers that are not positive and finite; give such numbers")
+    return _of_blocks("scale", words, cut)
+
+
+def _given_zeros(
+    zero_point: "ArrayLike | None", grid: IntegerGrid, cut: Partition
+) -> NDArray[np.int32] | None:
+    """Return the zero point of each block, if it is given (AFF-006)."""
+    if zero_point is None:
+        return None
+    given = np.asarray(zero_point)
+    if given.dtype.kind not in "iu":
+        raise TypeError(f"zero_point has dtype {given.dtype}; give integers")
+    if given.size and not (grid.lowest <= given.min() and given.max() <= grid.highest):
+        raise ValueError(
+            f"zero_point has numbers that {grid.name} lacks; give integers from {grid.lowest} to "
+            f"{grid.highest}"
+        )
+    return _of_blocks("zero_point", given.astype(np.int32).reshape(-1), cut)
+
+
+def _of_blocks(argument: str, given: NDArray[Any], cut: Partition) -> NDArray[Any]:
+    """Return an entry for each block, of one for all or of one for each."""
+    count = math.prod(cut.grid)
+    if given.size not in (1, count):
+        raise ValueError(
+            f"{argument} has {given.size} numbers; give one, or one for each of the {count} blocks"
+        )
+    return np.ascontiguousarray(np.broadcast_to(given, count) if given.size == 1 else given)

@@ -1,0 +1,143 @@
+"""Integers with zero points: the grids, and the profiles of the libraries that quantize to them."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from mor_ref.argument_checks import known_name
+from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.catalogue import Catalogue
+
+Application = Literal["multiply", "divide", "fuse"]
+Conversion = Literal["saturate", "int64", "int32", "cast"]
+NanCode = Literal["lowest", "highest", "zero"]
+Divisor = Literal["half", "highest", "none"]
+ZeroScale = Literal["limit", "range of one", "one"]
+
+NARROWEST, WIDEST = 2, 16
+SMALLEST_NORMAL = {"f32": 2.0**-126, "bf16": 2.0**-126, "f16": 2.0**-14}  # (AFF-004)
+
+
+@dataclass(frozen=True)
+class IntegerGrid:
+    """The integers from `lowest` to `highest`, of so many bits (AFF-001)."""
+
+    name: str
+    bits: int
+    signed: bool
+
+    @property
+    def lowest(self) -> int:
+        """The smallest integer."""
+        return -(1 << self.bits - 1) if self.signed else 0
+
+    @property
+    def highest(self) -> int:
+        """The largest integer."""
+        return self.lowest + (1 << self.bits) - 1
+
+    @property
+    def dtype(self) -> str:
+        """The smallest integer dtype of NumPy that holds the codes."""
+        return f"{'' if self.signed else 'u'}int{8 if self.bits <= 8 else 16}"
+
+
+@dataclass(frozen=True)
+class AffineProfile:
+    """The choices of a library (AFF-002).
+
+    `application` takes a number to xs: the inverse scale is `inverse_factor` times the reciprocal
+    of the scale, and xs is `factor` times the result. `conversion` takes xs to a code, and
+    `nan_code` is that of a NaN. A scale is at least `smallest`, and `zero_scale` says which one a
+    block of zeros has. If it is `in_own_dtype`, each operation is rounded to the dtype of x.
+    `low_middle` are the widths whose unsigned symmetric grid has its zero point below the middle.
+    `smallest_high`, `early_zero` and `sign_by_numbers` are of PEG (AFF-003, AFF-005). `cut` is the
+    usual block.
+    """
+
+    name: str
+    application: Application = "multiply"
+    conversion: Conversion = "saturate"
+    nan_code: NanCode = "lowest"
+    divisor: Divisor = "half"
+    inverse_factor: int = 1
+    factor: int = 1
+    zero_scale: ZeroScale = "limit"
+    smallest: float | None = 2.0**-23
+    in_own_dtype: bool = False
+    low_middle: tuple[int, ...] = ()
+    smallest_high: float = 0.0
+    early_zero: bool = False
+    sign_by_numbers: bool = False
+    cut: Cut = "tensor"
+
+    @property
+    def stores_amax(self) -> bool:
+        """Whether the scale is the amax of a block, which has the code 127."""
+        return self.divisor == "none"
+
+
+_NO_DTYPE = tuple(bits for bits in range(NARROWEST, WIDEST) if bits != 8)  # in torch
+_OF_127 = AffineProfile("", "multiply", "cast", "zero", "none", smallest=0.0)
+AFFINE_PROFILES: Catalogue[AffineProfile] = Catalogue(
+    "profile",
+    AffineProfile,
+    (
+        AffineProfile("torch_fake_tensor", low_middle=_NO_DTYPE),
+        AffineProfile("torch_fake_channel_2_13", conversion="int64", low_middle=_NO_DTYPE),
+        AffineProfile("torch_quantize", "fuse", nan_code="highest", low_middle=_NO_DTYPE),
+        AffineProfile("torchao_0_18", nan_code="zero", smallest=None, in_own_dtype=True),
+        AffineProfile("onnx", "divide", "int32", zero_scale="range of one", smallest=0.0),
+        AffineProfile("onnxruntime", "divide", zero_scale="one", smallest=0.0),
+        replace(_OF_127, name="bnb_int8_row", inverse_factor=127, cut="row"),
+        replace(_OF_127, name="switchback_row", application="divide", factor=127, cut="row"),
+        replace(_OF_127, name="switchback_tensor", factor=127),
+        AffineProfile(
+            "peg",
+            "divide",
+            nan_code="zero",
+            divisor="highest",
+            smallest=1e-8,
+            smallest_high=1e-8,
+            early_zero=True,
+            sign_by_numbers=True,
+        ),
+    ),
+)
+
+
+def integer_grid(grid: str) -> IntegerGrid:
+    """Return the grid of that name (AFF-001).
+
+    >>> integer_grid("int4").lowest, integer_grid("uint4").highest
+    (-8, 15)
+    """
+    found = re.fullmatch(r"(u?)int([0-9]{1,2})", grid) if isinstance(grid, str) else None
+    if found and NARROWEST <= int(found[2]) <= WIDEST:
+        return IntegerGrid(grid, int(found[2]), not found[1])
+    names = [f"{sign}int{bits}" for sign in ("", "u") for bits in range(NARROWEST, WIDEST + 1)]
+    return IntegerGrid(known_name("grid", grid, names), 0, signed=True)
+
+
+def affine_profile(profile: str) -> AffineProfile:
+    """Return the profile of that name."""
+    return AFFINE_PROFILES[known_name("profile", profile, AFFINE_PROFILES)]
+
+
+def check_grid(
+    grid: IntegerGrid, profile: AffineProfile, *, symmetric: bool, has_zero_point: bool = False
+) -> None:
+    """Refuse what a profile does not have (AFF-002, AFF-006)."""
+    if profile.stores_amax and grid.name != "int8":
+        raise ValueError(
+            f"grid is {grid.name!r}, but profile {profile.name!r} has int8 alone; give int8"
+        )
+    if profile.stores_amax and not symmetric:
+        raise ValueError(
+            f"symmetric is False, but profile {profile.name!r} has no zero points; omit it"
+        )
+    if has_zero_point and symmetric and (profile.stores_amax or profile.sign_by_numbers):
+        raise ValueError(
+            f"zero_point is given, but profile {profile.name!r} has none with symmetric=True; "
+            "omit it"
+        )

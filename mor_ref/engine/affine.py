@@ -1,0 +1,256 @@
+"""The chapter on integers with zero points: one loop over rows for every profile and block.
+
+What a profile lacks is None in its rule, so that each kind of profile is compiled by itself.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import Numbers
+from mor_ref.definitions.affine import AffineProfile, IntegerGrid
+from mor_ref.definitions.blocks import Partition
+from mor_ref.engine.affine_blocks import (
+    NARROW,
+    BlockFields,
+    affine_blocks,
+    extremes,
+    grid_of,
+    narrowed,
+    rounded_to,
+)
+from mor_ref.engine.blocks import Gathered, Part, Sides, for_each_part, row_bounds, words_of
+from mor_ref.engine.dequantization import canonical
+from mor_ref.engine.errors import add_strip, error_of_any
+from mor_ref.engine.intrinsics import bits_of, float_of, fused_product, use_full_vectors
+from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.strips import STRIP, prefetch_row, spread
+from mor_ref.engine.widening import widen
+
+_U = np.uint32
+_I = np.int32
+_F = np.float32
+_LEAST = _I(-(1 << 31))
+_TWO_TO_31, _TWO_TO_63 = _F(2.0**31), _F(2.0**63)
+_TO_INT64, _TO_INT32, _CAST = _I(1), _I(2), _I(3)
+_CONVERSIONS = {"saturate": None, "int64": _TO_INT64, "int32": _TO_INT32, "cast": _CAST}
+
+
+class Odd(NamedTuple):
+    """The choices of a profile that does not saturate, or whose scale is amax."""
+
+    conversion: np.int32
+    back: np.float32  # the last factor of y, 0 if scale is not amax
+
+
+class Rule(NamedTuple):
+    """The choices of a profile and a grid, as the loop over numbers takes them."""
+
+    fused: Any
+    divides: Any
+    narrow: Any  # the format of operations
+    odd: Any
+    source: np.int32  # the format of y
+    factor: np.float32
+    lowest: np.float32
+    highest: np.float32
+    nan_code: np.float32
+
+
+class AffineFields(NamedTuple):
+    """The fields of all numbers, and those of the blocks."""
+
+    grid: IntegerGrid
+    xs: NDArray[np.uint32]
+    code: NDArray[Any]
+    y: NDArray[np.uint32]
+    blocks: BlockFields
+    error: NDArray[np.uint64]
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+@step
+def scaled(x, scale, inverse, zero, rule, fused, divides):
+    """AFF-007: xs; the factor is 1 in most profiles."""
+    if fused is not None:
+        found = fused_product(x, inverse, zero)
+    elif divides is not None:
+        found = _F(rule.factor * narrowed(_F(x / scale), rule.narrow))
+    else:
+        found = _F(rule.factor * narrowed(_F(x * inverse), rule.narrow))
+    return found
+
+
+@step
+def with_zero(whole, zero, rule, fused):
+    """AFF-008: an integer and the zero point, if xs has none."""
+    if fused is None:
+        found = narrowed(_F(whole + zero), rule.narrow)
+    else:
+        found = whole
+    return found
+
+
+@step
+def within(w, rule):
+    """AFF-008: an integer within the grid; NaN stays."""
+    above = rule.highest if w > rule.highest else w
+    return rule.lowest if above < rule.lowest else above
+
+
+@step
+def in_32_bits(whole, other):
+    """AFF-008: an integer of 32 bits, and another number if there is none."""
+    return _I(whole) if abs(whole) < _TWO_TO_31 else other
+
+
+@step
+def odd_integer(whole, zero, rule, conversion):
+    """AFF-008: the code of a rounded number that does not saturate."""
+    if conversion == _TO_INT32:
+        added = _I(in_32_bits(whole, _LEAST) + _I(zero))
+        return min(max(added, _I(rule.lowest)), _I(rule.highest))
+    if conversion == _CAST:
+        return _I(_I(_I(in_32_bits(whole, _I(0)) + _I(128)) & _I(255)) - _I(128))
+    w = _F(whole + zero)
+    return _I(within(w, rule)) if w < _TWO_TO_63 else _I(rule.lowest)
+
+
+@step
+def integer(whole, zero, rule, odd, fused):
+    """AFF-008: the code of a rounded number."""
+    if odd is None:
+        w = within(with_zero(whole, zero, rule, fused), rule)
+        code = _I(rule.nan_code if w != w else w)
+    else:
+        code = odd_integer(whole, zero, rule, odd.conversion)
+    return code
+
+
+@step
+def restored(code, scale, zero, rule, odd):
+    """AFF-009: y before it is rounded to the dtype of x."""
+    q = narrowed(_F(code), rule.narrow)
+    y = narrowed(_F(narrowed(_F(q - zero), rule.narrow) * scale), rule.narrow)
+    if odd is None:
+        found = y
+    else:
+        found = _F(_F(scale * q) * odd.back) if odd.back != _F(0) else y
+    return found
+
+
+@step
+def quantize_row(x, scale, inverse, zero, rule, xs, code, y):
+    """AFF-007 to AFF-009 for one row of a strip, with the fields of each column."""
+    use_full_vectors()
+    for i in range(x.size):
+        number = float_of(widen(x[i], _U))
+        number = scaled(number, scale[i], inverse[i], zero[i], rule, rule.fused, rule.divides)
+        xs[i] = canonical(number)
+        q = integer(_F(np.rint(number)), zero[i], rule, rule.odd, rule.fused)
+        code[i] = q
+        y[i] = canonical(restored(q, scale[i], zero[i], rule, rule.odd))
+
+
+@step
+def round_row(y, source):
+    """AFF-009: y, rounded to the dtype of x."""
+    for i in range(y.size):
+        y[i] = bits_of(rounded_to(float_of(y[i]), source))
+
+
+@step
+def measure_row(x, y, sums, counts):
+    """ERR-001 to ERR-003 for one row of a strip."""
+    use_full_vectors()
+    for i in range(x.size):
+        u, count = error_of_any(_U(widen(x[i], _U)), y[i])
+        sums[i] = _U(sums[i] + u)
+        counts[i] = _U(counts[i] + count)
+
+
+@kernel
+def quantize_part(x, place, part, bounds, columns, block, of, rule, xs, code, y, errors):
+    """AFF-001: the fields of the numbers of a part, and the error sums of its blocks."""
+    use_full_vectors()
+    sums, counts = np.empty(STRIP, _U), np.empty(STRIP, _U)
+    scale, inverse, zero = np.empty(STRIP, _F), np.empty(STRIP, _F), np.empty(STRIP, _F)
+    for left in range(part.left, part.right, STRIP):
+        right = min(left + STRIP, part.right)
+        width = right - left
+        for k in range(bounds.size - 1):
+            sums[:width] = 0
+            counts[:width] = 0
+            spread(of[0], bounds[k], left, right, block, scale)
+            spread(of[1], bounds[k], left, right, block, inverse)
+            spread(of[2], bounds[k], left, right, block, zero)
+            for row in range(bounds[k], bounds[k + 1]):
+                start = (row - place.top) * place.stride + left - place.left
+                at, end = row * columns + left, row * columns + right
+                prefetch_row(x, start + place.stride, width)
+                numbers, back = x[start : start + width], y[at:end]
+                quantize_row(numbers, scale, inverse, zero, rule, xs[at:end], code[at:end], back)
+                if rule.source != _I(0):
+                    round_row(back, rule.source)
+                measure_row(numbers, back, sums, counts)
+            of_blocks = errors[bounds[k] // block.rows - part.top // block.rows]
+            add_strip(sums, counts, of_blocks, part, left, right, block)
+
+
+# ---------------------------------------------------------------------- whole tensors
+
+
+def rule_of(profile: AffineProfile, grid: IntegerGrid, source: str) -> Rule:
+    """Return the choices of a profile and a grid for numbers (AFF-007 to AFF-009)."""
+    codes = {"lowest": grid.lowest, "highest": grid.highest, "zero": 0}
+    conversion = _CONVERSIONS[profile.conversion]
+    back = _F(1) / _F(127) if profile.stores_amax else _F(0)
+    return Rule(
+        True if profile.application == "fuse" else None,
+        True if profile.application == "divide" else None,
+        NARROW.get(source) if profile.in_own_dtype else None,
+        None if conversion is None else Odd(conversion, back),
+        NARROW.get(source, _I(0)),
+        _F(profile.factor),
+        _F(grid.lowest),
+        _F(grid.highest),
+        _F(codes[profile.nan_code]),
+    )
+
+
+def quantize_affine(
+    numbers: Numbers,
+    cut: Partition,
+    profile: AffineProfile,
+    grid: IntegerGrid,
+    symmetric: bool,
+    source: str,
+    given: NDArray[np.uint32] | None,
+    zeros: NDArray[np.int32] | None,
+    threads: int | None,
+) -> AffineFields:
+    """Quantize a tensor (AFF-001)."""
+    ends = extremes(numbers, cut, threads)
+    if symmetric and profile.sign_by_numbers:
+        grid = grid_of(grid, *ends)
+    narrow = source if profile.in_own_dtype else "f32"
+    blocks = affine_blocks(ends, profile, grid, symmetric, narrow, given, zeros)
+    of = tuple(a.reshape(cut.grid) for a in (blocks.scale, blocks.inverse_scale, blocks.zero))
+    xs, y = np.empty(numbers.bits.size, _U), np.empty(numbers.bits.size, _U)
+    code = np.empty(numbers.bits.size, grid.dtype)
+    words_of_codes = code.view(f"u{code.itemsize}")
+    errors = Gathered(cut, np.uint64, 0, np.add, 3)
+    block, how = Sides(*cut.block), rule_of(profile, grid, source)
+
+    def quantize_one(part: Part) -> None:
+        words, bounds = words_of(numbers, cut.columns, part), row_bounds(part, cut.block[0])
+        found = errors.room_for(part)
+        sides = part, bounds, cut.columns, block
+        quantize_part(*words, *sides, of, how, xs, words_of_codes, y, found)
+        errors.add(part, found)
+
+    for_each_part(quantize_one, cut.rows, cut.columns, threads)
+    return AffineFields(grid, xs, code, y, blocks, errors.blocks)

@@ -1,0 +1,99 @@
+"""Integers with zero points as a representation."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mor_ref.argument_checks import check_name
+from mor_ref.definitions.affine import (
+    AffineProfile,
+    IntegerGrid,
+    affine_profile,
+    check_grid,
+    integer_grid,
+)
+from mor_ref.definitions.blocks import Cut, Partition, as_cut, partition
+from mor_ref.definitions.scales import Scaling, ScalingBlocks
+
+if TYPE_CHECKING:
+    from mor_ref.api.dequantization import OutcomeOfValues
+    from mor_ref.arrays import Bits, Numbers
+    from mor_ref.cuda import launching, measuring
+    from mor_ref.exact.blocks import Rows
+    from mor_ref.exact.quantization import Element
+
+_USUAL_PROFILE = "torch_fake_tensor"
+
+
+@dataclass(frozen=True)
+class AffineBlocks:
+    """Integers of a grid, with a scale for each block of the tensor (AFF-011).
+
+    >>> AffineBlocks("int8").name, AffineBlocks("uint4", "onnx", (1, 32), symmetric=False).name
+    ('int8', 'uint4_onnx_1x32_asymmetric')
+    """
+
+    grid: str
+    profile: str = _USUAL_PROFILE
+    block: Cut | None = None
+    symmetric: bool = True
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        profile = affine_profile(self.profile)
+        check_grid(self.integers, profile, symmetric=self.symmetric)
+        block = as_cut("block", profile.cut if self.block is None else self.block)
+        object.__setattr__(self, "block", block)
+        words = [self.grid]
+        words += [self.profile] if self.profile != _USUAL_PROFILE else []
+        if block != profile.cut:
+            words.append(block if isinstance(block, str) else f"{block[0]}x{block[1]}")
+        words += [] if self.symmetric else ["asymmetric"]
+        object.__setattr__(self, "name", self.name or "_".join(words))
+        check_name(self.name)
+
+    @property
+    def integers(self) -> IntegerGrid:
+        """The grid."""
+        return integer_grid(self.grid)
+
+    @property
+    def rules(self) -> AffineProfile:
+        """The choices of the profile."""
+        return affine_profile(self.profile)
+
+    @property
+    def bits(self) -> int:
+        """The bits of a code."""
+        return self.integers.bits
+
+    def parts(self, shape: tuple[int, ...]) -> Partition:
+        """Return the blocks of a tensor of that shape."""
+        return partition(shape, self.rules.cut if self.block is None else self.block)
+
+    def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
+        """Quantize with the exact model."""
+        from mor_ref.exact.affine import How, affine
+
+        del scaling
+        how = How(self.rules, self.integers, self.symmetric, "f32")
+        return affine(x, how, self.parts((parts.rows, parts.columns))).elements
+
+    def engine(
+        self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
+    ) -> "OutcomeOfValues":
+        """Quantize with the engine."""
+        from mor_ref.api.affine import values_of
+        from mor_ref.api.dequantization import values
+
+        how = (self.parts(numbers.shape), self.rules, self.integers)
+        y = values_of(numbers, *how, symmetric=self.symmetric, threads=threads)
+        return values(numbers, y, blocks, out, threads)
+
+    def cuda(
+        self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
+    ) -> "measuring.Rule":
+        """Refuse: there are no kernels of integers with zero points yet."""
+        del device, x, blocks
+        raise NotImplementedError(
+            f"representation is {self.name!r}, which has no kernels yet; give a tensor on the CPU"
+        )

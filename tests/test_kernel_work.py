@@ -1,0 +1,58 @@
+"""The work of the kernels: no spills, and no more instructions than their budgets."""
+
+from pathlib import Path
+
+import pytest
+from extras import of_benchmarks
+from kernels import needed
+
+from mor_ref.cuda import nvrtc
+
+work = of_benchmarks("kernel_work")
+PAGE = Path(__file__).parent.parent / "docs" / "gpu-work.md"
+
+
+@pytest.fixture(scope="module")
+def measured():
+    needed.compiler()
+    needed.library()
+    return work.measured()
+
+
+def test_the_page_has_a_row_for_each_hot_kernel():
+    page = PAGE.read_text()
+    assert all(f"| `{one.kernel}` |" in page for one in work.HOT)
+
+
+@pytest.mark.tier("full")
+def test_no_hot_kernel_spills(measured):
+    """Local memory is memory of the device, and slow. The page names the others that have some."""
+    taken, _ = measured
+    hot = {one.kernel for one in work.HOT}
+    assert {name for _, name in work.spilling(taken)}.isdisjoint(hot)
+    assert len(work.spilling(taken)) <= 10
+    for found in taken.values():
+        assert len(found) > 90
+        assert all(found[one.kernel].registers <= one.registers for one in work.HOT)
+
+
+@pytest.mark.tier("full")
+def test_hot_kernels_are_within_their_budgets(measured):
+    _, executed = measured
+    for found in executed.values():
+        over = {one.kernel: found[one.kernel] for one in work.HOT}
+        assert {name: n for name, n in over.items() if n > budget_of(name)} == {}
+
+
+def budget_of(kernel):
+    return next(one.budget for one in work.HOT if one.kernel == kernel)
+
+
+@pytest.mark.tier("full")
+def test_the_page_is_measured(measured):
+    """Another version of NVRTC compiles to other instructions."""
+    page = PAGE.read_text()
+    version = ".".join(map(str, nvrtc.version()))
+    if f"NVRTC {version} " not in page:
+        pytest.skip(f"the page is of another NVRTC than {version}")
+    assert page == work.page(*measured)

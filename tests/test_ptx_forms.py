@@ -1,0 +1,156 @@
+"""Seldom forms of PTX: spaces of addresses, long vectors, atomics, reductions."""
+
+import numpy as np
+import pytest
+from kernels import needed
+from ptx_programs import HEADER
+
+from mor_ref.ptx import LaunchError, Module
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiler():
+    needed.compiler()
+
+
+def of_a_warp(body, memory=None):
+    """Run lines on 32 threads: %r1 is the lane, %d4 an array, and %r2 goes out."""
+    text = f"""
+.visible .entry run(.param .u64 out, .param .u64 memory) {{
+  .reg .pred %p<3>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %d<9>;
+  .shared .align 16 .b8 shared[256];
+  ld.param.u64 %d1, [out];
+  ld.param.u64 %d4, [memory];
+  mov.u32 %r1, %laneid;
+  mov.u32 %r2, 0;
+  {body}
+  mul.wide.u32 %d2, %r1, 4;
+  add.s64 %d3, %d1, %d2;
+  st.global.u32 [%d3], %r2;
+  ret;
+}}
+"""
+    out = np.zeros(32, np.uint32)
+    memory = np.zeros(8, np.uint32) if memory is None else memory
+    Module(HEADER + text)["run"][1, 32](out, memory)
+    return out, memory
+
+
+SPACES = {
+    "global": "mov.u64 %d5, %d4;",
+    "shared": "mov.u32 %r3, shared; cvt.u64.u32 %d6, %r3; cvta.shared.u64 %d5, %d6;",
+    "local": "{ .local .align 4 .b8 mine[8]; mov.u64 %d6, mine; cvta.local.u64 %d5, %d6; ASK }",
+}
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("asked", SPACES)
+def test_spaces_of_addresses(space, asked):
+    question = f"isspacep.{asked} %p1, %d5; selp.u32 %r2, 1, 0, %p1;"
+    made = SPACES[space]
+    body = made.replace("ASK", question) if "ASK" in made else f"{made} {question}"
+    found, _ = of_a_warp(body)
+    assert set(found.tolist()) == {int(space == asked)}
+
+
+def test_addresses_to_and_from_shared_memory():
+    """A generic address of shared memory, and back: both reach the same number."""
+    body = """
+  mov.u32 %r3, shared; shl.b32 %r4, %r1, 2; add.s32 %r4, %r4, %r3; cvt.u64.u32 %d5, %r4;
+  cvta.shared.u64 %d6, %d5;
+  st.u32 [%d6], %r1;
+  cvta.to.shared.u64 %d7, %d6;
+  ld.shared.u32 %r2, [%d7];
+"""
+    assert of_a_warp(body)[0].tolist() == list(range(32))
+
+
+FLOATS = {
+    "min": -31.0, "max": 0.0, "min.abs": 0.0, "max.abs": 31.0, "max.NaN": 0.0, "min.abs.NaN": 0.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", FLOATS)
+def test_reductions_of_binary32(operation):
+    """Of 0, -1, -2 and so on; -0 is the number of lane 0."""
+    body = f"""
+  cvt.rn.f32.u32 %f1, %r1; neg.f32 %f1, %f1;
+  redux.sync.{operation}.f32 %f2, %f1, 0xffffffff;
+  mov.b32 %r2, %f2;
+"""
+    found = of_a_warp(body)[0].view(np.float32)
+    assert set(found.tolist()) == {FLOATS[operation]}
+    assert np.signbit(found).all() == (operation in ("min", "max", "max.NaN"))
+
+
+@pytest.mark.parametrize(("words", "is_nan"), [("min", False), ("min.NaN", True), ("max", False)])
+def test_reductions_with_nan(words, is_nan):
+    """A number wins over NaN, and NaN over numbers with .NaN."""
+    body = f"""
+  cvt.rn.f32.u32 %f1, %r1; setp.eq.u32 %p1, %r1, 7; selp.f32 %f1, 0fFFC00001, %f1, %p1;
+  redux.sync.{words}.f32 %f2, %f1, 0xffffffff;
+  mov.b32 %r2, %f2;
+"""
+    wanted = 0x7FFFFFFF if is_nan else {"min": 0, "max": 0x41F80000}[words]
+    assert set(of_a_warp(body)[0].tolist()) == {wanted}
+
+
+def test_compare_and_swap():
+    """Each lane takes its turn: the memory counts up to 32, if lanes go in ascending order."""
+    body = "add.s32 %r3, %r1, 1; atom.global.cas.b32 %r2, [%d4], %r1, %r3;"
+    found, memory = of_a_warp(body)
+    assert found.tolist() == list(range(32))
+    assert memory[0] == 32
+    found, memory = of_a_warp("atom.global.cas.b32 %r2, [%d4], 5, 9;")
+    assert set(found.tolist()) == {0}
+    assert memory[0] == 0
+
+
+def test_decrements():
+    """From 0 to the limit, then down: 3, 2, 1, 0, 3 and so on."""
+    found, memory = of_a_warp("atom.global.dec.u32 %r2, [%d4], 3;")
+    assert found.tolist() == [0, *[3, 2, 1, 0] * 7, 3, 2, 1]
+    assert memory[0] == 0
+    found, memory = of_a_warp("atom.global.dec.u32 %r2, [%d4], 3;", np.full(8, 9, np.uint32))
+    assert found.tolist()[:3] == [9, 3, 2]
+
+
+def test_vectors_of_eight():
+    """They are aligned to all of their bytes."""
+    whole = np.zeros(40, np.uint32)
+    first = -(whole.ctypes.data // 4) % 8
+    memory = whole[first : first + 8]
+    memory[:] = range(1, 9)
+    names = ", ".join(f"%r{k}" for k in range(3, 11))
+    body = f"""
+  ld.global.v8.b32 {{{names}}}, [%d4];
+  mul.lo.u32 %r2, %r3, 100; add.s32 %r2, %r2, %r10;
+  setp.eq.u32 %p1, %r1, 31; @%p1 st.global.v8.b32 [%d4], {{%r10, {names.rpartition(",")[0]}}};
+"""
+    found, memory = of_a_warp(body, memory)
+    assert set(found.tolist()[:32]) == {108}
+    assert memory.tolist() == [8, 1, 2, 3, 4, 5, 6, 7]
+    with pytest.raises(LaunchError, match="its address is misaligned"):
+        of_a_warp(body, whole[first + 4 : first + 12])
+
+
+def test_executed_instructions_are_counted():
+    """Those of all threads, each time that a loop runs them; guarded ones count too."""
+    text = """
+.visible .entry run() {
+  .reg .pred %p<2>; .reg .b32 %r<3>;
+  mov.u32 %r1, %tid.x;
+  AGAIN:
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra DONE;
+  sub.u32 %r1, %r1, 1;
+  bra AGAIN;
+  DONE: ret;
+}
+"""
+    kernel = Module(HEADER + text)["run"]
+    kernel[2, 3]()
+    one = sum(1 + 4 * tid + 2 + 1 for tid in range(3))
+    assert kernel.executed == 2 * one
+    kernel[1, 1]()
+    assert kernel.executed == 2 * one + 4
