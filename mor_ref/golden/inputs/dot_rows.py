@@ -44,7 +44,7 @@ def below_e0(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
 
 
 def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:
-    """Return rows with e8m0 scales: one with a last sum of -2^-150, two with NaN, one with 2^-127."""
+    """Return rows with e8m0 scales: a last sum of -2^-150, two of NaN, one of 2^-127."""
     found = {name: array.copy() for name, array in rows.items()}
     found["a"][0], found["b"][0], found["c"][0] = 0, 0, 0
     for name, fmt, sign in (("a", of[0], of[0].sign_bit), ("b", of[1], 0)):
