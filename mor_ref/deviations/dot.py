@@ -271,7 +271,12 @@ def dot_exponents_of_groups(
     return Term(found.value, floor_log2(abs(Fraction(found.value))))
 
 
-@deviation(dot_nvidia.promoted, rules=("DOT-011",), domain=IN_DOT)
+@deviation(
+    dot_nvidia.promoted,
+    rules=("DOT-011",),
+    domain=IN_DOT,
+    exemptions={"dot": "Without scales, the product is the partial sum itself."},
+)
 def dot_promoted_unfused(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:
@@ -280,7 +285,12 @@ def dot_promoted_unfused(
     return replace(partial, c=dot_binary32.total(partial.c, c))
 
 
-@deviation(dot_nvidia.promoted, rules=("DOT-011",), domain=("dot_scaled",))
+@deviation(
+    dot_nvidia.promoted,
+    rules=("DOT-011",),
+    domain=IN_DOT,
+    exemptions={"dot": "Without scales, both factors are 1."},
+)
 def dot_promoted_by_one_scale_after_the_other(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
 ) -> Chunk:

@@ -119,7 +119,8 @@ def random_scaled(parameters: Parameters, draws: Draws) -> Arrays:
     profile, of = profile_of(parameters), formats_of(parameters)
     fmt, block = formats[parameters["scale_format"]], parameters["scale_block"]
     a, b = rows(draws, 0, profile, of)
-    two = [scales(draws, stream, fmt, -(-draws.width // block)) for stream in (8, 10)]
+    chosen, blocks = draws.words(12), -(-draws.width // block)
+    two = [scales(draws, stream, fmt, blocks, chosen) for stream in (8, 10)]
     with np.errstate(all="ignore"):
         factors = np.repeat(values_of(two[0], fmt) * values_of(two[1], fmt), block, axis=1)
     terms = terms_of(a, b, of, factors[:, : draws.width])

@@ -201,7 +201,6 @@ _WRONG = (
         name="dot_flushes",
         mistake="subnormal sums become zero",
         flushes=True,
-        unseen=(("dot_scaled", "no sum of its rows in st_fdpa and gst_fdpa is subnormal"),),
     ),
     replace(
         RIGHT, name="dot_products", mistake="exponents are of products", exponent="of products"

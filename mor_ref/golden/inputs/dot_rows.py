@@ -32,7 +32,35 @@ def edges(
     They are each `step`th of all, from one of the first on.
     """
     found = [row for row in _rows(profile, of, length) if _is_there(row, of)]
-    rows = found[first % step :: step]
+    return _arrays(found[first % step :: step], profile, of, length)
+
+
+def below_e0(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
+    """Return a sum that is subnormal only with bits that e0 cuts, and a last sum of -2^-150."""
+    top, low = 2.0**-75, 2.0**-80
+    pairs = [(top, top), (top * 31 / 32, top * 33 / 32), (low, low)]
+    last = [(0.0, 0.0)] * (length - 1) + [(-top, top)]
+    return _arrays([(pairs, 0.0), (last, 0.0)], profile, of, length)
+
+
+def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:
+    """Return rows with e8m0 scales: a last sum of -2^-150, two of NaN, one of 2^-127."""
+    found = {name: array.copy() for name, array in rows.items()}
+    found["a"][0], found["b"][0], found["c"][0] = 0, 0, 0
+    for name, fmt, sign in (("a", of[0], of[0].sign_bit), ("b", of[1], 0)):
+        found[name][0, -1] = fmt.bias << fmt.mantissa_bits | sign
+        found[f"scale_{name}"][0] = 127 - 75
+    for row, first, last in ((1, 0xFF, 127), (2, 0xFF, 127), (3, 0, 0)):
+        found["a"][row], found["scale_a"][row] = found["a"][0], last
+        found["b"][row], found["scale_b"][row], found["c"][row] = found["b"][0], 147, 0
+        found["scale_a"][row, 0] = first
+    return found
+
+
+def _arrays(
+    rows: Sequence[Row], profile: DotProfile, of: tuple[Format, Format], length: int
+) -> Arrays:
+    """Return a, b and c of rows, filled up with zeros."""
     filled = [list(pairs[:length]) + [(0.0, 0.0)] * (length - len(pairs)) for pairs, _ in rows]
     of_c = formats[profile.result]
     return {

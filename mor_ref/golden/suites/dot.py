@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mor_ref.definitions.dot import DOT_PROFILES, PERIOD, DotProfile
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.inputs.dot_rows import drawn, edges, joined
+from mor_ref.golden.inputs.dot_rows import below_e0, drawn, edges, joined, with_a_small_sum
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.operations.operation import Parameters
 
@@ -15,6 +15,7 @@ _OF_FP8 = (("e4m3", "e4m3"), ("e5m2", "e4m3"))
 _OF_F8F6F4 = (*_OF_FP8, ("e2m3", "e3m2"), ("e2m1", "e2m1"))
 _OF_FNUZ = (("e4m3fnuz", "e4m3fnuz"), ("e5m2fnuz", "e5m2fnuz"))
 _WHOLE = ("hopper_fp8", "cdna3_bf16", "cdna3_fp8")  # cases that have all rows at edges
+_OF_SUBNORMALS = "hopper_bf16"  # whose products and sums can be subnormal
 _LENGTH = 37  # of rows that have no chunks
 _SCALES_OF_EXACT = (("e8m0", 32), ("e4m3", 16), ("f32", 128), ("bf16", 8))
 
@@ -64,9 +65,12 @@ def _row_cases(size: Size) -> Iterator[Case]:
         else:
             length = 2 * profile.chunk + profile.chunk // 2 or _LENGTH
         of = formats[parameters["format_a"]], formats[parameters["format_b"]]
-        step = 4 * _SHARE if profile.is_cut else _SHARE
+        is_whole = profile.name in _WHOLE or profile.name == _OF_SUBNORMALS
+        step = 1 if is_whole else 4 * _SHARE if profile.is_cut else _SHARE
         random = drawn("dot", parameters, (_ROWS, length), size)
         rows = joined(edges(profile, of, length, n, step), random)
+        if profile.name == _OF_SUBNORMALS:
+            rows = joined(rows, below_e0(profile, of, length))
         yield Case(_name(parameters), parameters, rows)
 
 
@@ -83,6 +87,8 @@ def _scaled_cases(size: Size) -> Iterator[Case]:
                 both = {**parameters, "scale_format": fmt, "scale_block": block}
                 count = _SCALED // 2 if profile.family == "st_fdpa" else _SCALED
                 rows = drawn("dot_scaled", both, (count, length), size)
+                if fmt == "e8m0":
+                    rows = with_a_small_sum(rows, (formats[a], formats[b]))
                 yield Case(_name(both), both, rows)
 
 
