@@ -67,10 +67,11 @@ def tier_of(item: pytest.Item) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the tier; one skip stands for those of a file that need the same."""
     wanted = config.getoption("--tier")
-    others = [item for item in items if tier_of(item) != wanted]
-    kept, lacking = [], defaultdict(list)
+    kept, others, lacking = [], [], defaultdict(list)
     for item in items:
-        if tier_of(item) == wanted:
+        if tier_of(item) != wanted:
+            others.append(item)
+        else:
             missing = extras.missing(extras.needed_by(item))
             of_file = lacking[item.path, missing] if missing else kept
             of_file.append(item)

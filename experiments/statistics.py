@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scipy import stats
-
 MARGIN = 0.5  # percent, as the paper has it
 LEVEL = 0.05
 
@@ -62,11 +60,15 @@ class Differences:
             return 1.0
         if self.error == 0:
             return float(self.mean >= self.margin)
+        from scipy import stats
+
         t = (self.mean - self.margin) / self.error
         return float(stats.t.cdf(t, len(self.pairs) - 1))
 
 
 def _quantile(share: float, count: int) -> float:
+    from scipy import stats
+
     return float(stats.t.ppf(share, count - 1))
 
 

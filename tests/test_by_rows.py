@@ -13,6 +13,7 @@ from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import own_recipe
 from mor_ref.verify import by_rows
+from mor_ref.verify.own_inputs import from_arrays
 
 RECIPES = [
     "mxfp8:rceil",
@@ -59,7 +60,7 @@ def test_parts_have_the_bits_of_the_exact_model(run, tmp_path, monkeypatch, reci
     own = own_recipe(recipe)
     found, same = load_file(files[0]), np.load(files[1])
     assert {*found} == {*same.files}
-    for case in cases_of(own, tensors().items()):
+    for case in cases_of(own, from_arrays(tensors())):
         right = OPERATIONS[own.asked.operation].exact(case.parameters, case.arrays)
         fields = [name.split("/")[1] for name in found if name.startswith(f"{case.name}/")]
         assert len(fields) > 2
@@ -72,7 +73,7 @@ def test_parts_have_the_bits_of_the_exact_model(run, tmp_path, monkeypatch, reci
 def parts(recipe, tensor):
     """Return how many parts a tensor is quantized in."""
     own = own_recipe(recipe)
-    (case,) = cases_of(own, [("x", tensor)])
+    (case,) = cases_of(own, from_arrays({"x": tensor}))
     return len(list(by_rows.by_rows(own.asked.operation, case)))
 
 

@@ -99,6 +99,7 @@ CALLS = {
         *(((), {"profile": name}) for name in PROFILES),
         ((), {"tile": (16, 16)}),
         *(((), {"profile": name, "amax": 3.5}) for name in ("te", "te_row")),
+        *(((), {"profile": name, "global_scale": 3.5}) for name in ("te_row", "torchao")),
     ],
     "quantize_mx": [
         *(
@@ -680,7 +681,7 @@ METHODS = [
 
 @pytest.mark.parametrize("name", [*CALLS, "decode", *METHODS])
 def test_the_parameters_are_those_of_the_package(name):
-    """But for arguments that a GPU has no use for."""
+    """But for arguments that a GPU has no use for, and random words of tensors (QNT-005)."""
     ours, theirs = (
         {parameter.name: (parameter.default, parameter.kind) for parameter in parameters}
         for parameters in (
@@ -688,7 +689,8 @@ def test_the_parameters_are_those_of_the_package(name):
             for module in (mor_ref.cuda, mor_ref)
         )
     )
-    assert theirs.keys() - ours.keys() <= {"out", "threads"}
+    words = {"random_bits", "n_random_bits"} if name.startswith("quantize") else set()
+    assert theirs.keys() - ours.keys() <= {"out", "threads"} | words
     for parameter, (default, kind) in ours.items():
         assert theirs[parameter][1] == kind
         if parameter not in ("overflow", "nan"):

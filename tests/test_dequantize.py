@@ -13,6 +13,7 @@ from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.store.array_files import Entry, array_file
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import as_treatment, own_recipe
+from mor_ref.verify.own_inputs import from_arrays
 
 RECIPES = [
     "e4m3:gam:8x16",
@@ -55,7 +56,7 @@ def of_the_exact_model(recipe):
     asked = as_treatment(recipe).asked
     return {
         case.name: dict(OPERATIONS[asked.operation].exact(case.parameters, case.arrays))
-        for case in cases_of(own_recipe(recipe), tensors().items())
+        for case in cases_of(own_recipe(recipe), from_arrays(tensors()))
     }
 
 

@@ -13,10 +13,8 @@ NEEDED = ("torch", "scipy", "transformers")
 pytestmark = needs(*NEEDED)
 IS_THERE = all(map(is_there, NEEDED))
 if IS_THERE:
-    imported("transformers")
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import BertConfig, BertModel
 
     from experiments.pretrained import encoding, retrieval, weights
     from experiments.pretrained.arms import ARMS, DELAYED, OPERANDS
@@ -33,11 +31,12 @@ LAYERS = 2
 
 
 def encoder():
+    bert = imported("transformers")
     torch.manual_seed(3)
     sizes = {"hidden_size": 64, "intermediate_size": 128, "vocab_size": 50}
     silent = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    config = BertConfig(**sizes, **silent, num_attention_heads=4, num_hidden_layers=LAYERS)
-    model = BertModel(config, add_pooling_layer=False).eval()
+    config = bert.BertConfig(**sizes, **silent, num_attention_heads=4, num_hidden_layers=LAYERS)
+    model = bert.BertModel(config, add_pooling_layer=False).eval()
     for layer in model.modules():
         if isinstance(layer, torch.nn.Linear):
             torch.nn.init.normal_(layer.bias, std=0.1)  # 0 in a model that is not trained

@@ -19,6 +19,7 @@ from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.model.checks import OperationError, check_parameters
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import Nvfp4, OwnRecipe, own_recipe
+from mor_ref.verify.own_inputs import from_arrays
 
 AMAXES = [3.5, 0.0, 2.0**-140, float(np.float32(3e38)), float(np.float32(0.3))]
 
@@ -62,6 +63,56 @@ def test_a_given_amax_of_nvfp4(profile, tile):
         assert whole.size == (20 if profile == "te_row" else 1)
         if profile.startswith("te") and amax == 3.5:
             assert (whole == np.float32(PROFILES[profile].range) / np.float32(3.5)).all()
+
+
+@pytest.mark.parametrize("profile", [name for name in PROFILES.specified if "4over6" not in name])
+@pytest.mark.parametrize("scale", [768.0, float(np.float32(0.3)), 2.0**-126, 2.0**127 * 1.5])
+def test_a_given_global_scale_of_nvfp4(profile, scale):
+    """NVF-014: it is the scale of the profile that comes first, and the other its reciprocal."""
+    x = bits()
+    x[7, 8] = 0
+    for tile in PROFILES[profile].tiles:
+        asked = {"profile": profile, "tile": list(tile), "source": "f32", "global_scale": scale}
+        right = check("nvfp4", asked, x)
+        encode, decode = (numbers(right[f"global_{name}_scale"]) for name in ("encode", "decode"))
+        first, second = (decode, encode) if profile in ("torchao", "modelopt") else (encode, decode)
+        assert first.size == (20 if profile == "te_row" else 1)
+        assert (first == scale).all()
+        assert (second == rn32(1 / Fraction(scale))).all()
+
+
+def test_the_global_scale_of_the_tensor_can_be_given():
+    """NVF-014 changes nothing if it is the one that follows from tensor_max."""
+    x = numbers(bits())
+    x[6, 3] = x[7, 8] = 0
+    for profile in ("te", "te_2_13", "compressed_tensors", "torchao", "modelopt"):
+        right = mor_ref.quantize_nvfp4(x, profile=profile)
+        is_decode = profile in ("torchao", "modelopt")
+        scale = right.global_decode_scale if is_decode else right.global_encode_scale
+        found = mor_ref.quantize_nvfp4(x, profile=profile, global_scale=float(scale))
+        assert np.array_equal(found.codes, right.codes)
+        assert np.array_equal(found.block_scale, right.block_scale)
+        other = mor_ref.quantize_nvfp4(x, profile=profile, global_scale=2 * float(scale))
+        assert not np.array_equal(other.block_scale, right.block_scale)
+
+
+def test_another_global_scale_is_refused():
+    x = np.ones(16, np.float32)
+    for more, message in (
+        ({"amax": 1.0, "global_scale": 2.0}, "amax is 1.0 and global_scale is 2.0; give one of"),
+        (
+            {"profile": "te_4over6_mae", "global_scale": 2.0},
+            "whose errors need the amax; give amax",
+        ),
+        ({"global_scale": 0.0}, "global_scale is 0.0; give a positive, normal number of binary32"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mor_ref.quantize_nvfp4(x, **more)
+        asked = {"profile": "te", "tile": [1, 16], "source": "f32", **more}
+        with pytest.raises(OperationError):
+            check_parameters("nvfp4", asked)
+    with pytest.raises(ValueError, match="which takes no global_scale"):
+        own_recipe("nvfp4:te_4over6_mse:global_scale=2")
 
 
 def test_the_measured_amax_can_be_given():
@@ -179,10 +230,11 @@ def test_another_text_is_refused(text, message):
 def test_numbers_by_the_names_of_tensors():
     recipe = own_recipe('{"kind": "nvfp4", "amax": {"a": 1, "b": 2.5}}')
     ones = np.ones((2, 16), np.float32)
-    found = {c.name: c.parameters["amax"] for c in cases_of(recipe, [("b", ones), ("a", ones)])}
+    found = cases_of(recipe, from_arrays({"b": ones, "a": ones}))
+    found = {case.name: case.parameters["amax"] for case in found}
     assert found == {"a": 1.0, "b": 2.5}
     with pytest.raises(ValueError, match="tensor 'c' has no amax in the recipe; give one for each"):
-        list(cases_of(recipe, [("c", ones)]))
+        list(cases_of(recipe, from_arrays({"c": ones})))
 
 
 def test_a_candidate_without_the_given_amax_is_found():

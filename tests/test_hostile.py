@@ -224,7 +224,7 @@ CHANGES = [
     (tensor("tile", 16), "has another parameter tile than a list of two sides"),
     (tensor("tile", [True, 16]), "has another parameter tile than a list of two sides"),
     (tensor("tile", [1 << 40, 16]), "has another parameter tile than a list of two sides"),
-    (tensor("tile", [2, 8]), "parameters that do not go together (the profile te takes the tiles"),
+    (tensor("tile", [2, 8]), "parameters that do not go together (tile is [2, 8]; profile 'te'"),
     (tensor("recipe", []), "has another parameter recipe than a shape of"),
     (tensor("recipe", "shape", [1 << 13, 1 << 13]), "has another parameter recipe than a shape of"),
     (tensor("recipe", "shape", [1 << 20, 1]), "has another parameter recipe than a shape of"),

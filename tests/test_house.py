@@ -308,6 +308,7 @@ NO_CHAPTERS = {
         "dot_nvidia": DOT_NVIDIA,
         "dot_operands": "rows of numbers, of the chapter dot",
         "dot_rounding": "steps of all sums, of the chapter dot",
+        "global_scales": "of the chapter nvfp4",
         "intrinsics": "instructions that Numba lacks",
         "kernel": "compiles all chapters",
         "matmul": MATMUL,
@@ -326,8 +327,10 @@ NO_CHAPTERS = {
         "fp8lm_steps": "all-reduce and Adam, of the chapter fp8lm",
         "matmul": MATMUL,
         "matmul_operands": "records as rows, of the chapter dot",
+        "matmul_segments": "products in segments of K, of the chapter dot",
         "measures": "errors and squares, of the chapter errors",
         "packing": "codes as bytes, of the chapters levels and shared",
+        "stochastic": "random words, of the chapters quantization, mx and nvfp4",
         "tracing": "keeps torch.compile out",
     },
     "cuda": {

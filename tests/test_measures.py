@@ -7,6 +7,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from working import two_threads
 
 from mor_ref import MeanRelativeError, Policy, Rung
 from mor_ref.analysis.comparison import compare, total
@@ -22,6 +23,8 @@ from mor_ref.exact.errors import error_sum, is_flushed, sqnr, squares
 from mor_ref.exact.quantization import Element
 from mor_ref.exact.training import is_saturated
 from mor_ref.treatments import Situation, Treatment, as_treatment
+
+__all__ = ["two_threads"]  # a fixture
 
 BF16 = ml_dtypes.bfloat16
 ALONE = ["e4m3:gam:3x20", "e5m2:fp32:row", "mxfp8:rceil:16", "mxint8", "nvfp4", "nvfp4:te:16x16",
@@ -114,6 +117,7 @@ def test_a_representation_alone_has_all_elements_of_a_tensor_with_a_nan():
 @pytest.mark.parametrize(
     ("shape", "threads"), [((1, 9000), 1), ((9000, 1), 2), ((530, 2100), 2), ((0, 7), 1), ((), 1)]
 )
+@pytest.mark.usefixtures("two_threads")
 def test_sums_of_squares_do_not_depend_on_strips_parts_and_threads(shape, threads):
     """ERR-006: y is 0 here, so that d is x; more rows than are carried at once, and wider ones."""
     random = np.random.default_rng(3)

@@ -15,13 +15,14 @@ from inputs import exact_codes
 from kernels import needed
 from kernels.tensors import bits
 from modes import MODES, has_modes, modes, set_modes
+from working import two_threads
 
 import mor_ref
 from mor_ref import Format, exact, formats
 from mor_ref.cuda import encoding
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
-from mor_ref.engine import nvfp4, parallel, steps
+from mor_ref.engine import global_scales, parallel, steps
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.nearest import grid_of
 from mor_ref.engine.scales import Extremes
@@ -29,6 +30,8 @@ from mor_ref.exact.policies import mix
 from mor_ref.explain.encoding import explain
 from mor_ref.policies import POLICIES
 from mor_ref.processor_modes import follows_ieee_754
+
+__all__ = ["two_threads"]  # a fixture
 
 pytestmark = has_modes
 IN_EACH_MODE = pytest.mark.parametrize("mode", MODES)
@@ -178,9 +181,10 @@ REFUSING = {
     "mor in two threads": lambda: mor_ref.mor(X, "nvfp4", threads=2),
     "a step of quantization": scaled_step,
     "a step of errors": lambda: steps.errors_of_elements(BITS, BITS, *(BITS + k for k in range(3))),
-    "the global scale": lambda: nvfp4.global_scales(
+    "the global scale": lambda: global_scales.global_scales(
         mor_ref.definitions.nvfp4.PROFILES["te"], X[:, 0]
     ),
+    "a given global scale": lambda: mor_ref.quantize_nvfp4(X, global_scale=3.0),
     "the range": lambda: acceptance.fits_range(SUMS, EXTREMES, formats["f32"]),
     "exact encode": lambda: exact.encode(0.3, formats["e4m3"]),
     "exact decode": lambda: exact.decode(1, formats["bf16"]),
@@ -191,6 +195,7 @@ REFUSING = {
 
 @pytest.mark.parametrize("name", REFUSING)
 @IN_EACH_MODE
+@pytest.mark.usefixtures("two_threads")
 def test_what_computes_with_floats_refuses(name, mode):
     """ART-002."""
     call = REFUSING[name]
@@ -227,11 +232,6 @@ def worker_first(set_up):
 
 
 LONG = np.tile(X, (1, 1 << 14))  # of as many parts as there are threads, or more
-
-
-@pytest.fixture
-def two_threads(monkeypatch):
-    monkeypatch.setattr(parallel, "available_threads", lambda: 2)
 
 
 @IN_EACH_MODE

@@ -18,6 +18,7 @@ from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import as_treatment, own_recipe
 from mor_ref.verify import own_tensors as own_module
+from mor_ref.verify.own_inputs import from_arrays
 from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, own_tensors
 from mor_ref.verify.reporting.text import suite_lines
 
@@ -66,7 +67,7 @@ def test_quantize_writes_the_bits_of_the_exact_model(run, file, tmp_path, recipe
     assert printed.splitlines()[-1].startswith(f"{out}: 3 tensors under ")
     found, treatment = load_file(out), as_treatment(recipe)
     assert {key.split("/")[0] for key in found} == {"experts", "layers.0.bias", "layers.0.weight"}
-    for case in cases_of(own_recipe(recipe), tensors().items()):
+    for case in cases_of(own_recipe(recipe), from_arrays(tensors())):
         right = OPERATIONS[treatment.asked.operation].exact(case.parameters, case.arrays)
         own = {key.split("/")[1] for key in found if key.startswith(f"{case.name}/")}
         assert {"code", "scale"} & own or {"output", "choice"} <= own or "block_scale" in own
@@ -97,7 +98,7 @@ def test_expected_bits_of_small_tensors_are_those_of_the_exact_model():
         report = mor_ref.verify(engine, inputs=tensors(), recipe="mxfp8:rceil")
     assert report.verdict == "mismatch"
     with pytest.raises(ValueError, match="inputs have no numbers"):
-        own_tensors(own_recipe("mxfp8"), lambda: [("a", np.ones(0, np.float32))])
+        own_tensors(own_recipe("mxfp8"), lambda: from_arrays({"a": np.ones(0, np.float32)}))
 
 
 def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monkeypatch):
@@ -169,7 +170,7 @@ def test_mismatches_beyond_a_size_are_counted_and_not_diagnosed(monkeypatch):
 
 def test_tensors_of_a_worker_are_written_whole(tmp_path):
     """They have the cases of the parts."""
-    own = own_tensors(own_recipe("mxfp8"), tensors(rows=LARGEST_SMALL // 200 + 1).items)
+    own = own_tensors(own_recipe("mxfp8"), lambda: from_arrays(tensors(LARGEST_SMALL // 200 + 1)))
     suites = own.written(tmp_path)
     assert {*suites.entries} == {*own.suites.entries} == {SUITE, CORNERS}
     for name, entry in suites.entries.items():

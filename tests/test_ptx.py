@@ -103,6 +103,18 @@ def test_faults_are_reported_with_their_line(fault):
         launch(text)
 
 
+def test_threads_of_a_warp_that_write_the_same():
+    """One of them writes, so their value has to be the same; those of another warp are a race."""
+    text = wrong("add.s32 %r4, %r3, %r2;", "shr.u32 %r7, %r1, 5; mad.lo.s32 %r4, %r7, 4, %r3;")
+    text = text.replace("xor.b32 %r5, %r2, 128;", "mov.u32 %r5, 4;")
+    same = text.replace("st.shared.f32 [%r4], %f1;", "st.shared.u32 [%r4], %r7;")
+    np.testing.assert_array_equal(launch(same).view(np.uint32)[:2], [1, 0x3F800000])
+    with pytest.raises(LaunchError, match="a race: thread"):
+        launch(text)
+    with pytest.raises(LaunchError, match="a race: thread"):
+        launch(same.replace("shr.u32 %r7, %r1, 5;", "mov.u32 %r7, 0;"))
+
+
 def test_memory_that_may_only_be_read():
     out = np.zeros(64, np.float32)
     out.flags.writeable = False
@@ -115,8 +127,9 @@ def test_memory_that_may_only_be_read():
     ("text", "words"),
     [
         ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 %r1, %r2, %r3, %r4;", "not supported"),
-        ("div.full.f32 %f1, %f2, %f3;", "PTX only bounds its error, .*; use div.rn"),
-        ("ex2.approx.f32 %f1, %f2;", "PTX only bounds its error"),
+        ("div.full.f32 %f1, %f2, %f3;", "leaves its bits open; use div.rn .*; to run it, give"),
+        ("ex2.approx.f32 %f1, %f2;", "PTX bounds its error by 2 ulp"),
+        ("tanh.approx.f32 %f1, %f2;", "PTX only bounds its error"),
         ("add.s32 %r1, %r2;", "it has 2 operands"),
     ],
 )

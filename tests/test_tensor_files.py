@@ -13,7 +13,8 @@ from extras import imported, needs
 from safetensors.numpy import save_file
 
 from mor_ref.analysis.comparisons import compare_files
-from mor_ref.analysis.tensor_files import SkippedTensor, arrays_in, tensors_in
+from mor_ref.analysis.tensor_files import SkippedTensor, tensors_in
+from mor_ref.verify.own_inputs import from_files
 
 BF16 = ml_dtypes.bfloat16
 
@@ -24,7 +25,7 @@ def numbers(shape=(3, 4), dtype=np.float32, start=0):
 
 def loaded(file):
     """Return the arrays of a file by name."""
-    return dict(arrays_in([str(file)]))
+    return {tensor.name: tensor.load() for tensor in from_files([str(file)])}
 
 
 def same(found, wanted):

@@ -172,6 +172,11 @@ def table_after(heading, path):
     return [[cell.strip() for cell in row] for row in rows[2:]]
 
 
+def _optional(call):
+    """Return the names of the inputs that come with a parameter."""
+    return {name for inputs in call.optional_inputs.values() for name in inputs}
+
+
 def test_the_printed_operations_are_those_of_the_suites():
     """VEC-001."""
     printed = {
@@ -181,7 +186,7 @@ def test_the_printed_operations_are_those_of_the_suites():
     assert printed == {
         name: (
             ", ".join([*call.parameters, *(f"[{parameter}]" for parameter in call.optional)]),
-            ", ".join(call.inputs),
+            ", ".join([*call.inputs, *(f"[{name}]" for name in sorted(_optional(call)))]),
         )
         for name, call in OPERATIONS.items()
     }

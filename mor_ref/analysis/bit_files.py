@@ -11,7 +11,7 @@ from safetensors import safe_open
 
 from mor_ref.analysis.stored_tensors import numbers_as_such, reading
 
-_ENDINGS = (".safetensors", ".npz")
+ENDINGS = (".safetensors", ".npz")
 _KINDS = ("uint8", "uint16", "uint32", "uint64", "float32")  # binary32 is taken by its bits
 
 
@@ -30,8 +30,8 @@ def bits_in(file: str) -> Iterator[tuple[str, Mapping[str, StoredBits]]]:
     Arrays of other numbers than unsigned integers and float32 are left out.
     """
     path = Path(file)
-    if path.suffix not in _ENDINGS:
-        raise ValueError(f"FILE is {file!r}; give a file that ends in {' or '.join(_ENDINGS)}")
+    if path.suffix not in ENDINGS:
+        raise ValueError(f"FILE is {file!r}; give a file that ends in {' or '.join(ENDINGS)}")
     if not path.is_file():
         raise FileNotFoundError(f"{file} is not there; give a file that mor-ref quantize wrote")
     lister = _safetensors if path.suffix == ".safetensors" else _npz

@@ -5,11 +5,8 @@ be larger than the memory.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from mor_ref.analysis.gguf_files import gguf
 from mor_ref.analysis.numpy_files import npy, npz
@@ -23,7 +20,7 @@ from mor_ref.analysis.stored_tensors import (
 )
 from mor_ref.analysis.torch_files import torch_tensors
 
-__all__ = ["SkippedTensor", "StoredTensor", "arrays_in", "tensors_in"]
+__all__ = ["SkippedTensor", "StoredTensor", "tensors_in"]
 
 _INDEX = ".index.json"
 # The kinds of files of a model; a directory may have the same tensors in several.
@@ -52,18 +49,6 @@ def tensors_in(file: str) -> Tensors:
     if not path.stat().st_size:
         raise ValueError(f"{file} is empty; save or download it again")
     yield from lister(file)
-
-
-def arrays_in(files: Iterable[str]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the tensors of floats of files, by name; refuse files without any."""
-    is_without = True
-    for file in files:
-        for tensor in tensors_in(file):
-            if isinstance(tensor, StoredTensor):
-                is_without = False
-                yield tensor.name, tensor.load()
-    if is_without:
-        raise ValueError("the files have no tensor of floats; give a file that has one")
 
 
 # ---------------------------------------------------------------------- files of several parts

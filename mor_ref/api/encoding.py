@@ -70,6 +70,11 @@ def _random_words(
 ) -> RandomWords | None:
     if not takes_random_bits(rounding, random_bits=random_bits, n_random_bits=n_random_bits):
         return None
+    return words_for(random_bits, n_random_bits, shape)
+
+
+def words_for(random_bits: object, n_random_bits: object, shape: tuple[int, ...]) -> RandomWords:
+    """Return the random words of a tensor of this shape; refuse others."""
     n = whole_number("n_random_bits", n_random_bits, 1, 32)
     words = unsigned_from(random_bits, n, _dtype_of_words(random_bits), "random_bits")
     if words.shape != shape:

@@ -1,7 +1,6 @@
 """Products of matrices, of records and of arrays: the public functions."""
 
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,21 +9,18 @@ from numpy.typing import NDArray
 from mor_ref.api.dot import dot_profile
 from mor_ref.api.encoding import encode
 from mor_ref.api.matmul_operands import Rung, Side, Transposed, side_of
+from mor_ref.api.matmul_segments import TO_QUANTIZE, Numbers, check_format, in_segments
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
-from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
-from mor_ref.definitions.format import Format
+from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
     from mor_ref.engine.dot_operands import Operand
-    from mor_ref.engine.matmul import Piece
 
 _OUTPUTS = ("f32", "bf16", "f16")
 _OF_BINARY32 = ("f32_fma", "f32_pairwise")
 _RANGE_OF_SCALES = (28, -160, 140)  # of factors in binary32, and of e4m3 times binary32
-_TO_QUANTIZE = "quantize B.T, and give transposed(...) of the record"
-Numbers = NDArray[np.float32]
 
 
 def transposed(x: Any) -> Transposed:
@@ -90,7 +86,7 @@ def _product(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numb
         return product(_plain_operand(a, profile), _plain_operand(b, profile), profile, threads)
     if profile.needs_scales:
         return _of_instruction(a, b, profile, threads)
-    return _in_segments(a, b, profile, threads)
+    return in_segments(a, b, profile, threads)
 
 
 # ---------------------------------------------------------------------- one dot product
@@ -196,123 +192,13 @@ def _rung_with_scales(side: Side, profile: DotProfile) -> Rung:
             f"{profile.name} takes records of quantize_mx or quantize_nvfp4 alone; give two, or "
             "another profile"
         )
-    _check_format(rung.fmt, profile)
+    check_format(rung.fmt, profile)
     given = rung.scale_format.name, rung.tile[1]
     shortened = {(name, min(size, max(side.shape[1], 1))) for name, size in profile.scales}
     if given not in {*profile.scales, *shortened}:
         wanted = " or ".join(f"{name} for {size}" for name, size in profile.scales)
         raise ValueError(
             f"a record has {given[0]} scales for {given[1]} elements along K, but {profile.name} "
-            f"takes {wanted}; {_TO_QUANTIZE}"
+            f"takes {wanted}; {TO_QUANTIZE}"
         )
     return rung
-
-
-def _check_format(fmt: Format, profile: DotProfile) -> None:
-    if profile.formats and fmt.name not in profile.formats:
-        raise ValueError(
-            f"an operand is of {fmt.name}, which {profile.name} does not take; give one of "
-            f"{' or '.join(profile.formats)}"
-        )
-
-
-# ---------------------------------------------------------------------- segments of K
-
-
-def _in_segments(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numbers:
-    """Return the sum over segments of K, each times its scales (GEM-003, GEM-004)."""
-    for side in (a, b):
-        _check_blocks(side)
-    columns = a.shape[1]
-    places = sorted({0, columns} | a.places() | b.places())
-    c = np.zeros((a.shape[0], b.shape[0]), np.float32)
-    for start, end in pairwise(places):
-        for rows_a, of_a in _groups(a, start):
-            for rows_b, of_b in _groups(b, start):
-                _add(c, (a, rows_a, of_a), (b, rows_b, of_b), (start, end), profile, threads)
-    return c
-
-
-def _check_blocks(side: Side) -> None:
-    """Refuse scales that change at each place of K."""
-    for rung in side.rungs:
-        if rung is not None and rung.tile[1] == 1 and side.shape[1] > 1:
-            raise ValueError(
-                "a record has a scale for each place of K, which no instruction takes; "
-                f"{_TO_QUANTIZE}"
-            )
-
-
-def _groups(side: Side, k: int) -> list[tuple[NDArray[np.intp], Rung | None]]:
-    """Return the rows of each rung at a place of K, with the rung; None for bfloat16."""
-    chosen = side.chosen(k)
-    rungs = dict(enumerate(side.rungs))
-    return [(np.flatnonzero(chosen == n), rungs.get(int(n))) for n in np.unique(chosen)]
-
-
-Group = tuple[Side, NDArray[np.intp], Rung | None]
-
-
-def _add(
-    c: Numbers,
-    a: Group,
-    b: Group,
-    where: tuple[int, int],
-    profile: DotProfile,
-    threads: int | None,
-) -> None:
-    """Add the products of some rows of A and of B in a segment of K to c."""
-    from mor_ref.engine.matmul import add_segment
-
-    is_upcast = not all(_takes(group, profile) for group in (a, b))
-    by = _wide(a, b, profile) if is_upcast else profile
-    one, other = (_piece(*group, where, by, is_upcast) for group in (a, b))
-    rows = np.ix_(a[1], b[1])
-    part = np.ascontiguousarray(c[rows])
-    add_segment(one, other, part, by, threads)
-    c[rows] = part
-
-
-def _takes(group: Group, profile: DotProfile) -> bool:
-    rung = group[2]
-    return rung is not None and (not profile.formats or rung.fmt.name in profile.formats)
-
-
-def _wide(a: Group, b: Group, profile: DotProfile) -> DotProfile:
-    """Return the profile that multiplies the blocks that are upcast (GEM-004)."""
-    if not (a[0].is_mixed or b[0].is_mixed):
-        for group in (a, b):
-            if group[2] is not None:
-                _check_format(group[2].fmt, profile)
-    if profile.name not in WIDE:
-        raise ValueError(
-            f"blocks have formats that {profile.name} does not multiply, and it has no profile for "
-            f"their numbers in bfloat16; give one of {' or '.join(WIDE)}"
-        )
-    return DOT_PROFILES[WIDE[profile.name]]
-
-
-def _piece(
-    side: Side,
-    rows: NDArray[np.intp],
-    rung: Rung | None,
-    where: tuple[int, int],
-    profile: DotProfile,
-    is_upcast: bool,
-) -> "Piece":
-    """Return some rows in a segment of K, with their scales."""
-    from mor_ref.engine.dot_operands import numbers_of
-    from mor_ref.engine.matmul import Piece
-
-    part = slice(*where)
-    if is_upcast or rung is None:
-        codes = np.ascontiguousarray(side.as_bf16()[rows, part])
-        ones = np.ones(rows.size, np.float32)
-        return Piece(numbers_of(codes, formats["bf16"]), formats["bf16"], ones)
-    codes = np.ascontiguousarray(rung.codes[rows, part])
-    scale = np.ones(len(rung.codes))
-    if rung.scale is not None:
-        scale = rung.of_rows(rung.scale[:, where[0] // rung.tile[1]])
-    with np.errstate(over="ignore"):
-        factor = (scale * rung.of_all_blocks().astype(np.float64)).astype(np.float32)
-    return Piece(numbers_of(codes, rung.fmt, profile.ignored_bits), rung.fmt, factor[rows])

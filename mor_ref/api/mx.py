@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
+from mor_ref.api.stochastic import at_random, given_words
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.arrays import Bits, Numbers, numbers_from
@@ -45,12 +46,15 @@ def quantize_mx(
     *,
     scale_rule: str = "floor",
     block: int = 32,
+    random_bits: "ArrayLike | None" = None,
+    n_random_bits: int | None = None,
     threads: int | None = None,
 ) -> Mx:
     """Quantize `x` to an MX format: blocks along the rows share a power of two.
 
     `fmt` is e4m3, e5m2, e2m3, e3m2, e2m1 or int8_mx; `scale_rule` is "floor" (OCP's), "ceil",
-    "even" or "rceil" (Transformer Engine's and PTX's).
+    "even" or "rceil" (Transformer Engine's and PTX's). With `random_bits` and `n_random_bits`, as
+    `encode` has them, the codes are rounded under "sr".
 
     >>> import mor_ref, numpy as np
     >>> found = mor_ref.quantize_mx(np.linspace(-3, 3, 64, dtype=np.float32), "e2m1")
@@ -64,7 +68,9 @@ def quantize_mx(
     side = whole_number("block", block, 1, 1 << 62)
     numbers = numbers_from(x, "x")
     whole = partition(numbers.shape, "tensor")
-    return mx(numbers, element, scale_rule, side, whole, None, threads).record
+    words = given_words(random_bits, n_random_bits, numbers.shape)
+    found = mx(numbers, element, scale_rule, side, whole, None, threads)
+    return at_random(found, numbers, words, whole, threads)
 
 
 def mx(

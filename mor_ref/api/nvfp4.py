@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
+from mor_ref.api.stochastic import at_random, given_words
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, tile_of
-from mor_ref.definitions.scales import given_amax
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
+from mor_ref.definitions.scales import NOTHING_GIVEN, Given
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -61,6 +62,9 @@ def quantize_nvfp4(
     profile: str = "te",
     tile: tuple[int, int] = (1, 16),
     amax: float | None = None,
+    global_scale: float | None = None,
+    random_bits: "ArrayLike | None" = None,
+    n_random_bits: int | None = None,
     threads: int | None = None,
 ) -> Nvfp4:
     """Quantize `x` to NVFP4: e2m1 elements, an e4m3 scale for a tile, a float32 scale for all.
@@ -69,6 +73,9 @@ def quantize_nvfp4(
     "te_row", "te_4over6_mae", "te_4over6_mse", both also with "_448", "torchao", "modelopt" or
     "compressed_tensors". `tile` is (1, 16), or (16, 16) for those of Transformer Engine but te_row.
     `amax` is that of the tensor, or of each row under te_row, if it is known from elsewhere.
+    `global_scale` takes the place of the global encode scale, or under torchao and modelopt of the
+    global decode scale; the profiles of 4 over 6 take none. With `random_bits` and `n_random_bits`,
+    as `encode` has them, the codes are rounded under "sr".
 
     >>> import mor_ref, numpy as np
     >>> found = mor_ref.quantize_nvfp4(np.linspace(-3, 3, 32, dtype=np.float32))
@@ -81,8 +88,11 @@ def quantize_nvfp4(
     sides = tile_of(rules, tile)
     numbers = numbers_from(x, "x")
     whole = partition(numbers.shape, "tensor")
-    given = None if amax is None else given_amax("amax", amax)
-    return nvfp4(numbers, rules, sides, whole, None, threads, given).record
+    given = given_in(rules, amax, global_scale)
+    words = given_words(random_bits, n_random_bits, numbers.shape)
+    found = nvfp4(numbers, rules, sides, whole, None, threads, given)
+    drops = rules.drops_sign_of_zero
+    return at_random(found, numbers, words, whole, threads, drops_sign_of_zero=drops)
 
 
 def nvfp4(
@@ -92,11 +102,11 @@ def nvfp4(
     units: Partition,
     out: Bits | None,
     threads: int | None,
-    given: float | None = None,
+    given: Given = NOTHING_GIVEN,
 ) -> Outcome[Nvfp4]:
     """Quantize a tensor, with error sums of the units; `out` takes y as bfloat16.
 
-    An amax may be given.
+    An amax or a global scale may be given.
     """
     from mor_ref.engine.nvfp4 import nvfp4_scales
     from mor_ref.engine.quantization import quantize

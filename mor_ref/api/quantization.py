@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.dequantization import Dequantizable, Outcome
 from mor_ref.api.errors import error_sums
+from mor_ref.api.stochastic import at_random, given_words
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import Bits, Numbers, numbers_from
@@ -62,6 +63,8 @@ def quantize(
     group: Cut = "tensor",
     amax: float | None = None,
     scale: float | None = None,
+    random_bits: "ArrayLike | None" = None,
+    n_random_bits: int | None = None,
     threads: int | None = None,
 ) -> Quantized:
     """Quantize `x` to a format of 8 bits or fewer, with a scale for each block.
@@ -70,7 +73,8 @@ def quantize(
     two) or "fp32". `block` and `group` are "tensor", "row", "column" or a pair (rows, columns);
     leading axes are folded into rows. Groups need gam, and hold whole blocks. `amax` is that of
     each group with gam scaling, else of each block, if it is known from elsewhere. `scale` is that
-    of each block; it needs "fp32".
+    of each block; it needs "fp32". With `random_bits` and `n_random_bits`, as `encode` has them,
+    the codes are rounded under "sr".
 
     >>> import mor_ref, numpy as np
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
@@ -86,10 +90,12 @@ def quantize(
     cut = partition(numbers.shape, block, group)
     check_group(cut, group, scaling)
     given = given_for(scaling, amax, scale)
-    from mor_ref.engine.scales import extremes  # imports Numba
+    from mor_ref.engine.scales import amax_of_blocks  # imports Numba
 
-    blocks = ScalingBlocks(cut, scaling, extremes(numbers, cut, threads).amax)
-    return quantized(numbers, target, blocks, None, threads, given).record
+    blocks = ScalingBlocks(cut, scaling, amax_of_blocks(numbers, cut, threads))
+    words = given_words(random_bits, n_random_bits, numbers.shape)
+    found = quantized(numbers, target, blocks, None, threads, given)
+    return at_random(found, numbers, words, cut, threads)
 
 
 def quantized(

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.decoding import decode
 from mor_ref.api.dequantization import Outcome, OutcomeOfValues, values
-from mor_ref.api.encoding import encode
 from mor_ref.api.errors import error_sums
 from mor_ref.api.quantization import Quantized
-from mor_ref.arrays import Bits, Numbers
+from mor_ref.api.stochastic import codes_at_random
+from mor_ref.arrays import Bits, Numbers, RandomWords
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.definitions.scales import ScalingBlocks
 
@@ -74,32 +74,18 @@ def nvfp4_at_random(
     threads: int | None,
 ) -> OutcomeOfValues:
     """Quantize a tensor to NVFP4 with stochastic rounding (TRN-008); `out` takes y as bfloat16."""
+    from mor_ref.engine.dequantization import dequantize
     from mor_ref.engine.nvfp4 import nvfp4_scales
 
     tiles = partition(numbers.shape, tile)
     sides = tiles.rows, tiles.columns
     found = nvfp4_scales(numbers, profile, tiles, threads).tiles
-    x = numbers.bits.view(numbers.dtype).astype(np.float32).reshape(sides)
-    factor, back = (_spread(s, tiles.block, sides) for s in (found.encode, found.decode))
-    with np.errstate(all="ignore"):
-        xs = x * factor
-    words = random_words(purpose, xs.size).reshape(sides)
-    codes = encode(
-        xs, "e2m1", rounding="sr", random_bits=words, n_random_bits=_RANDOM_BITS, threads=threads
-    )
-    with np.errstate(all="ignore"):
-        y = decode(codes, "e2m1") * back
+    words = RandomWords(random_words(purpose, numbers.bits.size), _RANDOM_BITS)
+    e2m1 = formats["e2m1"]
+    codes = codes_at_random(numbers, e2m1, found, words, threads, drops_sign_of_zero=False)
+    bits = dequantize(codes.reshape(-1), e2m1, found, sides, threads)
+    y = bits.view(np.float32).reshape(sides)
     return values(numbers, y, blocks, out, threads)
-
-
-def _spread(
-    scales: NDArray[np.uint32] | None, tile: tuple[int, int], sides: tuple[int, int]
-) -> NDArray[np.float32]:
-    """Return the scale of each element of a tensor of these sides."""
-    if scales is None:
-        raise ValueError("profile divides by its scales; give one that multiplies, such as te")
-    wide = scales.view(np.float32).repeat(tile[0], 0).repeat(tile[1], 1)
-    return wide[: sides[0], : sides[1]]
 
 
 def delayed_scale(

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from mor_ref.analysis.tensor_files import arrays_in
-from mor_ref.golden.inputs.own_tensors import cases_of
+from mor_ref.golden.inputs.own_tensors import OwnCase, unread_cases
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.array_files import ArrayFile, Entry, array_file, file_of_arrays
 from mor_ref.golden.store.suite_files import SEPARATOR
 from mor_ref.treatments import OwnRecipe, own_recipe
 from mor_ref.verify.by_rows import FieldOf, by_rows, fields_of
 from mor_ref.verify.counts import counted
+from mor_ref.verify.own_inputs import from_files
 
 
 def run(files: list[str], recipe: str, out: str) -> None:
@@ -18,7 +18,10 @@ def run(files: list[str], recipe: str, out: str) -> None:
     The headers of the files are read first: the places of all fields follow from them.
     """
     own, path = own_recipe(recipe), file_of_arrays("out", out)
-    fields = {case.name: dict(fields_of(own.asked.operation, case)) for case in _cases(own, files)}
+    fields = {
+        case.name: dict(fields_of(own.asked.operation, case.parameters, case.shape))
+        for case in _cases(own, files)
+    }
     if not fields:
         raise ValueError("the files have no numbers; give tensors that are not empty")
     entries = (
@@ -28,8 +31,8 @@ def run(files: list[str], recipe: str, out: str) -> None:
     )
     with array_file(path, entries) as file:
         for case in _cases(own, files):
-            _write(own.asked.operation, case, fields[case.name], file)
-            rows, columns = case.arrays["x"].shape
+            _write(own.asked.operation, case.read(), fields[case.name], file)
+            rows, columns = case.shape
             shapes = (
                 f"{name} {'x'.join(map(str, field.shape))}"
                 for name, field in fields[case.name].items()
@@ -38,8 +41,8 @@ def run(files: list[str], recipe: str, out: str) -> None:
     print(f"{out}: {counted(len(fields), 'tensor')} under {own.text}")
 
 
-def _cases(own: OwnRecipe, files: list[str]) -> Iterator[Case]:
-    yield from cases_of(own, arrays_in(files))
+def _cases(own: OwnRecipe, files: list[str]) -> Iterator[OwnCase]:
+    return unread_cases(own, from_files(files, with_words=own.is_random))
 
 
 def _write(operation: str, case: Case, fields: dict[str, FieldOf], file: ArrayFile) -> None:

@@ -79,11 +79,10 @@ def _own_tensors(
         raise ValueError(f"recipe is {recipe!r} without inputs; give --inputs FILE")
     if suites or vectors is not None:
         raise ValueError("inputs are given, which are the suites; leave out --suite and --vectors")
-    from mor_ref.analysis.tensor_files import arrays_in
     from mor_ref.treatments import own_recipe
-    from mor_ref.verify.own_tensors import own_tensors
+    from mor_ref.verify.own_tensors import tensors_of_files
 
-    return own_tensors(own_recipe(recipe), lambda: arrays_in(inputs), ", ".join(inputs))
+    return tensors_of_files(own_recipe(recipe), inputs)
 
 
 def _run(

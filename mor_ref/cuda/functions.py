@@ -27,12 +27,11 @@ from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format, special_cases_for
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
-from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, tile_of
+from mor_ref.definitions.nvfp4 import PROFILES, Nvfp4Profile, given_in, tile_of
 from mor_ref.definitions.scales import (
     SCALINGS,
     Scaling,
     check_group,
-    given_amax,
     given_for,
     scaled_format,
 )
@@ -219,15 +218,16 @@ def quantize_nvfp4(
     profile: str = "te",
     tile: tuple[int, int] = (1, 16),
     amax: float | None = None,
+    global_scale: float | None = None,
 ) -> Nvfp4:
     """Quantize `x` to NVFP4, as `mor_ref.quantize_nvfp4` does."""
     rules = PROFILES[profile]
     sides = tile_of(rules, tile)
-    known = None if amax is None else given_amax("amax", amax)
+    known = given_in(rules, amax, global_scale)
     argument = given(x, "x")
     with on_gpu_of(argument) as gpu:
         numbers = numbers_from(argument)
-        whole = None if known is None else in_nvfp4.scales_for_amax(gpu, numbers.bits, rules, known)
+        whole = in_nvfp4.given_scales(gpu, numbers.bits, rules, known)
         found = in_nvfp4.nvfp4(gpu, numbers.bits, rules, sides, whole)
         error = in_nvfp4.errors(gpu, numbers.bits, rules, sides, found.tiles)
         ready = now()

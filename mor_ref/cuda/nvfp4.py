@@ -11,10 +11,14 @@ from mor_ref.cuda.measuring import Rule, measure
 from mor_ref.cuda.scales import NOT_NAN, extremes
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.definitions.scales import Given
 
 
 class GlobalScales(NamedTuple):
-    """The scales of the tensor, or of each row, and the amax that they follow from."""
+    """The scales of the tensor, or of each row, and the amax that they follow from.
+
+    If a scale is given, amax is 0.
+    """
 
     amax: Array
     encode: Array
@@ -47,11 +51,21 @@ def global_scales(device: Device, x: Bits, profile: Nvfp4Profile) -> GlobalScale
     return scales_of_amaxes(device, extremes(device, x, parts, NOT_NAN).amax, profile)
 
 
-def scales_for_amax(device: Device, x: Bits, profile: Nvfp4Profile, amax: float) -> GlobalScales:
-    """Return the global scales of a given amax, that of the tensor or of each row (NVF-013)."""
-    count = len(x.array) if profile.per_row else 1
-    amaxes = np.full((count, 1), amax, np.float32).view(np.uint32)
-    return scales_of_amaxes(device, device.upload(amaxes), profile)
+def given_scales(
+    device: Device, x: Bits, profile: Nvfp4Profile, given: Given
+) -> GlobalScales | None:
+    """Return the global scales of a given amax or of a given one (NVF-013, NVF-014); else None."""
+    number = given.amax if given.scale is None else given.scale
+    if number is None:
+        return None
+    shape = len(x.array) if profile.per_row else 1, 1
+    numbers = device.upload(np.full(shape, number, np.float32).view(np.uint32))
+    if given.scale is None:
+        return scales_of_amaxes(device, numbers, profile)
+    encode, decode = (device.empty(shape, np.uint32) for _ in range(2))
+    arguments = (numbers, np.uint64(numbers.size), rows.profile(profile), encode, decode)
+    launch(device, "nvfp4", "nvfp4_given_scales", numbers.size, *arguments)
+    return GlobalScales(device.filled(shape, np.uint32, 0), encode, decode)  # which no tile needs
 
 
 def scales_of_amaxes(device: Device, amax: Array, profile: Nvfp4Profile) -> GlobalScales:

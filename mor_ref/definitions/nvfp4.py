@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
+from mor_ref.definitions.scales import Given, given_amax, given_scale
 
 BlockScaleRule = Literal[
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors"
@@ -62,6 +63,16 @@ class Nvfp4Profile:
         return self.rule in ("modelopt", "compressed_tensors")
 
     @property
+    def begins_with_decode(self) -> bool:
+        """Whether the global decode scale comes first, and the other is its reciprocal."""
+        return self.rule in ("torchao", "modelopt")
+
+    @property
+    def takes_global_scale(self) -> bool:
+        """Whether a global scale can be given (NVF-014); 4 over 6 needs the amax."""
+        return self.rule not in _FOUR_OVER_SIX
+
+    @property
     def takes_nan(self) -> bool:
         """Whether its rules are for NaN, too; those of other libraries are not (NVF-007)."""
         return self.rule not in ("torchao", "modelopt", "compressed_tensors")
@@ -97,6 +108,20 @@ PROFILES: Catalogue[Nvfp4Profile] = Catalogue(
     ),
     namespace=NAMES_OF_REPRESENTATIONS,
 )
+
+
+def given_in(profile: Nvfp4Profile, amax: float | None, global_scale: float | None) -> Given:
+    """Return a given amax or global scale; refuse both, a wrong number, and 4 over 6."""
+    if global_scale is None:
+        return Given(None if amax is None else given_amax("amax", amax))
+    if amax is not None:
+        raise ValueError(f"amax is {amax!r} and global_scale is {global_scale!r}; give one of them")
+    if not profile.takes_global_scale:
+        raise ValueError(
+            f"global_scale is given with profile {profile.name!r}, whose errors need the amax; "
+            "give amax"
+        )
+    return Given(scale=given_scale("global_scale", global_scale))
 
 
 def tile_of(profile: Nvfp4Profile, tile: object) -> tuple[int, int]:

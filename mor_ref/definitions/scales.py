@@ -49,7 +49,10 @@ def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
 
 
 class Given(NamedTuple):
-    """A given amax (SCL-006), or a given scale (SCL-007), of the blocks of a scaled format."""
+    """A given amax or scale: of the blocks of a format (SCL-006, SCL-007), or of a tensor in NVFP4.
+
+    Of NVFP4, the scale is the global one (NVF-013, NVF-014).
+    """
 
     amax: float | None = None
     scale: float | None = None
@@ -88,6 +91,15 @@ def given_amax(argument: str, value: float) -> float:
     return float(value)
 
 
+def given_scale(argument: str, value: float) -> float:
+    """Return a given scale; refuse a number that is none."""
+    if not is_scale(value):
+        raise ValueError(
+            f"{argument} is {value!r}; give a positive, normal number of binary32, such as 0.25"
+        )
+    return float(value)
+
+
 def given_for(scaling: Scaling, amax: float | None, scale: float | None) -> Given:
     """Return a given amax or scale for a kind of scales; refuse both, and a wrong number."""
     if scale is None:
@@ -96,8 +108,4 @@ def given_for(scaling: Scaling, amax: float | None, scale: float | None) -> Give
         raise ValueError(f"amax is {amax!r} and scale is {scale!r}; give one of them")
     if scaling != "fp32":
         raise ValueError(f"scale is given with scaling {scaling!r}; give scaling 'fp32'")
-    if not is_scale(scale):
-        raise ValueError(
-            f"scale is {scale!r}; give a positive, normal number of binary32, such as 0.25"
-        )
-    return Given(scale=float(scale))
+    return Given(scale=given_scale("scale", scale))

@@ -16,7 +16,7 @@ from mor_ref.engine.encoding import encoded_as_power_of_two
 from mor_ref.engine.formats import BINARY32, power_of_two_target_for
 from mor_ref.engine.intrinsics import bits_of, float_of
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.scales import extremes, normalised
+from mor_ref.engine.scales import amax_of_blocks, normalised
 from mor_ref.engine.strips import TileScales
 
 _U = np.uint32
@@ -95,7 +95,7 @@ def mx_scales(
     numbers: Numbers, fmt: Format, rule: str, blocks: Partition, threads: int | None
 ) -> MxScales:
     """Return the scales of a tensor."""
-    amax = extremes(numbers, blocks, threads, "all").amax
+    amax = amax_of_blocks(numbers, blocks, threads, "all")
     codes = np.empty(amax.shape, np.uint8)
     if SCALE_RULES[rule].up_from is None:
         e8m0 = power_of_two_target_for(_E8M0, "rtp", SpecialCases(), BINARY32)

@@ -9,14 +9,15 @@ from mor_ref.arrays import Numbers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.definitions.scales import NOTHING_GIVEN, Given
 from mor_ref.engine.blocks import Part, Sides, for_each_part, words_of
+from mor_ref.engine.global_scales import GlobalScales, given_scales, global_scales
 from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.nearest import Grid, grid_of, nearest
-from mor_ref.engine.scales import extremes
+from mor_ref.engine.scales import amax_of_blocks
 from mor_ref.engine.strips import STRIP, TileScales, segment
 from mor_ref.engine.widening import widen
-from mor_ref.processor_modes import check_processor
 
 _U = np.uint32
 _F = np.float32
@@ -28,17 +29,8 @@ _SIXTH = _U(0x3E2AAAAB).view(_F)  # no division: it would have the modes of the 
 _LEAST_TORCHAO = _F(2.0**-6)
 _LEAST_MODELOPT = _F(2.0**-9)
 _LARGEST_SCALE = _F(448)
-_LEAST_AMAX = _F(2.0**-126)
 _ZERO_SCALE = _F(0.125)
 _NAN_CODE = np.uint8(0x7F)
-
-
-class GlobalScales(NamedTuple):
-    """The binary32 scales of the tensor, or of its rows: for numbers, and for codes, and amax."""
-
-    encode: NDArray[np.float32]
-    decode: NDArray[np.float32]
-    amax: NDArray[np.float32]
 
 
 class Nvfp4Scales(NamedTuple):
@@ -226,35 +218,25 @@ _LOOPS = {
 Found = tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]
 
 
-def global_scales(profile: Nvfp4Profile, amax: NDArray[np.float32]) -> GlobalScales:
-    """NVF-003, and NVF-007 to NVF-009 for the profiles of other libraries."""
-    check_processor()  # this is not a kernel
-    aim = _F(profile.range)
-    with np.errstate(all="ignore"):
-        if profile.rule in ("torchao", "modelopt"):
-            g = np.divide(amax, aim)
-            return GlobalScales(np.divide(_ONE, g), g, amax)
-        if profile.rule == "compressed_tensors":
-            g = np.multiply(np.divide(_ONE, np.maximum(amax, _LEAST_AMAX)), aim)
-            g[~np.isfinite(g)] = _ONE
-            return GlobalScales(g, np.divide(_ONE, g), amax)
-        s_enc = np.minimum(np.divide(aim, amax), _FLT_MAX)
-        s_enc[(amax == 0) | (s_enc == 0)] = _ONE
-        return GlobalScales(s_enc, np.divide(_ONE, s_enc), amax)
-
-
 def nvfp4_scales(
     numbers: Numbers,
     profile: Nvfp4Profile,
     tiles: Partition,
     threads: int | None,
-    given: float | None = None,
+    given: Given = NOTHING_GIVEN,
 ) -> Nvfp4Scales:
-    """Return the scales of a tensor in tiles, which are blocks; amax may be given (NVF-013)."""
-    bamax = extremes(numbers, tiles, threads, "not nan").amax  # NVF-002
+    """Return the scales of a tensor in tiles, which are blocks.
+
+    An amax (NVF-013) or a global scale (NVF-014) may be given.
+    """
+    bamax = amax_of_blocks(numbers, tiles, threads, "not nan")  # NVF-002
     axis = 1 if profile.per_row else None  # NVF-012
     amax = bamax.max(axis, initial=0, keepdims=True).reshape(-1).view(np.float32)
-    overall = global_scales(profile, amax if given is None else np.full_like(amax, given))
+    if given.scale is not None:
+        overall = given_scales(profile, amax, given.scale)
+    else:
+        known = amax if given.amax is None else np.full_like(amax, given.amax)
+        overall = global_scales(profile, known)
     codes, encode, decode = (
         np.empty(bamax.shape, word) for word in (np.uint8, np.uint32, np.uint32)
     )

@@ -126,29 +126,36 @@ def own_scale(amax, largest):
 
 @step
 def extremes_of_row(x, pattern, high, low):
-    """SCL-001: gather the extremes of each column; skip the numbers that do not count."""
+    """SCL-001: gather the extremes of each column; skip the numbers that do not count.
+
+    Without `low`, gather the largest alone.
+    """
     use_full_vectors()
     word = x.dtype.type
     for i in range(x.size):
         magnitude = word(x[i] & pattern.magnitude)
         counts = magnitude < pattern.end
         high[i] = max(high[i], magnitude if counts else word(0))
-        low[i] = min(low[i], word(magnitude - word(1)) if counts else pattern.all)
+        if low is not None:
+            low[i] = min(low[i], word(magnitude - word(1)) if counts else pattern.all)
 
 
 @kernel
 def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
     """Find the largest magnitude of each block that a part touches, and the smallest less one.
 
-    Zero less one is the largest word: it counts as nothing.
+    Zero less one is the largest word: it counts as nothing. Without `below_amin`, find the largest
+    alone.
     """
     use_full_vectors()
-    high, low = np.empty(STRIP, x.dtype), np.empty(STRIP, x.dtype)
+    high = np.empty(STRIP, x.dtype)
+    low = None if below_amin is None else np.empty(STRIP, x.dtype)
     for left in range(part.left, part.right, STRIP):
         right = min(left + STRIP, part.right)
         for piece in range(bounds.size - 1):
             high[:] = 0
-            low[:] = pattern.all
+            if low is not None:
+                low[:] = pattern.all
             for row in range(bounds[piece], bounds[piece + 1]):
                 start = (row - place.top) * place.stride + left - place.left
                 prefetch_row(x, start + place.stride, right - left)
@@ -158,7 +165,8 @@ def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
                 j = column - part.left // block.columns
                 first, last = segment(column, block, left, right)
                 amax[i, j] = max(amax[i, j], largest_of(high[first:last]))
-                below_amin[i, j] = min(below_amin[i, j], smallest_of(low[first:last]))
+                if low is not None:
+                    below_amin[i, j] = min(below_amin[i, j], smallest_of(low[first:last]))
 
 
 @step
@@ -203,28 +211,59 @@ def ideal_mantissas(amax, largest, mantissas):
 # ---------------------------------------------------------------------- whole tensors
 
 
-def extremes(
+def amax_of_blocks(
     numbers: Numbers, partition: Partition, threads: int | None, counted: Counted = "finite"
-) -> Extremes:
-    """Return the extremes of each block, among the numbers that count."""
-    dtype = np.dtype(np.uint16 if numbers.is_bf16 else np.uint32)
+) -> NDArray[np.uint32]:
+    """Return the largest magnitude of each block among the numbers that count, as bits."""
+    dtype = _word_of(numbers)
     amax = Gathered(partition, dtype, 0, np.maximum)
-    pattern = _pattern(dtype, counted)
+    _gather(numbers, partition, threads, _pattern(dtype, counted), amax, None)
+    return _as_binary32(amax.blocks)
+
+
+def extremes(numbers: Numbers, partition: Partition, threads: int | None) -> Extremes:
+    """Return the extremes of each block among its finite numbers."""
+    dtype = _word_of(numbers)
+    pattern = _pattern(dtype, "finite")
+    amax = Gathered(partition, dtype, 0, np.maximum)
     below_amin = Gathered(partition, dtype, int(pattern.all), np.minimum)
+    _gather(numbers, partition, threads, pattern, amax, below_amin)
+    amin = below_amin.blocks + dtype.type(1)
+    return Extremes(_as_binary32(amax.blocks), _as_binary32(amin))
+
+
+def _word_of(numbers: Numbers) -> np.dtype[Any]:
+    return np.dtype(np.uint16 if numbers.is_bf16 else np.uint32)
+
+
+def _as_binary32(magnitudes: NDArray[Any]) -> NDArray[np.uint32]:
+    if magnitudes.dtype == _U:
+        return magnitudes
+    return magnitudes.astype(_U) << _U(16)
+
+
+def _gather(
+    numbers: Numbers,
+    partition: Partition,
+    threads: int | None,
+    pattern: Pattern,
+    amax: Gathered,
+    below_amin: Gathered | None,
+) -> None:
+    """Find the extremes of each block, or the largest magnitudes alone."""
     block = Sides(*partition.block)
 
     def find(part: Part) -> None:
         words = words_of(numbers, partition.columns, part)
-        high, low = amax.room_for(part), below_amin.room_for(part)
+        high = amax.room_for(part)
+        low = None if below_amin is None else below_amin.room_for(part)
         bounds = row_bounds(part, block.rows)
         find_extremes(words.bits, words.place, part, bounds, block, pattern, high, low)
         amax.add(part, high)
-        below_amin.add(part, low)
+        if below_amin is not None and low is not None:
+            below_amin.add(part, low)
 
     for_each_part(find, partition.rows, partition.columns, threads)
-    to_binary32 = _U(32 - 8 * dtype.itemsize)
-    amin = below_amin.blocks + dtype.type(1)
-    return Extremes(amax.blocks.astype(_U) << to_binary32, amin.astype(_U) << to_binary32)
 
 
 def extremes_of_groups(blocks: Extremes, partition: Partition) -> Extremes:

@@ -9,7 +9,7 @@ from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.exact.arithmetic import product, quotient
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.encoding import encode, floor_log2, in_units_of
-from mor_ref.exact.quantization import Element
+from mor_ref.exact.quantization import Element, RandomWords
 from mor_ref.exact.step import step
 
 _E8M0 = formats["e8m0"]
@@ -26,15 +26,19 @@ class Mx:
     scale: dict[tuple[int, int], int]
 
 
-def mx(x: Rows, fmt: Format, rule: str, block: int) -> Mx:
-    """Quantize a tensor to MX."""
+def mx(x: Rows, fmt: Format, rule: str, block: int, words: RandomWords | None = None) -> Mx:
+    """Quantize a tensor to MX; with random words, rounding is stochastic (QNT-005)."""
     rows, columns = len(x), len(x[0]) if x else 0
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
     scale = {}
     for place, members in cells(rows, columns, (1, block)).items():
         scale[place] = scale_code([x[i][j] for i, j in members], fmt, rule)
         for i, j in members:
-            elements[i][j] = quantize_element(x[i][j], scale[place], fmt, rule)
+            found = quantize_element(x[i][j], scale[place], fmt, rule)
+            if words is not None and scale[place] != _NAN_CODE:
+                code = words.code(found.xs, fmt, (i, j))
+                found = Element(found.xs, code, restored(fmt.value(code), scale[place]))
+            elements[i][j] = found
     return Mx(elements, scale)
 
 
@@ -80,4 +84,9 @@ def quantize_element(x: float, code: int, fmt: Format, rule: str) -> Element:
         return Element(math.nan, encode(math.nan, fmt, "rne"), math.nan)
     xs = product(x, math.ldexp(1.0, _E8M0.bias - code))
     element = encode(xs, fmt, "rne")
-    return Element(xs, element, product(fmt.value(element), math.ldexp(1.0, code - _E8M0.bias)))
+    return Element(xs, element, restored(fmt.value(element), code))
+
+
+def restored(value: float, code: int) -> float:
+    """Return the value of a code with the scale of its block (MXS-008)."""
+    return product(value, math.ldexp(1.0, code - _E8M0.bias))

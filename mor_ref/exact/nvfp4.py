@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
+from mor_ref.definitions.scales import NOTHING_GIVEN, Given
 from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
 from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.encoding import encode
-from mor_ref.exact.quantization import Element
+from mor_ref.exact.quantization import Element, RandomWords
 from mor_ref.exact.step import step
 
 _E2M1 = formats["e2m1"]
@@ -54,13 +55,21 @@ def amax_of(numbers: Iterable[float]) -> float:
 
 
 def nvfp4(
-    x: Rows, profile: Nvfp4Profile, tile: tuple[int, int], amax: float | None = None
+    x: Rows,
+    profile: Nvfp4Profile,
+    tile: tuple[int, int],
+    given: Given = NOTHING_GIVEN,
+    words: RandomWords | None = None,
 ) -> Nvfp4:
-    """Quantize a tensor to NVFP4 (NVF-001); `amax` is one that is given (NVF-013)."""
+    """Quantize a tensor to NVFP4 (NVF-001).
+
+    An amax (NVF-013) or a global scale (NVF-014) may be given. With random words, rounding is
+    stochastic (QNT-005).
+    """
     rows, columns = len(x), len(x[0]) if x else 0
-    whole = amax_of(v for row in x for v in row) if amax is None else amax
-    amaxes = amaxes_of(x, profile) if amax is None else [amax] * rows
-    scales = [global_scale(profile, amax) for amax in amaxes]
+    whole = amax_of(v for row in x for v in row) if given.amax is None else given.amax
+    amaxes = amaxes_of(x, profile) if given.amax is None else [given.amax] * rows
+    scales = [_global_scale(profile, amax, given.scale) for amax in amaxes]
     elements = [[Element(0.0, 0, 0.0)] * columns for _ in range(rows)]
     found = {}
     for place, members in cells(rows, columns, tile).items():
@@ -71,8 +80,11 @@ def nvfp4(
             by_row.setdefault(row, []).append(number)
         found[place] = tile_scale(profile, list(by_row.values()), amaxes[i], scales[i])
         for i, j in members:
-            elements[i][j] = quantize_element(x[i][j], found[place], profile)
-    ends = scales if profile.per_row else [global_scale(profile, whole)]
+            element = quantize_element(x[i][j], found[place], profile)
+            if words is not None:
+                element = _at_random(element, words, (i, j), found[place], profile)
+            elements[i][j] = element
+    ends = scales if profile.per_row else [_global_scale(profile, whole, given.scale)]
     return Nvfp4(elements, found, ends)
 
 
@@ -98,6 +110,18 @@ def global_scale(profile: Nvfp4Profile, amax: float) -> GlobalScale:
             s_enc = min(quotient(profile.range, amax), FLT_MAX)
             s_enc = 1.0 if amax == 0 or s_enc == 0 else s_enc
             return GlobalScale(s_enc, quotient(1.0, s_enc))
+
+
+def _global_scale(profile: Nvfp4Profile, amax: float, scale: float | None) -> GlobalScale:
+    return global_scale(profile, amax) if scale is None else given_global_scale(profile, scale)
+
+
+@step
+def given_global_scale(profile: Nvfp4Profile, scale: float) -> GlobalScale:
+    """Return the global scales if one is given (NVF-014)."""
+    if profile.begins_with_decode:
+        return GlobalScale(quotient(1.0, scale), scale)
+    return GlobalScale(scale, quotient(1.0, scale))
 
 
 @step
@@ -171,6 +195,19 @@ def quantize_element(x: float, scale: TileScale, profile: Nvfp4Profile) -> Eleme
     xs = scaled(x, scale)
     code = 0 if xs == 0 and profile.drops_sign_of_zero else encode(xs, _E2M1, "rne")
     return Element(xs, code, restored(_E2M1.value(code), scale))
+
+
+def _at_random(
+    found: Element,
+    words: RandomWords,
+    place: tuple[int, int],
+    scale: TileScale,
+    profile: Nvfp4Profile,
+) -> Element:
+    """Return an element, rounded with its random word (QNT-005)."""
+    drops_sign = found.xs == 0 and profile.drops_sign_of_zero
+    code = 0 if drops_sign else words.code(found.xs, _E2M1, place)
+    return Element(found.xs, code, restored(_E2M1.value(code), scale))
 
 
 @step

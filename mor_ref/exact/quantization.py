@@ -27,6 +27,19 @@ class Element:
 
 
 @dataclass(frozen=True)
+class RandomWords:
+    """A random word of n bits for each element, row by row."""
+
+    rows: list[list[int]]
+    n: int
+
+    def code(self, xs: float, fmt: Format, place: tuple[int, int]) -> int:
+        """Return the code of a scaled number under stochastic rounding (QNT-005)."""
+        i, j = place
+        return encode(xs, fmt, "sr", random_word=self.rows[i][j], n_random_bits=self.n)
+
+
+@dataclass(frozen=True)
 class ScaledElements:
     """Elements of a tensor, with the scale and the error sums of each block.
 
@@ -66,6 +79,17 @@ def to_bf16(y: float) -> int:
     return encode(y, formats["bf16"], "rne", _BF16_IEEE)
 
 
+def element(
+    x: float, place: tuple[int, int], scale: float, fmt: Format, words: RandomWords | None
+) -> Element:
+    """Return an element with the scale of its block, rounded at random if there are words."""
+    found = quantize_element(x, scale, fmt)
+    if words is None:
+        return found
+    code = words.code(found.xs, fmt, place)
+    return Element(found.xs, code, restored(fmt.value(code), scale))
+
+
 def quantize(
     x: Rows,
     fmt: Format,
@@ -73,11 +97,12 @@ def quantize(
     parts: Partition,
     given_amax: float | None = None,
     given_scale: float | None = None,
+    words: RandomWords | None = None,
 ) -> ScaledElements:
     """Quantize a tensor, block by block (SCL, GAM, QNT and ERR).
 
     A given amax is that of each group with gam scaling, else that of each block (SCL-006). A given
-    scale is that of each block (SCL-007).
+    scale is that of each block (SCL-007). With random words, rounding is stochastic (QNT-005).
     """
     blocks = cells(parts.rows, parts.columns, parts.block)
     groups = cells(parts.rows, parts.columns, parts.group)
@@ -102,6 +127,6 @@ def quantize(
             else Scale(given_scale, None)
         )
         for i, j in places:
-            elements[i][j] = quantize_element(x[i][j], scales[block].value, fmt)
+            elements[i][j] = element(x[i][j], (i, j), scales[block].value, fmt, words)
         errors[block] = error_sum((x[i][j], elements[i][j].y) for i, j in places)
     return ScaledElements(elements, amaxes, scales, mantissas, errors)

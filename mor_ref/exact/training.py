@@ -10,16 +10,15 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.exact.arithmetic import FLT_MAX, difference, product, quotient, total
 from mor_ref.exact.blocks import Rows
-from mor_ref.exact.encoding import encode, floor_log2
-from mor_ref.exact.nvfp4 import nvfp4, restored, scaled
-from mor_ref.exact.quantization import Element, quantize_element, to_bf16
+from mor_ref.exact.encoding import floor_log2
+from mor_ref.exact.nvfp4 import nvfp4
+from mor_ref.exact.quantization import Element, RandomWords, quantize_element, to_bf16
 from mor_ref.exact.step import step
 
 _WORD = (1 << 64) - 1
 _MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
 _STEPS_OF_KEY = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
 _ROUNDS = 10
-_E2M1 = formats["e2m1"]
 _RANDOM_BITS = 32
 _GROUP = 16
 
@@ -79,18 +78,9 @@ def nvfp4_at_random(
     x: Rows, profile: Nvfp4Profile, tile: tuple[int, int], purpose: Purpose
 ) -> list[list[Element]]:
     """Quantize a tensor to NVFP4 with stochastic rounding of its elements (TRN-008)."""
-    found = nvfp4(x, profile, tile)
     columns = len(x[0]) if x else 0
-    elements = []
-    for i, row in enumerate(x):
-        elements.append([Element(0.0, 0, 0.0)] * columns)
-        for j, number in enumerate(row):
-            scale = found.scale[i // tile[0], j // tile[1]]
-            xs = scaled(number, scale)
-            word = random_word(purpose, i * columns + j)
-            code = encode(xs, _E2M1, "sr", random_word=word, n_random_bits=_RANDOM_BITS)
-            elements[-1][j] = Element(xs, code, restored(_E2M1.value(code), scale))
-    return elements
+    words = [[random_word(purpose, i * columns + j) for j in range(columns)] for i in range(len(x))]
+    return nvfp4(x, profile, tile, words=RandomWords(words, _RANDOM_BITS)).elements
 
 
 @step

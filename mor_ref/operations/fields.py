@@ -9,6 +9,7 @@ from mor_ref.definitions.formats import formats
 Fields = Mapping[str, tuple[str, str]]  # names to formats and kinds of axes
 
 INTEGERS = ("u8", "u32", "u64")
+OF_CASES = ("source", "format", "format_a", "format_b", "scale_format")  # parameters of a case
 _BITS = {"u8": 8, "u32": 32, "u64": 64, "f64": 64}
 
 

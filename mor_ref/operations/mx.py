@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import mx_element
-from mor_ref.operations.bits import bits32, tensor_of
+from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
+from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.restoring import restored
@@ -26,7 +27,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     fmt, block, shape = as_format(parameters["format"]), parameters["block"], arrays["x"].shape
     x = rows_of(arrays, parameters["source"])
-    found = mx.mx(x, fmt, parameters["scale_rule"], block)
+    found = mx.mx(x, fmt, parameters["scale_rule"], block, words_of(parameters, arrays))
     cut = partition(shape, (1, block))
     return {
         "scale": np.array(listed(found.scale, cut.grid), np.uint8).reshape(cut.grid),
@@ -43,13 +44,14 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
         parameters["format"],
         scale_rule=parameters["scale_rule"],
         block=parameters["block"],
+        **words_for_engine(parameters, arrays),
     )
     return stored(found)
 
 
 def stored(found: "Mx") -> Arrays:
     """Return the fields that a record has."""
-    return {"code": found.codes, "scale": found.scale, "y": bits32(found.dequantize())}
+    return {"code": found.codes, "scale": found.scale, "y": found.dequantize().view(np.uint32)}
 
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
@@ -57,6 +59,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda import mx
     from mor_ref.cuda.launching import Bits
 
+    refuse_words(parameters)
     fmt, x = as_format(parameters["format"]), Bits(arrays["x"], parameters["source"])
     found = mx.mx(device, x, fmt, parameters["scale_rule"], parameters["block"])
     y = mx.dequantize(device, found, fmt, parameters["block"])
@@ -90,6 +93,7 @@ MX = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
-    optional=kinds(RECIPE),
+    optional=kinds(f"{RECIPE} {BITS}"),
+    optional_inputs=GIVEN,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
 )

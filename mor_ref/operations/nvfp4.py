@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.formats import formats
-from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.nvfp4 import PROFILES, given_in, tile_of
+from mor_ref.definitions.scales import Given
 from mor_ref.operations.bits import Unsigned, bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, listed, rows_of
 from mor_ref.operations.fields import fields
+from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, kinds
 from mor_ref.operations.restoring import restored, unpacked
@@ -28,8 +30,8 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     rows, columns = parameters["tile"]
     profile, shape = PROFILES[parameters["profile"]], arrays["x"].shape
-    x, given = rows_of(arrays, parameters["source"]), parameters.get("amax")
-    found = nvfp4.nvfp4(x, profile, (rows, columns), given)
+    x, given = rows_of(arrays, parameters["source"]), _given(parameters)
+    found = nvfp4.nvfp4(x, profile, (rows, columns), given, words_of(parameters, arrays))
     cut = partition(shape, (rows, columns))
     tiles = listed(found.scale, cut.grid)
     elements = element_fields(found.elements, E2M1, shape)
@@ -40,6 +42,10 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
         **elements,
         "packed": _pairs_packed(elements["code"]),
     }
+
+
+def _given(parameters: Parameters) -> Given:
+    return Given(parameters.get("amax"), parameters.get("global_scale"))
 
 
 def _pairs_packed(codes: Unsigned) -> Unsigned:
@@ -59,10 +65,9 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
     rows, columns = parameters["tile"]
     x = tensor_of(arrays["x"], parameters["source"])
-    given = parameters.get("amax")
-    return stored(
-        quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns), amax=given)
-    )
+    given = {name: parameters[name] for name in ("amax", "global_scale") if name in parameters}
+    given |= words_for_engine(parameters, arrays)
+    return stored(quantize_nvfp4(x, profile=parameters["profile"], tile=(rows, columns), **given))
 
 
 def stored(found: "Nvfp4") -> Arrays:
@@ -73,7 +78,7 @@ def stored(found: "Nvfp4") -> Arrays:
         "block_scale": found.block_scale,
         "global_encode_scale": bits32(np.atleast_1d(found.global_encode_scale)),
         "global_decode_scale": bits32(np.atleast_1d(found.global_decode_scale)),
-        "y": bits32(found.dequantize()),
+        "y": found.dequantize().view(np.uint32),
     }
 
 
@@ -82,10 +87,10 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda import nvfp4
     from mor_ref.cuda.launching import Bits
 
+    refuse_words(parameters)
     profile, tile = PROFILES[parameters["profile"]], tuple(parameters["tile"])
-    x, whole = Bits(arrays["x"], parameters["source"]), None
-    if "amax" in parameters:
-        whole = nvfp4.scales_for_amax(device, x, profile, parameters["amax"])
+    x = Bits(arrays["x"], parameters["source"])
+    whole = nvfp4.given_scales(device, x, profile, _given(parameters))
     found = nvfp4.nvfp4(device, x, profile, tile, whole)
     return {
         "code": found.codes,
@@ -123,10 +128,10 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
 
 
 def admit(parameters: Parameters) -> None:
-    """Refuse a tile that the profile does not take."""
-    tiles = PROFILES[parameters["profile"]].tiles
-    if tuple(parameters["tile"]) not in tiles:
-        raise ValueError(f"the profile {parameters['profile']} takes the tiles {tiles}")
+    """Refuse a tile, and a given number, that the profile does not take."""
+    profile = PROFILES[parameters["profile"]]
+    tile_of(profile, parameters["tile"])
+    given_in(profile, parameters.get("amax"), parameters.get("global_scale"))
 
 
 NVFP4 = Operation(
@@ -141,6 +146,7 @@ NVFP4 = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
-    optional=kinds(f"{RECIPE} amax"),
+    optional=kinds(f"{RECIPE} amax global_scale:scale {BITS}"),
+    optional_inputs=GIVEN,
     way_back=WayBack(_needed, restore),
 )

@@ -3,7 +3,7 @@
 That of an operation on single numbers or single blocks has random inputs, too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,7 @@ class Operation:
     the engine nor CUDA. It returns the expected fields, or those that it stores. Without kernels,
     `cuda` is None.
     `admit` raises ValueError if parameters do not go together. `way_back` is that of a
-    tensor, from its codes and scales to y.
+    tensor, from its codes and scales to y. `optional_inputs` come with an optional parameter.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Operation:
     cuda: Kernels | None
     admit: Callable[[Parameters], None] = _any_parameters
     optional: Mapping[str, Kind] = field(default_factory=dict)
+    optional_inputs: Mapping[str, Fields] = field(default_factory=dict)
     random: RandomInputs | None = None
     way_back: WayBack | None = None
 
@@ -89,4 +90,10 @@ class Operation:
 
     def field(self, name: str) -> tuple[str, str]:
         """Return the format and the axes of an input or an output."""
-        return self.inputs[name] if name in self.inputs else self.outputs[name]
+        every = (self.inputs, *self.optional_inputs.values(), self.outputs)
+        return next(fields[name] for fields in every if name in fields)
+
+    def inputs_for(self, names: Collection[str]) -> Fields:
+        """Return the inputs of a case, given the names of its parameters."""
+        more = (fields for name, fields in self.optional_inputs.items() if name in names)
+        return {**self.inputs, **{key: one for fields in more for key, one in fields.items()}}

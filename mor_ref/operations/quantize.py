@@ -11,6 +11,7 @@ from mor_ref.definitions.scales import Given, given_for
 from mor_ref.operations.bits import bits32, f32_array, tensor_of
 from mor_ref.operations.elements import element_fields, error_fields, listed, rows_of, sums
 from mor_ref.operations.fields import fields
+from mor_ref.operations.given_words import BITS, GIVEN, refuse_words, words_for_engine, words_of
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
 from mor_ref.operations.restoring import restored
@@ -29,7 +30,7 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     cut = partition(shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
     fmt, is_gam = as_format(parameters["format"]), parameters["scaling"] == "gam"
     x = rows_of(arrays, parameters["source"])
-    given = parameters.get("amax"), parameters.get("scale")
+    given = parameters.get("amax"), parameters.get("scale"), words_of(parameters, arrays)
     found = quantization.quantize(x, fmt, parameters["scaling"], cut, *given)
     scales = listed(found.scale, cut.grid)
     mantissas = [m if is_gam else 0 for m in listed(found.mantissa, cut.group_grid)]
@@ -58,6 +59,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
         group=group,
         amax=parameters.get("amax"),
         scale=parameters.get("scale"),
+        **words_for_engine(parameters, arrays),
     )
     return stored(found)
 
@@ -68,7 +70,7 @@ def stored(found: "Quantized") -> Arrays:
     exponent, mantissa = found.scale_exponent, found.scale_mantissa
     return {
         "code": found.codes,
-        "y": bits32(found.dequantize()),
+        "y": found.dequantize().view(np.uint32),
         "amax": bits32(found.amax),
         "scale": bits32(found.scale),
         "exponent": np.zeros(cut.grid, np.uint8) if exponent is None else exponent,
@@ -84,6 +86,7 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
     from mor_ref.cuda import quantization
     from mor_ref.cuda.launching import Bits
 
+    refuse_words(parameters)
     fmt, x = as_format(parameters["format"]), Bits(arrays["x"], parameters["source"])
     cut = partition(arrays["x"].shape, as_cut(parameters["block"]), as_cut(parameters["group"]))
     given = Given(parameters.get("amax"), parameters.get("scale"))
@@ -122,6 +125,7 @@ QUANTIZE = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit_given,
-    optional=kinds(f"{RECIPE} amax scale"),
+    optional=kinds(f"{RECIPE} amax scale {BITS}"),
+    optional_inputs=GIVEN,
     way_back=WayBack(lambda _: (("code",), ("scale",)), restore),
 )

@@ -7,10 +7,16 @@ from mor_ref.ptx.errors import LaunchError, PtxError
 
 if TYPE_CHECKING:
     from mor_ref.cuda.host import Schedule
+    from mor_ref.ptx.candidate import Candidate
     from mor_ref.ptx.running import Kernel, Module
 
-_PLACES = {"Kernel": "ptx.running", "Module": "ptx.running", "Schedule": "cuda.host"}
-__all__ = ["Kernel", "LaunchError", "Module", "PtxError", "Schedule"]
+_PLACES = {
+    "Candidate": "ptx.candidate",
+    "Kernel": "ptx.running",
+    "Module": "ptx.running",
+    "Schedule": "cuda.host",
+}
+__all__ = ["Candidate", "Kernel", "LaunchError", "Module", "PtxError", "Schedule"]
 
 
 def __getattr__(name: str) -> Any:

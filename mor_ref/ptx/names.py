@@ -4,6 +4,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
+from mor_ref.ptx.contraction import Product, Products, Undefined
 from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Variable
 
@@ -54,11 +55,17 @@ class Register:
 
 @dataclass
 class Names:
-    """The names of a function, as the scopes of its statements are gone through in order."""
+    """The names of a function, as the scopes of its statements are gone through in order.
+
+    `fusible` are the products of the function, known if it was gone through before.
+    """
 
     places: dict[str, Place]  # of the module, and of parameters
     labels: dict[tuple[int, str], str]
     tables: dict[tuple[int, str], tuple[str, ...]]
+    fusible: dict[str, Product]
+    products: Products = field(default_factory=Products)
+    undefined: list[Undefined] = field(default_factory=list)
     declared: dict[tuple[int, str], Variable] = field(default_factory=dict)
     local: dict[tuple[int, str], Place] = field(default_factory=dict)
     used: dict[str, Register] = field(default_factory=dict)
@@ -148,6 +155,7 @@ class Names:
         register = self.register(text)
         if register is None:
             raise refusal(of.line, of.text, f"{text!r} is not a register")
+        self.products.seen(of, register.name)
         return register
 
 
@@ -178,7 +186,7 @@ def _real_bits(group: str, word: str, bits: int) -> int:
     return int.from_bytes(struct.pack(">f" if bits == 32 else ">d", number), "big")
 
 
-def names_of(function: Function, places: dict[str, Place]) -> Names:
+def names_of(function: Function, places: dict[str, Place], fusible: dict[str, Product]) -> Names:
     """Return the names of a function before its first statement; its labels are known."""
     labels: dict[tuple[int, str], str] = {}
     tables: dict[tuple[int, str], tuple[str, ...]] = {}
@@ -193,4 +201,4 @@ def names_of(function: Function, places: dict[str, Place]) -> Names:
                 tables[key] = statement.targets
             else:
                 labels[key] = f"L{re.sub('[^a-zA-Z0-9_]', '_', statement.name)}_{scopes[-1]}"
-    return Names(places, labels, tables)
+    return Names(places, labels, tables, fusible)

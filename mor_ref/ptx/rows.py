@@ -11,7 +11,9 @@ _MODES = {
 }  # fmt: skip
 _FLAGS = {
     "ftz": "FTZ", "sat": "SAT", "NaN": "NAN_WINS", "abs": "XOR_SIGN",
+    "relu": "RELU", "satfinite": "SATFINITE",
 }  # fmt: skip
+_PAIRS = {"e2m1": "b8"}  # the register of two codes; others have 16 bits
 _WIDER = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 
 
@@ -20,12 +22,14 @@ class Row:
     """Instructions alike: `types` are those of the result and of the operands.
 
     In `call` and in `types`, names in braces are groups of the pattern. `{mode}` is C++'s for the
-    rounding, and `{flags}` for the modifiers of the groups in `_FLAGS`.
+    rounding, and `{flags}` for the modifiers of the groups in `_FLAGS`. `opened` says why PTX
+    leaves the bits of the result open, if it does.
     """
 
     pattern: str
     call: str
     types: tuple[str, ...]
+    opened: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Found:
 
     call: str
     types: tuple[str, ...]
+    opened: str
 
 
 @functools.cache
@@ -47,9 +52,8 @@ def found_in(rows: tuple[Row, ...], opcode: str) -> Found | None:
         match = _compiled(row.pattern).fullmatch(opcode)
         if match:
             words = _words(match)
-            return Found(
-                row.call.format_map(words), tuple(kind.format_map(words) for kind in row.types)
-            )
+            types = tuple(kind.format_map(words) for kind in row.types)
+            return Found(row.call.format_map(words), types, row.opened)
     return None
 
 
@@ -62,4 +66,5 @@ def _words(match: Match[str]) -> dict[str, str]:
         words["wide"] = _WIDER[groups["t"]]
     words["upper"] = groups.get("t", "").upper()
     words["f_upper"] = groups.get("f", "").upper()
+    words |= {f"packed_{name}": _PAIRS.get(groups.get(name, ""), "b16") for name in "tf"}
     return words

@@ -5,8 +5,8 @@ import functools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 from mor_ref.cuda.host import Schedule
 from mor_ref.processor_modes import check_processor
 from mor_ref.ptx import building
+from mor_ref.ptx.contraction import Undefined
 from mor_ref.ptx.errors import LaunchError, PtxError
 from mor_ref.ptx.memory import REGION, Globals, as_array, parameters, region
 from mor_ref.ptx.parsing import parsed
 from mor_ref.ptx.program import Function
+from mor_ref.ptx.source_lines import SourceLines
 from mor_ref.ptx.translation import Translated, globals_of, translated
 
 _MOST_SHARED = 232448  # bytes, 227 KiB: of a block on any GPU there is
 _WHERE = re.compile(r"(?P<what>.*) \(ptx:(?P<line>\d+), (?P<who>.*)\)", re.DOTALL)
 
 Sides = int | tuple[int, ...]
+Model = Literal["refused", "nearest", "below", "above"]
+MODELS: tuple[Model, ...] = get_args(Model)
 
 
 class _Job(ctypes.Structure):
@@ -39,19 +43,30 @@ class _Job(ctypes.Structure):
         ("shared_size", ctypes.c_uint64),
         ("dynamic_shared", ctypes.c_uint64),
         ("filling", ctypes.c_uint32),
+        ("end", ctypes.c_uint32),
     )
 
 
 class Module(Mapping[str, "Kernel"]):
-    """The kernels of a PTX text."""
+    """The kernels of a PTX text.
+
+    `undefined` says how to run instructions whose bits PTX leaves open: "refused", correctly
+    rounded ("nearest"), or at an end of their bounds ("below", "above"). At both ends, products are
+    contracted with sums if ptxas may do so.
+    """
 
     def __init__(
         self,
         text: str,
         *,
+        undefined: Model = "refused",
         schedule: Schedule = Schedule(),  # noqa: B008  # it is frozen
     ) -> None:
+        if undefined not in MODELS:
+            raise PtxError(f"undefined is {undefined!r}; give one of {', '.join(MODELS)}")
+        self.undefined = undefined
         self.text = text
+        self.sources = SourceLines(text)
         self.program = parsed(text)
         self.schedule = schedule
         self.globals = Globals(self.program, globals_of(self.program))
@@ -73,6 +88,11 @@ class Module(Mapping[str, "Kernel"]):
     def __len__(self) -> int:
         return len(self._names)
 
+    @property
+    def undefined_in_use(self) -> list[Undefined]:
+        """The instructions whose bits PTX leaves open, of the kernels that were asked for."""
+        return [each for kernel in self._kernels.values() for each in kernel.undefined]
+
     def line(self, number: int) -> str:
         """Return a line of the text."""
         return " ".join(self.text.split("\n")[number - 1].split("//")[0].split())
@@ -92,6 +112,14 @@ class Kernel:
     def translated(self) -> Translated:
         """The kernel as C++."""
         return translated(self.module.program, self.function.name)
+
+    @property
+    def undefined(self) -> tuple[Undefined, ...]:
+        """The instructions whose bits PTX leaves open."""
+        return tuple(
+            replace(each, source=self.module.sources.of(each.line))
+            for each in self.translated.undefined
+        )
 
     def __getitem__(self, shape: tuple[Any, ...]) -> "Configured":
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
@@ -122,7 +150,7 @@ class Configured:
         check_processor()
         module, function = self.kernel.module, self.kernel.function
         self._check(function)
-        made = self.kernel.translated
+        made = self._made()
         block, arrays = parameters(function, made.parameters, made.parameters_size, arguments)
         arrays += [as_array(each, "memory") for each in memory]
         regions = np.array([*map(region, arrays), *module.globals.regions], REGION)
@@ -141,9 +169,18 @@ class Configured:
             made.shared.size + self.dynamic,
             self.dynamic,
             module.schedule.filling,
+            max(0, MODELS.index(module.undefined) - 1),
         )
         if building.runtime().mor_ptx_run(ctypes.byref(launch), ctypes.byref(job)):
             raise LaunchError(self._explained(launch.error.decode(errors="replace")))
+
+    def _made(self) -> Translated:
+        """Return the kernel as C++, or refuse an instruction whose bits are open."""
+        made = self.kernel.translated
+        if made.undefined and self.kernel.module.undefined == "refused":
+            first = self.kernel.undefined[0]
+            raise PtxError(f'{first}; to run it, give undefined="nearest", "below" or "above"')
+        return made
 
     def _check(self, function: Function) -> None:
         """Refuse a block that `.reqntid` or `.maxntid` of the kernel does not allow."""
@@ -178,6 +215,7 @@ class Configured:
         name = self.kernel.function.name
         if not found:
             return f"kernel {name}: {error}"
-        line = int(found.group("line"))
-        text = self.kernel.module.line(line)
-        return f"kernel {name}: line {line}: {text} {found.group('what')} ({found.group('who')})"
+        line, module = int(found.group("line")), self.kernel.module
+        source = module.sources.of(line)
+        where = f"line {line}{source and f' ({source})'}: {module.line(line)}"
+        return f"kernel {name}: {where} {found.group('what')} ({found.group('who')})"

@@ -5,21 +5,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mor_ref.ptx.contraction import Product, Undefined, contracted
 from mor_ref.ptx.errors import PtxError, refusal
-from mor_ref.ptx.instructions import control, conversions, floats, integers, memory
+from mor_ref.ptx.instructions import bounded, control, conversions, floats, halves, integers, memory
 from mor_ref.ptx.names import WORDS, Names, Place, names_of
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
 from mor_ref.ptx.rows import Found, found_in
 
-ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS)
+ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
 HANDLERS = {**memory.HANDLERS, **control.HANDLERS}
 _MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
-# What PTX defines to the bit, for instructions whose error it only bounds.
-_DEFINED = {
-    "div": "div.rn (in Triton: tl.fdiv(..., ieee_rounding=True))",
-    "rcp": "rcp.rn",
-    "sqrt": "sqrt.rn",
-}
 _WORD = re.compile(r"[\w$%]+")
 _GAP = 16  # between variables in shared memory, so that an index that is off by one is found
 
@@ -35,12 +30,13 @@ class Shared:
 
 @dataclass(frozen=True)
 class Translated:
-    """A kernel as C++, and its memory."""
+    """A kernel as C++, its memory, and the instructions whose bits PTX leaves open."""
 
     source: str
     shared: Shared
     parameters: tuple[int, ...]  # the place of each
     parameters_size: int
+    undefined: tuple[Undefined, ...]
 
 
 @functools.cache
@@ -78,16 +74,20 @@ def translated(program: Program, name: str) -> Translated:
         end = begin + parameter.size
     text = ['#include "instructions.h"', "using namespace ptx;"]
     text += [f"{_signature(each)};" for each in functions[1:]]
+    undefined: list[Undefined] = []
     for function in functions:
         own = dict(places)
         for parameter, offset in zip(entry.parameters, offsets, strict=True):
             if function is entry:
                 address = f"(m.parameters + {offset})"
                 own[parameter.name] = Place("param", address, parameter.size)
-        text += _function(function, own)
+        lines, found = _function(function, own)
+        text += lines
+        undefined += found
     text.append('extern "C" __attribute__((visibility("default")))')
     text.append("void mor_ptx_kernel(Machine& m) { f_" + entry.name + "(m, 0); }")
-    return Translated("\n".join(text) + "\n", shared, tuple(offsets), end)
+    whole = "\n".join(text) + "\n"
+    return Translated(whole, shared, tuple(offsets), end, tuple(undefined))
 
 
 def _called(program: Program, entry: Function) -> list[Function]:
@@ -139,21 +139,30 @@ def _signature(function: Function) -> str:
     return f"static void f_{function.name}(Machine& m, u32 line{more})"
 
 
-def _function(function: Function, places: dict[str, Place]) -> list[str]:
+def _function(function: Function, places: dict[str, Place]) -> tuple[list[str], list[Undefined]]:
     if not function.statements and not function.is_entry:
         why = f'"it calls {function.name}, which this module does not have"'
-        return [f"{_signature(function)} {{ fail(m, line, {why}); }}"]
+        return [f"{_signature(function)} {{ fail(m, line, {why}); }}"], []
     if not function.is_entry:
         for k, variable in enumerate((*function.results, *function.parameters)):
             if variable.space != "param":
                 raise PtxError(f"line {function.line}: {variable.name} is not a .param of memory")
             places[variable.name] = Place("frame", f"u64(a{k})", variable.size)
-    names = names_of(function, places)
-    arrays: list[str] = []
-    body = list(_statements(function, names, arrays))
+    fusible = _body(function, places, {})[0].products.fusible
+    names, arrays, body = _body(function, places, fusible)
     lines = [f"{_signature(function)} {{", "  (void)line;", *arrays]
     lines += [f"  {WORDS[each.bits]} {each.name} = 0;" for each in names.used.values()]
-    return [*lines, *body, "  return;", "}"]
+    lines += [f"  u64 {name}_0 = 0, {name}_1 = 0;" for name in fusible]
+    return [*lines, *body, "  return;", "}"], names.undefined
+
+
+def _body(
+    function: Function, places: dict[str, Place], fusible: dict[str, Product]
+) -> tuple[Names, list[str], list[str]]:
+    """Return the names, the arrays and the statements of a function."""
+    names = names_of(function, places, fusible)
+    arrays: list[str] = []
+    return names, arrays, list(_statements(function, names, arrays))
 
 
 def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator[str]:
@@ -212,14 +221,19 @@ def _translated(of: Instruction, names: Names) -> str:
     if len(of.operands) != len(row.types):
         raise refusal(of.line, of.text, f"it has {len(of.operands)} operands")
     pairs = zip(of.operands[1:], row.types[1:], strict=True)
-    values = ", ".join(names.value(operand, kind, of) for operand, kind in pairs)
-    return f"{names.result(of.operands[0], of).name} = {row.call}({values});"
+    values = [names.value(operand, kind, of) for operand, kind in pairs]
+    target = names.result(of.operands[0], of).name
+    if row.opened:
+        names.undefined.append(Undefined(of.line, of.text, row.opened))
+    text, open_sum = contracted(
+        of, names.fusible, target, values, f"{row.call}({', '.join(values)})"
+    )
+    names.undefined += [open_sum] if open_sum else []
+    return text
 
 
 def _why_not(opcode: str) -> str:
     """Return why an instruction is refused: its bits are not defined, or it is not there."""
-    name, *modifiers = opcode.split(".")
-    if not {"approx", "full"} & set(modifiers):
-        return "this instruction is not supported"
-    advice = f"; use {_DEFINED[name]}" if name in _DEFINED else ""
-    return f"PTX only bounds its error, so no kernel with it can match to the bit{advice}"
+    if {"approx", "full"} & set(opcode.split(".")):
+        return "PTX only bounds its error, so no kernel with it can match to the bit"
+    return "this instruction is not supported"

@@ -1,5 +1,6 @@
 """Changing the linear layers of a model in place, and back."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -7,7 +8,6 @@ from typing import Any, ClassVar, cast
 
 import torch
 from torch import nn
-from torch._dynamo import OptimizedModule
 
 from mor_ref.argument_checks import whole_number
 from mor_ref.torch.chosen_layers import USUALLY_EXCLUDED, Chosen, chosen_layers
@@ -146,7 +146,8 @@ def convert(
 
 
 def _check_uncompiled(model: nn.Module) -> None:
-    if any(isinstance(module, OptimizedModule) for module in model.modules()):
+    compiler: Any = sys.modules.get("torch._dynamo")  # slow to import: torch.compile has done it
+    if compiler and any(isinstance(each, compiler.OptimizedModule) for each in model.modules()):
         raise ValueError(
             "model is compiled, or a part of it is, which changes the names of its layers; convert "
             "it before torch.compile"

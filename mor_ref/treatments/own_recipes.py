@@ -1,20 +1,23 @@
-"""Recipes for a user's own tensors: a treatment, and the given numbers of a calibrated kernel."""
+"""Recipes for a user's own tensors: a treatment, with its given numbers and words."""
 
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mor_ref.argument_checks import whole_number
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import is_amax, is_scale
-from mor_ref.treatments.rows import Nvfp4, Scaled
+from mor_ref.treatments.rows import Mx, Nvfp4, Scaled
 from mor_ref.treatments.text import as_treatment, short_text, table_in, treatment_from
 from mor_ref.treatments.treatment import Asked, Treatment
 
 Axis = Literal["rows", "columns"]
 _AXES = ("rows", "columns")
-_GIVEN = ("amax", "scale")
+_GIVEN = ("amax", "scale", "global_scale")
+_BITS, _MOST_BITS = "n_random_bits", 32
 _NEXT = "give a number such as amax=3.5, or a table of numbers by the names of tensors"
-_TAKEN = {"amax": is_amax, "scale": is_scale}
+_TAKEN = {"amax": is_amax, "scale": is_scale, "global_scale": is_scale}
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,9 @@ class OwnRecipe:
     """A treatment of tensors, along an axis, with an amax or a scale that is given.
 
     If `axis` is "columns", the blocks run along the columns: a tensor is folded into rows and
-    columns, and transposed, and all fields are those of the transposed tensor. `amax` and `scale`
-    are a number, or numbers by the names of tensors.
+    columns, and transposed, and all fields are those of the transposed tensor. `amax`, `scale` and
+    `global_scale` are a number, or numbers by the names of tensors. With `n_random_bits`, elements
+    are rounded with random words of so many bits, which are given with each tensor (QNT-005).
 
     >>> own_recipe("nvfp4:columns:amax=3.5").text
     'nvfp4:te:1x16:columns:amax=3.5'
@@ -33,19 +37,29 @@ class OwnRecipe:
     axis: Axis = "rows"
     amax: float | Mapping[str, float] | None = None
     scale: float | Mapping[str, float] | None = None
+    global_scale: float | Mapping[str, float] | None = None
+    n_random_bits: int | None = None
 
     def __post_init__(self) -> None:
         if self.axis not in _AXES:
             raise ValueError(f"axis is {self.axis!r}; give rows or columns")
         for name in _GIVEN:
             self._check(name)
-        if self.amax is not None and self.scale is not None:
-            raise ValueError("amax and scale are both given; give one of them")
+        both = [name for name in _GIVEN if getattr(self, name) is not None]
+        if len(both) > 1:
+            raise ValueError(f"{' and '.join(both)} are both given; give one of them")
+        if self.is_random:
+            self._check_random_bits()
 
     @property
     def asked(self) -> Asked:
         """The operation, with the parameters that all tensors share."""
         return self.treatment.asked
+
+    @property
+    def is_random(self) -> bool:
+        """Whether elements are rounded with random words."""
+        return self.n_random_bits is not None
 
     @property
     def text(self) -> str:
@@ -55,11 +69,15 @@ class OwnRecipe:
             given = getattr(self, name)
             if given is not None:
                 words.append(f"{name}={given!r}" if isinstance(given, float) else f"{name}=by name")
+        if self.is_random:
+            words.append(f"{_BITS}={self.n_random_bits}")
         return ":".join(words)
 
     def parameters_for(self, tensor: str) -> Mapping[str, Any]:
         """Return the parameters of the operation for a tensor."""
-        found = {}
+        found: dict[str, float] = {}
+        if self.n_random_bits is not None:
+            found[_BITS] = self.n_random_bits
         for name in _GIVEN:
             given = getattr(self, name)
             if isinstance(given, Mapping):
@@ -72,6 +90,15 @@ class OwnRecipe:
                 found[name] = given
         return {**self.asked.parameters, **found}
 
+    def _check_random_bits(self) -> None:
+        """Refuse a wrong number of bits, and a treatment that takes no random words."""
+        whole_number(_BITS, self.n_random_bits, 1, _MOST_BITS)
+        if not isinstance(self.treatment, Mx | Nvfp4 | Scaled):
+            raise ValueError(  # noqa: TRY004 (of the text)
+                f"recipe is {short_text(self.treatment)}, which takes no {_BITS}; a format with "
+                "its scales, MX and nvfp4 take random words"
+            )
+
     def _check(self, name: str) -> None:
         """Refuse a number that cannot be given, or that the treatment does not take."""
         given = getattr(self, name)
@@ -80,12 +107,13 @@ class OwnRecipe:
         if not _takes(self.treatment, name):
             raise ValueError(
                 f"recipe is {short_text(self.treatment)}, which takes no {name}; "
-                "nvfp4 takes amax, a format with its scales takes amax, and with fp32 scales scale"
+                "nvfp4 takes amax, and global_scale but for 4 over 6; a format with its scales "
+                "takes amax, and with fp32 scales scale"
             )
         numbers = given.values() if isinstance(given, Mapping) else [given]
         for number in numbers:
             if not _TAKEN[name](number):
-                wanted = "positive and normal" if name == "scale" else "not negative"
+                wanted = "not negative" if name == "amax" else "positive and normal"
                 raise ValueError(
                     f"{name} is {number!r}; give a number of binary32 that is finite and {wanted}"
                 )
@@ -99,17 +127,22 @@ class OwnRecipe:
 
 def _takes(treatment: Treatment, name: str) -> bool:
     """Return whether a treatment takes an amax or a scale from elsewhere."""
-    if isinstance(treatment, Scaled):
-        return name == "amax" or treatment.scaling == "fp32"
-    return isinstance(treatment, Nvfp4) and name == "amax"
+    match treatment, name:
+        case (Scaled() | Nvfp4(), "amax"):
+            return True
+        case Scaled(), "scale":
+            return treatment.scaling == "fp32"
+        case Nvfp4(), "global_scale":
+            return PROFILES[treatment.profile].takes_global_scale
+    return False
 
 
 def own_recipe(given: "str | Treatment | OwnRecipe") -> OwnRecipe:
     """Return the recipe that is given, by itself, as a treatment or by a text.
 
-    A short text is that of a treatment with more words: columns, amax=NUMBER, scale=NUMBER. A table
-    has the keys axis, amax and scale. A decimal number means the nearest one of binary32, and
-    0x40533333 is its bits.
+    A short text is that of a treatment with more words: columns, and NAME=NUMBER for amax, scale,
+    global_scale and n_random_bits. A table has these names and axis as keys. A decimal amax or
+    scale means the nearest number of binary32, and 0x40533333 is its bits.
 
     >>> own_recipe("e4m3:fp32:tensor:scale=0x3e800000").scale
     0.25
@@ -119,11 +152,9 @@ def own_recipe(given: "str | Treatment | OwnRecipe") -> OwnRecipe:
     if isinstance(given, str) and given.lstrip().startswith("{"):
         read = table_in(given)
         table: Any = dict(read) if isinstance(read, Mapping) else read
-        more = {key: table.pop(key) for key in ("axis", *_GIVEN) if key in table}
-        numbers = {key: _in_table(key, more.pop(key)) for key in _GIVEN if key in more}
-        treatment = treatment_from(table, "recipe")
-        axis = more.get("axis", "rows")
-        return OwnRecipe(treatment, axis, numbers.get("amax"), numbers.get("scale"))
+        more = {key: table.pop(key) for key in ("axis", *_GIVEN, _BITS) if key in table}
+        more |= {key: _in_table(key, more[key]) for key in _GIVEN if key in more}
+        return OwnRecipe(treatment_from(table, "recipe"), **more)
     if isinstance(given, str):
         return _of_words(given)
     return OwnRecipe(as_treatment(given))
@@ -134,6 +165,15 @@ def _in_table(name: str, value: object) -> float | dict[str, float]:
     if isinstance(value, Mapping):
         return {str(tensor): _number_in(name, str(number)) for tensor, number in value.items()}
     return _number_in(name, str(value))
+
+
+def _value_in(name: str, text: str) -> float:
+    """Return the value of a word: a whole number of bits, or a number of binary32."""
+    if name != _BITS:
+        return _number_in(name, text)
+    if not text.isdecimal():
+        raise ValueError(f"{name} is {text!r}; give a whole number, 1 to {_MOST_BITS}")
+    return int(text)
 
 
 def _number_in(name: str, text: str) -> float:
@@ -148,15 +188,16 @@ def _number_in(name: str, text: str) -> float:
 
 
 def _of_words(text: str) -> OwnRecipe:
+    """Return the recipe of a short text."""
     left: list[str] = []
     more: dict[str, Any] = {}
     for word in text.split(":"):
         name, equals, value = word.partition("=")
         if word == "columns" or equals:
             key = "axis" if word == "columns" else name
-            if key in more or (key != "axis" and key not in _GIVEN):
+            if key in more or key not in ("axis", *_GIVEN, _BITS):
                 raise ValueError(f"recipe is {text!r}, where {word!r} is not known; {_NEXT}")
-            more[key] = word if key == "axis" else _number_in(name, value)
+            more[key] = word if key == "axis" else _value_in(name, value)
         else:
             left.append(word)
     return OwnRecipe(as_treatment(":".join(left)), **more)

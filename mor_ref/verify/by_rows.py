@@ -14,6 +14,7 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.whole_files import let_go
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
+from mor_ref.operations.fields import bytes_of, format_meant
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.shapes import shapes_of, sides_of
 
@@ -28,10 +29,16 @@ class FieldOf(NamedTuple):
     rows: int
 
 
-def fields_of(operation: str, case: Case) -> Mapping[str, FieldOf]:
-    """Return the fields that the engine stores for a case, from one number."""
-    one, shape, parameters = OPERATIONS[operation], case.arrays["x"].shape, case.parameters
-    sample = one.engine(parameters, {"x": np.zeros((1, 1), case.arrays["x"].dtype)})
+def fields_of(
+    operation: str, parameters: Parameters, shape: tuple[int, int]
+) -> Mapping[str, FieldOf]:
+    """Return the fields that the engine stores for a tensor of this shape, from one number."""
+    one = OPERATIONS[operation]
+    inputs = {
+        name: np.zeros((1, 1), f"u{bytes_of(format_meant(fmt, parameters))}")
+        for name, (fmt, _) in one.inputs_for(parameters).items()
+    }
+    sample = one.engine(parameters, inputs)
     shapes, sides = (of("rc", parameters, shape) for of in (shapes_of, sides_of))
     return {
         name: FieldOf(array.dtype, shapes[axes], sides[axes][0])
@@ -57,7 +64,8 @@ def by_rows(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
         yield 0, engine(case.parameters, case.arrays)
         return
     for first in range(0, len(x), count):
-        yield first, engine(parameters, {"x": x[first : first + count]})
+        rows = slice(first, first + count)
+        yield first, engine(parameters, {name: a[rows] for name, a in case.arrays.items()})
         let_go(x)
 
 
@@ -75,7 +83,7 @@ def _with_amax(operation: str, case: Case, count: int) -> Parameters | None:
     is_nvfp4 = operation == "nvfp4"
     needs = is_nvfp4 and not PROFILES[asked["profile"]].per_row
     needs = needs or asked.get("scaling") == "gam"
-    if not needs or "amax" in asked:
+    if not needs or "amax" in asked or "global_scale" in asked:
         return asked
     amax = _amax_of(case, count, with_infinity=is_nvfp4)
     return {**asked, "amax": amax} if np.isfinite(amax) else None

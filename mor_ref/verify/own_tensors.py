@@ -10,13 +10,13 @@ memory.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mor_ref.analysis.tensor_files import arrays_in
-from mor_ref.golden.inputs.own_tensors import cases_of
+from mor_ref.golden.inputs.own_tensors import OwnTensor, unread_cases
 from mor_ref.golden.making.witnesses import with_expected
-from mor_ref.golden.model.suite import Case, Field, Size, Suite
+from mor_ref.golden.model.suite import Case, Field, Size, Suite, given
 from mor_ref.golden.store.suite_files import (
     described,
     file_of,
@@ -27,6 +27,7 @@ from mor_ref.golden.store.suite_files import (
 from mor_ref.golden.store.whole_files import write_inside
 from mor_ref.golden.suites import SUITES
 from mor_ref.golden.suites.errors import sum_fields
+from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.policies import as_policy
 from mor_ref.treatments import Asked, OwnRecipe, Treatment, own_recipe
@@ -36,6 +37,7 @@ from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.domain import Domain
+from mor_ref.verify.own_inputs import from_arrays, from_files
 from mor_ref.verify.running.ask import Ask, ask_parts
 from mor_ref.verify.running.run import Verification, verify
 from mor_ref.verify.running.suites import Suites, suites_in
@@ -48,7 +50,7 @@ _TOGETHER = 1 << 20  # numbers of a part of a suite
 _CORNER, _MOST_CORNERS = 128, 16  # rows and columns of a corner, and corners
 
 Item = TypeVar("Item")
-Tensors = Callable[[], Iterable[tuple[str, Any]]]  # from the first one on, each time
+Tensors = Callable[[], Iterable[OwnTensor]]  # from the first one on, each time
 Function = Callable[[str, Parameters, Arrays], Answer | None]
 
 
@@ -65,10 +67,11 @@ def verify_on(
     `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters, inputs).
     `inputs` are arrays by name, or a file of them.
     """
+    asked = own_recipe(recipe)
     if isinstance(inputs, Mapping):
-        own = own_tensors(own_recipe(recipe), inputs.items)
+        own = own_tensors(asked, lambda: from_arrays(inputs, with_words=asked.is_random))
     else:
-        own = own_tensors(own_recipe(recipe), lambda: arrays_in([str(inputs)]), str(inputs))
+        own = tensors_of_files(asked, [str(inputs)])
     how: Any = {"ask": own.ask, "allowed": allowed, "domain": domain}
     if callable(candidate):
         name = getattr(candidate, "__name__", type(candidate).__name__)
@@ -117,8 +120,9 @@ class OwnTensors:
     def parts(self) -> Iterator[tuple[str, list[Case]]]:
         """Yield some cases of a suite at a time, with their expected fields."""
         corners = list[Case]()
-        cases = cases_of(self.recipe, self.tensors())
-        for group in _grouped(cases, lambda case: case.arrays["x"].size):
+        cases = unread_cases(self.recipe, self.tensors())
+        for unread in _grouped(cases, lambda case: case.size):
+            group = [case.read() for case in unread]
             corners += [_corner(case) for case in group if case.name in self.corners]
             yield SUITE, [self._expected(group.pop(0)) for _ in range(len(group))]
         if corners:
@@ -146,11 +150,20 @@ class OwnTensors:
         return with_engine(self.recipe, case)
 
 
+def tensors_of_files(recipe: OwnRecipe, files: list[str]) -> OwnTensors:
+    """Return the tensors of files as suites."""
+    read = partial(from_files, files, with_words=recipe.is_random)
+    return own_tensors(recipe, read, ", ".join(files))
+
+
 def own_tensors(recipe: OwnRecipe, tensors: Tensors, named: str = "own tensors") -> OwnTensors:
-    """Return tensors as suites; `tensors` returns names and arrays, from the first one on."""
+    """Return tensors as suites; `tensors` returns them from the first one on, each time.
+
+    Only their sizes are looked at here.
+    """
     parameters, sizes = {}, {}
-    for case in cases_of(recipe, tensors()):
-        parameters[case.name], sizes[case.name] = case.parameters, case.arrays["x"].size
+    for case in unread_cases(recipe, tensors()):
+        parameters[case.name], sizes[case.name] = case.parameters, case.size
     if not sizes:
         raise ValueError("inputs have no numbers; give tensors that are not empty")
     exact, room = set(), _MOST_EXACT
@@ -190,16 +203,17 @@ def with_engine(recipe: OwnRecipe, case: Case) -> Case:
 
 def _corner(case: Case) -> Case:
     """Return the case of the upper left corner of a tensor, which does not hold the tensor."""
-    corner = case.arrays["x"][:_CORNER, :_CORNER].copy()
-    return replace(case, arrays={"x": corner})
+    corners = {name: array[:_CORNER, :_CORNER].copy() for name, array in case.arrays.items()}
+    return replace(case, arrays=corners)
 
 
 def _suite(name: str, recipe: OwnRecipe) -> Suite:
     asked, which = recipe.asked, "Corners of own tensors" if name == CORNERS else "Own tensors"
     title = f"{which} under {recipe.text}"
-    return Suite(
-        name, title, asked.operation, (), fields_of_operation(asked), _none, normative=False
-    )
+    x, *others = fields_of_operation(asked)
+    words = [given(WORD, "u32", "a random word for each element")] if recipe.is_random else []
+    fields = (x, *words, *others)
+    return Suite(name, title, asked.operation, (), fields, _none, normative=False)
 
 
 def _none(_: Size) -> Iterator[Case]:

@@ -2,7 +2,8 @@
 
 Cosmic Ray changes an operator, a comparison or a number; the tests of the module that `make test`
 runs have to fail. A mutant that survives must be in survivors.toml with the reason why nothing
-can notice it. Ends with status 1 if fewer than 95 % die, or if a survivor is not listed.
+can notice it. Prints each module once it has been tried. Ends with status 1 if fewer than 95 % die,
+or if a survivor is not listed.
 
 `run.py MODULE ...` tries some modules alone, and `--sample N` that many mutants of each, chosen at
 random but the same each time. Works on copies: the source tree is never changed.
@@ -17,15 +18,16 @@ import sys
 import tempfile
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkResult
 from rich.console import Console
-from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENOUGH = 0.95
+CONSOLE = Console(width=200, markup=False, highlight=False)
 
 # The tests of each module, the quickest to notice something first. After them, the engine is
 # compared with every golden suite.
@@ -33,13 +35,22 @@ TESTS = {
     "blocks": ("quantization", "policies", "mx"),
     "decoding": ("decoding",),
     "dequantization": ("quantization", "policies"),
+    "dot": ("dot_engine",),
+    "dot_amd": ("dot_engine",),
+    "dot_binary32": ("dot_engine",),
+    "dot_exact": ("dot_engine",),
+    "dot_nvidia": ("dot_engine",),
+    "dot_operands": ("dot_engine",),
+    "dot_rounding": ("dot_engine",),
     "encoding": ("encoding", "format", "arrays"),
     "errors": ("quantization", "ladders"),
     "formats": ("encoding", "decoding"),
     "fp8lm": ("fp8lm",),
+    "global_scales": ("nvfp4", "given"),
     "intrinsics": ("encoding", "quantization", "decoding"),
     "kernel": ("kernel_cache",),
     "levels": ("levels",),
+    "matmul": ("matmul",),
     "measuring": ("representations",),
     "mx": ("mx", "thresholds"),
     "nearest": ("quantization", "encoding"),
@@ -58,6 +69,10 @@ TESTS = {
 }
 SUITES = "tests/test_golden.py::test_the_engine_matches_every_bundled_suite"
 
+# Loops of a mutant may not end. Seconds of the processor, not of a clock: a machine may be busy.
+# The tests of a module take far fewer.
+MOST_SECONDS = 600
+
 # One other operator for each is enough, and for comparisons the negation and the boundary; without
 # decorators, or with new variables, nothing compiles.
 KEPT_BINARY = (
@@ -70,7 +85,7 @@ CONFIG = f"""
 module-path = "mor_ref/engine/{{module}}.py"
 timeout = 3600.0
 excluded-modules = []
-test-command = "{sys.executable} -m pytest -x -q -p no:cacheprovider {{tests}}"
+test-command = "sh -c 'ulimit -t {MOST_SECONDS}; exec {sys.executable} -m pytest {{arguments}}'"
 
 [cosmic-ray.distributor]
 name = "local"
@@ -100,16 +115,27 @@ class Mutant:
         )
 
 
-def mutants_of(module, sample):
-    """Return the mutants of a module of the engine that were tried, in a copy of the tree."""
+@contextmanager
+def copy_of_the_tree():
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
         unwanted = (".venv", ".git", "dist", "build", "__pycache__", ".*_cache", ".hypothesis")
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*unwanted), symlinks=True)
-        tests = " ".join([*(f"tests/test_{name}.py" for name in TESTS[module]), SUITES])
-        (copy / "config.toml").write_text(CONFIG.format(module=module, tests=tests))
+        yield copy
+
+
+def arguments_for(modules):
+    """Return pytest's arguments for the tests of some modules, each file once."""
+    names = dict.fromkeys(name for module in modules for name in TESTS[module])
+    return ["-x", "-q", "-pno:cacheprovider", *(f"tests/test_{name}.py" for name in names), SUITES]
+
+
+def mutants_of(module, sample):
+    """Return the mutants of a module of the engine that were tried, in a copy of the tree."""
+    with copy_of_the_tree() as copy:
+        arguments = " ".join(arguments_for([module]))
+        (copy / "config.toml").write_text(CONFIG.format(module=module, arguments=arguments))
         database = copy / "session.sqlite"
-        run_in(copy, "cosmic-ray", "baseline", "config.toml")  # fails if they do without a mutant
         run_in(copy, "cosmic-ray", "init", "config.toml", database)
         run_in(copy, "cr-filter-operators", database, "config.toml")
         if sample is not None:
@@ -144,6 +170,15 @@ def leave(sample, database):
                 found.set_result(item.job_id, WorkResult(WorkerOutcome.SKIPPED))
 
 
+def report(module, mutants, known):
+    """Print how many mutants of a module are noticed, and those that are not."""
+    survivors = [mutant for mutant in mutants if mutant.survived]
+    CONSOLE.print(f"{module}: {len(mutants) - len(survivors)} of {len(mutants)} are noticed")
+    for each in survivors:
+        listed = "listed" if (each.before, each.after) in known else "NOT LISTED"
+        CONSOLE.print(f"  line {each.line}, {listed}: {each.before}  ->  {each.after}")
+
+
 def main():
     """Try all mutants and report."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -151,29 +186,19 @@ def main():
     parser.add_argument("--sample", type=int, metavar="N")
     asked = parser.parse_args()
     modules = asked.modules or list(TESTS)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        tried = list(pool.map(mutants_of, modules, [asked.sample] * len(modules)))
-    mutants = [mutant for of_module in tried for mutant in of_module]
+    with copy_of_the_tree() as copy:  # the tests have to pass without a mutant
+        run_in(copy, "python", "-m", "pytest", *arguments_for(modules))
     listed = tomllib.loads((Path(__file__).parent / "survivors.toml").read_text())["survivor"]
     known = {(entry["before"], entry["after"]) for entry in listed}
+    mutants = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        tried = pool.map(mutants_of, modules, [asked.sample] * len(modules))
+        for module, of_module in zip(modules, tried, strict=True):
+            report(module, of_module, known)
+            mutants += of_module
     survivors = [mutant for mutant in mutants if mutant.survived]
-    table = Table("module", "line", "before", "after", "listed", box=None)
-    for mutant in survivors:
-        is_listed = (mutant.before, mutant.after) in known
-        table.add_row(
-            mutant.module,
-            str(mutant.line),
-            mutant.before,
-            mutant.after,
-            "yes" if is_listed else "NO",
-        )
-    console = Console(width=200)
-    console.print(table)
-    for module, of_module in zip(modules, tried, strict=True):
-        noticed = sum(not mutant.survived for mutant in of_module)
-        console.print(f"{module}: {noticed} of {len(of_module)} are noticed")
     killed = 1 - len(survivors) / len(mutants)
-    console.print(f"{len(mutants)} mutants, {len(survivors)} survive: {killed:.1%} are noticed")
+    CONSOLE.print(f"{len(mutants)} mutants, {len(survivors)} survive: {killed:.1%} are noticed")
     unlisted = [m for m in survivors if (m.before, m.after) not in known]
     return 1 if unlisted or killed < ENOUGH else 0
 

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from wrong.losses import counted
 from wrong.microscaling import Register
 from wrong.mor_launches import places
 from wrong.mor_right import (
-    LADDERS,
     acceptance,
     errors,
     extremes,
@@ -23,11 +21,11 @@ from wrong.mor_right import (
 from wrong.porting import CASTS, by, lost
 from wrong.reaches import (
     ALL_OF_THEM,
-    FEWER,
     SCALINGS,
     SMALLER,
     first_numbers,
     first_of,
+    mor,
     of_tensors,
 )
 
@@ -48,15 +46,6 @@ for name, (rows, columns) in REACHES.items():
     one = Kernel(f"lost_in_{name}", run, mistake, {"quantize": SMALLER})
     for fmt, scaling in itertools.product(CASTS, SCALINGS):
         KERNELS.extend(by("scaling", (scaling,), by("format", (fmt,), one)[0]))
-
-
-def mor(name, mistake, function, policies=tuple(LADDERS)):
-    """Register a function of (bit patterns, parameters) for each policy and kind of scales."""
-    for policy, scaling in itertools.product(policies, SCALINGS):
-        one = Register()
-        one.mor(name, mistake, (policy,), {"policies": FEWER})(function)
-        (one,) = by("scaling", (scaling,), one[0])
-        KERNELS.append(replace(one, name=f"mor.{name}.{policy}.{scaling}"))
 
 
 def choosing_by_losses_of(rows, columns):
@@ -88,6 +77,11 @@ def amin_of(first, *sizes):
 
 for name, (rows, columns) in REACHES.items():
     behind = f"behind {name} are not seen"
-    mor(f"chosen_by_losses_of_{name}", f"losses {behind}", choosing_by_losses_of(rows, columns))
-    mor(f"amin_of_{name}", f"small numbers {behind}", amin_of(first_of, rows, columns))
-mor("amin_of_65536_numbers", "an index of 16 bits ends", amin_of(first_numbers, 1 << 16))
+    mor(
+        KERNELS,
+        f"chosen_by_losses_of_{name}",
+        f"losses {behind}",
+        choosing_by_losses_of(rows, columns),
+    )
+    mor(KERNELS, f"amin_of_{name}", f"small numbers {behind}", amin_of(first_of, rows, columns))
+mor(KERNELS, "amin_of_65536_numbers", "an index of 16 bits ends", amin_of(first_numbers, 1 << 16))

@@ -205,14 +205,14 @@ for lane in (19, 25, 28, 31):
 # MoR, for each policy and scaling
 
 
-def mor(name, mistake, function, shown=(), kinds=KINDS):
+def mor(kernels, name, mistake, function, shown=(), kinds=KINDS):
     """Register a function of (bit patterns, parameters); `policies` shows it in `shown`."""
     for policy, scaling in kinds:
         reasons = {} if (policy, scaling) in shown else {"policies": FEWER}
         one = Register()
         one.mor(name, mistake, (policy,), reasons)(function)
         (one,) = by("scaling", (scaling,), one[0])
-        KERNELS.append(replace(one, name=f"mor.{name}.{policy}.{scaling}"))
+        kernels.append(replace(one, name=f"mor.{name}.{policy}.{scaling}"))
 
 
 def seeing_first(rows, columns):
@@ -242,17 +242,19 @@ def extremes_of(first, *sizes):
 
 
 for name, (mistake, *sizes) in CUTS.items():
-    mor(name, mistake, seeing_first(*sizes), OF_621_COLUMNS if 512 in sizes else ())
+    mor(KERNELS, name, mistake, seeing_first(*sizes), OF_621_COLUMNS if 512 in sizes else ())
 for name, (mistake, *sizes) in AMAXES.items():
-    mor(name, mistake, extremes_of(first_of, *sizes))
+    mor(KERNELS, name, mistake, extremes_of(first_of, *sizes))
 for (name, (mistake, *sizes)), kind in zip(
     AMAXES_OF_16_BITS.items(), (("three_way", "e8m0"), ("tensor", "fp32")), strict=True
 ):
-    mor(name, mistake, extremes_of(first_of, *sizes), kinds=(kind,))
-mor("amax_of_65536_numbers", INDEX, extremes_of(first_numbers, 1 << 16))
-mor("nonzero_of_16_bits", "nonzero is counted in 16 bits", of_width("nonzero", np.uint16))
+    mor(KERNELS, name, mistake, extremes_of(first_of, *sizes), kinds=(kind,))
+mor(KERNELS, "amax_of_65536_numbers", INDEX, extremes_of(first_numbers, 1 << 16))
+mor(KERNELS, "nonzero_of_16_bits", "nonzero is counted in 16 bits", of_width("nonzero", np.uint16))
 beyond = [*((policy, "gam") for policy in LADDERS), *OF_621_COLUMNS]
-mor("sum_of_32_bits", "the sum of u is kept in 32 bits", of_width("sum", np.uint32), beyond)
+mor(
+    KERNELS, "sum_of_32_bits", "the sum of u is kept in 32 bits", of_width("sum", np.uint32), beyond
+)
 
 
 # Quantizing, for each format and scaling

@@ -32,6 +32,7 @@ from wrong.reaches import (
     SCALINGS,
     SMALLER,
     first_numbers,
+    mor,
     of_tensors,
     seeing_first,
     writing,
@@ -173,15 +174,12 @@ OF_POLICIES = {
 }
 
 
-def mor(name, mistake, function, cut, policies=tuple(LADDERS)):
+def mor_in(cut, name, mistake, function, policies=tuple(LADDERS)):
     """Register a function of (bit patterns, parameters) for blocks of a shape."""
-    for policy, scaling in itertools.product(policies, SCALINGS):
-        one = Register()
-        unseen = {"policies": FEWER} if (cut, policy, scaling) in OF_POLICIES else {}
-        one.mor(name, mistake, (policy,), unseen)(function)
-        (one,) = by("scaling", (scaling,), one[0])
-        run = only(cut, one.run)
-        KERNELS.append(replace(one, name=f"mor.{name}.{policy}.{scaling}", run=run))
+    kinds = list(itertools.product(policies, SCALINGS))
+    kernels, no_reason = Register(), [kind for kind in kinds if (cut, *kind) not in OF_POLICIES]
+    mor(kernels, name, mistake, function, no_reason, kinds)
+    KERNELS.extend(replace(one, run=only(cut, one.run)) for one in kernels)
 
 
 def scaled_by(rows, columns):
@@ -205,12 +203,12 @@ def scaled_by(rows, columns):
 
 for cut, name, rows, columns in reaches():
     first = f"of a block that is a {cut} the first {name}"
-    mor(f"scaled_by_{name}_in_a_{cut}", f"{first} set the scale", scaled_by(rows, columns), cut)
-    mor(
+    mor_in(cut, f"scaled_by_{name}_in_a_{cut}", f"{first} set the scale", scaled_by(rows, columns))
+    mor_in(
+        cut,
         f"seeing_{name}_in_a_{cut}",
         f"{first} are seen",
         seeing_first(rows, columns),
-        cut,
         [policy for policy in LADDERS if policy != "tensor"],  # its unit is the tensor
     )
 

@@ -13,6 +13,16 @@ MOR_KERNEL nvfp4_global_scales(const float* amax, u64 count, Profile profile, fl
 }
 MOR_EXPORT(nvfp4_global_scales)
 
+// The global scales from one that is given for the tensor, or for each row (NVF-014).
+MOR_KERNEL nvfp4_given_scales(const float* given, u64 count, Profile profile, float* encode, float* decode) {
+  for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
+    const GlobalScale found = given_global_scale(profile, given[i]);
+    encode[i] = found.encode;
+    decode[i] = found.decode;
+  }
+}
+MOR_EXPORT(nvfp4_given_scales)
+
 struct Tiles {
   u64 rows, columns, down, across;  // of the tensor, and how many tiles
   u64 scales_per_row;               // 1 where each row has a global scale, else 0

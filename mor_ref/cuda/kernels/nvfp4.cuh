@@ -45,6 +45,12 @@ MOR_DEVICE GlobalScale global_scale(const Profile& profile, float amax) {
   return {encode, __fdiv_rn(1.0f, encode)};
 }
 
+// NVF-014.
+MOR_DEVICE GlobalScale given_global_scale(const Profile& profile, float scale) {
+  const float other = __fdiv_rn(1.0f, scale);
+  return profile.rule == TORCHAO || profile.rule == MODELOPT ? GlobalScale{other, scale} : GlobalScale{scale, other};
+}
+
 // NVF-004.
 MOR_DEVICE TileScale te_scale(const Profile& profile, float s, const GlobalScale& global) {
   const u32 code = scale_code(profile, s);

@@ -1,46 +1,112 @@
 """A user's tensors as cases of an operation, under a treatment."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mor_ref.arrays import numbers_from
+from mor_ref.arrays import numbers_from, unsigned_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.golden.model.suite import Case
+from mor_ref.operations.given_words import WORD
 from mor_ref.treatments import OwnRecipe
 
 _LONGEST_NAME = 80  # characters, so that one more word fits
 SOURCES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 
 
-def cases_of(recipe: OwnRecipe, tensors: Iterable[tuple[str, Any]]) -> Iterator[Case]:
-    """Yield a case for each tensor with numbers, as rows and columns (BLK-001).
+@dataclass(frozen=True)
+class OwnTensor:
+    """A tensor of a user: its name, shape and dtype, and how its numbers are read.
+
+    `words` reads the random words of its elements, if there are any.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    load: Callable[[], Any]
+    words: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True)
+class OwnCase:
+    """A case that is not read yet: its name, its parameters, and the rows and columns of x."""
+
+    name: str
+    parameters: dict[str, Any]
+    shape: tuple[int, int]
+    recipe: OwnRecipe
+    tensor: OwnTensor
+
+    @property
+    def size(self) -> int:
+        """The count of numbers."""
+        return self.shape[0] * self.shape[1]
+
+    def read(self) -> Case:
+        """Return the case, with the tensor as rows and columns (BLK-001)."""
+        numbers = numbers_from(self.tensor.load(), f"tensor {self.tensor.name!r}")
+        arrays = {"x": self._folded(numbers.bits)}
+        if self.recipe.n_random_bits is not None:
+            arrays[WORD] = self._folded(self._words(self.recipe.n_random_bits))
+        return Case(self.name, self.parameters, arrays)
+
+    def _folded(self, array: NDArray[Any]) -> NDArray[Any]:
+        folded = array.reshape(rows_and_columns(self.tensor.shape))
+        return np.ascontiguousarray(folded.T) if self.recipe.axis == "columns" else folded
+
+    def _words(self, bits: int) -> NDArray[Any]:
+        named = f"{self.tensor.name}/{WORD}"
+        if self.tensor.words is None:
+            raise ValueError(
+                f"tensor {self.tensor.name!r} has no random words, which n_random_bits in the "
+                f"recipe asks for; give an array of unsigned integers named {named}"
+            )
+        words = unsigned_from(self.tensor.words(), bits, np.dtype(np.uint32), named)
+        if words.shape != self.tensor.shape:
+            raise ValueError(
+                f"{named} has shape {words.shape}, and the tensor has {self.tensor.shape}; give a "
+                "word for each number"
+            )
+        return words
+
+
+def unread_cases(recipe: OwnRecipe, tensors: Iterable[OwnTensor]) -> Iterator[OwnCase]:
+    """Yield a case for each tensor with numbers, before the numbers are read.
 
     With the axis columns, the rows and columns are transposed.
-
-    >>> import numpy as np
-    >>> from mor_ref.treatments import own_recipe
-    >>> (case,) = cases_of(own_recipe("mxfp8:rceil"), [("a/b", np.ones((2, 3, 4), np.float32))])
-    >>> case.name, case.arrays["x"].shape, case.parameters["source"]
-    ('a_b', (6, 4), 'f32')
     """
     _ = recipe.asked  # refuses a recipe without an operation before anything is read
     taken: set[str] = set()
-    for name, tensor in tensors:
-        numbers = numbers_from(tensor, f"tensor {name!r}")
-        source = SOURCES.get(numbers.dtype.name)
+    for tensor in tensors:
+        source = SOURCES.get(tensor.dtype)
         if source is None:
             raise ValueError(
-                f"tensor {name!r} has dtype {numbers.dtype}; give float32, float16 or bfloat16"
+                f"tensor {tensor.name!r} has dtype {tensor.dtype}; give float32, float16 or "
+                "bfloat16"
             )
-        if numbers.bits.size:
-            x = numbers.bits.reshape(rows_and_columns(numbers.shape))
-            if recipe.axis == "columns":
-                x = np.ascontiguousarray(x.T)
-            parameters = {**recipe.parameters_for(name), "source": source}
-            yield Case(_case_name(name, taken), parameters, {"x": x})
+        rows, columns = rows_and_columns(tensor.shape)
+        if rows * columns:
+            shape = (columns, rows) if recipe.axis == "columns" else (rows, columns)
+            parameters = {**recipe.parameters_for(tensor.name), "source": source}
+            yield OwnCase(_case_name(tensor.name, taken), parameters, shape, recipe, tensor)
+
+
+def cases_of(recipe: OwnRecipe, tensors: Iterable[OwnTensor]) -> Iterator[Case]:
+    """Yield a case for each tensor with numbers; each is read when its turn comes.
+
+    >>> import numpy as np
+    >>> from mor_ref.treatments import own_recipe
+    >>> tensor = OwnTensor("a/b", (2, 3, 4), "float32", lambda: np.ones((2, 3, 4), np.float32))
+    >>> (case,) = cases_of(own_recipe("mxfp8:rceil"), [tensor])
+    >>> case.name, case.arrays["x"].shape, case.parameters["source"]
+    ('a_b', (6, 4), 'f32')
+    """
+    return (case.read() for case in unread_cases(recipe, tensors))
 
 
 def _case_name(name: str, taken: set[str]) -> str:

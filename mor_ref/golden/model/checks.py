@@ -29,9 +29,10 @@ def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
     if twice:
         raise OperationError(f"lists the field {twice[0]} twice")
     inputs = {field["name"] for field in fields if field["role"] == "input"}
-    if inputs != set(declaration.inputs):
+    can_be = declaration.inputs_for(declaration.optional)
+    if not set(declaration.inputs) <= inputs <= set(can_be):
         raise OperationError(
-            f"has the inputs {_listed(inputs)}; {operation} takes {_listed(declaration.inputs)}"
+            f"has the inputs {_listed(inputs)}; {operation} takes {_listed(can_be)}"
         )
     for field in fields:
         _check_field(operation, declaration, field)
@@ -39,7 +40,8 @@ def check_fields(operation: str, fields: list[Mapping[str, Any]]) -> None:
 
 def _check_field(operation: str, declaration: Operation, field: Mapping[str, Any]) -> None:
     base, *own = field["name"].split(SEPARATOR)
-    known = declaration.inputs if field["role"] == "input" else declaration.outputs
+    is_input = field["role"] == "input"
+    known = declaration.inputs_for(declaration.optional) if is_input else declaration.outputs
     if base not in known or own not in ([], [DIGEST]):
         raise OperationError(f"has the field {field['name']}, which {operation} does not have")
     fmt, axes = known[base]
@@ -97,6 +99,9 @@ def check_parameters(operation: str, parameters: Parameters) -> None:
 def check_arrays(operation: str, parameters: Parameters, arrays: Arrays) -> None:
     """Refuse arrays of a case that are not of the format, the shape or the range they should be."""
     declaration = OPERATIONS[operation]
+    missing = [name for name in declaration.inputs_for(parameters) if name not in arrays]
+    if missing:
+        raise OperationError(f"has no {missing[0]}, which its parameters ask for")
     x = arrays[next(iter(declaration.inputs))]
     axes = _shapes(declaration, parameters, x.shape)
     for name, array in arrays.items():

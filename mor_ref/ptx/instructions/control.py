@@ -10,10 +10,10 @@ from mor_ref.ptx.program import Instruction
 Handler = Callable[[Instruction, Names], str]
 
 _SETP = re.compile(
-    r"setp\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<t>[busf]\d+)"
+    r"setp\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<t>[busf]\d+|bf16)"
 )
 _SET = re.compile(
-    r"set\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<d>[us]32|f32)\.(?P<t>[busf]\d+)"
+    r"set\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<d>[us]32|f32)\.(?P<t>[busf]\d+|bf16)"
 )
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 _JOINED = {"and": "&&", "or": "||", "xor": "!="}
@@ -23,8 +23,10 @@ def comparison(of: Instruction, names: Names, words: dict[str, str | None], a: s
     """Return a comparison as C++."""
     kind, how = words["t"] or "", words["cmp"] or ""
     left, right = names.value(a, kind, of), names.value(b, kind, of)
+    flags = "FTZ" if words["ftz"] else "0"
+    if kind in ("f16", "bf16"):
+        return f"compared_half<Compare::{how}, {kind.upper()}, {flags}>({left}, {right})"
     if kind.startswith("f"):
-        flags = "FTZ" if words["ftz"] else "0"
         return f"compared_{kind}<Compare::{how}, {flags}>({left}, {right})"
     how = _UNSIGNED.get(how, how)
     if how not in ("eq", "ne", "lt", "le", "gt", "ge"):

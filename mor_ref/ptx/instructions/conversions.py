@@ -7,6 +7,11 @@ _INTEGERS = r"[us](?:8|16|32|64)"
 _FLOATS = r"f16|bf16|f32|f64"
 _MODE = r"\.(?P<mode>rn|rz|rm|rp)"
 _TO_INTEGER = r"\.(?P<mode>rni|rzi|rmi|rpi)"
+_NARROW = r"e4m3|e5m2|e3m2|e2m3|e2m1"
+_HALF = r"f16|bf16"
+# The manual has them in both orders.
+_FINITE = r"(?:\.(?:(?P<relu>relu)|(?P<satfinite>satfinite))){0,2}"
+_SATURATING = rf"(?=.*\.satfinite){_FINITE}"
 _FTZ, _SAT = r"(?:\.(?P<ftz>ftz))?", r"(?:\.(?P<sat>sat))?"
 
 ROWS = (
@@ -36,4 +41,41 @@ ROWS = (
         "cvt_float<{upper}, {f_upper}, {mode}, {flags}>",
         ("{t}", "{f}"),
     ),
+    Row(
+        rf"cvt\.(?P<mode>rn|rz){_FINITE}\.(?P<t>{_HALF})\.f32",
+        "cvt_float<{upper}, F32, {mode}, {flags}>",
+        ("{t}", "f32"),
+    ),
+    Row(
+        rf"cvt\.(?P<mode>rn|rz){_FINITE}\.(?P<t>{_HALF})x2\.f32",
+        "cvt_pair<{upper}, F32, {mode}, {flags}>",
+        ("b32", "f32", "f32"),
+    ),
+    Row(
+        rf"cvt\.rn{_SATURATING}\.(?P<t>{_NARROW})x2\.f32",
+        "cvt_pair<{upper}, F32, {mode}, {flags}>",
+        ("{packed_t}", "f32", "f32"),
+    ),
+    Row(
+        rf"cvt\.rn{_SATURATING}\.(?P<t>{_NARROW})x2\.(?P<f>{_HALF})x2",
+        "cvt_packed<{upper}, {f_upper}, {mode}, {flags}>",
+        ("{packed_t}", "b32"),
+    ),
+    Row(
+        rf"cvt\.rn(?:\.(?P<relu>relu))?\.(?P<t>{_HALF})x2\.(?P<f>{_NARROW})x2",
+        "cvt_packed<{upper}, {f_upper}, {mode}, {flags}>",
+        ("b32", "{packed_f}"),
+    ),
+    Row(
+        r"cvt\.r(?P<up>[zp])(?:\.(?P<satfinite>satfinite))?\.ue8m0x2\.f32",
+        "ue8m0_pair<'{up}' == 'p', {flags}>",
+        ("b16", "f32", "f32"),
+    ),
+    Row(
+        r"cvt\.r(?P<up>[zp])(?:\.(?P<satfinite>satfinite))?\.ue8m0x2\.bf16x2",
+        "ue8m0_packed<'{up}' == 'p', {flags}>",
+        ("b16", "b32"),
+    ),
+    Row(r"cvt\.rn\.bf16x2\.ue8m0x2", "of_ue8m0_packed", ("b32", "b16")),
+    Row(rf"cvt\.(?P<how>rna|rn|rz){_FINITE}\.tf32\.f32", "tf32_{how}<{flags}>", ("b32", "f32")),
 )

@@ -51,8 +51,8 @@ class Access:
         bits = WIDTHS[self.type]
         return f"s{bits}" if self.type.startswith("s") else WORDS[bits]
 
-    def pointer(self, names: Names, address: str, writes: bool) -> str:
-        """Return the C++ expression of a pointer that was checked."""
+    def pointer(self, names: Names, address: str, writes: bool, written: str = "") -> str:
+        """Return the C++ expression of a pointer that was checked; `written` is an array."""
         space = self.space
         match = _ADDRESS.fullmatch(address)
         if not match:
@@ -66,7 +66,7 @@ class Access:
         where = self._sum(value, minus, offset)
         touch = ("strong_" if self.strong else "") + ("write" if writes else "read")
         if space in ("shared", "generic"):
-            return self._call(space, "", where, f", Touch::{touch}")
+            return self._call(space, "", where, f", Touch::{touch}", written)
         if space in ("global", "const"):
             return self._call("device", "", where, f", {str(writes).lower()}")
         return self._call("parameter" if space == "param" else space, "", where, "")
@@ -77,11 +77,12 @@ class Access:
         number = number_of(offset, "b64")
         return f"u64({base}) {'-' if minus else '+'} {number}ull"
 
-    def _call(self, function: str, inside: str, where: str, more: str) -> str:
+    def _call(self, function: str, inside: str, where: str, more: str, last: str = "") -> str:
         size = WIDTHS[self.type] // 8 * self.count
         bounds = inside.rstrip(", ")
         arguments = f"{where}, {bounds}" if bounds else where
-        return f"{function}<{self.element}, {size}>(m, {arguments}{more}, {self.of.line})"
+        end = f", {last}" if last else ""
+        return f"{function}<{self.element}, {size}>(m, {arguments}{more}, {self.of.line}{end})"
 
 
 def load(of: Instruction, names: Names) -> str:
@@ -106,8 +107,10 @@ def store(of: Instruction, names: Names) -> str:
     values = [names.value(each, access.type, of) for each in _elements(of.operands[1])]
     if len(values) != access.count:
         raise refusal(of.line, of.text, f"it names {len(values)} registers")
-    stores = " ".join(f"p[{k}] = {access.element}({each});" for k, each in enumerate(values))
-    return f"{{ auto* p = {access.pointer(names, of.operands[0], writes=True)}; {stores} }}"
+    written = ", ".join(f"{access.element}({each})" for each in values)
+    stores = " ".join(f"p[{k}] = v[{k}];" for k in range(len(values)))
+    pointer = access.pointer(names, of.operands[0], writes=True, written="v")
+    return f"{{ const {access.element} v[] = {{{written}}}; auto* p = {pointer}; {stores} }}"
 
 
 _ATOMICS = {

@@ -26,10 +26,17 @@ template <const Layout& TO> inline Code<TO> saturated(Code<TO> code) {
   return code > one ? one : code;
 }
 
-template <const Layout& TO, Mode MODE, u32 FLAGS> inline Code<TO> code_of(double x) {
-  Code<TO> code = Code<TO>(TO.bits == 64 ? out64(x) : encoded(x, TO, MODE));
+// PTX does not say what .relu makes of -0; here it is 0.
+template <const Layout& TO, u32 FLAGS> inline Code<TO> after_rounding(Code<TO> code) {
+  const Code<TO> sign = Code<TO>(u64(1) << (TO.bits - 1)), magnitude = code & Code<TO>(~sign);
+  if ((FLAGS & SATFINITE) && magnitude == TO.infinity) code = Code<TO>((code & sign) | TO.largest);
+  if ((FLAGS & RELU) && (code & sign)) code = 0;
   if ((FLAGS & FTZ) && TO.bits == 32) code = flushed_to_zero<TO>(code);
   return FLAGS & SAT ? saturated<TO>(code) : code;
+}
+
+template <const Layout& TO, Mode MODE, u32 FLAGS> inline Code<TO> code_of(double x) {
+  return after_rounding<TO, FLAGS>(Code<TO>(TO.bits == 64 ? out64(x) : encoded(x, TO, MODE)));
 }
 
 template <const Layout& TO, const Layout& FROM, Mode MODE, u32 FLAGS> inline Code<TO> cvt_float(Code<FROM> code) {
@@ -76,5 +83,48 @@ template <class T, class F> inline T cvt_sat(Word<F> a) {
   const s128 x = F(a);
   return x < s128(LEAST<T>) ? LEAST<T> : x > s128(MOST<T>) ? MOST<T> : T(x);
 }
+
+// ---------------------------------------------------------------------- several numbers at once
+// The first operand is in the upper bits. Codes of six bits have a byte each.
+
+template <const Layout& OF> constexpr u32 SIDE = OF.bits == 6 ? 8 : OF.bits;
+
+template <const Layout& TO, const Layout& FROM, Mode MODE, u32 FLAGS> inline u32 cvt_pair(Code<FROM> a, Code<FROM> b) {
+  return u32(cvt_float<TO, FROM, MODE, FLAGS>(a)) << SIDE<TO> | cvt_float<TO, FROM, MODE, FLAGS>(b);
+}
+
+template <const Layout& TO, const Layout& FROM, Mode MODE, u32 FLAGS> inline u32 cvt_packed(u32 a) {
+  constexpr u32 mask = (1u << FROM.bits) - 1;
+  return cvt_pair<TO, FROM, MODE, FLAGS>(Code<FROM>(a >> SIDE<FROM> & mask), Code<FROM>(a & mask));
+}
+
+// ---------------------------------------------------------------------- powers of two, without a sign
+
+template <bool UP, u32 FLAGS> inline u32 ue8m0(u32 a) {
+  const u32 magnitude = a & 0x7FFFFFFF, field = magnitude >> 23, smallest = 0x400000;
+  if (magnitude > F32.infinity) return 0xFF;
+  const bool is_above = field ? (magnitude & 0x7FFFFF) != 0 : magnitude > smallest;
+  const u32 code = field + (UP && is_above);
+  return (FLAGS & SATFINITE) && code > 0xFE ? 0xFE : code;
+}
+template <bool UP, u32 FLAGS> inline u32 ue8m0_pair(u32 a, u32 b) { return ue8m0<UP, FLAGS>(a) << 8 | ue8m0<UP, FLAGS>(b); }
+template <bool UP, u32 FLAGS> inline u32 ue8m0_packed(u32 a) { return ue8m0_pair<UP, FLAGS>(a & 0xFFFF0000, a << 16); }
+inline u32 of_ue8m0(u32 code) { return code == 0xFF ? u32(BF16.nan) : code ? code << 7 : 0x40; }
+inline u32 of_ue8m0_packed(u32 a) { return of_ue8m0(a >> 8 & 0xFF) << 16 | of_ue8m0(a & 0xFF); }
+
+// ---------------------------------------------------------------------- tf32
+// A binary32 number with 10 bits of mantissa. The ties of .rna go away from 0.
+
+template <u32 FLAGS> inline u32 cut_tf32(u32 a, u32 added) {
+  const u32 sign = a & 0x80000000;
+  u32 magnitude = a & 0x7FFFFFFF;
+  if (magnitude > F32.infinity) return u32(F32.nan);
+  if (magnitude < F32.infinity) magnitude = (magnitude + added) & 0xFFFFE000;
+  if ((FLAGS & SATFINITE) && magnitude == F32.infinity) magnitude = 0x7F7FE000;
+  return (FLAGS & RELU) && sign ? 0 : magnitude | sign;
+}
+template <u32 FLAGS> inline u32 tf32_rna(u32 a) { return cut_tf32<FLAGS>(a, 0x1000); }
+template <u32 FLAGS> inline u32 tf32_rz(u32 a) { return cut_tf32<FLAGS>(a, 0); }
+template <u32 FLAGS> inline u32 tf32_rn(u32 a) { return cut_tf32<FLAGS>(a, 0xFFF + (a >> 13 & 1)); }
 
 }  // namespace ptx

@@ -6,7 +6,9 @@ namespace ptx {
 
 enum class Mode : u32 { even, zero, down, up };
 
-// `largest`, `infinity` and `nan` are codes without a sign.
+constexpr u64 NONE = ~u64(0);
+
+// `largest`, `infinity` and `nan` are codes without a sign; a format may have no infinity and no NaN.
 struct Layout {
   s32 mantissa, bias;
   u64 largest, infinity, nan;
@@ -16,6 +18,11 @@ constexpr Layout F64 = {52, 1023, 0x7FEFFFFFFFFFFFFFu, 0x7FF0000000000000u, 0x7F
 constexpr Layout F32 = {23, 127, 0x7F7FFFFF, 0x7F800000, 0x7FFFFFFF, 32};
 constexpr Layout F16 = {10, 15, 0x7BFF, 0x7C00, 0x7FFF, 16};
 constexpr Layout BF16 = {7, 127, 0x7F7F, 0x7F80, 0x7FFF, 16};
+constexpr Layout E4M3 = {3, 7, 0x7E, NONE, 0x7F, 8};
+constexpr Layout E5M2 = {2, 15, 0x7B, 0x7C, 0x7F, 8};
+constexpr Layout E3M2 = {2, 3, 0x1F, NONE, NONE, 6};
+constexpr Layout E2M3 = {3, 1, 0x1F, NONE, NONE, 6};
+constexpr Layout E2M1 = {1, 1, 0x7, NONE, NONE, 4};
 
 inline u64 bits_of(double x) { u64 bits; memcpy(&bits, &x, 8); return bits; }
 inline double double_of(u64 bits) { double x; memcpy(&x, &bits, 8); return x; }
@@ -59,7 +66,7 @@ inline u64 with_sign(bool negative, u64 magnitude, const Layout& to) {
 
 // What a magnitude beyond the largest becomes.
 inline u64 overflowed(bool negative, const Layout& to, Mode mode) {
-  const bool stays = mode == Mode::zero || mode == (negative ? Mode::up : Mode::down);
+  const bool stays = to.infinity == NONE || mode == Mode::zero || mode == (negative ? Mode::up : Mode::down);
   return stays ? to.largest : to.infinity;
 }
 
@@ -77,12 +84,13 @@ inline Parts parts_of(double x) {
   return {Parts::finite, {negative, field ? fraction | u64(1) << 52 : fraction, s32(field ? field : 1) - 1075}};
 }
 
-enum Flags : u32 { FTZ = 1, SAT = 2 };
+enum Flags : u32 { FTZ = 1, SAT = 2, RELU = 16, SATFINITE = 32 };
 
-// NaN is positive.
+// NaN is positive. Without NaN and infinity, a format has its largest number in their place.
 inline u64 special(const Parts& x, const Layout& to) {
-  if (x.kind == Parts::nan) return to.nan;
-  return with_sign(x.value.negative, x.kind == Parts::zero ? 0 : to.infinity, to);
+  if (x.kind == Parts::nan) return to.nan == NONE ? to.largest : to.nan;
+  const u64 beyond = to.infinity == NONE ? to.largest : to.infinity;
+  return with_sign(x.value.negative, x.kind == Parts::zero ? 0 : beyond, to);
 }
 
 inline u64 after(bool negative, u64 magnitude, const Layout& to, Mode mode) {
@@ -99,7 +107,7 @@ inline u64 encoded(double x, const Layout& to, Mode mode) {
 // Exactly, of any format but F64; NaN is NaN.
 inline double decoded(u64 code, const Layout& from) {
   const u64 sign = code >> (from.bits - 1) & 1, magnitude = code & ((u64(1) << (from.bits - 1)) - 1);
-  if (magnitude > from.infinity) return double_of(F64.nan);
+  if (magnitude > from.infinity || magnitude == from.nan) return double_of(F64.nan);
   if (magnitude == from.infinity) return double_of(sign << 63 | F64.infinity);
   const s32 field = s32(magnitude >> from.mantissa);
   const u64 fraction = magnitude & ((u64(1) << from.mantissa) - 1), hidden = u64(1) << from.mantissa;

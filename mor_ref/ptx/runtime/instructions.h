@@ -1,6 +1,8 @@
 // All that a translated kernel uses.
 #pragma once
+#include "bounded.h"
 #include "conversions.h"
+#include "halves.h"
 #include "floats.h"
 #include "integers.h"
 

@@ -30,6 +30,7 @@ struct Frame {
 
 enum class Touch : u32 { read, write, strong_read, strong_write };
 enum class Meeting : u32 { sync, shuffle, ballot };
+enum class End : u32 { nearest, below, above };
 
 struct Machine;
 
@@ -38,7 +39,7 @@ struct Calls {
   [[noreturn]] void (*fail)(u32 line, const char* what);
   void (*barrier)(bool aligned, u32 line, u32 number, bool vote, u32* votes);
   u64 (*meet)(Meeting kind, u32 mask, u64 value, u32 from, u32 line);
-  void (*touch_shared)(Machine& m, u64 offset, u32 size, Touch kind, u32 line);
+  void (*touch_shared)(Machine& m, u64 offset, u32 size, Touch kind, u32 line, const void* written);
 };
 
 struct Machine {
@@ -50,6 +51,7 @@ struct Machine {
   u64 globals;
   const Region *regions, *last;
   u32 region_count;
+  End end;
   Frame* frames;
 };
 
@@ -79,9 +81,10 @@ template <class T, u32 ALIGNED> inline T* device(Machine& m, u64 address, bool w
   return reinterpret_cast<T*>(address);
 }
 
-template <class T, u32 ALIGNED> inline T* shared(Machine& m, u64 offset, Touch kind, u32 line) {
+// `written` are the bytes of a store.
+template <class T, u32 ALIGNED> inline T* shared(Machine& m, u64 offset, Touch kind, u32 line, const void* written = nullptr) {
   if (offset % ALIGNED) fail(m, line, "its address is misaligned");
-  m.calls->touch_shared(m, offset, ALIGNED, kind, line);
+  m.calls->touch_shared(m, offset, ALIGNED, kind, line, written);
   return reinterpret_cast<T*>(m.shared + offset);
 }
 
@@ -111,9 +114,9 @@ template <class T, u32 ALIGNED> inline T* parameter(Machine& m, u64 address, u32
   return inside<T, ALIGNED>(m, address, m.parameters, m.parameters_size, line);
 }
 
-template <class T, u32 ALIGNED> inline T* generic(Machine& m, u64 address, Touch kind, u32 line) {
+template <class T, u32 ALIGNED> inline T* generic(Machine& m, u64 address, Touch kind, u32 line, const void* written = nullptr) {
   const bool writes = kind == Touch::write || kind == Touch::strong_write;
-  if (is_shared(m, address)) return shared<T, ALIGNED>(m, address - m.shared, kind, line);
+  if (is_shared(m, address)) return shared<T, ALIGNED>(m, address - m.shared, kind, line, written);
   if (is_local(m, address)) return local<T, ALIGNED>(m, address, line);
   if (!writes && is_parameter(m, address)) return parameter<T, ALIGNED>(m, address, line);
   return device<T, ALIGNED>(m, address, writes, line);

@@ -28,6 +28,7 @@ struct Job {
   const SharedRange* shared;
   u64 shared_count, shared_size, dynamic_shared;
   u32 filling;
+  End end;
 };
 
 // The shared memory of the block that runs on this thread of the CPU.
@@ -89,8 +90,9 @@ u64 meet_at(Meeting kind, u32 mask, u64 value, u32 from, u32 line) {
   fail_at(line, what);
 }
 
-// A write that no barrier orders, of another thread, is a race with a write and with a read.
-void touch(Machine& m, u64 offset, u32 size, Touch kind, u32 line) {
+// A write that no barrier orders, of another thread, is a race with a write and with a read. If threads of a warp
+// write to one place in one instruction, one of them does: that is no race if they write the same.
+void touch(Machine& m, u64 offset, u32 size, Touch kind, u32 line, const void* fresh) {
   if (offset > m.shared_size || m.shared_size - offset < size) fail(m, line, "it is outside of shared memory");
   const bool writes = kind == Touch::write || kind == Touch::strong_write;
   const bool strong = kind == Touch::strong_read || kind == Touch::strong_write;
@@ -98,7 +100,9 @@ void touch(Machine& m, u64 offset, u32 size, Touch kind, u32 line) {
   for (u32 k = 0; k < size; k++) {
     Byte& byte = arena.bytes[offset + k];
     if (!byte.exists) fail(m, line, "it is outside of its variable in shared memory");
-    const bool written = byte.write_epoch == epoch && byte.writer != m.thread && !(strong && byte.is_strong);
+    const bool same = fresh && byte.writer / 32 == m.warp && byte.write_line == line &&
+                      static_cast<const u8*>(fresh)[k] == reinterpret_cast<const u8*>(m.shared)[offset + k];
+    const bool written = byte.write_epoch == epoch && byte.writer != m.thread && !(strong && byte.is_strong) && !same;
     if (written && (byte.writer / 32 != m.warp || byte.write_sync == sync))
       fail_race(line, "writes to it", byte.writer, true, byte.write_line);
     if (writes && byte.read_epoch == epoch && !(strong && byte.is_strong_read)) {
@@ -160,7 +164,7 @@ void run_thread(void* pointer) {
   m.shared = (u64(arena.memory.data()) + ALIGNED - 1) / ALIGNED * ALIGNED;
   m.shared_size = job.shared_size, m.dynamic_shared = job.dynamic_shared;
   m.parameters = u64(job.parameters), m.parameters_size = job.parameters_size, m.globals = job.globals;
-  m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count);
+  m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count), m.end = job.end;
   job.kernel(m);
   if (!block->waiting) return;
   thread_local char what[160];

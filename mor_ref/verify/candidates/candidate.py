@@ -29,6 +29,24 @@ class NoArray:
     reason: str
 
 
+@dataclass(frozen=True)
+class Remarks:
+    """Remarks of a candidate on its answers: lines, and how many entries have open bits.
+
+    The bits of an open entry are not defined, so that its match proves nothing.
+    """
+
+    lines: tuple[str, ...] = ()
+    open: int = 0
+
+    def __add__(self, more: "Remarks") -> "Remarks":
+        """Return the remarks on two parts of a suite."""
+        return Remarks(tuple(dict.fromkeys(self.lines + more.lines)), self.open + more.open)
+
+
+NO_REMARKS = Remarks()
+
+
 class Candidate(Protocol):
     """Something that has results of its own for a case, or None where it has none."""
 

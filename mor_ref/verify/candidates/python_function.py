@@ -12,7 +12,7 @@ import numpy as np
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.operation import Arrays, Parameters
-from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
+from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, Remarks, is_name
 from mor_ref.verify.candidates.other_modes import OtherModes
 
 _SHOWN = 100  # characters of a name
@@ -47,6 +47,13 @@ class PythonFunction:
                 "return a dict of arrays, or None for an operation that it does not have"
             )
         return None if found is None else self._arrays(where, found)
+
+    def remarks(self) -> Remarks:
+        """Return what the function says of its answers since it was asked last."""
+        from mor_ref.ptx.candidate import Candidate as Compiled
+
+        said = self.function.remarks() if isinstance(self.function, Compiled) else ((), 0)
+        return Remarks(tuple(said[0]), said[1])
 
     def _arrays(self, where: str, found: Mapping[Any, Any]) -> Answer:
         """Return the fields as arrays, None for a field without one; quote all but names."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from mor_ref.golden.model.suite import Case, Field, question
 from mor_ref.golden.model.views import SEPARATOR, split
 from mor_ref.operations.fields import format_meant
-from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Remarks
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.compare import MISSING, Comparison, comparisons, given_as
 from mor_ref.verify.comparing.difference import Difference
@@ -30,7 +30,7 @@ class Evidence:
     asked of it: of this suite or of another. `other_cases` are answered cases that the suite does
     not have. `witnesses` are the case and the field at which the suite exposes each deviation.
     `allowed` are the bits that may differ. `left_out` counts the rows, or the cases if rows depend
-    on each other, that are outside the `domain`.
+    on each other, that are outside the `domain`. `remarks` are the candidate's own.
     """
 
     suite: str
@@ -45,6 +45,7 @@ class Evidence:
     allowed: Allowed = EVERY_BIT
     domain: str = "all"
     left_out: int = 0
+    remarks: Remarks = NO_REMARKS
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:

@@ -12,7 +12,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.model.views import DIGEST, DIGEST_TILE, sources, split
 from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import Fields, format_meant
+from mor_ref.operations.fields import INTEGERS, Fields, format_meant
 from mor_ref.operations.shapes import shapes_of, sides_of
 
 Index = tuple[int, ...]
@@ -37,7 +37,7 @@ def origins(
     part with its largest number, because the scale follows from this number.
     """
     declared, parameters = OPERATIONS[operation], question.parameters
-    inputs, first = declared.inputs, declared.first_axes
+    inputs, first = declared.inputs_for(parameters), declared.first_axes
     _, kind = declared.field(split(suite_field)[0])
     shape = question.arrays[next(iter(inputs))].shape
     sides = sides_of(first, parameters, shape)[kind]
@@ -69,7 +69,7 @@ def _of_part(question: Case, inputs: Fields, part: _Part) -> Iterator[Input]:
         if math.prod(map(len, ends)) <= _FEW:
             for place in itertools.product(*ends):
                 yield Input(f"{name}[{', '.join(map(str, place))}]", int(array[place]), meant)
-        else:
+        elif meant not in INTEGERS:
             where = ", ".join(f"{end.start}:{end.stop}" for end in ends)
             yield largest_of(f"{name}[{where}]", array[part[: array.ndim]], meant)
 

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from xml.etree import ElementTree as ET
 
-from mor_ref.verify.counts import differing_in_case
+from mor_ref.verify.counts import counted, differing_in_case
 from mor_ref.verify.reporting.text import differing, failing, suite_lines
 from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
@@ -78,6 +78,8 @@ def _outcome(result: SuiteResult) -> tuple[str, str | None]:
     match result.verdict:
         case "mismatch":
             return "failure", differing(result)
+        case "incomplete" if result.remarks.open:
+            return "failure", f"{counted(result.remarks.open, 'entry')} without defined bits"
         case "incomplete":
             return "failure", "the answers are incomplete"
         case "failed":

@@ -112,6 +112,7 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
     if (field := result.first_mismatching_field) is not None:
         rules = ", ".join(field.rules or result.rules)
         yield f"  first mismatching field: {field.name} (rules {rules})"
+    yield from (f"  {line}" for line in result.remarks.lines)
     yield from [f"  {result.left_out}"] if result.left_out else ()
     yield from (f"  {line}" for line in not_diagnosed(result.not_diagnosed))
     if diagnosis is not None:

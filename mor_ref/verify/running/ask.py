@@ -10,8 +10,15 @@ import numpy as np
 from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.golden.store.suite_files import read_suite
-from mor_ref.verify.candidates.candidate import Answer, Candidate, CandidateError
+from mor_ref.verify.candidates.candidate import (
+    NO_REMARKS,
+    Answer,
+    Candidate,
+    CandidateError,
+    Remarks,
+)
 from mor_ref.verify.candidates.fresh_process import call_with_candidate
+from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.compare import fields_of, problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Failure
@@ -30,6 +37,7 @@ class _Answers:
     failures: tuple[Failure, ...] = ()
     other_cases: tuple[str, ...] = ()
     is_over: bool = False
+    remarks: Remarks = NO_REMARKS
 
     def on(self, suite: str, entry: Entry, cases: list[Case]) -> Evidence:
         """Return the answers together with the suite."""
@@ -43,6 +51,7 @@ class _Answers:
             self.failures,
             {name: (at["case"], at["field"]) for name, at in entry["kills"].items()},
             is_over=self.is_over,
+            remarks=self.remarks,
         )
 
 
@@ -136,7 +145,8 @@ def _answers(candidate: Candidate, suite: str, entry: Entry, cases: list[Case]) 
     others: tuple[str, ...] = ()
     if isinstance(candidate, ResultsDirectory) and not failures:  # its file could be read
         others = tuple(candidate.cases(suite))
-    return _Answers(answers, tuple(failures), others, is_over)
+    remarks = candidate.remarks() if isinstance(candidate, PythonFunction) else NO_REMARKS
+    return _Answers(answers, tuple(failures), others, is_over, remarks)
 
 
 def _check_inputs(answer: Answer, asked: Case, whose: str) -> None:

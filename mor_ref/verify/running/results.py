@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mor_ref.golden.model.suite import Field
+from mor_ref.verify.candidates.candidate import NO_REMARKS, Remarks
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence, Failure
 from mor_ref.verify.running.unknown import Unknown, unknown
@@ -55,6 +56,7 @@ class SuiteResult:
     those at which the candidate failed. `expected` has the meaning of each expected field. If the
     result `must_be_complete`, an incomplete one is not a match. `left_out` says how many inputs are
     outside the domain, and `not_diagnosed` how many mismatches are in cases that are too large.
+    `remarks` are the candidate's own; a result with open entries is not a match.
     """
 
     suite: str
@@ -75,6 +77,7 @@ class SuiteResult:
     left_out: str = ""
     case_names: tuple[str, ...] = ()
     not_diagnosed: int = 0
+    remarks: Remarks = NO_REMARKS
 
     def __add__(self, more: "SuiteResult") -> "SuiteResult":
         """Return the result of both parts of a suite."""
@@ -95,6 +98,7 @@ class SuiteResult:
             failures=self.failures + more.failures,
             not_answered=self.not_answered + more.not_answered,
             case_names=self.case_names + more.case_names,
+            remarks=self.remarks + more.remarks,
         )
 
     def with_missing(self, missing: Sequence[Difference]) -> "SuiteResult":
@@ -125,7 +129,7 @@ class SuiteResult:
             return "failed"
         if self.must_be_complete and not self.is_complete:
             return "incomplete"
-        if self.is_misspelt:
+        if self.is_misspelt or self.remarks.open:
             return "incomplete"
         return "match" if self.compared else "not run"
 
@@ -220,6 +224,7 @@ def result_of(
         must_be_complete,
         tuple(case.name for case in evidence.cases if case.name not in evidence.answers),
         case_names=tuple(case.name for case in evidence.cases),
+        remarks=evidence.remarks,
     )
 
 

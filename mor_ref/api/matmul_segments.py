@@ -1,0 +1,126 @@
+"""Products of matrices in segments of K: each is a dot product, and is added times its scales."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.matmul_operands import Rung, Side
+from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+
+if TYPE_CHECKING:
+    from mor_ref.engine.matmul import Piece
+
+Numbers = NDArray[np.float32]
+TO_QUANTIZE = "quantize B.T, and give transposed(...) of the record"
+
+
+def check_format(fmt: Format, profile: DotProfile) -> None:
+    """Refuse a format that a profile does not have."""
+    if profile.formats and fmt.name not in profile.formats:
+        raise ValueError(
+            f"an operand is of {fmt.name}, which {profile.name} does not take; give one of "
+            f"{' or '.join(profile.formats)}"
+        )
+
+
+def in_segments(a: Side, b: Side, profile: DotProfile, threads: int | None) -> Numbers:
+    """Return the sum over segments of K, each times its scales (GEM-003, GEM-004)."""
+    for side in (a, b):
+        _check_blocks(side)
+    columns = a.shape[1]
+    places = sorted({0, columns} | a.places() | b.places())
+    c = np.zeros((a.shape[0], b.shape[0]), np.float32)
+    for start, end in pairwise(places):
+        for rows_a, of_a in _groups(a, start):
+            for rows_b, of_b in _groups(b, start):
+                _add(c, (a, rows_a, of_a), (b, rows_b, of_b), (start, end), profile, threads)
+    return c
+
+
+def _check_blocks(side: Side) -> None:
+    """Refuse scales that change at each place of K."""
+    for rung in side.rungs:
+        if rung is not None and rung.tile[1] == 1 and side.shape[1] > 1:
+            raise ValueError(
+                "a record has a scale for each place of K, which no instruction takes; "
+                f"{TO_QUANTIZE}"
+            )
+
+
+def _groups(side: Side, k: int) -> list[tuple[NDArray[np.intp], Rung | None]]:
+    """Return the rows of each rung at a place of K, with the rung; None for bfloat16."""
+    chosen = side.chosen(k)
+    rungs = dict(enumerate(side.rungs))
+    return [(np.flatnonzero(chosen == n), rungs.get(int(n))) for n in np.unique(chosen)]
+
+
+Group = tuple[Side, NDArray[np.intp], Rung | None]
+
+
+def _add(
+    c: Numbers,
+    a: Group,
+    b: Group,
+    where: tuple[int, int],
+    profile: DotProfile,
+    threads: int | None,
+) -> None:
+    """Add the products of some rows of A and of B in a segment of K to c."""
+    from mor_ref.engine.matmul import add_segment
+
+    is_upcast = not all(_takes(group, profile) for group in (a, b))
+    by = _wide(a, b, profile) if is_upcast else profile
+    one, other = (_piece(*group, where, by, is_upcast) for group in (a, b))
+    rows = np.ix_(a[1], b[1])
+    part = np.ascontiguousarray(c[rows])
+    add_segment(one, other, part, by, threads)
+    c[rows] = part
+
+
+def _takes(group: Group, profile: DotProfile) -> bool:
+    rung = group[2]
+    return rung is not None and (not profile.formats or rung.fmt.name in profile.formats)
+
+
+def _wide(a: Group, b: Group, profile: DotProfile) -> DotProfile:
+    """Return the profile that multiplies the blocks that are upcast (GEM-004)."""
+    if not (a[0].is_mixed or b[0].is_mixed):
+        for group in (a, b):
+            if group[2] is not None:
+                check_format(group[2].fmt, profile)
+    if profile.name not in WIDE:
+        raise ValueError(
+            f"blocks have formats that {profile.name} does not multiply, and it has no profile for "
+            f"their numbers in bfloat16; give one of {' or '.join(WIDE)}"
+        )
+    return DOT_PROFILES[WIDE[profile.name]]
+
+
+def _piece(
+    side: Side,
+    rows: NDArray[np.intp],
+    rung: Rung | None,
+    where: tuple[int, int],
+    profile: DotProfile,
+    is_upcast: bool,
+) -> "Piece":
+    """Return some rows in a segment of K, with their scales."""
+    from mor_ref.engine.dot_operands import numbers_of
+    from mor_ref.engine.matmul import Piece
+
+    part = slice(*where)
+    if is_upcast or rung is None:
+        codes = np.ascontiguousarray(side.as_bf16()[rows, part])
+        ones = np.ones(rows.size, np.float32)
+        return Piece(numbers_of(codes, formats["bf16"]), formats["bf16"], ones)
+    codes = np.ascontiguousarray(rung.codes[rows, part])
+    scale = np.ones(len(rung.codes))
+    if rung.scale is not None:
+        scale = rung.of_rows(rung.scale[:, where[0] // rung.tile[1]])
+    with np.errstate(over="ignore"):
+        factor = (scale * rung.of_all_blocks().astype(np.float64)).astype(np.float32)
+    return Piece(numbers_of(codes, rung.fmt, profile.ignored_bits), rung.fmt, factor[rows])

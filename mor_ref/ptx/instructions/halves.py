@@ -1,0 +1,30 @@
+"""Arithmetic in half precision, and on two numbers in a register."""
+
+from mor_ref.ptx.rows import Row
+
+_TYPE = r"(?P<t>f16|bf16)"
+_FTZ, _SAT = r"(?:\.(?P<ftz>ftz))?", r"(?:\.(?P<sat>sat))?"
+_MINMAX = rf"{_FTZ}(?:\.(?P<NaN>NaN))?(?:\.xorsign\.(?P<abs>abs))?"
+_CALL = "{op}_half<{upper}, {mode}, {flags}>"
+_FORMS = (
+    (r"(?P<op>add|sub|mul)(?:\.rn)?" + _FTZ + _SAT, 3),
+    (rf"(?P<op>fma)\.rn{_FTZ}(?:{_SAT}|\.(?P<relu>relu))", 4),
+    (rf"(?P<op>neg|abs){_FTZ}", 2),
+    (rf"(?P<op>min|max){_MINMAX}", 3),
+)
+_WORDS = (
+    (rf"(?P<op>add|sub|mul)(?:\.(?P<mode>rn|rz|rm|rp))?{_FTZ}", 3),
+    (rf"(?P<op>fma)\.(?P<mode>rn|rz|rm|rp){_FTZ}", 4),
+)
+
+ROWS = (
+    *(Row(rf"{form}\.{_TYPE}", _CALL, ("b16",) * count) for form, count in _FORMS),
+    *(
+        Row(rf"{form}\.{_TYPE}x2", f"in_halves<{_CALL}>", ("b32",) * count)
+        for form, count in _FORMS
+    ),
+    *(
+        Row(rf"{form}\.f32x2", "in_words<{op}_f32<{mode}, {flags}>>", ("b64",) * count)
+        for form, count in _WORDS
+    ),
+)

@@ -1,0 +1,153 @@
+"""Kernels as Triton compiles them, run from their PTX on a CPU."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from extras import needs
+from kernels import needed
+from pages import blocks_of
+
+from mor_ref import golden
+from mor_ref.ptx import LaunchError, Module
+
+pytestmark = needs("triton", "torch")
+PAGE = Path(__file__).parent.parent / "docs" / "guide" / "verify-triton.md"
+OTHERS = """
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+
+@triton.jit
+def total(x_ptr, out_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(out_ptr, tl.sum(x, axis=0))
+
+
+@triton.jit
+def powers(x_ptr, out_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(out_ptr + at, tl.exp2(tl.load(x_ptr + at)))
+
+
+@triton.jit
+def halves(x_ptr, out_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, tl.maximum(x * x - x, 0.0).to(tl.float8e5))
+
+
+@triton.jit
+def beyond(x_ptr, out_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(out_ptr + at, tl.load(x_ptr + at + 1))
+
+
+def compiled(name, x, out, size, capability, warps=4, **options):
+    types = {"x_ptr": x, "out_ptr": out, "N": "constexpr"}
+    source = ASTSource(globals()[name], types, {"N": size})
+    options = {"num_warps": warps, "enable_fp_fusion": False, **options}
+    found = triton.compile(source, GPUTarget("cuda", capability, 32), options)
+    return found.asm["ptx"], found.metadata.shared
+"""
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    """Return the modules of the guide, and others; Triton reads its kernels from files."""
+    needed.compiler()
+    where = tmp_path_factory.mktemp("triton")
+    files = {block.file: block.text for block in blocks_of(PAGE) if block.file}
+    files["others.py"] = OTHERS
+    names = "|".join(name.removesuffix(".py") for name in files)
+    for name, text in files.items():
+        renamed = re.sub(rf"import ({names})\n", r"import of_the_guide_\1 as \1\n", text)
+        renamed = re.sub(rf"from ({names}) import", r"from of_the_guide_\1 import", renamed)
+        (where / f"of_the_guide_{name}").write_text(renamed)
+    sys.path.insert(0, str(where))
+    yield lambda name: importlib.import_module(f"of_the_guide_{name}")
+    sys.path.remove(str(where))
+
+
+def case_of(suite, name):
+    return next(case for case in golden.load(suite) if case.name == name)
+
+
+def test_the_quantizer_for_e4m3_of_the_guide(modules):
+    """Its bits are open, and those of its fix are right."""
+    case = case_of("quantize_blocks", "e4m3.fp32")
+    inputs = {"x": case.arrays["x"]}
+    candidate = modules("kernel").run
+    candidate("quantize_block", case.parameters, inputs)
+    lines, count = candidate.remarks()
+    assert count > 0
+    assert "(of_the_guide_kernel.py:19): div.full.f32: PTX bounds its error" in lines[0]
+    right = modules("fixed").run
+    found = right("quantize_block", case.parameters, inputs)
+    assert right.remarks() == ([], 0)
+    for field in ("scale", "code"):
+        np.testing.assert_array_equal(found[field], case.arrays[field])
+
+
+def test_the_quantizer_for_nvfp4_of_the_guide(modules):
+    """It is the profile te_2_13; its fix is te."""
+    case = case_of("nvfp4_blocks", "te")
+    inputs = {name: case.arrays[name] for name in ("x", "amax")}
+    wrong = modules("nvfp4").run("nvfp4_block", case.parameters, inputs)
+    assert np.count_nonzero(wrong["code"] != case.arrays["code"]) > 100
+    right = modules("nvfp4_fixed").run
+    found = right("nvfp4_block", case.parameters, inputs)
+    assert right.remarks() == ([], 0)
+    for field in ("block_scale", "code"):
+        np.testing.assert_array_equal(found[field], case.arrays[field])
+
+
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_a_sum_of_several_warps(modules, capability):
+    """It has shuffles, shared memory and barriers."""
+    text, shared = modules("others").compiled("total", "*i32", "*i32", 1024, capability)
+    assert "bar.sync" in text
+    x, out = np.arange(1024, dtype=np.int32), np.zeros(1, np.int32)
+    Module(text)["total"][1, 128, shared](x, out, np.zeros(1), np.zeros(1))
+    assert out == x.sum()
+
+
+def test_an_exponential_is_named(modules):
+    text, _ = modules("others").compiled("powers", "*fp32", "*fp32", 32, 90, warps=1)
+    kernel = Module(text, undefined="nearest")["powers"]
+    x, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    kernel[1, 32](x, out, np.zeros(1), np.zeros(1))
+    np.testing.assert_array_equal(out, 2.0**x)
+    assert "of_the_guide_others.py:" in kernel.undefined[0].source
+    assert "ex2.approx" in str(kernel.undefined[0])
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+def test_arithmetic_in_half_precision(modules, is_fused):
+    """Triton contracts a product with a sum, unless it is asked not to."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    text, _ = modules("others").compiled(
+        "halves", "*fp16", "*fp8e5", 128, 90, enable_fp_fusion=is_fused
+    )
+    x = np.random.default_rng(0).normal(size=128).astype(np.float16)
+    out = np.zeros(128, np.uint8)
+    Module(text)["halves"][1, 128](x, out, np.zeros(1), np.zeros(1))
+    wide = x.astype(np.float64)
+    difference = wide * wide - wide if is_fused else (x * x).astype(np.float64) - wide
+    wanted = np.maximum(difference.astype(np.float16), 0).astype(ml_dtypes.float8_e5m2)
+    np.testing.assert_array_equal(out, wanted.view(np.uint8))
+
+
+def test_a_fault_is_reported_with_its_line_in_the_source(modules):
+    text, _ = modules("others").compiled("beyond", "*i32", "*i32", 32, 90, warps=1)
+    x, out = np.zeros(32, np.int32), np.zeros(32, np.int32)
+    words = (
+        r"kernel beyond: line \d+ \(of_the_guide_others.py:\d+\): .* it is outside of all arrays"
+    )
+    with pytest.raises(LaunchError, match=words):
+        Module(text)["beyond"][1, 32](x, out, np.zeros(1), np.zeros(1))

@@ -1,0 +1,260 @@
+"""Instructions whose bits PTX leaves open: correctly rounded, and at both ends of its bounds."""
+
+import decimal
+import itertools
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from kernels import needed
+from ptx_programs import HEADER, program
+
+from mor_ref import exact, formats
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.ptx import Candidate, Module, PtxError
+
+IEEE = SpecialCases(overflow="ieee")
+NAN, INFINITY = 0x7FFFFFFF, 0x7F800000
+decimal.getcontext().prec = 60
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiler():
+    needed.compiler()
+
+
+def number(bits):
+    return struct.unpack("<f", struct.pack("<I", bits))[0]
+
+
+def ulp(x):
+    """Return a unit in the last place of binary32, at a number."""
+    exponent = -149
+    while Fraction(2) ** (exponent + 24) <= abs(x):
+        exponent += 1
+    return Fraction(2) ** exponent
+
+
+def at_ends(x, bound):
+    """Return the bits of a number, and of the least and the largest within a bound."""
+    rounded = exact.encode(x, formats["f32"], "rne", IEEE)
+    least = exact.encode(x - bound, formats["f32"], "rtp", IEEE)
+    return rounded, least, exact.encode(x + bound, formats["f32"], "rtn", IEEE)
+
+
+def found_at_ends(opcode, rows):
+    """Return the results of an instruction, correctly rounded and at both ends."""
+    arrays = [np.array(column, np.uint64) for column in zip(*rows, strict=True)]
+    text, found = program(opcode, ("f32",) * (len(arrays) + 1)), []
+    for model in ("nearest", "below", "above"):
+        out = np.zeros(len(rows), np.uint64)
+        Module(text, undefined=model)["run"][len(rows), 1](out, *arrays)
+        found.append(out.tolist())
+    return list(zip(*found, strict=True))
+
+
+def fraction_of(decimal_number):
+    return Fraction(*decimal_number.as_integer_ratio())
+
+
+def square_root(x):
+    return fraction_of((decimal.Decimal(x.numerator) / decimal.Decimal(x.denominator)).sqrt())
+
+
+def logarithm(x):
+    two, number_ = decimal.Decimal(2), decimal.Decimal(x.numerator) / decimal.Decimal(x.denominator)
+    return fraction_of(number_.ln() / two.ln())
+
+
+def power(x):
+    exponent = decimal.Decimal(x.numerator) / decimal.Decimal(x.denominator)
+    found = fraction_of((exponent * decimal.Decimal(2).ln()).exp())
+    return Fraction(number(exact.encode(found, formats["f32"], "rne", IEEE)))
+
+
+def relative(exponent):
+    return lambda x: abs(x) * fraction_of(decimal.Decimal(2) ** decimal.Decimal(exponent))
+
+
+POSITIVE = [0x3F800001, 0x3F8CCCCD, 0x40490FDB, 0x42C80000, 0x3DCCCCCD, 0x7EFFFFFF, 0x01234567]
+ONE = {
+    "rcp.approx": (lambda x: 1 / x, ulp, POSITIVE),
+    "sqrt.approx": (square_root, relative("-23"), [*POSITIVE, 0x40800000]),
+    "rsqrt.approx": (lambda x: 1 / square_root(x), relative("-22.9"), POSITIVE),
+    "ex2.approx": (
+        power,
+        lambda x: 2 * ulp(x),
+        [0x3F000000, 0xBF333333, 0x41234567, 0xC2480001, 0x3F800000],
+    ),
+    "lg2.approx": (
+        logarithm,
+        lambda x: relative("-22")(x) if abs(x) >= 1 else Fraction(1, 1 << 22),
+        [0x3F800000, 0x3F8CCCCD, 0x3F666666, 0x40490FDB, 0x3E800001, 0x7EFFFFFF],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_bounds(name):
+    """The bounds are those of the manual: in ulp, relative, or absolute."""
+    model, bound, inputs = ONE[name]
+    values = [model(Fraction(number(bits))) for bits in inputs]
+    wanted = [at_ends(x, bound(x)) for x in values]
+    assert found_at_ends(f"{name}.f32", [(bits,) for bits in inputs]) == wanted
+
+
+@pytest.mark.parametrize("name", ["div.full", "div.approx"])
+def test_quotients(name):
+    rows = list(itertools.product([*POSITIVE, 0xBF8CCCCD, 0x00000007], POSITIVE[:5]))
+    values = [Fraction(number(a)) / Fraction(number(b)) for a, b in rows]
+    wanted = [at_ends(x, 2 * ulp(x)) for x in values]
+    same_sign = [
+        (rounded, 0 if x > 0 and least >> 31 else least, most)
+        for x, (rounded, least, most) in zip(values, wanted, strict=True)
+    ]
+    assert same_sign != wanted
+    assert found_at_ends(f"{name}.f32", rows) == same_sign
+
+
+SPECIALS = {
+    "rcp.approx": {0xFF800000: 1 << 31, 1 << 31: 0xFF800000, 0: INFINITY, INFINITY: 0},
+    "sqrt.approx": {0xFF800000: NAN, 0xBF800000: NAN, 1 << 31: 1 << 31, INFINITY: INFINITY},
+    "rsqrt.approx": {0xBF800000: NAN, 1 << 31: 0xFF800000, 0: INFINITY, INFINITY: 0},
+    "ex2.approx": {0xFF800000: 0, 1 << 31: 0x3F800000, 0: 0x3F800000, INFINITY: INFINITY},
+    "lg2.approx": {0xBF800000: NAN, 1 << 31: 0xFF800000, 0: 0xFF800000, INFINITY: INFINITY},
+}
+
+
+@pytest.mark.parametrize("name", SPECIALS)
+def test_what_the_manual_defines_has_no_ends(name):
+    for bits, wanted in (SPECIALS[name] | {0x7FC00001: NAN}).items():
+        assert found_at_ends(f"{name}.f32", [(bits,)]) == [(wanted,) * 3]
+
+
+def test_divisors_beyond_the_bound_of_approximate_division():
+    """It multiplies by a reciprocal, which is 0 above 2^126 and may be infinite below 2^-126."""
+    one, large, small = 0x3F800000, 0x7E800001, 0x00000001
+    assert found_at_ends("div.approx.f32", [(one, large)]) == [(0, 0, 0)]
+    assert found_at_ends("div.approx.f32", [(INFINITY, large)]) == [(NAN,) * 3]
+    assert found_at_ends("div.approx.f32", [(small, small)])[0] == (one, one - 4, INFINITY)
+
+
+def test_flushing():
+    """With .ftz, subnormal operands and results are 0."""
+    assert found_at_ends("div.full.ftz.f32", [(0x00000100, 0x3F800000)]) == [(0, 0, 0)]
+    assert found_at_ends("rcp.approx.ftz.f32", [(0x80000001,)]) == [(0xFF800000,) * 3]
+
+
+# ---------------------------------------------------------------------- products in sums
+
+SUMS = """
+.visible .entry run(.param .u64 out, .param .u64 x) {
+  .reg .f32 %f<9>; .reg .b64 %d<3>; .reg .b32 %r<3>; .reg .pred %p<2>;
+  ld.param.u64 %d1, [out];
+  ld.param.u64 %d2, [x];
+  ld.global.v2.f32 {%f1, %f2}, [%d2];
+  ld.global.f32 %f3, [%d2+8];
+  PRODUCT
+  SUM
+  st.global.f32 [%d1], %f5;
+  ret;
+}
+"""
+NUMBERS = np.array([1 + 2**-12, 1 + 2**-12, -1 - 2**-11], np.float32)
+APART, TOGETHER = 0, 2.0**-24
+
+
+def sums(product, total):
+    text = HEADER + SUMS.replace("PRODUCT", product).replace("SUM", total)
+    found = []
+    for model in ("nearest", "below", "above"):
+        out, module = np.zeros(1, np.float32), Module(text, undefined=model)
+        module["run"][1, 1](out, NUMBERS)
+        found.append(out.item())
+    return found, [f"line {each.line}: {each.why}" for each in module["run"].undefined]
+
+
+@pytest.mark.parametrize(
+    ("total", "sign"),
+    [
+        ("add.f32 %f5, %f4, %f3;", 1),
+        ("add.f32 %f5, %f3, %f4;", 1),
+        ("neg.f32 %f6, %f3; sub.f32 %f5, %f4, %f6;", 1),
+        ("neg.f32 %f6, %f3; sub.f32 %f5, %f6, %f4;", -1),
+    ],
+)
+def test_products_that_may_be_contracted(total, sign):
+    """PTX: without a rounding in their names, a product and a sum may be rounded as one."""
+    found, undefined = sums("mul.f32 %f4, %f1, %f2;", total)
+    assert found == [APART, sign * TOGETHER, sign * TOGETHER]
+    assert len(undefined) == 1
+    assert "line 12: ptxas may round it together with the product in line 11" in undefined[0]
+    assert "--fmad=false" in undefined[0]
+
+
+@pytest.mark.parametrize(
+    ("product", "total", "wanted"),
+    [
+        ("mul.rn.f32 %f4, %f1, %f2;", "add.f32 %f5, %f4, %f3;", APART),
+        ("mul.f32 %f4, %f1, %f2;", "add.rn.f32 %f5, %f4, %f3;", APART),
+        ("mul.f32 %f4, %f1, %f2; mov.f32 %f4, 0f3F800000;", "add.f32 %f5, %f4, %f3;", -(2**-11)),
+    ],
+)
+def test_sums_that_are_defined(product, total, wanted):
+    found, undefined = sums(product, total)
+    assert found == [wanted] * 3
+    assert undefined == []
+
+
+def test_refused_by_default():
+    text = HEADER + SUMS.replace("PRODUCT", "mul.f32 %f4, %f1, %f2;")
+    module = Module(text.replace("SUM", "add.f32 %f5, %f4, %f3;"))
+    with pytest.raises(PtxError, match=r"line 12: add.f32 .*; to run it, give undefined=\"nearest"):
+        module["run"][1, 1](np.zeros(1, np.float32), NUMBERS)
+    with pytest.raises(PtxError, match="undefined is 'best'; give one of refused, nearest"):
+        Module(text, undefined="best")
+
+
+# ---------------------------------------------------------------------- candidates
+
+
+def divided(opcode):
+    """Return a candidate that divides by 3 as an opcode does."""
+    text = program(opcode, ("f32", "f32", "f32"))
+
+    def launch(module, operation, parameters, inputs):
+        if operation != "divide":
+            return None
+        assert parameters == {"by": 3}
+        out = np.zeros(len(inputs["x"]), np.uint64)
+        by = np.full(len(out), 0x40400000, np.uint64)
+        module(text)["run"][len(out), 1](out, inputs["x"], by)
+        inputs["x"][:] = 0  # which is this launch's own
+        return {"y": out}
+
+    return Candidate(launch)
+
+
+def test_a_candidate_says_which_entries_are_open():
+    """It answers correctly rounded, and counts the entries that change at the ends."""
+    candidate = divided("div.full.f32")
+    x = np.array([0x3F800000, 0, INFINITY], np.uint64)
+    assert candidate("multiply", {}, {"x": x}) is None
+    assert candidate.remarks() == ([], 0)
+    found = candidate("divide", {"by": 3}, {"x": x})
+    assert found["y"].tolist() == [0x3EAAAAAB, 0, INFINITY]
+    (line, depend), count = candidate.remarks()
+    assert count == 1
+    assert line.startswith("line 18: div.full.f32: PTX bounds its error by 2 ulp")
+    assert depend.startswith("1 of 3 entries depend on this")
+    candidate("divide", {"by": 3}, {"x": x[1:]})
+    (_, depend), count = candidate.remarks()
+    assert count == 0
+    assert depend.startswith("no entry depends on this")
+
+
+def test_a_candidate_with_defined_bits_has_no_remarks():
+    candidate = divided("div.rn.f32")
+    candidate("divide", {"by": 3}, {"x": np.array([0x3F800000], np.uint64)})
+    assert candidate.remarks() == ([], 0)
