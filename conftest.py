@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import extras
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # A machine may be as slow or as busy as it is: no test has a deadline.
 settings.register_profile("own", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -16,6 +16,10 @@ settings.load_profile("own")
 settings.register_profile("thorough", max_examples=2000)
 # The same examples in every run of CI; new ones at a desk.
 settings.register_profile("usual", max_examples=100, derandomize="CI" in os.environ)
+# To know that a test fails, for mutants: the search for a smaller example takes minutes.
+settings.register_profile(
+    "first_failure", phases=[Phase.explicit, Phase.generate], derandomize=True
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 # Examples that need torch, which is not everywhere.

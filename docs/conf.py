@@ -43,6 +43,7 @@ html_theme = "furo"
 html_title = f"mor_ref {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css", "rules.css"]
+html_search_scorer = str(HERE / "mor_docs" / "search_scores.js")
 html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from explorer_browser import ROOT, chromium, context_of
+from explorer_browser import ROOT, context_of
 from extras import needs
 from mor_docs.shown import checkpoint, error_pictures, format_pictures, markup, slider
 
@@ -107,15 +107,13 @@ def test_the_picture_of_the_checkpoint_is_written(tmp_path):
         assert f'<img class="only-{kind}" src="../{name}"' in checkpoint.errors()
 
 
-@needs("chromium", "playwright")
 @pytest.mark.tier("full")
-def test_the_slider_moves_the_picture():
+def test_the_slider_moves_the_picture(browser):
     shown = slider.decrement("e4m3", "7.5").split("```{raw} html\n")[1].split("\n```")[0]
     css = (ROOT / "docs" / "_static" / "site.css").read_text("utf-8")
-    with chromium() as browser:
-        page = context_of(browser).new_page()
-        page.set_content(f"<style>{css}</style>{shown}")
-        for place in ("0", "30"):
-            page.locator("input").fill(place)
-            assert page.locator("svg > g:visible").count() == 1
-            assert page.locator("svg > g").nth(int(place)).is_visible()
+    page = context_of(browser).new_page()
+    page.set_content(f"<style>{css}</style>{shown}")
+    for place in ("0", "30"):
+        page.locator("input").fill(place)
+        assert page.locator("svg > g:visible").count() == 1
+        assert page.locator("svg > g").nth(int(place)).is_visible()

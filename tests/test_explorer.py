@@ -8,7 +8,7 @@ from itertools import cycle
 from urllib.parse import urlencode
 
 import pytest
-from explorer_browser import ADDRESS, EXPLORER, ROOT, chromium, context_of, opened, written
+from explorer_browser import ADDRESS, EXPLORER, ROOT, context_of, opened, written
 from mor_docs.trace import rules_of
 
 from mor_ref import exact, formats
@@ -45,18 +45,6 @@ ROWS = (
 )
 
 pytestmark = pytest.mark.tier("full")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def page(browser):
-    with opened(browser) as found:
-        yield found
 
 
 def table(page, holder):

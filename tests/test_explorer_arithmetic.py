@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorer_browser import ADAPTER, EXPLORER, answer, chromium, context_of
+from explorer_browser import ADAPTER, EXPLORER, answer, context_of
 from mor_docs.naming import ids_in
 from mor_docs.trace import own_trace
 
@@ -18,12 +18,6 @@ from mor_ref.policies import POLICIES
 STEPS = ("encode", "encode_presets", "encode_stochastic", "decode", "scale_steps", "quantize_steps",
          "quantize_blocks", "nvfp4_blocks", "mx_blocks", "error_steps", "decisions")  # fmt: skip
 SCRIPTS = ("catalogue", "exact", "formats", "scaling", "nvfp4", "mx", "mor")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from math import copysign, isinf, isnan
 from random import Random
 
 import pytest
-from explorer_browser import chromium, opened, written
+from explorer_browser import opened, written
 from extras import needs
 
 from mor_ref import exact, formats
@@ -13,18 +13,6 @@ from mor_ref.definitions.formats import presets
 from mor_ref.explain.numerals import parse_number
 
 pytestmark = [needs("chromium", "playwright"), pytest.mark.tier("full")]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def page(browser):
-    with opened(browser) as found:
-        yield found
 
 
 # Clicks one bit after another, and says after each what the page shows.

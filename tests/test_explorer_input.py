@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
-from explorer_browser import ROOT, chromium, context_of, opened, written
+from explorer_browser import ROOT, context_of, opened, written
 from extras import needs
 from mor_docs.shown import one_tensor
 
@@ -16,18 +16,6 @@ from mor_ref import exact, formats
 from mor_ref.explain.numerals import parse_number
 
 pytestmark = [needs("chromium", "playwright"), pytest.mark.tier("full")]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def page(browser):
-    with opened(browser) as found:
-        yield found
 
 
 CODES = (

@@ -190,6 +190,8 @@ def test_mismatches():
     assert kinds.index("code") < kinds.index(" y ")
     assert len(page.texts("figure")) == 2
     assert "mor-ref verify kernel:dut --suite quantize_steps" in page.texts("code")
+    elsewhere = page_of(dataclasses.replace(found, vectors="own.safetensors"))
+    assert "kernel:dut --suite" not in " ".join(elsewhere.texts("code"))
 
 
 def test_what_cannot_be_compared():

@@ -6,9 +6,12 @@ from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pytest
+from explorer_browser import context_of
 from mor_docs import explorer, links
 from mor_docs.shown import traces
 from mor_docs.trace import own_trace
+from newcomers import CLICKS, ROLES
+from site_browser import HEIGHT, WIDTH, click, front_page, search, shows
 from site_of_docs import ROOT, RULES, Page, build, cells
 
 import mor_ref
@@ -214,3 +217,36 @@ def test_records_show_users_nothing_that_is_for_the_engine_alone(site, pages):
     assert "TileScales" not in shown
     assert not re.findall(r"\b_\w+: ", shown)
     assert "source: str, block_scale: NDArray[uint8]" in shown
+
+
+@pytest.fixture(scope="module")
+def reader(browser):
+    return context_of(browser, viewport={"width": WIDTH, "height": HEIGHT})
+
+
+TASKS = [task for tasks in ROLES.values() for task in tasks]
+
+
+def test_every_role_has_ten_tasks_of_few_clicks():
+    assert {role: len(tasks) for role, tasks in ROLES.items()} == dict.fromkeys(ROLES, 10)
+    assert len({task.question for task in TASKS}) == len(TASKS)
+    assert max(len(way) for task in TASKS for way in (task.clicks, task.found)) <= CLICKS
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.question)
+def test_newcomers_find_the_answer_from_the_front_page(site, reader, task):
+    page = front_page(reader, site)
+    for name in task.clicks:
+        click(page, name)
+    assert shows(page, task.answer)
+    page.close()
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.question)
+def test_newcomers_find_the_answer_by_the_search(site, reader, task):
+    page = front_page(reader, site)
+    assert task.found[0] in search(page, task.words)
+    for name in task.found:
+        click(page, name)
+    assert shows(page, task.answer)
+    page.close()

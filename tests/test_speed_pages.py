@@ -6,7 +6,7 @@ from string import Formatter
 from xml.etree import ElementTree as ET
 
 import pytest
-from explorer_browser import ROOT, chromium, context_of
+from explorer_browser import ROOT, context_of
 from extras import of_benchmarks
 
 chart = of_benchmarks("chart")
@@ -118,15 +118,16 @@ PAGE = """<style>{style}</style><body data-theme="{theme}"><p class="of-picture"
         ("dark", "light", "light"),
     ],
 )
-def test_the_site_shows_the_picture_as_its_reader_chose_and_does_not_widen_it(system, theme, kind):
+def test_the_site_shows_the_picture_as_its_reader_chose_and_does_not_widen_it(
+    browser, system, theme, kind
+):
     style = (ROOT / "docs" / "_static" / "site.css").read_text()
-    with chromium() as browser:
-        shown_in = context_of(browser, color_scheme=system).new_page()
-        shown_in.set_content(PAGE.format(style=style, theme=theme))
-        shown = shown_in.evaluate("getComputedStyle(document.querySelector('img')).colorScheme")
-        assert shown == kind
-        shown_in.set_viewport_size({"width": 390, "height": 600})
-        assert shown_in.locator("img").evaluate("image => image.width") == 540
+    shown_in = context_of(browser, color_scheme=system).new_page()
+    shown_in.set_content(PAGE.format(style=style, theme=theme))
+    shown = shown_in.evaluate("getComputedStyle(document.querySelector('img')).colorScheme")
+    assert shown == kind
+    shown_in.set_viewport_size({"width": 390, "height": 600})
+    assert shown_in.locator("img").evaluate("image => image.width") == 540
 
 
 def texts_of(template):

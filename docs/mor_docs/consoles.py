@@ -31,8 +31,9 @@ class Wrapping(SphinxTransform):
     def apply(self, **_: Any) -> None:  # noqa: D102, what every transform does
         for block in self.document.findall(nodes.literal_block):
             text = block.astext()
-            is_of_python = text.startswith(">>>") and max(map(len, text.splitlines())) > _WIDTH
-            if is_of_python or (block.get("language") in ("console", "text") and wraps(text)):
+            language = block.get("language")
+            is_typed = text.startswith(">>>") or language == "sh"
+            if is_typed or (language in ("console", "text") and wraps(text)):
                 block["classes"].append("wraps")
 
 

@@ -26,13 +26,13 @@ _WITHOUT_NAN = tuple(dict.fromkeys((*IN_SCALES, *IN_NVFP4)))
 
 @deviation(*_EVERY, rules=_RULES, domain=BLOCKS)
 def amax_without_magnitude(reference: Reference, numbers: Iterable[float]) -> float:
-    """The largest number, not the largest magnitude."""
+    """Negative numbers do not count in amax, tensor_max, tile_max or block_max."""
     return float(reference([x for x in numbers if not x < 0]))
 
 
 @deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
 def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
-    """An infinite element counts in amax as the largest binary32 number."""
+    """Infinities count as FLT_MAX in amax, tensor_max, tile_max or block_max."""
     return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
 
 
@@ -44,7 +44,7 @@ def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     exemptions=for_generated(_WITH_INFINITY),
 )
 def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> float:
-    """An infinity does not count in amax, not even in NVFP4 and MX."""
+    """An infinity does not count in tensor_max, tile_max or block_max."""
     return float(reference([x for x in numbers if not math.isinf(x)]))
 
 
@@ -52,20 +52,20 @@ def amax_ignores_infinity(reference: Reference, numbers: Iterable[float]) -> flo
     amax, nvfp4.amax_of, rules=("SCL-001", "NVF-002"), domain=_WITHOUT_NAN, exemptions=WITHOUT_NAN
 )
 def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
-    """The amax of a block with a NaN is 0: the block is scaled as a block of zeros."""
+    """With a NaN, amax, tensor_max or tile_max is 0: the block is scaled as a block of zeros."""
     found = list(numbers)
     return 0.0 if any(math.isnan(x) for x in found) else float(reference(found))
 
 
 @deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
 def amax_has_a_floor(reference: Reference, numbers: Iterable[float]) -> float:
-    """Amax is at least 1e-12, against a division by zero."""
+    """amax, tensor_max, tile_max or block_max is at least 1e-12, against a division by zero."""
     return max(float(reference(numbers)), rn32(Fraction(1, 10**12)))
 
 
 @deviation(*_EVERY, rules=_RULES, domain=BLOCKS)
 def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
-    """Amax is rounded to bfloat16, and to its largest number if it is finite."""
+    """amax, tensor_max, tile_max or block_max is rounded to bfloat16; a finite one stays finite."""
     found = float(reference(numbers))
     rounded = formats["bf16"].value(to_bf16(found))
     return found if math.isinf(found) else min(rounded, formats["bf16"].largest)
@@ -73,7 +73,7 @@ def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
 
 @deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
 def subnormal_amax_is_zero(reference: Reference, numbers: Iterable[float]) -> float:
-    """A subnormal amax is flushed to zero."""
+    """A subnormal amax, tensor_max, tile_max or block_max is flushed to zero."""
     found = float(reference(numbers))
     return found if found >= 2.0**-126 else 0.0
 
@@ -124,7 +124,7 @@ infinity_propagates_into_amax = Deviation(
 )
 nan_propagates_into_amax = Deviation(
     "nan_propagates_into_amax",
-    "A NaN makes amax NaN, and with it the scale and all numbers of the block.",
+    "A NaN makes amax, tensor_max or tile_max NaN, and with it the scale and the whole block.",
     ("SCL-001", "NVF-002"),
     _WITHOUT_NAN,
     (Change(amax, _with_nan), Change(nvfp4.amax_of, _with_nan), *_ITS_SCALE),

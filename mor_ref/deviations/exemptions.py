@@ -52,7 +52,7 @@ ZEROS = {
 # ---------------------------------------------------------------------- blocks and scales
 
 AMAX_ALONE = {
-    name: "A number that a block has twice changes neither its amax nor its codes."
+    name: "A number that a block has twice changes neither the largest magnitude nor the codes."
     for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX)
     if name not in NVFP4_4OVER6
 }
@@ -72,7 +72,7 @@ SCALES_THAT_UNDERFLOW = {
     ),
 }
 DIVIDED_FOR_DECODING = dict.fromkeys(
-    ("nvfp4_torchao", "nvfp4_modelopt"), "S_dec of the profile is amax / Q (NVF-007, NVF-008)."
+    ("nvfp4_torchao", "nvfp4_modelopt"), "S_dec is tensor_max / Q (NVF-007, NVF-008)."
 )
 DIVIDED_FOR_ENCODING = dict.fromkeys(
     ("nvfp4_modelopt", "nvfp4_compressed_tensors"), "The profile divides numbers (NVF-010)."
@@ -81,7 +81,7 @@ SHORT_NUMBERS = {
     "mx_large": "With floor all numbers are bfloat16, and none is so near below a power of two."
 }
 AMAX_OFF_POWERS_OF_TWO = {
-    "mx_large": "No amax (VEC-009) is so near above a power of two times the largest number."
+    "mx_large": "No block_max (VEC-009) is so near above a power of two times the largest number."
 }
 
 # ---------------------------------------------------------------------- sums and decisions

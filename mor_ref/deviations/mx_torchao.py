@@ -70,7 +70,7 @@ def mx_rceil_leaves_code_0_unscaled(
     exemptions=AMAX_OFF_POWERS_OF_TWO,
 )
 def mx_rceil_by_log2(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> int:
-    """With rceil, the exponent is ceil(log2(amax / largest)) in binary32: sometimes 1 too low."""
+    """With rceil, the exponent is ceil(log2(block_max / largest)) in binary32: can be 1 too low."""
     if any(map(math.isnan, numbers)):
         return int(reference(numbers, fmt, rule))
     scale = quotient(mx.amax_of(numbers), fmt.largest)

@@ -18,6 +18,7 @@ from mor_ref.operations.random_numbers import Draws, Words, bits_at, share
 _U = np.uint64
 _ANY, _NEAR, _OPPOSITE, _EDGE, _FEW = range(5)
 _STYLES = np.repeat(np.arange(5), (2, 5, 4, 4, 1))
+_FAR = 70  # binades below 1, of scales whose products are subnormal numbers
 _CHARGES = np.array([-2, -1, -1, 0, 0, 0, 1, 1, 2])  # exponents next to the middle of a row
 
 
@@ -102,7 +103,7 @@ def _with_a_special(codes: Words, fmt: Format, choices: Words) -> Words:
 
 
 def scales(draws: Draws, stream: int, fmt: Format, blocks: int) -> Words:
-    """Draw codes of scales near 1, or any; rows are as long as they have blocks."""
+    """Draw codes of scales near 1, far below it, or any; rows are as long as they have blocks."""
     each = Draws(draws.first * blocks, draws.count * blocks, draws.seed)
     words = each.words(stream).reshape(draws.count, blocks)
     choices = draws.words(stream + 1)[:, np.newaxis]
@@ -112,7 +113,8 @@ def scales(draws: Draws, stream: int, fmt: Format, blocks: int) -> Words:
     alike = _U(middle) + bits_at(words, 0, 1)
     kind = bits_at(choices, 0, 3)
     anywhere = words & _U(fmt.code_count - 1)
-    found: Words = np.where(kind == 0, anywhere, np.where(kind < 3, alike, near))
+    low = _U(max(middle - (_FAR << fmt.mantissa_bits), 1)) + bits_at(words, 1, 3)
+    found: Words = np.select([kind == 0, kind < 3, kind == 3], [anywhere, alike, low], near)
     return found
 
 

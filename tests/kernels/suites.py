@@ -36,7 +36,9 @@ class Names(Host):
 
 @cache
 def manifest():
-    return read_manifest(bundled_files())["suites"]
+    """Return the suites whose operation has kernels."""
+    suites = read_manifest(bundled_files())["suites"]
+    return {name: of for name, of in suites.items() if OPERATIONS[of["operation"]].cuda}
 
 
 @cache

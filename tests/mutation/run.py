@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -154,7 +154,7 @@ def run_in(copy, program, *arguments):
         "PYTHONPATH": str(copy),
         "PYTHONDONTWRITEBYTECODE": "1",
         "NUMBA_CACHE_DIR": str(copy / "kernels"),
-        "CI": "1",  # the same examples for each mutant
+        "HYPOTHESIS_PROFILE": "first_failure",  # the same examples for each mutant
     }
     command = [Path(sys.executable).parent / program, *arguments]
     subprocess.run(command, cwd=copy, env=environment, check=True)
@@ -192,10 +192,10 @@ def main():
     known = {(entry["before"], entry["after"]) for entry in listed}
     mutants = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        tried = pool.map(mutants_of, modules, [asked.sample] * len(modules))
-        for module, of_module in zip(modules, tried, strict=True):
-            report(module, of_module, known)
-            mutants += of_module
+        tried = {pool.submit(mutants_of, module, asked.sample): module for module in modules}
+        for of_module in as_completed(tried):
+            report(tried[of_module], of_module.result(), known)
+            mutants += of_module.result()
     survivors = [mutant for mutant in mutants if mutant.survived]
     killed = 1 - len(survivors) / len(mutants)
     CONSOLE.print(f"{len(mutants)} mutants, {len(survivors)} survive: {killed:.1%} are noticed")

@@ -54,6 +54,7 @@ _MODULES: tuple[str, ...] = (
     "mor_outputs",
     "mor_rungs",
     "mor_launches",
+    "dots",
 )
 REGISTERED: list[Kernel] = [
     kernel for name in _MODULES for kernel in import_module(f"wrong.{name}").KERNELS

@@ -68,18 +68,18 @@ def _ticks(axes: Axes, values: Iterable[float], y: float, kind: str) -> str:
 
 def errors(*names: str) -> str:
     """Draw the mean relative error of rounding to nearest against the magnitude of a number."""
-    axes = Axes(60, 26, 540, 260, (-20, 18), (0, 100))
+    axes = Axes(60, 26, 620, 260, (-20, 18), (0, 100))
     curves = {name: _curve(formats[name]) for name in names}
     shapes = [*axes.grid(range(-20, 19, 4), range(0, 101, 20), " %")]
     shapes += [axes.curve(points, i) for i, points in enumerate(curves.values())]
-    shapes += key(612, 46, names)
+    shapes += key(80, 334, names)  # below, where a narrow screen shows it
     said = (
         "The relative error of rounding to nearest, without a scale, against the binary logarithm "
         "of the number: the mean over a quarter of a binade. To the left numbers become 0, to the "
         "right they saturate; a scale moves the numbers of a block into the valley."
     )
     rows = [[name, *point] for name, points in curves.items() for point in points]
-    drawn = picture(700, 330, "Error against magnitude", shapes, said)
+    drawn = picture(700, 336 + 18 * len(names), "Error against magnitude", shapes, said)
     return drawn + data("errors", ["format", "log2 of x", "mean error in %"], rows)
 
 

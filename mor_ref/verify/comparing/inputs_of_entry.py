@@ -77,7 +77,7 @@ def _of_part(question: Case, inputs: Fields, part: _Part) -> Iterator[Input]:
 def largest_of(part: str, bits: NDArray[np.unsignedinteger], fmt: str) -> Input:
     """Return the finite number of the largest magnitude; the first one if none is finite."""
     form = formats[fmt]
-    magnitudes = bits.reshape(-1) & bits.dtype.type(form.sign_bit - 1)
+    magnitudes = bits.reshape(-1) & bits.dtype.type(form.code_count - 1 & ~form.sign_bit)
     infinity = (1 << form.exponent_bits) - 1 << form.mantissa_bits
     ranks = np.where(magnitudes < infinity, magnitudes.astype(np.int64), -1)
     others = int((ranks < 0).sum())

@@ -1,8 +1,10 @@
 """A report as a page for people: one HTML file that needs no other."""
 
+import shlex
 from collections.abc import Sequence
 
 from mor_ref import __version__
+from mor_ref.golden import bundled_files
 from mor_ref.verify.counts import counted
 from mor_ref.verify.reporting.causes import Cause, causes_of
 from mor_ref.verify.reporting.made import Made
@@ -28,7 +30,7 @@ def as_html(verification: Verification, made: Made | None = None, site: str | No
         if result.verdict == verdict
     ]
     causes = causes_of(results, suites)
-    sections = Sections(verification.candidate, site)
+    sections = Sections(_command(verification), site)
     cards = _cards(causes, sections, is_comparable=all(result.is_comparable for result in results))
     return rendered(
         "page.html",
@@ -55,6 +57,13 @@ def as_html(verification: Verification, made: Made | None = None, site: str | No
         most=_SUITES,
         version=__version__,
     )
+
+
+def _command(verification: Verification) -> str | None:
+    """Return the command of a run on the bundled vectors; others have more arguments."""
+    if verification.vectors != str(bundled_files()):
+        return None
+    return f"mor-ref verify {shlex.quote(verification.candidate)}"
 
 
 def _facts(verification: Verification) -> dict[str, str]:

@@ -26,12 +26,15 @@ class KindOfSuite(NamedTuple):
 
 
 class Sections:
-    """Sections that fill a page: each takes room from those after it. `ids` are of their suites."""
+    """Sections that fill a page: each takes room from those after it. `ids` are of their suites.
 
-    def __init__(self, candidate: str, site: str | None) -> None:
+    `command` verifies the candidate on the same vectors, if it is known.
+    """
+
+    def __init__(self, command: str | None, site: str | None) -> None:
         self.site = site
         self.ids: dict[str, str] = {}
-        self._candidate = candidate
+        self._command = command
         self._room, self._pictures = _ROOM, _PICTURES
 
     def of(self, cause: Cause) -> list[str]:
@@ -51,7 +54,6 @@ class Sections:
         drawn = _drawn(result)
         chosen = drawn[: min(_OF_FIRST if is_first else _OF_OTHER, self._pictures)]
         kinds = kinds_of_suite(result)
-        again = f"{shlex.quote(self._candidate)} --suite {shlex.quote(result.suite)}"
         section = rendered(
             "suite.html",
             result=result,
@@ -67,7 +69,7 @@ class Sections:
             rows=kinds[:_ROWS],
             left_kinds=len(kinds[_ROWS:]),
             problems=[d for d in result.differences if d.problem],
-            again=f"mor-ref verify {again}",
+            again=self._command and f"{self._command} --suite {shlex.quote(result.suite)}",
         )
         if len(section) <= self._room:
             self._pictures -= len(chosen)

@@ -13,6 +13,7 @@ from mor_ref.verify.candidates.peers.peer import (
     bytes_of,
     cut,
     f32_bits,
+    global_scale_in,
     padded,
     unpacked,
 )
@@ -40,17 +41,18 @@ def nvfp4(parameters: Parameters, inputs: Arrays) -> Answer | None:
     """Quantize in float32: of bfloat16, the library rounds its statistics to bfloat16."""
     if parameters["profile"] != "compressed_tensors" or parameters["tile"] != [1, 16]:
         return None
-    found = packed(as_torch(padded(parameters, inputs, 16).astype(np.float32)))
+    x = as_torch(padded(parameters, inputs, 16).astype(np.float32))
+    found = packed(x, global_scale_in(parameters))
     return {**found, "code": cut(found["code"], inputs), "y": cut(found["y"], inputs)}
 
 
-def packed(x: Any) -> dict[str, NDArray[Any]]:
-    """Return the fields of a tensor of whole tiles in NVFP4."""
+def packed(x: Any, g: Any = None) -> dict[str, NDArray[Any]]:
+    """Return the fields of a tensor of whole tiles in NVFP4; g may be given."""
     from compressed_tensors.compressors import NVFP4PackedCompressor
     from compressed_tensors.quantization import utils
     from compressed_tensors.quantization.lifecycle import forward
 
-    g = utils.generate_gparam(*x.aminmax())
+    g = utils.generate_gparam(*x.aminmax()) if g is None else g
     scheme, scale = with_scale(x, "NVFP4A16", 16, g)
     given = {"weight": x, "weight_scale": scale, "weight_global_scale": g}
     found = NVFP4PackedCompressor.compress(given, scheme)
@@ -79,4 +81,5 @@ PEER = Peer(
     ("torch", "compressed_tensors"),
     "pip install torch compressed-tensors==0.20.0",
     {"mx": mx, "nvfp4": nvfp4},
+    takes=("global_scale",),
 )

@@ -8,6 +8,7 @@ from mor_ref.verify.candidates.peers.peer import (
     bytes_of,
     cut,
     f32_bits,
+    global_scale_in,
     padded,
     unpacked,
 )
@@ -37,7 +38,8 @@ def nvfp4(parameters: Parameters, inputs: Arrays) -> Answer | None:
     if parameters["profile"] != "modelopt" or parameters["tile"] != [1, 16]:
         return None
     x = as_torch(padded(parameters, inputs, 16))
-    found, scale, g = NVFP4QTensor.quantize(x.clone(), 16)
+    given = {"weights_scaling_factor_2": global_scale_in(parameters)}
+    found, scale, g = NVFP4QTensor.quantize(x.clone(), 16, **given)
     y = found.dequantize(torch.float32, scale=scale, double_scale=g, block_sizes={-1: 16})
     codes = unpacked(bytes_of(found._quantized_data))  # noqa: SLF001
     return {
@@ -53,4 +55,5 @@ PEER = Peer(
     ("torch", "modelopt", "requests"),
     "pip install torch nvidia-modelopt==0.47.0 requests",
     {"mx": mx, "nvfp4": nvfp4},
+    takes=("global_scale",),
 )

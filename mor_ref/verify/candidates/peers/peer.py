@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.candidates.candidate import Answer, CandidateError
 
 Function = Callable[[Parameters, Arrays], Answer | None]
@@ -20,8 +22,9 @@ Function = Callable[[Parameters, Arrays], Answer | None]
 class Peer:
     """A library: how it is installed, and a function for each operation that it has.
 
-    A function returns None for parameters that the library does not have. `modules` are imported by
-    the functions; `needs_gpu` is whether torch must see one.
+    A function returns None for parameters that the library does not have. `takes` are the optional
+    parameters that the functions read. `modules` are imported by the functions; `needs_gpu` is
+    whether torch must see one.
     """
 
     name: str
@@ -29,6 +32,7 @@ class Peer:
     install: str
     functions: Mapping[str, Function]
     needs_gpu: bool = False
+    takes: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Refuse a library that cannot run here."""
@@ -51,6 +55,9 @@ class Peer:
     def answer(self, operation: str, parameters: Parameters, inputs: Arrays) -> Answer | None:
         """Return the fields that the library computes, or None; its warnings are left out."""
         function = self.functions.get(operation)
+        known = {*OPERATIONS[operation].parameters, RECIPE, *self.takes}
+        if not known.issuperset(parameters):
+            return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return None if function is None else function(parameters, inputs)
@@ -77,6 +84,14 @@ def as_torch(x: NDArray[Any]) -> Any:
 
     bits = torch.from_numpy(np.ascontiguousarray(x).view(f"i{x.itemsize}"))
     return bits.view(torch.bfloat16 if x.itemsize == 2 else torch.float32)
+
+
+def global_scale_in(parameters: Parameters) -> Any:
+    """Return the given global scale as a tensor (NVF-014); None if there is none."""
+    import torch
+
+    given = parameters.get("global_scale")
+    return None if given is None else torch.tensor(given, dtype=torch.float32)
 
 
 def bytes_of(tensor: Any) -> NDArray[np.uint8]:

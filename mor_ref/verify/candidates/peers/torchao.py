@@ -8,6 +8,7 @@ from mor_ref.verify.candidates.peers.peer import (
     bytes_of,
     cut,
     f32_bits,
+    global_scale_in,
     padded,
     unpacked,
 )
@@ -51,7 +52,8 @@ def nvfp4(parameters: Parameters, inputs: Arrays) -> Answer | None:
     if parameters["profile"] != "torchao" or parameters["tile"] != [1, 16]:
         return None
     x = as_torch(padded(parameters, inputs, 16))
-    g = ao.per_tensor_amax_to_scale(x.abs().max())
+    g = global_scale_in(parameters)
+    g = ao.per_tensor_amax_to_scale(x.abs().max()) if g is None else g
     scale, packed = ao.nvfp4_quantize(x, 16, g)
     y = ao.NVFP4Tensor(packed, scale, 16, torch.float32, g).dequantize()
     return {
@@ -67,4 +69,5 @@ PEER = Peer(
     ("torch", "torchao"),
     "pip install torch torchao==0.18.0",
     {"mx": mx, "nvfp4": nvfp4},
+    takes=("global_scale",),
 )
