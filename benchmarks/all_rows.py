@@ -5,6 +5,7 @@ from benchmarks import (
     argument_rows,
     conversion_rows,
     dequantizing_rows,
+    dot_rows,
     exhaustive_rows,
     quantizing_rows,
     training_rows,
@@ -17,6 +18,7 @@ ROWS: list[Row] = [
     *affine_rows.ROWS,
     *dequantizing_rows.ROWS,
     *argument_rows.ROWS,
+    *dot_rows.ROWS,
     *exhaustive_rows.ROWS,
     *training_rows.ROWS,
 ]

@@ -18,6 +18,7 @@ VERSIONS = (
     "pychop",
     "jax",
     "apytypes",
+    "mmasim",
 )
 
 

@@ -113,3 +113,26 @@ def test_the_engine_is_the_exact_model(profile):
 def test_any_dot_product(profile, seed):
     """DOT-001 to DOT-020."""
     check(*case(DOT_PROFILES[profile], seed, rows=2))
+
+
+@pytest.mark.parametrize(
+    ("profile", "fmt", "a", "b", "c", "scale"),
+    [
+        ("hopper_bf16", "bf16", [-(2.0**-95)], [2.0**-60], 0.0, None),  # less than -0
+        ("hopper_fp16_f16", "f16", [1, 2.0**-11], [1, 1], 0.0, None),  # a tie above an even number
+        ("hopper_fp16_f16", "f16", [1, 3 * 2.0**-11], [1, 1], 0.0, None),
+        ("blackwell_nvfp4", "e2m1", [1, -1] + [0] * 14 + [0.5], [1] * 17, 0.0, [0x7E, 0x08]),
+        ("cdna3_fp8", "e4m3fnuz", [1], [1], -(2.0**-25), None),  # the smallest c that counts
+        ("cdna3_fp8", "e4m3fnuz", [1], [1], -(2.0**-26), None),
+        ("cdna2_bf16", "bf16", [-(2.0**-80)] * 2, [2.0**-80] * 2, -0.0, None),  # flushed products
+    ],
+)
+def test_numbers_that_random_rows_seldom_have(profile, fmt, a, b, c, scale):
+    """DOT-009, DOT-010, DOT-016, DOT-018."""
+    pair = (mor_ref.encode(np.array([row], np.float32), fmt) for row in (a, b))
+    arguments = {"formats": (formats[fmt],) * 2, "profile": DOT_PROFILES[profile]}
+    arguments |= {"c": np.array([c], np.float32)}
+    if scale:
+        codes = np.array([scale], np.uint8)
+        arguments |= {"scales": (codes, codes), "scale_format": "e4m3", "block": 16}
+    check(*pair, arguments)

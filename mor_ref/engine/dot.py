@@ -11,7 +11,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.engine.dot_amd import gtr_fdpa, tr_fdpa
 from mor_ref.engine.dot_binary32 import f32_fma, f32_pairwise, ftz_mul_add, integers
 from mor_ref.engine.dot_exact import accumulator_for, e_fdpa, exact
-from mor_ref.engine.dot_nvidia import cut_rule, gst_fdpa, promoted, t_fdpa
+from mor_ref.engine.dot_nvidia import cut_rule, gst_fdpa, t_fdpa
 from mor_ref.engine.dot_operands import Operand, chunk_count, rows_of, top_of, unit_of
 from mor_ref.engine.dot_rounding import TOWARD_ZERO, Chunks, Pairs
 from mor_ref.engine.parallel import for_each, thread_count
@@ -75,11 +75,11 @@ def loop_of(a: Operand, b: Operand, profile: DotProfile) -> tuple[Kernel, tuple[
     loops: dict[str, tuple[Kernel, tuple[Any, ...]]] = {
         "f32_fma": (f32_fma, ()),
         "f32_pairwise": (f32_pairwise, ()),
-        "t_fdpa": (t_fdpa, rule),
-        "st_fdpa": (t_fdpa, rule),
+        "t_fdpa": (t_fdpa, (*rule, 0)),
+        "st_fdpa": (t_fdpa, (*rule, 0)),
         "gst_fdpa": (gst_fdpa, rule),
-        "promoted": (promoted, rule),
-        "ftz_mul_add": (ftz_mul_add, (profile.chunk,)),
+        "promoted": (t_fdpa, (*rule, PERIOD // max(profile.chunk, 1))),
+        "ftz_mul_add": (ftz_mul_add, ()),
         "tr_fdpa": (tr_fdpa, rule),
         "gtr_fdpa": (gtr_fdpa, rule),
         "int32": (integers, (False,)),
@@ -90,7 +90,7 @@ def loop_of(a: Operand, b: Operand, profile: DotProfile) -> tuple[Kernel, tuple[
     accumulator = accumulator_for(a, b, profile)
     if profile.family == "exact":
         return exact, (accumulator,)
-    return e_fdpa, (accumulator, profile.chunk)
+    return e_fdpa, (accumulator,)
 
 
 def has_wholes(a: Operand, b: Operand, profile: DotProfile) -> bool:

@@ -100,15 +100,14 @@ def tr_fdpa(a, b, c, pairs, chunks, rule):
         i, j = rows_of_pair(n, pairs.columns)
         total = c[n]
         for chunk in range(a.special.shape[1]):
-            part = slice(chunk * rule.chunk, (chunk + 1) * rule.chunk)
-            of_a, of_b = a.value[i, part], b.value[j, part]
+            of_a, of_b = a.value[i, chunk], b.value[j, chunk]
             is_special = a.special[i, chunk] or b.special[j, chunk] or not is_finite(total)
             if is_special or has_product_beyond(of_a, of_b):
                 exponent, whole = _I(0), _I(0)
                 total = special_total_beyond(of_a, of_b, total)
             else:
                 of_sum, exponent = cut_products(
-                    of_a, of_b, a.exponent[i, part], b.exponent[j, part], 0, 1, rule.fraction_bits
+                    of_a, of_b, a.exponent[i, chunk], b.exponent[j, chunk], 0, 1, rule.fraction_bits
                 )
                 exponent, whole, total = joined(of_sum, exponent, total, rule, False)
             keep(chunks, n, chunk, exponent, whole, total)
@@ -133,14 +132,13 @@ def gtr_fdpa(a, b, c, pairs, chunks, rule):
         i, j = rows_of_pair(n, pairs.columns)
         total = c[n]
         for chunk in range(a.special.shape[1]):
-            part = slice(chunk * rule.chunk, (chunk + 1) * rule.chunk)
-            of_a, of_b = a.value[i, part], b.value[j, part]
+            of_a, of_b = a.value[i, chunk], b.value[j, chunk]
             if a.special[i, chunk] or b.special[j, chunk] or not is_finite(total):
                 exponent, whole = _I(0), _I(0)
                 total = special_total(of_a, of_b, total)
             else:
                 exponent, whole, total = add_halves(
-                    of_a, of_b, a.exponent[i, part], b.exponent[j, part], total, rule
+                    of_a, of_b, a.exponent[i, chunk], b.exponent[j, chunk], total, rule
                 )
             keep(chunks, n, chunk, exponent, whole, total)
         c[n] = canonical_c(total)

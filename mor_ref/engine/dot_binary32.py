@@ -19,7 +19,7 @@ def f32_fma(a, b, c, pairs, chunks):
         i, j = rows_of_pair(n, pairs.columns)
         total = c[n]
         for k in range(a.value.shape[1]):
-            total = fused(_D(a.value[i, k] * b.value[j, k]), total)
+            total = fused(_D(a.value[i, k, 0] * b.value[j, k, 0]), total)
             keep(chunks, n, k, 0, 0, canonical_c(total))
         c[n] = canonical_c(total)
 
@@ -27,12 +27,12 @@ def f32_fma(a, b, c, pairs, chunks):
 @kernel
 def f32_pairwise(a, b, c, pairs, chunks):
     """DOT-014 for pairs of rows."""
-    columns = a.value.shape[1]
+    columns = a.value.shape[2]
     row = np.empty(columns, _F)
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
         for k in range(columns):
-            row[k] = _F(_F(a.value[i, k]) * _F(b.value[j, k]))
+            row[k] = _F(_F(a.value[i, 0, k]) * _F(b.value[j, 0, k]))
         length = columns
         while length > 1:
             half = length // 2
@@ -54,31 +54,34 @@ def flushed(x):
 
 
 @step
-def flushed_product(a, b, i, j, k):
+def flushed_product(value_a, value_b, k):
     """DOT-016: a product in binary32."""
-    return flushed(_F(_F(a.value[i, k]) * _F(b.value[j, k])))
+    return flushed(_F(_F(value_a[k]) * _F(value_b[k])))
 
 
 @step
-def flushed_pair(a, b, i, j, k):
+def flushed_pair(value_a, value_b, k):
     """DOT-016: the sum of two products in binary32."""
-    return flushed(_F(flushed_product(a, b, i, j, k) + flushed_product(a, b, i, j, k + 1)))
+    return flushed(
+        _F(flushed_product(value_a, value_b, k) + flushed_product(value_a, value_b, k + 1))
+    )
 
 
 @kernel
-def ftz_mul_add(a, b, c, pairs, chunks, length):
+def ftz_mul_add(a, b, c, pairs, chunks):
     """DOT-016 for pairs of rows; a chunk is two or four products."""
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
         total = c[n]
-        for k in range(0, a.value.shape[1], length):
-            part = flushed_pair(a, b, i, j, k)
-            if length == 4:
-                part = flushed(_F(part + flushed_pair(a, b, i, j, k + 2)))
+        for chunk in range(a.value.shape[1]):
+            value_a, value_b = a.value[i, chunk], b.value[j, chunk]
+            part = flushed_pair(value_a, value_b, 0)
+            if value_a.size == 4:
+                part = flushed(_F(part + flushed_pair(value_a, value_b, 2)))
             start = flushed(total) if total != _F(0) else total
             start = _F(0) if start == _F(0) else start
             total = canonical_c(flushed(_F(start + part)))
-            keep(chunks, n, k // length, 0, 0, total)
+            keep(chunks, n, chunk, 0, 0, total)
         c[n] = canonical_c(total)
 
 
@@ -96,8 +99,8 @@ def integers(a, b, c, pairs, chunks, has_scales):
     """DOT-019 and DOT-020 for pairs of rows."""
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
-        found = _F(int32_sum(a.value[i], b.value[j]))
-        if has_scales and a.value.shape[1] != 0:
+        found = _F(int32_sum(a.whole[i, 0], b.whole[j, 0]))
+        if has_scales and a.whole.shape[2] != 0:
             unscaled = _F(found * _UNSCALE)
             found = _F(_F(b.scale[j, 0]) * _F(_F(a.scale[i, 0]) * unscaled))
         c[n] = canonical_c(found)

@@ -141,11 +141,11 @@ def rounded_words(words, accumulator):
 
 
 @step
-def run_total(value_a, value_b, start, end):
+def run_total(value_a, value_b):
     """DOT-012: the sum of products of integers, which one word holds."""
     total = _I(0)
-    for k in range(start, end):
-        total += _I(value_a[k]) * _I(value_b[k])
+    for k in range(value_a.size):
+        total += _I(value_a[k] * value_b[k])
     return total
 
 
@@ -168,12 +168,12 @@ def scale_at(rows, i, k):
 
 
 @step
-def scaled_special_total(a, b, i, j, start, end, c):
+def scaled_special_total(a, b, i, j, chunk, c):
     """DOT-008: the sum of the terms that are infinite or NaN, in binary64."""
     total = _D(0) if is_finite(c) else _D(c)
-    for k in range(start, end):
-        of_a = _D(a.value[i, k] * scale_at(a, i, k))
-        term = _D(of_a * _D(b.value[j, k] * scale_at(b, j, k)))
+    for k in range(a.value.shape[2]):
+        of_a = _D(a.value[i, chunk, k] * scale_at(a, i, k))
+        term = _D(of_a * _D(b.value[j, chunk, k] * scale_at(b, j, k)))
         if not np.isfinite(term):
             total += term
     return canonical_c(_F(total))
@@ -182,22 +182,22 @@ def scaled_special_total(a, b, i, j, start, end, c):
 @step
 def add_runs(words, a, b, i, j, accumulator):
     """DOT-012: add the products of rows of integers, in runs that one word holds."""
-    start, columns = 0, a.whole.shape[1]
+    start, columns = 0, a.whole.shape[2]
     while start < columns:
         of_a, of_b = start // a.block * a.block + a.block, start // b.block * b.block + b.block
         end = min(of_a, of_b, start + accumulator.run, columns)
-        total = run_total(a.whole[i], b.whole[j], start, end)
+        total = run_total(a.whole[i, 0, start:end], b.whole[j, 0, start:end])
         scales = scale_at(a, i, start), scale_at(b, j, start)
         add_run(words, total, accumulator.unit, scales[0], scales[1], accumulator.first_field)
         start = end
 
 
 @step
-def add_products(words, a, b, i, j, start, end, accumulator):
-    """DOT-012: add products one by one."""
-    for k in range(start, end):
-        x = _D(a.value[i, k] * scale_at(a, i, k))
-        y = _D(b.value[j, k] * scale_at(b, j, k))
+def add_products(words, a, b, i, j, chunk, accumulator):
+    """DOT-012 and DOT-015: add products one by one; only a row of one chunk has scales."""
+    for k in range(a.value.shape[2]):
+        x = _D(a.value[i, chunk, k] * scale_at(a, i, k))
+        y = _D(b.value[j, chunk, k] * scale_at(b, j, k))
         if accumulator.splits:
             add_product(words, x, y, accumulator.first_field)
         else:
@@ -208,37 +208,35 @@ def add_products(words, a, b, i, j, start, end, accumulator):
 def exact(a, b, c, pairs, chunks, accumulator):
     """DOT-012 for pairs of rows."""
     words = np.empty(accumulator.words, _I)
-    columns = a.value.shape[1]
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
         if a.special[i, 0] or b.special[j, 0] or not is_finite(c[n]):
-            c[n] = scaled_special_total(a, b, i, j, 0, columns, c[n])
+            c[n] = scaled_special_total(a, b, i, j, 0, c[n])
         else:
             words[:] = 0
             add(words, _D(c[n]), accumulator.first_field)
             if accumulator.run != 0:
                 add_runs(words, a, b, i, j, accumulator)
             else:
-                add_products(words, a, b, i, j, 0, columns, accumulator)
+                add_products(words, a, b, i, j, 0, accumulator)
             c[n] = rounded_words(words, accumulator)
         keep(chunks, n, 0, 0, 0, c[n])
 
 
 @kernel
-def e_fdpa(a, b, c, pairs, chunks, accumulator, length):
+def e_fdpa(a, b, c, pairs, chunks, accumulator):
     """DOT-015 for pairs of rows."""
     words = np.empty(accumulator.words, _I)
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
         total = c[n]
         for chunk in range(a.special.shape[1]):
-            start, end = chunk * length, (chunk + 1) * length
             if a.special[i, chunk] or b.special[j, chunk] or not is_finite(total):
-                total = scaled_special_total(a, b, i, j, start, end, total)
+                total = scaled_special_total(a, b, i, j, chunk, total)
             else:
                 words[:] = 0
                 add(words, _D(total), accumulator.first_field)
-                add_products(words, a, b, i, j, start, end, accumulator)
+                add_products(words, a, b, i, j, chunk, accumulator)
                 total = rounded_words(words, accumulator)
             keep(chunks, n, chunk, 0, 0, total)
         c[n] = canonical_c(total)

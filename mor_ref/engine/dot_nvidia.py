@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor_ref.definitions.dot import GROUP, PERIOD, DotProfile
+from mor_ref.definitions.dot import GROUP, DotProfile
 from mor_ref.engine.dot_rounding import (
     Result,
     block_of,
@@ -57,87 +57,92 @@ def special_total(value_a, value_b, c):
 
 
 @step
-def largest_exponent(exponent_a, exponent_b, start, end, floor):
+def largest_exponent(exponent_a, exponent_b, floor):
     """DOT-007: the largest exponent of products, from a floor on."""
     largest = _S(floor)
-    for k in range(start, end):
+    for k in range(exponent_a.size):
         largest = max(largest, _S(exponent_a[k] + exponent_b[k]))
     return _I(largest)
 
 
 @step
-def cut_products(value_a, value_b, start, end, scale):
-    """DOT-007: the sum of products in units of 1 / scale, each cut toward zero."""
-    whole = _I(0)
-    for k in range(start, end):
+def cut_sum(value_a, value_b, c, scale):
+    """DOT-007: the sum of products and c in units of 1 / scale, each cut toward zero."""
+    whole = _I(_D(c) * scale)
+    for k in range(value_a.size):
         whole += _I(_D(_D(value_a[k] * value_b[k]) * scale))
     return whole
 
 
 @step
-def add_chunk(a, b, i, j, start, c, rule):
-    """DOT-007: the exponent, the cut sum and the next c of a chunk of finite terms."""
-    exponent_a, exponent_b = a.exponent[i], b.exponent[j]
-    # A zero has an exponent below those of all numbers of c, so it decides if c is 0 alone.
-    floor = rule.zero_exponent
-    if c != _F(0):
-        floor = exponent_of_c(c, rule.result.smallest_exponent)
-    exponent = largest_exponent(exponent_a, exponent_b, start, start + rule.chunk, floor)
-    unit = _I(exponent - rule.fraction_bits)
-    scale = power_of_two(-unit)
-    whole = cut_products(a.value[i], b.value[j], start, start + rule.chunk, scale)
-    whole += _I(_D(c) * scale)
-    return exponent, whole, _F(rounded_sum(whole, unit, rule.result) + _F(0))
+def floor_of_exponent(c, rule):
+    """DOT-007: the exponent of c; a zero of c has one below those of all numbers of c."""
+    return rule.zero_exponent if c == _F(0) else exponent_of_c(c, rule.result.smallest_exponent)
 
 
 @step
-def next_chunk(a, b, i, j, chunk, c, rule):
-    """DOT-007 and DOT-008: the fields of a chunk."""
-    start, end = chunk * rule.chunk, (chunk + 1) * rule.chunk
-    if a.special[i, chunk] or b.special[j, chunk] or not is_finite(c):
-        return _I(0), _I(0), special_total(a.value[i, start:end], b.value[j, start:end], c)
-    return add_chunk(a, b, i, j, start, c, rule)
+def rounded_chunk(whole, unit, result):
+    """DOT-010: a cut sum as the next c, without a negative zero."""
+    return _F(rounded_sum(whole, unit, result) + _F(0))
 
 
 @kernel
-def t_fdpa(a, b, c, pairs, chunks, rule):
-    """DOT-007 for pairs of rows."""
+def t_fdpa(a, b, c, pairs, chunks, rule, period):
+    """DOT-007 and DOT-008 for pairs of rows; DOT-011 if `period` chunks are promoted at once.
+
+    The loop has the steps of a chunk itself, as a call with two operands would copy both.
+    """
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
-        total = c[n]
+        total, promoted = c[n], c[n]
+        if period != 0:
+            total = _F(0)
         for chunk in range(a.special.shape[1]):
-            exponent, whole, total = next_chunk(a, b, i, j, chunk, total, rule)
-            keep(chunks, n, chunk, exponent, whole, total)
-        c[n] = canonical_c(total)
-
-
-@kernel
-def promoted(a, b, c, pairs, chunks, rule):
-    """DOT-011 for pairs of rows."""
-    for n in range(pairs.first, pairs.last):
-        i, j = rows_of_pair(n, pairs.columns)
-        total = c[n]
-        of_period = PERIOD // rule.chunk
-        for chunk in range(a.special.shape[1] // of_period):
-            partial = _F(0)
-            for part in range(chunk * of_period, (chunk + 1) * of_period):
-                _, _, partial = next_chunk(a, b, i, j, part, partial, rule)
-            k = chunk * PERIOD
-            of_a, of_b = a.scale[i, block_of(a, k)], b.scale[j, block_of(b, k)]
-            scale = _F(_F(of_a) * _F(of_b))
-            total = canonical_c(fused(_D(_D(scale) * _D(partial)), total))
-            keep(chunks, n, chunk, 0, 0, total)
-        c[n] = canonical_c(total)
+            value_a, value_b = a.value[i, chunk], b.value[j, chunk]
+            exponent, whole = _I(0), _I(0)
+            if a.special[i, chunk] or b.special[j, chunk] or not is_finite(total):
+                total = special_total(value_a, value_b, total)
+            else:
+                floor = floor_of_exponent(total, rule)
+                exponent = largest_exponent(a.exponent[i, chunk], b.exponent[j, chunk], floor)
+                unit = _I(exponent - rule.fraction_bits)
+                whole = cut_sum(value_a, value_b, total, power_of_two(-unit))
+                total = rounded_chunk(whole, unit, rule.result)
+            if period == 0:
+                keep(chunks, n, chunk, exponent, whole, total)
+            elif (chunk + 1) % period == 0:
+                k = (chunk + 1 - period) * rule.chunk
+                of_a, of_b = a.scale[i, block_of(a, k)], b.scale[j, block_of(b, k)]
+                promoted = add_promoted(of_a, of_b, total, promoted)
+                keep(chunks, n, chunk // period, 0, 0, promoted)
+                total = _F(0)
+        c[n] = canonical_c(total if period == 0 else promoted)
 
 
 @step
-def term_of_group(a, b, i, j, start):
-    """DOT-009: the value of a group, and its exponent; one below all others for a zero."""
+def add_promoted(scale_a, scale_b, partial, c):
+    """DOT-011: RN32(RN32(scale_a * scale_b) * partial + c)."""
+    scale = _F(_F(scale_a) * _F(scale_b))
+    return canonical_c(fused(_D(_D(scale) * _D(partial)), c))
+
+
+@step
+def sum_of_group(value_a, value_b):
+    """DOT-009: the sum of the products of a group, and of their magnitudes."""
     total, size = _D(0), _D(0)
-    for k in range(start, start + GROUP):
-        product = _D(a.value[i, k] * b.value[j, k])
+    for k in range(value_a.size):
+        product = _D(value_a[k] * value_b[k])
         total += product
         size += abs(product)
+    return total, size
+
+
+@step
+def term_of_group(a, b, i, j, chunk, first):
+    """DOT-009: the value of a group, and its exponent; one below all others for a zero."""
+    part = slice(first, first + GROUP)
+    total, size = sum_of_group(a.value[i, chunk, part], b.value[j, chunk, part])
+    start = chunk * a.value.shape[2] + first
     of_a, of_b = block_of(a, start), block_of(b, start)
     value = _D(_D(total * a.scale[i, of_a]) * b.scale[j, of_b])
     exponent = _I(a.scale_exponent[i, of_a]) + _I(b.scale_exponent[j, of_b])
@@ -145,15 +150,13 @@ def term_of_group(a, b, i, j, start):
 
 
 @step
-def add_groups(a, b, i, j, start, c, rule, values):
+def add_groups(a, b, i, j, chunk, c, rule, values):
     """DOT-009: the exponent, the cut sum and the next c of a chunk."""
-    exponent = rule.zero_exponent
-    if c != _F(0):
-        exponent = exponent_of_c(c, rule.result.smallest_exponent)
+    exponent = floor_of_exponent(c, rule)
     special = _D(0) if is_finite(c) else _D(c)
     is_special = not is_finite(c)
     for g in range(values.size):
-        values[g], of_group = term_of_group(a, b, i, j, start + g * GROUP)
+        values[g], of_group = term_of_group(a, b, i, j, chunk, g * GROUP)
         exponent = max(exponent, of_group)
         if not np.isfinite(values[g]):
             is_special = True
@@ -165,7 +168,7 @@ def add_groups(a, b, i, j, start, c, rule, values):
     whole = _I(_D(c) * scale)
     for g in range(values.size):
         whole += _I(values[g] * scale)
-    return exponent, whole, _F(rounded_sum(whole, unit, rule.result) + _F(0))
+    return exponent, whole, rounded_chunk(whole, unit, rule.result)
 
 
 @kernel
@@ -176,7 +179,6 @@ def gst_fdpa(a, b, c, pairs, chunks, rule):
         i, j = rows_of_pair(n, pairs.columns)
         total = c[n]
         for chunk in range(a.special.shape[1]):
-            start = chunk * rule.chunk
-            exponent, whole, total = add_groups(a, b, i, j, start, total, rule, values)
+            exponent, whole, total = add_groups(a, b, i, j, chunk, total, rule, values)
             keep(chunks, n, chunk, exponent, whole, total)
         c[n] = canonical_c(total)

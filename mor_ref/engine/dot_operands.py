@@ -4,7 +4,7 @@ Each number is a binary64 that stands for an integer times a power of two: produ
 are exact, and no mode of the processor changes an exact result.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.engine.decoding import decode
 
+_WHOLE_ROW = 1 << 62
 _NO_EXPONENT = -8192  # of a zero: the sum of four is below all others, and fits 16 bits
 
 
@@ -27,7 +28,7 @@ class Operand(NamedTuple):
     value: NDArray[np.float64]
     fmt: Format
     scales: NDArray[np.float64] | None = None
-    block: int = 1
+    block: int = _WHOLE_ROW
     scale_bits: int = 0
     scale_unit: int = 0
     scale_top: int = 0
@@ -67,7 +68,10 @@ def scale_numbers(codes: Bits, fmt: Format) -> NDArray[np.float64]:
 
 
 class Rows(NamedTuple):
-    """An operand as loops take it; scales lie apart from the numbers, one for each block."""
+    """An operand as loops take it; scales lie apart from the numbers, one for each block.
+
+    Numbers have the shape (n, chunks, products of a chunk).
+    """
 
     value: NDArray[np.float64]
     whole: NDArray[np.int64]  # numbers as integers, if a rule adds up integers
@@ -135,12 +139,8 @@ def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
         exponent = exponent.astype(np.int16)
     if profile.family == "ftz_mul_add":  # DOT-016: a subnormal operand and a zero are +0
         value = np.where(np.abs(value) < 2.0**operand.fmt.smallest_exponent, 0.0, value)
-    columns = value.shape[1]
-    room = ((0, 0), (0, chunk_count(profile, columns) * chunk_length(profile) - columns))
-    if chunk_length(profile):
-        value = np.pad(value, room)
-        exponent = np.pad(exponent, room, constant_values=_NO_EXPONENT)
-    special = _specials_of(value, profile.chunk)
+    value, exponent = (_in_chunks(x, profile, z) for x, z in ((value, 0), (exponent, _NO_EXPONENT)))
+    special = np.any(~np.isfinite(value), axis=2)
     if profile.family == "exact":
         special |= ~np.isfinite(scale).all(axis=1, keepdims=True)
     whole = wholes_of(value, operand.fmt) if has_wholes else value[:0]
@@ -148,16 +148,21 @@ def rows_of(operand: Operand, profile: DotProfile, has_wholes: bool) -> Rows:
     return Rows(value, whole.astype(np.int64), exponent, special, scale, scale_exponent, block)
 
 
+def _in_chunks(x: NDArray[Any], profile: DotProfile, zero: int) -> NDArray[Any]:
+    """DOT-003: return rows in chunks that are summed at once, filled with zeros."""
+    rows, columns = x.shape
+    length = chunk_length(profile)
+    if length == 0:
+        return x.reshape(rows, 1, columns)
+    room = chunk_count(profile, columns) * length - columns
+    inner = 1 if profile.family == "f32_fma" else profile.chunk
+    filled = np.pad(x, ((0, 0), (0, room)), constant_values=zero)
+    return filled.reshape(rows, (columns + room) // inner, inner)
+
+
 def wholes_of(value: NDArray[np.float64], fmt: Format) -> NDArray[np.float64]:
     """Return numbers in units of the smallest one of their format, as far as they are finite."""
     return np.ldexp(np.where(np.isfinite(value), value, 0.0), -unit_of(fmt))
-
-
-def _specials_of(value: NDArray[np.float64], length: int) -> NDArray[np.bool_]:
-    """DOT-008: whether a number of a chunk, or of the row, is infinite or NaN."""
-    chunks = (value.shape[1] // length, length) if length else (1, value.shape[1])
-    found: NDArray[np.bool_] = np.any(~np.isfinite(value).reshape(len(value), *chunks), axis=2)
-    return found
 
 
 def _scales_of(operand: Operand) -> tuple[NDArray[np.float64], NDArray[np.int16]]:
