@@ -13,6 +13,7 @@ from mor_ref.deviations import (
     encoding_rounding,
     errors,
     gguf,
+    levels,
     mx,
     mx_torchao,
     nan_bits,
@@ -21,6 +22,8 @@ from mor_ref.deviations import (
     policies,
     quantization,
     scales,
+    shared,
+    shared_numbers,
 )
 from mor_ref.deviations.deviation import Deviation, applied
 
@@ -44,6 +47,9 @@ DEVIATIONS: dict[str, Deviation] = {
         *mx_torchao.DEVIATIONS,
         *gguf.DEVIATIONS,
         *nvfp4_four_over_six.DEVIATIONS,
+        *shared.DEVIATIONS,
+        *shared_numbers.DEVIATIONS,
+        *levels.DEVIATIONS,
     )
 }
 

@@ -9,6 +9,7 @@ from mor_ref.deviations.domains import (
     NVFP4_FOREIGN,
     NVFP4_TE,
     POLICIES,
+    SHARED,
 )
 
 Reasons = dict[str, str]
@@ -53,7 +54,7 @@ ZEROS = {
 
 AMAX_ALONE = {
     name: "A number that a block has twice changes neither the largest magnitude nor the codes."
-    for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX)
+    for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX, *SHARED)
     if name not in NVFP4_4OVER6
 }
 NOT_STORED = dict.fromkeys(POLICIES, "Policies have no field of stored exponents.")
@@ -77,6 +78,7 @@ DIVIDED_FOR_DECODING = dict.fromkeys(
 DIVIDED_FOR_ENCODING = dict.fromkeys(
     ("nvfp4_modelopt", "nvfp4_compressed_tensors"), "The profile divides numbers (NVF-010)."
 )
+LIKELY_NUMBERS = {"shared_large": "No number (VEC-009) is so near below a power of two."}
 SHORT_NUMBERS = {
     "mx_large": "With floor all numbers are bfloat16, and none is so near below a power of two."
 }

@@ -10,6 +10,8 @@ from mor_ref.operations.encode import ENCODE
 from mor_ref.operations.encode_preset import ENCODE_PRESET
 from mor_ref.operations.encode_stochastic import ENCODE_STOCHASTIC
 from mor_ref.operations.error_term import ERROR_TERM
+from mor_ref.operations.levels import LEVELS
+from mor_ref.operations.levels_element import LEVELS_ELEMENT
 from mor_ref.operations.mor import MOR
 from mor_ref.operations.mx import MX
 from mor_ref.operations.mx_block import MX_BLOCK
@@ -20,6 +22,8 @@ from mor_ref.operations.quantize import QUANTIZE
 from mor_ref.operations.quantize_block import QUANTIZE_BLOCK
 from mor_ref.operations.quantize_element import QUANTIZE_ELEMENT
 from mor_ref.operations.scale import SCALE
+from mor_ref.operations.shared import SHARED
+from mor_ref.operations.shared_block import SHARED_BLOCK
 
 # In the order of the specification.
 OPERATIONS: dict[str, Operation] = {
@@ -40,6 +44,10 @@ OPERATIONS: dict[str, Operation] = {
         QUANTIZE_BLOCK,
         NVFP4_BLOCK,
         MX_BLOCK,
+        SHARED,
+        SHARED_BLOCK,
+        LEVELS,
+        LEVELS_ELEMENT,
     )
 }
 

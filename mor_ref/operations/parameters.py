@@ -7,9 +7,12 @@ from typing import Any
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
 from mor_ref.definitions.formats import formats, presets
+from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, is_amax, is_scale
+from mor_ref.definitions.shared import BLOCK, SHARED_PROFILES
+from mor_ref.definitions.shared import KINDS as SHARED_KINDS
 from mor_ref.metrics import METRICS
 from mor_ref.policies import POLICIES
 
@@ -130,6 +133,12 @@ KINDS: Mapping[str, Kind] = {
     "profile": row_of(PROFILES),
     "tile": kind(_is_pair, _SIDES),
     "scale_rule": row_of(SCALE_RULES),
+    "shared_kind": row_of(SHARED_KINDS),
+    "shared_profile": row_of(SHARED_PROFILES),
+    "shared_block": number(BLOCK, BLOCK),
+    "level_kind": row_of(LEVEL_KINDS),
+    "level_block": one_of(("row",)),
+    "arithmetic": one_of(ARITHMETICS),
     "amax": kind(is_amax, "a finite number of binary32 that is not negative"),
     "scale": kind(is_scale, "a positive, normal number of binary32"),
     RECIPE: kind(_is_recipe, f"a shape of at most {LARGEST_TENSOR} elements, seed and stream"),

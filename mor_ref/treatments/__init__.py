@@ -4,7 +4,17 @@ The recipes of training have a treatment for each operand. A tensor of a user ha
 """
 
 from mor_ref.treatments.own_recipes import OwnRecipe, own_recipe
-from mor_ref.treatments.rows import TREATMENTS, Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
+from mor_ref.treatments.rows import (
+    TREATMENTS,
+    Delayed,
+    Levels,
+    Mor,
+    Mx,
+    Nvfp4,
+    Scaled,
+    Shared,
+    Unquantized,
+)
 from mor_ref.treatments.text import as_treatment, short_text
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
@@ -12,11 +22,13 @@ __all__ = [
     "TREATMENTS",
     "Asked",
     "Delayed",
+    "Levels",
     "Mor",
     "Mx",
     "Nvfp4",
     "OwnRecipe",
     "Scaled",
+    "Shared",
     "Situation",
     "Treatment",
     "Unquantized",

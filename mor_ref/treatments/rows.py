@@ -9,18 +9,22 @@ from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in, sides_in
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.levels import ARITHMETICS, known_arithmetic, level_kind
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
+from mor_ref.definitions.shared import BLOCK, SHARED_PROFILES, shared_kind, shared_profile
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.representations import (
     GivenScale,
+    LevelRows,
     MxBlocks,
     Nvfp4Tiles,
     RandomNvfp4,
     Representation,
     ScaledFormat,
+    SharedBlocks,
 )
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
@@ -239,6 +243,57 @@ class Nvfp4(Treatment):
         return _alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
 
 
+@dataclass(frozen=True)
+class Shared(Treatment):
+    """Blocks of 16 along the rows that share an exponent."""
+
+    of: str = "mx9"
+    profile: str = "quark_torch"
+    name = "shared"
+    words: ClassVar = {"profile": _one_of(SHARED_PROFILES)}
+
+    @property
+    def asked(self) -> Asked:
+        """The operation `shared`."""
+        return Asked("shared", {"kind": self.of, "profile": self.profile, "block": BLOCK})
+
+    def check(self) -> None:
+        """Check the fields."""
+        shared_kind(self.of)
+        shared_profile(self.profile)
+
+    def policy_in(self, situation: Situation) -> Policy:
+        """Return the policy of these blocks alone."""
+        del situation
+        return _alone(SharedBlocks(self.of, self.profile))
+
+
+@dataclass(frozen=True)
+class Levels(Treatment):
+    """Rows of levels of ParetoQ, with the first alphas."""
+
+    of: str = "seq2"
+    arithmetic: str = "f32"
+    name = "levels"
+    words: ClassVar = {"arithmetic": _one_of(ARITHMETICS)}
+
+    @property
+    def asked(self) -> Asked:
+        """The operation `levels`."""
+        given = {"kind": self.of, "arithmetic": self.arithmetic}
+        return Asked("levels", {**given, "block": "row"})
+
+    def check(self) -> None:
+        """Check the fields."""
+        level_kind(self.of)
+        known_arithmetic(self.arithmetic)
+
+    def policy_in(self, situation: Situation) -> Policy:
+        """Return the policy of these levels alone."""
+        del situation
+        return _alone(LevelRows(self.of, self.arithmetic))
+
+
 def _in_parameters(treatment: "Mor | Scaled") -> dict[str, Any]:
     """Return the block and the kind of scales, as parameters of suites have them."""
     block = treatment.block
@@ -254,5 +309,7 @@ def _alone(representation: Representation) -> Policy:
 
 
 TREATMENTS: Catalogue[Treatment] = Catalogue(
-    "treatment", Treatment, (Unquantized(), Mor(), Scaled(), Delayed(), Mx(), Nvfp4())
+    "treatment",
+    Treatment,
+    (Unquantized(), Mor(), Scaled(), Delayed(), Mx(), Nvfp4(), Shared(), Levels()),
 )

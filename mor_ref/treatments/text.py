@@ -8,15 +8,19 @@ from typing import Any
 
 from mor_ref.argument_checks import UnknownNameError, known_name
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.shared import KINDS as SHARED_KINDS
 from mor_ref.representations import (
     REPRESENTATIONS,
+    LevelRows,
     MxBlocks,
     Nvfp4Tiles,
     ScaledFormat,
+    SharedBlocks,
     as_representation,
 )
-from mor_ref.treatments.rows import TREATMENTS, Mor, Mx, Nvfp4, Scaled
+from mor_ref.treatments.rows import TREATMENTS, Levels, Mor, Mx, Nvfp4, Scaled, Shared
 from mor_ref.treatments.treatment import Treatment
 
 GIVE = "give the text of str(recipe)"
@@ -51,13 +55,23 @@ def short_text(treatment: Treatment) -> str:
     """
     values = (getattr(treatment, field) for field in treatment.words)
     words = (_word(value) for value in values if value != "")
-    head = MxBlocks(treatment.fmt).name if isinstance(treatment, Mx) else treatment.name
-    text = ":".join((treatment.fmt if isinstance(treatment, Scaled) else head, *words))
+    text = ":".join((_head(treatment), *words))
     try:
         is_whole = as_treatment(text) == treatment
     except ValueError:
         is_whole = False
     return text if is_whole else treatment.text
+
+
+def _head(treatment: Treatment) -> str:
+    match treatment:
+        case Mx():
+            return MxBlocks(treatment.fmt).name
+        case Scaled():
+            return treatment.fmt
+        case Shared() | Levels():
+            return treatment.of
+    return treatment.name
 
 
 def _word(value: object) -> str:
@@ -93,7 +107,8 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
     if head == Nvfp4.name:
         return Nvfp4, {}
     try:
-        known_name("the first word", head, (Mor.name, *REPRESENTATIONS, *PROFILES, *formats))
+        names = (Mor.name, *REPRESENTATIONS, *PROFILES, *SHARED_KINDS, *LEVEL_KINDS, *formats)
+        known_name("the first word", head, names)
     except UnknownNameError as error:
         raise ValueError(f"recipe is {text!r}: {error}") from None
     match as_representation(head):
@@ -101,6 +116,10 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
             return Mx, {"fmt": one.element.name}
         case Nvfp4Tiles() as one:
             return Nvfp4, {"profile": one.profile}
+        case SharedBlocks() as one:
+            return Shared, {"of": one.kind}
+        case LevelRows() as one:
+            return Levels, {"of": one.kind}
         case ScaledFormat() as one:
             return Scaled, {"fmt": one.name}
     raise ValueError(f"recipe is {text!r}; give one such as {_SUCH_AS}")

@@ -5,12 +5,14 @@ from mor_ref.golden.suites import (
     decoding,
     encoding,
     errors,
+    levels,
     mx,
     nvfp4,
     policies,
     policies_large,
     quantization,
     scales,
+    shared,
 )
 
 SUITES: dict[str, Suite] = {
@@ -33,5 +35,11 @@ SUITES: dict[str, Suite] = {
         policies_large.LARGE,
         nvfp4.LARGE,
         mx.LARGE,
+        shared.BLOCKS,
+        shared.TENSORS,
+        shared.LARGE,
+        levels.STEPS,
+        levels.TENSORS,
+        levels.LARGE,
     )
 }
