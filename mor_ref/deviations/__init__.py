@@ -12,6 +12,7 @@ from mor_ref.deviations import (
     encoding_presets,
     encoding_rounding,
     errors,
+    fp8lm,
     gguf,
     levels,
     mx,
@@ -50,6 +51,7 @@ DEVIATIONS: dict[str, Deviation] = {
         *shared.DEVIATIONS,
         *shared_numbers.DEVIATIONS,
         *levels.DEVIATIONS,
+        *fp8lm.DEVIATIONS,
     )
 }
 

@@ -37,7 +37,8 @@ BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *SCALED_TENSORS)
 # A group of (8, 16) is a run in a tensor of one row.
 RUNS = ("quantize", *POLICIES, *NVFP4, *MX, *SHARED)
 
-ROUNDED = ("encode", "encode_presets", "quantize_steps", *BLOCKS)
+FP8LM_CODES = ("fp8lm_casts", "fp8lm_sums")
+ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CODES, *BLOCKS)
 ENCODED = ("encode_stochastic", *ROUNDED)
 NANS = tuple(name for name in ENCODED if name not in LARGE)
 COMPUTED_NANS = tuple(
@@ -48,6 +49,7 @@ OVERFLOWS = (
     "encode_presets",
     "encode_stochastic",
     "quantize_steps",
+    *FP8LM_CODES,
     "policies",
     "nvfp4_blocks",
     *NVFP4_TE,  # scales of tiles, where amax is infinite
@@ -55,7 +57,16 @@ OVERFLOWS = (
     *IN_MX,
 )
 # Those with a field in binary32 that can be NaN: xs, y, d, a scale, or the value of a code.
-NANS_IN_BINARY32 = ("decode", *COMPUTED_NANS, "shared_blocks", "shared", "levels_steps", "levels")
+NANS_IN_BINARY32 = (
+    "decode",
+    *(name for name in COMPUTED_NANS if name != "fp8lm_sums"),
+    "shared_blocks",
+    "shared",
+    "levels_steps",
+    "levels",
+    "fp8lm_scales",
+    "fp8lm_adam",
+)
 STORED = ("encode", "encode_presets", *POLICIES)
 STOCHASTIC = ("encode_stochastic",)
 DECODED = ("decode",)

@@ -45,6 +45,9 @@ AS_TORCH = {
     "policies": "In e5m2 only an infinity overflows after scaling, and its unit falls back.",
 }
 AS_ML_DTYPES = for_generated(("quantize_large", "policies_large", "nvfp4_large"))
+ZERO_SUMS = {
+    "fp8lm_sums": "A sum is a whole number of the smallest numbers: +0, or it rounds to no zero."
+}
 ZEROS = {
     **for_generated(LARGE[:2]),
     "policies": "A zero is a zero with any finite scale, and policies have no field of scales.",

@@ -162,7 +162,7 @@ def levels_ties_away(reference: Reference, x: float) -> float:
 
 @deviation(levels.nearest_integer, rules=("LVL-004", "LVL-005"), domain=IN_LEVELS)
 def levels_truncate(reference: Reference, x: float) -> float:
-    """A cast to an integer cuts what is behind the point."""
+    """A cast to an integer cuts the digits behind the point."""
     return math.copysign(float(math.trunc(x)), x) if math.isfinite(x) else float(reference(x))
 
 

@@ -10,7 +10,8 @@ from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
 from mor_ref.exact.quantization import restored, scaled
 
 Reference = Callable[..., float]
-_COMPUTED = tuple(dict.fromkeys((*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS)))
+_OF_FP8LM = ("fp8lm_scales", "fp8lm_casts", "fp8lm_adam")
+_COMPUTED = tuple(dict.fromkeys((*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS, *_OF_FP8LM)))
 
 
 @deviation(scaled, rules=("QNT-001",), domain=SCALED)

@@ -10,6 +10,10 @@ from mor_ref.operations.encode import ENCODE
 from mor_ref.operations.encode_preset import ENCODE_PRESET
 from mor_ref.operations.encode_stochastic import ENCODE_STOCHASTIC
 from mor_ref.operations.error_term import ERROR_TERM
+from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
+from mor_ref.operations.fp8lm_cast import FP8LM_CAST
+from mor_ref.operations.fp8lm_scale import FP8LM_SCALE
+from mor_ref.operations.fp8lm_sum import FP8LM_SUM
 from mor_ref.operations.levels import LEVELS
 from mor_ref.operations.levels_element import LEVELS_ELEMENT
 from mor_ref.operations.mor import MOR
@@ -48,6 +52,10 @@ OPERATIONS: dict[str, Operation] = {
         SHARED_BLOCK,
         LEVELS,
         LEVELS_ELEMENT,
+        FP8LM_SCALE,
+        FP8LM_CAST,
+        FP8LM_SUM,
+        FP8LM_ADAM,
     )
 }
 

@@ -7,6 +7,8 @@ from typing import Any
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
 from mor_ref.definitions.formats import formats, presets
+from mor_ref.definitions.fp8lm import FORMATS as FP8LM_FORMATS
+from mor_ref.definitions.fp8lm import SCALE_PROFILES, SUMS
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
@@ -24,6 +26,7 @@ _USUAL_DOUBLINGS, _MOST_DOUBLINGS = 4, 64
 LONGEST = 1 << 17  # side of a generated tensor
 LARGEST_TENSOR = 1 << 25  # elements of a generated tensor
 _LARGEST_SIDE = 1 << 20  # of blocks, tiles and groups
+_LARGEST_MARGIN = 1000
 _CUTS = ("tensor", "row", "column")
 
 
@@ -139,6 +142,10 @@ KINDS: Mapping[str, Kind] = {
     "level_kind": row_of(LEVEL_KINDS),
     "level_block": one_of(("row",)),
     "arithmetic": one_of(ARITHMETICS),
+    "fp8lm_format": one_of(FP8LM_FORMATS),
+    "fp8lm_profile": one_of(SCALE_PROFILES),
+    "margin": number(-_LARGEST_MARGIN, _LARGEST_MARGIN),
+    "sums": one_of(SUMS),
     "amax": kind(is_amax, "a finite number of binary32 that is not negative"),
     "scale": kind(is_scale, "a positive, normal number of binary32"),
     RECIPE: kind(_is_recipe, f"a shape of at most {LARGEST_TENSOR} elements, seed and stream"),

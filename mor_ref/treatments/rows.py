@@ -7,29 +7,24 @@ from typing import Any, ClassVar, Literal
 
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in, sides_in
-from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.formats import as_format
-from mor_ref.definitions.levels import ARITHMETICS, known_arithmetic, level_kind
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
-from mor_ref.definitions.shared import BLOCK, SHARED_PROFILES, shared_kind, shared_profile
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.representations import (
     GivenScale,
-    LevelRows,
     MxBlocks,
     Nvfp4Tiles,
     RandomNvfp4,
     Representation,
     ScaledFormat,
-    SharedBlocks,
 )
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
 
-def _one_of(names: Container[str]) -> Callable[[str], str | None]:
+def one_of(names: Container[str]) -> Callable[[str], str | None]:
     """Return a reader of words that are among these names."""
     return lambda word: word if word in names else None
 
@@ -43,7 +38,7 @@ def _whole_number(word: str) -> int | None:
 
 
 _BLOCKS_AND_SCALES: Mapping[str, Callable[[str], object]] = {
-    "scaling": _one_of(SCALINGS),
+    "scaling": one_of(SCALINGS),
     "block": cut_in,
 }
 
@@ -95,7 +90,7 @@ class Mor(_InBlocks):
     threshold: str = ""
     name = "mor"
     words: ClassVar = {
-        "policy": _one_of(POLICIES), **_BLOCKS_AND_SCALES, "threshold": _number,
+        "policy": one_of(POLICIES), **_BLOCKS_AND_SCALES, "threshold": _number,
     }  # fmt: skip
 
     def check(self) -> None:
@@ -145,7 +140,7 @@ class Scaled(_InBlocks):
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of that format alone."""
         del situation
-        return _alone(ScaledFormat(as_format(self.fmt)))
+        return alone(ScaledFormat(as_format(self.fmt)))
 
 
 @dataclass(frozen=True)
@@ -175,7 +170,7 @@ class Delayed(Treatment):
 
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of that format alone, with the scale of the situation."""
-        return _alone(GivenScale(as_format(self.fmt), situation.scale))
+        return alone(GivenScale(as_format(self.fmt), situation.scale))
 
 
 @dataclass(frozen=True)
@@ -186,7 +181,7 @@ class Mx(Treatment):
     scale_rule: str = "floor"
     block: int = 32
     name = "mx"
-    words: ClassVar = {"scale_rule": _one_of(SCALE_RULES), "block": _whole_number}
+    words: ClassVar = {"scale_rule": one_of(SCALE_RULES), "block": _whole_number}
 
     @property
     def asked(self) -> Asked:
@@ -201,7 +196,7 @@ class Mx(Treatment):
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of that format alone."""
         del situation
-        return _alone(MxBlocks(self.fmt, self.scale_rule, self.block))
+        return alone(MxBlocks(self.fmt, self.scale_rule, self.block))
 
 
 @dataclass(frozen=True)
@@ -213,7 +208,7 @@ class Nvfp4(Treatment):
     rounding: Literal["rne", "sr"] = "rne"
     hadamard: int | None = None
     name = "nvfp4"
-    words: ClassVar = {"profile": _one_of(PROFILES), "tile": sides_in}
+    words: ClassVar = {"profile": one_of(PROFILES), "tile": sides_in}
 
     @property
     def asked(self) -> Asked:
@@ -239,59 +234,8 @@ class Nvfp4(Treatment):
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of NVFP4 alone."""
         if self.is_random:
-            return _alone(RandomNvfp4(self.profile, self.tile, situation.purpose))
-        return _alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
-
-
-@dataclass(frozen=True)
-class Shared(Treatment):
-    """Blocks of 16 along the rows that share an exponent."""
-
-    of: str = "mx9"
-    profile: str = "quark_torch"
-    name = "shared"
-    words: ClassVar = {"profile": _one_of(SHARED_PROFILES)}
-
-    @property
-    def asked(self) -> Asked:
-        """The operation `shared`."""
-        return Asked("shared", {"kind": self.of, "profile": self.profile, "block": BLOCK})
-
-    def check(self) -> None:
-        """Check the fields."""
-        shared_kind(self.of)
-        shared_profile(self.profile)
-
-    def policy_in(self, situation: Situation) -> Policy:
-        """Return the policy of these blocks alone."""
-        del situation
-        return _alone(SharedBlocks(self.of, self.profile))
-
-
-@dataclass(frozen=True)
-class Levels(Treatment):
-    """Rows of levels of ParetoQ, with the first alphas."""
-
-    of: str = "seq2"
-    arithmetic: str = "f32"
-    name = "levels"
-    words: ClassVar = {"arithmetic": _one_of(ARITHMETICS)}
-
-    @property
-    def asked(self) -> Asked:
-        """The operation `levels`."""
-        given = {"kind": self.of, "arithmetic": self.arithmetic}
-        return Asked("levels", {**given, "block": "row"})
-
-    def check(self) -> None:
-        """Check the fields."""
-        level_kind(self.of)
-        known_arithmetic(self.arithmetic)
-
-    def policy_in(self, situation: Situation) -> Policy:
-        """Return the policy of these levels alone."""
-        del situation
-        return _alone(LevelRows(self.of, self.arithmetic))
+            return alone(RandomNvfp4(self.profile, self.tile, situation.purpose))
+        return alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
 
 
 def _in_parameters(treatment: "Mor | Scaled") -> dict[str, Any]:
@@ -303,13 +247,6 @@ def _in_parameters(treatment: "Mor | Scaled") -> dict[str, Any]:
     }
 
 
-def _alone(representation: Representation) -> Policy:
+def alone(representation: Representation) -> Policy:
     """Return the policy of one representation that every tensor takes that loses nothing."""
     return Policy(representation.name, (Rung(representation, Always()),))
-
-
-TREATMENTS: Catalogue[Treatment] = Catalogue(
-    "treatment",
-    Treatment,
-    (Unquantized(), Mor(), Scaled(), Delayed(), Mx(), Nvfp4(), Shared(), Levels()),
-)

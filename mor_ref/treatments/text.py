@@ -20,7 +20,9 @@ from mor_ref.representations import (
     SharedBlocks,
     as_representation,
 )
-from mor_ref.treatments.rows import TREATMENTS, Levels, Mor, Mx, Nvfp4, Scaled, Shared
+from mor_ref.treatments.catalogue import TREATMENTS
+from mor_ref.treatments.rows import Mor, Mx, Nvfp4, Scaled
+from mor_ref.treatments.schemes import Levels, Shared
 from mor_ref.treatments.treatment import Treatment
 
 GIVE = "give the text of str(recipe)"

@@ -53,6 +53,7 @@ _MODULES: tuple[str, ...] = (
     "levels_right",
     "levels_alphas",
     "levels_elements",
+    "fp8lm_steps",
     "decisions",
     "mor_means",
     "mor_counts",

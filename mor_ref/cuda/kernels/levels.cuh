@@ -11,7 +11,7 @@ struct LevelRule {
   float steps, shift, divisor, smallest;
 };
 
-// LVL-001: what an operation gives, in the arithmetic.
+// LVL-001: the result of an operation, in the arithmetic.
 MOR_DEVICE float in_arithmetic(float x, const LevelRule& rule) {
   return rule.narrow ? number(as_bf16(__float_as_uint(x)) << 16) : x;
 }

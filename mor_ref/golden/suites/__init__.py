@@ -5,6 +5,7 @@ from mor_ref.golden.suites import (
     decoding,
     encoding,
     errors,
+    fp8lm,
     levels,
     mx,
     nvfp4,
@@ -41,5 +42,9 @@ SUITES: dict[str, Suite] = {
         levels.STEPS,
         levels.TENSORS,
         levels.LARGE,
+        fp8lm.SCALES,
+        fp8lm.CASTS,
+        fp8lm.SUMMED,
+        fp8lm.ADAM,
     )
 }
