@@ -14,7 +14,14 @@ from mor_ref.api.fp8lm import (
     partition,
     scale,
 )
-from mor_ref.api.fp8lm_steps import AdamState, SharedScale, adam, begin_adam, shared_scale
+from mor_ref.api.fp8lm_steps import (
+    AdamState,
+    SharedScale,
+    adam,
+    begin_adam,
+    shared_scale,
+    sums_of,
+)
 
 __all__ = [
     "AdamState",
@@ -31,4 +38,5 @@ __all__ = [
     "partition",
     "scale",
     "shared_scale",
+    "sums_of",
 ]

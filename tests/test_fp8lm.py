@@ -4,11 +4,13 @@ import math
 import subprocess
 import sys
 
+import ml_dtypes
 import numpy as np
 import pytest
 from extras import imported, is_there, needs
 
 from mor_ref import formats, fp8lm
+from mor_ref.api import fp8lm_steps
 from mor_ref.definitions.fp8lm import FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
 from mor_ref.engine.fp8lm import growth, moments_and_weights, rate_and_root
 from mor_ref.exact import fp8lm as exact
@@ -283,3 +285,33 @@ def test_partition():
     for ranks in (1, 2, 3, 8):
         numels = random.integers(0, 6, 40).tolist()
         assert list(fp8lm.partition(numels, ranks)) == exact.partition(numels, ranks)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, np.float64, np.float32])
+def test_numbers_of_every_source(dtype):
+    """QNT-004: each function takes the same numbers, and rounds those of binary64 alone."""
+    x = np.array([[0.3, -3.5], [1.25, 0.007]]).astype(dtype)
+    wide = x.astype(np.float32)
+    for ours, theirs in (
+        (fp8lm.cast(x, 64.0).y, fp8lm.cast(wide, 64.0).y),
+        (fp8lm.scale(np.abs(x)).scale, fp8lm.scale(np.abs(wide)).scale),
+        (fp8lm.shared_scale(list(x)).y, fp8lm.shared_scale(list(wide)).y),
+        (fp8lm.begin_adam(x).master.codes, fp8lm.begin_adam(wide).master.codes),
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(TypeError, match=r"amax has dtype int64; give .*, converted by yourself"):
+        fp8lm.scale(np.array([3, 4]))
+
+
+@needs("torch")
+def test_bfloat16_of_torch():
+    x = torch.tensor([0.3, -3.5], dtype=torch.bfloat16)
+    np.testing.assert_array_equal(fp8lm.cast(x, 64.0).codes, fp8lm.cast(x.float(), 64.0).codes)
+    assert fp8lm.scale(x.abs()).scale.tolist() == fp8lm.scale(x.float().abs()).scale.tolist()
+
+
+def test_an_infinity_of_a_rank_is_a_nan_of_the_sum():
+    """FLM-009: e5m2 has codes of infinities, which casts never make."""
+    codes = np.array([[0x7C], [0x3C]], np.uint8)
+    assert fp8lm_steps.sums_of(codes, formats["e5m2"], "exact").tolist() == [0x7F]
+    assert fp8lm_steps.sums_of(codes, formats["e5m2"], "by_rank").tolist() == [0x7F]

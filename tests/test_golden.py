@@ -97,7 +97,7 @@ def test_shapes_are_what_the_manifest_says():
                 for axis, size in zip(shapes[field], array.shape, strict=True):
                     assert sizes.setdefault(axis, size) == size, (name, case.name, field, axis)
             if "pairs" in sizes:
-                assert sizes["pairs"] == (sizes["columns"] + 1) // 2
+                assert sizes["pairs"] == (sizes.get("columns", sizes.get("numbers")) + 1) // 2
             if "block rows" in sizes and isinstance(case.parameters.get("block"), list):
                 for axis, side in zip(("rows", "columns"), case.parameters["block"], strict=True):
                     assert sizes[f"block {axis}"] == -(-sizes[axis] // side)

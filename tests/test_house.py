@@ -74,6 +74,7 @@ MAY_IMPORT = {
     },
     "deviations": {"definitions", "deviations", "exact"},
     "operations": {
+        "fp8lm",
         "__init__",
         "arrays",
         "cuda",

@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 from records import SOURCES, adversarial, bits32, rows_of, shapes
 
 import mor_ref
+from mor_ref.analysis import compare
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS, level_kind
 from mor_ref.exact.levels import alpha_sum, level_row, packed_row
+from mor_ref.operations import OPERATIONS
+from mor_ref.treatments import Levels, as_treatment, short_text
+from mor_ref.verify import assert_bit_exact
 
 NAN = 0x7FFFFFFF
 NUMBERS = ("ratio", "clipped", "level", "y", "alpha_term")
@@ -248,3 +252,32 @@ def test_gradients():
 def test_packed(kind, w, row):
     """LVL-008: from the lowest bit, or digit to the base 3, on."""
     assert quantized([w], kind, alpha=[1.0]).packed.tolist() == [row]
+
+
+# ---------------------------------------------------------------------- recipes
+
+
+@pytest.mark.parametrize("recipe", [*LEVEL_KINDS.specified, "seq1.58:bf16", "lsq3:bf16"])
+def test_recipes_of_own_tensors(recipe):
+    """MOR-007: short texts, the bits of a number, and the way back of finite numbers."""
+    one = as_treatment(recipe)
+    kind, _, arithmetic = recipe.partition(":")
+    assert one == Levels(kind, arithmetic or "f32") == as_treatment(one.text)
+    assert as_treatment(short_text(one)) == one
+    w, _ = weights_at_edges(kind, one.arithmetic, seed=3, columns=25)
+    assert mor_ref.verify("numba", inputs={"w": w}, recipe=recipe).verdict == "match"
+    parameters = {**one.asked.parameters, "source": "f32"}
+    fields = OPERATIONS["levels"].exact(parameters, {"x": w.view(np.uint32)})
+    y = OPERATIONS["levels"].way_back.restore(parameters, fields)
+    np.testing.assert_array_equal(y, np.where(fields["y"] == 0x80000000, 0, fields["y"]))
+    scale = {"f32": 32, "bf16": 16}[one.arithmetic] / 25
+    codes = {"lsq4": 4, "lsq3": 3, "seq2": 2}.get(kind, 1.6)
+    assert compare(w, [recipe])[recipe].bits_per_number == pytest.approx(codes + scale)
+
+
+def test_a_record_is_compared_with_its_fields():
+    w, _ = weights_at_edges("seq2", "f32")
+    expected = mor_ref.quantize_levels(w, "seq2")
+    assert_bit_exact(mor_ref.quantize_levels(w, "seq2"), expected)
+    with pytest.raises(AssertionError, match="level"):
+        assert_bit_exact({"code": 3 - expected.codes}, expected, x=w)

@@ -10,8 +10,12 @@ from modes import MODES, has_modes, modes
 from records import SOURCES, adversarial, bits32, rows_of, shapes
 
 import mor_ref
+from mor_ref.analysis import compare
 from mor_ref.definitions.shared import BLOCK, KINDS, SHARED_PROFILES, shared_kind, shared_profile
-from mor_ref.exact.shared import in_blocks, packed, shared_block
+from mor_ref.exact.shared import packed, shared, shared_block
+from mor_ref.operations import OPERATIONS
+from mor_ref.treatments import Shared, as_treatment, short_text
+from mor_ref.verify import assert_bit_exact
 
 MX = {"mx9": 7, "mx6": 4, "mx4": 2}
 NAN = 0x7FFFFFFF
@@ -20,11 +24,19 @@ NAN = 0x7FFFFFFF
 def exact(x, kind, profile):
     """Return every field of the exact model, as lists."""
     of, by = shared_kind(kind), shared_profile(profile)
-    rows = [[shared_block(block, of, by) for block in in_blocks(row)] for row in rows_of(x)]
-    elements = [e for row in rows for block in row for e in block.elements]
+    numbers = rows_of(x)
+    found = shared(numbers, of, by)
+    width = len(numbers[0]) if numbers else 0
+    rows = [[shared_block(row[k : k + BLOCK], of, by) for k in range(0, width, BLOCK)]
+            for row in numbers]  # fmt: skip
+    elements = [e for row in found.elements for e in row]
+    across = {"shared_exponent": -(-width // BLOCK), "tau": -(-width // 2)}
+    by_place = {"shared_exponent": found.exponent, "tau": found.tau}
     return {
-        "shared_exponent": [[block.exponent for block in row] for row in rows],
-        "tau": [[tau for block in row for tau in block.tau] for row in rows],
+        **{
+            name: [[by_place[name][i, j] for j in range(across[name])] for i in range(len(numbers))]
+            for name in across
+        },
         "magnitude": [e.magnitude for e in elements],
         "sign": [e.sign for e in elements],
         "codes": [e.code for e in elements],
@@ -286,3 +298,34 @@ def test_narrow_sources_are_widened():
         x = np.array([6e-8, 1.5, -2.25], dtype)
         same = mor_ref.quantize_shared(x.astype(np.float32), "mx6")
         assert listed(mor_ref.quantize_shared(x, "mx6")) == listed(same)
+
+
+# ---------------------------------------------------------------------- recipes
+
+
+@pytest.mark.parametrize("recipe", [*KINDS.specified, "mx4:quark_onnx", "bfp16_carry:quark_onnx"])
+def test_recipes_of_own_tensors(recipe):
+    """MOR-007: short texts, the bits of a number, and the way back of finite numbers."""
+    one = as_treatment(recipe)
+    kind, _, profile = recipe.partition(":")
+    assert one == Shared(kind, profile or "quark_torch") == as_treatment(one.text)
+    assert as_treatment(short_text(one)) == one
+    x = numbers_at_edges(5, rows=40)
+    x = np.where(np.isfinite(x), x, np.float32(1))
+    assert mor_ref.verify("numba", inputs={"x": x}, recipe=recipe).verdict == "match"
+    asked = one.asked
+    parameters = {**asked.parameters, "source": "f32"}
+    fields = OPERATIONS["shared"].exact(parameters, {"x": x.view(np.uint32)})
+    y = OPERATIONS["shared"].way_back.restore(parameters, fields)
+    zeros = 0x80000000 if kind == "bfp16_carry" else None  # two's complement has no -0
+    np.testing.assert_array_equal(y, np.where(fields["y"] == zeros, 0, fields["y"]))
+    bits = compare(x, [recipe])[recipe].bits_per_number
+    assert bits == {"mx9": 9, "mx6": 6, "mx4": 4, "bfp16": 8.5, "bfp16_carry": 8.5}[kind]
+
+
+def test_a_record_is_compared_with_its_fields():
+    x = numbers_at_edges(6, rows=20)
+    expected = mor_ref.quantize_shared(x, "mx6")
+    assert_bit_exact(mor_ref.quantize_shared(x, "mx6"), expected)
+    with pytest.raises(AssertionError, match="tau"):
+        assert_bit_exact({"tau": 1 - expected.tau}, expected, x=x)

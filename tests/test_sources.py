@@ -4,6 +4,7 @@ import ctypes
 import itertools
 import math
 import platform
+import re
 import struct
 import subprocess
 from pathlib import Path
@@ -21,6 +22,7 @@ from mor_ref.exact import arithmetic
 from mor_ref.exact.errors import error_term
 from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.operations import OPERATIONS as DECLARED
 from mor_ref.sources import write_sources
 from mor_ref.verify.candidates.by_name import opened
 from mor_ref.verify.running.run import verify
@@ -33,7 +35,12 @@ LONG = 1e6  # seconds: a machine may be as busy as it is
 # Steps of every chapter; the others are of whole tensors, or longer.
 SAMPLE = ["decisions", "decode", "encode_presets", "error_steps", "nvfp4_torchao", "scale_steps"]
 LARGEST = "policies_large"
-OTHERS = sorted({*read_manifest(bundled_files())["suites"]} - {*SAMPLE, LARGEST})
+ENTRIES = read_manifest(bundled_files())["suites"]
+# The operations that the candidate has functions for, as its table lists them.
+_TABLE = (SOURCES / "mor_ref_candidate.cpp").read_text().split(" operations = {")[1].split("};")[0]
+ANSWERED = {*re.findall(r'\{"(\w+)", \1\}', _TABLE)}
+SUITES = [name for name, entry in ENTRIES.items() if entry["operation"] in ANSWERED]
+OTHERS = sorted({*SUITES} - {*SAMPLE, LARGEST})
 
 
 def bits_of(x):
@@ -120,6 +127,18 @@ def test_steps_of_every_chapter_match_under_sanitizers(tmp_path):
     """
     program = candidate(tmp_path, *SANITIZED, linked_with=SANITIZED)
     assert verified(program, SAMPLE) == len(SAMPLE)
+
+
+def test_it_says_nothing_of_operations_that_it_lacks(tmp_path):
+    """Its table has the operations of every chapter from the formats to MX."""
+    chapters = ("encode", "decode", "scale", "quantize", "error", "decide", "mor", "nvfp4", "mx")
+    assert all(name.startswith(chapters) for name in ANSWERED)
+    assert {name for name in DECLARED if name.startswith(chapters)} == ANSWERED
+    program = candidate(tmp_path, "-O1")
+    with opened(f"exec:{program}", LONG) as asked:
+        found = verify(asked, suites_in(bundled_files(), ["shared_blocks"]))
+    (result,) = found.results
+    assert (result.verdict, result.answered) == ("not run", 0)
 
 
 @pytest.mark.tier("full")

@@ -20,6 +20,9 @@ KINDS = {
     "nvfp4": ("profile", "tile"),
     "nvfp4_block": ("profile",),
     "mor": ("policy", "scaling"),
+    "shared": ("kind", "profile"),
+    "shared_block": ("kind", "profile"),
+    "levels": ("kind", "arithmetic"),
 }
 
 

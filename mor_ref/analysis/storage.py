@@ -4,20 +4,24 @@ from collections.abc import Mapping
 
 from mor_ref.definitions.blocks import Cut, partition, rows_and_columns
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.levels import TERNARY_DIGITS
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import Scaling
+from mor_ref.definitions.shared import BLOCK, PAIR
 from mor_ref.policies import Policy
 from mor_ref.representations import (
     AffineBlocks,
+    LevelRows,
     MxBlocks,
     Nvfp4Tiles,
     Representation,
     ScaledFormat,
+    SharedBlocks,
 )
 
 _OF_A_SCALE: Mapping[Scaling, int] = {"gam": 8, "e8m0": 8, "fp32": 32}
 _MANTISSA = 23  # bits of a gam group's
-_OF_AN_E8M0 = _OF_AN_E4M3 = 8
+_OF_AN_E8M0 = _OF_AN_E4M3 = _OF_AN_EXPONENT = 8
 _GLOBAL = 32  # bits of the global scale of NVFP4
 
 
@@ -39,11 +43,19 @@ def stored_bits(
         return found
     for rung in policy.ladder:
         count = taken[rung.name]
-        found += rung.representation.bits * count
+        found += _code_bits(rung.representation, shape, count, total)
         if count:
             scales = _scale_bits(rung.representation, shape, cut, policy.group, scaling)
             found += -(-scales * count // total)
     return found + units * len(policy.ladder).bit_length()
+
+
+def _code_bits(one: Representation, shape: tuple[int, ...], count: int, total: int) -> int:
+    """Return the bits of so many codes; five codes of three values take a byte (LVL-008)."""
+    if isinstance(one, LevelRows) and not one.rules.bits:
+        rows, columns = rows_and_columns(shape)
+        return -(-8 * rows * -(-columns // TERNARY_DIGITS) * count // total)
+    return one.bits * count
 
 
 def _scale_bits(
@@ -63,6 +75,11 @@ def _scale_bits(
         case AffineBlocks():
             zero_point = 0 if one.symmetric else one.bits
             return (_OF_A_SCALE["fp32"] + zero_point) * _count(one.parts(shape).grid)
+        case LevelRows():
+            return formats[one.arithmetic].bits * rows_and_columns(shape)[0]
+        case SharedBlocks():
+            shifts = _count(partition(shape, (1, PAIR)).grid) if one.rules.shifts else 0
+            return _OF_AN_EXPONENT * _count(partition(shape, (1, BLOCK)).grid) + shifts
     return 0
 
 

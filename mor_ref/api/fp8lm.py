@@ -11,7 +11,8 @@ from mor_ref.api.decoding import decode
 from mor_ref.api.encoding import encode
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.arrays import Bits
+from mor_ref.arrays import Bits, numbers_from
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.fp8lm import (
     AUTOMATIC,
     PAPER_PARTS,
@@ -73,12 +74,11 @@ class AutoScale:
 
 
 def floats(argument: str, given: object) -> Floats:
-    """Return numbers rounded to binary32."""
-    array = np.asarray(given)
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"{argument} has dtype {array.dtype}; give numbers of float32")
-    with np.errstate(all="ignore"):
-        return np.asarray(array, np.float32)
+    """Return numbers as binary32; only those of binary64 are rounded (QNT-004)."""
+    from mor_ref.engine.blocks import binary32_words  # imports Numba
+
+    numbers = numbers_from(given, argument)
+    return binary32_words(numbers).view(np.float32).reshape(numbers.shape)
 
 
 @untraced
@@ -93,7 +93,7 @@ def scale(
     """Return the scale of each tensor from its amax; `previous` is 1 if it is omitted.
 
     `fmt` is e4m3, e5m2 or f16. `profile` is "msamp", which takes the exponent from a binary32
-    logarithm, or "exact". Numbers are rounded to binary32 first.
+    logarithm, or "exact". Numbers of binary64 are rounded to binary32 first.
 
     >>> from mor_ref import fp8lm
     >>> found = fp8lm.scale([3.5, 3.6])
@@ -138,12 +138,17 @@ def cast(x: "ArrayLike", scale: float, *, fmt: str = "e4m3") -> Cast:
     target = format_of(fmt)
     factor = np.float32(floats("scale", scale).reshape(()))
     back = inverse(factor)
-    numbers = np.asarray(x, np.float32)
-    with np.errstate(all="ignore"):
-        codes = encode(np.asarray(numbers * factor, np.float32), target)
-        y = np.asarray(decode(codes, target) * back, np.float32)
-    y[np.isnan(y)] = _NAN
+    codes, y = codes_and_y(floats("x", x), factor, target)
     return Cast(codes, factor, back, y)
+
+
+def codes_and_y(x: Floats, scale: Any, fmt: Format) -> tuple[Bits, Floats]:
+    """Return the codes and y of numbers with one scale, or with one for each (FLM-005)."""
+    with np.errstate(all="ignore"):
+        codes = encode(np.asarray(x * scale, np.float32), fmt)
+        y = np.asarray(decode(codes, fmt) * inverse(scale), np.float32)
+    y[np.isnan(y)] = _NAN
+    return codes, y
 
 
 def largest_magnitude(x: Floats) -> np.float32:

@@ -82,7 +82,7 @@ def shared_scale(
     """
     known_name("profile", profile, REDUCTIONS)
     known_name("sums", sums, SUMS)
-    x = np.asarray([np.asarray(one, np.float32) for one in ranks], np.float32)
+    x = np.asarray([floats(f"ranks[{i}]", one) for i, one in enumerate(ranks)], np.float32)
     if not len(x):
         raise ValueError("ranks is empty; give a tensor for each rank")
     target, count = format_of(fmt), np.float32(len(x))
@@ -111,8 +111,12 @@ def shared_scale(
 
 
 def sums_of(codes: Bits, fmt: Format, sums: str) -> Bits:
-    """Return the codes of sums over the first axis (FLM-009); binary64 holds each sum."""
+    """Return the codes of sums of ranks, whose codes are along the first axis (FLM-009).
+
+    `sums` is "exact" or "by_rank". binary64 holds each sum of up to 4,096 ranks.
+    """
     values = decode(codes, fmt).astype(np.float64)
+    values[~np.isfinite(values)] = np.nan
     if sums == "exact":
         return encode(values.sum(axis=0) + 0.0, fmt)
     found: Bits = np.zeros_like(codes[0])
@@ -123,7 +127,7 @@ def sums_of(codes: Bits, fmt: Format, sums: str) -> Bits:
 
 def begin_adam(parameters: "ArrayLike") -> AdamState:
     """Return the state of Adam before the first step, with these parameters as master weights."""
-    w = np.asarray(parameters, np.float32)
+    w = floats("parameters", parameters)
     zeros = np.zeros_like(w)
     factor = float(scale(largest_magnitude(w), fmt=MASTER).scale)
     return AdamState(
@@ -157,13 +161,13 @@ def adam(
     check_rate("weight_decay", weight_decay)
     check_rate("beta1", beta1, 1)
     check_rate("beta2", beta2, 1)
-    g = np.asarray(gradient, np.float32)
+    g = floats("gradient", gradient)
     if g.shape != state.master.codes.shape:
         raise ValueError(
             f"gradient has shape {g.shape}, but the state {state.master.codes.shape}; give a "
             "number for each parameter"
         )
-    given = floats("lr", [lr, beta1, beta2, eps, weight_decay])
+    given = np.array([lr, beta1, beta2, eps, weight_decay], np.float64).astype(np.float32)
     numbers = Adam(*given)
     from mor_ref.engine.fp8lm import moments_and_weights, rate_and_root  # imports Numba
 

@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 
 from mor_ref.api.packing import bit_by_bit
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import numbers_from
+from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
-from mor_ref.definitions.levels import TERNARY_DIGITS, known_arithmetic, level_kind
+from mor_ref.definitions.levels import (
+    TERNARY_DIGITS,
+    LevelKind,
+    known_arithmetic,
+    level_kind,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -113,24 +118,34 @@ def quantize_levels(
     >>> found.alpha.tolist(), found.level.tolist(), found.codes.tolist()
     ([1.0], [[0.75, -0.25, 0.25, -0.75]], [[3, 1, 2, 0]])
     """
+    of, how = level_kind(kind), known_arithmetic(arithmetic)
+    return levels(numbers_from(w, "w"), of, alpha, how, threads)
+
+
+def levels(
+    numbers: Numbers,
+    kind: LevelKind,
+    alpha: "ArrayLike | None",
+    arithmetic: str,
+    threads: int | None,
+) -> Levels:
+    """Quantize weights; an alpha that is not given is the first one of its row."""
     from mor_ref.engine import levels  # imports Numba
     from mor_ref.engine.blocks import binary32_words
 
-    of, how = level_kind(kind), known_arithmetic(arithmetic)
-    numbers = numbers_from(w, "w")
     sides = rows_and_columns(numbers.shape)
-    words = levels.in_arithmetic(binary32_words(numbers), how)
-    start = _given_alphas(alpha, sides[0], how)
+    words = levels.in_arithmetic(binary32_words(numbers), arithmetic)
+    start = _given_alphas(alpha, sides[0], arithmetic)
     if start is None:
-        start = levels.first_alphas(words, sides, of, how)
-    used, found = levels.quantize_levels(words, sides, of, start, how, threads)
+        start = levels.first_alphas(words, sides, kind, arithmetic)
+    used, found = levels.quantize_levels(words, sides, kind, start, arithmetic, threads)
 
     def shaped(bits: NDArray[np.uint32]) -> NDArray[np.float32]:
         return bits.view(np.float32).reshape(numbers.shape)
 
     return Levels(
-        of.name,
-        how,
+        kind.name,
+        arithmetic,
         used.view(np.float32),
         shaped(found.ratio),
         shaped(found.clipped),

@@ -8,9 +8,16 @@ from numpy.typing import NDArray
 
 from mor_ref.api.packing import bit_by_bit
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import numbers_from
+from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
-from mor_ref.definitions.shared import BLOCK, PAIR, shared_kind, shared_profile
+from mor_ref.definitions.shared import (
+    BLOCK,
+    PAIR,
+    SharedKind,
+    SharedProfile,
+    shared_kind,
+    shared_profile,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -84,15 +91,21 @@ def quantize_shared(
     [1.0, 0.5, 0.25, -0.0]
     """
     of, by = shared_kind(kind), shared_profile(profile)
-    numbers = numbers_from(x, "x")
-    rows, columns = rows_and_columns(numbers.shape)
+    return shared(numbers_from(x, "x"), of, by, threads)
+
+
+def shared(
+    numbers: Numbers, kind: SharedKind, profile: SharedProfile, threads: int | None
+) -> Shared:
+    """Quantize a tensor."""
     from mor_ref.engine.shared import quantize_shared as quantized  # imports Numba
 
-    found = quantized(numbers, (rows, columns), of, by, threads)
+    rows, columns = rows_and_columns(numbers.shape)
+    found = quantized(numbers, (rows, columns), kind, profile, threads)
     shape = numbers.shape
     return Shared(
-        of.name,
-        by.name,
+        kind.name,
+        profile.name,
         found.exponent.reshape(rows, -(-columns // BLOCK)),
         found.tau.reshape(rows, -(-columns // PAIR)),
         found.magnitude.reshape(shape),

@@ -23,7 +23,7 @@ _TILE_RULES = (
 )  # fmt: skip
 
 
-def _structure(text: str) -> np.dtype[np.void]:
+def structure(text: str) -> np.dtype[np.void]:
     """Make a structure from text such as "i4 mantissa_bits,bias; u4 nan:2": kinds and fields."""
     fields: list[Any] = []
     for part in text.split(";"):
@@ -34,23 +34,23 @@ def _structure(text: str) -> np.dtype[np.void]:
     return np.dtype(fields, align=True)
 
 
-ENCODING = _structure(
+ENCODING = structure(
     "i4 mantissa_bits,smallest_exponent; u4 rounding,largest,overflow:2,infinity,negative,"
     "negative_zero,nan:2,complement"
 )
-POWER_ENCODING = _structure(
+POWER_ENCODING = structure(
     "i4 bias; u4 rounding,rounding_above_smallest,largest,overflow,infinity,zero,nan,"
     "has_negative,negative"
 )
-DECODING = _structure(
+DECODING = structure(
     "i4 mantissa_bits,bias; u4 negative,first_field,infinity,first_nan,nan,complement"
 )
-NEAREST = _structure(
+NEAREST = structure(
     "f4 down,up; u4 largest,smallest,raise,drop; i4 slope; u4 negative; i4 first_negative; u4 nan; "
     "f4 nan_value"
 )
 SCALED = np.dtype([("nearest", NEAREST), ("decoding", DECODING), ("largest", "u4")], align=True)
-CUT = _structure(
+CUT = structure(
     "u8 rows,columns,block_rows,block_columns,grid_rows,grid_columns,group_rows,group_columns,"
     "groups_across,piece_rows,piece_columns,pieces_down,pieces_across"
 )
@@ -61,7 +61,7 @@ PROFILE = np.dtype(
     ],
     align=True,
 )  # fmt: skip
-TILES = _structure("u8 rows,columns,down,across,scales_per_row")
+TILES = structure("u8 rows,columns,down,across,scales_per_row")
 BY_SCALE = np.dtype([("scales", "u8"), ("to", SCALED)], align=True)
 BY_TILE = np.dtype(
     [
@@ -70,9 +70,9 @@ BY_TILE = np.dtype(
     ],
     align=True,
 )  # fmt: skip
-BY_VALUE = _structure("u8 y,columns")
-ERROR_SUMS = _structure("u8 sum,nonzero,nonfinite")
-RUNG = _structure("u4 metric,limit; f4 largest,smallest")
+BY_VALUE = structure("u8 y,columns")
+ERROR_SUMS = structure("u8 sum,nonzero,nonfinite")
+RUNG = structure("u4 metric,limit; f4 largest,smallest")
 MX_FORMAT = np.dtype(
     [
         ("divides", "u4"), ("element", SCALED), ("largest_exponent", "i4"), ("up_from", "u4"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mor_ref.argument_checks import known_name
-from mor_ref.definitions.catalogue import Catalogue
+from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 
 Grid = Literal["integers", "thirds", "quarters", "signs"]
 ARITHMETICS = ("f32", "bf16")
@@ -43,6 +43,7 @@ LEVEL_KINDS: Catalogue[LevelKind] = Catalogue(
         LevelKind("seq1.58", "thirds", -1, 1, 1.5, 0, 1, 1, 0),
         LevelKind("elastic1", "signs", -1, 1, 1, 0, 0, 1, 0),
     ),
+    namespace=NAMES_OF_REPRESENTATIONS,
 )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mor_ref.argument_checks import known_name
-from mor_ref.definitions.catalogue import Catalogue
+from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 
 BLOCK, PAIR = 16, 2  # numbers that share an exponent, and a shift (SHX-001)
 NAN_BLOCK = 255  # the exponent of a block whose numbers are NaN (SHX-002)
@@ -57,6 +57,7 @@ KINDS: Catalogue[SharedKind] = Catalogue(
         SharedKind("bfp16", 7, shifts=False),
         SharedKind("bfp16_carry", 7, shifts=False, carries=True),
     ),
+    namespace=NAMES_OF_REPRESENTATIONS,
 )
 SHARED_PROFILES: Catalogue[SharedProfile] = Catalogue(
     "profile",

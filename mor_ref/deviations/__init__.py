@@ -14,7 +14,9 @@ from mor_ref.deviations import (
     encoding_presets,
     encoding_rounding,
     errors,
+    fp8lm,
     gguf,
+    levels,
     mx,
     mx_torchao,
     nan_bits,
@@ -23,6 +25,8 @@ from mor_ref.deviations import (
     policies,
     quantization,
     scales,
+    shared,
+    shared_numbers,
 )
 from mor_ref.deviations.deviation import Deviation, applied
 
@@ -48,6 +52,10 @@ DEVIATIONS: dict[str, Deviation] = {
         *nvfp4_four_over_six.DEVIATIONS,
         *dot.DEVIATIONS,
         *dot_families.DEVIATIONS,
+        *shared.DEVIATIONS,
+        *shared_numbers.DEVIATIONS,
+        *levels.DEVIATIONS,
+        *fp8lm.DEVIATIONS,
     )
 }
 

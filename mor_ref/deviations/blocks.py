@@ -5,7 +5,7 @@ from itertools import chain, count
 from typing import Any
 
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import RUNS, TENSORS
+from mor_ref.deviations.domains import IN_ROWS, RUNS, TENSORS
 from mor_ref.deviations.exemptions import AMAX_ALONE
 from mor_ref.exact.blocks import cells, in_rows
 
@@ -79,7 +79,7 @@ def blocks_down_columns(reference: Reference, rows: int, columns: int, sides: Si
     return found
 
 
-@deviation(in_rows, rules=("BLK-001",), domain=TENSORS)
+@deviation(in_rows, rules=("BLK-001",), domain=IN_ROWS)
 def read_by_columns(
     _: Reference, numbers: list[float], rows: int, columns: int
 ) -> list[list[float]]:

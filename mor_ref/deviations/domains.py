@@ -3,7 +3,14 @@
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.nvfp4 import PROFILES
 
-LARGE = ("quantize_large", "policies_large", "nvfp4_large", "mx_large")
+LARGE = (
+    "quantize_large",
+    "policies_large",
+    "nvfp4_large",
+    "mx_large",
+    "shared_large",
+    "levels_large",
+)
 POLICIES = ("policies", "policies_large")
 IN_SCALES = ("quantize_blocks", "quantize", "quantize_large", *POLICIES)
 SCALES = ("scale_steps", *IN_SCALES)
@@ -18,18 +25,25 @@ NVFP4 = (*NVFP4_TE, *NVFP4_FOREIGN, "nvfp4_large")
 IN_NVFP4 = ("nvfp4_blocks", *NVFP4, *POLICIES)
 MX = ("mx", "mx_large")
 IN_MX = ("mx_blocks", *MX)
+SHARED = ("shared", "shared_large")
+IN_SHARED = ("shared_blocks", *SHARED)
+LEVELS = ("levels", "levels_large")
+IN_LEVELS = ("levels_steps", *LEVELS)
 
 DOTS_ALONE = ("dot_chunks", "dot")  # without scales
 IN_SCALED_DOTS = ("dot_scaled",)
 IN_DOT = ("dot", *IN_SCALED_DOTS)
 DOTS = ("dot_chunks", *IN_DOT)
 
-TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
-BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *TENSORS)
+SCALED_TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
+TENSORS = (*SCALED_TENSORS, *SHARED)
+IN_ROWS = (*TENSORS, *LEVELS)
+BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *SCALED_TENSORS)
 # A group of (8, 16) is a run in a tensor of one row.
-RUNS = ("quantize", *POLICIES, *NVFP4, *MX)
+RUNS = ("quantize", *POLICIES, *NVFP4, *MX, *SHARED)
 
-ROUNDED = ("encode", "encode_presets", "quantize_steps", *BLOCKS)
+FP8LM_CODES = ("fp8lm_casts", "fp8lm_sums")
+ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CODES, *BLOCKS)
 ENCODED = ("encode_stochastic", *ROUNDED)
 NANS = tuple(name for name in ENCODED if name not in LARGE)
 COMPUTED_NANS = tuple(
@@ -40,6 +54,7 @@ OVERFLOWS = (
     "encode_presets",
     "encode_stochastic",
     "quantize_steps",
+    *FP8LM_CODES,
     "policies",
     "nvfp4_blocks",
     *NVFP4_TE,  # scales of tiles, where amax is infinite
@@ -47,7 +62,17 @@ OVERFLOWS = (
     *IN_MX,
 )
 # Those with a field in binary32 that can be NaN: xs, y, d, a scale, or the value of a code.
-NANS_IN_BINARY32 = ("decode", *COMPUTED_NANS, *DOTS)
+NANS_IN_BINARY32 = (
+    "decode",
+    *(name for name in COMPUTED_NANS if name != "fp8lm_sums"),
+    *DOTS,
+    "shared_blocks",
+    "shared",
+    "levels_steps",
+    "levels",
+    "fp8lm_scales",
+    "fp8lm_adam",
+)
 STORED = ("encode", "encode_presets", *POLICIES)
 STOCHASTIC = ("encode_stochastic",)
 DECODED = ("decode",)

@@ -19,7 +19,7 @@ from mor_ref.deviations.domains import (
     STORED,
     is_narrow,
 )
-from mor_ref.deviations.exemptions import COMPUTED, FALLS_BACK, for_generated
+from mor_ref.deviations.exemptions import COMPUTED, FALLS_BACK, ZERO_SUMS, for_generated
 from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.exact.encoding import encode, nan_code
 
@@ -73,6 +73,9 @@ def _asked_for(
     return special != _DEFAULT
 
 
+_IN_BINARY64 = ("encode", "fp8lm_sums")
+
+
 def _rounded_first(
     narrow: str, reference: Reference, x: float, fmt: Format, *rest: Any, **known: Any
 ) -> int:
@@ -95,7 +98,7 @@ def rounded_through_f16(*arguments: Any, **known: Any) -> int:
     return _rounded_first("f16", *arguments, **known)
 
 
-@deviation(encode, where=_wider_than_binary32, rules=("ENC-001",), domain=("encode",))
+@deviation(encode, where=_wider_than_binary32, rules=("ENC-001",), domain=_IN_BINARY64)
 def rounded_through_f32(reference: Reference, x: float, *rest: Any, **known: Any) -> int:
     """binary64 numbers become binary32 before they are encoded: they are rounded twice."""
     return int(reference(rn32_of_binary64(x), *rest, **known))
@@ -144,7 +147,13 @@ def subnormal_codes_flushed(
     return code & fmt.sign_bit if is_subnormal else code
 
 
-@deviation(encode, where=_small_with_zeros, rules=("ENC-011",), domain=ENCODED)
+@deviation(
+    encode,
+    where=_small_with_zeros,
+    rules=("ENC-011",),
+    domain=ENCODED,
+    exemptions=ZERO_SUMS,
+)
 def negative_zero_lost(
     reference: Reference, x: float, fmt: Format, *rest: Any, **known: Any
 ) -> int:

@@ -9,6 +9,7 @@ from mor_ref.deviations.domains import (
     NVFP4_FOREIGN,
     NVFP4_TE,
     POLICIES,
+    SHARED,
 )
 
 Reasons = dict[str, str]
@@ -44,6 +45,9 @@ AS_TORCH = {
     "policies": "In e5m2 only an infinity overflows after scaling, and its unit falls back.",
 }
 AS_ML_DTYPES = for_generated(("quantize_large", "policies_large", "nvfp4_large"))
+ZERO_SUMS = {
+    "fp8lm_sums": "A sum is a whole number of the smallest numbers: +0, or it rounds to no zero."
+}
 ZEROS = {
     **for_generated(LARGE[:2]),
     "policies": "A zero is a zero with any finite scale, and policies have no field of scales.",
@@ -53,7 +57,7 @@ ZEROS = {
 
 AMAX_ALONE = {
     name: "A number that a block has twice changes neither the largest magnitude nor the codes."
-    for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX)
+    for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX, *SHARED)
     if name not in NVFP4_4OVER6
 }
 NOT_STORED = dict.fromkeys(POLICIES, "Policies have no field of stored exponents.")
@@ -77,6 +81,7 @@ DIVIDED_FOR_DECODING = dict.fromkeys(
 DIVIDED_FOR_ENCODING = dict.fromkeys(
     ("nvfp4_modelopt", "nvfp4_compressed_tensors"), "The profile divides numbers (NVF-010)."
 )
+LIKELY_NUMBERS = {"shared_large": "No number (VEC-009) is so near below a power of two."}
 SHORT_NUMBERS = {
     "mx_large": "With floor all numbers are bfloat16, and none is so near below a power of two."
 }

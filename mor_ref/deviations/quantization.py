@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable
 
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import ERRORS, IN_MX, IN_NVFP4, SCALED
+from mor_ref.deviations.domains import ERRORS, IN_LEVELS, IN_MX, IN_NVFP4, SCALED
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
 from mor_ref.exact.quantization import restored, scaled
 
 Reference = Callable[..., float]
-_COMPUTED = tuple(dict.fromkeys((*ERRORS, *SCALED, *IN_NVFP4, *IN_MX)))
+_OF_FP8LM = ("fp8lm_scales", "fp8lm_casts", "fp8lm_adam")
+_COMPUTED = tuple(dict.fromkeys((*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS, *_OF_FP8LM)))
 
 
 @deviation(scaled, rules=("QNT-001",), domain=SCALED)
@@ -64,7 +65,7 @@ def _flushed(result: float) -> float:
 @deviation(
     product,
     quotient,
-    rules=("QNT-001", "QNT-002"),
+    rules=("QNT-001", "QNT-002", "LVL-001"),
     domain=_COMPUTED,
     exemptions=for_generated(_COMPUTED),
 )

@@ -227,10 +227,10 @@ def auto_scale(
 
 def square_root(x: float) -> float:
     """Return RN32 of the square root of a number that is not negative."""
-    if x == 0 or not math.isfinite(x):
-        return x
     if x < 0:
         return math.nan
+    if x == 0 or not math.isfinite(x):
+        return x
     root = Fraction(math.isqrt(int(Fraction(x) * 4**200)), 2**200)
     if root * root != Fraction(x):
         root += Fraction(1, 2**201)  # no tie: it is irrational

@@ -1,5 +1,6 @@
 """Shared exponents: blocks of 16 numbers with one exponent, and pairs with a shift."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,7 @@ from mor_ref.definitions.shared import (
     SharedProfile,
 )
 from mor_ref.exact.arithmetic import rn32
+from mor_ref.exact.blocks import Rows, cells
 from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.step import step
 
@@ -38,6 +40,30 @@ class SharedBlock:
     elements: list[SharedElement]
 
 
+@dataclass(frozen=True)
+class SharedTensor:
+    """A tensor in blocks: exponents and shifts, keyed by row and block or pair, and the numbers."""
+
+    exponent: dict[tuple[int, int], int]
+    tau: dict[tuple[int, int], int]
+    elements: list[list[SharedElement]]
+
+
+def shared(x: Rows, kind: SharedKind, profile: SharedProfile) -> SharedTensor:
+    """Quantize a tensor (SHX-001)."""
+    rows, columns = len(x), len(x[0]) if x else 0
+    elements = [[SharedElement(0, 0, 0, 0.0)] * columns for _ in range(rows)]
+    pairs = itertools.product(range(rows), range(-(-columns // PAIR)))
+    exponent, tau = {}, dict.fromkeys(pairs, 0)
+    for place, members in cells(rows, columns, (1, BLOCK)).items():
+        block = shared_block([x[i][j] for i, j in members], kind, profile)
+        exponent[place] = block.exponent
+        for k, (i, j) in reversed([*enumerate(members)]):
+            elements[i][j], tau[i, j // PAIR] = block.elements[k], block.tau[k // PAIR]
+    return SharedTensor(exponent, tau, elements)
+
+
+@step
 def shared_block(x: list[float], kind: SharedKind, profile: SharedProfile) -> SharedBlock:
     """Quantize a block of at most 16 numbers (SHX-001)."""
     exponent = shared_exponent(x, kind, profile)
@@ -154,8 +180,3 @@ def packed(block: SharedBlock, kind: SharedKind) -> bytes:
     codes = sum(e.code << i * kind.code_bits for i, e in enumerate(block.elements))
     head = bytes([block.exponent, shifts] if kind.shifts else [block.exponent])
     return head + codes.to_bytes(BLOCK * kind.code_bits // 8, "little")
-
-
-def in_blocks(row: list[float]) -> list[list[float]]:
-    """Return the blocks of a row; the last can be shorter (SHX-001)."""
-    return [row[k : k + BLOCK] for k in range(0, len(row), BLOCK)]

@@ -11,6 +11,12 @@ from mor_ref.operations.encode import ENCODE
 from mor_ref.operations.encode_preset import ENCODE_PRESET
 from mor_ref.operations.encode_stochastic import ENCODE_STOCHASTIC
 from mor_ref.operations.error_term import ERROR_TERM
+from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
+from mor_ref.operations.fp8lm_cast import FP8LM_CAST
+from mor_ref.operations.fp8lm_scale import FP8LM_SCALE
+from mor_ref.operations.fp8lm_sum import FP8LM_SUM
+from mor_ref.operations.levels import LEVELS
+from mor_ref.operations.levels_element import LEVELS_ELEMENT
 from mor_ref.operations.mor import MOR
 from mor_ref.operations.mx import MX
 from mor_ref.operations.mx_block import MX_BLOCK
@@ -21,6 +27,8 @@ from mor_ref.operations.quantize import QUANTIZE
 from mor_ref.operations.quantize_block import QUANTIZE_BLOCK
 from mor_ref.operations.quantize_element import QUANTIZE_ELEMENT
 from mor_ref.operations.scale import SCALE
+from mor_ref.operations.shared import SHARED
+from mor_ref.operations.shared_block import SHARED_BLOCK
 
 # In the order of the specification.
 OPERATIONS: dict[str, Operation] = {
@@ -41,6 +49,14 @@ OPERATIONS: dict[str, Operation] = {
         QUANTIZE_BLOCK,
         NVFP4_BLOCK,
         MX_BLOCK,
+        SHARED,
+        SHARED_BLOCK,
+        LEVELS,
+        LEVELS_ELEMENT,
+        FP8LM_SCALE,
+        FP8LM_CAST,
+        FP8LM_SUM,
+        FP8LM_ADAM,
         DOT,
         DOT_SCALED,
     )

@@ -194,6 +194,7 @@ NVFP4_BLOCK = Operation(
     exact=exact,
     engine=engine,
     cuda=cuda,
+    widths=(16, 16),
     random=RandomInputs(
         random_inputs,
         _are_tiles,

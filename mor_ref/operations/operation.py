@@ -61,8 +61,9 @@ class Operation:
     Each implementation imports its modules when it is called, so that the exact model needs neither
     the engine nor CUDA. It returns the expected fields, or those that it stores. Without kernels,
     `cuda` is None.
-    `admit` raises ValueError if parameters do not go together. `way_back` is that of a
-    tensor, from its codes and scales to y. `optional_inputs` come with an optional parameter.
+    `admit` raises ValueError if parameters do not go together. `widths` are the fewest and the
+    most numbers of a row that is a block. `way_back` is that of a tensor, from its codes and
+    scales to y. `optional_inputs` come with an optional parameter.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Operation:
     optional: Mapping[str, Kind] = field(default_factory=dict)
     optional_inputs: Mapping[str, Fields] = field(default_factory=dict)
     random: RandomInputs | None = None
+    widths: tuple[int, int] | None = None
     way_back: WayBack | None = None
 
     @property

@@ -8,9 +8,14 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
 from mor_ref.definitions.formats import formats, presets
+from mor_ref.definitions.fp8lm import FORMATS as FP8LM_FORMATS
+from mor_ref.definitions.fp8lm import SCALE_PROFILES, SUMS
+from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, is_amax, is_scale
+from mor_ref.definitions.shared import BLOCK, SHARED_PROFILES
+from mor_ref.definitions.shared import KINDS as SHARED_KINDS
 from mor_ref.metrics import METRICS
 from mor_ref.policies import POLICIES
 
@@ -22,6 +27,7 @@ _USUAL_DOUBLINGS, _MOST_DOUBLINGS = 4, 64
 LONGEST = 1 << 17  # side of a generated tensor
 LARGEST_TENSOR = 1 << 25  # elements of a generated tensor
 _LARGEST_SIDE = 1 << 20  # of blocks, tiles and groups
+_LARGEST_MARGIN = 1000
 _CUTS = ("tensor", "row", "column")
 
 
@@ -132,6 +138,16 @@ KINDS: Mapping[str, Kind] = {
     "dot_profile": row_of(DOT_PROFILES),
     "tile": kind(_is_pair, _SIDES),
     "scale_rule": row_of(SCALE_RULES),
+    "shared_kind": row_of(SHARED_KINDS),
+    "shared_profile": row_of(SHARED_PROFILES),
+    "shared_block": number(BLOCK, BLOCK),
+    "level_kind": row_of(LEVEL_KINDS),
+    "level_block": one_of(("row",)),
+    "arithmetic": one_of(ARITHMETICS),
+    "fp8lm_format": one_of(FP8LM_FORMATS),
+    "fp8lm_profile": one_of(SCALE_PROFILES),
+    "margin": number(-_LARGEST_MARGIN, _LARGEST_MARGIN),
+    "sums": one_of(SUMS),
     "amax": kind(is_amax, "a finite number of binary32 that is not negative"),
     "scale": kind(is_scale, "a positive, normal number of binary32"),
     RECIPE: kind(_is_recipe, f"a shape of at most {LARGEST_TENSOR} elements, seed and stream"),

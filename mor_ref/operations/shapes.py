@@ -25,6 +25,7 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
             "n": (1, shape[1]),
             "nk": (1, 1),
             "nb": (1, parameters.get("scale_block", shape[1])),
+            "pair": (1, 2),
         }
     block = parameters.get("tile", parameters.get("block"))
     cut = partition(
@@ -33,13 +34,14 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
         as_cut(parameters.get("group", "tensor")),
     )
     whole = "policy" in parameters and as_policy(parameters["policy"]).unit == "tensor"
-    per_row = "profile" in parameters and PROFILES[parameters["profile"]].per_row
+    per_row = "tile" in parameters and PROFILES[parameters["profile"]].per_row
     return {
         "rc": (1, 1),
         "grid": cut.block,
         "group": cut.group,
         "unit": cut.group if whole else cut.block,
         "ends": (1 if per_row else shape[0], shape[1]),
+        "pair": (1, 2),
         "pairs": (1, 2),
     }
 

@@ -4,28 +4,34 @@ from mor_ref.argument_checks import check_name, known_name
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import scaled_format
+from mor_ref.definitions.shared import KINDS as SHARED_KINDS
 from mor_ref.representations.affine import AffineBlocks
+from mor_ref.representations.levels import LevelRows
 from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
 from mor_ref.representations.nvfp4 import Nvfp4Tiles
 from mor_ref.representations.representation import Representation
 from mor_ref.representations.scaled import ScaledFormat
+from mor_ref.representations.shared import SharedBlocks
 from mor_ref.representations.training import GivenScale, RandomNvfp4
 
 __all__ = [
     "REPRESENTATIONS",
     "AffineBlocks",
     "GivenScale",
+    "LevelRows",
     "MxBlocks",
     "Nvfp4Tiles",
     "RandomNvfp4",
     "Representation",
     "ScaledFormat",
+    "SharedBlocks",
     "as_representation",
 ]
 
-# The names that no format and no profile has (MOR-007).
+# The names that no format, no profile and no kind has (MOR-007).
 REPRESENTATIONS: Catalogue[Representation] = Catalogue(
     "representation",
     Representation,
@@ -61,5 +67,9 @@ def _named(name: str) -> Representation:
         return REPRESENTATIONS[name]
     if name in PROFILES:
         return Nvfp4Tiles(name)
-    known = (*formats, *PROFILES, *REPRESENTATIONS)
+    if name in SHARED_KINDS:
+        return SharedBlocks(name)
+    if name in LEVEL_KINDS:
+        return LevelRows(name)
+    known = (*formats, *PROFILES, *SHARED_KINDS, *LEVEL_KINDS, *REPRESENTATIONS)
     return ScaledFormat(scaled_format(known_name("representation", name, known)))

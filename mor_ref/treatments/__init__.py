@@ -3,17 +3,10 @@
 The recipes of training have a treatment for each operand. A tensor of a user has one.
 """
 
+from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.own_recipes import OwnRecipe, own_recipe
-from mor_ref.treatments.rows import (
-    TREATMENTS,
-    Delayed,
-    Integers,
-    Mor,
-    Mx,
-    Nvfp4,
-    Scaled,
-    Unquantized,
-)
+from mor_ref.treatments.rows import Delayed, Integers, Mor, Mx, Nvfp4, Scaled, Unquantized
+from mor_ref.treatments.schemes import Levels, Shared
 from mor_ref.treatments.text import as_treatment, short_text
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
@@ -22,11 +15,13 @@ __all__ = [
     "Asked",
     "Delayed",
     "Integers",
+    "Levels",
     "Mor",
     "Mx",
     "Nvfp4",
     "OwnRecipe",
     "Scaled",
+    "Shared",
     "Situation",
     "Treatment",
     "Unquantized",

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.definitions.affine import AFFINE_PROFILES, affine_profile
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in, sides_in
-from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
@@ -27,7 +26,7 @@ from mor_ref.representations import (
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
 
-def _one_of(names: Container[str]) -> Callable[[str], str | None]:
+def one_of(names: Container[str]) -> Callable[[str], str | None]:
     """Return a reader of words that are among these names."""
     return lambda word: word if word in names else None
 
@@ -41,7 +40,7 @@ def _whole_number(word: str) -> int | None:
 
 
 _BLOCKS_AND_SCALES: Mapping[str, Callable[[str], object]] = {
-    "scaling": _one_of(SCALINGS),
+    "scaling": one_of(SCALINGS),
     "block": cut_in,
 }
 
@@ -93,7 +92,7 @@ class Mor(_InBlocks):
     threshold: str = ""
     name = "mor"
     words: ClassVar = {
-        "policy": _one_of(POLICIES), **_BLOCKS_AND_SCALES, "threshold": _number,
+        "policy": one_of(POLICIES), **_BLOCKS_AND_SCALES, "threshold": _number,
     }  # fmt: skip
 
     def check(self) -> None:
@@ -143,7 +142,7 @@ class Scaled(_InBlocks):
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of that format alone."""
         del situation
-        return _alone(ScaledFormat(as_format(self.fmt)))
+        return alone(ScaledFormat(as_format(self.fmt)))
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ class Delayed(Treatment):
 
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of that format alone, with the scale of the situation."""
-        return _alone(GivenScale(as_format(self.fmt), situation.scale))
+        return alone(GivenScale(as_format(self.fmt), situation.scale))
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,7 @@ class Mx(Treatment):
     scale_rule: str = "floor"
     block: int = 32
     name = "mx"
-    words: ClassVar = {"scale_rule": _one_of(SCALE_RULES), "block": _whole_number}
+    words: ClassVar = {"scale_rule": one_of(SCALE_RULES), "block": _whole_number}
 
     @property
     def asked(self) -> Asked:
@@ -199,7 +198,7 @@ class Mx(Treatment):
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of that format alone."""
         del situation
-        return _alone(MxBlocks(self.fmt, self.scale_rule, self.block))
+        return alone(MxBlocks(self.fmt, self.scale_rule, self.block))
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,7 @@ class Nvfp4(Treatment):
     rounding: Literal["rne", "sr"] = "rne"
     hadamard: int | None = None
     name = "nvfp4"
-    words: ClassVar = {"profile": _one_of(PROFILES), "tile": sides_in}
+    words: ClassVar = {"profile": one_of(PROFILES), "tile": sides_in}
 
     @property
     def asked(self) -> Asked:
@@ -237,8 +236,8 @@ class Nvfp4(Treatment):
     def policy_in(self, situation: Situation) -> Policy:
         """Return the policy of NVFP4 alone."""
         if self.is_random:
-            return _alone(RandomNvfp4(self.profile, self.tile, situation.purpose))
-        return _alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
+            return alone(RandomNvfp4(self.profile, self.tile, situation.purpose))
+        return alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
 
 
 @dataclass(frozen=True)
@@ -251,9 +250,9 @@ class Integers(Treatment):
     zeros: Literal["symmetric", "asymmetric"] = "symmetric"
     name = "integers"
     words: ClassVar = {
-        "profile": _one_of(AFFINE_PROFILES),
+        "profile": one_of(AFFINE_PROFILES),
         "block": cut_in,
-        "zeros": _one_of(("symmetric", "asymmetric")),
+        "zeros": one_of(("symmetric", "asymmetric")),
     }
 
     def check(self) -> None:
@@ -267,7 +266,7 @@ class Integers(Treatment):
         """Return the policy of these integers alone."""
         del situation
         block, symmetric = as_cut("block", self.block or "tensor"), self.zeros == "symmetric"
-        return _alone(AffineBlocks(self.grid, self.profile, block, symmetric=symmetric))
+        return alone(AffineBlocks(self.grid, self.profile, block, symmetric=symmetric))
 
 
 def _in_parameters(treatment: "Mor | Scaled") -> dict[str, Any]:
@@ -279,11 +278,6 @@ def _in_parameters(treatment: "Mor | Scaled") -> dict[str, Any]:
     }
 
 
-def _alone(representation: Representation) -> Policy:
+def alone(representation: Representation) -> Policy:
     """Return the policy of one representation that every tensor takes that loses nothing."""
     return Policy(representation.name, (Rung(representation, Always()),))
-
-
-TREATMENTS: Catalogue[Treatment] = Catalogue(
-    "treatment", Treatment, (Unquantized(), Mor(), Scaled(), Delayed(), Mx(), Nvfp4(), Integers())
-)

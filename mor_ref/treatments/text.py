@@ -10,15 +10,21 @@ from typing import Any
 from mor_ref.argument_checks import UnknownNameError, known_name
 from mor_ref.definitions.affine import integer_grid
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.shared import KINDS as SHARED_KINDS
 from mor_ref.representations import (
     REPRESENTATIONS,
+    LevelRows,
     MxBlocks,
     Nvfp4Tiles,
     ScaledFormat,
+    SharedBlocks,
     as_representation,
 )
-from mor_ref.treatments.rows import TREATMENTS, Integers, Mor, Mx, Nvfp4, Scaled
+from mor_ref.treatments.catalogue import TREATMENTS
+from mor_ref.treatments.rows import Integers, Mor, Mx, Nvfp4, Scaled
+from mor_ref.treatments.schemes import Levels, Shared
 from mor_ref.treatments.treatment import Treatment
 
 GIVE = "give the text of str(recipe)"
@@ -69,6 +75,8 @@ def _head(treatment: Treatment) -> str:
             return treatment.fmt
         case Integers():
             return treatment.grid
+        case Shared() | Levels():
+            return treatment.of
     return treatment.name
 
 
@@ -107,7 +115,8 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
     if re.fullmatch("u?int[0-9]+", head):
         return Integers, {"grid": integer_grid(head).name}
     try:
-        known_name("the first word", head, (Mor.name, *REPRESENTATIONS, *PROFILES, *formats))
+        names = (Mor.name, *REPRESENTATIONS, *PROFILES, *SHARED_KINDS, *LEVEL_KINDS, *formats)
+        known_name("the first word", head, names)
     except UnknownNameError as error:
         raise ValueError(f"recipe is {text!r}: {error}") from None
     match as_representation(head):
@@ -115,6 +124,10 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
             return Mx, {"fmt": one.element.name}
         case Nvfp4Tiles() as one:
             return Nvfp4, {"profile": one.profile}
+        case SharedBlocks() as one:
+            return Shared, {"of": one.kind}
+        case LevelRows() as one:
+            return Levels, {"of": one.kind}
         case ScaledFormat() as one:
             return Scaled, {"fmt": one.name}
     raise ValueError(f"recipe is {text!r}; give one such as {_SUCH_AS}")

@@ -3,13 +3,26 @@
 import ml_dtypes
 import numpy as np
 
-from mor_ref.cuda import decoding, encoding, errors, mx, nvfp4, policies, quantization, scales
+from mor_ref.cuda import (
+    decoding,
+    encoding,
+    errors,
+    levels,
+    mx,
+    nvfp4,
+    policies,
+    quantization,
+    scales,
+    shared,
+)
 from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.launching import Bits
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
+from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.shared import KINDS, SHARED_PROFILES
 from mor_ref.metrics import Limit, MeanRelativeError
 from mor_ref.policies import POLICIES, Policy, Rung
 
@@ -62,6 +75,10 @@ def quantized(device, x):
         found = mx.mx(device, in_one_row, e4m3, "rceil", side)
         yield [found.codes, found.scale, *found.error]
         yield [mx.dequantize(device, found, e4m3, side, to) for to in TARGETS]
+    yield [*shared.quantize_shared(device, x, KINDS["mx6"], SHARED_PROFILES["quark_torch"])]
+    for kind in ("lsq4", "elastic1"):
+        alpha = levels.first_alphas(device, x, LEVEL_KINDS[kind], "bf16")
+        yield [*levels.quantize_levels(device, x, alpha, LEVEL_KINDS[kind], "bf16")]
 
 
 def encoded(device, x, fmt, rounding="rne", special=None):

@@ -56,6 +56,7 @@ _EXACT_OF_BOTH = (
     "mx.reciprocal_of_largest",
     "mx.quotient_in_binary64",
     "mx.ceil_of_log2_in_binary32",
+    "shared.log2_of_amax",
 )
 _SEARCHED_FOR_BOTH = (
     "r_with_residual",
@@ -78,6 +79,7 @@ _SEARCHED_FOR_BOTH = (
 )
 # Names of both binary16 and binary32.
 _OF_TALL_ONES = (
+    "shared.grid_of_16_bits",
     "grid_of_65535",
     "loop_of_16_bits",
     "columns_of_2048",
@@ -117,6 +119,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         _EXACT: (
             *_EXACT_OF_BOTH,
+            "shared.twice",
             "amax_in_half",
             "nvfp4.amax_in_bfloat16.*",
             "nvfp4.tile_amax_in_bfloat16.*",
@@ -136,6 +139,7 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "mor.lost_by_e4m3_for_nvfp4",
             "mx.restored_in_bf16",
             "mx.through_f16",
+            "levels.weights_not_rounded",
         ),
         _NO_NAN: ("nvfp4.nan_keeps_its_sign.modelopt.1x16",),
         _LOGARITHMS: ("gam_log_base_e_*",),
@@ -223,6 +227,10 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "mor.lost_by_e4m3_alone",
             "mor.lost_in_nvfp4",
             "mor.lost_by_e4m3_for_nvfp4",
+            "shared.carries_into_infinity",
+            "shared.units_flushed",
+            "shared.subnormal_numbers_stay",
+            "shared.minus_128_in_the_last_binade",
         ),
         _EXACT: (
             *_EXACT_OF_BOTH,

@@ -13,8 +13,7 @@ from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import Shape, shapes_of
 
-_OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pairs")
-_TILE = 16  # numbers of a tile of NVFP4
+_OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pair", "pairs")
 
 
 class OperationError(ValueError):
@@ -132,8 +131,11 @@ def _shapes(declaration: Operation, parameters: Parameters, shape: Shape) -> dic
     if len(shape) != (1 if first == "n" else 2) or not all(shape):
         wanted = "entries in one column" if first == "n" else "rows and columns of entries"
         raise OperationError(f"has a first input of the shape {_sides(shape)}; {wanted} are right")
-    if first == "nk" and "profile" in parameters and shape[1] != _TILE:
-        raise OperationError(f"has rows of {shape[1]} numbers; {_TILE} are right")
+    if declaration.widths is not None:
+        fewest, most = declaration.widths
+        if not fewest <= shape[1] <= most:
+            wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+            raise OperationError(f"has rows of {shape[1]} numbers; {wanted} are right")
     try:
         return shapes_of(first, parameters, shape)
     except (ValueError, TypeError) as error:

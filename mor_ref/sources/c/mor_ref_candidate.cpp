@@ -1,5 +1,6 @@
-// The C99 library as a candidate: mor-ref verify exec:./mor_ref_candidate compares it with all golden vectors,
-// as it was built for this machine. It answers every operation.
+// The C99 library as a candidate: mor-ref verify exec:./mor_ref_candidate compares it with the golden
+// vectors, as it was built for this machine. It answers the operations of formats, scales, MoR, NVFP4 and MX, and
+// gives no field for the other schemes.
 #include "mor_ref.h"
 #include "mor_ref_protocol.hpp"
 

@@ -3,19 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mor_ref import MorResult, Mx, Nvfp4, Quantized
+from mor_ref import Levels, MorResult, Mx, Nvfp4, Quantized, Shared
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.definitions.shared import BLOCK
 from mor_ref.golden.inputs.own_tensors import SOURCES
 from mor_ref.golden.model.suite import Case
-from mor_ref.operations import OPERATIONS, mor, mx, nvfp4, quantize
+from mor_ref.operations import OPERATIONS, levels, mor, mx, nvfp4, quantize, shared
 from mor_ref.operations.operation import Arrays
 from mor_ref.treatments import Asked
 from mor_ref.verify.asserting.suite_case import SuiteCase
 from mor_ref.verify.own_tensors import fields_of_operation
 
-KINDS = (Quantized, Mx, Nvfp4, MorResult)
-Record = Quantized | Mx | Nvfp4 | MorResult
+KINDS = (Quantized, Mx, Nvfp4, Shared, Levels, MorResult)
+Record = Quantized | Mx | Nvfp4 | Shared | Levels | MorResult
 _OF_ELEMENTS = ("rc", "pairs")
 
 
@@ -45,6 +46,10 @@ def fields_in(record: Record) -> Arrays:
         return quantize.stored(record)
     if isinstance(record, Mx):
         return mx.stored(record)
+    if isinstance(record, Shared):
+        return shared.stored(record)
+    if isinstance(record, Levels):
+        return levels.stored(record)
     return nvfp4.stored(record) if isinstance(record, Nvfp4) else mor.stored(record)
 
 
@@ -75,6 +80,12 @@ def _asked(record: Record) -> Asked:
     if isinstance(record, Mx):
         given = {"format": record.fmt.name, "scale_rule": record.scale_rule}
         return Asked("mx", {**given, "block": record.tile[1]})
+    if isinstance(record, Shared):
+        given = {"kind": record.kind, "profile": record.profile}
+        return Asked("shared", {**given, "block": BLOCK})
+    if isinstance(record, Levels):
+        given = {"kind": record.kind, "arithmetic": record.arithmetic}
+        return Asked("levels", {**given, "block": "row"})
     if isinstance(record, Nvfp4):
         return Asked("nvfp4", {"profile": record.profile.name, "tile": list(record.tile)})
     scaled = [one for one in record.quantized.values() if isinstance(one, Quantized)]

@@ -1,0 +1,210 @@
+"""FP8-LM that differs: the paper in place of the code, other scales, casts, sums and steps."""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from mor_ref.definitions.format import Format
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.exact import fp8lm
+from mor_ref.exact.arithmetic import difference, product, quotient, rn32, total
+from mor_ref.exact.encoding import encode, floor_log2
+from mor_ref.exact.fp8lm import Element, Scale
+
+Reference = Callable[..., Any]
+_SCALES, _CASTS, _SUMS, _ADAM = (
+    ("fp8lm_scales",), ("fp8lm_casts",), ("fp8lm_sums",), ("fp8lm_adam",),
+)  # fmt: skip
+
+# ---------------------------------------------------------------------- scales
+
+
+@deviation(fp8lm.scale_of_msamp, rules=("FLM-002", "FLM-003"), domain=_SCALES)
+def fp8lm_scales_of_the_paper(reference: Reference, *arguments: Any) -> Scale:
+    """The scale is exact, as the paper has it, also if that of MS-AMP is asked for."""
+    del reference
+    return fp8lm.scale_exactly(*arguments)
+
+
+@deviation(fp8lm.scale_exactly, rules=("FLM-004",), domain=_SCALES)
+def fp8lm_scales_of_the_code(reference: Reference, *arguments: Any) -> Scale:
+    """The scale is that of MS-AMP, also if the exact one is asked for."""
+    del reference
+    return fp8lm.scale_of_msamp(*arguments)
+
+
+@deviation(fp8lm.exponent_of, rules=("FLM-002",), domain=_SCALES)
+def fp8lm_logarithm_not_rounded(reference: Reference, ratio: float, margin: int) -> float:
+    """The logarithm is not rounded to binary32 before its floor is taken."""
+    if ratio == 0 or not math.isfinite(ratio):
+        return float(reference(ratio, margin))
+    return floor_log2(ratio) - margin
+
+
+@deviation(fp8lm.exponent_of, rules=("FLM-002",), domain=_SCALES)
+def fp8lm_margin_left_out(reference: Reference, ratio: float, margin: int) -> float:
+    """The margin is not subtracted."""
+    return float(reference(ratio, 0 * margin))
+
+
+@deviation(fp8lm.scale_of_msamp, rules=("FLM-003",), domain=_SCALES)
+def fp8lm_scale_stays(
+    reference: Reference, amax: float, previous: float, largest: float, margin: int
+) -> Scale:
+    """If amax is 0 or not finite, the scale stays: it is not inverted."""
+    found: Scale = reference(amax, previous, largest, margin)
+    if amax > 0 and math.isfinite(amax):
+        return found
+    return found._replace(scale=previous, scale_inv=quotient(1.0, previous))
+
+
+@deviation(fp8lm.scale_of_msamp, rules=("FLM-002",), domain=_SCALES)
+def fp8lm_ratio_in_one_division(
+    reference: Reference, amax: float, previous: float, largest: float, margin: int
+) -> Scale:
+    """The ratio is Q / amax, rounded once."""
+    ratio = quotient(largest, amax)
+    found: Scale = reference(amax, previous, largest, margin)
+    return found._replace(ratio=ratio, exponent=fp8lm.exponent_of(ratio, margin))
+
+
+@deviation(fp8lm.scale_of_msamp, rules=("FLM-003",), domain=_SCALES)
+def fp8lm_scales_are_finite(
+    reference: Reference, amax: float, previous: float, largest: float, margin: int
+) -> Scale:
+    """2^|e| is at most 2^126: no scale is infinite."""
+    found: Scale = reference(amax, previous, largest, margin)
+    if not (amax > 0 and math.isfinite(amax)):
+        return found
+    power = math.ldexp(1.0, int(min(abs(found.exponent), 126)))
+    scale = quotient(1.0, power) if found.exponent < 0 else power
+    return found._replace(scale=scale, scale_inv=quotient(1.0, scale))
+
+
+@deviation(fp8lm.scale_exactly, rules=("FLM-004",), domain=_SCALES)
+def fp8lm_one_for_zeros(
+    reference: Reference, amax: float, previous: float, largest: float, margin: int
+) -> Scale:
+    """The exact scale of a tensor of zeros is 1, not the one before."""
+    found: Scale = reference(amax, previous, largest, margin)
+    return found._replace(scale=1.0, scale_inv=1.0) if amax == 0 else found
+
+
+# ---------------------------------------------------------------------- casts
+
+
+@deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS)
+def fp8lm_y_by_division(reference: Reference, x: float, scale: float, fmt: Format) -> Element:
+    """Y is v / s, without the rounded inverse."""
+    found: Element = reference(x, scale, fmt)
+    return found._replace(y=quotient(fmt.value(found.code), scale))
+
+
+@deviation(fp8lm.cast, rules=("FLM-005",), domain=_CASTS)
+def fp8lm_divided_by_the_inverse(
+    reference: Reference, x: float, scale: float, fmt: Format
+) -> Element:
+    """The code is that of x / scale_inv."""
+    found: Element = reference(x, scale, fmt)
+    inverse = quotient(1.0, scale)
+    code = encode(quotient(x, inverse), fmt, "rne")
+    return found._replace(code=code, y=product(fmt.value(code), inverse))
+
+
+# ---------------------------------------------------------------------- sums
+
+
+def _other_sums(name: str) -> Callable[..., bool]:
+    return lambda _values, _fmt, sums: bool(sums != name)
+
+
+@deviation(fp8lm.sum_of, where=_other_sums("exact"), rules=("FLM-009",), domain=_SUMS)
+def fp8lm_sums_are_exact(
+    reference: Reference, values: Sequence[float], fmt: Format, sums: str
+) -> int:
+    """The exact sum is taken, also if each addition has to be rounded."""
+    del sums
+    return int(reference(values, fmt, "exact"))
+
+
+@deviation(fp8lm.sum_of, where=_other_sums("by_rank"), rules=("FLM-009",), domain=_SUMS)
+def fp8lm_sums_by_rank(
+    reference: Reference, values: Sequence[float], fmt: Format, sums: str
+) -> int:
+    """Each addition is rounded, also if the exact sum has to be taken."""
+    del sums
+    return int(reference(values, fmt, "by_rank"))
+
+
+@deviation(fp8lm.sum_of, where=_other_sums("exact"), rules=("FLM-009",), domain=_SUMS)
+def fp8lm_ranks_backwards(
+    reference: Reference, values: Sequence[float], fmt: Format, sums: str
+) -> int:
+    """Ranks are added from the last one, as a ring does in some of its parts."""
+    return int(reference(values[::-1], fmt, sums))
+
+
+@deviation(fp8lm.sum_of, rules=("FLM-009",), domain=_SUMS)
+def fp8lm_nan_not_added(
+    reference: Reference, values: Sequence[float], fmt: Format, sums: str
+) -> int:
+    """A NaN and an infinity count as 0."""
+    return int(reference([v if math.isfinite(v) else 0.0 for v in values], fmt, sums))
+
+
+# ---------------------------------------------------------------------- Adam
+
+
+@deviation(fp8lm.moment, rules=("FLM-012",), domain=_ADAM)
+def fp8lm_moments_fused(
+    reference: Reference, code_value: float, inverse: float, beta: float, term: float
+) -> float:
+    """A moment is one fused multiply-add, as a compiler contracts it."""
+    old = product(product(beta, code_value), inverse)
+    share = difference(1.0, beta)
+    if not all(map(math.isfinite, (old, share, term))):
+        return float(reference(code_value, inverse, beta, term))
+    exact = Fraction(old) + Fraction(share) * Fraction(term)
+    return rn32(exact) if exact else float(reference(code_value, inverse, beta, term))
+
+
+@deviation(fp8lm.moment, rules=("FLM-012",), domain=_ADAM)
+def fp8lm_inverse_first(
+    reference: Reference, code_value: float, inverse: float, beta: float, term: float
+) -> float:
+    """Beta multiplies a moment that is dequantized before."""
+    del reference
+    old = product(beta, product(code_value, inverse))
+    return total(old, product(difference(1.0, beta), term))
+
+
+@deviation(fp8lm.updated, rules=("FLM-013",), domain=_ADAM)
+def fp8lm_rate_first(
+    reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
+) -> float:
+    """The rate multiplies M before the division."""
+    del reference
+    below = total(quotient(fp8lm.square_root(v), root), eps)
+    return difference(w, quotient(product(rate, m), below))
+
+
+@deviation(fp8lm.updated, rules=("FLM-013",), domain=_ADAM)
+def fp8lm_eps_before_the_correction(
+    reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
+) -> float:
+    """Eps is added to the root of V before it is corrected."""
+    del reference
+    below = quotient(total(fp8lm.square_root(v), eps), root)
+    return difference(w, product(rate, quotient(m, below)))
+
+
+@deviation(fp8lm.updated, rules=("FLM-013",), domain=_ADAM)
+def fp8lm_eps_under_the_root(
+    reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
+) -> float:
+    """Eps is added to V, under its root."""
+    return float(reference(w, m, total(v, eps), rate, root, 0.0))
+
+
+DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

@@ -1,0 +1,64 @@
+"""Numbers at which implementations of FP8-LM differ: amaxes where scales turn, ties, and edges."""
+
+import math
+
+import numpy as np
+
+from mor_ref.definitions.format import Format
+from mor_ref.golden.inputs.edges import Bits, edges_of
+from mor_ref.golden.model.suite import Size
+from mor_ref.operations import fp8lm_adam, fp8lm_cast, fp8lm_scale, fp8lm_sum
+from mor_ref.operations.bits import Unsigned, f32_bits
+from mor_ref.operations.operation import Parameters
+from mor_ref.operations.random_numbers import Draws
+
+_LOST = (0, 1, 0x00400000, 0x007FFFFF, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x7F800001)
+_BEFORE = (0x3E800000, 0x3F800000, 0x43000000, 0, 0x7F800000, 0x7FC00000, 0x00000001)
+_BINADES = (-126, -100, -70, -64, -40, -33, -32, -31, -17, -16, -9, -8, -7, -4, -2, -1, 0, 1, 2, 3,
+            4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 110)  # fmt: skip
+# A tie, and the smallest number, which decides.
+_WIDE = {"f16": (0x6800, 0x3C00, 0x0001), "e5m2": (0x64, 0x58, 0x01)}
+_STEPS = (-50, -46, -25, -12, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 12, 23, 25, 46, 50)
+
+
+def scales(fmt: Format, parameters: Parameters, size: Size, count: int) -> dict[str, Bits]:
+    """Return amaxes next to Q / 2^k, where a rounded logarithm is an integer, and scales before."""
+    pairs = []
+    for k in _BINADES:
+        if 2.0**-125 < math.ldexp(fmt.largest, -k) < 2.0**126:
+            near = f32_bits(math.ldexp(fmt.largest, -k))
+            pairs += [(near + step, 0x3F800000) for step in _STEPS]
+    pairs += [(amax, before) for amax in _LOST for before in _BEFORE]
+    own = np.array(pairs, np.uint32)
+    drawn = fp8lm_scale.random_inputs(parameters, Draws(0, count * size.factor, size.seed))
+    return {
+        "amax": np.concatenate([own[:, 0], drawn["amax"].astype(np.uint32)]),
+        "previous": np.concatenate([own[:, 1], drawn["previous"].astype(np.uint32)]),
+    }
+
+
+def casts(fmt: Format, parameters: Parameters, size: Size, count: int) -> dict[str, Bits]:
+    """Return the edges of a format with the scale 1, and random numbers and scales."""
+    edges = edges_of(fmt) if fmt.bits <= 8 else np.zeros(0, np.uint32)
+    drawn = fp8lm_cast.random_inputs(parameters, Draws(0, count * size.factor, size.seed))
+    ones = np.full(edges.size, 0x3F800000, np.uint32)
+    return {
+        "x": np.concatenate([edges, drawn["x"].astype(np.uint32)]),
+        "scale": np.concatenate([ones, drawn["scale"].astype(np.uint32)]),
+    }
+
+
+def sums(parameters: Parameters, size: Size, count: int, ranks: int, dtype: str) -> Unsigned:
+    """Return rows of the codes of ranks; with three ranks, a sum that needs more than 24 bits."""
+    draws = Draws(0, count * size.factor, size.seed, ranks)
+    found = fp8lm_sum.random_inputs(parameters, draws)["code"].astype(dtype)
+    if ranks == len(_WIDE["f16"]) and parameters["format"] in _WIDE:
+        found[0] = _WIDE[parameters["format"]]
+    return found
+
+
+def steps_of_adam(size: Size, count: int) -> dict[str, Unsigned]:
+    """Return parameters with their states, gradients and numbers."""
+    drawn = fp8lm_adam.random_inputs({}, Draws(0, count * size.factor, size.seed))
+    dtypes = {"first": "u1", "second": "u2", "master": "u2"}
+    return {name: array.astype(dtypes.get(name, "u4")) for name, array in drawn.items()}

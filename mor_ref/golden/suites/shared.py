@@ -1,0 +1,111 @@
+"""Shared exponents: single blocks, tensors and large tensors of each kind and profile."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from mor_ref.definitions.shared import BLOCK, KINDS, SHARED_PROFILES
+from mor_ref.golden.inputs.placed import End
+from mor_ref.golden.inputs.shared_blocks import edge_blocks, narrow_tensors, random_blocks
+from mor_ref.golden.inputs.tensors import Tensor, tensors
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.large import TALLER, WIDER, LargeCase, digests, large_suite
+from mor_ref.golden.suites.tensor_cases import tensor_case
+
+_RANDOM, _NARROW = 64, 12  # blocks
+_WIDTHS = (1, 2, 7, 15)
+_OF_EVERY_PAIR = ("5x37", "nan.f16", "infinity.f16", "zeros")  # tensors, by the beginning
+_PAIRS = tuple(itertools.product(KINDS.specified, SHARED_PROFILES.specified))
+
+
+def _block_cases(size: Size) -> Iterator[Case]:
+    for name, profile in _PAIRS:
+        kind = KINDS[name]
+        parameters = {"kind": name, "profile": profile, "source": "f32"}
+        x = np.concatenate([edge_blocks(kind), random_blocks(kind, size, _RANDOM)])
+        yield Case(f"{name}.{profile}", parameters, {"x": x})
+        for width in _WIDTHS:
+            some = random_blocks(kind, size, _NARROW, width)
+            yield Case(f"{name}.{profile}.{width}", parameters, {"x": some})
+
+
+def _tensor_cases(size: Size) -> Iterator[Case]:
+    for k, tensor in enumerate(tensors(size)):
+        for n, (kind, profile) in enumerate(_PAIRS):
+            if tensor.name.startswith(_OF_EVERY_PAIR) or (k + n) % 5 == 0:
+                yield _case(tensor, kind, profile)
+    for name, profile in _PAIRS:
+        of = KINDS[name]
+        edges = edge_blocks(of)
+        whole = Tensor("ties.f32", "f32", edges[: len(edges) // 5 * 5].reshape(-1, 5 * BLOCK))
+        for tensor in (whole, *narrow_tensors(of)):
+            yield _case(tensor, name, profile)
+
+
+def _case(tensor: Tensor, kind: str, profile: str) -> Case:
+    case = tensor_case(tensor, kind=kind, block=BLOCK, profile=profile)
+    return Case(f"{tensor.name}.{kind}.{profile}", case.parameters, case.arrays)
+
+
+def _large_cases() -> Iterator[LargeCase]:
+    """Yield rows and columns beyond a launch, and each kind in tensors beyond a thread block."""
+    for n, (kind, profile) in enumerate(_PAIRS):
+        of = {"kind": kind, "profile": profile, "block": BLOCK}
+        source = ("bf16", "f32", "f16")[n % 3]
+        ends = (End.NAN, End.INFINITY)
+        yield LargeCase(f"wide.{kind}.{profile}", source, (3, 2101), 300 + n, of, ends=ends)
+        yield LargeCase(f"tall.{kind}.{profile}", source, (1101, 19), 320 + n, of, ends=ends)
+    of = {"kind": "mx6", "profile": "quark_onnx", "block": BLOCK}
+    yield LargeCase("wider.mx6.quark_onnx", "bf16", WIDER, 11, of)
+    yield LargeCase("taller.mx9.quark_torch", "bf16", TALLER, 12,
+                    {**of, "kind": "mx9", "profile": "quark_torch"})  # fmt: skip
+
+
+_EXPONENT = ("SHX-002", "SHX-004")
+_OF_NUMBERS = (
+    expected("sign", "u8", "1 for a negative number", "SHX-005"),
+    expected("magnitude", "u8", "M, in units of its pair", "SHX-005"),
+    expected("code", "u8", "the code", "SHX-007"),
+    expected("y", "f32", "what it stands for", "SHX-006"),
+)
+BLOCKS = Suite(
+    "shared_blocks",
+    "Single blocks with a shared exponent",
+    "shared_block",
+    ("SHX-001",),
+    (
+        given("x", "f32", "the numbers of each block"),
+        expected("shared_exponent", "u8", "E of each block", *_EXPONENT),
+        expected("tau", "u8", "the shift of each pair", "SHX-003"),
+        *_OF_NUMBERS,
+    ),
+    _block_cases,
+)
+TENSORS = Suite(
+    "shared",
+    "Tensors in blocks with a shared exponent",
+    "shared",
+    ("SHX-001",),
+    (
+        given("x", "source", "the tensor"),
+        expected("shared_exponent", "u8", "E of each block", *_EXPONENT, views=("transposed",)),
+        expected("tau", "u8", "the shift of each pair", "SHX-003"),
+        *_OF_NUMBERS,
+    ),
+    _tensor_cases,
+)
+LARGE = large_suite(
+    "shared_large",
+    "Larger tensors in blocks with a shared exponent",
+    "shared",
+    (
+        digests("shared_exponent", "the exponents of blocks", "SHX-002"),
+        digests("tau", "the shifts of pairs", "SHX-003"),
+        digests("sign", "the signs", "SHX-005"),
+        digests("magnitude", "the magnitudes", "SHX-005"),
+        digests("code", "the codes", "SHX-007"),
+        digests("y", "what they stand for", "SHX-006"),
+    ),
+    tuple(_large_cases()),
+)

@@ -1,0 +1,110 @@
+"""levels: a matrix of weights as few levels, with an alpha for each row."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.levels import level_kind
+from mor_ref.operations.bits import bits32, f32_array, tensor_of
+from mor_ref.operations.elements import rows_of
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.parameters import RECIPE, kinds
+
+if TYPE_CHECKING:
+    from mor_ref import Levels
+    from mor_ref.cuda.launching import Device
+    from mor_ref.exact.levels import LevelElement
+
+_NUMBERS = ("ratio", "clipped", "level", "y", "alpha_term")
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model."""
+    from mor_ref.exact.levels import level_row
+
+    kind = level_kind(parameters["kind"])
+    rows = rows_of(arrays, parameters["source"])
+    found = [level_row(row, kind, None, parameters["arithmetic"]) for row in rows]
+    return {
+        "alpha": f32_array(row.alpha for row in found).reshape(-1, 1),
+        **element_fields([e for row in found for e in row.elements], arrays["x"].shape),
+    }
+
+
+def element_fields(elements: "list[LevelElement]", shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return the fields of weights."""
+    numbers = {
+        name: f32_array(getattr(e, name) for e in elements).reshape(shape) for name in _NUMBERS
+    }
+    small = {
+        name: np.array([getattr(e, name) & 0xFF for e in elements], np.uint8).reshape(shape)
+        for name in ("inside", "code")
+    }
+    return {**numbers, **small}
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the public function."""
+    from mor_ref import quantize_levels
+
+    w = tensor_of(arrays["x"], parameters["source"])
+    found = quantize_levels(w, parameters["kind"], arithmetic=parameters["arithmetic"])
+    return stored(found)
+
+
+def stored(found: "Levels") -> dict[str, Any]:
+    """Return the fields that a record has."""
+    numbers = {name: bits32(getattr(found, name)) for name in _NUMBERS}
+    alpha = bits32(found.alpha).reshape(-1, 1)
+    return {"alpha": alpha, **numbers, "inside": found.inside, "code": found.codes}
+
+
+def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return y of codes (LVL-008); NaN and the sign of zeros are lost."""
+    from mor_ref import encode
+
+    kind, code = level_kind(parameters["kind"]), arrays["code"].astype(np.float32)
+    if kind.grid == "integers":
+        level = np.where(code > kind.highest, code - (1 << kind.bits), code)
+    else:
+        level = code - 1.5 if kind.grid == "quarters" else code - 1
+    alpha, steps = arrays["alpha"].view(np.float32), np.float32(kind.steps)
+    is_narrow = parameters["arithmetic"] == "bf16"
+
+    def rounded(x: NDArray[np.float32]) -> NDArray[np.float32]:
+        if not is_narrow:
+            return x
+        codes = encode(x, "bf16", overflow="ieee").astype(np.uint32)
+        return (codes << np.uint32(16)).view(np.float32)
+
+    with np.errstate(all="ignore"):
+        found = rounded((level.astype(np.float32) / steps).astype(np.float32))
+        return bits32(rounded(found * alpha))
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Quantize on a device."""
+    from mor_ref.cuda import levels
+    from mor_ref.cuda.launching import Bits
+
+    x, kind = Bits(arrays["x"], parameters["source"]), level_kind(parameters["kind"])
+    alpha = levels.first_alphas(device, x, kind, parameters["arithmetic"])
+    found = levels.quantize_levels(device, x, alpha, kind, parameters["arithmetic"])
+    return {**found._asdict(), "alpha": found.alpha.reshape(-1, 1)}
+
+
+LEVELS = Operation(
+    "levels",
+    kinds("kind:level_kind arithmetic block:level_block source"),
+    inputs=fields("rc x source"),
+    outputs=fields(
+        "grid alpha f32; rc ratio,clipped,level f32; rc code u8; rc y,alpha_term f32; rc inside u8"
+    ),
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+    optional=kinds(RECIPE),
+    way_back=WayBack(lambda _: (("code",), ("alpha",)), restore),
+)

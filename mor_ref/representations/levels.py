@@ -1,0 +1,79 @@
+"""Rows of levels as representations."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mor_ref.argument_checks import check_name
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.levels import LevelKind, known_arithmetic, level_kind
+from mor_ref.definitions.scales import Scaling, ScalingBlocks
+
+if TYPE_CHECKING:
+    from mor_ref.api.dequantization import OutcomeOfValues
+    from mor_ref.arrays import Bits, Numbers
+    from mor_ref.cuda import launching, measuring
+    from mor_ref.exact.blocks import Rows
+    from mor_ref.exact.quantization import Element
+
+_OF_THREE = 2  # bits of a code of three values that is not packed
+
+
+@dataclass(frozen=True)
+class LevelRows:
+    """A kind of levels of ParetoQ, with the first alpha of each row (MOR-007).
+
+    >>> LevelRows("seq2").name, LevelRows("lsq4", "bf16").name
+    ('seq2', 'lsq4_bf16')
+    """
+
+    kind: str
+    arithmetic: str = "f32"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        known_arithmetic(self.arithmetic)
+        usual = self.rules.name.replace(".", "-")  # a name has no point
+        usual = usual if self.arithmetic == "f32" else f"{usual}_{self.arithmetic}"
+        object.__setattr__(self, "name", self.name or usual)
+        check_name(self.name)
+
+    @property
+    def rules(self) -> LevelKind:
+        """The kind of levels."""
+        return level_kind(self.kind)
+
+    @property
+    def bits(self) -> int:
+        """The bits of a code."""
+        return self.rules.bits or _OF_THREE
+
+    def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
+        """Quantize with the exact model."""
+        from mor_ref.exact.levels import level_row
+        from mor_ref.exact.quantization import Element
+
+        del scaling, parts
+        rows = (level_row(row, self.rules, None, self.arithmetic) for row in x)
+        return [[Element(e.ratio, e.code, e.y) for e in row.elements] for row in rows]
+
+    def engine(
+        self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
+    ) -> "OutcomeOfValues":
+        """Quantize with the engine."""
+        from mor_ref.api.dequantization import values
+        from mor_ref.api.levels import levels
+
+        found = levels(numbers, self.rules, None, self.arithmetic, threads)
+        return values(numbers, found.y, blocks, out, threads)
+
+    def cuda(
+        self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
+    ) -> "measuring.Rule":
+        """Return the rule of kernels, with y, as units may cut the rows."""
+        from mor_ref.cuda.levels import first_alphas, quantize_levels
+        from mor_ref.cuda.measuring import by_value
+
+        del blocks
+        alpha = first_alphas(device, x, self.rules, self.arithmetic)
+        found = quantize_levels(device, x, alpha, self.rules, self.arithmetic)
+        return by_value(device, found.y)

@@ -1,0 +1,80 @@
+"""Blocks with a shared exponent as representations."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mor_ref.argument_checks import check_name
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.definitions.shared import SharedKind, shared_kind, shared_profile
+
+if TYPE_CHECKING:
+    from mor_ref.api.dequantization import OutcomeOfValues
+    from mor_ref.arrays import Bits, Numbers
+    from mor_ref.cuda import launching, measuring
+    from mor_ref.exact.blocks import Rows
+    from mor_ref.exact.quantization import Element
+
+_USUAL_PROFILE = "quark_torch"
+
+
+@dataclass(frozen=True)
+class SharedBlocks:
+    """A kind of blocks that share an exponent, along the rows of the tensor (MOR-007).
+
+    >>> SharedBlocks("mx9").name, SharedBlocks("bfp16", "quark_onnx").name
+    ('mx9', 'bfp16_quark_onnx')
+    """
+
+    kind: str
+    profile: str = _USUAL_PROFILE
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        shared_profile(self.profile)
+        usual = self.rules.name if self.profile == _USUAL_PROFILE else f"{self.kind}_{self.profile}"
+        object.__setattr__(self, "name", self.name or usual)
+        check_name(self.name)
+
+    @property
+    def rules(self) -> SharedKind:
+        """The kind of blocks."""
+        return shared_kind(self.kind)
+
+    @property
+    def bits(self) -> int:
+        """The bits of a code."""
+        return self.rules.code_bits
+
+    def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
+        """Quantize with the exact model."""
+        from mor_ref.exact.quantization import Element
+        from mor_ref.exact.shared import shared
+
+        del scaling, parts
+        found = shared(x, self.rules, shared_profile(self.profile))
+        return [
+            [Element(number, e.code, e.y) for number, e in zip(row, elements, strict=True)]
+            for row, elements in zip(x, found.elements, strict=True)
+        ]
+
+    def engine(
+        self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
+    ) -> "OutcomeOfValues":
+        """Quantize with the engine."""
+        from mor_ref.api.dequantization import values
+        from mor_ref.api.shared import shared
+
+        found = shared(numbers, self.rules, shared_profile(self.profile), threads)
+        return values(numbers, found.y, blocks, out, threads)
+
+    def cuda(
+        self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
+    ) -> "measuring.Rule":
+        """Return the rule of kernels, with y, as units may cut the blocks."""
+        from mor_ref.cuda.measuring import by_value
+        from mor_ref.cuda.shared import quantize_shared
+
+        del blocks
+        found = quantize_shared(device, x, self.rules, shared_profile(self.profile))
+        return by_value(device, found.y)
