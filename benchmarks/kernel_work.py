@@ -67,15 +67,10 @@ HOT = (
 )
 
 
-def programs() -> list[str]:
-    """Return the sources but for policies: the assembler takes minutes for its kernels."""
-    return [name for name in source.program_names() if name != "policies"]
-
-
 def resources(architecture: str) -> dict[str, Resources]:
     """Return the resources of each kernel, as the assembler in NVRTC says."""
     found = {}
-    for program in programs():
+    for program in source.program_names():
         options = (*nvrtc.ARITHMETIC, "--ptxas-options=-v")
         text = source.flattened(program)
         log = nvrtc.compiled(text, architecture, program, options).log
@@ -140,8 +135,8 @@ numbers.
 A division counts as one instruction of PTX, and takes about ten of a GPU. A test fails if a number
 goes above its budget in `benchmarks/kernel_work.py`.
 
-None of these kernels has a stack or spills a register. Of {count} kernels, all but those of
-policies, these have a stack, with registers that they spill:
+None of these kernels has a stack or spills a register. Of all {count} kernels, these have a stack,
+with registers that they spill:
 
 {few or "* none"}
 """

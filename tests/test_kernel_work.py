@@ -30,9 +30,9 @@ def test_no_hot_kernel_spills(measured):
     taken, _ = measured
     hot = {one.kernel for one in work.HOT}
     assert {name for _, name in work.spilling(taken)}.isdisjoint(hot)
-    assert len(work.spilling(taken)) <= 10
+    assert len(work.spilling(taken)) <= 18
     for found in taken.values():
-        assert len(found) > 90
+        assert len(found) > 180
         assert all(found[one.kernel].registers <= one.registers for one in work.HOT)
 
 
