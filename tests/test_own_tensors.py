@@ -118,6 +118,20 @@ def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monke
     assert printed.count("mismatches are explained by `mx_as_floor`") == 3
 
 
+def test_a_mistake_in_partial_blocks_is_named_also_where_tensors_are_large():
+    """A corner of 128 columns would end with a whole block, and match."""
+    x = np.random.default_rng(5).standard_normal((LARGEST_SMALL // 200 + 1, 200), np.float32)
+
+    def dropping(operation, parameters, inputs):
+        with applied(DEVIATIONS["edge_blocks_dropped"]):
+            return OPERATIONS[operation].exact(parameters, inputs)
+
+    report = mor_ref.verify(dropping, inputs={"x": x}, recipe="mxfp8:rceil")
+    assert [one.suite for one in report.results] == [SUITE, CORNERS]
+    for suite in report.diagnosis.suites:
+        assert ("edge_blocks_dropped",) in [one.deviations for one in suite.explanations]
+
+
 def as_floor(operation, parameters, inputs):
     """Forget the scale rule, except of single rows; return fewer fields of these."""
     if len(inputs["x"]) == 1:

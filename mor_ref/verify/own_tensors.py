@@ -47,7 +47,8 @@ LARGEST_SMALL = 1 << 14  # numbers
 MOST_DIAGNOSED = 1 << 20  # numbers of a suite
 _MOST_EXACT = 1 << 20  # numbers
 _TOGETHER = 1 << 20  # numbers of a part of a suite
-_CORNER, _MOST_CORNERS = 128, 16  # rows and columns of a corner, and corners
+_CORNER, _MOST_CORNERS = 128, 16  # the most rows and columns of a corner, and corners
+_WHOLE = 64  # numbers of whole blocks, which a corner may leave out
 
 Item = TypeVar("Item")
 Tensors = Callable[[], Iterable[OwnTensor]]  # from the first one on, each time
@@ -203,8 +204,18 @@ def with_engine(recipe: OwnRecipe, case: Case) -> Case:
 
 def _corner(case: Case) -> Case:
     """Return the case of the upper left corner of a tensor, which does not hold the tensor."""
-    corners = {name: array[:_CORNER, :_CORNER].copy() for name, array in case.arrays.items()}
+    rows, columns = (_side_of_corner(n) for n in case.arrays["x"].shape)
+    corners = {name: array[:rows, :columns].copy() for name, array in case.arrays.items()}
     return replace(case, arrays=corners)
+
+
+def _side_of_corner(n: int) -> int:
+    """Return the rows or columns of a corner: it ends with a partial block if the tensor does.
+
+    >>> [_side_of_corner(n) for n in (8, 128, 200, 4096, 4099)]
+    [8, 128, 72, 128, 67]
+    """
+    return n if n <= _CORNER else _CORNER - (-n) % _WHOLE
 
 
 def _suite(name: str, recipe: OwnRecipe) -> Suite:
