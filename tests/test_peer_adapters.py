@@ -115,6 +115,27 @@ def test_ordinary_numbers_match(peer, recipe, fields):
     assert {field.name for field in result.fields} == fields
 
 
+SIGNED = [
+    ("torchao", "nvfp4:torchao", 0),
+    ("modelopt", "nvfp4:modelopt", 1),
+    ("modelopt", "nvfp4:modelopt:global_scale=0.0013", 1),
+    ("compressed-tensors", "nvfp4:compressed_tensors", 0),
+    ("gguf", "mxfp4:floor", 2),
+]
+
+
+@pytest.mark.parametrize(("peer", "recipe", "fields"), [of(*row) for row in SIGNED])
+def test_signed_numbers_match_but_for_the_sign_of_zero(peer, recipe, fields):
+    """`fields` differ in that sign; the page on libraries names those that have any."""
+    x = np.random.default_rng(0).standard_normal((3, 50), dtype=np.float32)
+    asked = {"candidate": f"peer:{peer}", "inputs": {"x": x}, "recipe": recipe}
+    (exact,) = mor_ref.verify(**asked).results
+    assert sum(field.differing > 0 for field in exact.fields) == fields
+    assert mor_ref.verify(**asked, zero_sign="any").verdict == "match"
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "libraries.md").read_text()
+    assert fields == 0 or "negative numbers that round to zero differ in the sign" in page
+
+
 OTHERS = [
     ("torchao", "mxfp8:rceil:16"),
     ("modelopt", "mxfp8:floor"),
