@@ -50,6 +50,14 @@ def test_a_code_with_too_many_bits_is_refused(browser):
         assert "8 for binary32" in page.locator("#x-error").text_content()
 
 
+def test_another_format_of_the_table_keeps_the_number(browser):
+    """A code that was typed is that of its format alone: the row has the number's own."""
+    with opened(browser, x="0x2A", format="e4m3") as page:
+        page.locator("#pick-e5m2").click()
+        assert page.locator("#answer strong").text_content() == "0x35"
+        assert page.get_by_label("Number", exact=True).input_value() == "0.3125"
+
+
 TYPED = {
     "2^-9": Fraction(1, 512),
     "-2**10": Fraction(-1024),

@@ -135,6 +135,7 @@ Explorer.number = (() => {
 
   // Every format under every rounding, the chosen one with its value and error.
   function renderFormats(x, state, random, change) {
+    const isOfAnother = (fmt) => fmt.name !== state.format && isCode(state.x, formats.formats[state.format]);
     const rows = Object.values(formats.formats).map((fmt) => {
       const special = specialFor(state, fmt);
       const chosen = special && formats.roundingFor(fmt, state.rounding, special);
@@ -147,7 +148,8 @@ Explorer.number = (() => {
       const found = isKnown ? explain.explain(x, fmt, chosen, special, random) : null;
       const pick = el("button", {
         type: "button", class: "pick", id: `pick-${fmt.name}`, "aria-pressed": String(fmt.name === state.format),
-        onclick: () => change({ format: fmt.name }),
+        // The number of the row, also if it was typed as a code of another format.
+        onclick: () => change({ format: fmt.name, ...(isOfAnother(fmt) ? { x: numerals.typed(x) } : {}) }),
       }, fmt.name);
       return { class: fmt.name === state.format ? "current" : null, cells: [
         { content: pick }, { content: fmt.layout, class: "layout" }, ...codes,

@@ -5,14 +5,15 @@ Explorer.numerals = (() => {
   const { exact, formats } = Explorer;
   const { finite, infinity, nan, isInfinite, isNan, isZero, isEqual, magnitude, exponentOf, rn32 } = exact;
   const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
-  const HEXADECIMAL = /^([+-]?)0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d{1,5}))?$/i;
+  // With a point or a power: digits alone are bits, which have no sign.
+  const HEXADECIMAL = /^([+-]?)0x(?=.*[.p])([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d{1,5}))?$/i;
   const PATTERN = /^0x([0-9a-f]+)$/i;
   const POWER = /^([+-]?)(?:(\d+\.?\d*|\.\d+)\s*[*·]\s*)?2(?:\^|\*\*)\(?([+-]?\d{1,4})\)?$/;
   const FRACTION = /^([+-]?)(\d{1,15})\s*\/\s*(\d{1,15})$/;
   const WORD = /^([+-]?)(?:(inf|infinity|∞)|nan)$/i;
 
   const notBinary64 = (text) => new Error(
-    `${text} is no binary64 number; give one from 5e-324 to 1.79e308 in magnitude, `
+    `${text} is not a binary64 number; give one from 5e-324 to 1.79e308 in magnitude, `
     + "of at most 53 bits if it is hexadecimal.");
 
   // A number from a decimal, which is the nearest binary64, a hexadecimal float or a bit pattern.
@@ -26,7 +27,7 @@ Explorer.numerals = (() => {
     if (POWER.test(text)) return fromPower(text);
     if (FRACTION.test(text)) return fromFraction(text);
     throw new Error(
-      `${text ? `"${text}"` : "Nothing"} is no number; give a decimal such as 0.3, a power such as 2^-9, a fraction `
+      `${text ? `"${text}"` : "Nothing"} is not a number; give a decimal such as 0.3, a power such as 2^-9, a fraction `
       + "such as 1/3, a hexadecimal float such as 0x1.8p-2, a bit pattern such as 0x3F800000, inf or nan.");
   }
 
