@@ -155,6 +155,10 @@ def test_every_rule_is_a_heading_that_the_search_finds(site):
         assert [[names[page], anchor] for page, anchor in places] == [
             [f"spec/{rule.chapter}", rule.id]
         ]
+        entries = found["indexentries"][rule.id.lower()]  # an id alone leads to its rule
+        assert [[names[page], anchor] for page, anchor, _ in entries] == [
+            [f"spec/{rule.chapter}", rule.id]
+        ]
 
 
 def test_formulas_are_mathematics_and_need_no_script(site):

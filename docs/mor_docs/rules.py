@@ -5,6 +5,7 @@ from itertools import takewhile
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
@@ -111,7 +112,9 @@ class RuleDirective(NeedDirective):
         mark = nodes.paragraph("", origin, classes=["origin"])
         box = nodes.container("", mark, *contents, classes=["rule-box"])
         box += [*self._try_it(explored), *self._program(rule), self._trace(rule)]
-        return [nodes.section("", title, box, ids=[rule], classes=["rule"])]
+        # The search leads from an id to its rule: it finds entries of the index by their name.
+        entry = addnodes.index(entries=[("single", rule, rule, "main", None)])
+        return [nodes.section("", title, entry, box, ids=[rule], classes=["rule"])]
 
     def _try_it(self, given: str) -> list[nodes.Node]:
         """Return a link to the explorer, if the rule says what to look at there."""

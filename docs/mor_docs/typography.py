@@ -26,7 +26,7 @@ _POWER = re.compile(r"(?<=[\w)])\^(?:\(((?:[^()]|\([^()]*\))*)\)|([-−]?\w+))")
 _TORN = re.compile(r"[(\[^]|\.\d")
 _UNRAISED = re.compile(r"[\w)]\^.{0,9}")
 _RULE_ID = re.compile(r"[A-Z]{3}-\d{3}")
-_OPTION = re.compile(r"--[\w-]+( [\w.=-]{1,12})?")
+_OPTION = re.compile(r"--[\w-]+( [\w.=-]{1,12}| '[^']{1,16}')?")
 _END_OF_LINE = re.compile(r"<br ?/?>|\n")
 # Spaces in a number of percent, in an approximate number and in an interval, which no line breaks.
 _WITHIN_NUMBERS = re.compile(r"(?<=\d) (?=%)|(?<=≈) |(?<=\d) (?=to [+-]\d)|(?<=\d to) (?=[+-]\d)")
