@@ -106,7 +106,7 @@ CUDA = (
         ("Triton",),
         "triton",
         ("Verify a Triton kernel",),
-        "mx_log2_in_floating_point",
+        "mor-ref verify kernel:run --suite quantize_blocks",
     ),
     Task(
         "My kernel writes 0x7E for a NaN. What is expected?",
