@@ -4,6 +4,7 @@ import importlib
 import re
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from extras import needs
@@ -131,7 +132,6 @@ def test_an_exponential_is_named(modules):
 @pytest.mark.parametrize("is_fused", [True, False])
 def test_arithmetic_in_half_precision(modules, is_fused):
     """Triton contracts a product with a sum, unless it is asked not to."""
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     text, _ = modules("others").compiled(
         "halves", "*fp16", "*fp8e5", 128, 90, enable_fp_fusion=is_fused
     )
