@@ -118,6 +118,28 @@ def test_codes_without_scales(run, tmp_path, arguments, names, dtype):
         assert np.array_equal(array, right.astype(np.float32), equal_nan=True)
 
 
+def test_an_array_in_a_file_of_its_own(run, tmp_path):
+    codes, out = np.arange(256, dtype=np.uint8).reshape(2, 128), tmp_path / "x.npy"
+    np.save(tmp_path / "codes.npy", codes)
+    given = (tmp_path / "codes.npy", "--format", "e4m3", "--out", out)
+    assert run("decode", *given) == (
+        0,
+        f"codes: 2x128 f32\n{out}: 1 tensor from e4m3\n",
+        "",
+    )
+    right = codes.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    assert np.array_equal(np.load(out), right, equal_nan=True)
+
+
+def test_several_arrays_are_not_written_to_a_file_of_one(run, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((2, 32), np.float32))
+    out = tmp_path / "own.npy"
+    status, printed, errors = run("quantize", tmp_path / "x.npy", "--recipe", "mxfp8", "--out", out)
+    assert (status, printed) == (2, "")
+    assert "which holds one array, and there are" in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

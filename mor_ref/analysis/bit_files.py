@@ -1,4 +1,4 @@
-"""Bit patterns in .safetensors and .npz files: arrays that are named TENSOR/FIELD."""
+"""Bit patterns in files: arrays that are named TENSOR/FIELD, or the one of a .npy file."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from safetensors import safe_open
 
 from mor_ref.analysis.stored_tensors import numbers_as_such, reading
 
-ENDINGS = (".safetensors", ".npz")
+ENDINGS = (".safetensors", ".npz", ".npy")
 _KINDS = ("uint8", "uint16", "uint32", "uint64", "float32")  # binary32 is taken by its bits
 
 
@@ -31,10 +31,10 @@ def bits_in(file: str) -> Iterator[tuple[str, Mapping[str, StoredBits]]]:
     """
     path = Path(file)
     if path.suffix not in ENDINGS:
-        raise ValueError(f"FILE is {file!r}; give a file that ends in {' or '.join(ENDINGS)}")
+        raise ValueError(f"FILE is {file!r}; give a file that ends in one of {', '.join(ENDINGS)}")
     if not path.is_file():
         raise FileNotFoundError(f"{file} is not there; give a file that mor-ref quantize wrote")
-    lister = _safetensors if path.suffix == ".safetensors" else _npz
+    lister = {".safetensors": _safetensors, ".npz": _npz, ".npy": _npy}[path.suffix]
     found: dict[str, dict[str, StoredBits]] = {}
     for name, stored in lister(path):
         tensor, slash, field = name.rpartition("/")
@@ -75,6 +75,13 @@ def _member(path: Path, name: str) -> Callable[[], NDArray[np.unsignedinteger[An
             return _bits(archive[name])
 
     return load
+
+
+def _npy(path: Path) -> Iterator[tuple[str, StoredBits]]:
+    with reading(path):
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    if array.dtype.name in _KINDS:
+        yield path.stem, StoredBits(array.shape, array.itemsize, lambda: _bits(array))
 
 
 def _bits(array: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:

@@ -42,7 +42,7 @@ def _conclusion(found: Comparison) -> Iterator[str]:
         clearest = nearest
     others = [one.recipe for one in best if one not in (best[0], nearest, clearest)]
     if others:
-        yield f"not beaten:     {', '.join(others)}"
+        yield f"also not beaten: {', '.join(others)}"
     beaten = [one.recipe for one in totals if one not in best]
     if beaten:
         yield f"beaten:         {', '.join(beaten)}"

@@ -6,8 +6,10 @@ import typer
 
 from mor_ref.cli.options import FILES, RECIPE
 
-OutOption = Annotated[str, typer.Option(metavar="FILE", help="To write: .safetensors or .npz.")]
-_BITS = typer.Argument(metavar="FILE", help="Bit patterns: .safetensors or .npz.")
+OutOption = Annotated[
+    str, typer.Option(metavar="FILE", help="To write: .safetensors, .npz, or .npy for one array.")
+]
+_BITS = typer.Argument(metavar="FILE", help="Bit patterns: .safetensors, .npz or .npy.")
 
 
 def quantize_files(

@@ -1,14 +1,15 @@
 """Files of arrays that are written part by part: they may be larger than the memory.
 
 A .safetensors file takes the rows of its arrays in any order. A .npz file takes whole arrays, and
-keeps one until all of its rows are there.
+keeps one until all of its rows are there. A .npy file has one array, without its name.
 """
 
 import json
 import math
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from mor_ref.golden.store.whole_files import whole_file
 
-ENDINGS = (".safetensors", ".npz")
+ENDINGS = (".safetensors", ".npz", ".npy")
 # In the order of the library, which writes the last ones first.
 _DTYPES = {"uint8": "U8", "uint16": "U16", "uint32": "U32", "float32": "F32", "uint64": "U64"}
 _RANKS = list(_DTYPES)
@@ -49,7 +50,7 @@ def file_of_arrays(argument: str, given: str) -> Path:
     path = Path(given)
     if path.suffix not in ENDINGS:
         raise ValueError(
-            f"{argument} is {given!r}; give a file that ends in {' or '.join(ENDINGS)}"
+            f"{argument} is {given!r}; give a file that ends in one of {', '.join(ENDINGS)}"
         )
     return path
 
@@ -58,8 +59,15 @@ def file_of_arrays(argument: str, given: str) -> Path:
 def array_file(path: Path, entries: Iterable[Entry]) -> Iterator[ArrayFile]:
     """Open a file for these arrays; nobody sees it before all of them are there."""
     listed = list(entries)
+    if path.suffix == ".npy" and len(listed) != 1:
+        raise ValueError(
+            f"out is {str(path)!r}, which holds one array, and there are {len(listed)}; give a"
+            " file that ends in .safetensors or .npz"
+        )
     with whole_file(path) as file:
-        if path.suffix == ".npz":
+        if path.suffix == ".npy":
+            yield _Npy(file, listed)
+        elif path.suffix == ".npz":
             with zipfile.ZipFile(file, "w") as archive:
                 yield _Npz(archive, listed)
         else:
@@ -98,11 +106,10 @@ class _Safetensors:
         self._file.write(np.ascontiguousarray(rows, entry.dtype.newbyteorder("<")).data)
 
 
-class _Npz:
-    """A member is written when all of its rows are there."""
+class _WholeArrays(ABC):
+    """An array is written when all of its rows are there."""
 
-    def __init__(self, archive: zipfile.ZipFile, entries: list[Entry]) -> None:
-        self._archive = archive
+    def __init__(self, entries: list[Entry]) -> None:
         self._entries = {entry.name: entry for entry in entries}
         self._waiting: dict[str, tuple[NDArray[Any], int]] = {}
 
@@ -117,5 +124,28 @@ class _Npz:
             if count < entry.shape[0]:
                 self._waiting[name] = whole, count
                 return
-        with self._archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-            np.lib.format.write_array(member, np.asarray(whole, entry.dtype), allow_pickle=False)
+        with self._opened(name) as file:
+            np.lib.format.write_array(file, np.asarray(whole, entry.dtype), allow_pickle=False)
+
+    @abstractmethod
+    def _opened(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Return the file of an array."""
+
+
+class _Npz(_WholeArrays):
+    def __init__(self, archive: zipfile.ZipFile, entries: list[Entry]) -> None:
+        super().__init__(entries)
+        self._archive = archive
+
+    def _opened(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        return self._archive.open(f"{name}.npy", "w", force_zip64=True)
+
+
+class _Npy(_WholeArrays):
+    def __init__(self, file: IO[bytes], entries: list[Entry]) -> None:
+        super().__init__(entries)
+        self._file = file
+
+    def _opened(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        del name
+        return nullcontext(self._file)
