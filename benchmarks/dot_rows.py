@@ -87,7 +87,8 @@ def of_sizes():
     smaller = {f"{side}^3": multiplying("hopper_fp8", side) for side in (128, 256)}
     limits = (Ratio((OURS,), over="128^3", at_most=1.5),)
     contenders = {OURS: multiplying("hopper_fp8")} | smaller
-    yield Row("matmul of e4m3, hopper_fp8, from 128^3 to 512^3", operands, contenders, limits)
+    name = "matmul of e4m3, hopper_fp8, from 128^3 to 512^3"
+    yield Row(name, operands, contenders, limits, compared="bits")
 
 
 ROWS = [*by_profile(), *of_sizes()]

@@ -175,12 +175,15 @@ def test_a_view_that_suits_no_case_is_refused():
         export_module._check_views(["code@packed"], [entry | {"cases": cases}])
 
 
+TENSORS = ("quantize", "mor", "nvfp4", "mx", "shared", "levels")
+
+
 @pytest.mark.tier("full", but=["-testfloat]", "[error_steps-"])
 @pytest.mark.parametrize("kind", ["testfloat", "readmemh"])
 @pytest.mark.parametrize("suite", [s for s in ENTRIES if s != "encode"])  # it takes seconds
 def test_rows_of_every_suite_are_written_or_refused(tmp_path, kind, suite):
     """Nothing is written without a word."""
-    if ENTRIES[suite]["operation"] not in ("quantize", "mor", "nvfp4", "mx"):
+    if ENTRIES[suite]["operation"] not in TENSORS:
         exported(tmp_path, kind, suite)
         return
     with pytest.raises(ValueError, match=f"suite is '{suite}', whose cases are tensors") as refused:

@@ -10,10 +10,10 @@ from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import DOTS, IN_DOT, IN_SCALED_DOTS
-from mor_ref.exact import dot, dot_binary32, dot_nvidia, dot_terms
+from mor_ref.deviations.domains import DOTS, IN_SCALED_DOTS
+from mor_ref.exact import dot, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import FLT_MAX
-from mor_ref.exact.dot_terms import ONE, Chunk, Factor, Product, Term
+from mor_ref.exact.dot_terms import Chunk, Factor, Product, Term
 from mor_ref.exact.encoding import floor_log2
 
 Reference = Callable[..., Any]
@@ -269,37 +269,6 @@ def dot_exponents_of_groups(
     if not math.isfinite(found.value) or found.value == 0:
         return found
     return Term(found.value, floor_log2(abs(Fraction(found.value))))
-
-
-@deviation(
-    dot_nvidia.promoted,
-    rules=("DOT-011",),
-    domain=IN_DOT,
-    exemptions={"dot": "Without scales, the product is the partial sum itself."},
-)
-def dot_promoted_unfused(
-    reference: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
-    """The scaled partial sum is rounded before it is added to c."""
-    partial: Chunk = reference(part, -0.0, profile)
-    return replace(partial, c=dot_binary32.total(partial.c, c))
-
-
-@deviation(
-    dot_nvidia.promoted,
-    rules=("DOT-011",),
-    domain=IN_DOT,
-    exemptions={"dot": "Without scales, both factors are 1."},
-)
-def dot_promoted_by_one_scale_after_the_other(
-    reference: Reference, part: list[Product], c: float, profile: DotProfile
-) -> Chunk:
-    """The scale of a multiplies the partial sum first, and the fused operation has that of b."""
-    first = part[0]
-    unscaled = [replace(one, scale_a=ONE, scale_b=ONE) for one in part]
-    partial = reference(unscaled, 0.0, profile).c
-    inner = dot_binary32.product(first.scale_a.value, partial)
-    return Chunk(None, None, dot_binary32.fused(first.scale_b.value, inner, c))
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

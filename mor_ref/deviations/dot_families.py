@@ -1,21 +1,53 @@
-"""Dot products that differ: in binary32, exactly, and as matrix cores of AMD."""
+"""Dot products that differ: promoted, in binary32, exactly, and as matrix cores of AMD."""
 
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import DOTS_ALONE, IN_DOT
-from mor_ref.exact import dot_amd, dot_binary32, dot_terms
+from mor_ref.exact import dot_amd, dot_binary32, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.dot_binary32 import exact_chunk, product, total
-from mor_ref.exact.dot_terms import Chunk, Product
+from mor_ref.exact.dot_terms import ONE, Chunk, Product
 
 Reference = Callable[..., Any]
 _IN_DOT_ALONE = ("dot",)
+
+
+@deviation(
+    dot_nvidia.promoted,
+    rules=("DOT-011",),
+    domain=IN_DOT,
+    exemptions={"dot": "Without scales, the product is the partial sum itself."},
+)
+def dot_promoted_unfused(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The scaled partial sum is rounded before it is added to c."""
+    partial: Chunk = reference(part, -0.0, profile)
+    return replace(partial, c=dot_binary32.total(partial.c, c))
+
+
+@deviation(
+    dot_nvidia.promoted,
+    rules=("DOT-011",),
+    domain=IN_DOT,
+    exemptions={"dot": "Without scales, both factors are 1."},
+)
+def dot_promoted_by_one_scale_after_the_other(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The scale of a multiplies the partial sum first, and the fused operation has that of b."""
+    first = part[0]
+    unscaled = [replace(one, scale_a=ONE, scale_b=ONE) for one in part]
+    partial = reference(unscaled, 0.0, profile).c
+    inner = dot_binary32.product(first.scale_a.value, partial)
+    return Chunk(None, None, dot_binary32.fused(first.scale_b.value, inner, c))
 
 
 @deviation(dot_binary32.f32_fma, rules=("DOT-013",), domain=_IN_DOT_ALONE)

@@ -7,6 +7,7 @@ from mor_ref.cuda import (
     decoding,
     encoding,
     errors,
+    fp8lm,
     levels,
     mx,
     nvfp4,
@@ -22,8 +23,10 @@ from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.scales import Given
 from mor_ref.definitions.shared import KINDS, SHARED_PROFILES
 from mor_ref.metrics import Limit, MeanRelativeError
+from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
 from mor_ref.policies import POLICIES, Policy, Rung
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -70,6 +73,7 @@ def quantized(device, x):
         yield [found.codes, found.packed, *found.tiles, *found.whole]
         yield [nvfp4.dequantize(device, found, PROFILES[name], tile, to) for to in TARGETS]
         yield nvfp4.errors(device, x, PROFILES[name], tile, found.tiles)
+    yield [*nvfp4.given_scales(device, x, PROFILES["te_row"], Given(scale=2.0))]
     in_one_row = Bits(x.array.reshape(1, -1), x.source)
     for side in (8, 128, 2048):
         found = mx.mx(device, in_one_row, e4m3, "rceil", side)
@@ -111,6 +115,21 @@ def stepped(device):
     wide = x.astype(np.uint64)
     units = errors.ErrorSums(wide, wide, wide % np.uint64(2))
     yield Limit(x).cuda(device, units, {}, scales.Extremes(y, x))
+    yield from of_fp8lm(device, x & 0x7FFFFFFF, y)
+
+
+def of_fp8lm(device, amax, numbers):
+    """Yield the results of the steps of FP8-LM."""
+    yield from fp8lm.scales(device, amax, numbers, formats["e4m3"], 0, "msamp").values()
+    state = {"first": np.uint8, "second": np.uint16, "master": np.uint16}
+    for name, dtype in (("e4m3", np.uint8), ("f16", np.uint16)):
+        yield from fp8lm.casts(device, numbers, amax, formats[name]).values()
+        codes = (numbers[:300].reshape(-1, 3) % 120).astype(dtype)
+        yield fp8lm.sums_of_ranks(device, codes, formats[name], "exact")
+    names = list(FP8LM_ADAM.inputs)
+    yield from fp8lm.adam(
+        device, {name: numbers.astype(state.get(name, np.uint32)) for name in names}
+    ).values()
 
 
 def every_kernel(device):
