@@ -72,17 +72,15 @@ def ftz_mul_add(a, b, c, pairs, chunks):
     """DOT-016 for pairs of rows; a chunk is two or four products."""
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
-        total = c[n]
+        total = c[n] if abs(c[n]) >= _SMALLEST_NORMAL or c[n] != c[n] else _F(0)
         for chunk in range(a.value.shape[1]):
             value_a, value_b = a.value[i, chunk], b.value[j, chunk]
             part = flushed_pair(value_a, value_b, 0)
             if value_a.size == 4:
                 part = flushed(_F(part + flushed_pair(value_a, value_b, 2)))
-            start = flushed(total) if total != _F(0) else total
-            start = _F(0) if start == _F(0) else start
-            total = canonical_c(flushed(_F(start + part)))
+            total = canonical_c(flushed(_F(total + part)))
             keep(chunks, n, chunk, 0, 0, total)
-        c[n] = canonical_c(total)
+        c[n] = total if a.value.shape[1] != 0 else canonical_c(c[n])
 
 
 @step

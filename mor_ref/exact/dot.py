@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.definitions.format import Format
-from mor_ref.exact.dot_amd import e_fdpa, ftz_mul_add, gtr_fdpa, tr_fdpa
+from mor_ref.exact.dot_amd import e_fdpa, first_c, ftz_mul_add, gtr_fdpa, tr_fdpa
 from mor_ref.exact.dot_binary32 import exact_chunk, f32_fma, f32_pairwise, int32, switchback
 from mor_ref.exact.dot_nvidia import gst_fdpa, promoted, t_fdpa
 from mor_ref.exact.dot_terms import ZERO, Chunk, Product, number, scale
@@ -62,8 +62,8 @@ def dot_chunks(
     """Return the chunks of a dot product (DOT-003)."""
     chunks = []
     for part in in_chunks(products_of(a, b, profile, of, scales), profile):
-        chunks.append(FAMILIES[profile.family](part, c, profile))
-        c = chunks[-1].c
+        start = chunks[-1].c if chunks else first_c(c, profile)
+        chunks.append(FAMILIES[profile.family](part, start, profile))
     return chunks
 
 

@@ -36,9 +36,17 @@ def flushed(x: float, smallest_exponent: int) -> float:
 
 
 def flushed_input(x: Factor) -> float:
-    """Return an operand, or +0 if it is subnormal in its format (DOT-016)."""
+    """Return an operand, or +0 if it is zero or subnormal in its format (DOT-016)."""
     lowest = x.exponent  # a subnormal number has the exponent of the smallest normal one
     return flushed(x.value, lowest) or 0.0
+
+
+@step
+def first_c(c: float, profile: DotProfile) -> float:
+    """Return the c of the first chunk: in ftz_mul_add, +0 if it is zero or subnormal (DOT-016)."""
+    if profile.family != "ftz_mul_add":
+        return c
+    return flushed(c, _F32.smallest_exponent) or 0.0
 
 
 def flushed_product(one: Product) -> float:
@@ -58,8 +66,7 @@ def ftz_mul_add(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     row = [flushed_product(one) for one in part]
     while len(row) > 1:
         row = [flushed_total(row[k], row[k + 1]) for k in range(0, len(row), 2)]
-    start = flushed(c, _F32.smallest_exponent) or 0.0
-    return Chunk(None, None, flushed_total(start, row[0]))
+    return Chunk(None, None, flushed_total(c, row[0]))
 
 
 @step

@@ -35,6 +35,25 @@ def edges(
     return _arrays(found[first % step :: step], profile, of, length)
 
 
+def signs_and_ends(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
+    """Return rows whose sums are zeros of either sign, are at the ends of f16, or show an order."""
+    zero, low = (-0.0, 1.0), 2.0**-126
+    big, small = 2.0**12, 2.0**-75
+    rows: list[Row] = [
+        ([zero] * length, -0.0),
+        ([zero] * length, -(2.0**-140)),
+        ([(low, 1.0), *[zero] * (length - 1)], -1.5 * low),
+        ([(big, big), (1.0, 1.0), (-big, big), (1.0, 1.0)], 0.0),
+        ([(4.0, 4.0)], 65504.0),
+        ([(-4.0, 4.0)], -65504.0),
+        ([(4.0, 3.75)], 65504.0),
+        ([(2.0**-5, 2.0**-6), (2.0**-6, 2.0**-18)], 1.0),
+        ([(small, small), (small, 2.0**-83)], 0.0),
+    ]
+    found = [row for row in rows if _is_there(row, of)]
+    return _arrays(found, profile, of, length)
+
+
 def below_e0(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
     """Return a sum that is subnormal only with bits that e0 cuts, and a last sum of -2^-150."""
     top, low = 2.0**-75, 2.0**-80

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 from mor_ref.definitions.dot import DOT_PROFILES, PERIOD, DotProfile
 from mor_ref.definitions.formats import formats
-from mor_ref.golden.inputs.dot_rows import below_e0, drawn, edges, joined, with_a_small_sum
+from mor_ref.golden.inputs.dot_rows import (
+    below_e0,
+    drawn,
+    edges,
+    joined,
+    signs_and_ends,
+    with_a_small_sum,
+)
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.operations.operation import Parameters
 
@@ -68,7 +75,9 @@ def _row_cases(size: Size) -> Iterator[Case]:
         is_whole = profile.name in _WHOLE or profile.name == _OF_SUBNORMALS
         step = 1 if is_whole else 4 * _SHARE if profile.is_cut else _SHARE
         random = drawn("dot", parameters, (_ROWS, length), size)
-        rows = joined(edges(profile, of, length, n, step), random)
+        rows = joined(
+            edges(profile, of, length, n, step), signs_and_ends(profile, of, length), random
+        )
         if profile.name == _OF_SUBNORMALS:
             rows = joined(rows, below_e0(profile, of, length))
         yield Case(_name(parameters), parameters, rows)
