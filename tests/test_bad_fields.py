@@ -121,6 +121,14 @@ def test_a_field_that_nobody_knows():
     assert not result.is_complete
 
 
+def test_a_field_of_the_operation_that_a_suite_leaves_out():
+    """It is not unknown: dot has the exponent and the cut sum of its chunks in dot_chunks alone."""
+    found = verify(
+        candidate_named("numba"), suites_in(bundled_files(), ["dot"]), must_be_complete=True
+    )
+    assert (found.verdict, found.results[0].unknown.names) == ("match", ())
+
+
 def test_a_field_of_a_dtype_without_bits(tmp_path):
     """In a file of results: those next to it are compared."""
     header = b'{"e2m1/value":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]},'

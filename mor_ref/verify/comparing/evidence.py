@@ -7,6 +7,7 @@ from functools import cached_property
 
 from mor_ref.golden.model.suite import Case, Field, question
 from mor_ref.golden.model.views import SEPARATOR, split
+from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import format_meant
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Remarks
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
@@ -73,8 +74,10 @@ class Evidence:
 
     @property
     def unknown(self) -> list[str]:
-        """The names in answers that are not fields of the suite."""
+        """The names in answers that are neither fields of the suite nor of its operation."""
         known = {split(field.name)[0] for field in self.fields}
+        if self.operation in OPERATIONS:
+            known |= set(OPERATIONS[self.operation].outputs)
         names = {name for answer in self.answers.values() for name in answer}
         return sorted(name for name in names if name.split(SEPARATOR)[0] not in known)
 
