@@ -60,7 +60,7 @@ def dot_chunks(
     scales: Scales | None = None,
 ) -> list[Chunk]:
     """Return the chunks of a dot product (DOT-003)."""
-    chunks = []
+    chunks: list[Chunk] = []
     for part in in_chunks(products_of(a, b, profile, of, scales), profile):
         start = chunks[-1].c if chunks else first_c(c, profile)
         chunks.append(FAMILIES[profile.family](part, start, profile))
