@@ -54,7 +54,8 @@ pygments_dark_style = "github-dark"
 # Types of others, whose pages are elsewhere; pages make no requests, so nothing is looked up there.
 nitpick_ignore_regex = [
     ("py:class", r"(numpy|decimal|fractions|collections|contextlib|pathlib|torch)\..*"),
-    ("py:class", r"ArrayLike|Figure|type\[.*|mor_ref\.definitions\.(blocks|nvfp4)\..*"),
+    ("py:class", r"ArrayLike|Figure|type\[.*|mor_ref\.definitions\.(blocks|nvfp4|dot)\..*"),
+    ("py:class", r"mor_ref\.api\.matmul_operands\.Transposed"),
     # What metrics are given by each implementation, which is imported when it is called.
     ("py:class", r"ErrorSum|Errors|Extremes|Accepted|Array|Device|o[nf]_device\..*"),
 ]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from mor_ref.engine.dot import Sums
 
-    Two = tuple[ArrayLike, ArrayLike]
 
 _WITHOUT_C = ("int32", "switchback")
 
@@ -50,7 +49,7 @@ def dot(
     c: "ArrayLike | None" = None,
     *,
     formats: tuple[str | Format, str | Format] = ("e4m3", "e4m3"),
-    scales: "Two | None" = None,
+    scales: "tuple[ArrayLike, ArrayLike] | None" = None,
     scale_format: str | Format | None = None,
     block: int | None = None,
     profile: str | DotProfile = "exact",
@@ -81,7 +80,7 @@ def dot_chunks(
     c: "ArrayLike | None" = None,
     *,
     formats: tuple[str | Format, str | Format] = ("e4m3", "e4m3"),
-    scales: "Two | None" = None,
+    scales: "tuple[ArrayLike, ArrayLike] | None" = None,
     scale_format: str | Format | None = None,
     block: int | None = None,
     profile: str | DotProfile = "exact",
@@ -121,7 +120,7 @@ def _sums(
     b: "ArrayLike",
     c: "ArrayLike | None",
     formats: tuple[str | Format, str | Format],
-    scales: "Two | None",
+    scales: "tuple[ArrayLike, ArrayLike] | None",
     scale_format: str | Format | None,
     block: int | None,
     profile: str | DotProfile,
@@ -212,7 +211,7 @@ def _start(
 
 
 def _scales(
-    scales: "Two | None",
+    scales: "tuple[ArrayLike, ArrayLike] | None",
     scale_format: str | Format | None,
     block: int | None,
     profile: DotProfile,

@@ -73,7 +73,7 @@ def fp8lm_ratio_in_one_division(
 def fp8lm_scales_are_finite(
     reference: Reference, amax: float, previous: float, largest: float, margin: int
 ) -> Scale:
-    """2^|e| is at most 2^126: no scale is infinite."""
+    """The power of two is at most 2^126: no scale is infinite."""
     found: Scale = reference(amax, previous, largest, margin)
     if not (amax > 0 and math.isfinite(amax)):
         return found
