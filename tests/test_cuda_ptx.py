@@ -13,7 +13,7 @@ from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.nvrtc import ARITHMETIC, NvrtcError
 
 ARCHITECTURES = (75, 80, 89, 90, 100, 120)
-DIVIDING = {"mx", "nvfp4", "policies", "quantization", "scales"}
+DIVIDING = {"fp8lm", "levels", "mx", "nvfp4", "policies", "quantization", "scales"}
 
 
 @pytest.fixture(scope="module", autouse=True)

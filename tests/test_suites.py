@@ -30,11 +30,11 @@ def numbers(suite, size):
 @pytest.mark.tier("full", but=SMALL)
 @pytest.mark.parametrize("name", SUITES)
 def test_every_suite_is_made_larger(name):
-    """By at least as many random cases as it has, for each further factor."""
+    """By random cases, which are a fifth of it or more: the edges are there once."""
     once, thrice = (
         sum(array.size for _, _, array in numbers(SUITES[name], Size(factor))) for factor in (1, 3)
     )
-    assert thrice > 1.8 * once
+    assert thrice > 1.4 * once
 
 
 @pytest.mark.tier("full", but=SMALL)

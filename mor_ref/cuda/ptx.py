@@ -19,6 +19,7 @@ _UNNAMED = ["cp", "reduce", "async", "bulk", "tensor"]
 _UNROUNDED = {"ld", "st", "mov", "selp", "setp", "min", "max", "neg", "abs"}
 _ROUNDED = {f"{name}.rn.f32" for name in ("add", "sub", "mul", "div", "sqrt")}
 _ROUNDED |= {"mul.rn.f64", "cvt.rn.f32.f64", "cvt.f64.f32"}
+_ROUNDED |= {"cvt.rn.f32.s32", "cvt.rzi.s32.f32"}  # of integers: exact, rounded once or cut off
 
 
 class Violation(NamedTuple):

@@ -111,7 +111,7 @@ def _struct(case: Case, heading: list[str]) -> str:
         each = 8 * case.arrays[field].itemsize
         if bits > each:
             place += f": {bits // each} of {each} bits, the first in the upper ones"
-        fields.append(f"  logic [{bits - 1}:0] {_identifier(field)};  {place}")
+        fields.append(f"  logic [{bits - 1}:0] {_member(field)};  {place}")
         top -= bits
     size = len(next(iter(case.arrays.values())))
     return "\n".join(
@@ -124,6 +124,11 @@ def _struct(case: Case, heading: list[str]) -> str:
             "",
         ]
     )
+
+
+def _member(field: str) -> str:
+    """Return the name of a field in SystemVerilog, of whose words one is a name of a field."""
+    return "inside_" if field == "inside" else _identifier(field)
 
 
 def _bits_of_a_row(array: np.ndarray[Any, Any]) -> int:
