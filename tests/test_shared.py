@@ -11,7 +11,13 @@ from records import SOURCES, adversarial, bits32, rows_of, shapes
 
 import mor_ref
 from mor_ref.analysis import compare
-from mor_ref.definitions.shared import BLOCK, KINDS, SHARED_PROFILES, shared_kind, shared_profile
+from mor_ref.definitions.shared import (
+    BLOCK,
+    SHARED_KINDS,
+    SHARED_PROFILES,
+    shared_kind,
+    shared_profile,
+)
 from mor_ref.exact.shared import packed, shared, shared_block
 from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import Shared, as_treatment, short_text
@@ -75,7 +81,7 @@ def numbers_at_edges(seed, rows=300):
 
 
 @pytest.mark.parametrize("profile", SHARED_PROFILES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SHARED_KINDS)
 def test_the_engine_is_the_exact_model(kind, profile):
     """SHX-002 to SHX-007: also on edge blocks, vectors, scalars and empty tensors."""
     x = numbers_at_edges(1, rows=60)
@@ -90,7 +96,7 @@ def test_the_engine_is_the_exact_model(kind, profile):
 
 @given(
     shapes, st.integers(0, 1 << 30), st.sampled_from(SOURCES),
-    st.sampled_from(list(KINDS)), st.sampled_from(list(SHARED_PROFILES)),
+    st.sampled_from(list(SHARED_KINDS)), st.sampled_from(list(SHARED_PROFILES)),
 )  # fmt: skip
 def test_any_tensor(shape, seed, dtype, kind, profile):
     x = adversarial(shape, seed, dtype)
@@ -276,7 +282,7 @@ def test_packed(kind, row):
     assert quantized([[1.0, 0.0, -0.5, 0.004]], kind).packed.tolist() == [row]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SHARED_KINDS)
 def test_packed_bits_for_each_number(kind):
     """SHX-007: 9, 6 and 4 bits a number are what the kinds are named after."""
     bits = {"mx9": 9, "mx6": 6, "mx4": 4, "bfp16": 8.5, "bfp16_carry": 8.5}[kind]
@@ -303,7 +309,9 @@ def test_narrow_sources_are_widened():
 # ---------------------------------------------------------------------- recipes
 
 
-@pytest.mark.parametrize("recipe", [*KINDS.specified, "mx4:quark_onnx", "bfp16_carry:quark_onnx"])
+@pytest.mark.parametrize(
+    "recipe", [*SHARED_KINDS.specified, "mx4:quark_onnx", "bfp16_carry:quark_onnx"]
+)
 def test_recipes_of_own_tensors(recipe):
     """MOR-007: short texts, the bits of a number, and the way back of finite numbers."""
     one = as_treatment(recipe)

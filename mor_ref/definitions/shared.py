@@ -47,7 +47,7 @@ class SharedProfile:
     keeps_signs: bool
 
 
-KINDS: Catalogue[SharedKind] = Catalogue(
+SHARED_KINDS: Catalogue[SharedKind] = Catalogue(
     "kind",
     SharedKind,
     (
@@ -71,7 +71,7 @@ SHARED_PROFILES: Catalogue[SharedProfile] = Catalogue(
 
 def shared_kind(kind: str) -> SharedKind:
     """Return the kind of that name."""
-    return KINDS[known_name("kind", kind, KINDS)]
+    return SHARED_KINDS[known_name("kind", kind, SHARED_KINDS)]
 
 
 def shared_profile(profile: str) -> SharedProfile:

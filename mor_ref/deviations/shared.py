@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from mor_ref.definitions.shared import (
-    KINDS,
     LARGEST_EXPONENT,
     NAN_BLOCK,
+    SHARED_KINDS,
     SHARED_PROFILES,
     SharedKind,
     SharedProfile,
@@ -50,7 +50,7 @@ def _as_kind(name: str, other: str, summary: str) -> Deviation:
     """Return the deviation that takes one kind of BFP in place of the other."""
 
     def swapped(reference: Reference, x: list[float], _: SharedKind, profile: SharedProfile) -> Any:
-        return reference(x, KINDS[other], profile)
+        return reference(x, SHARED_KINDS[other], profile)
 
     def is_it(_x: list[float], kind: SharedKind, _profile: SharedProfile) -> bool:
         return kind.name == name

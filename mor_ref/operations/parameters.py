@@ -14,8 +14,7 @@ from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, is_amax, is_scale
-from mor_ref.definitions.shared import BLOCK, SHARED_PROFILES
-from mor_ref.definitions.shared import KINDS as SHARED_KINDS
+from mor_ref.definitions.shared import BLOCK, SHARED_KINDS, SHARED_PROFILES
 from mor_ref.metrics import METRICS
 from mor_ref.policies import POLICIES
 

@@ -7,7 +7,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import scaled_format
-from mor_ref.definitions.shared import KINDS as SHARED_KINDS
+from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations.affine import AffineBlocks
 from mor_ref.representations.levels import LevelRows
 from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks

@@ -12,7 +12,7 @@ from mor_ref.definitions.affine import integer_grid
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.nvfp4 import PROFILES
-from mor_ref.definitions.shared import KINDS as SHARED_KINDS
+from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations import (
     REPRESENTATIONS,
     LevelRows,

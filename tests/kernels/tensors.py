@@ -24,7 +24,7 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import Given
-from mor_ref.definitions.shared import KINDS, SHARED_PROFILES
+from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
 from mor_ref.metrics import Limit, MeanRelativeError
 from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
 from mor_ref.policies import POLICIES, Policy, Rung
@@ -79,7 +79,7 @@ def quantized(device, x):
         found = mx.mx(device, in_one_row, e4m3, "rceil", side)
         yield [found.codes, found.scale, *found.error]
         yield [mx.dequantize(device, found, e4m3, side, to) for to in TARGETS]
-    yield [*shared.quantize_shared(device, x, KINDS["mx6"], SHARED_PROFILES["quark_torch"])]
+    yield [*shared.quantize_shared(device, x, SHARED_KINDS["mx6"], SHARED_PROFILES["quark_torch"])]
     for kind in ("lsq4", "elastic1"):
         alpha = levels.first_alphas(device, x, LEVEL_KINDS[kind], "bf16")
         yield [*levels.quantize_levels(device, x, alpha, LEVEL_KINDS[kind], "bf16")]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mor_ref.definitions.shared import BLOCK, KINDS, SHARED_PROFILES
+from mor_ref.definitions.shared import BLOCK, SHARED_KINDS, SHARED_PROFILES
 from mor_ref.golden.inputs.placed import End
 from mor_ref.golden.inputs.shared_blocks import edge_blocks, narrow_tensors, random_blocks
 from mor_ref.golden.inputs.tensors import Tensor, tensors
@@ -16,12 +16,12 @@ from mor_ref.golden.suites.tensor_cases import tensor_case
 _RANDOM, _NARROW = 64, 12  # blocks
 _WIDTHS = (1, 2, 7, 15)
 _OF_EVERY_PAIR = ("5x37", "nan.f16", "infinity.f16", "zeros")  # tensors, by the beginning
-_PAIRS = tuple(itertools.product(KINDS.specified, SHARED_PROFILES.specified))
+_PAIRS = tuple(itertools.product(SHARED_KINDS.specified, SHARED_PROFILES.specified))
 
 
 def _block_cases(size: Size) -> Iterator[Case]:
     for name, profile in _PAIRS:
-        kind = KINDS[name]
+        kind = SHARED_KINDS[name]
         parameters = {"kind": name, "profile": profile, "source": "f32"}
         x = np.concatenate([edge_blocks(kind), random_blocks(kind, size, _RANDOM)])
         yield Case(f"{name}.{profile}", parameters, {"x": x})
@@ -36,7 +36,7 @@ def _tensor_cases(size: Size) -> Iterator[Case]:
             if tensor.name.startswith(_OF_EVERY_PAIR) or (k + n) % 5 == 0:
                 yield _case(tensor, kind, profile)
     for name, profile in _PAIRS:
-        of = KINDS[name]
+        of = SHARED_KINDS[name]
         edges = edge_blocks(of)
         whole = Tensor("ties.f32", "f32", edges[: len(edges) // 5 * 5].reshape(-1, 5 * BLOCK))
         for tensor in (whole, *narrow_tensors(of)):
