@@ -195,7 +195,9 @@ def _of_words(text: str) -> OwnRecipe:
         name, equals, value = word.partition("=")
         if word == "columns" or equals:
             key = "axis" if word == "columns" else name
-            if key in more or key not in ("axis", *_GIVEN, _BITS):
+            if key in more:
+                raise ValueError(f"recipe is {text!r}, where {name} is given twice; give it once")
+            if key not in ("axis", *_GIVEN, _BITS):
                 raise ValueError(f"recipe is {text!r}, where {word!r} is not known; {_NEXT}")
             more[key] = word if key == "axis" else _value_in(name, value)
         else:

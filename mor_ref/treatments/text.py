@@ -87,15 +87,14 @@ def _word(value: object) -> str:
 def _of_words(text: str) -> Treatment:
     head, *words = text.split(":")
     kind, given = _kind_of(head, text)
-    for word in words:
+    for place, word in enumerate(words):
         for field, read in kind.words.items():
             if field not in given and (value := read(word)) is not None:
                 given[field] = value
                 break
         else:
-            left = [field for field in kind.words if field not in given]
-            wanted = f"a word for {' or '.join(left)}" if left else "nothing more"
-            raise ValueError(f"recipe is {text!r}, where {word!r} is not known; give {wanted}")
+            wrong = _wrong_word(word, words[:place], kind, given)
+            raise ValueError(f"recipe is {text!r}, where {wrong}")
     if kind is Scaled:
         missing = [field for field in kind.words if field not in given]
         if missing:
@@ -104,6 +103,20 @@ def _of_words(text: str) -> Treatment:
                 f"blocks, such as {head}:gam:128x128 or {head}:fp32:tensor"
             )
     return kind(**given)
+
+
+def _wrong_word(
+    word: str, before: Collection[str], kind: type[Treatment], given: Mapping[str, Any]
+) -> str:
+    """Say why no field of a treatment takes a word, after the words before it."""
+    if word in before:
+        return f"{word!r} is given twice; give it once"
+    for field, read in kind.words.items():
+        if read(word) is not None:
+            return f"{word!r} is a second word for {field}; give one"
+    left = [field for field in kind.words if field not in given]
+    wanted = f"a word for {' or '.join(left)}" if left else "nothing more"
+    return f"{word!r} is not known; give {wanted}"
 
 
 def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
