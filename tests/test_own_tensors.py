@@ -118,6 +118,17 @@ def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monke
     assert printed.count("mismatches are explained by `mx_as_floor`") == 3
 
 
+def test_a_report_has_the_text_of_the_command(run, file, tmp_path, monkeypatch):
+    (tmp_path / "also_mine.py").write_text("from test_own_tensors import as_floor\n")
+    monkeypatch.chdir(tmp_path)
+    given = "verify", "also_mine:as_floor", "--inputs", file, "--recipe", "mxfp8:rceil"
+    status, printed, _ = run(*given)
+    report = mor_ref.verify("also_mine:as_floor", inputs=file, recipe="mxfp8:rceil")
+    assert (status, printed) == (1, f"{report}\n")
+    assert report.headline == printed.splitlines()[-1]
+    assert repr(report) == f"<{report.headline}>"
+
+
 def test_a_mistake_in_partial_blocks_is_named_also_where_tensors_are_large():
     """A corner of 128 columns would end with a whole block, and match."""
     x = np.random.default_rng(5).standard_normal((LARGEST_SMALL // 200 + 1, 200), np.float32)

@@ -14,7 +14,6 @@ from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.domain import Domain, as_domain
 from mor_ref.verify.reporting.report_files import prepare_report, write_report
 from mor_ref.verify.reporting.rules import as_site
-from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
 from mor_ref.verify.running.run import not_opened, verify
 from mor_ref.verify.running.suites import Suites, suites_in
@@ -113,8 +112,7 @@ def _run(
             shown.done()
     except CandidateError as error:
         found = not_opened(name, wanted, str(error))
-    for line in lines(found):
-        print(line)
+    print(found)
     if report is not None:
         write_report(found, Path(report), site)
     return _STATUS[found.verdict]

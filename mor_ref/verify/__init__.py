@@ -41,7 +41,7 @@ class _Callable(ModuleType):
         `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters,
         inputs) that returns a dict of fields. `inputs` are arrays by name, or the path of a file.
         `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5". `nan`, `zero_sign` and
-        `domain` are those of the command.
+        `domain` are those of the command. Print the report for the text of the command.
 
         >>> import mor_ref, numpy as np
         >>> report = mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8:rceil")
@@ -51,6 +51,8 @@ class _Callable(ModuleType):
         >>> report = mor_ref.verify("numba", inputs=mine, recipe="mxfp8:rceil")
         >>> report.verdict, report.results[0].title
         ('match', 'Own tensors under mxfp8_e4m3:rceil:32')
+        >>> print(report.headline)
+        numba: match (1 match, 0 mismatch, 0 not run)
         """
         from mor_ref.verify.comparing.allowed import Allowed
         from mor_ref.verify.comparing.domain import as_domain
