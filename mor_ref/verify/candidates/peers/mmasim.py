@@ -15,13 +15,13 @@ _ROWS, _COLUMNS, _DEPTH = 16, 8, 32  # of an instruction
 def decode(parameters: Parameters, inputs: Arrays) -> Answer | None:
     """Multiply each code by 1, with an `mma` of binary32 results on RTX Blackwell."""
     import torch
-    from mmasim.simulator.nv_ptx import mma
+    from mmasim.nv_ptx import MMA
 
     fmt = parameters["format"]
     if fmt not in _DTYPES:
         return None
     dtype = getattr(torch, _DTYPES[fmt])
-    unit = mma("RTX Blackwell", f"m16n8k32.f32.{fmt}.{fmt}.f32")
+    unit = MMA("RTX Blackwell", f"m16n8k32.kind::f8f6f4.f32.{fmt}.{fmt}.f32")
     one, zeros = _codes(dtype, _DEPTH, _COLUMNS), torch.zeros(_ROWS, _COLUMNS)
     one[0, 0] = 1.0
     codes, values = inputs["code"], []
@@ -42,6 +42,7 @@ def _codes(dtype: Any, rows: int, columns: int) -> Any:
 PEER = Peer(
     "mmasim",
     ("torch", "mmasim"),
-    "pip install torch, and take mmasim from https://github.com/microsoft/MMA-Sim",
+    "pip install torch mmasim==2.1.1 ninja, and a compiler of C++",
+    "codes of e4m3 and e5m2",
     {"decode": decode},
 )
