@@ -22,6 +22,10 @@ class CandidateError(RuntimeError):
         self.ends = ends
 
 
+class NoAnswer(Exception):  # noqa: N818 (it is no error: the case is not of the candidate)
+    """A case that a candidate does not take, and why."""
+
+
 @dataclass(frozen=True)
 class NoArray:
     """The place of an array that a candidate did not give, and why it is not one."""

@@ -12,7 +12,14 @@ import numpy as np
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.operations.operation import Arrays, Parameters
-from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, Remarks, is_name
+from mor_ref.verify.candidates.candidate import (
+    Answer,
+    CandidateError,
+    NoAnswer,
+    NoArray,
+    Remarks,
+    is_name,
+)
 from mor_ref.verify.candidates.other_modes import OtherModes
 
 _SHOWN = 100  # characters of a name
@@ -34,7 +41,7 @@ class PythonFunction:
             inputs = {name: array.copy() for name, array in case.arrays.items()}
             with self.modes.within():
                 found = self.function(operation, dict(case.parameters), inputs)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, NoAnswer):
             raise
         except BaseException as error:  # one that exits, or whose library panics, has no answer
             raise CandidateError(

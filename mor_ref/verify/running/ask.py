@@ -15,6 +15,7 @@ from mor_ref.verify.candidates.candidate import (
     Answer,
     Candidate,
     CandidateError,
+    NoAnswer,
     Remarks,
 )
 from mor_ref.verify.candidates.fresh_process import call_with_candidate
@@ -128,12 +129,15 @@ def _answers(candidate: Candidate, suite: str, entry: Entry, cases: list[Case]) 
     fields, operation = fields_of(entry), entry["operation"]
     answers: dict[str, Answer] = {}
     failures: list[Failure] = []
+    reasons: list[str] = []
     is_over = False
     for case in cases:
         asked = question(fields, case)
         try:
             answer = candidate.answer(suite, operation, asked)
             _check_inputs(answer or {}, asked, f"{candidate.name}, case {case.name!r} of {suite}")
+        except NoAnswer as reason:
+            reasons.append(str(reason))
         except CandidateError as error:
             failures.append(Failure(None if error.ends == "suite" else case.name, str(error)))
             is_over = error.ends == "run"
@@ -146,6 +150,8 @@ def _answers(candidate: Candidate, suite: str, entry: Entry, cases: list[Case]) 
     if isinstance(candidate, ResultsDirectory) and not failures:  # its file could be read
         others = tuple(candidate.cases(suite))
     remarks = candidate.remarks() if isinstance(candidate, PythonFunction) else NO_REMARKS
+    if not answers:
+        remarks += Remarks(tuple(dict.fromkeys(reasons)))
     return _Answers(answers, tuple(failures), others, is_over, remarks)
 
 

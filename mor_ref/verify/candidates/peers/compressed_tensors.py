@@ -80,6 +80,7 @@ PEER = Peer(
     "compressed-tensors",
     ("torch", "compressed_tensors"),
     "pip install torch compressed-tensors==0.20.0",
+    "mxfp4:even:32, mxfp6_e2m3:even:32 and nvfp4:compressed_tensors:1x16",
     {"mx": mx, "nvfp4": nvfp4},
     takes=("global_scale",),
 )

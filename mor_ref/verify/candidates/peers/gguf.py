@@ -28,4 +28,4 @@ def mx(parameters: Parameters, inputs: Arrays) -> Answer | None:
     }
 
 
-PEER = Peer("gguf", ("gguf",), "pip install gguf==0.19.0", {"mx": mx})
+PEER = Peer("gguf", ("gguf",), "pip install gguf==0.19.0", "mxfp4:floor:32", {"mx": mx})

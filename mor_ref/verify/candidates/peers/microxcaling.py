@@ -32,5 +32,6 @@ PEER = Peer(
     "microxcaling",
     ("torch", "mx"),
     "pip install torch, and take microxcaling from https://github.com/microsoft/microxcaling",
+    "MX under floor",
     {"mx": mx},
 )

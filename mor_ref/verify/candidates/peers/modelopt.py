@@ -54,6 +54,7 @@ PEER = Peer(
     "modelopt",
     ("torch", "modelopt", "requests"),
     "pip install torch nvidia-modelopt==0.47.0 requests",
+    "mxfp8:rceil:32 and nvfp4:modelopt:1x16",
     {"mx": mx, "nvfp4": nvfp4},
     takes=("global_scale",),
 )

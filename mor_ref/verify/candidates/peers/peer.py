@@ -13,7 +13,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.parameters import RECIPE
-from mor_ref.verify.candidates.candidate import Answer, CandidateError
+from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoAnswer
 
 Function = Callable[[Parameters, Arrays], Answer | None]
 
@@ -22,14 +22,15 @@ Function = Callable[[Parameters, Arrays], Answer | None]
 class Peer:
     """A library: how it is installed, and a function for each operation that it has.
 
-    A function returns None for parameters that the library does not have. `takes` are the optional
-    parameters that the functions read. `modules` are imported by the functions; `needs_gpu` is
-    whether torch must see one.
+    A function returns None for parameters that the library does not have; `answers` names those
+    that it has. `takes` are the optional parameters that the functions read. `modules` are imported
+    by the functions; `needs_gpu` is whether torch must see one.
     """
 
     name: str
     modules: tuple[str, ...]
     install: str
+    answers: str
     functions: Mapping[str, Function]
     needs_gpu: bool = False
     takes: tuple[str, ...] = ()
@@ -53,14 +54,24 @@ class Peer:
                 )
 
     def answer(self, operation: str, parameters: Parameters, inputs: Arrays) -> Answer | None:
-        """Return the fields that the library computes, or None; its warnings are left out."""
+        """Return the fields that the library computes; its warnings are left out.
+
+        None is for an operation that it does not have, and NoAnswer for other parameters.
+        """
         function = self.functions.get(operation)
-        known = {*OPERATIONS[operation].parameters, RECIPE, *self.takes}
-        if not known.issuperset(parameters):
+        if function is None:
             return None
+        known = {*OPERATIONS[operation].parameters, RECIPE, *self.takes}
+        unread = next((name for name in parameters if name not in known), None)
+        if unread is not None:
+            instead = f"it takes {' and '.join(self.takes)}" if self.takes else "leave it out"
+            raise NoAnswer(f"peer:{self.name} takes no given {unread}; {instead}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return None if function is None else function(parameters, inputs)
+            found = function(parameters, inputs)
+        if found is None:
+            raise NoAnswer(f"peer:{self.name} answers {self.answers}")
+        return found
 
 
 def padded(parameters: Parameters, inputs: Arrays, block: int) -> NDArray[Any]:

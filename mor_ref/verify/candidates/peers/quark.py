@@ -24,4 +24,10 @@ def mx(parameters: Parameters, inputs: Arrays) -> Answer | None:
     return {"scale": code.astype(np.uint8)}
 
 
-PEER = Peer("quark", ("torch", "quark"), "pip install amd-quark==0.13", {"mx": mx})
+PEER = Peer(
+    "quark",
+    ("torch", "quark"),
+    "pip install amd-quark==0.13",
+    "mxfp4, mxfp6 and mxfp8_e4m3 under even",
+    {"mx": mx},
+)

@@ -68,6 +68,7 @@ PEER = Peer(
     "torchao",
     ("torch", "torchao"),
     "pip install torch torchao==0.18.0",
+    "MX under all scale rules in blocks of 32, but int8_mx, and nvfp4:torchao:1x16",
     {"mx": mx, "nvfp4": nvfp4},
     takes=("global_scale",),
 )

@@ -27,6 +27,7 @@ PEER = Peer(
     "transformer-engine",
     ("torch", "transformer_engine"),
     "pip install transformer-engine[pytorch]",
+    "mxfp8:rceil:32 and mxfp8_e5m2:rceil:32",
     {"mx": mx},
     needs_gpu=True,
 )
