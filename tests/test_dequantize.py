@@ -5,13 +5,13 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
+from own_fields import exact_fields, rungs_in_blocks
 from safetensors.numpy import load_file, save, save_file
 
 from mor_ref.cli import main
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.store.array_files import Entry, array_file
-from mor_ref.operations import OPERATIONS
 from mor_ref.treatments import as_treatment, own_recipe
 from mor_ref.verify.own_inputs import from_arrays
 
@@ -55,7 +55,7 @@ def of_the_exact_model(recipe):
     """Return the fields of each tensor."""
     asked = as_treatment(recipe).asked
     return {
-        case.name: dict(OPERATIONS[asked.operation].exact(case.parameters, case.arrays))
+        case.name: exact_fields(asked.operation, case)
         for case in cases_of(own_recipe(recipe), from_arrays(tensors()))
     }
 
@@ -85,6 +85,38 @@ def test_codes_and_scales_of_the_exact_model_become_its_y(run, tmp_path, recipe)
         for name, own in fields.items():
             assert found[name].dtype == np.float32
             assert np.array_equal(found[name].view(np.uint32), y_of(own))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "rung", "block"),
+    [
+        ("mor:three_way:4x16", "e4m3", (4, 16)),
+        ("mor:nvfp4:4x16", "nvfp4", (4, 16)),
+        ("mor:two_way:16x4:columns", "e4m3", (16, 4)),
+    ],
+)
+def test_units_come_from_the_codes_and_scales_of_their_rung(run, tmp_path, recipe, rung, block):
+    """The output is needed only where units are bfloat16."""
+    codes, y = tmp_path / "codes.safetensors", tmp_path / "y.safetensors"
+    save_file({"x": rungs_in_blocks()}, tmp_path / "x.safetensors")
+    given = "--recipe", recipe, "--out"
+    assert run("quantize", tmp_path / "x.safetensors", *given, codes)[0] == 0
+    fields = load_file(codes)
+    output = fields["x/output"].astype(np.uint32) << 16
+    rows, columns = output.shape
+    choice = np.repeat(np.repeat(fields["x/choice"], block[0], axis=0), block[1], axis=1)
+    is_left = choice[:rows, :columns] == choice.max()
+    fields["x/output"] = np.where(is_left, fields["x/output"], np.uint16(0x3F80))
+    save_file(fields, codes)
+    assert run("dequantize", codes, *given, y)[0] == 0
+    found = load_file(y)["x"]
+    found = np.ascontiguousarray(found.T if "columns" in recipe else found)
+    assert np.array_equal(found.view(np.uint32), output)
+    without = {n: a for n, a in fields.items() if n.split(".")[-1] not in ("code", "packed")}
+    save_file(without, codes)
+    status, _, errors = run("dequantize", codes, *given, y)
+    assert status == 2
+    assert f"tensor 'x' has no field {rung}.code" in errors
 
 
 def test_packed_codes_take_the_place_of_codes(run, tmp_path):

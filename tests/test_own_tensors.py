@@ -6,6 +6,7 @@ import weakref
 import ml_dtypes
 import numpy as np
 import pytest
+from own_fields import exact_fields, rungs_in_blocks
 from peak_memory import megabytes_of
 from safetensors.numpy import load_file, save_file
 
@@ -68,11 +69,42 @@ def test_quantize_writes_the_bits_of_the_exact_model(run, file, tmp_path, recipe
     found, treatment = load_file(out), as_treatment(recipe)
     assert {key.split("/")[0] for key in found} == {"experts", "layers.0.bias", "layers.0.weight"}
     for case in cases_of(own_recipe(recipe), from_arrays(tensors())):
-        right = OPERATIONS[treatment.asked.operation].exact(case.parameters, case.arrays)
+        right = exact_fields(treatment.asked.operation, case)
         own = {key.split("/")[1] for key in found if key.startswith(f"{case.name}/")}
         assert {"code", "scale"} & own or {"output", "choice"} <= own or "block_scale" in own
         for field in own:
             assert np.array_equal(found[f"{case.name}/{field}"], right[field]), (case.name, field)
+
+
+@pytest.mark.parametrize("recipe", ["mor:three_way:4x16", "mor:nvfp4:4x16:fp32"])
+def test_the_codes_and_scales_of_rungs_are_those_of_the_record(run, tmp_path, recipe):
+    """And with the choice they give the output back, by code that is not of mor_ref."""
+    x, out = rungs_in_blocks(), tmp_path / "out.safetensors"
+    save_file({"x": x}, tmp_path / "x.safetensors")
+    assert run("quantize", tmp_path / "x.safetensors", "--recipe", recipe, "--out", out)[0] == 0
+    found = {name.removeprefix("x/"): array for name, array in load_file(out).items()}
+    policy, scaling = recipe.split(":")[1], "fp32" if "fp32" in recipe else "gam"
+    right = mor_ref.mor(x, policy, block=(4, 16), scaling=scaling)
+    assert (np.bincount(found["choice"].ravel(), minlength=3) > 0).all()
+    choice = np.repeat(np.repeat(found["choice"], 4, axis=0), 16, axis=1)[:20, :70]
+    output = (found["output"].astype(np.uint32) << 16).view(np.float32)
+    dtypes = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
+    for index, name in enumerate(right.ladder[:-1]):
+        record, code = right.quantized[name], found[f"{name}.code"]
+        assert np.array_equal(code, record.codes)
+        if name == "nvfp4":
+            tiles = found["nvfp4.block_scale"].view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+            scale = tiles * found["nvfp4.global_decode_scale"].view(np.float32)
+            values = code.view(ml_dtypes.float4_e2m1fn).astype(np.float32)
+            y = values * np.repeat(scale, 16, axis=1)[:, :70]
+        else:
+            scale = found[f"{name}.scale"].view(np.float32)
+            assert np.array_equal(scale, record.scale)
+            wide = np.repeat(np.repeat(scale, 4, axis=0), 16, axis=1)[:20, :70]
+            y = code.view(dtypes[name]).astype(np.float32) / wide
+        taken = choice == index
+        stored = y.astype(ml_dtypes.bfloat16).astype(np.float32)
+        assert np.array_equal(stored[taken].view(np.uint32), output[taken].view(np.uint32))
 
 
 def test_quantize_writes_npz_too(run, file, tmp_path):

@@ -143,7 +143,7 @@ OTHERS = [
     ("compressed-tensors", "mxfp8:rceil", "answers mxfp4:even:32"),
     ("gguf", "mxfp8:floor", "answers mxfp4:floor:32"),
     ("microxcaling", "mxfp4:rceil", "answers MX under floor"),
-    ("quark", "mxfp4:floor", "answers mxfp4, mxfp6 and mxfp8_e4m3 under even"),
+    ("quark", "mxfp4:floor", "answers mxfp4, mxfp6_e2m3, mxfp6_e3m2 and mxfp8 under even"),
     ("torchao", "nvfp4:te", "answers MX under all scale rules in blocks of 32"),
     ("torchao", "nvfp4:torchao:amax=3", "takes no given amax; it takes global_scale"),
     ("modelopt", "nvfp4:modelopt:amax=3", "takes no given amax; it takes global_scale"),

@@ -14,6 +14,7 @@ from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.domain import Domain, as_domain
 from mor_ref.verify.reporting.report_files import prepare_report, write_report
 from mor_ref.verify.reporting.rules import as_site
+from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
 from mor_ref.verify.running.run import not_opened, verify
 from mor_ref.verify.running.suites import Suites, suites_in
@@ -112,7 +113,8 @@ def _run(
             shown.done()
     except CandidateError as error:
         found = not_opened(name, wanted, str(error))
-    print(found)
+    for line in lines(found):
+        print(line)
     if report is not None:
         write_report(found, Path(report), site)
     return _STATUS[found.verdict]

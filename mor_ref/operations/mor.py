@@ -168,5 +168,5 @@ MOR = Operation(
     engine=engine,
     cuda=cuda,
     optional=kinds(RECIPE),
-    way_back=WayBack(lambda _: (("output",),), restore),
+    way_back=WayBack(lambda _: (("output",), ("choice",)), restore),
 )

@@ -6,6 +6,7 @@ The recipes of training have a treatment for each operand. A tensor of a user ha
 from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.own_recipes import OwnRecipe, own_recipe
 from mor_ref.treatments.rows import Delayed, Integers, Mor, Mx, Nvfp4, Scaled, Unquantized
+from mor_ref.treatments.rungs import rungs_of
 from mor_ref.treatments.schemes import Levels, Shared
 from mor_ref.treatments.text import as_treatment, short_text
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
@@ -27,5 +28,6 @@ __all__ = [
     "Unquantized",
     "as_treatment",
     "own_recipe",
+    "rungs_of",
     "short_text",
 ]

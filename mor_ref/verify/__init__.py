@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mor_ref.verify.comparing.allowed import Nans, Zeros
     from mor_ref.verify.comparing.domain import Domain
     from mor_ref.verify.own_tensors import Function
-    from mor_ref.verify.running.run import Verification
+    from mor_ref.verify.reporting.report import Report
 
 __all__ = ["assert_bit_exact"]
 
@@ -35,7 +35,7 @@ class _Callable(ModuleType):
         zero_sign: "Zeros" = "exact",
         domain: "Domain" = "all",
         timeout: float = 60.0,
-    ) -> "Verification":
+    ) -> "Report":
         """Return the report on a candidate for tensors of one's own.
 
         `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters,

@@ -1,15 +1,18 @@
 """Quantizing tensors that may be larger than the memory: some rows at a time, with the same bits.
 
 The scales of some recipes follow from the amax of the whole tensor. It is measured first, and given
-to the engine with each of the parts (NVF-013, SCL-006).
+to the engine with each of the parts (NVF-013, SCL-006). After the fields of a policy come those of
+its rungs: the codes and scales that a mixed tensor is stored in.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.exact.errors import SUMS
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.whole_files import let_go
 from mor_ref.operations import OPERATIONS
@@ -17,8 +20,10 @@ from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.fields import bytes_of, format_meant
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.shapes import shapes_of, sides_of
+from mor_ref.treatments import Asked, rungs_of
 
 AT_ONCE = 1 << 22  # numbers
+_NOT_OF_RUNGS = ("y", *SUMS)  # the output of a policy, and its own sums, stand for these
 
 
 class FieldOf(NamedTuple):
@@ -32,7 +37,10 @@ class FieldOf(NamedTuple):
 def fields_of(
     operation: str, parameters: Parameters, shape: tuple[int, int]
 ) -> Mapping[str, FieldOf]:
-    """Return the fields that the engine stores for a tensor of this shape, from one number."""
+    """Return the fields that are stored for a tensor of this shape, from one number.
+
+    A field of a rung is named RUNG.FIELD.
+    """
     one = OPERATIONS[operation]
     inputs = {
         name: np.zeros((1, 1), f"u{bytes_of(format_meant(fmt, parameters))}")
@@ -40,19 +48,41 @@ def fields_of(
     }
     sample = one.engine(parameters, inputs)
     shapes, sides = (of("rc", parameters, shape) for of in (shapes_of, sides_of))
-    return {
+    own = {
         name: FieldOf(array.dtype, shapes[axes], sides[axes][0])
         for name, array in sample.items()
         for axes in [one.field(name)[1]]
     }
+    of_rungs = {
+        rung: fields_of(asked.operation, asked.parameters, shape)
+        for rung, asked in rungs_of(Asked(operation, parameters)).items()
+    }
+    return own | {
+        name: field for rung, of_it in of_rungs.items() for name, field in _named(rung, of_it)
+    }
+
+
+def _named(rung: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a rung that are stored, with their names."""
+    for name, field in fields.items():
+        if name not in _NOT_OF_RUNGS:
+            yield f"{rung}.{name}", field
 
 
 def by_rows(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
     """Yield the number of a first row, and the fields of the rows from there on.
 
     The tensor is whole if it is small, or if its rows depend on each other in another way than by
-    an amax.
+    an amax. The rungs of a policy come one after the other.
     """
+    yield from _of_operation(operation, case)
+    for rung, asked in rungs_of(Asked(operation, case.parameters)).items():
+        of_it = replace(case, parameters=asked.parameters)
+        for first, arrays in _of_operation(asked.operation, of_it):
+            yield first, dict(_named(rung, arrays))
+
+
+def _of_operation(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
     x, engine = case.arrays["x"], OPERATIONS[operation].engine
     step = _rows_together(operation, case.parameters, x.shape)
     if x.size <= AT_ONCE or step is None:

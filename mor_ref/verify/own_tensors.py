@@ -38,8 +38,9 @@ from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.domain import Domain
 from mor_ref.verify.own_inputs import from_arrays, from_files
+from mor_ref.verify.reporting.report import Report
 from mor_ref.verify.running.ask import Ask, ask_parts
-from mor_ref.verify.running.run import Verification, verify
+from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import Suites, suites_in
 
 SUITE, CORNERS = "own", "own_corners"
@@ -62,7 +63,7 @@ def verify_on(
     timeout: float = SECONDS,
     allowed: Allowed = EVERY_BIT,
     domain: Domain = "all",
-) -> Verification:
+) -> Report:
     """Return the report on a candidate for own tensors.
 
     `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters, inputs).
@@ -76,9 +77,9 @@ def verify_on(
     how: Any = {"ask": own.ask, "allowed": allowed, "domain": domain}
     if callable(candidate):
         name = getattr(candidate, "__name__", type(candidate).__name__)
-        return verify(PythonFunction(name, candidate), own.suites, **how)
+        return Report(verify(PythonFunction(name, candidate), own.suites, **how))
     with opened(candidate, timeout) as one:
-        return verify(one, own.suites, **how)
+        return Report(verify(one, own.suites, **how))
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref import encode
 from mor_ref.analysis.bit_files import StoredBits
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import bits_of, bytes_of, format_meant
 from mor_ref.operations.operation import WayBack
-from mor_ref.operations.shapes import shapes_of
-from mor_ref.treatments import OwnRecipe
+from mor_ref.operations.shapes import shapes_of, sides_of
+from mor_ref.policies import as_policy
+from mor_ref.treatments import Asked, OwnRecipe, rungs_of
 
 _PAIR = 2  # codes in a byte
+_HALF = np.uint32(16)  # bits of binary32 that bfloat16 lacks
+Words = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -29,66 +33,109 @@ class WayBackOf:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the numbers: that of the codes, or of these transposed."""
-        shape = self._shape_of_codes
+        shape = self._whole.shape_of_codes
         return rows_and_columns(shape)[::-1] if self.recipe.axis == "columns" else shape
 
-    @property
-    def _shape_of_codes(self) -> tuple[int, ...]:
-        first, *_ = self._taken
-        shape = self.fields[first].shape
-        return (*shape[:-1], _PAIR * shape[-1]) if first == "packed" else shape
-
     def numbers(self) -> NDArray[np.float32]:
-        """Return y."""
-        asked, shapes = self.recipe.asked, self._shapes
-        arrays = {name: self._checked(name, shapes[name]) for name in self._taken}
-        y = self._way.restore(asked.parameters, arrays).view(np.float32)
-        return (y.T if self.recipe.axis == "columns" else y).reshape(self.shape)
+        """Return y; under a policy, the units of each rung are made from its codes and scales."""
+        y = self._whole.restored()
+        for index, rung in self._rungs():
+            choice = self._whole.array("choice")
+            if (choice == index).any():
+                y = np.where(self._spread(choice) == index, _as_bf16(rung.restored()), y)
+        found = y.view(np.float32)
+        return (found.T if self.recipe.axis == "columns" else found).reshape(self.shape)
+
+    @property
+    def _whole(self) -> "_Coded":
+        return _Coded(self.recipe.text, self.name, self.recipe.asked, self.fields)
+
+    def _rungs(self) -> list[tuple[int, "_Coded"]]:
+        """Return the rungs of a policy that are operations, by their number in the ladder."""
+        asked = self.recipe.asked
+        known = rungs_of(asked)
+        names = as_policy(asked.parameters["policy"]).names if known else ()
+        return [
+            (k, _Coded(self.recipe.text, self.name, known[name], self.fields, f"{name}."))
+            for k, name in enumerate(names)
+            if name in known
+        ]
+
+    def _spread(self, choice: NDArray[Any]) -> NDArray[Any]:
+        """Return the choice of the unit of each number."""
+        rows, columns = rows_and_columns(self._whole.shape_of_codes)
+        high, wide = sides_of("rc", self.recipe.asked.parameters, (rows, columns))["unit"]
+        return np.repeat(np.repeat(choice, high, axis=0), wide, axis=1)[:rows, :columns]
+
+
+def _as_bf16(y: Words) -> Words:
+    """Return numbers as the output of a policy has them (QNT-003), as binary32."""
+    codes = encode(y.view(np.float32), "bf16", overflow="ieee")
+    return codes.astype(np.uint32) << _HALF
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """The fields of an operation in a file, with names that begin in the same way."""
+
+    text: str
+    tensor: str
+    asked: Asked
+    fields: Mapping[str, StoredBits]
+    start: str = ""
+
+    def restored(self) -> Words:
+        """Return the bits of y, in rows and columns."""
+        arrays = {name: self.array(name) for name in self._taken}
+        return self._way.restore(self.asked.parameters, arrays)
+
+    @property
+    def shape_of_codes(self) -> tuple[int, ...]:
+        """The shape of the codes, two in a byte counted as two."""
+        first, *_ = self._taken
+        shape = self.fields[f"{self.start}{first}"].shape
+        return (*shape[:-1], _PAIR * shape[-1]) if first == "packed" else shape
 
     @property
     def _way(self) -> WayBack:
-        way = OPERATIONS[self.recipe.asked.operation].way_back
+        way = OPERATIONS[self.asked.operation].way_back
         if way is None:
-            raise ValueError(f"recipe is {self.recipe.text}, which has no way back")
+            raise ValueError(f"recipe is {self.text}, which has no way back")
         return way
 
     @property
     def _taken(self) -> tuple[str, ...]:
         """The fields that are there, of those that y follows from; refuse a tensor without them."""
-        wanted = self._way.takes(self.recipe.asked.parameters)
-        found = [next((name for name in names if name in self.fields), None) for names in wanted]
-        missing = [" or ".join(names) for names, one in zip(wanted, found, strict=True) if not one]
+        wanted = self._way.takes(self.asked.parameters)
+        there = {name for names in wanted for name in names if f"{self.start}{name}" in self.fields}
+        found = [next((name for name in names if name in there), None) for names in wanted]
+        said = [" or ".join(f"{self.start}{name}" for name in names) for names in wanted]
+        missing = [names for names, one in zip(said, found, strict=True) if not one]
         if missing:
-            listed = " and ".join(" or ".join(names) for names in wanted)
             raise ValueError(
-                f"tensor {self.name!r} has no field {missing[0]}; under "
-                f"{self.recipe.text}, give {listed}"
+                f"tensor {self.tensor!r} has no field {missing[0]}; under {self.text}, give "
+                f"{' and '.join(said)}"
             )
         return tuple(name for name in found if name)
 
-    @property
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each field, with rows and columns of numbers."""
-        asked = self.recipe.asked
-        operation, sides = OPERATIONS[asked.operation], rows_and_columns(self._shape_of_codes)
-        known = shapes_of("rc", asked.parameters, sides)
-        return {name: known[operation.field(name)[1]] for name in self._taken}
-
-    def _checked(self, name: str, shape: tuple[int, ...]) -> NDArray[np.unsignedinteger[Any]]:
+    def array(self, name: str) -> NDArray[np.unsignedinteger[Any]]:
         """Return a field in the shape that it should have; refuse one of another size or range."""
-        asked, stored = self.recipe.asked, self.fields[name]
-        fmt = format_meant(OPERATIONS[asked.operation].field(name)[0], asked.parameters)
-        size = bytes_of(fmt)
+        operation = OPERATIONS[self.asked.operation]
+        known = shapes_of("rc", self.asked.parameters, rows_and_columns(self.shape_of_codes))
+        shape = known[operation.field(name)[1]]
+        fmt = format_meant(operation.field(name)[0], self.asked.parameters)
+        size, whole = bytes_of(fmt), f"{self.start}{name}"
+        stored = self.fields[whole]
         if stored.itemsize != size or np.prod(stored.shape) != np.prod(shape):
             raise ValueError(
-                f"{name} of tensor {self.name!r} has the shape {stored.shape} and "
+                f"{whole} of tensor {self.tensor!r} has the shape {stored.shape} and "
                 f"{stored.itemsize} bytes an entry; {shape} and {size} are right under "
-                f"{self.recipe.text}"
+                f"{self.text}"
             )
         array = stored.load().reshape(shape)
         if array.size and int(array.max()) >> bits_of(fmt):
             raise ValueError(
-                f"{name} of tensor {self.name!r} has {int(array.max())}, which is not of "
+                f"{whole} of tensor {self.tensor!r} has {int(array.max())}, which is not of "
                 f"{bits_of(fmt)} bits; give codes of {fmt}"
             )
         return array

@@ -19,11 +19,10 @@ from mor_ref.verify.running.suites import Entry, Suites
 from mor_ref.verify.running.unknown import Unknown, unknown
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Verification:
     """A candidate on suites, with the deviations that explain its mismatches.
 
-    As text it is the report of the command line; `headline` is the last line of it.
     `not_asked` are the suites after the last one that was asked. `unknown` are the
     unknown suites of a directory of results. `not_opened` says why no suite could be asked at all.
     """
@@ -36,21 +35,6 @@ class Verification:
     diagnosis: Diagnosis
     conformance: Conformance
     not_opened: Failure | None = None
-
-    def __str__(self) -> str:
-        from mor_ref.verify.reporting.text import lines
-
-        return "\n".join(lines(self))
-
-    def __repr__(self) -> str:
-        return f"<{self.headline}>"
-
-    @property
-    def headline(self) -> str:
-        """The verdict in a line, and how many suites have which."""
-        from mor_ref.verify.reporting.text import verdict_line
-
-        return verdict_line(self)
 
     @property
     def verdict(self) -> Verdict:

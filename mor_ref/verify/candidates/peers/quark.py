@@ -28,6 +28,6 @@ PEER = Peer(
     "quark",
     ("torch", "quark"),
     "pip install amd-quark==0.13",
-    "mxfp4, mxfp6 and mxfp8_e4m3 under even",
+    "mxfp4, mxfp6_e2m3, mxfp6_e3m2 and mxfp8 under even",
     {"mx": mx},
 )

@@ -1,0 +1,59 @@
+"""The rungs of a policy as operations, so that their codes and scales can be stored."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mor_ref.definitions.blocks import Cut
+from mor_ref.policies import as_policy
+from mor_ref.representations import (
+    LevelRows,
+    MxBlocks,
+    Nvfp4Tiles,
+    Representation,
+    ScaledFormat,
+    SharedBlocks,
+)
+from mor_ref.treatments.rows import Mx, Nvfp4, Scaled
+from mor_ref.treatments.schemes import Levels, Shared
+from mor_ref.treatments.treatment import Asked
+
+
+def rungs_of(asked: Asked) -> dict[str, Asked]:
+    """Return the operations of the representations that a policy tries, by their names.
+
+    There is none if the operation has no policy. A representation that no operation is, such as
+    integers with zero points, is left out.
+
+    >>> policy = {"policy": "nvfp4", "scaling": "gam", "block": [64, 64]}
+    >>> [(name, one.operation) for name, one in rungs_of(Asked("mor", policy)).items()]
+    [('nvfp4', 'nvfp4'), ('e4m3', 'quantize')]
+    """
+    given = asked.parameters
+    if "policy" not in given:
+        return {}
+    policy = as_policy(given["policy"])
+    source = {"source": given["source"]} if "source" in given else {}
+    found = {}
+    for one in policy.tried:
+        rung = _operation(one, given, policy.group)
+        if rung is not None:
+            found[one.name] = Asked(rung.operation, {**rung.parameters, **source})
+    return found
+
+
+def _operation(one: Representation, given: Mapping[str, Any], group: Cut) -> Asked | None:
+    """Return the operation of a representation under the parameters of a policy."""
+    match one:
+        case ScaledFormat():
+            asked = Scaled(one.name, given["block"], given["scaling"]).asked
+            groups = group if isinstance(group, str) else list(group)
+            return Asked(asked.operation, {**asked.parameters, "group": groups})
+        case MxBlocks():
+            return Mx(one.element.name, one.scale_rule, one.block).asked
+        case Nvfp4Tiles():
+            return Nvfp4(one.profile, one.tile).asked
+        case SharedBlocks():
+            return Shared(one.kind, one.profile).asked
+        case LevelRows():
+            return Levels(one.kind, one.arithmetic).asked
+    return None
