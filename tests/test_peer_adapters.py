@@ -137,6 +137,16 @@ def test_signed_numbers_match_but_for_the_sign_of_zero(peer, recipe, fields):
     assert fields == 0 or "negative numbers that round to zero differ in the sign" in page
 
 
+@needs("torch", "modelopt")
+def test_a_sign_that_the_way_back_loses_is_not_one_of_codes():
+    """All codes match: negative_zero_lost, which explains y alone, would change them."""
+    x = np.random.default_rng(0).standard_normal((3, 50), dtype=np.float32)
+    found = mor_ref.verify("peer:modelopt", inputs={"x": x}, recipe="nvfp4:modelopt")
+    (diagnosis,) = found.diagnosis.suites
+    (best,) = diagnosis.explanations
+    assert (best.deviations, best.is_whole) == (("negative_zero_decodes_to_zero",), True)
+
+
 OTHERS = [
     ("torchao", "mxfp8:rceil:16", "answers MX under all scale rules in blocks of 32"),
     ("modelopt", "mxfp8:floor", "answers mxfp8:rceil:32 and nvfp4:modelopt:1x16"),

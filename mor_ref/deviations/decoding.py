@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.format import Format
-from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import DECODED, is_narrow
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import DECODED, IN_MX, IN_NVFP4, SCALED, is_narrow
+from mor_ref.exact import mx, nvfp4, quantization
 from mor_ref.exact.decoding import decode
 
 Reference = Callable[..., Any]
@@ -56,11 +57,29 @@ def e8m0_decoded_by_a_shift(reference: Reference, code: int, fmt: Format) -> int
     return code << 23 if fmt.is_power_of_two else int(reference(code, fmt))
 
 
-@deviation(decode, rules=("DEC-001",), domain=DECODED)
-def negative_zero_decodes_to_zero(reference: Reference, code: int, fmt: Format) -> int:
-    """The code of -0 stands for +0."""
+def _without_sign(reference: Reference, code: int, fmt: Format) -> int:
     bits = int(reference(code, fmt))
     return 0 if bits == 0x80000000 else bits
+
+
+def _restored_without_sign(reference: Reference, value: float, scale: Any) -> float:
+    return float(reference(value or 0.0, scale))
+
+
+_ALSO_RESTORED = (quantization.restored, nvfp4.restored, mx.restored)
+_ON_THE_WAY_BACK = tuple(dict.fromkeys((*DECODED, *SCALED, *IN_NVFP4, *IN_MX)))
+
+
+NEGATIVE_ZERO = Deviation(
+    "negative_zero_decodes_to_zero",
+    "The code of -0 stands for +0: its sign is lost on the way back from codes.",
+    ("DEC-001", "QNT-002", "NVF-010", "MXS-008"),
+    _ON_THE_WAY_BACK,
+    (
+        Change(decode, _without_sign),
+        *(Change(step, _restored_without_sign) for step in _ALSO_RESTORED),
+    ),
+)
 
 
 DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

@@ -87,6 +87,7 @@ def quantize_element(x: float, code: int, fmt: Format, rule: str) -> Element:
     return Element(xs, element, restored(fmt.value(element), code))
 
 
+@step
 def restored(value: float, code: int) -> float:
     """Return the value of a code with the scale of its block (MXS-008)."""
     return product(value, math.ldexp(1.0, code - _E8M0.bias))

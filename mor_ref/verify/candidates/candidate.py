@@ -22,7 +22,7 @@ class CandidateError(RuntimeError):
         self.ends = ends
 
 
-class NoAnswer(Exception):  # noqa: N818 (it is no error: the case is not of the candidate)
+class NoAnswer(Exception):  # noqa: N818 (not an error: the case is not of the candidate)
     """A case that a candidate does not take, and why."""
 
 
