@@ -1,5 +1,6 @@
 """Arrays of users, turned into contiguous bit patterns, or refused with a reason."""
 
+import mmap
 import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -58,6 +59,12 @@ class Numbers(NamedTuple):
         """Their shape and dtype, such as "64x128 bfloat16"."""
         return f"{'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
 
+    def rows(self, first: int, last: int) -> "Numbers":
+        """Return some of its rows, as a matrix; leading axes fold (BLK-001)."""
+        columns = self.shape[-1]
+        some = self.bits[first * columns : last * columns]
+        return Numbers(some, self.dtype, (some.size // columns, columns))
+
 
 class Codes(NamedTuple):
     """The bit patterns in somebody's array, and the format of its dtype; None if it has none.
@@ -112,6 +119,15 @@ def codes_in(x: Any) -> Codes:
         return Codes(x)
     array = np.require(x, requirements="C")
     return Codes(array.view(f"u{array.itemsize}"), fmt)
+
+
+def let_go(x: NDArray[Any]) -> None:
+    """Let the pages of a file go that have been read, as they count as memory of the process."""
+    base: Any = x
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:

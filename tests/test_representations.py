@@ -166,4 +166,4 @@ def test_a_quantizer_from_outside():
     assert listed(record.error) == listed(found.error["uint4_rows"])
     narrow = record.dequantize(ml_dtypes.bfloat16)
     assert np.array_equal(narrow, record.dequantize().astype(ml_dtypes.bfloat16))
-    assert ScalingBlocks._fields == ("parts", "scaling", "amax")
+    assert ScalingBlocks._fields == ("parts", "scaling", "amax", "given")

@@ -76,6 +76,18 @@ def signal_of(numbers: Numbers, threads: int | None) -> int:
     return measure(numbers, partition(numbers.shape, "tensor"), [], threads).squares
 
 
+def amaxes_of(numbers: Numbers, threads: int | None) -> tuple[np.uint32, np.uint32]:
+    """Return the bits of the largest magnitude without and with infinities (SCL-001, NVF-002)."""
+    from mor_ref.engine.scales import amax_of_blocks  # imports Numba
+
+    whole = partition(numbers.shape, "tensor")
+    finite, largest = (
+        amax_of_blocks(numbers, whole, threads, counted).max(initial=np.uint32(0))
+        for counted in ("finite", "not nan")
+    )
+    return finite, largest
+
+
 def measures(
     numbers: Numbers,
     rungs: Sequence[Tried],

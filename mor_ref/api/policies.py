@@ -1,5 +1,6 @@
 """MoR itself: the public function and its record."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -12,7 +13,14 @@ from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.arrays import Bits, Numbers, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, check_unit, partition
-from mor_ref.definitions.scales import SCALINGS, Scaling, ScalingBlocks, check_group
+from mor_ref.definitions.scales import (
+    SCALINGS,
+    WHOLE,
+    GivenAmaxes,
+    Scaling,
+    ScalingBlocks,
+    check_group,
+)
 from mor_ref.policies import Policy, Thresholds, as_policy
 
 if TYPE_CHECKING:
@@ -180,13 +188,17 @@ def decided(
     cuts: Cuts,
     threads: int | None,
     output: NDArray[np.uint16] | None = None,
+    given: GivenAmaxes = WHOLE,
 ) -> Decided:
-    """Try every representation, and choose one for each unit; `output` takes the first rung."""
+    """Try every representation, and choose one for each unit; `output` takes the first rung.
+
+    Amaxes are given if the numbers are only some rows of a tensor.
+    """
     from mor_ref.engine.blocks import over_groups  # imports Numba
     from mor_ref.engine.scales import extremes, extremes_of_groups
 
     of_blocks = extremes(numbers, cuts.blocks, threads)
-    blocks = ScalingBlocks(cuts.blocks, scaling, of_blocks.amax)
+    blocks = ScalingBlocks(cuts.blocks, scaling, of_blocks.amax, given)
     tried: dict[str, Tried] = {}
     for one in policy.tried:
         out = output if one.name == policy.names[0] else None  # most units take the first rung
@@ -195,6 +207,20 @@ def decided(
     sums = {name: over_groups(one.sums, units, np.add) for name, one in tried.items()}
     of_units = extremes_of_groups(of_blocks, units)
     return Decided(_choose(policy, sums, of_units), tried, sums, of_units)
+
+
+def chosen_for_all(policy: Policy, strips: Iterable[Decided]) -> int:
+    """Return the rung of a tensor that is one unit: its sums are those of its strips."""
+    from mor_ref.engine.scales import Extremes  # imports Numba
+
+    one, sums = np.uint32(1), dict[str, Any]()
+    amax, below_amin = np.zeros((1, 1), np.uint32), np.zeros((1, 1), np.uint32) - one
+    for found in strips:
+        sums = {name: some + sums.get(name, np.uint64(0)) for name, some in found.sums.items()}
+        amax = np.maximum(amax, found.extremes.amax)
+        below_amin = np.minimum(below_amin, found.extremes.amin - one)  # 0 stands for none
+        del found  # before the next is made
+    return int(_choose(policy, sums, Extremes(amax, below_amin + one))[0, 0])
 
 
 def _choose(policy: Policy, sums: "dict[str, Errors]", extremes: "Extremes") -> NDArray[np.uint8]:

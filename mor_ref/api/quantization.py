@@ -112,7 +112,7 @@ def quantized(
     from mor_ref.engine.scales import Scales, scales_for
     from mor_ref.engine.strips import TileScales
 
-    cut, scaling, amax = blocks
+    cut, scaling, amax, _ = blocks
     if given.scale is None:
         found = scales_for(scaling, amax, fmt, cut, given.amax)
     else:  # SCL-007

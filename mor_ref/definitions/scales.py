@@ -28,17 +28,6 @@ def scaled_format(fmt: str | Format) -> Format:
     return found
 
 
-class ScalingBlocks(NamedTuple):
-    """The scaling blocks of a tensor: how it is cut, the kind of scales, and each block's amax.
-
-    `amax` is an array of the implementation, of binary32 bits.
-    """
-
-    parts: Partition
-    scaling: Scaling
-    amax: Any
-
-
 def check_group(cut: Partition, group: Cut, scaling: Scaling) -> None:
     """Refuse groups if the scaling shares nothing (GAM-006)."""
     if scaling != "gam" and max(cut.group_grid) > 1:
@@ -59,6 +48,28 @@ class Given(NamedTuple):
 
 
 NOTHING_GIVEN = Given()
+
+
+class GivenAmaxes(NamedTuple):
+    """The amaxes of a tensor, for numbers that are some rows of it: of a format, and of NVFP4."""
+
+    scaled: Given = NOTHING_GIVEN
+    nvfp4: Given = NOTHING_GIVEN
+
+
+WHOLE = GivenAmaxes()
+
+
+class ScalingBlocks(NamedTuple):
+    """The scaling blocks of a tensor: how it is cut, the kind of scales, and each block's amax.
+
+    `amax` is an array of the implementation, of binary32 bits.
+    """
+
+    parts: Partition
+    scaling: Scaling
+    amax: Any
+    given: GivenAmaxes = WHOLE
 
 
 def is_binary32(value: object) -> bool:

@@ -7,7 +7,7 @@ from mor_ref.argument_checks import check_name
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import PROFILES, tile_of
-from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.definitions.scales import NOTHING_GIVEN, Scaling, ScalingBlocks
 
 if TYPE_CHECKING:
     from mor_ref.api.dequantization import Outcome
@@ -57,7 +57,9 @@ class Nvfp4Tiles:
         """Quantize with the engine."""
         from mor_ref.api.nvfp4 import nvfp4
 
-        return nvfp4(numbers, PROFILES[self.profile], self.tile, blocks.parts, out, threads)
+        profile = PROFILES[self.profile]
+        given = NOTHING_GIVEN if profile.per_row else blocks.given.nvfp4
+        return nvfp4(numbers, profile, self.tile, blocks.parts, out, threads, given)
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks

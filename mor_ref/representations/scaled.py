@@ -52,7 +52,7 @@ class ScaledFormat:
         """Quantize with the engine."""
         from mor_ref.api.quantization import quantized
 
-        return quantized(numbers, self.fmt, blocks, out, threads)
+        return quantized(numbers, self.fmt, blocks, out, threads, blocks.given.scaled)
 
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mor_ref.arrays import let_go
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact.errors import SUMS
 from mor_ref.golden.model.suite import Case
-from mor_ref.golden.store.whole_files import let_go
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.fields import bytes_of, format_meant

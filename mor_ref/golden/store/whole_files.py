@@ -3,7 +3,6 @@
 import errno
 import json
 import math
-import mmap
 import os
 import stat
 import tempfile
@@ -139,15 +138,6 @@ def arrays_inside(
             else:
                 arrays[key] = np.asarray(np.memmap(file, known, "r", start + begin, shape))
     return arrays, others
-
-
-def let_go(x: np.ndarray[Any, Any]) -> None:
-    """Let the pages of a file go that have been read, as they count as memory of the process."""
-    base: Any = x
-    while isinstance(base, np.ndarray):
-        base = base.base
-    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        base.madvise(mmap.MADV_DONTNEED)
 
 
 def _bytes_of(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:

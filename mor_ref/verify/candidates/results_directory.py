@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mor_ref.arrays import let_go
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.suite_files import SEPARATOR
-from mor_ref.golden.store.whole_files import arrays_inside, let_go, read_inside
+from mor_ref.golden.store.whole_files import arrays_inside, read_inside
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.candidate import Answer, CandidateError, NoArray, is_name
 from mor_ref.verify.candidates.result_columns import ColumnsError, columns_of, only_output

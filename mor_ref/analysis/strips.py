@@ -1,0 +1,119 @@
+"""Tensors that are larger than the memory should be: measured some rows at a time.
+
+All that is measured are integers, which add up, or extremes. The amax of the whole tensor is
+measured first, and given with each of the strips (SCL-006, NVF-013).
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from mor_ref.api.measures import amaxes_of, signal_of
+from mor_ref.arrays import Numbers, let_go
+from mor_ref.definitions.blocks import partition, rows_and_columns
+from mor_ref.definitions.scales import WHOLE, Given, GivenAmaxes
+from mor_ref.policies import Policy
+from mor_ref.representations import (
+    AffineBlocks,
+    LevelRows,
+    MxBlocks,
+    Nvfp4Tiles,
+    Representation,
+    ScaledFormat,
+    SharedBlocks,
+)
+from mor_ref.treatments import Situation, Treatment
+
+AT_ONCE = 1 << 22  # numbers
+_MOST = 8  # times as many, where more rows share a scale
+
+
+class OfTensor(NamedTuple):
+    """A whole tensor: its sum of squares, and its amax without and with infinities."""
+
+    signal: int
+    finite: float
+    largest: float
+
+
+def of_tensor(numbers: Numbers, threads: int | None) -> OfTensor:
+    """Measure a tensor, strip by strip."""
+    signal, finite, largest = 0, np.uint32(0), np.uint32(0)
+    for strip in strips_of(numbers, 1):
+        signal += signal_of(strip, threads)
+        own = amaxes_of(strip, threads)
+        finite, largest = max(finite, own[0]), max(largest, own[1])
+    return OfTensor(signal, *(float(amax.view(np.float32)) for amax in (finite, largest)))
+
+
+def strips_of(numbers: Numbers, together: int | None) -> Iterator[Numbers]:
+    """Yield rows of a tensor, so many together; all of them if there is no such number."""
+    rows, columns = rows_and_columns(numbers.shape)
+    if together is None or not is_cut(numbers, together):
+        yield numbers
+        return
+    count = max(together, AT_ONCE // columns // together * together)
+    for first in range(0, rows, count):
+        yield numbers.rows(first, min(first + count, rows))
+        let_go(numbers.bits)
+
+
+def is_cut(numbers: Numbers, together: int | None) -> bool:
+    """Return whether a tensor is measured in strips."""
+    is_large = numbers.bits.size > AT_ONCE
+    return is_large and together is not None and together * numbers.shape[-1] <= _MOST * AT_ONCE
+
+
+def rows_together(treatment: Treatment, shape: tuple[int, ...]) -> int | None:
+    """Return how many rows share scales or a decision; None if all do, or if it is not known.
+
+    Rows that share only the amax of the tensor are not together.
+
+    >>> from mor_ref.treatments import as_treatment
+    >>> recipes = "mxfp8", "nvfp4:te:16x16", "e4m3:fp32:tensor", "e4m3:gam:column", "mor:three_way"
+    >>> [rows_together(as_treatment(one), (4096, 4096)) for one in recipes]
+    [1, 16, 1, None, 128]
+    """
+    policy = treatment.policy_in(Situation())
+    if policy is None:
+        return 1
+    found = [_of_representation(one, shape) for one in policy.tried]
+    found.append(_of_blocks(treatment, policy, shape))
+    known = [rows for rows in found if rows is not None]
+    together = math.lcm(*known)
+    return together if len(known) == len(found) and together < rows_and_columns(shape)[0] else None
+
+
+def amaxes_for(treatment: Treatment, known: OfTensor) -> GivenAmaxes:
+    """Return the amaxes to give with strips: to a format only if its scales are of the tensor's."""
+    policy = treatment.policy_in(Situation())
+    if policy is None:
+        return WHOLE
+    shares = treatment.cut == "tensor" or (treatment.scales == "gam" and policy.group == "tensor")
+    return GivenAmaxes(Given(known.finite if shares else None), Given(known.largest))
+
+
+def _of_blocks(treatment: Treatment, policy: Policy, shape: tuple[int, ...]) -> int:
+    """Return the rows of the scaling blocks and groups.
+
+    It is 1 if the block is the tensor and its scale follows from the amax that is given: with gam
+    scaling the exponent does not.
+    """
+    parts = partition(shape, treatment.cut, policy.group)
+    if treatment.cut == "tensor":
+        return 1 if treatment.scales != "gam" and policy.unit == "tensor" else parts.block[0]
+    return parts.block[0] if policy.group == "tensor" else parts.group[0]
+
+
+def _of_representation(one: Representation, shape: tuple[int, ...]) -> int | None:
+    """Return the rows of the blocks that a representation has for itself."""
+    match one:
+        case ScaledFormat() | MxBlocks() | SharedBlocks() | LevelRows():
+            return 1
+        case Nvfp4Tiles():
+            return one.tile[0]
+        case AffineBlocks():
+            return one.parts(shape).block[0]
+    return None

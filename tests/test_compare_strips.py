@@ -1,0 +1,104 @@
+"""Comparing recipes on large tensors, strip by strip, with the measures of the whole."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from peak_memory import megabytes_of
+from safetensors.numpy import save_file
+
+from mor_ref.analysis import strips
+from mor_ref.analysis.comparison import compare
+from mor_ref.analysis.recipes import USUAL
+from mor_ref.policies import POLICIES
+from mor_ref.treatments import as_treatment
+
+RECIPES = (
+    *(name for name in USUAL if name != "e4m3:gam:128x128"),
+    "e4m3:gam:8x16",
+    "e5m2:fp32:row",
+    "e5m2:e8m0:8x16",
+    "e4m3:gam:row",
+    "e4m3:gam:tensor",
+    "e4m3:e8m0:tensor",
+    "e4m3:gam:column",
+    "mxint8:ceil:24",
+    "nvfp4:te:16x16",
+    "nvfp4:te_row",
+    "nvfp4:te_4over6_mse:16x16",
+    "nvfp4:torchao",
+    "mor:tensor:8x16",
+    "mor:tensor:row:fp32",
+    "mor:two_way:24x16",
+    "mor:three_way:8x16",
+    "mor:nvfp4:8x16:fp32",
+    "mor:nvfp4:row",
+    "int8",
+    "int4:1x32",
+    "mx9",
+    "seq2",
+)
+
+
+def tensor(kind):
+    """Return numbers whose largest one is in the last rows, some of them special."""
+    x = np.random.default_rng(4).standard_normal((200, 96), dtype=np.float32)
+    x[-1, -1] = 900
+    if kind == "wide":
+        x *= np.exp2(np.random.default_rng(5).integers(-30, 9, x.shape)).astype(np.float32)
+    if kind == "special":
+        x[3, 3], x[-2, 5], x[100], x[7, 7] = np.nan, np.inf, 0, -0.0
+    return x.astype(ml_dtypes.bfloat16) if kind == "narrow" else x
+
+
+@pytest.mark.parametrize("kind", ["plain", "wide", "special", "narrow"])
+def test_strips_have_the_measures_of_the_whole(monkeypatch, kind):
+    x = tensor(kind)
+    right = compare(x, RECIPES)
+    monkeypatch.setattr(strips, "AT_ONCE", 1000)
+    assert compare(x, RECIPES) == right
+
+
+@pytest.mark.parametrize(
+    ("recipe", "rows"),
+    [
+        ("mxfp8", 1),
+        ("nvfp4:te:16x16", 16),
+        ("e4m3:fp32:tensor", 1),
+        ("e4m3:gam:8x16", 8),
+        ("mor:nvfp4:24x16", 24),
+        ("mor:tensor:row", 1),
+        ("int4:1x32", 1),
+        ("int8", None),
+        ("e4m3:fp32:column", None),
+        ("mor:three_way:tensor", None),
+    ],
+)
+def test_rows_that_share_a_scale_or_a_decision_are_together(recipe, rows):
+    assert strips.rows_together(as_treatment(recipe), (200, 96)) == rows
+
+
+def test_a_policy_of_a_user_is_cut_where_its_groups_are(monkeypatch):
+    from mor_ref.metrics import MeanRelativeError
+    from mor_ref.policies import Policy, Rung
+
+    grouped = Policy(
+        "grouped", (Rung("e4m3", MeanRelativeError("0.03")),), "block", (8, 16), group=(40, 96)
+    )
+    monkeypatch.setitem(POLICIES, "grouped", grouped)
+    assert strips.rows_together(as_treatment("mor:grouped:8x16"), (200, 96)) == 40
+    right = compare(tensor("wide"), ["mor:grouped:8x16"])
+    monkeypatch.setattr(strips, "AT_ONCE", 1000)
+    assert compare(tensor("wide"), ["mor:grouped:8x16"]) == right
+
+
+@pytest.mark.tier("full")
+def test_memory_does_not_grow_with_a_tensor(tmp_path):
+    """A tensor of 192 megabytes more is compared; the memory grows by less than a quarter."""
+
+    def megabytes(rows):
+        x = np.random.default_rng(0).standard_normal((rows, 2048), dtype=np.float32)
+        save_file({"x": x}, tmp_path / "in.safetensors")
+        return megabytes_of("compare", tmp_path / "in.safetensors")
+
+    few, many = megabytes(8 << 10), megabytes(32 << 10)
+    assert many - few < 48
