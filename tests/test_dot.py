@@ -1,6 +1,7 @@
 """Dot products by hand: the exact model has what the rules say, family by family."""
 
 import math
+import re
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,8 @@ from records import bits32
 from mor_ref import FormatError
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile, operand_format
 from mor_ref.exact.arithmetic import rn32
-from mor_ref.exact.dot import Scales, dot
+from mor_ref.exact.dot import Scales, dot, in_chunks
+from mor_ref.exact.dot_terms import ONE, ZERO, Product
 
 INF = math.inf
 
@@ -35,15 +37,37 @@ def test_profiles_have_the_numbers_of_their_rows(profile, numbers):
     assert found == numbers
 
 
-def test_a_user_adds_a_profile_and_an_impossible_one_is_refused():
+def test_a_user_adds_a_profile():
     """DOT-002."""
-    mine = DotProfile("mine", "t_fdpa", ("e4m3",), 8, 3, -50, "f32", 3)
+    mine = DotProfile("mine", "t_fdpa", ("e4m3",), 8, 3, -133, "f32", 3)
     assert result(mine, [1, 0.125], [1, 0.5]) == 1.0
     assert result(mine, [1, 0.125], [1, 1]) == 1.125
-    with pytest.raises(FormatError, match="fraction_bits is 41 and chunk is 8"):
-        DotProfile("mine", "t_fdpa", ("e4m3",), 8, 41)
-    with pytest.raises(FormatError, match="name is 'a b'"):
-        DotProfile("a b", "t_fdpa")
+
+
+IMPOSSIBLE = [
+    (("a b", "exact"), "profile 'a b' cannot exist: name is 'a b'; give a letter, and then"),
+    (("mine", "t_fdpa", (), 8, 41), "fraction_bits is 41 and chunk is 8; give 0 to 40 and 0 to"),
+    (("mine", "t_fdpa", (), 129, 4), "fraction_bits is 4 and chunk is 129; give 0 to 40 and 0 to"),
+    (("mine", "t_fdpa", (), 0, 4), "chunk is 0; for t_fdpa, give 1 or more"),
+    (("mine", "gst_fdpa", (), 40, 4), "chunk is 40; for gst_fdpa, give a multiple of 16"),
+    (("mine", "ftz_mul_add", (), 3), "chunk is 3; for ftz_mul_add, give 2 or 4"),
+    (("mine", "gtr_fdpa", (), 3), "chunk is 3; for gtr_fdpa, give an even number"),
+    (("mine", "promoted", (), 48), "chunk is 48; for promoted, give a divisor of 128"),
+    (("mine", "tr_fdpa", (), 4, 33), "fraction_bits is 33; for tr_fdpa, give 0 to 32"),
+    (
+        ("mine", "t_fdpa", (), 8, 3, -125),
+        "zero_exponent is -125, above that of the smallest normal number of f32; give one of at "
+        "most -126",
+    ),
+    (("mine", "t_fdpa", (), 8, 3, -13, "f16"), "of the smallest normal number of f16; give one"),
+]
+
+
+@pytest.mark.parametrize(("row", "message"), IMPOSSIBLE, ids=[message for _, message in IMPOSSIBLE])
+def test_an_impossible_profile_is_refused(row, message):
+    """DOT-002."""
+    with pytest.raises(FormatError, match=re.escape(message)):
+        DotProfile(*row)
 
 
 def test_the_result_is_the_last_c():
@@ -70,12 +94,15 @@ def test_chunks_are_taken_in_order():
 
 
 def test_the_last_chunk_is_filled_with_zeros():
-    """DOT-003: a zero has the exponent e0, above that of a product of subnormal numbers."""
-    tiny = DotProfile("tiny", "t_fdpa", ("e4m3",), 2, 13, -10)
-    (alone,) = chunks(tiny, [2**-9], [2**-9])
-    (both,) = chunks(tiny, [2**-9, 2**-9], [2**-9, 2**-9], 2.0**-30)
-    assert (alone.exponent, both.exponent) == (-10, -12)
-    assert (alone.cut_sum, both.cut_sum) == (2**5, 2**8)
+    """DOT-003: with the scale 1; e0 is at most the exponent of c, so that they change nothing."""
+    row = DOT_PROFILES["hopper_bf16"]
+    (part,) = in_chunks([Product(ONE, ONE)] * 3, row)
+    assert part == [Product(ONE, ONE)] * 3 + [Product(ZERO, ZERO, ONE, ONE)] * 13
+    tiny = [2.0**-70] * 16
+    for c, exponent in ((0.0, -133), (2.0**-149, -126)):
+        for n in (3, 16):
+            (one,) = chunks(row, tiny[:n], tiny[:n], c, fmt="bf16")
+            assert one.exponent == exponent
 
 
 def test_a_special_chunk_has_no_fields_but_c():

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.dot import dot_profile
 from mor_ref.api.encoding import encode
 from mor_ref.api.matmul_operands import Rung, Side, Transposed, side_of
 from mor_ref.api.matmul_segments import TO_QUANTIZE, Numbers, check_format, in_segments
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
 from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.dot_arguments import check_terms, dot_profile
 from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ def _of_instruction(a: Side, b: Side, profile: DotProfile, threads: int | None) 
             f"A has scales for {rungs[0].tile[1]} elements along K and B for {rungs[1].tile[1]}; "
             "quantize both in the same blocks"
         )
+    check_terms(profile, (rungs[0].fmt, rungs[1].fmt), rungs[0].scale_format)
     one, other = (
         operand_of(
             np.ascontiguousarray(rung.codes),

@@ -6,7 +6,7 @@ from typing import Literal
 from mor_ref.argument_checks import fault_of_name
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.definitions.format import Format, FormatError
-from mor_ref.definitions.formats import as_format
+from mor_ref.definitions.formats import as_format, formats
 
 Family = Literal[
     "exact",
@@ -36,7 +36,15 @@ INT8 = Format(
     sign="twos-complement",
 )
 CUTS = ("t_fdpa", "st_fdpa", "gst_fdpa", "tr_fdpa", "gtr_fdpa")  # families with a cut sum
+ROUNDED_ONCE = ("t_fdpa", "st_fdpa", "gst_fdpa", "promoted")  # by DOT-010
+WITHOUT_C = ("int32", "switchback")  # no number is given that products are added to
+_WITHOUT_CHUNK = ("exact", "f32_fma", "f32_pairwise", "int32", "switchback")
 _MOST_BITS, _LONGEST = 40, 128  # so that a cut sum has less than 63 bits
+_LENGTHS: dict[str, tuple[range, str]] = {  # of chunks that groups of the family fill
+    "gst_fdpa": (range(GROUP, _LONGEST + 1, GROUP), f"a multiple of {GROUP}"),
+    "ftz_mul_add": (range(2, 5, 2), "2 or 4"),
+    "gtr_fdpa": (range(2, _LONGEST + 1, 2), "an even number"),
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,8 @@ class DotProfile:
     products that are summed at once, `fraction_bits` is F and `zero_exponent` is e0. `result` is
     the format of c and of the result, which keeps `kept_bits` behind its leading one. `scales` are
     the admitted formats of scales with the lengths of their blocks; 0 is the whole row. The lowest
-    `ignored_bits` of operands are read as 0.
+    `ignored_bits` of operands are read as 0. If it `flushes_first_c`, the c that is given becomes
+    +0 if it is subnormal.
     """
 
     name: str
@@ -60,16 +69,36 @@ class DotProfile:
     kept_bits: int = 23
     scales: tuple[tuple[str, int], ...] = ()
     ignored_bits: int = 0
+    flushes_first_c: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.fraction_bits <= _MOST_BITS or not 0 <= self.chunk <= _LONGEST:
-            raise FormatError(
-                f"profile {self.name!r} cannot exist: fraction_bits is {self.fraction_bits} and "
-                f"chunk is {self.chunk}; give 0 to {_MOST_BITS} and 0 to {_LONGEST}"
-            )
-        fault = fault_of_name(self.name)
+        fault = fault_of_name(self.name) or self._fault()
         if fault:
             raise FormatError(f"profile {self.name!r} cannot exist: {fault}")
+
+    def _fault(self) -> str | None:
+        """Return the fault of the numbers, and the next step."""
+        if not 0 <= self.fraction_bits <= _MOST_BITS or not 0 <= self.chunk <= _LONGEST:
+            return (
+                f"fraction_bits is {self.fraction_bits} and chunk is {self.chunk}; give 0 to "
+                f"{_MOST_BITS} and 0 to {_LONGEST}"
+            )
+        admitted, wanted = _LENGTHS.get(self.family, (range(1, _LONGEST + 1), "1 or more"))
+        if self.family not in _WITHOUT_CHUNK and self.chunk not in admitted:
+            return f"chunk is {self.chunk}; for {self.family}, give {wanted}"
+        if self.family == "promoted" and PERIOD % self.chunk:
+            return f"chunk is {self.chunk}; for promoted, give a divisor of {PERIOD}"
+        if self.family in ("tr_fdpa", "gtr_fdpa") and self.fraction_bits > RIGHT_BITS:
+            return (
+                f"fraction_bits is {self.fraction_bits}; for {self.family}, give 0 to {RIGHT_BITS}"
+            )
+        lowest = formats[self.result].smallest_exponent
+        if self.family in ROUNDED_ONCE and self.zero_exponent > lowest:
+            return (
+                f"zero_exponent is {self.zero_exponent}, above that of the smallest normal number "
+                f"of {self.result}; give one of at most {lowest}"
+            )
+        return None
 
     @property
     def is_cut(self) -> bool:
@@ -154,9 +183,9 @@ _ROWS = (
     Row("cdna1_fp16", "e_fdpa", ("f16",), 4),
     Row("cdna1_bf16", "e_fdpa", ("bf16",), 2),
     Row("cdna2_fp32", "f32_fma", ("f32",)),
-    Row("cdna2_fp16", "ftz_mul_add", ("f16",), 4),
-    Row("cdna2_bf16", "ftz_mul_add", ("bf16",), 2),
-    Row("cdna2_bf16_1k", "ftz_mul_add", ("bf16",), 4),
+    Row("cdna2_fp16", "ftz_mul_add", ("f16",), 4, flushes_first_c=True),
+    Row("cdna2_bf16", "ftz_mul_add", ("bf16",), 2, flushes_first_c=True),
+    Row("cdna2_bf16_1k", "ftz_mul_add", ("bf16",), 4, flushes_first_c=True),
     Row("cdna3_fp32", "f32_fma", ("f32",)),
     Row("cdna3_xf32", "tr_fdpa", ("f32",), 4, 24, ignored_bits=_TF32),
     Row("cdna3_fp16", "tr_fdpa", ("f16",), 8, 24),

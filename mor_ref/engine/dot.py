@@ -6,19 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.dot import GROUP, PERIOD, DotProfile
-from mor_ref.definitions.formats import formats
+from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.engine.dot_amd import gtr_fdpa, tr_fdpa
 from mor_ref.engine.dot_binary32 import f32_fma, f32_pairwise, ftz_mul_add, integers
 from mor_ref.engine.dot_exact import accumulator_for, e_fdpa, exact
 from mor_ref.engine.dot_nvidia import cut_rule, gst_fdpa, t_fdpa
-from mor_ref.engine.dot_operands import Operand, chunk_count, rows_of, top_of, unit_of
-from mor_ref.engine.dot_rounding import TOWARD_ZERO, Chunks, Pairs
+from mor_ref.engine.dot_operands import Operand, chunk_count, rows_of
+from mor_ref.engine.dot_rounding import Chunks, Pairs
 from mor_ref.engine.parallel import for_each, thread_count
 
+_EXPONENT = 0x7F800000
 _SLICE = 1 << 20  # products of a slice, about
-_SIGNIFICAND = 53
-_WITHOUT_CHUNK = ("exact", "f32_fma", "f32_pairwise", "int32", "switchback")
 
 Kernel = Callable[..., None]
 
@@ -44,11 +42,10 @@ def dot(
 
     A pair is row n of a with row n of b. If `crossed`, it is each row of a with each row of b.
     """
-    check_profile(a, b, profile)
     is_whole = has_wholes(a, b, profile)
     rows = rows_of(a, profile, is_whole), rows_of(b, profile, is_whole)
-    found = c.copy()
     columns = a.value.shape[1]
+    found = first_c(c, profile) if columns else c.copy()
     chunks = room_for_chunks(c.size, chunk_count(profile, columns) if keeps else 0)
     loop, last_arguments = loop_of(a, b, profile)
     pairs_of_slice = max(1, _SLICE // max(columns, 1))
@@ -61,6 +58,14 @@ def dot(
     starts = range(0, found.size, pairs_of_slice)
     for_each(work, starts, thread_count(threads, found.size * columns))
     return Sums(found, chunks)
+
+
+def first_c(c: NDArray[np.float32], profile: DotProfile) -> NDArray[np.float32]:
+    """DOT-016: c of the first chunk; its bits decide, as a mode may flush subnormal numbers."""
+    if not profile.flushes_first_c:
+        return c.copy()
+    bits = c.view(np.uint32)
+    return np.where(bits & np.uint32(_EXPONENT) == 0, np.float32(0), c)
 
 
 def room_for_chunks(n: int, count: int) -> Chunks:
@@ -98,27 +103,3 @@ def has_wholes(a: Operand, b: Operand, profile: DotProfile) -> bool:
     if profile.family == "exact":
         return bool(accumulator_for(a, b, profile).run)
     return profile.family in ("int32", "switchback")
-
-
-def check_profile(a: Operand, b: Operand, profile: DotProfile) -> None:
-    """Refuse a profile from elsewhere whose sums do not fit the words of the loops."""
-    family, chunk = profile.family, profile.chunk
-    bits = a.fmt.mantissa_bits + b.fmt.mantissa_bits + 2
-    units = unit_of(a.fmt) + unit_of(b.fmt)
-    widths = {
-        "st_fdpa": bits + a.scale_bits + b.scale_bits,
-        "gst_fdpa": top_of(a.fmt) + top_of(b.fmt) - units + 4 + a.scale_bits + b.scale_bits,
-    }
-    chunks = {"gst_fdpa": chunk % GROUP == 0, "promoted": chunk and PERIOD % chunk == 0}
-    chunks |= {"ftz_mul_add": chunk in (2, 4), "gtr_fdpa": chunk % 2 == 0}
-    lowest = formats[profile.result].smallest_exponent
-    fault = None
-    if widths.get(family, 0) > _SIGNIFICAND:
-        fault = f"its terms of {a.fmt.name} and {b.fmt.name} have {widths[family]} bits; take "
-        fault += f"formats and scales whose terms have at most {_SIGNIFICAND}"
-    elif family not in _WITHOUT_CHUNK and not (chunk and chunks.get(family, True)):
-        fault = f"chunk is {chunk}; take a length that groups of the family fill"
-    elif family in TOWARD_ZERO and profile.zero_exponent > lowest:
-        fault = f"zero_exponent is {profile.zero_exponent}; take one of at most {lowest}"
-    if fault:
-        raise ValueError(f"profile {profile.name!r} is not computed: {fault}")

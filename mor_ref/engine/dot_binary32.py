@@ -72,7 +72,7 @@ def ftz_mul_add(a, b, c, pairs, chunks):
     """DOT-016 for pairs of rows; a chunk is two or four products."""
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
-        total = c[n] if abs(c[n]) >= _SMALLEST_NORMAL or c[n] != c[n] else _F(0)
+        total = c[n]
         for chunk in range(a.value.shape[1]):
             value_a, value_b = a.value[i, chunk], b.value[j, chunk]
             part = flushed_pair(value_a, value_b, 0)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.dot import ROUNDED_ONCE, DotProfile
 from mor_ref.definitions.formats import formats
 from mor_ref.engine.intrinsics import (
     bits_of,
@@ -24,7 +24,6 @@ _I = np.int64
 _U = np.uint64
 _W = np.uint32
 _NAN = _W(0x7FFFFFFF)
-TOWARD_ZERO = ("t_fdpa", "st_fdpa", "gst_fdpa", "promoted")  # if the result is binary32
 
 
 class Result(NamedTuple):
@@ -55,7 +54,7 @@ class Chunks(NamedTuple):
 def result_of(profile: DotProfile) -> Result:
     """Return the row of the result of a profile."""
     fmt = formats[profile.result]
-    is_cut = profile.result == "f32" and profile.family in TOWARD_ZERO
+    is_cut = profile.result == "f32" and profile.family in ROUNDED_ONCE
     return Result(
         _I(profile.kept_bits if profile.result == "f32" else fmt.mantissa_bits),
         _I(fmt.smallest_exponent),

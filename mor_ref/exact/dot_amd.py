@@ -43,8 +43,8 @@ def flushed_input(x: Factor) -> float:
 
 @step
 def first_c(c: float, profile: DotProfile) -> float:
-    """Return the c of the first chunk: in ftz_mul_add, +0 if it is zero or subnormal (DOT-016)."""
-    if profile.family != "ftz_mul_add":
+    """Return the c of the first chunk: +0 if it is flushed, and zero or subnormal (DOT-016)."""
+    if not profile.flushes_first_c:
         return c
     return flushed(c, _F32.smallest_exponent) or 0.0
 

@@ -12,12 +12,19 @@ from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, Operation, Parameters, RandomInputs
+from mor_ref.operations.operation import (
+    Arrays,
+    DeviceArrays,
+    Operation,
+    Parameters,
+    RandomInputs,
+)
 from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_dots import addends, rows, scales, terms_of, values_of
 from mor_ref.operations.random_numbers import Draws, any_row
 
 if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
     from mor_ref.exact.dot_terms import Chunk
 
 _U32 = 1 << 32
@@ -107,6 +114,21 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     }
 
 
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Add up on a device."""
+    from mor_ref.cuda.dot import Scales, dot
+
+    own = None
+    if "scale_a" in arrays:
+        fmt, block = formats[parameters["scale_format"]], parameters["scale_block"]
+        own = Scales(arrays["scale_a"], arrays["scale_b"], fmt, block)
+    profile, of = profile_of(parameters), formats_of(parameters)
+    a, b, c = (arrays[name] for name in "abc")
+    found = dot(device, a, b, c, profile, of, own, keeps=True)
+    last = {"exponent": found.exponent[:, -1], "cut_sum": found.cut_sum[:, -1]}
+    return {**last, "result": found.result}
+
+
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw rows, and c near their sums."""
     profile, of = profile_of(parameters), formats_of(parameters)
@@ -138,7 +160,7 @@ DOT = Operation(
     outputs=_OUTPUTS,
     exact=exact,
     engine=engine,
-    cuda=None,
+    cuda=cuda,
     admit=admit,
     random=RandomInputs(random_inputs, any_row, _TAKES, answers=("result",)),
 )
@@ -149,7 +171,7 @@ DOT_SCALED = Operation(
     outputs=_OUTPUTS,
     exact=exact,
     engine=engine,
-    cuda=None,
+    cuda=cuda,
     admit=admit,
     random=RandomInputs(random_scaled, any_row, _TAKES, answers=("result",)),
 )

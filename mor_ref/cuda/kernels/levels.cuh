@@ -86,13 +86,11 @@ struct ExactSum {
       if (quotient[k]) top = 32 * k + 32 - u32(__clz(i32(quotient[k])));
     const u32 cut = top > 24 ? top - 24 : 0;
     u64 significand = 0;
-    for (u32 bit = 24; bit-- > 0;) significand = significand << 1 | bit_at(quotient, cut + bit);
-    bool is_above = rest != 0, half = cut ? bit_at(quotient, cut - 1) : 2 * rest >= numbers;
+    for (u32 bit = 24; bit-- > 0;) significand = significand << 1 | bit_at(quotient, count, cut + bit);
+    bool is_above = rest != 0, half = cut ? bit_at(quotient, count, cut - 1) : 2 * rest >= numbers;
     if (cut == 0) is_above = 2 * rest > numbers;
-    for (u32 bit = 0; bit + 1 < cut; bit++) is_above |= bit_at(quotient, bit) != 0;
+    for (u32 bit = 0; bit + 1 < cut; bit++) is_above |= bit_at(quotient, count, bit) != 0;
     significand += half && (is_above || (significand & 1));
     return cut ? (cut << 23) + u32(significand) : u32(significand);
   }
-
-  static MOR_MEMBER u32 bit_at(const u32* words, u32 bit) { return bit / 32 < count ? words[bit / 32] >> bit % 32 & 1 : 0; }
 };

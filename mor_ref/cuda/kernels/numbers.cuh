@@ -36,6 +36,11 @@ MOR_DEVICE float quotient(float a, float b) {
   return is_zero ? a : found;
 }
 
+// A bit of an integer of so many words; beyond them it is 0.
+MOR_DEVICE u32 bit_at(const u32* words, u32 count, u32 bit) {
+  return bit / 32 < count ? words[bit / 32] >> bit % 32 & 1 : 0;
+}
+
 // The bits of significand * 2^unit, which is a binary32 number; the significand has 24 bits at most.
 MOR_DEVICE u32 binary32_of(u32 significand, i32 unit) {
   if (significand == 0) return 0;

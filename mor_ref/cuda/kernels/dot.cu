@@ -1,0 +1,44 @@
+// Dot products of rows of codes (DOT-001): a thread has a row.
+#include "blocks.cuh"
+#include "dot_amd.cuh"
+#include "dot_binary32.cuh"
+#include "dot_nvidia.cuh"
+#include "kernels.cuh"
+
+// The fields of chunks, `count` for each row; nobody asks for them if there is no address.
+struct DotFields {
+  u32* exponent;
+  u64* cut_sum;
+  u32* c;
+};
+
+// DOT-003: the chunks of a row in order, `length` products each.
+#define DOT(family)                                                                                           \
+  MOR_KERNEL dot_##family(u64 rows, u64 chunks, u64 length, const u32* first, DotOperands of, DotRule rule,   \
+                          DotFields fields, u32* result) {                                                    \
+    for (u64 row = first_of_thread(); row < rows; row += threads_of_grid()) {                                 \
+      u32 c = first[row];                                                                                     \
+      if (rule.flushes_c && chunks != 0) c = flushed_input(c, BINARY32_RESULT.smallest_exponent);            \
+      for (u64 k = 0; k < chunks; k++) {                                                                      \
+        const DotChunk found = next_##family(of, row, k * length, c, rule);                                   \
+        c = found.c;                                                                                          \
+        if (fields.c == nullptr) continue;                                                                    \
+        fields.exponent[row * chunks + k] = u32(found.exponent);                                              \
+        fields.cut_sum[row * chunks + k] = u64(found.cut_sum);                                                \
+        fields.c[row * chunks + k] = c;                                                                       \
+      }                                                                                                       \
+      result[row] = bits_of(number(c));                                                                       \
+    }                                                                                                         \
+  }                                                                                                           \
+  MOR_EXPORT(dot_##family)
+DOT(exact)
+DOT(e_fdpa)
+DOT(f32_fma)
+DOT(f32_pairwise)
+DOT(integers)
+DOT(t_fdpa)
+DOT(gst_fdpa)
+DOT(promoted)
+DOT(ftz_mul_add)
+DOT(tr_fdpa)
+DOT(gtr_fdpa)
