@@ -655,8 +655,8 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
 
 
 WITHOUT_KERNELS = {
-    "Affine", "DotChunks", "Levels", "Shared", "dot", "dot_chunks", "matmul", "quantize_affine",
-    "quantize_levels", "quantize_shared", "transposed",
+    "Affine", "Levels", "Shared", "matmul", "quantize_affine", "quantize_levels",
+    "quantize_shared", "transposed",
 }  # fmt: skip
 
 
@@ -664,12 +664,13 @@ def test_the_names_are_those_of_the_package():
     """But for functions that no kernel computes: they never run on a CPU instead."""
     names = [name for name in mor_ref.__all__ if name not in WITHOUT_KERNELS]
     assert mor_ref.cuda.__all__ == names == dir(mor_ref.cuda)
-    functions = {*RESULT_NAMES, "ErrorSums", *CALLS, "decode"}
+    functions = {*RESULT_NAMES, "DotChunks", "ErrorSums", *CALLS, *OF_CODES}
     for name in names:
         is_same = getattr(mor_ref.cuda, name) is getattr(mor_ref, name)
         assert is_same == (name not in functions), name
 
 
+OF_CODES = ("decode", "dot", "dot_chunks")
 RESULT_NAMES = ("MorResult", "Mx", "Nvfp4", "Quantized")
 METHODS = [
     f"{result}.{method}"
@@ -679,7 +680,7 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize("name", [*CALLS, "decode", *METHODS])
+@pytest.mark.parametrize("name", [*CALLS, *OF_CODES, *METHODS])
 def test_the_parameters_are_those_of_the_package(name):
     """But for arguments that a GPU has no use for, and random words of tensors (QNT-005)."""
     ours, theirs = (

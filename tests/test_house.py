@@ -290,6 +290,7 @@ NEAREST = "rounding to nearest, of all chapters that quantize"
 NO_CHAPTERS = {
     "definitions": {
         "catalogue": "the type of the tables of rows",
+        "dot_arguments": "what functions of the chapter dot are given",
         "format": "the type of a row of the chapter formats",
     },
     "exact": {
@@ -339,6 +340,8 @@ NO_CHAPTERS = {
         "arrays": "takes arrays of users",
         "cache": "keeps compiled kernels",
         "device": "a GPU",
+        "dot_functions": "the public functions of the chapter dot",
+        "dot_products": "the chapter dot, whose name is that of a public function",
         "functions": "the public functions of all chapters",
         "host": "a CPU that stands for a GPU",
         "launching": "launches the kernels of all chapters",
@@ -352,6 +355,10 @@ NO_CHAPTERS = {
         "unavailable": "the error of a missing GPU",
     },
     "cuda/kernels": {
+        "dot_amd": DOT_AMD,
+        "dot_binary32": DOT_BINARY32,
+        "dot_nvidia": DOT_NVIDIA,
+        "dot_terms": "products, terms and roundings, of the chapter dot",
         "elementwise": "loops of the chapters encoding and decoding",
         "kernels": "declares the kernels of all chapters",
         "measuring": MEASURING,

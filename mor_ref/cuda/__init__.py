@@ -3,9 +3,9 @@
 They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and return CuPy
 arrays. They need the extra `gpu` and a GPU. If one is missing, they raise an error: they never
 compute on the CPU instead. `quantize_shared` and `quantize_levels` are not here: `mor-ref verify
-cuda` alone runs their kernels. `quantize_affine`, `dot`, `dot_chunks` and `matmul` have no kernels
-yet. The kernels of tensors round to nearest: they take no random words. The other names are those
-of `mor_ref` itself.
+cuda` alone runs their kernels. `quantize_affine` and `matmul` have no kernels yet. `dot` takes c as
+float16 if the profile has results in f16. The kernels of tensors round to nearest: they take no
+random words. The other names are those of `mor_ref` itself.
 
 A result is ready on the stream that its function ran on: of a tensor of torch's, torch's current
 stream, and else CuPy's; of an array that is neither's, it is ready at once. A reader on another
@@ -21,6 +21,7 @@ from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
+    from mor_ref.cuda.dot_functions import DotChunks, dot, dot_chunks
     from mor_ref.cuda.errors import ErrorSums
     from mor_ref.cuda.functions import (
         MorResult,
@@ -43,6 +44,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
         "MorResult", "Mx", "Nvfp4", "Quantized", "decode", "encode", "mor", "quantize",
         "quantize_mx", "quantize_nvfp4",
     ),
+    "cuda.dot_functions": ("DotChunks", "dot", "dot_chunks"),
     "cuda.errors": ("ErrorSums",),
     "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
@@ -51,6 +53,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
+    "DotChunks",
     "ErrorSums",
     "FitsRange",
     "Format",
@@ -69,6 +72,8 @@ __all__ = [
     "ScaledFormat",
     "UnknownNameError",
     "decode",
+    "dot",
+    "dot_chunks",
     "encode",
     "formats",
     "mor",

@@ -7,7 +7,7 @@ import numpy as np
 
 from mor_ref.arrays import code_dtype
 from mor_ref.cuda import decoding
-from mor_ref.cuda import dot as kernels
+from mor_ref.cuda import dot_products as kernels
 from mor_ref.cuda.arrays import Given, codes_from, numbers_from, on_gpu_of
 from mor_ref.cuda.arrays import given as on_gpu
 from mor_ref.cuda.launching import Array, Device

@@ -116,7 +116,7 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Add up on a device."""
-    from mor_ref.cuda.dot import Scales, dot
+    from mor_ref.cuda.dot_products import Scales, dot
 
     own = None
     if "scale_a" in arrays:

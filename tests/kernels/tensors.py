@@ -3,8 +3,10 @@
 import ml_dtypes
 import numpy as np
 
+from mor_ref.arrays import code_dtype
 from mor_ref.cuda import (
     decoding,
+    dot_products,
     encoding,
     errors,
     fp8lm,
@@ -19,6 +21,7 @@ from mor_ref.cuda import (
 from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.launching import Bits
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.dot import DOT_PROFILES, operand_format
 from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
@@ -132,6 +135,27 @@ def of_fp8lm(device, amax, numbers):
     ).values()
 
 
+def added_up(device):
+    """Yield dot products of every family, with scales where it has them."""
+    random = np.random.default_rng(6)
+    for profile in {row.family: row for row in DOT_PROFILES.values()}.values():
+        fmt = operand_format(profile.formats[0] if profile.formats else "e4m3")
+        dtype = code_dtype(fmt)
+        a, b = random.integers(0, np.iinfo(dtype).max, (2, 9, 150), dtype, endpoint=True)
+        scales, (name, block) = None, profile.scales[0] if profile.scales else ("e8m0", 32)
+        if profile.scales or profile.family == "exact":
+            own = formats[name]
+            shape = (2, 9, -(-150 // (block or 150)))
+            codes = random.integers(0, 100, shape, code_dtype(own))
+            scales = dot_products.Scales(*codes, own, block or 150)
+        yield from dot_products.dot(
+            device, a, b, a[:, 0].astype(np.uint32), profile, (fmt, fmt), scales
+        )
+        yield from dot_products.dot(
+            device, a, b, a[:, 0].astype(np.uint32), profile, (fmt, fmt), keeps=True
+        )
+
+
 def every_kernel(device):
     """Yield the results of every kernel, for each source format."""
     for name in DTYPES:
@@ -139,3 +163,4 @@ def every_kernel(device):
         yield from quantized(device, x)
         yield from converted(device, x)
     yield from stepped(device)
+    yield from added_up(device)

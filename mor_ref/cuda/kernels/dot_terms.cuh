@@ -112,7 +112,7 @@ MOR_DEVICE DotFactor factor_of(u32 bits) {
 
 MOR_DEVICE DotFactor times(const DotFactor& a, const DotFactor& b) { return {a.whole * b.whole, a.unit + b.unit}; }
 
-// DOT-008: whether a factor is infinite or NaN, and what the product is then.
+// DOT-008: whether a factor is infinite or NaN.
 MOR_DEVICE bool is_special(const DotProduct& of) {
   return !(is_finite(of.a) && is_finite(of.b) && is_finite(of.scale_a) && is_finite(of.scale_b));
 }
