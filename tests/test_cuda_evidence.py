@@ -179,9 +179,8 @@ def test_an_environment_that_is_named_is_used_as_it_is():
 
 
 def test_claims_are_of_the_tests_that_there_are(gpu_page):
-    there = re.findall(
-        r"^def (test_\w+)", (ROOT / "tests/gpu/test_gpu.py").read_text(), re.MULTILINE
-    )
+    texts = [path.read_text() for path in (ROOT / "tests/gpu").glob("test_*.py")]
+    there = re.findall(r"^def (test_\w+)", "\n".join(texts), re.MULTILINE)
     assert sorted(there) == sorted(test for claim in gpu_page.CLAIMS for test in claim.tests)
 
 

@@ -4,10 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from gpu import programs
+from gpu import mma, programs
 from kernels import needed
 
 from mor_ref.cuda import ptx
+from mor_ref.definitions.dot import DOT_PROFILES
 
 INSTRUCTIONS = {
     "bf16": "cvt.rn.bf16x2.f32",
@@ -62,3 +63,35 @@ def test_the_canary_has_numbers_for_every_option():
         assert np.count_nonzero((column != 0) & (np.abs(column) < smallest)) > 100
     reciprocal = np.float32(1) / y
     assert np.count_nonzero(x * reciprocal != right[:, 2]) > 1000
+
+
+INSTRUCTIONS_OF = {75: 2, 80: 8, 89: 24, 90: 20, 100: 8, 120: 24}
+
+
+@pytest.mark.tier("full", but=["[90]"])
+@pytest.mark.parametrize("capability", INSTRUCTIONS_OF)
+def test_the_matrix_instructions_of_each_gpu(capability):
+    """DOT-002: the kernel of a profile has its instruction once, and no other one."""
+    there = mma.instructions_of(capability)
+    assert len({one.name for one in there}) == len(there) == INSTRUCTIONS_OF[capability]
+    for one in there:
+        profile = DOT_PROFILES[one.profile]
+        assert set(one.formats) <= set(profile.formats)
+        assert (profile.result == "f16") == one.has_f16_sums
+        made = mma.compiled(one, capability)
+        (kernel,) = ptx.instructions(made.ptx).values()
+        assert [x for x in kernel if re.match(r"w?g?mma\.(sync|mma_async)", x)] == [one.text]
+        assert made.cubin[:4] == b"\x7fELF"
+
+
+def test_every_profile_of_a_present_instruction_is_compared():
+    """But for those of `tcgen05`, of scales, and of lengths that other families alone have."""
+    compared = {one.profile for known in mma.ARCHITECTURES.values()
+                for one in mma.instructions_of(known[0])}  # fmt: skip
+    families = ("t_fdpa", "st_fdpa", "gst_fdpa", "promoted")
+    nvidia = {name for name, row in DOT_PROFILES.items() if row.family in families}
+    assert nvidia - compared == {
+        "volta_fp16", "volta_fp16_f16", "hopper_fp8_promoted",
+        "blackwell_fp8", "blackwell_fp8_f16", "blackwell_mxfp8", "blackwell_mxfp4",
+        "blackwell_nvfp4", "rtx_blackwell_mxfp8", "rtx_blackwell_mxfp4", "rtx_blackwell_nvfp4",
+    }  # fmt: skip

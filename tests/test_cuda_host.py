@@ -15,6 +15,7 @@ from kernels.suites import Names, Schedule
 from kernels.tensors import (
     CODES,
     DTYPES,
+    added_up,
     bits,
     converted,
     encoded,
@@ -69,7 +70,7 @@ def test_suites_and_the_tests_below_reach_every_kernel():
         assert list(suites.answers(device, suite))
     for dtype in DTYPES:
         x = bits(numbers(dtype))
-        assert [*quantized(device, x), *converted(device, x)]
+        assert [*quantized(device, x), *converted(device, x), *added_up(device)]
     every = {(name, kernel) for name in source.program_names() for kernel in exported(name)}
     assert every == device.seen
 
@@ -86,6 +87,13 @@ def test_every_source_is_taken_as_binary32(name):
     for ours, theirs in zip(quantized(device, bits(x)), same, strict=True):
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_dot_products_on_any_grid():
+    """DOT-001: also of integers, which no suite has."""
+    found = added_up(Schedule(order=2, filling=0x5A, workers=2, blocks=3))
+    for ours, theirs in zip(found, added_up(Host()), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_long_blocks_of_mx():

@@ -2,33 +2,16 @@
 
 import numpy as np
 import pytest
+from dots import drawn_codes
 from extras import needs
 from mmasim_operations import canonical, dot_of_mmasim, is_simulated, operation
 
 import mor_ref
 from mor_ref import formats
-from mor_ref.arrays import code_dtype
 from mor_ref.definitions.dot import DOT_PROFILES
 
 BATCH, MILLION = 20_000, 1_000_000
 SIMULATED = [name for name, profile in DOT_PROFILES.items() if is_simulated(profile)]
-
-
-def codes(random, fmt, shape, special):
-    """Return codes in three kinds of rows: any, close exponents, and small numbers."""
-    found = random.integers(0, fmt.code_count, shape, dtype=np.uint32)
-    fields, mantissa = 1 << fmt.exponent_bits, (1 << fmt.mantissa_bits) - 1
-    kind = random.integers(0, 3, (shape[0], 1))
-    near = random.integers(0, fields, (shape[0], 1)) + random.integers(-3, 4, shape)
-    near = np.clip(near, 0, fields - 1).astype(np.uint32) << np.uint32(fmt.mantissa_bits)
-    found = np.where(kind == 1, found & (fmt.sign_bit | mantissa) | near, found)
-    small = fmt.sign_bit | (4 << fmt.mantissa_bits) - 1
-    found = np.where(kind == 2, found & small, found)
-    found = np.where(random.random(shape) < 0.1, found & fmt.sign_bit, found)
-    if not special:
-        values = mor_ref.decode(found, fmt)
-        found = np.where(np.isfinite(values), found, 1)
-    return found.astype(code_dtype(fmt))
 
 
 def batch(profile, random):
@@ -43,19 +26,19 @@ def batch(profile, random):
         scale_format = formats[name]
     columns = operation(profile, of, scale_format and scale_format.name, block)[1]
     columns *= 1 if columns >= 32 else 2
-    a, b = (codes(random, fmt, (BATCH, columns), special) for fmt in of)
+    a, b = (drawn_codes(random, fmt, (BATCH, columns), special) for fmt in of)
     half = columns // 2
     cancels = (random.random(BATCH) < 0.2) & (of[0] == of[1])
     rest = a[cancels, :half], b[cancels, :half] ^ b.dtype.type(of[1].sign_bit)
     if of[1].specials != "fnuz":
         a[cancels, half:], b[cancels, half:] = rest
     start = formats[profile.result]
-    c = mor_ref.decode(codes(random, start, (BATCH, 1), special)[:, 0], start)
+    c = mor_ref.decode(drawn_codes(random, start, (BATCH, 1), special)[:, 0], start)
     c[random.random(BATCH) < 0.3] = 0
     scales = None
     if block:
         shape = BATCH, columns // block
-        scales = tuple(codes(random, scale_format, shape, special) for _ in "ab")
+        scales = tuple(drawn_codes(random, scale_format, shape, special) for _ in "ab")
     return a, b, c, of, scales, scale_format, block
 
 
