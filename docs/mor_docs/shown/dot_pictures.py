@@ -75,9 +75,9 @@ def compared() -> str:
         profile = DOT_PROFILES[name]
         cut = f"{profile.fraction_bits} bits" if profile.fraction_bits else "no cut"
         kept = profile.kept_bits if profile.fraction_bits else 23
-        length = {"promoted": f"{profile.chunk}, in parts of {PERIOD}"}.get(
-            profile.family, profile.chunk or "1"
-        )
+        length: object = profile.chunk or ("a tree" if "pairwise" in name else 1)
+        if profile.family == "promoted":
+            length = f"{length}, in parts of {PERIOD}"
         rows.append([f"`{name}`", length, cut, kept, f"1 in {1 / _error(name, _LONG):,.0f}"])
     head = ["profile", "products at once", "bits below the largest term", "bits of c"]
     return table([*head, f"error at K = {1 << _LONG:,}"], rows)
