@@ -13,7 +13,7 @@ from records import SOURCES, adversarial, bits32, listed, of_grid, rows_of, shap
 import mor_ref
 from mor_ref.definitions.affine import AFFINE_PROFILES, affine_profile, integer_grid
 from mor_ref.definitions.blocks import partition
-from mor_ref.exact import affine
+from mor_ref.exact import affine, affine_groups
 
 NAN = 0x7FFFFFFF
 BLOCKS = ["tensor", "row", "column", (2, 8), (1, 5)]
@@ -332,9 +332,9 @@ def test_the_order_of_the_exact_model(seed, dtype, groups):
     x = adversarial((3, 12), seed, dtype)
     x[:, 3], x[:, 7] = x[:, 1], x[:, 1]
     found = mor_ref.quantize_affine(x, profile="peg", groups=groups, permute="range")
-    ranges = affine.ranges([list(column) for column in zip(*rows_of(x), strict=True)])
+    ranges = affine_groups.ranges([list(column) for column in zip(*rows_of(x), strict=True)])
     assert found.ranges.view(np.uint32).tolist() == [bits32(r) for r in ranges]
-    order = affine.by_range(ranges)
+    order = affine_groups.by_range(ranges)
     assert found.permutation.tolist() == order
     expected = exact(np.ascontiguousarray(x[:, order]), profile="peg", block=(3, 12 // groups))
     assert found.codes[:, order].ravel().tolist() == expected["codes"]

@@ -13,7 +13,7 @@ from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.nvrtc import ARITHMETIC, NvrtcError
 
 ARCHITECTURES = (75, 80, 89, 90, 100, 120)
-DIVIDING = {"fp8lm", "levels", "mx", "nvfp4", "policies", "quantization", "scales"}
+DIVIDING = {"affine", "fp8lm", "levels", "mx", "nvfp4", "policies", "quantization", "scales"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -88,6 +88,16 @@ def test_the_right_options_pass():
     text, found = found_in(SMALL)
     assert found == set()
     ptx.check(text, "small")
+
+
+def test_one_instruction_of_the_kernels_that_fuse_is_fused():
+    """AFF-007: in kernels of that name, and nothing else of the kind."""
+    for line in ("a[0] = fmaf(a[1], b, b)", "a[0] = __fmaf_rz(a[1], b, b)"):
+        for name in ("affine_fused_f32", "affine_numbers_f32"):
+            text = f'extern "C" __global__ void {name}(float* a, float b) {{ {line}; }}'
+            _, found = found_in(text)
+            is_wrong = "rz" in line or "fused" not in name
+            assert len(found) == is_wrong, (line, name)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -175,7 +175,7 @@ def test_a_view_that_suits_no_case_is_refused():
         export_module._check_views(["code@packed"], [entry | {"cases": cases}])
 
 
-TENSORS = ("quantize", "mor", "nvfp4", "mx", "shared", "levels")
+TENSORS = ("quantize", "mor", "nvfp4", "mx", "shared", "levels", "affine", "affine_groups")
 
 
 @pytest.mark.tier("full", but=["-testfloat]", "[error_steps-"])
@@ -188,7 +188,7 @@ def test_rows_of_every_suite_are_written_or_refused(tmp_path, kind, suite):
         return
     with pytest.raises(ValueError, match=f"suite is '{suite}', whose cases are tensors") as refused:
         export(bundled_files(), kind, tmp_path, [suite])
-    assert f"and {kind} is of rows of numbers; give suites of decisions" in str(refused.value)
+    assert f"and {kind} is of rows of numbers; give suites of affine_steps" in str(refused.value)
     assert "or export to one of jsonl, c, npz" in str(refused.value)
     assert not list(tmp_path.iterdir())
 

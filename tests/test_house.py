@@ -294,6 +294,7 @@ NO_CHAPTERS = {
         "format": "the type of a row of the chapter formats",
     },
     "exact": {
+        "affine_groups": "the order of dimensions, of the chapter affine",
         "arithmetic": "the arithmetic of all chapters (notation.md)",
         "dot_amd": DOT_AMD,
         "dot_binary32": DOT_BINARY32,

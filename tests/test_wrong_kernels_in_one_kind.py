@@ -23,6 +23,8 @@ KINDS = {
     "shared": ("kind", "profile"),
     "shared_block": ("kind", "profile"),
     "levels": ("kind", "arithmetic"),
+    "affine": ("profile",),
+    "affine_groups": ("profile", "symmetric"),
 }
 
 

@@ -41,6 +41,7 @@ class Affine:
 
     grid: str
     profile: str
+    symmetric: bool
     source: str
     minimum: NDArray[np.float32]
     maximum: NDArray[np.float32]
@@ -110,7 +111,7 @@ def quantize_affine(
     found = affine.quantize_affine(
         order.sorted(numbers, cut.columns), cut, by, of, symmetric, source, scales, zeros, threads
     )
-    return _record(numbers, cut, by, found, order)
+    return _record(numbers, cut, by, symmetric, found, order)
 
 
 def values_of(
@@ -153,7 +154,12 @@ class _Order(NamedTuple):
 
 
 def _record(
-    numbers: Numbers, cut: Partition, profile: AffineProfile, found: "AffineFields", order: _Order
+    numbers: Numbers,
+    cut: Partition,
+    profile: AffineProfile,
+    symmetric: bool,
+    found: "AffineFields",
+    order: _Order,
 ) -> Affine:
     blocks = found.blocks
 
@@ -163,6 +169,7 @@ def _record(
     return Affine(
         found.grid.name,
         profile.name,
+        symmetric,
         numbers.described,
         of_block(blocks.minimum),
         of_block(blocks.maximum),

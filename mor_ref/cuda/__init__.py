@@ -2,8 +2,8 @@
 
 They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and return CuPy
 arrays. They need the extra `gpu` and a GPU. If one is missing, they raise an error: they never
-compute on the CPU instead. `quantize_shared` and `quantize_levels` are not here: `mor-ref verify
-cuda` alone runs their kernels. `quantize_affine` and `matmul` have no kernels yet. `dot` takes c as
+compute on the CPU instead. `quantize_affine`, `quantize_shared` and `quantize_levels` are not here:
+`mor-ref verify cuda` alone runs their kernels. `matmul` has no kernels yet. `dot` takes c as
 float16 if the profile has results in f16. The kernels of tensors round to nearest: they take no
 random words. The other names are those of `mor_ref` itself.
 

@@ -4,6 +4,9 @@ Tests show that the suites expose each of them; diagnoses name the mistakes of a
 """
 
 from mor_ref.deviations import (
+    affine,
+    affine_blocks,
+    affine_zeros,
     amax,
     blocks,
     decoding,
@@ -55,6 +58,9 @@ DEVIATIONS: dict[str, Deviation] = {
         *shared.DEVIATIONS,
         *shared_numbers.DEVIATIONS,
         *levels.DEVIATIONS,
+        *affine.DEVIATIONS,
+        *affine_blocks.DEVIATIONS,
+        *affine_zeros.DEVIATIONS,
         *fp8lm.DEVIATIONS,
     )
 }

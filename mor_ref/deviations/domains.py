@@ -10,12 +10,18 @@ LARGE = (
     "mx_large",
     "shared_large",
     "levels_large",
+    "affine_large",
 )
 POLICIES = ("policies", "policies_large")
 IN_SCALES = ("quantize_blocks", "quantize", "quantize_large", *POLICIES)
 SCALES = ("scale_steps", *IN_SCALES)
 SCALED = ("quantize_steps", *IN_SCALES)
-ERRORS = ("error_steps", *IN_SCALES)
+AFFINE = ("affine", "affine_large")
+ONE_BY_ONE = ("affine_steps", *AFFINE)  # the suites of integers that have every profile
+AFFINE_BLOCKS = ("affine_groups", *AFFINE)
+IN_AFFINE = ("affine_steps", *AFFINE_BLOCKS)
+IN_SUMS = (*IN_SCALES, *AFFINE_BLOCKS)
+ERRORS = ("error_steps", *IN_SUMS)
 
 _RULES = {f"nvfp4_{name}": PROFILES[name].rule for name in PROFILES.specified}
 NVFP4_4OVER6 = tuple(suite for suite, rule in _RULES.items() if rule.startswith("4over6"))
@@ -36,11 +42,11 @@ IN_DOT = ("dot", *IN_SCALED_DOTS)
 DOTS = ("dot_chunks", *IN_DOT)
 
 SCALED_TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
-TENSORS = (*SCALED_TENSORS, *SHARED)
-IN_ROWS = (*TENSORS, *LEVELS)
+TENSORS = (*SCALED_TENSORS, *SHARED, *AFFINE)
+IN_ROWS = (*TENSORS, *LEVELS, "affine_groups")
 BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *SCALED_TENSORS)
 # A group of (8, 16) is a run in a tensor of one row.
-RUNS = ("quantize", *POLICIES, *NVFP4, *MX, *SHARED)
+RUNS = ("quantize", *POLICIES, *NVFP4, *MX, *SHARED, *AFFINE)
 
 FP8LM_CODES = ("fp8lm_casts", "fp8lm_sums")
 ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CODES, *BLOCKS)
@@ -70,6 +76,9 @@ NANS_IN_BINARY32 = (
     "shared",
     "levels_steps",
     "levels",
+    "affine_steps",
+    "affine",
+    "affine_groups",
     "fp8lm_scales",
     "fp8lm_adam",
 )

@@ -2,6 +2,7 @@
 
 from mor_ref.deviations.domains import (
     COMPUTED_NANS,
+    ERRORS,
     IN_NVFP4,
     LARGE,
     MX,
@@ -60,6 +61,11 @@ AMAX_ALONE = {
     for name in (*NVFP4_TE, *NVFP4_FOREIGN, *MX, *SHARED)
     if name not in NVFP4_4OVER6
 }
+BETWEEN_ZERO_AND_TWICE_X = {
+    **for_generated(ERRORS),
+    "affine_groups": "The nearest integer to x / scale is never further from it than 0 is.",
+}
+NO_ZEROS = {"affine_large": "No number of it is 0."}
 NOT_STORED = dict.fromkeys(POLICIES, "Policies have no field of stored exponents.")
 NORMAL_SCALES = {
     "nvfp4_torchao": "The scale is always at least 2^-6 (NVF-007).",

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from mor_ref.definitions.affine import SMALLEST_NORMAL, AffineProfile, IntegerGrid
 from mor_ref.definitions.blocks import Partition
-from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.arithmetic import (
     difference,
+    nearest_in,
     product,
     quotient,
     rn32,
@@ -18,13 +18,10 @@ from mor_ref.exact.arithmetic import (
     total,
 )
 from mor_ref.exact.blocks import Rows, cells
-from mor_ref.exact.encoding import encode
 from mor_ref.exact.errors import ErrorSum, error_sum
-from mor_ref.exact.levels import nearest_integer
 from mor_ref.exact.quantization import Element
 from mor_ref.exact.step import step
 
-_IEEE = SpecialCases(overflow="ieee")
 _TWO_TO_31, _TWO_TO_63 = 2.0**31, 2.0**63
 Place = tuple[int, int]
 
@@ -102,6 +99,7 @@ def grid_of(ends: list[tuple[float, float]], how: How) -> IntegerGrid:
     return IntegerGrid(f"{'' if has_negative else 'u'}int{grid.bits}", grid.bits, has_negative)
 
 
+@step
 def affine_block(minimum: float, maximum: float, how: How, given: Given) -> AffineBlock:
     """Return the fields of a block (AFF-003 to AFF-006)."""
     low, high = sides(minimum, maximum, how.profile)
@@ -117,10 +115,7 @@ def affine_block(minimum: float, maximum: float, how: How, given: Given) -> Affi
 @step
 def rounded(x: float, arithmetic: str) -> float:
     """Return a binary32 number, rounded to the format of an arithmetic (AFF-002)."""
-    if arithmetic == "f32" or not math.isfinite(x):
-        return x
-    fmt = formats[arithmetic]
-    return fmt.value(encode(x, fmt, "rne", _IEEE))
+    return x if arithmetic == "f32" else nearest_in(x, formats[arithmetic])
 
 
 def operate(
@@ -135,7 +130,7 @@ def extremes(numbers: Sequence[float]) -> tuple[float, float]:
     """Return the minimum and the maximum, NaN if one is; a zero is +0 (AFF-003)."""
     if any(map(math.isnan, numbers)):
         return math.nan, math.nan
-    return min(numbers) + 0.0, max(numbers) + 0.0
+    return min(numbers, default=0.0) + 0.0, max(numbers, default=0.0) + 0.0
 
 
 @step
@@ -191,7 +186,7 @@ def zero_point(zero_float: float, how: How) -> int:
         return 0 if is_even else middle
     if math.isnan(zero_float):
         return grid.highest
-    steps = nearest_integer(zero_float)
+    steps = rint(zero_float)
     found = operate(total, float(grid.lowest), steps, how.arithmetic)
     return int(min(max(found, grid.lowest), grid.highest))
 
@@ -233,10 +228,16 @@ def fused(a: float, b: float, c: float) -> float:
 
 
 @step
+def rint(x: float) -> float:
+    """Return the nearest integer, ties to even; infinities and NaN stay (AFF-005, AFF-008)."""
+    return float(round(x)) if math.isfinite(x) else x
+
+
+@step
 def integer(xs: float, zero: int, how: How) -> int:
     """Return the code of xs (AFF-008)."""
     profile, grid = how.profile, how.grid
-    whole = nearest_integer(xs)
+    whole = rint(xs)
     if profile.conversion == "cast":
         return cast(whole, grid)
     if profile.conversion == "int32":
@@ -277,23 +278,3 @@ def restored(code: int, block: AffineBlock, how: How) -> float:
     own = (rounded(float(integer), arithmetic) for integer in (code, block.zero_point))
     steps = rounded(difference(*own), arithmetic)
     return rounded(rounded(product(steps, block.scale), arithmetic), how.source)
-
-
-# ---------------------------------------------------------------------- PEG
-
-
-@step
-def ranges(columns: list[list[float]]) -> list[float]:
-    """Return the range of each dimension (AFF-010)."""
-    found = []
-    for numbers in columns:
-        low, high = extremes(numbers)
-        found.append(difference(high, low))
-    return found
-
-
-@step
-def by_range(found: list[float]) -> list[int]:
-    """Return the dimensions in the order of their ranges; ties by index, NaN last (AFF-010)."""
-    keys = [(math.isnan(r), 0.0 if math.isnan(r) else r, i) for i, r in enumerate(found)]
-    return [i for _, _, i in sorted(keys)]

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+from mor_ref.definitions.format import Format
 from mor_ref.exact.encoding import Ratio, floor_log2, goes_up, in_units_of
 from mor_ref.exact.step import step
 
@@ -32,6 +33,15 @@ def units_next_to(magnitude: float | Fraction | Ratio, unit: int) -> int:
     """Count the units of 2^unit next to a positive number; in a tie, the count is even."""
     below, rest, whole = in_units_of(unit, magnitude)
     return below + goes_up("rne", rest, whole, odd=below % 2 == 1, negative=False)
+
+
+def nearest_in(x: float, fmt: Format) -> float:
+    """Return the nearest number of a format, ties to even; beyond the largest one, an infinity."""
+    if x == 0 or not math.isfinite(x):
+        return x
+    unit = max(floor_log2(abs(x)), fmt.smallest_exponent) - fmt.mantissa_bits
+    near = math.ldexp(units_next_to(abs(x), unit), unit)
+    return math.copysign(near if near <= fmt.largest else math.inf, x)
 
 
 def _special(result: float, a: float, b: float) -> float:

@@ -9,18 +9,14 @@ from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import CLIP, SMALLEST_ALPHA, TERNARY_DIGITS, LevelKind
 from mor_ref.exact.arithmetic import (
     difference,
+    nearest_in,
     product,
     quotient,
     rn32,
     rn32_of_binary64,
     total,
-    units_next_to,
 )
-from mor_ref.exact.encoding import floor_log2
 from mor_ref.exact.step import step
-
-_BF16 = formats["bf16"]
-_SMALLEST_UNIT = -133  # of its subnormal numbers
 
 
 @dataclass(frozen=True)
@@ -55,11 +51,7 @@ def level_row(w: list[float], kind: LevelKind, alpha: float | None, arithmetic: 
 @step
 def rounded(x: float, arithmetic: str) -> float:
     """Return a binary32 number as the arithmetic has it (LVL-001)."""
-    if arithmetic == "f32" or x == 0 or not math.isfinite(x):
-        return x
-    unit = max(floor_log2(abs(x)) - _BF16.mantissa_bits, _SMALLEST_UNIT)
-    near = math.ldexp(units_next_to(abs(x), unit), unit)
-    return math.copysign(near if near <= _BF16.largest else math.inf, x)
+    return x if arithmetic == "f32" else nearest_in(x, formats[arithmetic])
 
 
 def in_arithmetic(

@@ -4,6 +4,9 @@ A declaration has the parameters, the fields and the three implementations. That
 single numbers or blocks has their random inputs, too; tensors are made by the suites.
 """
 
+from mor_ref.operations.affine import AFFINE
+from mor_ref.operations.affine_element import AFFINE_ELEMENT
+from mor_ref.operations.affine_groups import AFFINE_GROUPS
 from mor_ref.operations.decide import DECIDE
 from mor_ref.operations.decode import DECODE
 from mor_ref.operations.dot import DOT, DOT_SCALED
@@ -53,6 +56,9 @@ OPERATIONS: dict[str, Operation] = {
         SHARED_BLOCK,
         LEVELS,
         LEVELS_ELEMENT,
+        AFFINE,
+        AFFINE_GROUPS,
+        AFFINE_ELEMENT,
         FP8LM_SCALE,
         FP8LM_CAST,
         FP8LM_SUM,

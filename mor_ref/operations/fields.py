@@ -30,6 +30,9 @@ AXES: Mapping[str, Axes] = {
     "group": Axes(("group rows", "group columns")),
     "unit": Axes(("unit rows", "unit columns")),
     "ends": Axes(("whole scales",)),
+    "columns": Axes(("one", "columns")),
+    "groups": Axes(("one", "groups")),
+    "order": Axes(("one", "columns in order")),
     "pair": Axes(("rows", "pairs")),
     "pairs": Axes(("rows", "pairs"), "row-major, the even code of a pair in the low nibble"),
 }

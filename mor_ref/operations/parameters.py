@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mor_ref.definitions.affine import AFFINE_PROFILES, NARROWEST, WIDEST, integer_grid
 from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
@@ -85,6 +86,13 @@ def _is_cut(value: Any) -> bool:
     return value in _CUTS if isinstance(value, str) else _is_pair(value)
 
 
+def _is_grid(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(integer_grid(value))
+    except ValueError:
+        return False
+
+
 def _is_recipe(value: Any) -> bool:
     return (
         isinstance(value, dict)
@@ -143,6 +151,10 @@ KINDS: Mapping[str, Kind] = {
     "level_kind": row_of(LEVEL_KINDS),
     "level_block": one_of(("row",)),
     "arithmetic": one_of(ARITHMETICS),
+    "integer_grid": kind(_is_grid, f"int or uint with {NARROWEST} to {WIDEST} bits, such as int8"),
+    "affine_profile": row_of(AFFINE_PROFILES),
+    "symmetric": kind(lambda value: isinstance(value, bool), "true or false"),
+    "groups": number(1, LONGEST),
     "fp8lm_format": one_of(FP8LM_FORMATS),
     "fp8lm_profile": one_of(SCALE_PROFILES),
     "margin": number(-_LARGEST_MARGIN, _LARGEST_MARGIN),

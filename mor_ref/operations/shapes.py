@@ -27,6 +27,9 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
             "nb": (1, parameters.get("scale_block", shape[1])),
             "pair": (1, 2),
         }
+    if "groups" in parameters:  # each depends on the order, and the order on the whole tensor
+        of_all = dict.fromkeys(("grid", "groups", "order"), shape)
+        return {"rc": (1, 1), "columns": (shape[0], 1), **of_all}
     block = parameters.get("tile", parameters.get("block"))
     cut = partition(
         shape,
@@ -52,4 +55,6 @@ def shapes_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Sha
     for axes, sides in sides_of(first, parameters, shape).items():
         sizes = tuple(-(-size // side) for size, side in zip(shape, sides, strict=True))
         found[axes] = sizes[:1] if axes in _OF_ONE_SIZE else sizes
+    if "groups" in parameters:
+        found |= {"groups": (1, parameters["groups"]), "order": (1, shape[1])}
     return found

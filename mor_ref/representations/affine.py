@@ -92,8 +92,10 @@ class AffineBlocks:
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
     ) -> "measuring.Rule":
-        """Refuse: there are no kernels of integers with zero points yet."""
-        del device, x, blocks
-        raise NotImplementedError(
-            f"representation is {self.name!r}, which has no kernels yet; give a tensor on the CPU"
-        )
+        """Return the rule of kernels, with y, as units may cut the blocks."""
+        from mor_ref.cuda.affine import How, quantize_affine
+        from mor_ref.cuda.measuring import by_value
+
+        del blocks
+        how = How(self.rules, self.integers, self.symmetric, "f32")
+        return by_value(device, quantize_affine(device, x, how, self.parts(x.array.shape)).y)

@@ -1,8 +1,8 @@
 """The catalogue of treatments, which a user adds to."""
 
 from mor_ref.definitions.catalogue import Catalogue
-from mor_ref.treatments.rows import Delayed, Integers, Mor, Mx, Nvfp4, Scaled, Unquantized
-from mor_ref.treatments.schemes import Levels, Shared
+from mor_ref.treatments.rows import Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
+from mor_ref.treatments.schemes import Integers, Levels, Shared
 from mor_ref.treatments.treatment import Treatment
 
 TREATMENTS: Catalogue[Treatment] = Catalogue(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.definitions.affine import AFFINE_PROFILES, affine_profile
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in, sides_in
 from mor_ref.definitions.formats import as_format
 from mor_ref.definitions.mx import SCALE_RULES
@@ -15,7 +14,6 @@ from mor_ref.definitions.scales import SCALINGS, Scaling, scaled_format
 from mor_ref.metrics import Always
 from mor_ref.policies import POLICIES, Policy, Rung
 from mor_ref.representations import (
-    AffineBlocks,
     GivenScale,
     MxBlocks,
     Nvfp4Tiles,
@@ -240,42 +238,14 @@ class Nvfp4(Treatment):
         return alone(Nvfp4Tiles(self.profile, self.tile, name="nvfp4"))
 
 
-@dataclass(frozen=True)
-class Integers(Treatment):
-    """Integers with a scale for each block; without a block, it is that of the profile."""
-
-    grid: str = "int8"
-    profile: str = "torch_fake_tensor"
-    block: Cut | Literal[""] = ""
-    zeros: Literal["symmetric", "asymmetric"] = "symmetric"
-    name = "integers"
-    words: ClassVar = {
-        "profile": one_of(AFFINE_PROFILES),
-        "block": cut_in,
-        "zeros": one_of(("symmetric", "asymmetric")),
-    }
-
-    def check(self) -> None:
-        """Check the fields."""
-        known_name("zeros", self.zeros, ("symmetric", "asymmetric"))
-        block = affine_profile(self.profile).cut if self.block == "" else self.block
-        object.__setattr__(self, "block", as_cut("block", block))
-        self.policy_in(Situation())
-
-    def policy_in(self, situation: Situation) -> Policy:
-        """Return the policy of these integers alone."""
-        del situation
-        block, symmetric = as_cut("block", self.block or "tensor"), self.zeros == "symmetric"
-        return alone(AffineBlocks(self.grid, self.profile, block, symmetric=symmetric))
-
-
 def _in_parameters(treatment: "Mor | Scaled") -> dict[str, Any]:
     """Return the block and the kind of scales, as parameters of suites have them."""
-    block = treatment.block
-    return {
-        "scaling": treatment.scaling,
-        "block": block if isinstance(block, str) else list(block),
-    }
+    return {"scaling": treatment.scaling, "block": in_parameters(treatment.block)}
+
+
+def in_parameters(block: Cut) -> str | list[int]:
+    """Return a block as a parameter of suites has it."""
+    return block if isinstance(block, str) else list(block)
 
 
 def alone(representation: Representation) -> Policy:

@@ -1,13 +1,16 @@
-"""Treatments of the other schemes: shared exponents and levels."""
+"""Treatments of the other schemes: shared exponents, levels, and integers with zero points."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from mor_ref.argument_checks import known_name
+from mor_ref.definitions.affine import AFFINE_PROFILES, affine_profile
+from mor_ref.definitions.blocks import Cut, as_cut, cut_in
 from mor_ref.definitions.levels import ARITHMETICS, known_arithmetic, level_kind
 from mor_ref.definitions.shared import BLOCK, SHARED_PROFILES, shared_kind, shared_profile
 from mor_ref.policies import Policy
-from mor_ref.representations import LevelRows, SharedBlocks
-from mor_ref.treatments.rows import alone, one_of
+from mor_ref.representations import AffineBlocks, LevelRows, SharedBlocks
+from mor_ref.treatments.rows import alone, in_parameters, one_of
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
 
@@ -60,3 +63,42 @@ class Levels(Treatment):
         """Return the policy of these levels alone."""
         del situation
         return alone(LevelRows(self.of, self.arithmetic))
+
+
+@dataclass(frozen=True)
+class Integers(Treatment):
+    """Integers with a scale for each block; without a block, it is that of the profile."""
+
+    grid: str = "int8"
+    profile: str = "torch_fake_tensor"
+    block: Cut | Literal[""] = ""
+    zeros: Literal["symmetric", "asymmetric"] = "symmetric"
+    name = "integers"
+    words: ClassVar = {
+        "profile": one_of(AFFINE_PROFILES),
+        "block": cut_in,
+        "zeros": one_of(("symmetric", "asymmetric")),
+    }
+
+    @property
+    def asked(self) -> Asked:
+        """The operation `affine`."""
+        given = {"grid": self.grid, "profile": self.profile, "symmetric": self._is_symmetric}
+        return Asked("affine", {**given, "block": in_parameters(self.block or "tensor")})
+
+    def check(self) -> None:
+        """Check the fields."""
+        known_name("zeros", self.zeros, ("symmetric", "asymmetric"))
+        block = affine_profile(self.profile).cut if self.block == "" else self.block
+        object.__setattr__(self, "block", as_cut("block", block))
+        self.policy_in(Situation())
+
+    def policy_in(self, situation: Situation) -> Policy:
+        """Return the policy of these integers alone."""
+        del situation
+        block = as_cut("block", self.block or "tensor")
+        return alone(AffineBlocks(self.grid, self.profile, block, symmetric=self._is_symmetric))
+
+    @property
+    def _is_symmetric(self) -> bool:
+        return self.zeros == "symmetric"

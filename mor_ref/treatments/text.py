@@ -23,8 +23,8 @@ from mor_ref.representations import (
     as_representation,
 )
 from mor_ref.treatments.catalogue import TREATMENTS
-from mor_ref.treatments.rows import Integers, Mor, Mx, Nvfp4, Scaled
-from mor_ref.treatments.schemes import Levels, Shared
+from mor_ref.treatments.rows import Mor, Mx, Nvfp4, Scaled
+from mor_ref.treatments.schemes import Integers, Levels, Shared
 from mor_ref.treatments.treatment import Treatment
 
 GIVE = "give the text of str(recipe)"

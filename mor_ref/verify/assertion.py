@@ -27,9 +27,10 @@ def assert_bit_exact(
     * an array of codes of the format `fmt`. Codes are unsigned integers, or arrays of a small float
       dtype of ml_dtypes or torch, which need no `fmt`. If `actual` is in a layout, such as
       "swizzled_128x4", `layout` names it; `expected` stays plain.
-    * a record of `quantize`, `quantize_mx`, `quantize_nvfp4`, `quantize_shared` or `mor`. `actual`
-      is such a record, or a dict of fields: `{"code": .., "scale@swizzled_128x4": ..}`. With the
-      quantized tensor `x`, the failure names the mistake.
+    * a record of `quantize`, `quantize_mx`, `quantize_nvfp4`, `quantize_shared`, `quantize_levels`,
+      `quantize_affine` or `mor`. `actual` is such a record, or a dict of fields:
+      `{"code": .., "scale@swizzled_128x4": ..}`. With the quantized tensor `x`, the failure names
+      the mistake.
     * the `mor_ref_case` of the pytest plugin. `actual` is a dict of fields.
 
     So -0 is not 0, and equal NaNs are equal. In fields, `nan` and `zero_sign` allow other bits, as

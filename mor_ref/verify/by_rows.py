@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mor_ref.arrays import let_go
+from mor_ref.definitions.affine import AFFINE_PROFILES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.exact.errors import SUMS
 from mor_ref.golden.model.suite import Case
@@ -100,8 +101,11 @@ def _of_operation(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
 
 
 def _rows_together(operation: str, parameters: Parameters, shape: tuple[int, ...]) -> int | None:
-    """Return how many rows share scales; None if all do, or a decision."""
-    if operation == "mor":
+    """Return how many rows share scales; None if all do, or a decision or the sign of a grid."""
+    has_one_grid = operation == "affine" and parameters["symmetric"]
+    if operation == "mor" or (
+        has_one_grid and AFFINE_PROFILES[parameters["profile"]].sign_by_numbers
+    ):
         return None
     rows = sides_of("rc", parameters, shape)["grid"][0]
     return rows if rows < shape[0] else None

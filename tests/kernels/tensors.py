@@ -5,6 +5,7 @@ import numpy as np
 
 from mor_ref.arrays import code_dtype
 from mor_ref.cuda import (
+    affine,
     decoding,
     dot_products,
     encoding,
@@ -20,6 +21,7 @@ from mor_ref.cuda import (
 )
 from mor_ref.cuda.encoding import RandomBits
 from mor_ref.cuda.launching import Bits
+from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.dot import DOT_PROFILES, operand_format
 from mor_ref.definitions.encoding import SpecialCases
@@ -82,10 +84,27 @@ def quantized(device, x):
         found = mx.mx(device, in_one_row, e4m3, "rceil", side)
         yield [found.codes, found.scale, *found.error]
         yield [mx.dequantize(device, found, e4m3, side, to) for to in TARGETS]
+    yield from of_integers(device, x)
     yield [*shared.quantize_shared(device, x, SHARED_KINDS["mx6"], SHARED_PROFILES["quark_torch"])]
     for kind in ("lsq4", "elastic1"):
         alpha = levels.first_alphas(device, x, LEVEL_KINDS[kind], "bf16")
         yield [*levels.quantize_levels(device, x, alpha, LEVEL_KINDS[kind], "bf16")]
+
+
+def of_integers(device, x):
+    """Yield the results of integers with zero points."""
+    for profile, grid in (("torch_fake_tensor", "int8"), ("torch_quantize", "uint4")):
+        how = affine.How(
+            AFFINE_PROFILES[profile], integer_grid(grid), symmetric=False, source="f32"
+        )
+        for block in ("tensor", (8, 16), (5, 3)):
+            cut = partition(x.array.shape, block)
+            found = affine.quantize_affine(device, x, how, cut)
+            yield [*found.blocks, found.xs, found.code, found.y]
+            yield [*affine.errors(device, x, found.y, cut)]
+    how = affine.How(AFFINE_PROFILES["peg"], integer_grid("uint8"), symmetric=True, source="f32")
+    order, found, sums = affine.quantize_groups(device, x, how, x.array.shape[1])
+    yield [*order, *found.blocks, found.code, *sums]
 
 
 def encoded(device, x, fmt, rounding="rne", special=None):

@@ -8,7 +8,9 @@ or a proof is found.
 NO_AMAX = "no amax of the source is so close to a threshold: the test tries them"
 _EXACT = "numbers of so few bits make both ways exact, or leave no number near a threshold"
 _RANGE = "no number of binary16 is that small or that large in binary32"
-_TALL = "tensors of 65,600 rows or columns, and the unit of 2^24 numbers, are bfloat16 alone"
+_TALL = (
+    "tensors of 65,600 rows or columns, the unit of 2^24 numbers, and 1,152 dimensions are bfloat16"
+)
 _CONVERTED = "units that stay are converted to bfloat16, whose one NaN the mistake makes as well"
 _STEPS = "d is exact in all but `error_steps`, whose case has no source"
 _SEARCHED = "a search found no input: tests/wrong/README.md has over how many it looked"
@@ -17,6 +19,7 @@ _SCALES = "tensors of one row with every scale are binary32 alone, as they have 
 _LOGARITHMS = "a gap: groups of GAM with an amax of largest * 2^29 are binary32 alone"
 _NO_NAN = "the profile is of tensors without NaN"
 _CUT = "a gap: large rows, columns, squares, groups, grids and odd ends do not have each source"
+_GIVEN = "numbers with a scale that is given are binary32 alone, and no other number shows it"
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
 # Names of two sources each: the third has the large blocks of the shape.
@@ -79,6 +82,8 @@ _SEARCHED_FOR_BOTH = (
 )
 # Names of both binary16 and binary32.
 _OF_TALL_ONES = (
+    "affine.grid_of16_bits",
+    "affine.sort_in_blocks_of1024",
     "shared.grid_of_16_bits",
     "grid_of_65535",
     "loop_of_16_bits",
@@ -95,6 +100,11 @@ _OF_TALL_ONES = (
     "nvfp4.amax_of_65536_columns.*",
     "mor.amax_of_65536_rows.*",
     "mor.amax_of_65536_columns.*",
+)
+_WITH_A_GIVEN_SCALE = (
+    "affine.nan_is_the_zero_point",
+    "affine.saturates_in_int64",
+    "affine.zero_point_in_int64",
 )
 _OF_NANS_KEPT = ("mor.kept_ones_cast", "mor.kept_ones_quiet")
 
@@ -120,13 +130,17 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         _EXACT: (
             *_EXACT_OF_BOTH,
             "shared.twice",
+            "affine.divided_by127",
+            "affine.errors_in_bfloat16",
             "amax_in_half",
             "nvfp4.amax_in_bfloat16.*",
             "nvfp4.tile_amax_in_bfloat16.*",
             "nvfp4.compressed_statistics_in_bfloat16.*",
             "nvfp4.divided_by_range_then_six.te_4over6_mae.*",
         ),
+        _GIVEN: _WITH_A_GIVEN_SCALE,
         _SOURCE: (
+            "affine.smallest_scale_of_binary32",
             "lost_infinities",
             "lost_above_tie",
             "lost_above_largest",
@@ -180,7 +194,9 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             "gam_log_base_e_*",
             "capped_before_*",
         ),
+        _GIVEN: (*_WITH_A_GIVEN_SCALE, "affine.saturates_at127"),
         _RANGE: (
+            "affine.inverse_of_a_subnormal_scale_flushed",
             "mor.lost_x_alone",
             "uncapped",
             "clamped_amax",
@@ -234,6 +250,8 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         _EXACT: (
             *_EXACT_OF_BOTH,
+            "affine.divided_by127",
+            "affine.amax_by127_first",
             "nvfp4.decode_of_the_error_first.te_4over6_mae.*",
             "nvfp4.element_times_amax_first.*",
         ),
@@ -296,6 +314,13 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             *_INFINITE_AMAX,
         ),
         _SQUARE: ("mor.choice_turned",),
+        _SOURCE: (
+            "affine.y_in_binary32",
+            "affine.torchao_in_binary32",
+            "affine.torch_in_own_dtype",
+            "affine.smallest_scale_of_binary32",
+            "affine.errors_before_the_dtype",
+        ),
         _TALL: _OF_TALL_ONES,
         _CONVERTED: _OF_NANS_KEPT,
         _STEPS: ("exact_distance",),

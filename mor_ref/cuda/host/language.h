@@ -87,6 +87,7 @@ inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
 inline int __clz(int bits) { return bits ? __builtin_clz(unsigned(bits)) : 32; }
 inline int __clzll(long long bits) { return bits ? __builtin_clzll((unsigned long long)bits) : 64; }

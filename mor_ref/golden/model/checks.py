@@ -13,7 +13,9 @@ from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import Shape, shapes_of
 
-_OF_TWO_AXES = ("nk", "rc", "grid", "group", "unit", "pair", "pairs")
+_OF_TWO_AXES = (
+    "nk", "rc", "grid", "group", "unit", "columns", "groups", "order", "pair", "pairs",
+)  # fmt: skip
 
 
 class OperationError(ValueError):

@@ -2,6 +2,7 @@
 
 from mor_ref.golden.model.suite import Suite
 from mor_ref.golden.suites import (
+    affine,
     decoding,
     dot,
     encoding,
@@ -43,6 +44,10 @@ SUITES: dict[str, Suite] = {
         levels.STEPS,
         levels.TENSORS,
         levels.LARGE,
+        affine.STEPS,
+        affine.TENSORS,
+        affine.GROUPS,
+        affine.LARGE,
         fp8lm.SCALES,
         fp8lm.CASTS,
         fp8lm.SUMMED,

@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mor_ref import Levels, MorResult, Mx, Nvfp4, Quantized, Shared
+from mor_ref import Affine, Levels, MorResult, Mx, Nvfp4, Quantized, Shared
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.shared import BLOCK
 from mor_ref.golden.inputs.own_tensors import SOURCES
 from mor_ref.golden.model.suite import Case
-from mor_ref.operations import OPERATIONS, levels, mor, mx, nvfp4, quantize, shared
+from mor_ref.operations import OPERATIONS, affine, levels, mor, mx, nvfp4, quantize, shared
 from mor_ref.operations.operation import Arrays
 from mor_ref.treatments import Asked
 from mor_ref.verify.asserting.suite_case import SuiteCase
 from mor_ref.verify.own_tensors import fields_of_operation
 
-KINDS = (Quantized, Mx, Nvfp4, Shared, Levels, MorResult)
-Record = Quantized | Mx | Nvfp4 | Shared | Levels | MorResult
+KINDS = (Quantized, Mx, Nvfp4, Shared, Levels, Affine, MorResult)
+Record = Quantized | Mx | Nvfp4 | Shared | Levels | Affine | MorResult
 _OF_ELEMENTS = ("rc", "pairs")
 
 
@@ -50,6 +50,8 @@ def fields_in(record: Record) -> Arrays:
         return shared.stored(record)
     if isinstance(record, Levels):
         return levels.stored(record)
+    if isinstance(record, Affine):
+        return affine.stored(record)
     return nvfp4.stored(record) if isinstance(record, Nvfp4) else mor.stored(record)
 
 
@@ -86,9 +88,18 @@ def _asked(record: Record) -> Asked:
     if isinstance(record, Levels):
         given = {"kind": record.kind, "arithmetic": record.arithmetic}
         return Asked("levels", {**given, "block": "row"})
+    if isinstance(record, Affine):
+        return _of_affine(record)
     if isinstance(record, Nvfp4):
         return Asked("nvfp4", {"profile": record.profile.name, "tile": list(record.tile)})
     scaled = [one for one in record.quantized.values() if isinstance(one, Quantized)]
     block = list(scaled[0].partition.block) if scaled else "tensor"
     scaling = scaled[0].scaling if scaled else "gam"
     return Asked("mor", {"policy": record.policy, "scaling": scaling, "block": block})
+
+
+def _of_affine(record: Affine) -> Asked:
+    choices = {name: getattr(record, name) for name in ("grid", "profile", "symmetric")}
+    if record.permutation is not None:
+        return Asked("affine_groups", {**choices, "groups": record.scale.size})
+    return Asked("affine", {**choices, "block": list(record.partition.block)})

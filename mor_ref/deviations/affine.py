@@ -1,0 +1,190 @@
+"""Integers with zero points that differ: the differences between libraries first."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from mor_ref.definitions.affine import IntegerGrid
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.domains import IN_AFFINE, ONE_BY_ONE
+from mor_ref.deviations.exemptions import for_generated
+from mor_ref.exact import affine
+from mor_ref.exact.affine import AffineBlock, How
+from mor_ref.exact.arithmetic import product, quotient, rn32, total
+
+Reference = Callable[..., Any]
+_RARE = for_generated(IN_AFFINE)
+_NO_TIES = {"affine_large": "No number (VEC-009) is so near a tie of an odd zero point."}
+
+
+def _multiplies(*arguments: Any) -> bool:
+    return how_among(arguments).profile.application == "multiply"
+
+
+def _divides(*arguments: Any) -> bool:
+    return how_among(arguments).profile.application == "divide"
+
+
+def _fuses(*arguments: Any) -> bool:
+    return how_among(arguments).profile.application == "fuse"
+
+
+def _adds_later(*arguments: Any) -> bool:
+    return not _fuses(*arguments)
+
+
+def _stores_amax(*arguments: Any) -> bool:
+    return how_among(arguments).profile.stores_amax
+
+
+def _has_zero_points(*arguments: Any) -> bool:
+    return not _stores_amax(*arguments)
+
+
+def how_among(arguments: tuple[Any, ...]) -> How:
+    """Return the choices of a block among the arguments of a step."""
+    return next(one for one in arguments if isinstance(one, How))
+
+
+# ---------------------------------------------------------------------- scaled numbers
+
+
+@deviation(affine.scaled, where=_multiplies, rules=("AFF-007",), domain=IN_AFFINE)
+def affine_divides(reference: Reference, x: float, block: AffineBlock, how: How) -> float:
+    """Numbers are divided by the scale, as ONNX has it, and not multiplied by its reciprocal."""
+    del reference
+    return float(affine.scaled(x, block, _applied("divide", how)))
+
+
+@deviation(affine.scaled, where=_divides, rules=("AFF-007",), domain=IN_AFFINE)
+def affine_multiplies(reference: Reference, x: float, block: AffineBlock, how: How) -> float:
+    """Numbers are multiplied by the reciprocal of the scale, as torch has it, and not divided."""
+    del reference
+    return float(affine.scaled(x, block, _applied("multiply", how)))
+
+
+def _applied(application: Any, how: How) -> How:
+    return replace(how, profile=replace(how.profile, application=application))
+
+
+@deviation(affine.fused, rules=("AFF-007",), domain=ONE_BY_ONE)
+def affine_product_rounded_first(reference: Reference, a: float, b: float, c: float) -> float:
+    """The product is rounded before the zero point is added to it."""
+    del reference
+    return total(product(a, b), c)
+
+
+@deviation(affine.scaled, where=_multiplies, rules=("AFF-007",), domain=IN_AFFINE)
+def affine_exact_quotient(reference: Reference, x: float, block: AffineBlock, how: How) -> float:
+    """The reciprocal is not rounded, as a division in binary64 has it."""
+    scale = block.scale
+    if not (math.isfinite(x) and math.isfinite(scale)) or x == 0 or how.profile.factor > 1:
+        return float(reference(x, block, how))
+    return rn32(Fraction(x) * how.profile.inverse_factor / Fraction(scale))
+
+
+@deviation(affine.inverse, where=_stores_amax, rules=("AFF-007",), domain=ONE_BY_ONE)
+def affine_quotient_of_127(reference: Reference, scale: float, how: How) -> float:
+    """The factor is 127 / amax, rounded once, as the source of bitsandbytes reads."""
+    if how.profile.inverse_factor == 1:
+        return float(reference(scale, how))
+    return quotient(float(how.profile.inverse_factor), scale)
+
+
+# ---------------------------------------------------------------------- codes
+
+
+@deviation(affine.rint, rules=("AFF-008",), domain=IN_AFFINE)
+def affine_ties_away(reference: Reference, x: float) -> float:
+    """Ties go away from zero, as roundf has it."""
+    del reference
+    return math.copysign(float(math.floor(abs(x) + 0.5)), x) if math.isfinite(x) else x
+
+
+@deviation(affine.rint, rules=("AFF-008",), domain=IN_AFFINE)
+def affine_truncates(reference: Reference, x: float) -> float:
+    """Numbers are truncated, as a cast has it."""
+    del reference
+    return math.copysign(float(math.trunc(x)), x) if math.isfinite(x) else x
+
+
+@deviation(affine.integer, where=_adds_later, rules=("AFF-008",), domain=IN_AFFINE)
+def affine_zero_point_before_rounding(reference: Reference, xs: float, zero: int, how: How) -> int:
+    """The zero point is added before numbers are rounded: 0.5 + 3 becomes 4."""
+    return int(reference(total(xs, float(zero)), 0, how)) if zero % 2 else int(
+        reference(xs, zero, how)
+    )  # fmt: skip
+
+
+@deviation(affine.integer, where=_fuses, rules=("AFF-008",), domain=ONE_BY_ONE, exemptions=_NO_TIES)
+def affine_zero_point_after_rounding(reference: Reference, xs: float, zero: int, how: How) -> int:
+    """The zero point is added after numbers are rounded: 0.5 with 3 becomes 3."""
+    own = float(affine.rint(total(xs, float(-zero))))
+    return int(reference(total(own, float(zero)), zero, how))
+
+
+@deviation(affine.clamped, rules=("AFF-008",), domain=IN_AFFINE)
+def affine_restricted_range(reference: Reference, whole: float, grid: IntegerGrid) -> int:
+    """The lowest code of a signed grid is never used, so that the range is symmetric."""
+    return max(int(reference(whole, grid)), grid.lowest + grid.signed)
+
+
+@deviation(affine.integer, rules=("AFF-008",), domain=IN_AFFINE, exemptions=_RARE)
+def affine_nan_is_the_highest(reference: Reference, xs: float, zero: int, how: How) -> int:
+    """NaN has the highest code."""
+    return how.grid.highest if math.isnan(xs) else int(reference(xs, zero, how))
+
+
+@deviation(affine.integer, rules=("AFF-008",), domain=IN_AFFINE, exemptions=_RARE)
+def affine_nan_is_zero(reference: Reference, xs: float, zero: int, how: How) -> int:
+    """NaN has the code of 0."""
+    return zero if math.isnan(xs) else int(reference(xs, zero, how))
+
+
+@deviation(affine.integer, rules=("AFF-008",), domain=IN_AFFINE)
+def affine_through_int32(reference: Reference, xs: float, zero: int, how: How) -> int:
+    """Numbers become integers of 32 bits before they are limited, as in onnx."""
+    del reference
+    other = replace(how, profile=replace(how.profile, conversion="int32"))
+    return int(affine.integer.__wrapped__(xs, zero if _has_zero_points(how) else 0, other))  # type: ignore[attr-defined]
+
+
+@deviation(affine.integer, where=_has_zero_points, rules=("AFF-008",), domain=IN_AFFINE)
+def affine_wraps(reference: Reference, xs: float, zero: int, how: How) -> int:
+    """Codes outside the grid wrap."""
+    del reference
+    return int(affine.cast(affine.rint(xs) + zero, how.grid))
+
+
+# ---------------------------------------------------------------------- the way back
+
+
+@deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=IN_AFFINE)
+def affine_zero_point_subtracted_last(
+    reference: Reference, code: int, block: AffineBlock, how: How
+) -> float:
+    """The way back is code * scale - zero_point * scale, in three roundings."""
+    del reference, how
+    own = product(float(code), block.scale)
+    return total(own, -product(float(block.zero_point), block.scale))
+
+
+@deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=IN_AFFINE)
+def affine_divides_by_the_inverse(
+    reference: Reference, code: int, block: AffineBlock, how: How
+) -> float:
+    """The way back divides by the rounded reciprocal of the scale."""
+    del reference, how
+    return quotient(float(code - block.zero_point), block.inverse_scale)
+
+
+@deviation(affine.restored, where=_stores_amax, rules=("AFF-009",), domain=ONE_BY_ONE)
+def affine_divides_by_127(reference: Reference, code: int, block: AffineBlock, how: How) -> float:
+    """The way back divides by 127."""
+    del reference, how
+    return quotient(product(block.scale, float(code)), 127.0)
+
+
+DEVIATIONS = tuple(value for value in globals().values() if isinstance(value, Deviation))

@@ -1,0 +1,181 @@
+"""Scales and zero points that differ: other libraries, other ends, limits and orders."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from mor_ref.definitions.affine import AFFINE_PROFILES, AffineProfile, IntegerGrid
+from mor_ref.deviations.affine import how_among
+from mor_ref.deviations.deviation import Change, Deviation, deviation
+from mor_ref.deviations.domains import AFFINE_BLOCKS, IN_AFFINE, ONE_BY_ONE
+from mor_ref.deviations.exemptions import for_generated
+from mor_ref.exact import affine
+from mor_ref.exact.affine import How
+from mor_ref.exact.arithmetic import product, quotient, rn32_of_binary64, total
+
+Reference = Callable[..., Any]
+_RARE = for_generated(AFFINE_BLOCKS)
+
+# ---------------------------------------------------------------------- libraries
+
+
+def _as_profile(name: str) -> Deviation:
+    """Return the deviation that computes as another library does."""
+    other = AFFINE_PROFILES[name]
+
+    def swapped(reference: Reference, *arguments: Any) -> Any:
+        how = how_among(arguments)
+        return reference(*(replace(how, profile=other) if one is how else one for one in arguments))
+
+    def is_another(*arguments: Any) -> bool:
+        profile = how_among(arguments).profile
+        return profile.name != name and profile.stores_amax == other.stores_amax
+
+    steps = (affine.grid_of, affine.affine_block, affine.inverse, affine.affine_element)
+    return Deviation(
+        f"affine_as_{name}",
+        f"Numbers, scales and zero points are those of {name}, whichever profile is asked for.",
+        ("AFF-002", "AFF-004", "AFF-007", "AFF-008"),
+        ONE_BY_ONE if other.stores_amax else IN_AFFINE,
+        tuple(Change(step, swapped, is_another) for step in steps),
+    )
+
+
+# ---------------------------------------------------------------------- scales
+
+
+def is_symmetric(*arguments: Any) -> bool:
+    """Return whether the grid is symmetric."""
+    return how_among(arguments).symmetric
+
+
+def has_zero_points(*arguments: Any) -> bool:
+    """Return whether blocks have zero points of their own."""
+    return not is_symmetric(*arguments)
+
+
+def _has_a_limit(*arguments: Any) -> bool:
+    return how_among(arguments).profile.smallest != 0
+
+
+def _takes_half(profile: AffineProfile, _grid: IntegerGrid) -> bool:
+    return profile.divisor == "half"
+
+
+def _takes_the_highest(profile: AffineProfile, _grid: IntegerGrid) -> bool:
+    return profile.divisor == "highest"
+
+
+def _is_of_peg(*arguments: Any) -> bool:
+    return any(isinstance(one, AffineProfile) and one.smallest_high > 0 for one in arguments)
+
+
+@deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE)
+def affine_extremes_skip_nan(reference: Reference, numbers: list[float]) -> tuple[float, float]:
+    """A NaN does not count in the extremes of its block, as fmin and fmax have it."""
+    found: tuple[float, float] = reference([x for x in numbers if not math.isnan(x)])
+    return found
+
+
+@deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE)
+def affine_extremes_are_finite(reference: Reference, numbers: list[float]) -> tuple[float, float]:
+    """An infinity does not count in the extremes of its block."""
+    found: tuple[float, float] = reference([x for x in numbers if not math.isinf(x)])
+    return found
+
+
+@deviation(affine.extremes, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE)
+def affine_extremes_keep_minus_zero(
+    reference: Reference, numbers: list[float]
+) -> tuple[float, float]:
+    """The minimum of a block of zeros keeps the sign of the first zero."""
+    low, high = reference(numbers)
+    return (min(numbers) if low == 0 else low), high
+
+
+@deviation(affine.sides, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE)
+def affine_range_without_zero(
+    reference: Reference, minimum: float, maximum: float, profile: AffineProfile
+) -> tuple[float, float]:
+    """The range of a block is from its minimum to its maximum, with zero in it or not."""
+    if math.isnan(minimum):
+        low, high = reference(minimum, maximum, profile)
+        return float(low), float(high)
+    least = profile.smallest_high
+    return -minimum, max(maximum, rn32_of_binary64(least)) if least else maximum
+
+
+@deviation(
+    affine.sides, where=_is_of_peg, rules=("AFF-003",), domain=AFFINE_BLOCKS, exemptions=_RARE
+)
+def affine_maximum_not_limited(
+    reference: Reference, minimum: float, maximum: float, profile: AffineProfile
+) -> tuple[float, float]:
+    """The maximum of a block of PEG is at least 0, not 1e-8."""
+    low, _ = reference(minimum, maximum, profile)
+    return float(low), float(low) if math.isnan(minimum) else max(0.0, maximum)
+
+
+@deviation(affine.symmetric_steps, where=_takes_half, rules=("AFF-004",), domain=AFFINE_BLOCKS)
+def affine_scale_by_the_highest(
+    reference: Reference, profile: AffineProfile, grid: IntegerGrid
+) -> float:
+    """A symmetric scale is amax / 127, as in papers, not amax / 127.5, as in torch and torchao."""
+    return float(math.floor(reference(profile, grid)))
+
+
+@deviation(
+    affine.symmetric_steps, where=_takes_the_highest, rules=("AFF-004",), domain=AFFINE_BLOCKS
+)
+def affine_peg_scale_by_half_the_range(
+    reference: Reference, profile: AffineProfile, grid: IntegerGrid
+) -> float:
+    """A symmetric scale of PEG is amax / 127.5, as that of torch is."""
+    del reference, profile
+    return (grid.highest - grid.lowest) / 2
+
+
+@deviation(affine.scale_before_limit, where=is_symmetric, rules=("AFF-004",), domain=AFFINE_BLOCKS)
+def affine_scale_of_the_maximum(reference: Reference, low: float, high: float, how: How) -> float:
+    """A symmetric scale is of the maximum, not of the largest magnitude."""
+    return float(reference(low if math.isnan(low) else 0.0, high, how))
+
+
+@deviation(
+    affine.scale_before_limit, where=has_zero_points, rules=("AFF-004",), domain=AFFINE_BLOCKS
+)
+def affine_scale_by_2_to_the_b(reference: Reference, low: float, high: float, how: How) -> float:
+    """The range is divided by 2^b, not by 2^b - 1."""
+    if low + high == 0:
+        return float(reference(low, high, how))
+    steps = float(how.grid.highest - how.grid.lowest + 1)
+    width = affine.operate(total, high, low, how.arithmetic)
+    return affine.operate(quotient, width, steps, how.arithmetic)
+
+
+@deviation(
+    affine.scale_before_limit, where=has_zero_points, rules=("AFF-004",), domain=AFFINE_BLOCKS
+)
+def affine_scale_by_a_reciprocal(reference: Reference, low: float, high: float, how: How) -> float:
+    """The range is multiplied by the rounded reciprocal of 2^b - 1."""
+    if low + high == 0:
+        return float(reference(low, high, how))
+    share = affine.operate(quotient, 1.0, float(how.grid.highest - how.grid.lowest), how.arithmetic)
+    return affine.operate(product, affine.operate(total, high, low, how.arithmetic), share,
+                          how.arithmetic)  # fmt: skip
+
+
+@deviation(
+    affine.limited, where=_has_a_limit, rules=("AFF-004",), domain=AFFINE_BLOCKS, exemptions=_RARE
+)
+def affine_scale_not_limited(reference: Reference, scale: float, how: How) -> float:
+    """A scale has no smallest value."""
+    del reference, how
+    return scale
+
+
+DEVIATIONS = (
+    *map(_as_profile, AFFINE_PROFILES.specified),
+    *(value for value in tuple(globals().values()) if isinstance(value, Deviation)),
+)

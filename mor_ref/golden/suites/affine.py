@@ -1,0 +1,192 @@
+"""Integers with zero points: single numbers, tensors, groups of dimensions and large tensors."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
+from mor_ref.golden.inputs.integers import (
+    dimensions,
+    elements,
+    many_dimensions,
+    positive,
+    random_dimensions,
+    rows_at_ties,
+    rows_of_ranges,
+)
+from mor_ref.golden.inputs.placed import End
+from mor_ref.golden.inputs.tensors import Tensor, tensors
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.large import TALLER, WIDER, LargeCase, digests, large_suite
+from mor_ref.golden.suites.tensor_cases import each_once
+
+_RANDOM = 160  # numbers of a case of steps
+_GRIDS = ("int8", "uint8", "int4", "uint4", "int16", "uint3")  # of steps
+_BLOCKS = ("tensor", "row", "column", [2, 8], [1, 16])
+_CHOICES = (
+    ("int8", True), ("uint8", False), ("int8", False), ("uint4", True), ("int4", False),
+    ("uint8", True), ("int16", True), ("uint3", False), ("uint5", True),
+)  # fmt: skip
+_OF_ALL = ("5x37.f32", "nan.bf16", "infinity.f16", "zeros")  # tensors, by the beginning
+# Tensors with blocks that every profile has: some end within a block, and one has a large sum.
+_CUT = (
+    ("1x1.bf16", [1, 16]), ("1x37.f32", [2, 8]), ("5x37.f32", [1, 16]), ("outlier.f32", "tensor"),
+)  # fmt: skip
+_SOURCES = ("f32", "bf16", "f16")
+_GROUPED = ("peg", "torch_fake_tensor", "torchao_0_18")
+
+
+def _choices(profile: str) -> tuple[tuple[str, bool], ...]:
+    """Return the grids and symmetries that a profile has."""
+    return (("int8", True),) if AFFINE_PROFILES[profile].stores_amax else _CHOICES
+
+
+def _element_cases(size: Size) -> Iterator[Case]:
+    for profile in AFFINE_PROFILES.specified:
+        is_of_127 = AFFINE_PROFILES[profile].stores_amax
+        for grid in ("int8",) if is_of_127 else _GRIDS:
+            parameters = {"grid": grid, "profile": profile, "source": "f32"}
+            arrays = elements(parameters, size, _RANDOM)
+            yield Case(f"{grid}.{profile}", parameters, arrays)
+
+
+def _tensor_cases(size: Size) -> Iterator[Case]:
+    return each_once(_every_tensor_case(size))
+
+
+def _every_tensor_case(size: Size) -> Iterator[Case]:
+    for n, profile in enumerate(AFFINE_PROFILES.specified):
+        choices = _choices(profile)
+        for k, tensor in enumerate(tensors(size)):
+            if tensor.name.startswith(_OF_ALL) or (k + n) % 5 == 0:
+                block = _BLOCKS[(k // 5 + n) % len(_BLOCKS)]
+                yield _case(tensor, *choices[(k + n) % len(choices)], profile, block)
+        named = {tensor.name: tensor for tensor in tensors(size)}
+        for name, block in _CUT:
+            yield _case(named[name], "int8", True, profile, block)
+        for grid, symmetric in choices:
+            steps = (1 << integer_grid(grid).bits) - 1
+            for tensor in rows_at_ties(steps, size):
+                if tensor.source == "f32" or (grid, symmetric) in _CHOICES[:2]:
+                    yield _case(tensor, grid, symmetric, profile, "row")
+            for source in _SOURCES if (grid, symmetric) in _CHOICES[:2] else ("f32",):
+                tensor = rows_of_ranges(source)
+                yield _case(tensor, grid, symmetric, profile, "row")
+                if symmetric:
+                    yield _case(positive(tensor), grid, symmetric, profile, "row")
+
+
+def _case(tensor: Tensor, grid: str, symmetric: bool, profile: str, block: Any) -> Case:
+    word = "x".join(map(str, block)) if isinstance(block, list) else block
+    zeros = "symmetric" if symmetric else "asymmetric"
+    name = f"{tensor.name}.{grid}.{zeros}.{profile}.{word}"
+    of = {"grid": grid, "profile": profile, "symmetric": symmetric, "source": tensor.source}
+    return Case(name, {**of, "block": block}, {"x": tensor.x})
+
+
+def _group_cases(size: Size) -> Iterator[Case]:
+    return each_once(_every_group_case(size))
+
+
+def _every_group_case(size: Size) -> Iterator[Case]:
+    for n, (profile, symmetric) in enumerate(itertools.product(_GROUPED, (True, False))):
+        for k, tensor in enumerate(dimensions(size)):
+            grid = ("uint8", "int4", "uint4", "int8")[(k + n // 2) % 4]
+            groups = (6, 1, 36, 4, 9)[(k + n // 2) % 5] if k else 24
+            yield _groups(tensor, grid, symmetric, profile, groups)
+            if not k:
+                yield _groups(tensor, "int4", symmetric, profile, groups)
+        yield _groups(many_dimensions(size), "uint8", symmetric, profile, 6)
+    for tensor in random_dimensions(size):
+        yield _groups(tensor, "uint8", False, "peg", 6)
+
+
+def _groups(tensor: Tensor, grid: str, symmetric: bool, profile: str, groups: int) -> Case:
+    zeros = "symmetric" if symmetric else "asymmetric"
+    name = f"{tensor.name}.{grid}.{zeros}.{profile}.{groups}"
+    of = {"grid": grid, "profile": profile, "symmetric": symmetric, "source": tensor.source}
+    return Case(name, {**of, "groups": groups}, {"x": tensor.x})
+
+
+def _large_cases() -> Iterator[LargeCase]:
+    """Yield rows and columns beyond a thread block, with special numbers at the ends."""
+    for n, profile in enumerate(AFFINE_PROFILES.specified):
+        grid, symmetric = _choices(profile)[n % len(_choices(profile))]
+        of = {"grid": grid, "profile": profile, "symmetric": symmetric}
+        source = ("bf16", "f32", "f16")[n % 3]
+        wide, tall = {**of, "block": "row"}, {**of, "block": "column"}
+        yield LargeCase(f"wide.{profile}", source, (1, 2101), 380 + n, wide, ends=(End.LARGEST,))
+        yield LargeCase(f"tall.{profile}", source, (2101, 1), 400 + n, tall, ends=(End.LARGEST,))
+        cut = {**of, "block": "tensor" if n % 2 else [16, 24]}
+        yield LargeCase(f"late.{profile}", source, (37, 61), 420 + n, cut, ends=(End.LARGEST,))
+    wide = {"grid": "uint8", "profile": "peg", "symmetric": False, "block": [1, 32]}
+    tall = {"grid": "uint4", "profile": "torch_fake_tensor", "symmetric": True, "block": [32, 1]}
+    yield LargeCase("wider", "bf16", WIDER, 11, wide)
+    yield LargeCase("taller", "bf16", TALLER, 12, tall)
+
+
+_OF_ELEMENTS = (
+    expected("xs", "f32", "the number that is rounded", "AFF-007"),
+    expected("code", "u32", "the integer, in two's complement", "AFF-008"),
+    expected("y", "f32", "what it stands for", "AFF-009"),
+)
+_OF_BLOCKS = (
+    expected("minimum", "f32", "the smallest number of each block", "AFF-003"),
+    expected("maximum", "f32", "the largest number of each block", "AFF-003"),
+    expected("scale", "f32", "the scale of each block", "AFF-004", views=("reciprocal",)),
+    expected("inverse_scale", "f32", "the factor of numbers", "AFF-007"),
+    expected("zero_float", "f32", "the zero point before it is rounded", "AFF-005"),
+    expected("zero_point", "u32", "the code of zero, in two's complement", "AFF-005"),
+)
+_SUMS = (
+    expected("sum", "u64", "the sum of errors of each block", "ERR-002"),
+    expected("nonzero", "u64", "how many errors it has", "ERR-003"),
+    expected("nonfinite", "u64", "how many numbers are lost", "ERR-003"),
+)
+STEPS = Suite(
+    "affine_steps",
+    "Single numbers as integers, with a scale and a zero point that are given",
+    "affine_element",
+    ("AFF-001", "AFF-002", "AFF-006"),
+    (
+        given("x", "f32", "the numbers"),
+        given("scale", "f32", "a scale for each"),
+        given("zero_point", "u32", "a zero point for each, in two's complement"),
+        expected("inverse_scale", "f32", "the factor of the number", "AFF-007"),
+        *_OF_ELEMENTS,
+    ),
+    _element_cases,
+)
+TENSORS = Suite(
+    "affine",
+    "Tensors as integers with scales and zero points",
+    "affine",
+    ("AFF-001", "AFF-002"),
+    (given("x", "source", "the tensor"), *_OF_BLOCKS, *_OF_ELEMENTS, *_SUMS),
+    _tensor_cases,
+)
+GROUPS = Suite(
+    "affine_groups",
+    "Groups of dimensions in the order of their ranges, as integers",
+    "affine_groups",
+    ("AFF-010",),
+    (
+        given("x", "source", "the tensor"),
+        expected("range", "f32", "the range of each dimension", "AFF-010"),
+        expected("permutation", "u32", "the dimensions in the order of the groups", "AFF-010"),
+        *_OF_BLOCKS,
+        *_OF_ELEMENTS,
+        *_SUMS,
+    ),
+    _group_cases,
+)
+LARGE = large_suite(
+    "affine_large",
+    "Larger tensors as integers",
+    "affine",
+    tuple(
+        digests(field.name, field.meaning, *field.rules)
+        for field in (*_OF_BLOCKS, *_OF_ELEMENTS, *_SUMS)
+    ),
+    tuple(_large_cases()),
+)

@@ -1,0 +1,176 @@
+"""affine: a tensor as integers, with a scale and a zero point for each block."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.affine import affine_profile, check_grid, integer_grid
+from mor_ref.definitions.blocks import partition
+from mor_ref.operations.bits import bits32, f32_array, tensor_of
+from mor_ref.operations.elements import listed, rows_of, sums
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
+from mor_ref.operations.parameters import RECIPE, as_cut, kinds
+
+if TYPE_CHECKING:
+    from mor_ref import Affine
+    from mor_ref.cuda import affine
+    from mor_ref.cuda.launching import Device
+    from mor_ref.exact.affine import AffineTensor, How
+    from mor_ref.exact.quantization import Element
+
+_OF_BLOCKS = ("minimum", "maximum", "scale", "inverse_scale", "zero_float")
+
+
+def how_of(parameters: Parameters) -> "How":
+    """Return the choices of a case, for the exact model."""
+    from mor_ref.exact.affine import How
+
+    grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
+    return How(profile, grid, parameters["symmetric"], parameters["source"])
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model."""
+    from mor_ref.exact.affine import affine
+
+    cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
+    found = affine(rows_of(arrays, parameters["source"]), how_of(parameters), cut)
+    elements = [e for row in found.elements for e in row]
+    return {
+        **block_fields(found, cut.grid),
+        **element_fields(elements, arrays["x"].shape),
+        **sums(listed(found.error, cut.grid), cut.grid),
+    }
+
+
+def block_fields(found: "AffineTensor", grid: tuple[int, int]) -> dict[str, Any]:
+    """Return the fields of blocks."""
+    blocks = listed(found.blocks, grid)
+    numbers = {
+        name: f32_array(getattr(block, name) for block in blocks).reshape(grid)
+        for name in _OF_BLOCKS
+    }
+    return {**numbers, "zero_point": words_of([b.zero_point for b in blocks]).reshape(grid)}
+
+
+def element_fields(elements: "list[Element]", shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return the fields of numbers."""
+    return {
+        "xs": f32_array(e.xs for e in elements).reshape(shape),
+        "code": words_of([e.code for e in elements]).reshape(shape),
+        "y": f32_array(e.y for e in elements).reshape(shape),
+    }
+
+
+def words_of(integers: Any) -> NDArray[np.uint32]:
+    """Return integers as words of 32 bits, in two's complement."""
+    return np.ascontiguousarray(integers, np.int32).view(np.uint32)
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the public function."""
+    from mor_ref import quantize_affine
+
+    x = tensor_of(arrays["x"], parameters["source"])
+    return stored(quantize_affine(x, block=as_cut(parameters["block"]), **choices(parameters)))
+
+
+def choices(parameters: Parameters) -> dict[str, Any]:
+    """Return the grid, the profile and the symmetry, as arguments of the public function."""
+    return {name: parameters[name] for name in ("grid", "profile", "symmetric")}
+
+
+def stored(found: "Affine") -> dict[str, Any]:
+    """Return the fields that a record has; those of an order come with groups that have one."""
+    order: dict[str, Any] = {}
+    if found.ranges is not None and found.permutation is not None:
+        order["range"] = bits32(found.ranges).reshape(1, -1)
+        order["permutation"] = words_of(found.permutation).reshape(1, -1)
+    return {
+        **order,
+        **{name: bits32(getattr(found, name)) for name in _OF_BLOCKS},
+        "zero_point": words_of(found.zero_point),
+        "xs": bits32(found.xs),
+        "code": words_of(found.codes),
+        "y": bits32(found.y),
+        "sum": found.error.sum,
+        "nonzero": found.error.nonzero,
+        "nonfinite": found.error.nonfinite,
+    }
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Quantize on a device."""
+    from mor_ref.cuda.affine import errors, quantize_affine
+    from mor_ref.cuda.launching import Bits
+
+    x = Bits(arrays["x"], parameters["source"])
+    cut = partition(arrays["x"].shape, as_cut(parameters["block"]))
+    found = quantize_affine(device, x, kernels_how(parameters), cut)
+    return {**on_device(found), **errors(device, x, found.y, cut)._asdict()}
+
+
+def kernels_how(parameters: Parameters) -> "affine.How":
+    """Return the choices of a case, for kernels."""
+    from mor_ref.cuda.affine import How
+
+    grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
+    return How(profile, grid, parameters["symmetric"], parameters["source"])
+
+
+def on_device(found: "affine.Affine") -> dict[str, Any]:
+    """Return the fields of kernels; integers are words of 32 bits."""
+    blocks = found.blocks._asdict()
+    blocks.pop("zero")
+    blocks["zero_point"] = blocks["zero_point"].view(np.uint32)
+    return {**blocks, "xs": found.xs, "code": found.code.view(np.uint32), "y": found.y}
+
+
+def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
+    """Return y of codes (AFF-009), of numbers of binary32."""
+    code, profile = arrays["code"].view(np.int32), affine_profile(parameters["profile"])
+    block = partition(code.shape, as_cut(parameters["block"])).block
+
+    def of_numbers(field: NDArray[Any]) -> NDArray[Any]:
+        wide = np.repeat(np.repeat(field, block[0], axis=0), block[1], axis=1)
+        return wide[: code.shape[0], : code.shape[1]]
+
+    scale = of_numbers(arrays["scale"].view(np.float32))
+    with np.errstate(all="ignore"):
+        if profile.stores_amax:
+            y = scale * code.astype(np.float32) * (np.float32(1) / np.float32(127))
+        else:
+            zero = of_numbers(arrays["zero_point"].view(np.int32))
+            y = (code - zero).astype(np.float32) * scale
+    return bits32(y)
+
+
+def admit(parameters: Parameters) -> None:
+    """Refuse a grid and a symmetry that the profile does not have."""
+    grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
+    check_grid(grid, profile, symmetric=parameters["symmetric"])
+
+
+def taken_back(parameters: Parameters) -> tuple[tuple[str, ...], ...]:
+    """Return the fields that y follows from."""
+    taken: tuple[tuple[str, ...], ...] = (("code",), ("scale",))
+    return taken if affine_profile(parameters["profile"]).stores_amax else (*taken, ("zero_point",))
+
+
+AFFINE = Operation(
+    "affine",
+    kinds("grid:integer_grid profile:affine_profile symmetric block source"),
+    inputs=fields("rc x source"),
+    outputs=fields(
+        "grid minimum,maximum,scale,inverse_scale,zero_float f32; grid zero_point u32; rc xs f32; "
+        "rc code u32; rc y f32; grid sum,nonzero,nonfinite u64"
+    ),
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+    admit=admit,
+    optional=kinds(RECIPE),
+    way_back=WayBack(taken_back, restore),
+)

@@ -1,0 +1,133 @@
+"""affine_element: a number under a given scale and zero point, to an integer and back."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.affine import affine_profile, integer_grid
+from mor_ref.definitions.blocks import partition
+from mor_ref.operations import affine
+from mor_ref.operations.bits import f32_array, numbers_of
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
+from mor_ref.operations.parameters import kinds
+from mor_ref.operations.random_numbers import LAYOUTS, Draws, Words, bits_at, moved, share
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
+
+_U = np.uint64
+_F32 = LAYOUTS["f32"]
+_SPECIALS = np.array(
+    [0x7FC00000, 0x7F800000, 0, 1, 0x7F7FFFFF, 0x4EFFFFFF, 0x4F000000, 0x5F000000], _U
+)
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize number by number."""
+    from mor_ref.exact.affine import AffineBlock, affine_element, inverse
+
+    how = affine.how_of({**parameters, "symmetric": False})
+    x, scales = (numbers_of(arrays[name], "f32") for name in ("x", "scale"))
+    zeros = arrays["zero_point"].view(np.int32).tolist()
+    blocks = [
+        AffineBlock(0.0, 0.0, scale, inverse(scale, how), 0.0, zero)
+        for scale, zero in zip(scales, zeros, strict=True)
+    ]
+    found = [affine_element(*pair, how) for pair in zip(x, blocks, strict=True)]
+    inverses = f32_array(block.inverse_scale for block in blocks)
+    return {"inverse_scale": inverses, **affine.element_fields(found, arrays["x"].shape)}
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize a row whose numbers are blocks of their own."""
+    from mor_ref import quantize_affine
+
+    profile = affine_profile(parameters["profile"])
+    found = quantize_affine(
+        arrays["x"].view(np.float32),
+        parameters["grid"],
+        profile=profile.name,
+        block="column",
+        symmetric=profile.stores_amax,
+        scale=arrays["scale"].view(np.float32),
+        zero_point=None if profile.stores_amax else arrays["zero_point"].view(np.int32),
+    )
+    fields_of_numbers = affine.stored(found)
+    return {
+        "inverse_scale": fields_of_numbers["inverse_scale"][0],
+        **{name: fields_of_numbers[name] for name in ("xs", "code", "y")},
+    }
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Quantize a row whose numbers are blocks of their own."""
+    from mor_ref.cuda.affine import Given, quantize_affine
+    from mor_ref.cuda.launching import Bits
+
+    x = Bits(arrays["x"].reshape(1, -1), "f32")
+    how = affine.kernels_how({**parameters, "symmetric": False})
+    given = Given(arrays["scale"], arrays["zero_point"].view(np.int32))
+    found = quantize_affine(device, x, how, partition(x.array.shape, "column"), given)
+    flat = {name: array.reshape(-1) for name, array in affine.on_device(found).items()}
+    return {name: flat[name] for name in ("inverse_scale", "xs", "code", "y")}
+
+
+def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
+    """Draw scales and zero points, and numbers next to ties, at the ends, and far outside."""
+    grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
+    choices, words = draws.words(0), draws.words(1)
+    exponents = np.where(bits_at(choices, 0, 2) == 0, share(words >> _U(48), 16, 253),
+                         share(words >> _U(48), 16, 40) + _U(107)) + _U(1)  # fmt: skip
+    scales = exponents << _U(23) | words & _U(0x7FFFFF)
+    steps = share(draws.words(2) >> _U(32), 32, 1 << grid.bits + 1).astype(np.int64)
+    halves = steps - (1 << grid.bits) + np.where(bits_at(choices, 2, 3) == 0, 0.0, 0.5)
+    unit = scales.astype(np.uint32).view(np.float32).astype(np.float64)
+    with np.errstate(all="ignore"):
+        at = (halves * unit / (127 if profile.stores_amax else 1)).astype(np.float32)
+    bits = at.view(np.uint32).astype(_U)
+    magnitudes = moved(bits & _U(0x7FFFFFFF), share(bits_at(choices, 8, 16), 16, 5), _F32.infinity)
+    special = _SPECIALS[share(bits_at(choices, 24, 16), 16, _SPECIALS.size)]
+    kinds = bits_at(choices, 40, 5)
+    magnitudes = np.where(kinds == 0, special, magnitudes)
+    zeros = share(draws.words(3) >> _U(32), 32, 1 << grid.bits).astype(np.int64) + grid.lowest
+    at_zero = bits_at(choices, 48, 2) == 0
+    if profile.stores_amax:
+        at_zero[:] = True
+    zero_points: Words = np.where(at_zero, 0, zeros).astype(_U) & _U(0xFFFFFFFF)
+    return {"x": magnitudes | bits & _U(1 << 31), "scale": scales, "zero_point": zero_points}
+
+
+def _is_inside(parameters: Parameters, arrays: Arrays) -> NDArray[np.bool_]:
+    grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
+    is_scale = (arrays["scale"] > 0) & (arrays["scale"] <= _F32.largest)
+    zeros = arrays["zero_point"].astype(np.uint32).view(np.int32)
+    ends = (0, 0) if profile.stores_amax else (grid.lowest, grid.highest)
+    inside: NDArray[np.bool_] = is_scale & (ends[0] <= zeros) & (zeros <= ends[1])
+    return inside
+
+
+def admit(parameters: Parameters) -> None:
+    """Refuse a grid that the profile does not have."""
+    profile = affine_profile(parameters["profile"])
+    affine.admit({**parameters, "symmetric": profile.stores_amax})
+
+
+AFFINE_ELEMENT = Operation(
+    "affine_element",
+    kinds("grid:integer_grid profile:affine_profile source:f32"),
+    inputs=fields("n x,scale f32; n zero_point u32"),
+    outputs=fields("n inverse_scale,xs f32; n code u32; n y f32"),
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+    admit=admit,
+    random=RandomInputs(
+        random_inputs,
+        _is_inside,
+        "a scale is positive and finite, and a zero point is an integer of the grid, 0 if the "
+        "scale is amax",
+        answers=("code", "y"),
+    ),
+)

@@ -1,0 +1,67 @@
+"""affine_groups: a tensor whose columns are groups of integers, in the order of their ranges."""
+
+from typing import TYPE_CHECKING
+
+from mor_ref.operations import affine
+from mor_ref.operations.bits import f32_array, tensor_of
+from mor_ref.operations.elements import listed, rows_of, sums
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.parameters import kinds
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the exact model."""
+    from mor_ref.exact.affine_groups import affine_groups
+
+    x, count = rows_of(arrays, parameters["source"]), parameters["groups"]
+    found = affine_groups(x, affine.how_of(parameters), count)
+    rows, columns = shape = arrays["x"].shape
+    place = [found.order.index(j) for j in range(columns)]
+    elements = [found.tensor.elements[i][place[j]] for i in range(rows) for j in range(columns)]
+    return {
+        "range": f32_array(found.ranges).reshape(1, -1),
+        "permutation": affine.words_of(found.order).reshape(1, -1),
+        **affine.block_fields(found.tensor, (1, count)),
+        **affine.element_fields(elements, shape),
+        **sums(listed(found.tensor.error, (1, count)), (1, count)),
+    }
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Quantize with the public function."""
+    from mor_ref import quantize_affine
+
+    x, count = tensor_of(arrays["x"], parameters["source"]), parameters["groups"]
+    found = quantize_affine(x, groups=count, permute="range", **affine.choices(parameters))
+    return affine.stored(found)
+
+
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Quantize on a device."""
+    from mor_ref.cuda.affine import quantize_groups
+    from mor_ref.cuda.launching import Bits
+
+    x, how = Bits(arrays["x"], parameters["source"]), affine.kernels_how(parameters)
+    order, found, sums = quantize_groups(device, x, how, parameters["groups"])
+    fields_of_order = {"range": order.range, "permutation": order.order}
+    return {**fields_of_order, **affine.on_device(found), **sums._asdict()}
+
+
+AFFINE_GROUPS = Operation(
+    "affine_groups",
+    kinds("grid:integer_grid profile:affine_profile symmetric groups source"),
+    inputs=fields("rc x source"),
+    outputs=fields(
+        "columns range f32; order permutation u32; "
+        "groups minimum,maximum,scale,inverse_scale,zero_float f32; groups zero_point u32; "
+        "rc xs f32; rc code u32; rc y f32; groups sum,nonzero,nonfinite u64"
+    ),
+    exact=exact,
+    engine=engine,
+    cuda=cuda,
+    admit=affine.admit,
+)
