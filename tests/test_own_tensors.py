@@ -17,7 +17,7 @@ from mor_ref.deviations import DEVIATIONS, applied
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.operations import OPERATIONS
-from mor_ref.treatments import as_treatment, own_recipe
+from mor_ref.treatments import Asked, Situation, as_treatment, own_recipe, rungs_of
 from mor_ref.verify import own_tensors as own_module
 from mor_ref.verify.own_inputs import from_arrays
 from mor_ref.verify.own_tensors import CORNERS, LARGEST_SMALL, SUITE, own_tensors
@@ -105,6 +105,17 @@ def test_the_codes_and_scales_of_rungs_are_those_of_the_record(run, tmp_path, re
         taken = choice == index
         stored = y.astype(ml_dtypes.bfloat16).astype(np.float32)
         assert np.array_equal(stored[taken].view(np.uint32), output[taken].view(np.uint32))
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    ["e4m3:gam:8x16", "nvfp4:te_row:1x16", "mxfp6_e2m3:rceil", "uint4:onnx:1x32", "mx9", "seq2"],
+)
+def test_the_operation_of_a_rung_is_that_of_its_recipe(recipe):
+    alone = as_treatment(recipe)
+    policy = alone.policy_in(Situation())
+    parameters = {"policy": policy, "block": (8, 16), "scaling": "gam"}
+    assert rungs_of(Asked("mor", parameters)) == {policy.names[0]: alone.asked}
 
 
 def test_quantize_writes_npz_too(run, file, tmp_path):

@@ -1,11 +1,12 @@
 """The rungs of a policy as operations, so that their codes and scales can be stored."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.policies import as_policy
 from mor_ref.representations import (
+    AffineBlocks,
     LevelRows,
     MxBlocks,
     Nvfp4Tiles,
@@ -14,15 +15,15 @@ from mor_ref.representations import (
     SharedBlocks,
 )
 from mor_ref.treatments.rows import Mx, Nvfp4, Scaled
-from mor_ref.treatments.schemes import Levels, Shared
+from mor_ref.treatments.schemes import Integers, Levels, Shared
 from mor_ref.treatments.treatment import Asked
 
 
 def rungs_of(asked: Asked) -> dict[str, Asked]:
     """Return the operations of the representations that a policy tries, by their names.
 
-    There is none if the operation has no policy. A representation that no operation is, such as
-    integers with zero points, is left out.
+    There is none if the operation has no policy. A representation that no operation is, such as one
+    of a user, is left out.
 
     >>> policy = {"policy": "nvfp4", "scaling": "gam", "block": [64, 64]}
     >>> [(name, one.operation) for name, one in rungs_of(Asked("mor", policy)).items()]
@@ -54,6 +55,11 @@ def _operation(one: Representation, given: Mapping[str, Any], group: Cut) -> Ask
             return Nvfp4(one.profile, one.tile).asked
         case SharedBlocks():
             return Shared(one.kind, one.profile).asked
+        case AffineBlocks():
+            zeros: Literal["symmetric", "asymmetric"] = (
+                "symmetric" if one.symmetric else "asymmetric"
+            )
+            return Integers(one.grid, one.profile, one.block or "tensor", zeros).asked
         case LevelRows():
             return Levels(one.kind, one.arithmetic).asked
     return None
