@@ -2,9 +2,12 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict
 from xml.etree import ElementTree as ET
 
 from mor_ref.verify.counts import counted, differing_in_case
+from mor_ref.verify.reporting.made import Made
 from mor_ref.verify.reporting.text import differing, failing, suite_lines
 from mor_ref.verify.running.results import SuiteResult
 from mor_ref.verify.running.run import Verification
@@ -13,10 +16,13 @@ from mor_ref.verify.running.run import Verification
 _NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def as_junit(verification: Verification) -> str:
-    """Return a test for each suite, and one for each case of a suite that was answered."""
+def as_junit(verification: Verification, made: Made | None = None) -> str:
+    """Return a test for each suite, and one for each case of a suite that was answered.
+
+    The origin is in the properties of the first suite, with the verdict.
+    """
     root = ET.Element("testsuites", name=f"mor-ref verify {verification.candidate}")
-    _suites(ET.SubElement(root, "testsuite", name=root.get("name", "")), verification)
+    _suites(ET.SubElement(root, "testsuite", name=root.get("name", "")), verification, made)
     for result in verification.results:
         if result.has_answers or result.failures:
             _cases(ET.SubElement(root, "testsuite", name=result.suite), result)
@@ -27,10 +33,12 @@ def as_junit(verification: Verification) -> str:
     return _NOT_OF_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
 
 
-def _suites(root: ET.Element, verification: Verification) -> None:
+def _suites(root: ET.Element, verification: Verification, made: Made | None) -> None:
     """Add the verdict, and a test for each suite with the explanation of its mismatches."""
     diagnoses = {diagnosis.suite: diagnosis for diagnosis in verification.diagnosis.suites}
-    _properties(root, verdict=verification.verdict, conformance=str(verification.conformance))
+    origin = {} if made is None else {f"made.{key}": said for key, said in asdict(made).items()}
+    verdict = {"verdict": verification.verdict, "conformance": str(verification.conformance)}
+    _properties(root, verdict | origin)
     if verification.not_opened:
         _test(root, verification.candidate, "error", verification.not_opened.message)
     for result in verification.results:
@@ -104,7 +112,7 @@ def _verdict_beside_suites(root: ET.Element, verification: Verification) -> None
         _test(root, verification.candidate, "error", str(verification.conformance))
 
 
-def _properties(root: ET.Element, **values: str) -> None:
+def _properties(root: ET.Element, values: Mapping[str, str]) -> None:
     found = ET.SubElement(root, "properties")
     for name, value in values.items():
         ET.SubElement(found, "property", name=name, value=value)

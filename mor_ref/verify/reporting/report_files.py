@@ -67,7 +67,7 @@ def _number(bits: int, fmt: str) -> dict[str, Any]:
 
 WRITERS: dict[str, Callable[[Verification, Made, str | None], str]] = {
     ".json": lambda found, made, _: as_json(found, made),
-    ".xml": lambda found, _, __: as_junit(found),
+    ".xml": lambda found, made, _: as_junit(found, made),
     ".html": as_html,
 }
 
