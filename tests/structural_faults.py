@@ -183,7 +183,49 @@ def codes_shifted_by_a_tile(case, _):
     return found
 
 
+@fault("quantize", r"code.*: \[i, j\] has the expected value of \[i - 3, j\], around the end")
+def rows_rolled(case, _):
+    return {n: np.roll(case.arrays[n], 3, axis=0) for n in ("code", "y", "xs")}
+
+
+@fault("mx", r"scale: \[i, j\] has the expected value of \[i \+ 5, j\], around the end")
+def rows_of_scales_rolled(case, _):
+    return {"scale": np.roll(case.arrays["scale"], -5, axis=0)}
+
+
+@fault("mx", r"scale: each entry is the expected one \+ 1, in all")
+def scale_codes_one_too_large(case, _):
+    return {"scale": case.arrays["scale"] + np.uint8(1)}
+
+
+@fault(
+    "nvfp4_te",
+    r"block_scale: each entry is the expected one - 8, in all",
+    r"block_scale: .*only if the column is the last",
+)
+def scale_of_the_last_block_halved(case, _):
+    scale = case.arrays["block_scale"]
+    last = places(scale)[1] == scale.shape[1] - 1
+    return {"block_scale": scale - np.uint8(8) * (last & (scale >= 8)).astype(np.uint8)}
+
+
 # ---------------------------------------------------------------------- only in some places
+
+
+@fault("mx", r"code: .*only if \(row \+ column of the block\) mod 2 is 1: ")
+def blocks_of_a_checkerboard_wrong(case, _):
+    code, side = case.arrays["code"], case.parameters["block"]
+    row, column = places(code)
+    wrong = (row + column // side) % 2 == 1
+    return {"code": code ^ np.where(wrong, code % 5 + 1, 0).astype(code.dtype)}
+
+
+@fault("quantize", r"code: .*only if \(row // 4 \+ column // 4\) mod 2 is 1: ")
+def tiles_of_a_checkerboard_wrong(case, _):
+    code = case.arrays["code"]
+    row, column = places(code)
+    wrong = (row // 4 + column // 4) % 2 == 1
+    return {"code": code ^ np.where(wrong, code % 5 + 1, 0).astype(code.dtype)}
 
 
 @fault(

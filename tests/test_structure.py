@@ -19,6 +19,7 @@ from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.displacement import displacement
 from mor_ref.verify.diagnosing.entries import entries_of
 from mor_ref.verify.diagnosing.maps import maps
+from mor_ref.verify.diagnosing.records import Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import samples_of
 from mor_ref.verify.diagnosing.structure import structures_of
 from mor_ref.verify.reporting import report_files
@@ -103,6 +104,22 @@ def test_every_report_has_the_structure():
     assert structure["fields"] == ["scale"]
     assert structure["explained"] == structure["of"] == found.results[0].differing
     assert structure["kept"] == 0
+
+
+def test_a_report_says_what_was_tried_on_large_tensors():
+    """Deviations of other suites and the structure: other deviations may explain it, too."""
+    rolled = Structure(("code",), "[i, j] has the expected value of [i + 3, j]", 20, 20, 0)
+    found = SuiteDiagnosis("own", 20, (), is_large=True)
+    sentence = "no deviation that explains another suite explains the 20 mismatches"
+    assert said(found) == (
+        f"{sentence}; on tensors as large as these no other is tried, and no structure is found"
+    )
+    part = said(replace(found, structures=(replace(rolled, explained=12),)))
+    assert part.splitlines()[0] == f"{sentence}; on tensors as large as these no other is tried"
+    displaced = said(replace(found, structures=(rolled,)))
+    assert displaced.splitlines()[0] == f"{sentence}, but their structure does"
+    small = said(replace(found, structures=(rolled,), is_large=False))
+    assert small.startswith("no known deviation explains the 20 mismatches, but")
 
 
 @pytest.mark.tier("full")

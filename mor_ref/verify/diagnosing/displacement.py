@@ -11,13 +11,14 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import format_meant
 from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.diagnosing.entries import Bits, Entries, Integers, Marks
-from mor_ref.verify.diagnosing.maps import Map, exchange_of_lines, flat_shift, maps, shift
+from mor_ref.verify.diagnosing.maps import AROUND, Map, exchange_of_lines, flat_shift, maps, shift
 
 _SCREENED = 2048  # entries that each map is tried on first
 _TRIED_ON_ALL = 6  # maps that explain the most of these
 LEAST_BITS = 40.0  # of surprise: the chance that as many values agree by accident is 2^-40
 _CASES_OF_LINES = 8  # cases in which exchanged rows and columns are looked for
 _VOTED = 2
+_FEW = 3  # expected values: of fewer, nothing is said that they have in common
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +156,7 @@ def _voted(entries: Entries, at: Integers) -> Iterator[Map]:
         return
     for down, right in _most_frequent(e.row[there] - e.row[here], e.column[there] - e.column[here]):
         yield shift(down, right, e)
+        yield shift(down, right, e, AROUND)
     for by, _ in _most_frequent(there - here, 0 * here):
         yield flat_shift(by)
 
@@ -175,7 +177,19 @@ def _lines(entries: Entries) -> Iterator[Map]:
             pairs = _exchanged(entries, case, name)
             if pairs not in seen and len(set(pairs.values())) == len(pairs) > 1:
                 seen.append(pairs)
+                yield from _rolled(entries, case, pairs, name)
                 yield exchange_of_lines(pairs, name, _of_lines(pairs, name))
+
+
+def _rolled(entries: Entries, case: int, pairs: dict[int, int], name: str) -> Iterator[Map]:
+    """Yield the shift around the end that whole rows or columns have, if they have one."""
+    sides = entries.rows if name == "row" else entries.columns
+    side = int(sides[np.flatnonzero(entries.case == case)[0]])
+    steps = {(other - k) % side for k, other in pairs.items()}
+    if len(steps) == 1:
+        step = steps.pop()
+        step = step if 2 * step <= side else step - side
+        yield shift(*((step, 0) if name == "row" else (0, step)), entries, AROUND)
 
 
 def _of_lines(pairs: dict[int, int], name: str) -> str:
@@ -205,7 +219,7 @@ def _exchanged(entries: Entries, case: int, name: str) -> dict[int, int]:
 
 def _others(entries: Entries) -> Iterator[Instead]:
     """Yield what entries have instead that is not of another place of the field."""
-    for try_one in (_one_value, _bytes_reversed):
+    for try_one in (_one_value, _offset, _bytes_reversed):
         found = try_one(entries)
         if found is not None:
             yield found
@@ -215,7 +229,7 @@ def _others(entries: Entries) -> Iterator[Instead]:
 def _one_value(e: Entries) -> Instead | None:
     """Return the one value that all wrong entries have, if several are expected there."""
     values = np.unique(e.given[e.differing])
-    if len(values) > 1 or len(np.unique(e.expected[e.differing])) < 3:
+    if len(values) > 1 or len(np.unique(e.expected[e.differing])) < _FEW:
         return None
     value = int(values[0])
     kind = OPERATIONS[e.samples[0].operation].field(split(e.field)[0])[0]
@@ -227,8 +241,26 @@ def _one_value(e: Entries) -> Instead | None:
     )
 
 
+def _offset(e: Entries) -> Instead | None:
+    """Return the expected bits and a constant, around the end, if all wrong entries have them."""
+    bits = 4 if e.noun == "nibble" else 8 * _bytes_of(e)
+    mask = np.uint64((1 << bits) - 1)
+    steps = np.unique((e.given - e.expected)[e.differing] & mask)
+    if len(steps) > 1 or len(np.unique(e.expected[e.differing])) < _FEW:
+        return None
+    step = int(steps[0])
+    sign, size = ("+", step) if 2 * step < 1 << bits else ("-", (1 << bits) - step)
+    values = (e.expected + steps[0]) & mask
+    words = f"each {e.noun} is the expected one {sign} {size:,}"
+    return Instead(words, values, np.ones(e.size, bool), e, is_of_place=False)
+
+
+def _bytes_of(e: Entries) -> int:
+    return max(one.pairs[e.field].expected.dtype.itemsize for one in e.samples)
+
+
 def _bytes_reversed(e: Entries) -> Instead | None:
-    size = max(one.pairs[e.field].expected.dtype.itemsize for one in e.samples)
+    size = _bytes_of(e)
     if e.noun == "nibble" or size == 1:
         return None
     turned = e.expected.astype(f"u{size}").byteswap().astype(np.uint64)

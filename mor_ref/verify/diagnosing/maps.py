@@ -8,6 +8,7 @@ import numpy as np
 from mor_ref.verify.diagnosing.entries import Entries, Integers
 
 _POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
+AROUND, _OR_THE_LAST = ", around the end", ", or of the last one"
 Place = tuple[Integers, Integers]
 
 
@@ -42,9 +43,9 @@ def shift(down: int, right: int, entries: Entries, end: str = "") -> Map:
 
     def moved(e: Entries, at: Integers) -> Place:
         row, column = e.row[at] + down, e.column[at] + right
-        if end == ", around the end":
+        if end == AROUND:
             return row % e.rows[at], column % e.columns[at]
-        if end == ", or of the last one":
+        if end == _OR_THE_LAST:
             return np.clip(row, 0, e.rows[at] - 1), np.clip(column, 0, e.columns[at] - 1)
         return row, column
 
@@ -118,8 +119,8 @@ def _transposing() -> Iterator[Map]:
 
 def _shifting(entries: Entries) -> Iterator[Map]:
     steps = [sign * by for by in _POWERS for sign in (1, -1)]
-    for end in ("", ", or of the last one", ", around the end"):
-        if end == ", or of the last one":
+    for end in ("", _OR_THE_LAST, AROUND):
+        if end == _OR_THE_LAST:
             yield from _of_line("0", _with(lambda line, m: line * m, 0), entries)
         for by in steps:
             if entries.axes == 2:

@@ -87,6 +87,10 @@ def of_places(e: Entries) -> Iterator[Property]:
         yield Number(f"last {name} - {name}", side - 1 - line)
     if has_blocks:
         yield from _of_places_in_blocks(e)
+    if e.axes == 2:
+        for m in (1, *_POWERS):
+            tiles = f"row // {m} + column // {m}" if m > 1 else "row + column"
+            yield Number(f"({tiles}) mod 2", (e.row // m + e.column // m) % 2, has_order=False)
 
 
 def _of_blocks(e: Entries) -> Iterator[Property]:
@@ -114,3 +118,5 @@ def _of_places_in_blocks(e: Entries) -> Iterator[Property]:
         yield Number("row of the block", row)
     if (e.tile_columns > 1).any():
         yield Number("column of the block", column)
+    of_it = "row of the block" if (e.tile_rows > 1).any() else "row"
+    yield Number(f"({of_it} + column of the block) mod 2", (row + column) % 2, has_order=False)

@@ -239,12 +239,13 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     """Return a sentence on the cause of mismatches, with {by} and {share} to be filled in."""
     of = _mismatches(diagnosis.mismatches, comparable=comparable)
+    known = "deviation that explains another suite" if diagnosis.is_large else "known deviation"
     if diagnosis.is_displaced:
-        return f"no known deviation explains the {of}, but their structure does"
+        return f"no {known} explains the {of}, but their structure does"
     if diagnosis.is_large and not diagnosis.explanations:
         return (
-            f"nothing that explains other suites explains the {of}, and nothing else is tried on "
-            "tensors as large as these"
+            f"no {known} explains the {of}; on tensors as large as these no other is tried"
+            f"{'' if diagnosis.structures else ', and no structure is found'}"
         )
     if not diagnosis.explanations:
         part = "in part" if diagnosis.mismatches < LEAST_OF else "0.1 % of them"
