@@ -118,6 +118,19 @@ def test_the_operation_of_a_rung_is_that_of_its_recipe(recipe):
     assert rungs_of(Asked("mor", parameters)) == {policy.names[0]: alone.asked}
 
 
+def test_what_quantize_writes_of_rungs_is_known_and_not_compared(run, tmp_path):
+    """Nor does it make a result incomplete."""
+    save_file({"x": rungs_in_blocks()}, tmp_path / "x.safetensors")
+    given = tmp_path / "x.safetensors", "--recipe", "mor:three_way:4x16"
+    assert run("quantize", *given, "--out", tmp_path / "d" / f"{SUITE}.safetensors")[0] == 0
+    asked = "--inputs", *given, "--complete"
+    status, printed, _ = run("verify", f"dir:{tmp_path / 'd'}", *asked)
+    assert status == 0, printed
+    said = "  not compared, as recipes of their own compare rungs: e4m3.amax, e4m3.code, "
+    assert said in printed
+    assert "not fields of" not in printed
+
+
 def test_quantize_writes_npz_too(run, file, tmp_path):
     assert run("quantize", file, "--recipe", "mxfp4", "--out", tmp_path / "a.npz")[0] == 0
     assert run("quantize", file, "--recipe", "mxfp4", "--out", tmp_path / "a.safetensors")[0] == 0

@@ -1,10 +1,13 @@
-"""How numbers of things are worded."""
+"""How numbers of things, and their names, are worded."""
+
+from collections.abc import Sequence
 
 _IRREGULAR = {
     "entry": "entries",
     "mismatch": "mismatches",
     "field of a case": "fields of cases",
 }
+_NAMES = 10  # of a list
 
 
 def counted(count: int, noun: str) -> str:
@@ -32,3 +35,9 @@ def differing_in_case(entries: int, fields: int) -> str:
 def percent(explained: int, of: int) -> str:
     """Return a share in percent; 100.0 % only if it is all."""
     return f"{1000 * explained // of / 10:.1f} %"
+
+
+def listed(names: Sequence[str]) -> str:
+    """List the first of some names, and how many more there are."""
+    left = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {left:,} more" if left > 0 else "")

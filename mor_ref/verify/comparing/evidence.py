@@ -9,6 +9,7 @@ from mor_ref.golden.model.suite import Case, Field, question
 from mor_ref.golden.model.views import SEPARATOR, split
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import format_meant
+from mor_ref.treatments import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Remarks
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.compare import MISSING, Comparison, comparisons, given_as
@@ -78,8 +79,25 @@ class Evidence:
         known = {split(field.name)[0] for field in self.fields}
         if self.operation in OPERATIONS:
             known |= set(OPERATIONS[self.operation].outputs)
-        names = {name for answer in self.answers.values() for name in answer}
-        return sorted(name for name in names if name.split(SEPARATOR)[0] not in known)
+        strange = {name for name in self._named if name.split(SEPARATOR)[0] not in known}
+        return sorted(strange - {*self.of_rungs})
+
+    @property
+    def of_rungs(self) -> list[str]:
+        """The names in answers that are codes and scales of rungs, which no suite compares."""
+        asked = (Asked(self.operation, case.parameters) for case in self.cases[:1])
+        known = {
+            f"{rung}.{field}"
+            for one in asked
+            for rung, of_it in rungs_of(one).items()
+            for field in OPERATIONS[of_it.operation].outputs
+        }
+        fields = {field.name for field in self.fields}
+        return sorted(name for name in self._named if name in known - fields)
+
+    @property
+    def _named(self) -> set[str]:
+        return {name for answer in self.answers.values() for name in answer}
 
     @property
     def answered(self) -> int:

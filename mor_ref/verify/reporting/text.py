@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mor_ref.deviations import DEVIATIONS
-from mor_ref.verify.counts import counted, percent
+from mor_ref.verify.counts import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
 from mor_ref.verify.diagnosing.scoring import LEAST_OF
@@ -13,7 +13,6 @@ from mor_ref.verify.running.run import Verification
 from mor_ref.verify.running.unknown import Unknown
 
 _SHOWN, _ENTRIES = 5, 3  # differences of a suite, and entries of each
-_NAMES = 10
 
 
 def lines(verification: Verification) -> Iterator[str]:
@@ -122,6 +121,8 @@ def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterat
         yield f"  not answered: {listed(result.not_answered)}"
     if result.has_answers and result.not_given:
         yield f"  not given: {', '.join(result.not_given)}"
+    if result.of_rungs:
+        yield f"  not compared, as recipes of their own compare rungs: {listed(result.of_rungs)}"
     if result.unknown.names:
         yield f"  not fields of this suite: {_unknown(result.unknown)}"
     if result.unknown_cases.names:
@@ -176,12 +177,6 @@ def cases_differing(result: SuiteResult) -> str:
     found = f"{result.cases_differing:,} of {counted(result.answered, 'case')}"
     is_all = result.answered == result.cases
     return found if is_all else f"{found} compared; the suite has {result.cases:,}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """List the first of some names, and how many more there are."""
-    left = len(names) - _NAMES
-    return ", ".join(names[:_NAMES]) + (f" and {left:,} more" if left > 0 else "")
 
 
 def _unknown(unknown: Unknown) -> str:

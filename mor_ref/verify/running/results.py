@@ -56,7 +56,8 @@ class SuiteResult:
     those at which the candidate failed. `expected` has the meaning of each expected field. If the
     result `must_be_complete`, an incomplete one is not a match. `left_out` says how many inputs are
     outside the domain, and `not_diagnosed` how many mismatches are in cases that are too large.
-    `remarks` are the candidate's own; a result with open entries is not a match.
+    `remarks` are the candidate's own; a result with open entries is not a match. `of_rungs` names
+    the codes and scales of rungs in answers, which are not compared.
     """
 
     suite: str
@@ -78,6 +79,7 @@ class SuiteResult:
     case_names: tuple[str, ...] = ()
     not_diagnosed: int = 0
     remarks: Remarks = NO_REMARKS
+    of_rungs: tuple[str, ...] = ()
 
     def __add__(self, more: "SuiteResult") -> "SuiteResult":
         """Return the result of both parts of a suite."""
@@ -99,6 +101,7 @@ class SuiteResult:
             not_answered=self.not_answered + more.not_answered,
             case_names=self.case_names + more.case_names,
             remarks=self.remarks + more.remarks,
+            of_rungs=tuple(dict.fromkeys(self.of_rungs + more.of_rungs)),
         )
 
     def with_missing(self, missing: Sequence[Difference]) -> "SuiteResult":
@@ -225,6 +228,7 @@ def result_of(
         tuple(case.name for case in evidence.cases if case.name not in evidence.answers),
         case_names=tuple(case.name for case in evidence.cases),
         remarks=evidence.remarks,
+        of_rungs=tuple(evidence.of_rungs),
     )
 
 
