@@ -3,7 +3,7 @@
 import numpy as np
 
 from mor_ref.cuda import structures as rows
-from mor_ref.cuda.launching import Array, Device, launch
+from mor_ref.cuda.launching import Array, Device, launch, runs
 from mor_ref.definitions.format import Format
 
 
@@ -12,5 +12,5 @@ def decode(device: Device, codes: Array, fmt: Format) -> Array:
     found = device.empty(codes.shape, np.uint32)
     name = f"decode_u{8 * codes.itemsize}"
     arguments = (codes, np.uint64(codes.size), rows.decoding(fmt), found)
-    launch(device, "decoding", name, codes.size, *arguments)
+    launch(device, "decoding", name, runs(codes), *arguments)
     return found

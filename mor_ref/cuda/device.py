@@ -87,14 +87,15 @@ def cubin(program: str, capability: int) -> bytes:
             f"{'.'.join(map(str, nvrtc.version()))} does not know; pip install -U "
             "nvidia-cuda-nvrtc"
         )
-    made = nvrtc.compiled(source.flattened(program), f"sm_{capability}", program)
+    target = f"sm_{nvrtc.specific(capability)}"
+    made = nvrtc.compiled(source.flattened(program), target, program)
     ptx.check(made.ptx, program)
     return made.cubin
 
 
 @functools.cache
 def _module(program: str, capability: int) -> Any:
-    options = (nvrtc.STANDARD, *nvrtc.ARITHMETIC, f"sm_{capability}")
+    options = (nvrtc.STANDARD, *nvrtc.ARITHMETIC, f"sm_{nvrtc.specific(capability)}")
     checker = Path(ptx.__file__).read_text("utf-8")
     key = source.digest(source.flattened(program), options, nvrtc.version(), checker)
     path = cached_file(f"{program}-{key}.cubin", lambda: cubin(program, capability))

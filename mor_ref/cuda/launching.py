@@ -64,6 +64,11 @@ def launch(device: Device, program: str, kernel: str, threads: int, *arguments: 
     device.launch(program, kernel, blocks, THREADS, arguments)
 
 
+def runs(array: Array) -> int:
+    """Return how many vectors of 16 bytes an array has; a thread takes one at once."""
+    return -(-int(array.nbytes) // 16)
+
+
 def run_team(
     device: Device, program: str, kernel: str, x: Bits, parts: Partition, *arguments: Any
 ) -> None:

@@ -15,6 +15,7 @@ STANDARD = "--std=c++17"
 # The only arithmetic that kernels are compiled for: IEEE division (ART-001), and nothing fused or
 # flushed (ART-002).
 ARITHMETIC = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+_FIRST_SPECIFIC = 100  # such a GPU converts to 4 and 6 bits, which code for later ones may not
 
 
 class NvrtcError(CudaError):
@@ -72,6 +73,11 @@ def architectures() -> tuple[int, ...]:
     found = (ctypes.c_int * count.value)()
     library().nvrtcGetSupportedArchs(found)
     return tuple(found)
+
+
+def specific(capability: int) -> str:
+    """Return the architecture with all instructions of a GPU: 90 for sm_90, 100a for sm_100."""
+    return f"{capability}a" if capability >= _FIRST_SPECIFIC else str(capability)
 
 
 def compiled(

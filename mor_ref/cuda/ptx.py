@@ -20,6 +20,10 @@ _UNROUNDED = {"ld", "st", "mov", "selp", "setp", "min", "max", "neg", "abs"}
 _ROUNDED = {f"{name}.rn.f32" for name in ("add", "sub", "mul", "div", "sqrt")}
 _ROUNDED |= {"mul.rn.f64", "cvt.rn.f32.f64", "cvt.f64.f32"}
 _ROUNDED |= {"cvt.rn.f32.s32", "cvt.rzi.s32.f32"}  # of integers: exact, rounded once or cut off
+# Of small formats: rounded once, to nearest, and back exactly.
+_ROUNDED |= {f"cvt.rn.satfinite.{name}x2.f32" for name in ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")}
+_ROUNDED |= {f"cvt.rn.f16x2.{name}x2" for name in ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")}
+_ROUNDED |= {"cvt.f32.f16", "cvt.rp.satfinite.ue8m0x2.f32", "cvt.rz.satfinite.ue8m0x2.f32"}
 # In kernels of these names a product and a sum are rounded as one, as AFF-007 has it.
 _FUSED = re.compile(r"affine_fused_\w+")
 

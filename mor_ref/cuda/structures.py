@@ -2,6 +2,7 @@
 
 import functools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from mor_ref.definitions.nvfp4 import Nvfp4Profile
 Row = NDArray[np.void]  # with one entry, for that is how CuPy takes a structure by value
 _NEVER = 0xFFFF_FFFF
 _ROUNDINGS: tuple[Rounding, ...] = ("rne", "rna", "rtz", "rtp", "rtn", "rto", "sr")
+_CONVERTED = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+_OF_POWERS: dict[str, int] = {"rtp": 6, "rtz": 7}  # as conversions.cuh has them
 _METRICS = ("mean_relative_error", "not_worse_than", "fits_range")
 _TILE_RULES = (
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors",
@@ -36,18 +39,18 @@ def structure(text: str) -> np.dtype[np.void]:
 
 ENCODING = structure(
     "i4 mantissa_bits,smallest_exponent; u4 rounding,largest,overflow:2,infinity,negative,"
-    "negative_zero,nan:2,complement"
+    "negative_zero,nan:2,complement,conversion"
 )
 POWER_ENCODING = structure(
     "i4 bias; u4 rounding,rounding_above_smallest,largest,overflow,infinity,zero,nan,"
-    "has_negative,negative"
+    "has_negative,negative,conversion"
 )
 DECODING = structure(
-    "i4 mantissa_bits,bias; u4 negative,first_field,infinity,first_nan,nan,complement"
+    "i4 mantissa_bits,bias; u4 negative,first_field,infinity,first_nan,nan,complement,conversion"
 )
 NEAREST = structure(
     "f4 down,up; u4 largest,smallest,raise,drop; i4 slope; u4 negative; i4 first_negative; u4 nan; "
-    "f4 nan_value"
+    "f4 nan_value; u4 conversion"
 )
 SCALED = np.dtype([("nearest", NEAREST), ("decoding", DECODING), ("largest", "u4")], align=True)
 CUT = structure(
@@ -103,6 +106,7 @@ def encoding(fmt: Format, rounding: Rounding = "rne", special: SpecialCases | No
     toward_zero = {False: ("rtz", "rto", "rtn"), True: ("rtz", "rto", "rtp")}
     infinity = _infinity(fmt, special)
     keeps_zero = fmt.sign == "sign-magnitude" and fmt.specials != "fnuz"
+    is_plain = rounding == "rne" and infinity == fmt.largest_code and special.nan == "canonical"
     return row(
         ENCODING,
         mantissa_bits=fmt.mantissa_bits,
@@ -118,12 +122,15 @@ def encoding(fmt: Format, rounding: Rounding = "rne", special: SpecialCases | No
         negative_zero=fmt.sign_bit if keeps_zero else 0,
         nan=_nan(fmt, special) if has_sign else [_nan(fmt, special)[0]] * 2,
         complement=fmt.code_count if fmt.sign == "twos-complement" else 0,
+        conversion=_conversion(fmt) if is_plain else 0,
     )
 
 
 def power_encoding(fmt: Format, rounding: Rounding, special: SpecialCases) -> Row:
     """Return the structure that encodes numbers in a format of powers of two."""
     infinity = _infinity(fmt, special)
+    is_plain = infinity == fmt.largest_code and not isinstance(special.nan, tuple)
+    is_plain = is_plain and not special.zero_code and special.negative_code is None
     goes_up = special.above_smallest_goes_up and rounding == "rna"
     return row(
         POWER_ENCODING,
@@ -137,6 +144,7 @@ def power_encoding(fmt: Format, rounding: Rounding, special: SpecialCases) -> Ro
         nan=_nan(fmt, special)[0],
         has_negative=special.negative_code is not None,
         negative=special.negative_code or 0,
+        conversion=_OF_POWERS.get(rounding, 0) if is_plain and _is_like(fmt, "e8m0") else 0,
     )
 
 
@@ -163,6 +171,17 @@ def _nan(fmt: Format, special: SpecialCases) -> list[int]:
 
 
 @functools.cache
+def _conversion(fmt: Format) -> int:
+    """Return the instruction of GPUs for a format: its number in conversions.cuh, or 0."""
+    return next((k for k, name in enumerate(_CONVERTED, 1) if _is_like(fmt, name)), 0)
+
+
+def _is_like(fmt: Format, name: str) -> bool:
+    """Whether a format is one of the catalogue, by any name."""
+    return replace(fmt, name=name) == formats[name]
+
+
+@functools.cache
 def decoding(fmt: Format) -> Row:
     """Return the structure with which kernels decode a format."""
     nans = fmt.nan_codes
@@ -176,6 +195,7 @@ def decoding(fmt: Format) -> Row:
         first_nan=nans[0][0] if nans and fmt.specials != "fnuz" else _NEVER,
         nan=fmt.sign_bit if fmt.specials == "fnuz" else _NEVER,
         complement=fmt.code_count if fmt.sign == "twos-complement" else 0,
+        conversion=_conversion(fmt),
     )
 
 
@@ -200,6 +220,7 @@ def nearest(fmt: Format) -> Row:
         first_negative=0 if keeps_zero else 1,
         nan=nan,
         nan_value=fmt.value(nan),
+        conversion=_conversion(fmt),
         **{"raise": drop << 23},
     )
 

@@ -23,7 +23,8 @@ DEFAULT = "sm_90"  # the architecture, if none is named
 @functools.cache
 def compiled(program: str, architecture: str, options: tuple[str, ...] = nvrtc.ARITHMETIC) -> str:
     """Return the PTX of a source of this package, compiled once for an architecture."""
-    if int(architecture.removeprefix("sm_")) not in nvrtc.architectures():
+    capability = int(architecture.removeprefix("sm_"))
+    if capability not in nvrtc.architectures():
         known = ", ".join(f"sm_{number}" for number in nvrtc.architectures())
         raise PtxError(f"NVRTC does not compile for {architecture}; it compiles for {known}")
     text = source.flattened(program)
@@ -31,7 +32,7 @@ def compiled(program: str, architecture: str, options: tuple[str, ...] = nvrtc.A
     key = source.digest(text, architecture, options, made_by)
 
     def made() -> bytes:
-        target = architecture.replace("sm_", "compute_")
+        target = f"compute_{nvrtc.specific(capability)}"
         return zlib.compress(nvrtc.compiled(text, target, program, options).ptx.encode())
 
     packed = cached_file(f"{program}-{architecture}-{key}.ptx.z", made).read_bytes()

@@ -108,7 +108,7 @@ class Kernel:
     """A kernel of a module: `kernel[grid, block, shared]` is a launch to call.
 
     A grid and a block are a number or up to three; `shared` is the size of dynamic shared memory.
-    `executed` counts the instructions of all threads in all launches.
+    `executed` counts the instructions of all threads in all launches, without moves.
     """
 
     def __init__(self, module: Module, function: Function) -> None:

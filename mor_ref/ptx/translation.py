@@ -15,7 +15,7 @@ from mor_ref.ptx.rows import Found, found_in
 ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
 HANDLERS = {**memory.HANDLERS, **control.HANDLERS}
 _MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
-_LABEL, _INSTRUCTION = " L", "  "  # the beginnings of lines
+_LABEL, _INSTRUCTION, _MOVE = " L", "  ", "   "  # the beginnings of lines
 _JUMP = re.compile(r"\bgoto \w|\breturn;")
 _WORD = re.compile(r"[\w$%]+")
 _GAP = 16  # between variables in shared memory, so that an index that is off by one is found
@@ -168,7 +168,10 @@ def _body(
 
 
 def _counted(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines of C++ that count the instructions of each basic block where it begins."""
+    """Yield lines of C++ that count the instructions of each basic block where it begins.
+
+    Moves do not count: they are names of registers and constants, which an assembler resolves.
+    """
     block: list[str] = []
     for line in lines:
         if line.startswith(_LABEL):
@@ -184,8 +187,9 @@ def _counted(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _block(lines: list[str]) -> Iterator[str]:
-    if lines:
-        yield f"{_INSTRUCTION}m.executed += {len(lines)};"
+    count = sum(not line.startswith(_MOVE) for line in lines)
+    if count:
+        yield f"{_INSTRUCTION}m.executed += {count};"
     yield from lines
 
 
@@ -206,7 +210,8 @@ def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator
                     f"{_MOST_LOCAL} are supported"
                 )
         else:
-            yield f"{_INSTRUCTION}{_guarded(statement, names)}  // {statement.line}"
+            begin = _MOVE if statement.opcode.startswith("mov.") else _INSTRUCTION
+            yield f"{begin}{_guarded(statement, names)}  // {statement.line}"
 
 
 def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:

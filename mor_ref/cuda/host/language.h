@@ -5,6 +5,7 @@
 #error "kernels have to be compiled without -ffast-math"
 #endif
 #include <cfloat>
+#include <cmath>
 
 #include "launch.h"
 

@@ -74,24 +74,49 @@ template <u32 TEAM> struct Team {
   static MOR_MEMBER u64 count() { return u64(gridDim.x) * (THREADS / TEAM); }
 };
 
-struct Larger { template <class Type> static MOR_MEMBER Type of(Type a, Type b) { return a > b ? a : b; } };
-struct Smaller { template <class Type> static MOR_MEMBER Type of(Type a, Type b) { return a < b ? a : b; } };
-struct Sum { template <class Type> static MOR_MEMBER Type of(Type a, Type b) { return a + b; } };
+// What the lanes of a warp have, as one: by one instruction for 32 bits since sm_80.
+template <class Operation, class Type> MOR_DEVICE Type shuffled(Type value) {
+  for (u32 distance = 16; distance; distance /= 2)
+    value = Operation::of(value, __shfl_xor_sync(MOR_ALL_LANES, value, i32(distance)));
+  return value;
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define MOR_OF_WARP(Operation, name, value) __reduce_##name##_sync(MOR_ALL_LANES, value)
+#else
+#define MOR_OF_WARP(Operation, name, value) shuffled<Operation>(value)
+#endif
+
+struct Larger {
+  template <class Type> static MOR_MEMBER Type of(Type a, Type b) { return a > b ? a : b; }
+  static MOR_MEMBER u32 of_warp(u32 value) { return MOR_OF_WARP(Larger, max, value); }
+};
+struct Smaller {
+  template <class Type> static MOR_MEMBER Type of(Type a, Type b) { return a < b ? a : b; }
+  static MOR_MEMBER u32 of_warp(u32 value) { return MOR_OF_WARP(Smaller, min, value); }
+};
+struct Sum {
+  template <class Type> static MOR_MEMBER Type of(Type a, Type b) { return a + b; }
+  static MOR_MEMBER u64 of_warp(u64 value) { return shuffled<Sum>(value); }
+  // A sum of halves has no more than 32 bits.
+  static MOR_MEMBER u64 of_warp(u32 value) {
+    return MOR_OF_WARP(Sum, add, value & 0xFFFF) + (u64(MOR_OF_WARP(Sum, add, value >> 16)) << 16);
+  }
+};
 
 // What the threads of a team have, as one, for its thread of rank 0.
-template <u32 TEAM, class Operation, class Type> MOR_DEVICE Type reduced(Type value) {
-  if (TEAM > 1)
-    for (u32 distance = 16; distance; distance /= 2)
-      value = Operation::of(value, __shfl_xor_sync(MOR_ALL_LANES, value, i32(distance)));
+template <u32 TEAM, class Operation, class Type> MOR_DEVICE auto reduced(Type value) {
+  typedef decltype(Operation::of_warp(value)) Wide;
+  if (TEAM == 1) return Wide(value);
+  Wide found = Operation::of_warp(value);
   if (TEAM > 32) {
-    MOR_SHARED(Type, parts, THREADS / 32);
-    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+    MOR_SHARED(Wide, parts, THREADS / 32);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = found;
     __syncthreads();
-    value = parts[0];
-    for (u32 warp = 1; warp < THREADS / 32; warp++) value = Operation::of(value, parts[warp]);
+    if (threadIdx.x < 32)
+      for (u32 warp = 1; warp < THREADS / 32; warp++) found = Operation::of(found, parts[warp]);
     __syncthreads();  // the next reduction writes to the same place
   }
-  return value;
+  return found;
 }
 
 // ---------------------------------------------------------------------- elements

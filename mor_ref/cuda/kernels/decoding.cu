@@ -5,7 +5,8 @@
 
 #define DECODE(code, Code)                                                                   \
   MOR_KERNEL decode_##code(const Code* codes, u64 count, Decoding from, u32* numbers) {          \
-    convert_all(codes, count, numbers, [&](u64, Code bits) { return decoded(bits, from); }); \
+    convert_all(codes, count, numbers,                                                           \
+                [&](u64, const auto& run, auto& found) { decode_run(run, from, found); });       \
   }                                                                                          \
   MOR_EXPORT(decode_##code)
 DECODE(u8, u8)

@@ -1,6 +1,6 @@
 // The chapters on formats (FMT-001 to FMT-008) and on decoding.
 #pragma once
-#include "numbers.cuh"
+#include "conversions.cuh"
 
 struct Decoding {
   i32 mantissa_bits, bias;
@@ -10,6 +10,7 @@ struct Decoding {
   u32 first_nan;   // the first magnitude that is NaN, or one that none has
   u32 nan;         // a code that is NaN, or one that none has
   u32 complement;  // how many codes two's complement has; 0 for another sign
+  u32 conversion;  // the instruction that does the same
 };
 
 // DEC-001 to DEC-003: binary32 bits.
@@ -25,4 +26,19 @@ MOR_DEVICE u32 decoded(u32 code, const Decoding& from) {
   const u32 significand = field >= from.first_field ? fraction | hidden : fraction;
   const i32 unit = i32(most(field, from.first_field)) - from.bias - from.mantissa_bits;
   return sign | binary32_of(significand, unit);
+}
+
+// Numbers of codes side by side. PTX leaves the bits of a NaN to the GPU.
+template <class Code, u32 COUNT>
+MOR_DEVICE void decode_run(const Code (&codes)[COUNT], const Decoding& from, u32 (&found)[COUNT]) {
+  const auto use = [&](auto instruction) {
+    Words<u8, COUNT> words;
+    float numbers[COUNT];
+    for (u32 k = 0; k < COUNT; k++) words.put(k, u8(codes[k]));
+    convert_from(instruction, words, numbers);
+    for (u32 k = 0; k < COUNT; k++) found[k] = numbers[k] == numbers[k] ? __float_as_uint(numbers[k]) : CANONICAL_NAN;
+  };
+  convert_by(from.conversion, use, [&] {
+    for (u32 k = 0; k < COUNT; k++) found[k] = decoded(codes[k], from);
+  });
 }

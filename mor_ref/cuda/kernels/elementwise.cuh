@@ -2,14 +2,14 @@
 #pragma once
 #include "blocks.cuh"
 
-// Stores each code of a run that `code` makes in its place.
+// Stores the codes that `make` gives numbers side by side, from a place on.
 template <class Code, class Stored, u32 COUNT, class Make>
 MOR_DEVICE void convert(const Stored* x, u64 at, Code* codes, Make make) {
   Run<Stored, COUNT> run;
   run.at = at;
   load(run, x);
   auto found = beside<Code>(run);
-  for (u32 k = 0; k < COUNT; k++) found.numbers[k] = Code(make(at + k, run.numbers[k]));
+  make(at, run.numbers, found.numbers);
   store(found, codes);
 }
 

@@ -3,23 +3,17 @@
 #include "encoding.cuh"
 #include "kernels.cuh"
 
-template <class Source, class Code>
+template <class Source, class Code, class Encoding>
 MOR_DEVICE void encode(const typename Source::Stored* x, u64 count, const Encoding& to, Code* codes) {
-  convert_all(x, count, codes, [&](u64, typename Source::Stored bits) { return encoded(Source::word(bits), to); });
+  convert_all(x, count, codes, [&](u64, const auto& numbers, auto& found) { encode_run<Source>(numbers, to, found); });
 }
 
 template <class Source, class Code>
 MOR_DEVICE void encode_at_random(const typename Source::Stored* x, const u32* random_words, i32 random_bits, u64 count,
                                  const Encoding& to, Code* codes) {
-  convert_all(x, count, codes, [&](u64 i, typename Source::Stored bits) {
-    return encoded(Source::word(bits), to, random_words[i], random_bits);
-  });
-}
-
-template <class Source>
-MOR_DEVICE void encode_as_powers(const typename Source::Stored* x, u64 count, const PowerEncoding& to, u8* codes) {
-  convert_all(x, count, codes, [&](u64, typename Source::Stored bits) {
-    return encoded_as_power_of_two(Source::word(bits), to);
+  convert_all(x, count, codes, [&](u64 i, const auto& numbers, auto& found) {
+    for (u32 k = 0; k < length(found); k++)
+      found[k] = Code(encoded(Source::word(numbers[k]), to, random_words[i + k], random_bits));
   });
 }
 
@@ -38,7 +32,7 @@ MOR_DEVICE void encode_as_powers(const typename Source::Stored* x, u64 count, co
   ENCODE(name, Source, u16, u16)                                                                \
   ENCODE(name, Source, u32, u32)                                                                \
   MOR_KERNEL encode_as_powers_##name(const Source::Stored* x, u64 count, PowerEncoding to, u8* codes) { \
-    encode_as_powers<Source>(x, count, to, codes);                                              \
+    encode<Source>(x, count, to, codes);                                                        \
   }                                                                                             \
   MOR_EXPORT(encode_as_powers_##name)
 FROM(f32, F32)

@@ -1,6 +1,6 @@
 // The chapter on encoding; NaN in all formats is as FMT-011 has it.
 #pragma once
-#include "numbers.cuh"
+#include "conversions.cuh"
 
 enum Rounding : u32 { NEAREST_EVEN, NEAREST_AWAY, TOWARD_ZERO, UPWARD, DOWNWARD, TO_ODD, AT_RANDOM };
 
@@ -16,6 +16,7 @@ struct Encoding {
   u32 negative_zero;
   u32 nan[2];
   u32 complement;  // how many codes two's complement has; 0 for another sign
+  u32 conversion;  // the instruction that does the same
 };
 
 // Of powers of two.
@@ -24,6 +25,7 @@ struct PowerEncoding {
   u32 rounding, rounding_above_smallest;
   u32 largest, overflow, infinity, zero, nan;
   u32 has_negative, negative;  // whether negative numbers have a code of their own
+  u32 conversion;              // the instruction that does the same
 };
 
 // ENC-003: whether k becomes k + 1, of f = rest / whole > 0.
@@ -98,4 +100,30 @@ MOR_DEVICE u32 encoded_as_power_of_two(Word bits, const PowerEncoding& to) {
   const u32 rounding = below == 0 ? to.rounding_above_smallest : to.rounding;
   const u32 code = u32(below) + (fraction != 0 && goes_up<Word>(rounding, fraction, From::hidden, false, false));
   return code > to.largest ? to.overflow : code;
+}
+
+// Numbers side by side, by an instruction. It takes binary32: binary64 would be rounded twice.
+template <class Source, class Of, class Code, u32 COUNT>
+MOR_DEVICE void encode_by(Of instruction, const typename Source::Stored (&numbers)[COUNT], Code (&found)[COUNT]) {
+  float x[COUNT];
+  Words<u8, COUNT> codes;
+  for (u32 k = 0; k < COUNT; k++) x[k] = number(Source::binary32(numbers[k]));
+  convert_to(instruction, x, codes);
+  for (u32 k = 0; k < COUNT; k++) found[k] = Code(codes.number(k));
+}
+template <class Source> constexpr bool IS_BINARY32 = sizeof(typename Source::Word) == 4;
+
+template <class Source, class Code, u32 COUNT>
+MOR_DEVICE void encode_run(const typename Source::Stored (&numbers)[COUNT], const Encoding& to, Code (&found)[COUNT]) {
+  const auto use = [&](auto instruction) { encode_by<Source>(instruction, numbers, found); };
+  convert_by(IS_BINARY32<Source> ? to.conversion : WRITTEN_OUT, use, [&] {
+    for (u32 k = 0; k < COUNT; k++) found[k] = Code(encoded(Source::word(numbers[k]), to));
+  });
+}
+template <class Source, u32 COUNT>
+MOR_DEVICE void encode_run(const typename Source::Stored (&numbers)[COUNT], const PowerEncoding& to, u8 (&found)[COUNT]) {
+  const auto use = [&](auto instruction) { encode_by<Source>(instruction, numbers, found); };
+  convert_powers_by(IS_BINARY32<Source> ? to.conversion : WRITTEN_OUT, use, [&] {
+    for (u32 k = 0; k < COUNT; k++) found[k] = u8(encoded_as_power_of_two(Source::word(numbers[k]), to));
+  });
 }

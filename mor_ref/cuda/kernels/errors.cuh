@@ -19,13 +19,22 @@ struct ErrorTerm {
 MOR_DEVICE ErrorTerm error_term(u32 x, u32 y) {
   const float one = 1.0f, next_to_nothing = 1.0f / (1 << 30);
   const u32 difference = __float_as_uint(__fsub_rn(number(x), number(y)));
-  const float d = number(magnitude_of(difference));
+  const float d = magnitude_of(number(difference));
   // GPUs divide zero slowly. The number in its place is lost in a sum with one.
   const bool is_exact = d == 0.0f;
-  const float quotient = __fdiv_rn(is_exact ? next_to_nothing : d, is_exact ? one : number(magnitude_of(x)));
+  const float quotient = __fdiv_rn(is_exact ? next_to_nothing : d, is_exact ? one : magnitude_of(number(x)));
   const float r = quotient < one ? quotient : one;  // also where y is not finite
   const u32 u = __float_as_uint(__fadd_rn(one, r)) - __float_as_uint(one);
   return {magnitude_of(bits_of(number(difference))), is_exact ? 0 : __float_as_uint(r), u};
+}
+
+// The u of a finite x that is not zero and a finite y. Errors that are lost in the sum with one may be any such error: GPUs
+// divide zero slowly.
+MOR_DEVICE u32 common_error_term(u32 x, u32 y) {
+  const float one = 1.0f, next_to_nothing = 1.0f / (1 << 30), size = magnitude_of(number(x));
+  const float d = magnitude_of(__fsub_rn(number(x), number(y))), lost = __fmul_rn(size, next_to_nothing);
+  const float quotient = __fdiv_rn(fmaxf(d, lost), size), r = quotient < one ? quotient : one;
+  return __float_as_uint(__fadd_rn(one, r)) - __float_as_uint(one);
 }
 
 // ERR-002 and ERR-003: what an element adds.

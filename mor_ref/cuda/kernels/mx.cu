@@ -27,8 +27,10 @@ MOR_FOR_SOURCES_AND_TEAMS(ELEMENTS)
       const float scale = decode_scale(scales[piece.block]);                                                     \
       visit_piece<TEAM>(codes, cut, piece, [&](const auto& run, u64, u64) {                                      \
         auto values = beside<Target::Stored>(run);                                                               \
+        auto unscaled = beside<u32>(run);                                                                        \
+        decode_run(run.numbers, from, unscaled.numbers);                                                         \
         for (u32 k = 0; k < run.count; k++)                                                                      \
-          values.numbers[k] = Target::stored(bits_of(__fmul_rn(number(decoded(run.numbers[k], from)), scale)));  \
+          values.numbers[k] = Target::stored(bits_of(__fmul_rn(number(unscaled.numbers[k]), scale)));            \
         store(values, y);                                                                                        \
       });                                                                                                        \
     }                                                                                                            \

@@ -45,12 +45,14 @@ MOR_DEVICE float encode_scale(u32 scale) { return scale == NAN_SCALE ? number(CA
 // MXS-007 and MXS-008.
 struct UnderPower {
   float encode, decode;
-  const Nearest& to;
+  const Scaled& to;
   MOR_MEMBER const UnderPower& in_run(u64, u64) const { return *this; }
-  MOR_MEMBER Element operator()(u32 x, u32) const {
-    const float xs = __fmul_rn(number(x), encode);
-    const Rounded found = nearest(xs, to);
-    return {bits_of(xs), found.code, bits_of(__fmul_rn(found.value, decode))};
+  MOR_MEMBER u32 largest() const { return __float_as_uint(__fmul_rn(number(to.largest), decode)); }
+  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&x)[COUNT], Elements<COUNT>& found) const {
+    float unscaled[COUNT];
+    scale_elements(x, encode, to.nearest, found, unscaled);
+    MOR_UNROLL
+    for (u32 k = 0; k < COUNT; k++) found.y[k] = bits_of(__fmul_rn(unscaled[k], decode));
   }
 };
 
@@ -59,6 +61,6 @@ struct ByBlockScale {
   const u8* scales;
   MxFormat format;
   template <u32 TEAM> MOR_MEMBER UnderPower in_block(u64 block) const {
-    return {encode_scale(scales[block]), decode_scale(scales[block]), format.element.nearest};
+    return {encode_scale(scales[block]), decode_scale(scales[block]), format.element};
   }
 };

@@ -18,6 +18,7 @@ MOR_DEVICE u32 magnitude_of(u32 bits) { return bits & ~Binary<u32>::sign; }
 MOR_DEVICE bool is_nan(u32 bits) { return magnitude_of(bits) > Binary<u32>::infinity; }
 MOR_DEVICE bool is_finite(u32 bits) { return magnitude_of(bits) < Binary<u32>::infinity; }
 MOR_DEVICE float number(u32 bits) { return __uint_as_float(bits); }
+MOR_DEVICE float magnitude_of(float x) { return fabsf(x); }
 // The bits of a result: there is one NaN (ART-003, DEC-002).
 MOR_DEVICE u32 bits_of(float result) {
   const u32 bits = __float_as_uint(result);

@@ -79,9 +79,13 @@ template <class Source> struct TileRow {
     return found;
   }
   MOR_MEMBER float error(const TileScale& candidate, float whole, const Profile& profile) const {
-    float sum = 0.0f;
+    Elements<TILE> found;
+    float values[TILE], sum = 0.0f;
+    encode_elements(numbers, candidate, profile, found, values);
+    const float scale = scale_value(profile, candidate.code);
+    MOR_UNROLL
     for (u32 k = 0; k < TILE; k++) {
-      const float more = __fadd_rn(sum, error_of(numbers[k], candidate, whole, profile));
+      const float more = __fadd_rn(sum, error_of(numbers[k], values[k], scale, whole, profile));
       sum = k < count ? more : sum;
     }
     return sum;
@@ -139,8 +143,11 @@ MOR_DEVICE void elements(const typename Source::Stored* x, const Tiles& tiles, c
     const u64 row = place.quotient, left = place.rest * TILE;
     const TileRow<Source> numbers(x, tiles, row, left, true);
     const UnderTile& quantized = rule.in_run(row, left);
+    Elements<TILE> elements;
+    quantized(numbers.numbers, elements);
     u8 found[TILE], pairs[TILE / 2];
-    for (u32 k = 0; k < TILE; k++) found[k] = k < numbers.count ? u8(quantized(numbers.numbers[k], k).code) : 0;
+    MOR_UNROLL
+    for (u32 k = 0; k < TILE; k++) found[k] = k < numbers.count ? elements.codes.number(k) : 0;
     for (u32 k = 0; k < TILE / 2; k++) pairs[k] = packed(found[2 * k], found[2 * k + 1]);
     store_strip(found, codes, tiles.columns, row, left);
     store_strip(pairs, bytes, (tiles.columns + 1) / 2, row, left / 2);
@@ -165,10 +172,9 @@ MOR_DEVICE void dequantize(const u8* codes, const Tiles& tiles, const ByTile& ru
     const Strip<u8> strip(codes, tiles.columns, row, left, true);
     const float scale = rule.decodes[rule.tile(row, left)];
     typename Target::Stored values[TILE];
-    for (u32 k = 0; k < TILE; k++) {
-      const u32 value = decoded(strip.numbers[k], rule.profile.element_values);
-      values[k] = Target::stored(bits_of(__fmul_rn(number(value), scale)));
-    }
+    u32 unscaled[TILE];
+    decode_run(strip.numbers, rule.profile.element_values, unscaled);
+    for (u32 k = 0; k < TILE; k++) values[k] = Target::stored(bits_of(__fmul_rn(number(unscaled[k]), scale)));
     store_strip(values, y, tiles.columns, row, left);
   }
 }

@@ -25,7 +25,7 @@ struct TileScale {
 
 MOR_DEVICE float at_most_largest(float x) { return x > number(LARGEST_BINARY32) ? number(LARGEST_BINARY32) : x; }
 MOR_DEVICE float clamped(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
-MOR_DEVICE u32 scale_code(const Profile& profile, float s) { return nearest(s, profile.scale_codes).code; }
+MOR_DEVICE u32 scale_code(const Profile& profile, float s) { return nearest_code(s, profile.scale_codes); }
 MOR_DEVICE float scale_value(const Profile& profile, u32 code) { return number(decoded(code, profile.scale_values)); }
 
 // NVF-003, and its counterparts in NVF-007 to NVF-009.
@@ -87,17 +87,34 @@ MOR_DEVICE TileScale four_scale(const Profile& profile, float bamax, const Globa
   return te_scale(profile, __fmul_rn(1.5f, __fmul_rn(__fdiv_rn(bamax, 6.0f), global.encode)), global);
 }
 
-// NVF-010.
-MOR_DEVICE Element quantized(u32 x, const TileScale& scale, const Profile& profile) {
-  const float xs = profile.divides ? __fdiv_rn(number(x), scale.decode) : __fmul_rn(number(x), scale.encode);
-  const Rounded found = profile.divides && xs == 0.0f ? Rounded{0, 0.0f} : nearest(xs, profile.element_codes);
-  return {bits_of(xs), found.code, bits_of(__fmul_rn(found.value, scale.decode))};
+// The codes of NVF-010, and what they stand for.
+template <u32 COUNT>
+MOR_DEVICE void encode_elements(const u32 (&x)[COUNT], const TileScale& scale, const Profile& profile, Elements<COUNT>& found,
+                                float (&unscaled)[COUNT]) {
+  if (profile.divides) {
+    MOR_UNROLL
+    for (u32 k = 0; k < COUNT; k++) {
+      const float xs = __fdiv_rn(number(x[k]), scale.decode);
+      found.xs[k] = xs == 0.0f ? 0.0f : xs;
+    }
+    nearest(found.xs, profile.element_codes, found.codes, unscaled);
+  } else {
+    scale_elements(x, scale.encode, profile.element_codes, found, unscaled);
+  }
 }
 
-// What an element adds to the error of a candidate, NVF-006.
-MOR_DEVICE float error_of(u32 x, const TileScale& candidate, float amax, const Profile& profile) {
-  const u32 code = quantized(x, candidate, profile).code;
-  const float stored = __fmul_rn(number(decoded(code, profile.element_values)), scale_value(profile, candidate.code));
+// NVF-010.
+template <u32 COUNT>
+MOR_DEVICE void quantized(const u32 (&x)[COUNT], const TileScale& scale, const Profile& profile, Elements<COUNT>& found) {
+  float unscaled[COUNT];
+  encode_elements(x, scale, profile, found, unscaled);
+  MOR_UNROLL
+  for (u32 k = 0; k < COUNT; k++) found.y[k] = bits_of(__fmul_rn(unscaled[k], scale.decode));
+}
+
+// What an element adds to the error of a candidate, whose code stands for a value and its scale for another (NVF-006).
+MOR_DEVICE float error_of(u32 x, float value, float scale, float amax, const Profile& profile) {
+  const float stored = __fmul_rn(value, scale);
   const float e = __fsub_rn(__fdiv_rn(__fmul_rn(stored, amax), profile.range), number(x));
   return profile.rule == FOUR_OVER_SIX_MAE ? number(magnitude_of(__float_as_uint(e))) : __fmul_rn(e, e);
 }
@@ -105,11 +122,14 @@ MOR_DEVICE float error_of(u32 x, const TileScale& candidate, float amax, const P
 // The codes of a pair, NVF-011.
 MOR_DEVICE u8 packed(u32 even, u32 odd) { return u8(even | odd << 4); }
 
-// What the scale of its tile makes of an element.
+// What the scale of its tile makes of elements side by side.
 struct UnderTile {
   TileScale scale;
   const Profile& profile;
-  MOR_MEMBER Element operator()(u32 x, u32) const { return quantized(x, scale, profile); }
+  MOR_MEMBER u32 largest() const { return __float_as_uint(__fmul_rn(6.0f, scale.decode)); }
+  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&x)[COUNT], Elements<COUNT>& found) const {
+    quantized(x, scale, profile, found);
+  }
 };
 
 // A rule, as ByScale is. No run goes from one tile to the next: runs begin where as many begin that a

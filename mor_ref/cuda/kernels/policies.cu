@@ -45,17 +45,32 @@ MOR_DEVICE void write_units(const typename Source::Stored* x, const Cut& cut, co
     visit_piece<TEAM>(x, cut, piece, [&](const auto& run, u64 row, u64 column) {
       const auto& quantized = in_block.in_run(row, column);
       auto codes = beside<u16>(run);
-      for (u32 k = 0; k < run.count; k++) codes.numbers[k] = u16(code(quantized, run.numbers[k], k));
+      code(quantized, run.numbers, codes.numbers);
       store(codes, output);
     });
   }
 }
+
+// What a rung makes of numbers, in bfloat16.
+template <class Source> struct ByRule {
+  template <class Rule, u32 COUNT>
+  MOR_MEMBER void operator()(const Rule& rule, const typename Source::Stored (&numbers)[COUNT], u16 (&codes)[COUNT]) const {
+    const auto elements = quantized_by<Source>(rule, numbers);
+    for (u32 k = 0; k < COUNT; k++) codes[k] = u16(as_bf16(elements.y[k]));
+  }
+};
 
 // A unit that has taken none keeps the codes of a bfloat16 input; other numbers are encoded.
 template <class Source> MOR_DEVICE u32 kept(Source, typename Source::Stored stored) {
   return as_bf16(Source::binary32(stored));
 }
 MOR_DEVICE u32 kept(Bf16, u16 stored) { return stored; }
+template <class Source> struct Kept {
+  template <class Rule, u32 COUNT>
+  MOR_MEMBER void operator()(const Rule&, const typename Source::Stored (&numbers)[COUNT], u16 (&codes)[COUNT]) const {
+    for (u32 k = 0; k < COUNT; k++) codes[k] = u16(kept(Source(), numbers[k]));
+  }
+};
 
 // The rule of units that nothing is made of.
 struct NoScale {
@@ -70,10 +85,7 @@ struct NoScale {
   }                                                                                                               \
   MOR_KERNEL write##suffix##_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice,                  \
                                              u64 units_per_block, u32 rung, Rule rule, u16* output) {             \
-    write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, rule, output,                                \
-                              [](const auto& quantized, Source::Stored stored, u32 k) {                           \
-                                return as_bf16(quantized(Source::binary32(stored), k).y);                         \
-                              });                                                                                 \
+    write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, rule, output, ByRule<Source>());             \
   }                                                                                                               \
   MOR_EXPORT(measure##suffix##_##name##_##TEAM)                                                                   \
   MOR_EXPORT(write##suffix##_##name##_##TEAM)
@@ -83,8 +95,7 @@ struct NoScale {
   UNDER_RULE(name, Source, TEAM, _values, ByValue)                                                                \
   MOR_KERNEL write_kept_##name##_##TEAM(const Source::Stored* x, Cut cut, const u8* choice, u64 units_per_block,  \
                                         u32 rung, u16* output) {                                                  \
-    write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, NoScale(), output,                           \
-                              [](const auto&, Source::Stored stored, u32) { return kept(Source(), stored); });    \
+    write_units<TEAM, Source>(x, cut, choice, units_per_block, rung, NoScale(), output, Kept<Source>());          \
   }                                                                                                               \
   MOR_EXPORT(write_kept_##name##_##TEAM)
 MOR_FOR_SOURCES_AND_TEAMS(POLICIES)

@@ -3,8 +3,10 @@
 #if defined(__CUDACC__)
 #define MOR_SHARED(type, name, count) __shared__ type name[count]
 #define MOR_EXPORT(kernel)
+#define MOR_UNROLL _Pragma("unroll")
 #else
 #include "language.h"
+#define MOR_UNROLL
 #define MOR_SHARED(type, name, count)                                                              \
   struct name##_declared {};                                                                       \
   type* const name = mor_host::Shared<type, count, name##_declared>::of(                           \

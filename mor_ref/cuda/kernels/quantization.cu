@@ -32,10 +32,12 @@ MOR_FOR_TEAMS(DEQUANTIZE, bf16, Bf16)
 // One number with a scale of its own.
 MOR_KERNEL quantize_steps(const u32* x, const u32* scales, u64 count, Scaled to, u32* xs, u8* codes, u32* y) {
   for (u64 i = first_of_thread(); i < count; i += threads_of_grid()) {
-    const Element element = quantized(x[i], number(scales[i]), to);
-    xs[i] = element.xs;
-    codes[i] = u8(element.code);
-    y[i] = element.y;
+    const u32 one[1] = {x[i]};
+    Elements<1> found;
+    UnderScale<1>(scales[i], to)(one, found);
+    xs[i] = bits_of(found.xs[0]);
+    codes[i] = found.codes.number(0);
+    y[i] = found.y[0];
   }
 }
 MOR_EXPORT(quantize_steps)

@@ -4,8 +4,11 @@
 #include "decoding.cuh"
 #include "nearest.cuh"
 
-struct Element {
-  u32 xs, code, y;  // the scaled number, its code, and the code's number; bits
+// Elements side by side.
+template <u32 COUNT> struct Elements {
+  float xs[COUNT];         // the scaled numbers
+  Words<u8, COUNT> codes;  // their codes
+  u32 y[COUNT];            // the bits of the numbers of the codes
 };
 
 // A format that numbers are scaled to.
@@ -15,16 +18,20 @@ struct Scaled {
   u32 largest;  // binary32 bits
 };
 
-// QNT-001 and QNT-002.
-MOR_DEVICE Element quantized(u32 x, float scale, const Scaled& to) {
-  const float xs = __fmul_rn(number(x), scale);
-  const Rounded found = nearest(xs, to.nearest);
-  return {bits_of(xs), found.code, bits_of(quotient(found.value, scale))};
+// QNT-001: numbers are scaled and rounded; `values` are what the codes stand for.
+template <u32 COUNT>
+MOR_DEVICE void scale_elements(const u32 (&x)[COUNT], float scale, const Nearest& to, Elements<COUNT>& found, float (&values)[COUNT]) {
+  MOR_UNROLL
+  for (u32 k = 0; k < COUNT; k++) found.xs[k] = __fmul_rn(number(x[k]), scale);
+  nearest(found.xs, to, found.codes, values);
 }
 
 // QNT-002.
 MOR_DEVICE u32 dequantized(u32 code, float scale, const Decoding& from) {
-  return bits_of(quotient(number(decoded(code, from)), scale));
+  const u8 one[1] = {u8(code)};
+  u32 value[1];
+  decode_run(one, from, value);
+  return bits_of(quotient(number(value[0]), scale));
 }
 
 // What the codes of a block stand for. A team of all threads makes a table of them, as one division
@@ -46,23 +53,25 @@ template <u32 TEAM> struct Values {
   }
 };
 
-// What the scale of its block makes of an element.
+// What the scale of its block makes of elements side by side (QNT-002).
 template <u32 TEAM> struct UnderScale {
-  float scale;
+  float scale, most;  // the largest y
   const Scaled& to;
   Values<TEAM> values;
-  MOR_MEMBER UnderScale(u32 bits, const Scaled& to) : scale(number(bits)), to(to), values(scale, to.decoding) {}
+  MOR_MEMBER UnderScale(u32 bits, const Scaled& to)
+      : scale(number(bits)), most(__fdiv_rn(number(to.largest), scale)), to(to), values(scale, to.decoding) {}
   MOR_MEMBER const UnderScale& in_run(u64, u64) const { return *this; }
-  MOR_MEMBER Element operator()(u32 x, u32) const {
-    if (TEAM < THREADS) return quantized(x, scale, to);
-    const float xs = __fmul_rn(number(x), scale);
-    const u32 code = nearest(xs, to.nearest).code;
-    return {bits_of(xs), code, values(code)};
+  MOR_MEMBER u32 largest() const { return __float_as_uint(most); }
+  template <u32 COUNT> MOR_MEMBER void operator()(const u32 (&x)[COUNT], Elements<COUNT>& found) const {
+    float unscaled[COUNT];
+    scale_elements(x, scale, to.nearest, found, unscaled);
+    MOR_UNROLL
+    for (u32 k = 0; k < COUNT; k++)
+      found.y[k] = TEAM < THREADS ? bits_of(quotient(unscaled[k], scale)) : values(found.codes.number(k));
   }
 };
 
-// A rule: what it makes of the elements of a block, and of a run in it from a row and a column on:
-// of a number, and of its place in the run.
+// A rule: what it makes of the elements of a block, and of a run in it from a row and a column on.
 struct ByScale {
   const u32* scales;
   Scaled to;

@@ -2,6 +2,8 @@
 #pragma once
 #include "prelude.cuh"
 
+template <class Type, u32 COUNT> MOR_DEVICE constexpr u32 length(const Type (&)[COUNT]) { return COUNT; }
+
 // How many numbers 16 bytes hold.
 template <class Stored> constexpr u32 VECTOR = 16 / sizeof(Stored);
 
@@ -26,20 +28,40 @@ template <class Other, class Stored, u32 COUNT> MOR_DEVICE Run<Other, COUNT> bes
   return found;
 }
 
-template <class Stored, u32 COUNT> MOR_DEVICE void load(Run<Stored, COUNT>& run, const Stored* from) {
+// The words of small numbers. A shift takes a number out of its word for less than a GPU takes a register apart.
+template <class Stored, u32 COUNT> struct Words {
+  static constexpr u32 bits = 8 * sizeof(Stored), each = sizeof(Stored) < 4 && COUNT * sizeof(Stored) >= 4 ? 32 / bits : 1;
+  typedef typename Bytes<each * sizeof(Stored)>::Type Word;
   typedef typename Bytes<COUNT * sizeof(Stored)>::Type Whole;
-  union { Whole whole; Stored numbers[COUNT]; } loaded;
-  loaded.whole = *reinterpret_cast<const Whole*>(from + run.at);
-  for (u32 k = 0; k < COUNT; k++) run.numbers[k] = loaded.numbers[k];
+  union { Whole whole; Word words[COUNT / each]; };
+  MOR_MEMBER Stored number(u32 k) const { return Stored(words[k / each] >> k % each * bits); }
+  MOR_MEMBER void put(u32 k, Stored number) { place(k, Word(number)); }
+  // Two neighbours, the first in the lower bits; only the first, if it is the last number.
+  MOR_MEMBER void put_two(u32 k, u32 both) {
+    if (each > 1) return place(k, Word(both));
+    place(k, Stored(both));
+    if (k + 1 < COUNT) place(k + 1 < COUNT ? k + 1 : k, Stored(both >> bits));
+  }
+  MOR_MEMBER void place(u32 k, Word word) {
+    word <<= k % each * bits;
+    words[k / each] = k % each ? words[k / each] | word : word;
+  }
+};
+
+template <class Stored, u32 COUNT> MOR_DEVICE void load(Run<Stored, COUNT>& run, const Stored* from) {
+  Words<Stored, COUNT> loaded;
+  loaded.whole = *reinterpret_cast<const decltype(loaded.whole)*>(from + run.at);
+  MOR_UNROLL
+  for (u32 k = 0; k < COUNT; k++) run.numbers[k] = loaded.number(k);
 }
 
 template <class Stored, u32 COUNT> MOR_DEVICE void store(const Run<Stored, COUNT>& run, Stored* to) {
   constexpr u32 each = COUNT * sizeof(Stored) > 16 ? VECTOR<Stored> : COUNT;
-  typedef typename Bytes<each * sizeof(Stored)>::Type Whole;
+  MOR_UNROLL
   for (u32 first = 0; first < COUNT; first += each) {
-    union { Whole whole; Stored numbers[each]; } stored;
-    for (u32 k = 0; k < each; k++) stored.numbers[k] = run.numbers[first + k];
-    *reinterpret_cast<Whole*>(to + run.at + first) = stored.whole;
+    Words<Stored, each> stored;
+    for (u32 k = 0; k < each; k++) stored.put(k, run.numbers[first + k]);
+    *reinterpret_cast<decltype(stored.whole)*>(to + run.at + first) = stored.whole;
   }
 }
 
