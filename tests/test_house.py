@@ -360,6 +360,7 @@ NO_CHAPTERS = {
         "dot_binary32": DOT_BINARY32,
         "dot_nvidia": DOT_NVIDIA,
         "dot_terms": "products, terms and roundings, of the chapter dot",
+        "conversions": "instructions of GPUs, of the chapters encoding and decoding",
         "elementwise": "loops of the chapters encoding and decoding",
         "kernels": "declares the kernels of all chapters",
         "measuring": MEASURING,

@@ -18,7 +18,7 @@ def _compilers():
 
 
 @pytest.mark.tier("full", but=["[scale_steps-sm_90]", "[mx-sm_90]", "[decisions-sm_90]"])
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_120"])
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100", "sm_120"])
 @pytest.mark.parametrize("suite", suites.manifest())
 def test_suites(suite, architecture):
     """Every field that kernels give, from the instructions that a GPU gets."""
@@ -126,7 +126,7 @@ def test_memory_that_may_only_be_read():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 %r1, %r2, %r3, %r4;", "not supported"),
+        ("wgmma.fence.sync.aligned", "not supported"),
         ("div.full.f32 %f1, %f2, %f3;", "leaves its bits open; use div.rn .*; to run it, give"),
         ("ex2.approx.f32 %f1, %f2;", "PTX bounds its error by 2 ulp"),
         ("tanh.approx.f32 %f1, %f2;", "PTX only bounds its error"),

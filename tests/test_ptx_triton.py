@@ -11,8 +11,9 @@ from extras import needs
 from kernels import needed
 from pages import blocks_of
 
+import mor_ref
 from mor_ref import golden
-from mor_ref.ptx import LaunchError, Module
+from mor_ref.ptx import LaunchError, Module, PtxError
 
 pytestmark = needs("triton", "torch")
 PAGE = Path(__file__).parent.parent / "docs" / "guide" / "verify-triton.md"
@@ -46,6 +47,28 @@ def halves(x_ptr, out_ptr, N: tl.constexpr):
 def beyond(x_ptr, out_ptr, N: tl.constexpr):
     at = tl.arange(0, N)
     tl.store(out_ptr + at, tl.load(x_ptr + at + 1))
+
+
+@triton.jit
+def product(
+    a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, STEP: tl.constexpr
+):
+    m, n, c = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.zeros((M, N), tl.float32)
+    for first in range(0, K, STEP):
+        k = first + tl.arange(0, STEP)
+        a = tl.load(a_ptr + m * K + k[None, :])
+        b = tl.load(b_ptr + n * K + k[:, None])
+        c = tl.dot(a, b, c)
+    tl.store(c_ptr + m * N + n, c)
+
+
+def compiled_product(kind, capability, warps):
+    types = {f"{name}_ptr": f"*{kind}" for name in "ab"} | {"c_ptr": "*fp32"}
+    sides = {"M": 64, "N": 32, "K": 256, "STEP": 64}
+    source = ASTSource(product, types | dict.fromkeys(sides, "constexpr"), sides)
+    options = {"num_warps": warps, "num_stages": 3, "enable_fp_fusion": False}
+    found = triton.compile(source, GPUTarget("cuda", capability, 32), options)
+    return found.asm["ptx"], found.metadata.shared
 
 
 def compiled(name, x, out, size, capability, warps=4, **options):
@@ -142,6 +165,53 @@ def test_arithmetic_in_half_precision(modules, is_fused):
     difference = wide * wide - wide if is_fused else (x * x).astype(np.float64) - wide
     wanted = np.maximum(difference.astype(np.float16), 0).astype(ml_dtypes.float8_e5m2)
     np.testing.assert_array_equal(out, wanted.view(np.uint8))
+
+
+PRODUCTS = [
+    ("fp16", 80, 4, "ampere_fp16"),
+    ("bf16", 80, 2, "ampere_bf16"),
+    ("fp32", 80, 4, "ampere_tf32"),
+    ("fp8e4nv", 89, 4, "ada_fp8"),
+    ("fp8e5", 89, 1, "ada_fp8"),
+    ("fp16", 90, 2, "hopper_fp16"),
+    ("bf16", 120, 4, "rtx_blackwell_bf16"),
+    ("fp8e4nv", 120, 4, "rtx_blackwell_fp8"),
+]
+DTYPES = {
+    "fp16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "fp32": np.float32,
+    "fp8e4nv": ml_dtypes.float8_e4m3fn,
+    "fp8e5": ml_dtypes.float8_e5m2,
+}
+
+
+@pytest.mark.tier("full", but=["fp8e4nv-89-", "fp16-90-"])
+@pytest.mark.parametrize(("kind", "capability", "warps", "profile"), PRODUCTS)
+def test_products_of_matrices(modules, kind, capability, warps, profile):
+    """GEM-002: tl.dot is the matmul of the profile of its GPU, bit for bit."""
+    text, shared = modules("others").compiled_product(kind, capability, warps)
+    assert "mma.sync" in text
+    random = np.random.default_rng(capability)
+    a, b = (
+        (random.standard_normal(shape) * np.exp2(random.integers(-9, 6, shape))).astype(np.float32)
+        for shape in ((64, 256), (32, 256))
+    )
+    a, b = a.astype(DTYPES[kind]), b.astype(DTYPES[kind])
+    c = np.zeros((64, 32), np.float32)
+    kernel = Module(text)["product"]
+    kernel[1, 32 * warps, shared](a, b, c, np.zeros(1), np.zeros(1))
+    found = mor_ref.matmul(a, b.T, profile=profile)
+    np.testing.assert_array_equal(c.view(np.uint32), found.view(np.uint32))
+    exact = mor_ref.matmul(a, b.T)
+    assert np.count_nonzero(c != exact) > 100
+
+
+def test_products_of_warp_groups_are_refused(modules):
+    text, _ = modules("others").compiled_product("fp8e4nv", 90, 4)
+    kernel = Module(text)["product"]
+    with pytest.raises(PtxError, match=r"line \d+: wgmma.*not supported"):
+        kernel[1, 128, 1 << 15](*[np.zeros(1, np.uint8)] * 5)
 
 
 def test_a_fault_is_reported_with_its_line_in_the_source(modules):

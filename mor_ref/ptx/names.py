@@ -64,6 +64,7 @@ class Names:
     labels: dict[tuple[int, str], str]
     tables: dict[tuple[int, str], tuple[str, ...]]
     fusible: dict[str, Product]
+    target: str = ""  # of the module, such as sm_90
     products: Products = field(default_factory=Products)
     undefined: list[Undefined] = field(default_factory=list)
     declared: dict[tuple[int, str], Variable] = field(default_factory=dict)
@@ -186,7 +187,9 @@ def _real_bits(group: str, word: str, bits: int) -> int:
     return int.from_bytes(struct.pack(">f" if bits == 32 else ">d", number), "big")
 
 
-def names_of(function: Function, places: dict[str, Place], fusible: dict[str, Product]) -> Names:
+def names_of(
+    function: Function, places: dict[str, Place], fusible: dict[str, Product], target: str
+) -> Names:
     """Return the names of a function before its first statement; its labels are known."""
     labels: dict[tuple[int, str], str] = {}
     tables: dict[tuple[int, str], tuple[str, ...]] = {}
@@ -201,4 +204,4 @@ def names_of(function: Function, places: dict[str, Place], fusible: dict[str, Pr
                 tables[key] = statement.targets
             else:
                 labels[key] = f"L{re.sub('[^a-zA-Z0-9_]', '_', statement.name)}_{scopes[-1]}"
-    return Names(places, labels, tables, fusible)
+    return Names(places, labels, tables, fusible, target)

@@ -7,13 +7,23 @@ from dataclasses import dataclass
 
 from mor_ref.ptx.contraction import Product, Undefined, contracted
 from mor_ref.ptx.errors import PtxError, refusal
-from mor_ref.ptx.instructions import bounded, control, conversions, floats, halves, integers, memory
+from mor_ref.ptx.instructions import (
+    bounded,
+    control,
+    conversions,
+    copies,
+    floats,
+    halves,
+    integers,
+    matrices,
+    memory,
+)
 from mor_ref.ptx.names import WORDS, Names, Place, names_of
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
 from mor_ref.ptx.rows import Found, found_in
 
 ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
-HANDLERS = {**memory.HANDLERS, **control.HANDLERS}
+HANDLERS = {**memory.HANDLERS, **control.HANDLERS, **matrices.HANDLERS, **copies.HANDLERS}
 _MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
 _LABEL, _INSTRUCTION, _MOVE = " L", "  ", "   "  # the beginnings of lines
 _JUMP = re.compile(r"\bgoto \w|\breturn;")
@@ -83,7 +93,7 @@ def translated(program: Program, name: str) -> Translated:
             if function is entry:
                 address = f"(m.parameters + {offset})"
                 own[parameter.name] = Place("param", address, parameter.size)
-        lines, found = _function(function, own)
+        lines, found = _function(function, own, program.target)
         text += lines
         undefined += found
     text.append('extern "C" __attribute__((visibility("default")))')
@@ -141,7 +151,9 @@ def _signature(function: Function) -> str:
     return f"static void f_{function.name}(Machine& m, u32 line{more})"
 
 
-def _function(function: Function, places: dict[str, Place]) -> tuple[list[str], list[Undefined]]:
+def _function(
+    function: Function, places: dict[str, Place], target: str
+) -> tuple[list[str], list[Undefined]]:
     if not function.statements and not function.is_entry:
         why = f'"it calls {function.name}, which this module does not have"'
         return [f"{_signature(function)} {{ fail(m, line, {why}); }}"], []
@@ -150,8 +162,8 @@ def _function(function: Function, places: dict[str, Place]) -> tuple[list[str], 
             if variable.space != "param":
                 raise PtxError(f"line {function.line}: {variable.name} is not a .param of memory")
             places[variable.name] = Place("frame", f"u64(a{k})", variable.size)
-    fusible = _body(function, places, {})[0].products.fusible
-    names, arrays, body = _body(function, places, fusible)
+    fusible = _body(function, places, {}, target)[0].products.fusible
+    names, arrays, body = _body(function, places, fusible, target)
     lines = [f"{_signature(function)} {{", "  (void)line;", *arrays]
     lines += [f"  {WORDS[each.bits]} {each.name} = 0;" for each in names.used.values()]
     lines += [f"  u64 {name}_0 = 0, {name}_1 = 0;" for name in fusible]
@@ -159,10 +171,10 @@ def _function(function: Function, places: dict[str, Place]) -> tuple[list[str], 
 
 
 def _body(
-    function: Function, places: dict[str, Place], fusible: dict[str, Product]
+    function: Function, places: dict[str, Place], fusible: dict[str, Product], target: str
 ) -> tuple[Names, list[str], list[str]]:
     """Return the names, the arrays and the statements of a function."""
-    names = names_of(function, places, fusible)
+    names = names_of(function, places, fusible, target)
     arrays: list[str] = []
     return names, arrays, list(_counted(_statements(function, names, arrays)))
 

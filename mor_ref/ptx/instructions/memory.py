@@ -61,9 +61,8 @@ class Access:
         place = names.place(base)
         if place is not None and space == "param" and place.space == "frame":
             at = f"u64({place.address}), {place.size}"
-            return self._call("inside", f"{at}, ", self._sum(place.address, minus, offset), "")
-        value = place.address if place is not None else names.value(base, "b64", self.of)
-        where = self._sum(value, minus, offset)
+            return self._call("inside", f"{at}, ", sum_of(place.address, minus, offset), "")
+        where = address_of(self.of, names, address)
         touch = ("strong_" if self.strong else "") + ("write" if writes else "read")
         if space in ("shared", "generic"):
             return self._call(space, "", where, f", Touch::{touch}", written)
@@ -71,18 +70,30 @@ class Access:
             return self._call("device", "", where, f", {str(writes).lower()}")
         return self._call("parameter" if space == "param" else space, "", where, "")
 
-    def _sum(self, base: str, minus: str, offset: str | None) -> str:
-        if not offset:
-            return f"u64({base})"
-        number = number_of(offset, "b64")
-        return f"u64({base}) {'-' if minus else '+'} {number}ull"
-
     def _call(self, function: str, inside: str, where: str, more: str, last: str = "") -> str:
         size = WIDTHS[self.type] // 8 * self.count
         bounds = inside.rstrip(", ")
         arguments = f"{where}, {bounds}" if bounds else where
         end = f", {last}" if last else ""
         return f"{function}<{self.element}, {size}>(m, {arguments}{more}, {self.of.line}{end})"
+
+
+def address_of(of: Instruction, names: Names, text: str) -> str:
+    """Return an address in brackets as C++, unchecked; in shared memory it is an offset."""
+    match = _ADDRESS.fullmatch(text)
+    if not match:
+        raise refusal(of.line, of.text, f"address {text!r} is not supported")
+    base, minus, offset = match.groups()
+    place = names.place(base)
+    value = place.address if place is not None else names.value(base, "b64", of)
+    return sum_of(value, minus, offset)
+
+
+def sum_of(base: str, minus: str, offset: str | None) -> str:
+    """Return an address and its offset as C++."""
+    if not offset:
+        return f"u64({base})"
+    return f"u64({base}) {'-' if minus else '+'} {number_of(offset, 'b64')}ull"
 
 
 def load(of: Instruction, names: Names) -> str:

@@ -16,6 +16,7 @@ struct Layout {
 };
 constexpr Layout F64 = {52, 1023, 0x7FEFFFFFFFFFFFFFu, 0x7FF0000000000000u, 0x7FF8000000000000u, 64};
 constexpr Layout F32 = {23, 127, 0x7F7FFFFF, 0x7F800000, 0x7FFFFFFF, 32};
+constexpr Layout TF32 = {23, 127, 0x7F7FFFFF, 0x7F800000, 0x7FFFFFFF, 32};  // the lowest 13 bits are not read
 constexpr Layout F16 = {10, 15, 0x7BFF, 0x7C00, 0x7FFF, 16};
 constexpr Layout BF16 = {7, 127, 0x7F7F, 0x7F80, 0x7FFF, 16};
 constexpr Layout E4M3 = {3, 7, 0x7E, NONE, 0x7F, 8};

@@ -5,6 +5,7 @@
 #include "halves.h"
 #include "floats.h"
 #include "integers.h"
+#include "matrices.h"
 
 namespace ptx {
 

@@ -31,6 +31,7 @@ struct Frame {
 enum class Touch : u32 { read, write, strong_read, strong_write };
 enum class Meeting : u32 { sync, shuffle, ballot };
 enum class End : u32 { nearest, below, above };
+constexpr u32 FRAGMENT = 8;  // words of a lane in a matrix instruction
 
 struct Machine;
 
@@ -40,6 +41,9 @@ struct Calls {
   void (*barrier)(bool aligned, u32 line, u32 number, bool vote, u32* votes);
   u64 (*meet)(Meeting kind, u32 mask, u64 value, u32 from, u32 line);
   void (*touch_shared)(Machine& m, u64 offset, u32 size, Touch kind, u32 line, const void* written);
+  void (*copy_later)(Machine& m, u64 to, u64 from, u32 size, u32 taken, u32 line);
+  void (*commit)(Machine& m);
+  void (*wait_for_copies)(Machine& m, u32 groups, bool all);
 };
 
 struct Machine {
@@ -54,6 +58,8 @@ struct Machine {
   End end;
   Frame* frames;
   u64 executed;  // instructions
+  u32 (*fragments)[FRAGMENT];  // what the lanes of the warp show one another
+  struct Copies* copies;       // that this thread has begun
 };
 
 [[noreturn]] __attribute__((noinline, cold)) inline void fail(Machine& m, u32 line, const char* what) {
@@ -135,6 +141,23 @@ inline void sync_warp(Machine& m, u32 mask, u32 line) { m.calls->meet(Meeting::s
 
 inline u32 ballot(Machine& m, bool vote, u32 mask, u32 line) {
   return u32(m.calls->meet(Meeting::ballot, mask, vote, 0, line));
+}
+
+// Shows the words of each lane to all lanes, until they have left.
+template <class Use> inline void with_fragments(Machine& m, const u32* words, u32 count, u32 line, Use use) {
+  for (u32 k = 0; k < count; k++) m.fragments[m.lane][k] = words[k];
+  m.calls->meet(Meeting::ballot, ~0u, 0, 0, line);
+  use();
+  m.calls->meet(Meeting::ballot, ~0u, 1, 0, line);
+}
+
+// A copy from an array to shared memory, which is there when the thread has waited for it.
+template <u32 SIZE> inline void copy_later(Machine& m, u64 to, u64 from, u32 taken, u32 line) {
+  if (to % SIZE) fail(m, line, "its address is misaligned");
+  if (taken > SIZE) fail(m, line, "it takes more bytes than it writes");
+  if (taken) device<u8, 1>(m, from + taken - 1, false, line);
+  const u64 source = taken ? u64(device<u8, SIZE>(m, from, false, line)) : 0;
+  m.calls->copy_later(m, to, source, SIZE, taken, line);
 }
 
 enum class Shuffle { up, down, bfly, idx };

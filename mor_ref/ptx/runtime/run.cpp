@@ -5,6 +5,17 @@
 #include "machine.h"
 
 namespace ptx {
+
+// A copy to shared memory that a thread has begun, and all of them; groups are numbered as they end.
+struct Copy {
+  u64 to, from;
+  u32 size, taken, line, group;
+};
+struct Copies {
+  std::vector<Copy> waiting;
+  u32 group = 0;
+};
+
 namespace {
 
 // What a byte of shared memory has seen since the last barrier of its block (`epoch`).
@@ -37,6 +48,7 @@ struct Arena {
   std::vector<u64> memory;
   std::vector<Byte> bytes;
   u32 epoch = 0, syncs[mor_host::MOST_WARPS] = {}, number = 0;
+  u32 fragments[mor_host::MOST_WARPS][32][FRAGMENT];
   const Job* job = nullptr;
   mor_host::Place place{};
   bool begun = false;
@@ -128,7 +140,29 @@ void touch(Machine& m, u64 offset, u32 size, Touch kind, u32 line, const void* f
 
 constexpr u64 ALIGNED = 1024;  // as far as any declaration asks for
 
-constexpr Calls CALLS = {fail_at, barrier_at, meet_at, touch};
+void copy_later_at(Machine& m, u64 to, u64 from, u32 size, u32 taken, u32 line) {
+  m.copies->waiting.push_back({to, from, size, taken, line, m.copies->group});
+}
+
+void commit_at(Machine& m) { m.copies->group++; }
+
+// Copies of a group that was not ended are waited for only with all others.
+void wait_at(Machine& m, u32 groups, bool all) {
+  std::vector<Copy> later;
+  for (const Copy& copy : m.copies->waiting) {
+    if (!all && copy.group + groups >= m.copies->group) {
+      later.push_back(copy);
+      continue;
+    }
+    u8 bytes[16] = {};
+    if (copy.taken) memcpy(bytes, reinterpret_cast<const void*>(copy.from), copy.taken);
+    touch(m, copy.to, copy.size, Touch::write, copy.line, bytes);
+    memcpy(reinterpret_cast<void*>(m.shared + copy.to), bytes, copy.size);
+  }
+  m.copies->waiting.swap(later);
+}
+
+constexpr Calls CALLS = {fail_at, barrier_at, meet_at, touch, copy_later_at, commit_at, wait_at};
 
 void prepare_arena(const Job& job) {
   arena.memory.resize((job.shared_size + 2 * ALIGNED) / 8);
@@ -159,14 +193,17 @@ void run_thread(void* pointer) {
   begin_block(job, block);
   static const Region none = {0, 0, 0};
   Machine m = {};
+  Copies copies;
   m.calls = &CALLS;
   copy(m.tid, self->place), copy(m.ntid, block->size), copy(m.ctaid, block->place), copy(m.nctaid, block->grid);
   m.thread = self->number, m.lane = self->lane, m.warp = self->number / 32, m.warps = (block->count + 31) / 32;
   m.shared = (u64(arena.memory.data()) + ALIGNED - 1) / ALIGNED * ALIGNED;
   m.shared_size = job.shared_size, m.dynamic_shared = job.dynamic_shared;
   m.parameters = u64(job.parameters), m.parameters_size = job.parameters_size, m.globals = job.globals;
+  m.fragments = arena.fragments[m.warp], m.copies = &copies;
   m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count), m.end = job.end;
   job.kernel(m);
+  wait_at(m, 0, true);
   __atomic_fetch_add(&job.executed, m.executed, __ATOMIC_RELAXED);
   if (!block->waiting) return;
   thread_local char what[160];

@@ -1,0 +1,32 @@
+"""Copies to shared memory that a thread begins and waits for later."""
+
+import re
+from collections.abc import Callable
+
+from mor_ref.ptx.errors import refusal
+from mor_ref.ptx.instructions.memory import address_of
+from mor_ref.ptx.names import Names, number_of
+from mor_ref.ptx.program import Instruction
+
+_COPY = re.compile(
+    r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::(?:cache_hint|64B|128B|256B))*"
+)
+
+
+def copy(of: Instruction, names: Names) -> str:
+    """Return `cp.async` as C++: a copy, the end of a group of them, or a wait for groups."""
+    if of.opcode == "cp.async.commit_group":
+        return "m.calls->commit(m);"
+    if of.opcode == "cp.async.wait_all":
+        return "m.calls->wait_for_copies(m, 0, true);"
+    if of.opcode == "cp.async.wait_group":
+        return f"m.calls->wait_for_copies(m, {number_of(of.operands[0], 'b32')}, false);"
+    size = number_of(of.operands[2], "b32") if len(of.operands) > 2 else None
+    if not _COPY.fullmatch(of.opcode) or size not in (4, 8, 16) or len(of.operands) > 4:
+        raise refusal(of.line, of.text, "this copy is not supported")
+    taken = names.value(of.operands[3], "b32", of) if len(of.operands) == 4 else f"{size}u"
+    to, where = (address_of(of, names, text) for text in of.operands[:2])
+    return f"copy_later<{size}>(m, {to}, {where}, {taken}, {of.line});"
+
+
+HANDLERS: dict[str, Callable[[Instruction, Names], str]] = {"cp": copy}

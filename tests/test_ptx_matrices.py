@@ -1,0 +1,243 @@
+"""Matrix instructions of PTX, against the exact model of dot products."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from kernels import needed
+from ptx_programs import HEADER
+
+from mor_ref import exact, formats
+from mor_ref.definitions.dot import DOT_PROFILES
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.exact.dot import dot
+from mor_ref.ptx import LaunchError, Module, PtxError
+
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8}
+# The architecture, the shape in k, the types of a, b and c, and the profile.
+CASES = [
+    ("sm_75", 8, "f16", "f16", "f32", "turing_fp16"),
+    ("sm_80", 16, "f16", "f16", "f32", "ampere_fp16"),
+    ("sm_80", 8, "f16", "f16", "f16", "ampere_fp16_f16"),
+    ("sm_80", 16, "bf16", "bf16", "f32", "ampere_bf16"),
+    ("sm_80", 8, "tf32", "tf32", "f32", "ampere_tf32"),
+    ("sm_89", 32, "e4m3", "e5m2", "f32", "ada_fp8"),
+    ("sm_89", 16, "e4m3", "e4m3", "f16", "ada_fp8_f16"),
+    ("sm_90", 16, "f16", "f16", "f32", "hopper_fp16"),
+    ("sm_90a", 8, "f16", "f16", "f32", "hopper_fp16_k8"),
+    ("sm_90", 16, "bf16", "bf16", "f32", "hopper_bf16"),
+    ("sm_90", 4, "tf32", "tf32", "f32", "hopper_tf32_k4"),
+    ("sm_100", 16, "f16", "f16", "f16", "blackwell_fp16_f16"),
+    ("sm_120", 32, "e5m2", "e4m3", "f32", "rtx_blackwell_fp8"),
+    ("sm_120", 16, "e4m3", "e4m3", "f16", "rtx_blackwell_fp8_f16_k16"),
+]
+NAMES = [f"{case[5]}-{case[2]}-{case[3]}" for case in CASES]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiler():
+    needed.compiler()
+
+
+def program(target, k, a, b, c):
+    """Return a kernel of one warp: registers of a, b and c come from arrays, a row a lane."""
+    counts = k * BITS[a] // 64, k * BITS[b] // 128, 4 if c == "f32" else 2
+    lines, groups = [], []
+    for letter, count in zip("abc", counts, strict=True):
+        names = [f"%r{'abc'.index(letter)}{n}" for n in range(count)]
+        groups.append("{" + ", ".join(names) + "}")
+        lines.append(f"  ld.param.u64 %d1, [{letter}]; mad.wide.u32 %d1, %r99, {4 * count}, %d1;")
+        lines += [f"  ld.global.u32 {name}, [%d1+{4 * n}];" for n, name in enumerate(names)]
+    result = "{" + ", ".join(f"%r5{n}" for n in range(counts[2])) + "}"
+    stores = [f"  st.global.u32 [%d1+{4 * n}], %r5{n};" for n in range(counts[2])]
+    opcode = f"mma.sync.aligned.m16n8k{k}.row.col.{c}.{a}.{b}.{c}"
+    return "\n".join([
+        HEADER.replace("sm_90", target),
+        ".visible .entry run(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c) {",
+        "  .reg .b32 %r<100>; .reg .b64 %d<4>;",
+        "  mov.u32 %r99, %tid.x;",
+        *lines,
+        f"  {opcode} {result}, {', '.join(groups)};",
+        f"  ld.param.u64 %d1, [d]; mad.wide.u32 %d1, %r99, {4 * counts[2]}, %d1;",
+        *stores,
+        "  ret;\n}\n",
+    ])  # fmt: skip
+
+
+def in_registers(codes, bits, place):
+    """Return the registers of all lanes; `place` is the row and the column of an element."""
+    each = 32 // bits
+    lanes = []
+    for lane in range(32):
+        row = []
+        for register in itertools.count():
+            places = [place(lane, register, k, each) for k in range(each)]
+            if any(i >= codes.shape[0] or j >= codes.shape[1] for i, j in places):
+                break
+            row.append(sum(int(codes[at]) << bits * k for k, at in enumerate(places)))
+        lanes.append(row)
+    return np.array(lanes, np.uint32)
+
+
+def of_a(lane, register, k, each):
+    """Return the place in a, after the figures of the manual of PTX."""
+    return lane // 4 + 8 * (register % 2), register // 2 * 4 * each + lane % 4 * each + k
+
+
+def of_b(lane, register, k, each):
+    return register * 4 * each + lane % 4 * each + k, lane // 4
+
+
+def of_c(lane, register, k, each):
+    element = register * each + k
+    return lane // 4 + 8 * (element // 2), lane % 4 * 2 + element % 2
+
+
+def numbers(random, shape, fmt, *, is_hard):
+    """Return codes: of near magnitudes, or any, with infinities and NaN."""
+    if is_hard:
+        return random.integers(0, fmt.code_count, shape, np.uint32)
+    values = random.standard_normal(shape) * np.exp2(random.integers(-3, 4, shape))
+    return np.reshape([exact.encode(x, fmt) for x in values.ravel().tolist()], shape)
+
+
+def multiplied(case, codes):
+    """Return the codes of a product as the kernel gives them."""
+    target, k, a, b, c, _ = case
+    places = of_a, of_b, of_c
+    widths = BITS[a], BITS[b], {"f32": 32, "f16": 16}[c]
+    inputs = [in_registers(*each) for each in zip(codes, widths, places, strict=True)]
+    out = np.zeros_like(inputs[2])
+    Module(program(target, k, a, b, c))["run"][1, 32](out, *inputs)
+    found = np.zeros((16, 8), np.uint32)
+    for lane, register, part in itertools.product(range(32), range(out.shape[1]), range(2)):
+        each = 32 // widths[2]
+        if part < each:
+            word = int(out[lane, register]) >> widths[2] * part & ((1 << widths[2]) - 1)
+            found[of_c(lane, register, part, each)] = word
+    return found.tolist()
+
+
+def expected(case, codes):
+    """Return the codes of the exact model."""
+    *_, a, b, c, name = case
+    profile, of = DOT_PROFILES[name], tuple(formats["f32" if x == "tf32" else x] for x in (a, b))
+    result = formats[c]
+    x, y, z = (each.tolist() for each in codes)
+    found = []
+    for i, row in enumerate(x):
+        found.append([])
+        for j in range(8):
+            start = exact.decode(z[i][j], result)
+            start = float(np.uint32(start).view(np.float32))
+            total = dot(row, [line[j] for line in y], start, profile, of)
+            found[-1].append(exact.encode(total, result, "rne", SpecialCases(overflow="ieee")))
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_products_of_the_exact_model(case):
+    """DOT-004, DOT-005, DOT-007, DOT-008, DOT-010: common numbers, and any codes."""
+    *_, k, a, b, c, name = case
+    random = np.random.default_rng(len(name))
+    of = [formats["f32" if x == "tf32" else x] for x in (a, b, c)]
+    shapes = (16, k), (k, 8), (16, 8)
+    for is_hard in (False, True):
+        codes = [
+            numbers(random, shape, fmt, is_hard=is_hard)
+            for shape, fmt in zip(shapes, of, strict=True)
+        ]
+        assert multiplied(case, codes) == expected(case, codes)
+
+
+MMA = "mma.sync.aligned.m16n8k{} {{%r1, %r2, %r3, %r4}}, {}, {{%r1, %r2}}, {{%r1, %r2, %r3, %r4}};"
+FOUR, TWO = "{%r1, %r2, %r3, %r4}", "{%r1, %r2}"
+REFUSED = [
+    ("sm_90", MMA.format("32.row.col.f32.e4m3.e4m3.f32", FOUR), "no profile .* on sm_90"),
+    ("sm_80", MMA.format("16.row.col.f32.f16.bf16.f32", FOUR), "no profile"),
+    ("sm_80", MMA.format("16.row.col.f32.f16.f16.f32", TWO), "registers are not those of its"),
+    (
+        "sm_80",
+        MMA.format("16.row.row.f32.f16.f16.f32", FOUR),
+        "matrix instruction is not supported",
+    ),
+    ("sm_90a", "wgmma.fence.sync.aligned;", "not supported"),
+    ("sm_100a", "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%r1], 32;", "not supported"),
+    ("sm_80", "cp.async.ca.shared.global [%r1], [%r2], 3;", "this copy is not supported"),
+]
+
+
+@pytest.mark.parametrize(("target", "line", "words"), REFUSED)
+def test_others_are_refused_with_their_line(target, line, words):
+    text = (
+        f"{HEADER.replace('sm_90', target)}.visible .entry run() {{\n.reg .b32 %r<9>;\n{line}\n}}"
+    )
+    opcode = re.escape(line.split()[0].rstrip(";"))
+    with pytest.raises(PtxError, match=rf"line \d+: {opcode}.*{words}"):
+        Module(text)["run"][1, 32]()
+
+
+# ---------------------------------------------------------------------- loads and copies
+
+LOADS = """
+.visible .entry run(.param .u64 out, .param .u64 x) {{
+  .reg .b32 %r<20>; .reg .b64 %d<9>; .reg .pred %p<2>;
+  .shared .align 16 .b8 all[1024];
+  ld.param.u64 %d1, [out]; ld.param.u64 %d2, [x];
+  mov.u32 %r1, %tid.x; mov.u32 %r2, all;
+  mad.wide.u32 %d3, %r1, {each}, %d2; mad.lo.u32 %r3, %r1, {each}, %r2;
+  {body}
+  st.global.u32 [%d4], %r4; st.global.u32 [%d4+4], %r5;
+  ret;
+}}
+"""
+
+
+def of_loads(body, each=16):
+    x, out = np.arange(512, dtype=np.uint16), np.zeros((32, 4), np.uint16)
+    more = "mad.wide.u32 %d4, %r1, 8, %d1;"
+    Module(HEADER + LOADS.format(each=each, body=body + more))["run"][1, 32](out, x)
+    return out
+
+
+COPIED = "cp.async.cg.shared.global [%r3], [%d3], 16; cp.async.commit_group; "
+WAITED = COPIED + "cp.async.wait_group 0; bar.sync 0; "
+LOAD = "ldmatrix.sync.aligned.m8n8.x2{}.shared.b16 {{%r4, %r5}}, [%r3];"
+
+
+@pytest.mark.parametrize("trans", ["", ".trans"])
+def test_matrices_are_loaded(trans):
+    """Lane 4 i + j has numbers 2 j and 2 j + 1 of row i, or of column i."""
+    found = of_loads(WAITED + LOAD.format(trans))
+    tiles = np.arange(128, dtype=np.uint16).reshape(2, 8, 8)
+    wanted = tiles.transpose(0, 2, 1) if trans else tiles
+    np.testing.assert_array_equal(found[:, :2].reshape(8, 8), wanted[0])
+    np.testing.assert_array_equal(found[:, 2:].reshape(8, 8), wanted[1])
+
+
+def test_a_copy_is_there_when_it_was_waited_for():
+    read = "ld.shared.u32 %r4, [%r3]; ld.shared.u32 %r5, [%r3+4]; "
+    zeros = COPIED.replace("16;", "16, %r6;")
+    found = of_loads(WAITED + read)
+    assert found[3].tolist() == [24, 25, 26, 27]
+    partly = "mov.u32 %r6, 6; " + zeros + "cp.async.wait_all; " + read
+    assert of_loads(partly)[3].tolist() == [24, 25, 26, 0]
+    early = COPIED + read + "cp.async.wait_group 0; "
+    assert of_loads(early)[3].tolist() != [24, 25, 26, 27]
+    later = COPIED + COPIED.replace("[%d3]", "[%d2]") + "cp.async.wait_group 1; " + read
+    assert of_loads(later)[3].tolist() == [24, 25, 26, 27]
+
+
+@pytest.mark.parametrize(
+    ("body", "each", "words"),
+    [
+        (COPIED.replace("16;", "8;").replace(".cg", ".ca"), 12, "its address is misaligned"),
+        (COPIED, 48, "it is outside of all arrays"),
+        (WAITED.replace("bar.sync 0;", "") + LOAD.format(""), 16, "a race"),
+        (WAITED + LOAD.format("").replace("[%r3]", "[%r3+4]"), 16, "of a row is misaligned"),
+    ],
+)
+def test_faults_of_copies_and_loads(body, each, words):
+    with pytest.raises(LaunchError, match=rf"line \d+: .*{words}"):
+        of_loads(body, each)
