@@ -126,7 +126,7 @@ def test_memory_that_may_only_be_read():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("wgmma.fence.sync.aligned", "not supported"),
+        ("wgmma.wait_group.sync.aligned 0;", "not supported"),
         ("div.full.f32 %f1, %f2, %f3;", "leaves its bits open; use div.rn .*; to run it, give"),
         ("ex2.approx.f32 %f1, %f2;", "PTX bounds its error by 2 ulp"),
         ("tanh.approx.f32 %f1, %f2;", "PTX only bounds its error"),
