@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mor_ref.api.errors import ErrorSums
     from mor_ref.api.levels import Levels, quantize_levels
     from mor_ref.api.matmul import matmul, transposed
+    from mor_ref.api.mixed import mix_formats, mix_layer
+    from mor_ref.api.mixing import Mixed
     from mor_ref.api.mx import Mx, quantize_mx
     from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
@@ -36,6 +38,8 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.errors": ("ErrorSums",),
     "api.levels": ("Levels", "quantize_levels"),
     "api.matmul": ("matmul", "transposed"),
+    "api.mixed": ("mix_formats", "mix_layer"),
+    "api.mixing": ("Mixed",),
     "api.mx": ("Mx", "quantize_mx"),
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),
@@ -69,6 +73,7 @@ __all__ = [
     "Levels",
     "MeanRelativeError",
     "Metric",
+    "Mixed",
     "MorResult",
     "Mx",
     "MxBlocks",
@@ -87,6 +92,8 @@ __all__ = [
     "encode",
     "formats",
     "matmul",
+    "mix_formats",
+    "mix_layer",
     "mor",
     "quantize",
     "quantize_affine",

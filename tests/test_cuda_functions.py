@@ -655,8 +655,8 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
 
 
 WITHOUT_KERNELS = {
-    "Affine", "Levels", "Shared", "matmul", "quantize_affine", "quantize_levels",
-    "quantize_shared", "transposed",
+    "Affine", "Levels", "Mixed", "Shared", "matmul", "mix_formats", "mix_layer", "quantize_affine",
+    "quantize_levels", "quantize_shared", "transposed",
 }  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def test_rounding_is_a_choice_between_neighbours(fmt):
 
 
 # The codes beyond the largest number, by hand from the table in the specification.
-WITH_SIGN = {"e4m3": 0x7F, "e4m3_ieee": 0x78, "e5m2": 0x7C, "e3m4": 0x70}
+WITH_SIGN = {"e4m3": 0x7F, "e4m3_ieee": 0x78, "e5m2": 0x7C, "e3m4": 0x70, "e2m1_ieee": 0x6}
 WITHOUT_SIGN = {"e4m3fnuz": 0x80, "e5m2fnuz": 0x80, "e4m3b11fnuz": 0x80, "e8m0": 0xFF}
 WITH_SPECIALS = [fmt for fmt in SMALL if fmt.specials != "none"]
 

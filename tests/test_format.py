@@ -118,6 +118,7 @@ CANONICAL_NANS = {
     "e4m3b11fnuz": 0x80,
     "e4m3_ieee": 0x7F,
     "e3m4": 0x7F,
+    "e2m1_ieee": 0x7,
 }
 
 

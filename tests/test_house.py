@@ -56,7 +56,15 @@ MAY_IMPORT = {
         "processor_modes",
         "representations",
     },
-    "api": {"api", "argument_checks", "arrays", "definitions", "engine", "policies"},
+    "api": {
+        "api",
+        "argument_checks",
+        "arrays",
+        "definitions",
+        "engine",
+        "policies",
+        "representations",
+    },
     "fp8lm": {"api"},
     "explain": {"argument_checks", "definitions", "exact"},
     "workers": {"argument_checks", "engine", "workers"},
@@ -84,6 +92,7 @@ MAY_IMPORT = {
         "metrics",
         "operations",
         "policies",
+        "representations",
     },
     "golden": {
         "argument_checks",
@@ -275,7 +284,7 @@ def test_no_two_groups_of_a_part_import_each_other_in_a_circle(part):
 
 # The chapters of the specification that are computed.
 CHAPTERS = {"formats", "encoding", "decoding", "blocks", "scales", "quantization", "errors",
-            "policies", "nvfp4", "mx", "shared", "levels", "affine", "training",
+            "policies", "nvfp4", "mx", "shared", "levels", "mixed", "affine", "training",
             "fp8lm", "dot"}  # fmt: skip
 
 # The files that are not a chapter, with the reason.
@@ -333,6 +342,7 @@ NO_CHAPTERS = {
         "matmul_operands": "records as rows, of the chapter dot",
         "matmul_segments": "products in segments of K, of the chapter dot",
         "measures": "errors and squares, of the chapter errors",
+        "mixing": "units and their candidates, of the chapter mixed",
         "packing": "codes as bytes, of the chapters levels and shared",
         "stochastic": "random words, of the chapters quantization, mx and nvfp4",
         "tracing": "keeps torch.compile out",

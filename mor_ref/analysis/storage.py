@@ -12,6 +12,7 @@ from mor_ref.policies import Policy
 from mor_ref.representations import (
     AffineBlocks,
     LevelRows,
+    MixedFormats,
     MxBlocks,
     Nvfp4Tiles,
     Representation,
@@ -75,6 +76,12 @@ def _scale_bits(
         case AffineBlocks():
             zero_point = 0 if one.symmetric else one.bits
             return (_OF_A_SCALE["fp32"] + zero_point) * _count(one.parts(shape).grid)
+        case MixedFormats():
+            units = _count(one.parts(shape).grid)
+            of_each = (
+                _scale_bits(each, shape, one.block, "tensor", "fp32") for each in one.candidates
+            )
+            return max(of_each) + units * (len(one.candidates) - 1).bit_length()
         case LevelRows():
             return formats[one.arithmetic].bits * rows_and_columns(shape)[0]
         case SharedBlocks():

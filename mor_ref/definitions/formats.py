@@ -33,6 +33,8 @@ _FORMATS = (
     Format("e4m3b11fnuz", exponent_bits=4, mantissa_bits=3, bias=11, specials="fnuz"),
     Format("e4m3_ieee", exponent_bits=4, mantissa_bits=3, bias=7),
     Format("e3m4", exponent_bits=3, mantissa_bits=4, bias=3),
+    # The FP4 with infinities and NaN that MoFQ compares with (MFQ-001).
+    Format("e2m1_ieee", exponent_bits=2, mantissa_bits=1, bias=1),
 )
 
 # Names in other software: errors suggest our name for them.

@@ -11,7 +11,7 @@ from mor_ref.definitions.formats import as_format
 Scaling = Literal["gam", "e8m0", "fp32"]
 SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
 
-_SMALLEST_LARGEST = 4.0
+_SMALLEST_LARGEST = 2.0
 _WIDEST = 8
 _SMALLEST_NORMAL = math.ldexp(1.0, -126)
 

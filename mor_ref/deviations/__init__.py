@@ -20,6 +20,7 @@ from mor_ref.deviations import (
     fp8lm,
     gguf,
     levels,
+    mixed,
     mx,
     mx_torchao,
     nan_bits,
@@ -61,6 +62,7 @@ DEVIATIONS: dict[str, Deviation] = {
         *affine.DEVIATIONS,
         *affine_blocks.DEVIATIONS,
         *affine_zeros.DEVIATIONS,
+        *mixed.DEVIATIONS,
         *fp8lm.DEVIATIONS,
     )
 }

@@ -8,7 +8,7 @@ from typing import Any
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.scales import Scaling
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import BLOCKS, IN_MX, IN_NVFP4, IN_SCALES
+from mor_ref.deviations.domains import AMAXES, IN_MIXED, IN_MX, IN_NVFP4, IN_SCALES
 from mor_ref.deviations.exemptions import WITHOUT_NAN, for_generated
 from mor_ref.deviations.scales import rebuilt
 from mor_ref.exact import mx, nvfp4
@@ -21,16 +21,16 @@ _EVERY = (amax, nvfp4.amax_of, mx.amax_of)
 _RULES = ("SCL-001", "NVF-002", "MXS-002")
 _MANTISSA_OF_NAN = 0x7FFFFF
 _WITH_INFINITY = tuple(dict.fromkeys((*IN_NVFP4, *IN_MX)))
-_WITHOUT_NAN = tuple(dict.fromkeys((*IN_SCALES, *IN_NVFP4)))
+_WITHOUT_NAN = tuple(dict.fromkeys((*IN_SCALES, *IN_NVFP4, *IN_MIXED)))
 
 
-@deviation(*_EVERY, rules=_RULES, domain=BLOCKS)
+@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_without_magnitude(reference: Reference, numbers: Iterable[float]) -> float:
     """Negative numbers do not count in amax, tensor_max, tile_max or block_max."""
     return float(reference([x for x in numbers if not x < 0]))
 
 
-@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
+@deviation(*_EVERY, rules=_RULES, domain=AMAXES, exemptions=for_generated(AMAXES))
 def amax_stops_at_infinity(_: Reference, numbers: Iterable[float]) -> float:
     """Infinities count as FLT_MAX in amax, tensor_max, tile_max or block_max."""
     return min(max((abs(x) for x in numbers if not math.isnan(x)), default=0.0), FLT_MAX)
@@ -57,13 +57,13 @@ def nan_blanks_amax(reference: Reference, numbers: Iterable[float]) -> float:
     return 0.0 if any(math.isnan(x) for x in found) else float(reference(found))
 
 
-@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
+@deviation(*_EVERY, rules=_RULES, domain=AMAXES, exemptions=for_generated(AMAXES))
 def amax_has_a_floor(reference: Reference, numbers: Iterable[float]) -> float:
     """amax, tensor_max, tile_max or block_max is at least 1e-12, against a division by zero."""
     return max(float(reference(numbers)), rn32(Fraction(1, 10**12)))
 
 
-@deviation(*_EVERY, rules=_RULES, domain=BLOCKS)
+@deviation(*_EVERY, rules=_RULES, domain=AMAXES)
 def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
     """amax, tensor_max, tile_max or block_max is rounded to bfloat16; a finite one stays finite."""
     found = float(reference(numbers))
@@ -71,7 +71,7 @@ def amax_in_bf16(reference: Reference, numbers: Iterable[float]) -> float:
     return found if math.isinf(found) else min(rounded, formats["bf16"].largest)
 
 
-@deviation(*_EVERY, rules=_RULES, domain=BLOCKS, exemptions=for_generated(BLOCKS))
+@deviation(*_EVERY, rules=_RULES, domain=AMAXES, exemptions=for_generated(AMAXES))
 def subnormal_amax_is_zero(reference: Reference, numbers: Iterable[float]) -> float:
     """A subnormal amax, tensor_max, tile_max or block_max is flushed to zero."""
     found = float(reference(numbers))
@@ -118,7 +118,7 @@ infinity_propagates_into_amax = Deviation(
     "infinity_propagates_into_amax",
     "An infinite element makes amax infinite, and the scale 0 or, as an exponent, the smallest.",
     ("SCL-001",),
-    IN_SCALES,
+    (*IN_SCALES, *IN_MIXED),
     (Change(amax, _with_infinity), *_ITS_SCALE),
     for_generated(IN_SCALES),
 )

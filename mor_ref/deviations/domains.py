@@ -13,9 +13,13 @@ LARGE = (
     "affine_large",
 )
 POLICIES = ("policies", "policies_large")
+MIXED = ("mixed",)
+MIXED_STEPS = ("mixed_steps", "mixed_layers")
+IN_MIXED = (*MIXED_STEPS, *MIXED)
 IN_SCALES = ("quantize_blocks", "quantize", "quantize_large", *POLICIES)
 SCALES = ("scale_steps", *IN_SCALES)
-SCALED = ("quantize_steps", *IN_SCALES)
+OWN_SCALES = (*SCALES, *MIXED)  # those with ideal scales, or with scales in binary32
+SCALED = ("quantize_steps", *IN_SCALES, *MIXED)
 AFFINE = ("affine", "affine_large")
 ONE_BY_ONE = ("affine_steps", *AFFINE)  # the suites of integers that have every profile
 AFFINE_BLOCKS = ("affine_groups", *AFFINE)
@@ -42,14 +46,15 @@ IN_DOT = ("dot", *IN_SCALED_DOTS)
 DOTS = ("dot_chunks", *IN_DOT)
 
 SCALED_TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
-TENSORS = (*SCALED_TENSORS, *SHARED, *AFFINE)
+TENSORS = (*SCALED_TENSORS, *SHARED, *AFFINE, *MIXED)
 IN_ROWS = (*TENSORS, *LEVELS, "affine_groups")
 BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *SCALED_TENSORS)
+AMAXES = (*BLOCKS, *IN_MIXED)
 # A group of (8, 16) is a run in a tensor of one row.
 RUNS = ("quantize", *POLICIES, *NVFP4, *MX, *SHARED, *AFFINE)
 
 FP8LM_CODES = ("fp8lm_casts", "fp8lm_sums")
-ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CODES, *BLOCKS)
+ROUNDED = ("encode", "encode_presets", "quantize_steps", *FP8LM_CODES, *BLOCKS, *MIXED)
 ENCODED = ("encode_stochastic", *ROUNDED)
 NANS = tuple(name for name in ENCODED if name not in LARGE)
 COMPUTED_NANS = tuple(
@@ -62,6 +67,7 @@ OVERFLOWS = (
     "quantize_steps",
     *FP8LM_CODES,
     "policies",
+    *MIXED,
     "nvfp4_blocks",
     *NVFP4_TE,  # scales of tiles, where amax is infinite
     "nvfp4_large",

@@ -8,7 +8,7 @@ from mor_ref.definitions.encoding import Overflow, Rounding, SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_MX, OVERFLOWS, STOCHASTIC, STORED, is_narrow
-from mor_ref.deviations.exemptions import for_generated
+from mor_ref.deviations.exemptions import SCALED_TO_THE_LARGEST, for_generated
 from mor_ref.exact.encoding import encode, overflow_code
 
 Reference = Callable[..., Any]
@@ -65,7 +65,13 @@ def no_saturation(*arguments: Any) -> int:
     return _overflow_as("ieee", *arguments)
 
 
-@deviation(overflow_code, where=_beyond_8_bits, rules=("ENC-007",), domain=OVERFLOWS)
+@deviation(
+    overflow_code,
+    where=_beyond_8_bits,
+    rules=("ENC-007",),
+    domain=OVERFLOWS,
+    exemptions=SCALED_TO_THE_LARGEST,
+)
 def first_code_above_is_kept(
     reference: Reference, code: int, negative: bool, fmt: Format, *rest: Any
 ) -> int:

@@ -5,6 +5,7 @@ from mor_ref.deviations.domains import (
     ERRORS,
     IN_NVFP4,
     LARGE,
+    MIXED_STEPS,
     MX,
     NVFP4_4OVER6,
     NVFP4_FOREIGN,
@@ -36,6 +37,7 @@ WITHOUT_NAN = {
     **dict.fromkeys(NVFP4_FOREIGN, "These profiles are of tensors without NaN (NVF-002)."),
 }
 NO_NAN_IN_POLICIES = {"policies": "Policies have no field in binary32 that can be NaN."}
+NO_NAN_IN_MIXED_STEPS = dict.fromkeys(MIXED_STEPS, "The suite has no field that can be NaN.")
 AS_TORCH = {
     **dict.fromkeys(
         (name for name in IN_NVFP4 if name not in POLICIES),
@@ -44,6 +46,9 @@ AS_TORCH = {
     ),
     **for_generated(("quantize_large", "policies_large")),
     "policies": "In e5m2 only an infinity overflows after scaling, and its unit falls back.",
+}
+SCALED_TO_THE_LARGEST = {
+    "mixed": "An amax becomes the largest number of 8 bits, so only infinities are beyond it."
 }
 AS_ML_DTYPES = for_generated(("quantize_large", "policies_large", "nvfp4_large"))
 ZERO_SUMS = {

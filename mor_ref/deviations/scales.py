@@ -7,7 +7,7 @@ from typing import Any
 
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import SCALES
+from mor_ref.deviations.domains import MIXED, OWN_SCALES, SCALES
 from mor_ref.deviations.exemptions import NOT_STORED, ZEROS, for_generated
 from mor_ref.exact.arithmetic import FLT_MAX, units_next_to
 from mor_ref.exact.encoding import Ratio, floor_log2, in_units_of
@@ -31,25 +31,25 @@ def _ideal(value: float) -> IdealScale:
     return IdealScale(significand - 2**23, exponent)
 
 
-@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+@deviation(ideal_scale, rules=("SCL-002",), domain=OWN_SCALES)
 def scale_by_rounded_reciprocal(_: Reference, largest: float, amax: float) -> IdealScale:
     """The scale is largest * RN(1 / amax): two roundings."""
     return _ideal(_rounded(largest * _rounded(Ratio.of(1.0, amax))))
 
 
-@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+@deviation(ideal_scale, rules=("SCL-002",), domain=OWN_SCALES)
 def scale_as_inverse_of_a_quotient(_: Reference, largest: float, amax: float) -> IdealScale:
     """The scale is 1 / RN(amax / largest): two roundings."""
     return _ideal(_rounded(Ratio.of(1.0, _rounded(Ratio.of(amax, largest)))))
 
 
-@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+@deviation(ideal_scale, rules=("SCL-002",), domain=OWN_SCALES)
 def scale_truncated(_: Reference, largest: float, amax: float) -> IdealScale:
     """The quotient is cut to 24 bits instead of rounded."""
     return _ideal(_cut(Ratio.of(largest, amax)))
 
 
-@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+@deviation(ideal_scale, rules=("SCL-002",), domain=OWN_SCALES)
 def scale_by_truncated_reciprocal(_: Reference, largest: float, amax: float) -> IdealScale:
     """The scale is largest times a truncated reciprocal, as of an approximate division."""
     return _ideal(_rounded(largest * _cut(Ratio.of(1.0, amax))))
@@ -59,14 +59,27 @@ def _for_e4m3(largest: float, _amax: float) -> bool:
     return largest == formats["e4m3"].largest
 
 
-@deviation(ideal_scale, where=_for_e4m3, rules=("SCL-002",), domain=SCALES)
+def _below_four(largest: float, _: float) -> bool:
+    return largest < 4
+
+
+@deviation(ideal_scale, where=_below_four, rules=("SCL-002",), domain=MIXED)
+def scale_is_subnormal(reference: Reference, largest: float, amax: float) -> IdealScale:
+    """The scale of a huge amax is less than 2^-126, and subnormal."""
+    found: IdealScale = reference(largest, amax)
+    halved: IdealScale = reference(largest, amax / 2)
+    is_least = (found.mantissa, found.exponent) == (0, -126)
+    return IdealScale(halved.mantissa, halved.exponent - 1) if is_least else found
+
+
+@deviation(ideal_scale, where=_for_e4m3, rules=("SCL-002",), domain=OWN_SCALES)
 def scale_aims_at_240(reference: Reference, _largest: float, amax: float) -> IdealScale:
     """e4m3 is scaled to 240, the largest number of another e4m3."""
     chosen: IdealScale = reference(240.0, amax)
     return chosen
 
 
-@deviation(ideal_scale, rules=("SCL-002",), domain=SCALES)
+@deviation(ideal_scale, rules=("SCL-002",), domain=OWN_SCALES)
 def scale_aims_at_a_power_of_two(reference: Reference, largest: float, amax: float) -> IdealScale:
     """The scale is for the exponent of the largest number alone: 256 for 448."""
     chosen: IdealScale = reference(2.0 ** floor_log2(largest), amax)
@@ -88,7 +101,7 @@ def _cut(value: Ratio) -> float:
     return math.ldexp(below, unit)
 
 
-@deviation(fp32_scale, rules=("SCL-004",), domain=SCALES, exemptions=for_generated(SCALES))
+@deviation(fp32_scale, rules=("SCL-004",), domain=OWN_SCALES, exemptions=for_generated(OWN_SCALES))
 def scale_overflows_to_infinity(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A scale above the largest binary32 number is infinite."""
     if ideal is not None and ideal.value > FLT_MAX:
@@ -119,8 +132,8 @@ def e8m0_scale_rounded_to_nearest(reference: Reference, ideal: IdealScale | None
     fp32_scale,
     e8m0_scale,
     rules=("SCL-004", "SCL-005"),
-    domain=SCALES,
-    exemptions=for_generated(SCALES),
+    domain=OWN_SCALES,
+    exemptions=for_generated(OWN_SCALES),
 )
 def zero_block_has_scale_zero(reference: Reference, ideal: IdealScale | None) -> Scale:
     """A block of zeros has the smallest scale that can be stored, not 1."""

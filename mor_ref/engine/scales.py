@@ -24,13 +24,11 @@ from mor_ref.engine.intrinsics import shift_left, shift_right, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.strips import STRIP, prefetch_row, segment
 
-_U = np.uint32
-_I = np.int32
-_W = np.uint64
+_U, _I, _W = np.uint32, np.int32, np.uint64
 _HIDDEN = _U(1 << 23)
 _FRACTION = _U((1 << 23) - 1)
 _FLT_MAX = _U(0x7F7FFFFF)
-_LARGEST_EXPONENT = _I(127)
+_LARGEST_EXPONENT, _SMALLEST_EXPONENT = _I(127), _I(-126)
 _BIAS = _I(127)
 
 
@@ -93,6 +91,8 @@ def ideal_scale(amax, largest):
     below_one = a > q  # THM-004
     exponent = _I(largest_exponent - amax_exponent)
     exponent = _I(exponent - _I(1)) if below_one else exponent
+    if exponent < _SMALLEST_EXPONENT:
+        return _U(0), _SMALLEST_EXPONENT
     a, q = _U(a | _HIDDEN), _U(q | _HIDDEN)
     # One bit more than the mantissa has, to round by. It is never a tie, for a quotient that ends
     # there would need more significant bits than a largest number of 8 bits has.

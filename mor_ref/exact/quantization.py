@@ -41,15 +41,21 @@ class RandomWords:
 
 @dataclass(frozen=True)
 class ScaledElements:
-    """Elements of a tensor, with the scale and the error sums of each block.
+    """Elements of a tensor, with the scale of each block.
 
-    Blocks and groups are keyed by their row and column in the grid.
+    Blocks and groups are keyed by their row and column in the grid. Without gam, a mantissa is 0.
     """
 
     elements: list[list[Element]]
     amax: dict[tuple[int, int], float]
     scale: dict[tuple[int, int], Scale]
     mantissa: dict[tuple[int, int], int]
+
+
+@dataclass(frozen=True)
+class MeasuredElements(ScaledElements):
+    """Elements of a tensor, with the error sums of each block as well."""
+
     error: dict[tuple[int, int], ErrorSum]
 
 
@@ -98,8 +104,26 @@ def quantize(
     given_amax: float | None = None,
     given_scale: float | None = None,
     words: RandomWords | None = None,
+) -> MeasuredElements:
+    """Quantize a tensor, and measure it block by block (SCL, GAM, QNT and ERR)."""
+    found = scaled_elements(x, fmt, scaling, parts, given_amax, given_scale, words)
+    errors = {
+        block: error_sum((x[i][j], found.elements[i][j].y) for i, j in places)
+        for block, places in cells(parts.rows, parts.columns, parts.block).items()
+    }
+    return MeasuredElements(found.elements, found.amax, found.scale, found.mantissa, errors)
+
+
+def scaled_elements(
+    x: Rows,
+    fmt: Format,
+    scaling: Scaling,
+    parts: Partition,
+    given_amax: float | None = None,
+    given_scale: float | None = None,
+    words: RandomWords | None = None,
 ) -> ScaledElements:
-    """Quantize a tensor, block by block (SCL, GAM, QNT and ERR).
+    """Quantize a tensor, block by block (SCL, GAM and QNT).
 
     A given amax is that of each group with gam scaling, else that of each block (SCL-006). A given
     scale is that of each block (SCL-007). With random words, rounding is stochastic (QNT-005).
@@ -107,16 +131,15 @@ def quantize(
     blocks = cells(parts.rows, parts.columns, parts.block)
     groups = cells(parts.rows, parts.columns, parts.group)
     amaxes = {block: amax(x[i][j] for i, j in places) for block, places in blocks.items()}
-    mantissas = {
-        group: group_mantissa(
-            fmt.largest, amax(x[i][j] for i, j in places) if given_amax is None else given_amax
-        )
-        for group, places in groups.items()
-    }
+    mantissas = dict.fromkeys(groups, 0)
+    if scaling == "gam":
+        for group, places in groups.items():
+            own = amax(x[i][j] for i, j in places) if given_amax is None else given_amax
+            mantissas[group] = group_mantissa(fmt.largest, own)
     elements: list[list[Element]] = [
         [Element(0.0, 0, 0.0)] * parts.columns for _ in range(parts.rows)
     ]
-    scales, errors = {}, {}
+    scales = {}
     for block, places in blocks.items():
         i, j = (place * side for place, side in zip(block, parts.block, strict=True))
         shared = mantissas[i // parts.group[0], j // parts.group[1]]
@@ -128,5 +151,4 @@ def quantize(
         )
         for i, j in places:
             elements[i][j] = element(x[i][j], (i, j), scales[block].value, fmt, words)
-        errors[block] = error_sum((x[i][j], elements[i][j].y) for i, j in places)
-    return ScaledElements(elements, amaxes, scales, mantissas, errors)
+    return ScaledElements(elements, amaxes, scales, mantissas)

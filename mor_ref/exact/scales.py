@@ -9,13 +9,13 @@ from mor_ref.exact.arithmetic import FLT_MAX, units_next_to
 from mor_ref.exact.encoding import Ratio, floor_log2
 from mor_ref.exact.step import step
 
-_LARGEST_EXPONENT = 127
+_LARGEST_EXPONENT, _SMALLEST_EXPONENT = 127, -126
 _BIAS = 127
 
 
 @dataclass(frozen=True)
 class IdealScale:
-    """(1 + mantissa / 2^23) * 2^exponent, whatever the exponent."""
+    """(1 + mantissa / 2^23) * 2^exponent; the exponent can be above all of binary32."""
 
     mantissa: int
     exponent: int
@@ -42,9 +42,11 @@ def amax(numbers: Iterable[float]) -> float:
 
 @step
 def ideal_scale(largest: float, amax: float) -> IdealScale:
-    """Return largest / amax, rounded to 24 significant bits, exponent unbounded (SCL-002)."""
+    """Return largest / amax, rounded to 24 significant bits, or 2^-126 if it is less (SCL-002)."""
     ratio = Ratio.of(largest, amax)
     exponent = floor_log2(ratio)
+    if exponent < _SMALLEST_EXPONENT:
+        return IdealScale(0, _SMALLEST_EXPONENT)
     return IdealScale(units_next_to(ratio, exponent - 23) - 2**23, exponent)
 
 

@@ -20,6 +20,9 @@ from mor_ref.operations.fp8lm_scale import FP8LM_SCALE
 from mor_ref.operations.fp8lm_sum import FP8LM_SUM
 from mor_ref.operations.levels import LEVELS
 from mor_ref.operations.levels_element import LEVELS_ELEMENT
+from mor_ref.operations.mix_errors import MIX_ERRORS
+from mor_ref.operations.mix_layers import MIX_LAYERS
+from mor_ref.operations.mixed import MIX
 from mor_ref.operations.mor import MOR
 from mor_ref.operations.mx import MX
 from mor_ref.operations.mx_block import MX_BLOCK
@@ -59,6 +62,9 @@ OPERATIONS: dict[str, Operation] = {
         AFFINE,
         AFFINE_GROUPS,
         AFFINE_ELEMENT,
+        MIX,
+        MIX_ERRORS,
+        MIX_LAYERS,
         FP8LM_SCALE,
         FP8LM_CAST,
         FP8LM_SUM,

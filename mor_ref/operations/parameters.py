@@ -12,6 +12,7 @@ from mor_ref.definitions.formats import formats, presets
 from mor_ref.definitions.fp8lm import FORMATS as FP8LM_FORMATS
 from mor_ref.definitions.fp8lm import SCALE_PROFILES, SUMS
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
+from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, is_amax, is_scale
@@ -148,6 +149,7 @@ KINDS: Mapping[str, Kind] = {
     "shared_kind": row_of(SHARED_KINDS),
     "shared_profile": row_of(SHARED_PROFILES),
     "shared_block": number(BLOCK, BLOCK),
+    "mixture": row_of(MIXTURES),
     "level_kind": row_of(LEVEL_KINDS),
     "level_block": one_of(("row",)),
     "arithmetic": one_of(ARITHMETICS),

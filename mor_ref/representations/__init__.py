@@ -1,15 +1,18 @@
 """Representations as rows, and the names that rungs and yardsticks have for them."""
 
 from mor_ref.argument_checks import check_name, known_name
+from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.catalogue import NAMES_OF_REPRESENTATIONS, Catalogue
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
+from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import scaled_format
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations.affine import AffineBlocks
 from mor_ref.representations.levels import LevelRows
+from mor_ref.representations.mixed import MixedFormats, candidates_from
 from mor_ref.representations.mx import STANDARD_NAMES, MxBlocks
 from mor_ref.representations.nvfp4 import Nvfp4Tiles
 from mor_ref.representations.representation import Representation
@@ -22,6 +25,7 @@ __all__ = [
     "AffineBlocks",
     "GivenScale",
     "LevelRows",
+    "MixedFormats",
     "MxBlocks",
     "Nvfp4Tiles",
     "RandomNvfp4",
@@ -29,6 +33,7 @@ __all__ = [
     "ScaledFormat",
     "SharedBlocks",
     "as_representation",
+    "mixture",
 ]
 
 # The names that no format, no profile and no kind has (MOR-007).
@@ -62,6 +67,16 @@ def as_representation(given: str | Format | Representation) -> Representation:
     )
 
 
+def mixture(name: str, block: Cut = "tensor") -> MixedFormats:
+    """Return a mixture of this name, which blocks of the tensor take (MFQ-001).
+
+    >>> mixture("int8_or_e4m3", (1, 16)).name
+    'int8_or_e4m3_1x16'
+    """
+    candidates = candidates_from(MIXTURES[name].candidates, as_representation)
+    return MixedFormats(candidates, block, name if block == "tensor" else "")
+
+
 def _named(name: str) -> Representation:
     if name in REPRESENTATIONS:
         return REPRESENTATIONS[name]
@@ -71,5 +86,7 @@ def _named(name: str) -> Representation:
         return SharedBlocks(name)
     if name in LEVEL_KINDS:
         return LevelRows(name)
-    known = (*formats, *PROFILES, *SHARED_KINDS, *LEVEL_KINDS, *REPRESENTATIONS)
+    if name in MIXTURES:
+        return mixture(name)
+    known = (*formats, *PROFILES, *SHARED_KINDS, *LEVEL_KINDS, *MIXTURES, *REPRESENTATIONS)
     return ScaledFormat(scaled_format(known_name("representation", name, known)))

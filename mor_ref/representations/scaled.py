@@ -42,9 +42,9 @@ class ScaledFormat:
 
     def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
         """Quantize with the exact model."""
-        from mor_ref.exact.quantization import quantize
+        from mor_ref.exact.quantization import scaled_elements
 
-        return quantize(x, self.fmt, scaling, parts).elements
+        return scaled_elements(x, self.fmt, scaling, parts).elements
 
     def engine(
         self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None

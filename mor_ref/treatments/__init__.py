@@ -7,7 +7,7 @@ from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.own_recipes import OwnRecipe, own_recipe
 from mor_ref.treatments.rows import Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
 from mor_ref.treatments.rungs import rungs_of
-from mor_ref.treatments.schemes import Integers, Levels, Shared
+from mor_ref.treatments.schemes import Integers, Levels, Mixture, Shared
 from mor_ref.treatments.text import as_treatment, short_text
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
@@ -17,6 +17,7 @@ __all__ = [
     "Delayed",
     "Integers",
     "Levels",
+    "Mixture",
     "Mor",
     "Mx",
     "Nvfp4",

@@ -2,11 +2,22 @@
 
 from mor_ref.definitions.catalogue import Catalogue
 from mor_ref.treatments.rows import Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
-from mor_ref.treatments.schemes import Integers, Levels, Shared
+from mor_ref.treatments.schemes import Integers, Levels, Mixture, Shared
 from mor_ref.treatments.treatment import Treatment
 
 TREATMENTS: Catalogue[Treatment] = Catalogue(
     "treatment",
     Treatment,
-    (Unquantized(), Mor(), Scaled(), Delayed(), Mx(), Nvfp4(), Shared(), Levels(), Integers()),
+    (
+        Unquantized(),
+        Mor(),
+        Scaled(),
+        Delayed(),
+        Mx(),
+        Nvfp4(),
+        Shared(),
+        Levels(),
+        Integers(),
+        Mixture(),
+    ),
 )

@@ -1,4 +1,4 @@
-"""Treatments of the other schemes: shared exponents, levels, and integers with zero points."""
+"""Treatments of the other schemes: shared exponents, levels, integers, mixtures of formats."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -7,9 +7,10 @@ from mor_ref.argument_checks import known_name
 from mor_ref.definitions.affine import AFFINE_PROFILES, affine_profile
 from mor_ref.definitions.blocks import Cut, as_cut, cut_in
 from mor_ref.definitions.levels import ARITHMETICS, known_arithmetic, level_kind
+from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.shared import BLOCK, SHARED_PROFILES, shared_kind, shared_profile
 from mor_ref.policies import Policy
-from mor_ref.representations import AffineBlocks, LevelRows, SharedBlocks
+from mor_ref.representations import AffineBlocks, LevelRows, SharedBlocks, mixture
 from mor_ref.treatments.rows import alone, in_parameters, one_of
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
@@ -102,3 +103,29 @@ class Integers(Treatment):
     @property
     def _is_symmetric(self) -> bool:
         return self.zeros == "symmetric"
+
+
+@dataclass(frozen=True)
+class Mixture(Treatment):
+    """Blocks that take the candidate of the least squared error, as MoFQ has it."""
+
+    of: str = "int8_or_e4m3"
+    block: Cut = "tensor"
+    name = "mixture"
+    words: ClassVar = {"block": cut_in}
+
+    @property
+    def asked(self) -> Asked:
+        """The operation `mix`."""
+        block = self.block if isinstance(self.block, str) else list(self.block)
+        return Asked("mix", {"mixture": self.of, "block": block})
+
+    def check(self) -> None:
+        """Check the fields, and let lists of text be pairs."""
+        known_name("of", self.of, MIXTURES)
+        object.__setattr__(self, "block", as_cut("block", self.block))
+
+    def policy_in(self, situation: Situation) -> Policy:
+        """Return the policy of this mixture alone."""
+        del situation
+        return alone(mixture(self.of, self.block))

@@ -11,11 +11,13 @@ from mor_ref.argument_checks import UnknownNameError, known_name
 from mor_ref.definitions.affine import integer_grid
 from mor_ref.definitions.formats import formats
 from mor_ref.definitions.levels import LEVEL_KINDS
+from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.representations import (
     REPRESENTATIONS,
     LevelRows,
+    MixedFormats,
     MxBlocks,
     Nvfp4Tiles,
     ScaledFormat,
@@ -24,7 +26,7 @@ from mor_ref.representations import (
 )
 from mor_ref.treatments.catalogue import TREATMENTS
 from mor_ref.treatments.rows import Mor, Mx, Nvfp4, Scaled
-from mor_ref.treatments.schemes import Integers, Levels, Shared
+from mor_ref.treatments.schemes import Integers, Levels, Mixture, Shared
 from mor_ref.treatments.treatment import Treatment
 
 GIVE = "give the text of str(recipe)"
@@ -75,7 +77,7 @@ def _head(treatment: Treatment) -> str:
             return treatment.fmt
         case Integers():
             return treatment.grid
-        case Shared() | Levels():
+        case Shared() | Levels() | Mixture():
             return treatment.of
     return treatment.name
 
@@ -121,17 +123,25 @@ def _wrong_word(
 
 def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
     """Return the kind of treatment that the first word names, and the fields that it says."""
-    if head == Mor.name:
-        return Mor, {}
-    if head == Nvfp4.name:
-        return Nvfp4, {}
+    for kind in (Mor, Nvfp4):
+        if head == kind.name:
+            return kind, {}
     if re.fullmatch("u?int[0-9]+", head):
         return Integers, {"grid": integer_grid(head).name}
     try:
-        names = (Mor.name, *REPRESENTATIONS, *PROFILES, *SHARED_KINDS, *LEVEL_KINDS, *formats)
+        kinds = (*SHARED_KINDS, *LEVEL_KINDS, *MIXTURES)
+        names = (Mor.name, *REPRESENTATIONS, *PROFILES, *kinds, *formats)
         known_name("the first word", head, names)
     except UnknownNameError as error:
         raise ValueError(f"recipe is {text!r}: {error}") from None
+    found = _kind_of_row(head)
+    if found is None:
+        raise ValueError(f"recipe is {text!r}; give one such as {_SUCH_AS}")
+    return found
+
+
+def _kind_of_row(head: str) -> tuple[type[Treatment], dict[str, Any]] | None:
+    """Return the kind of treatment that has a representation, and the fields that it says."""
     match as_representation(head):
         case MxBlocks() as one:
             return Mx, {"fmt": one.element.name}
@@ -141,9 +151,11 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
             return Shared, {"of": one.kind}
         case LevelRows() as one:
             return Levels, {"of": one.kind}
+        case MixedFormats() as one:
+            return Mixture, {"of": one.name}
         case ScaledFormat() as one:
             return Scaled, {"fmt": one.name}
-    raise ValueError(f"recipe is {text!r}; give one such as {_SUCH_AS}")
+    return None
 
 
 def table_in(text: str) -> object:

@@ -28,7 +28,7 @@ def assert_bit_exact(
       dtype of ml_dtypes or torch, which need no `fmt`. If `actual` is in a layout, such as
       "swizzled_128x4", `layout` names it; `expected` stays plain.
     * a record of `quantize`, `quantize_mx`, `quantize_nvfp4`, `quantize_shared`, `quantize_levels`,
-      `quantize_affine` or `mor`. `actual` is such a record, or a dict of fields:
+      `quantize_affine`, `mix_formats` or `mor`. `actual` is such a record, or a dict of fields:
       `{"code": .., "scale@swizzled_128x4": ..}`. With the quantized tensor `x`, the failure names
       the mistake.
     * the `mor_ref_case` of the pytest plugin. `actual` is a dict of fields.

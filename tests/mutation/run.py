@@ -63,6 +63,7 @@ TESTS = {
     "restoring": ("measures",),
     "saturation": ("saturation",),
     "scales": ("scales", "quantization", "policies", "mx"),
+    "mixed": ("mixed",),
     "shared": ("shared",),
     "squares": ("measures",),
     "steps": (),

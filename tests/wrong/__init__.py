@@ -59,6 +59,8 @@ _MODULES: tuple[str, ...] = (
     "affine_blocks",
     "affine_zeros",
     "affine_launches",
+    "mixed_units",
+    "mixed_tensors",
     "fp8lm_steps",
     "decisions",
     "mor_means",

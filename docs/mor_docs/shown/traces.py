@@ -25,6 +25,7 @@ CHAPTERS = (
     "shared",
     "levels",
     "affine",
+    "mixed",
     "fp8lm",
     "dot",
     "training",

@@ -23,7 +23,9 @@ MOR_DEVICE Ideal normalised(u32 bits) {
 MOR_DEVICE Ideal ideal_scale(u32 amax, u32 largest) {
   const Ideal a = normalised(amax), q = normalised(largest);
   const u32 quotient = __float_as_uint(__fdiv_rn(number(ONE | q.mantissa), number(ONE | a.mantissa)));
-  return {quotient & FRACTION, i32(quotient >> 23) - 127 + q.exponent - a.exponent};
+  const i32 exponent = i32(quotient >> 23) - 127 + q.exponent - a.exponent;
+  if (exponent < -126) return {0, -126};
+  return {quotient & FRACTION, exponent};
 }
 
 struct Scale {

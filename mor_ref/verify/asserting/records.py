@@ -3,20 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mor_ref import Affine, Levels, MorResult, Mx, Nvfp4, Quantized, Shared
+from mor_ref import Affine, Levels, Mixed, MorResult, Mx, Nvfp4, Quantized, Shared
 from mor_ref.arrays import numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
+from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.shared import BLOCK
 from mor_ref.golden.inputs.own_tensors import SOURCES
 from mor_ref.golden.model.suite import Case
-from mor_ref.operations import OPERATIONS, affine, levels, mor, mx, nvfp4, quantize, shared
+from mor_ref.operations import OPERATIONS, affine, levels, mixed, mor, mx, nvfp4, quantize, shared
 from mor_ref.operations.operation import Arrays
 from mor_ref.treatments import Asked
 from mor_ref.verify.asserting.suite_case import SuiteCase
 from mor_ref.verify.own_tensors import fields_of_operation
 
-KINDS = (Quantized, Mx, Nvfp4, Shared, Levels, Affine, MorResult)
-Record = Quantized | Mx | Nvfp4 | Shared | Levels | Affine | MorResult
+KINDS = (Quantized, Mx, Nvfp4, Shared, Levels, Affine, Mixed, MorResult)
+Record = Quantized | Mx | Nvfp4 | Shared | Levels | Affine | Mixed | MorResult
 _OF_ELEMENTS = ("rc", "pairs")
 
 
@@ -52,6 +53,8 @@ def fields_in(record: Record) -> Arrays:
         return levels.stored(record)
     if isinstance(record, Affine):
         return affine.stored(record)
+    if isinstance(record, Mixed):
+        return mixed.stored(record)
     return nvfp4.stored(record) if isinstance(record, Nvfp4) else mor.stored(record)
 
 
@@ -90,6 +93,8 @@ def _asked(record: Record) -> Asked:
         return Asked("levels", {**given, "block": "row"})
     if isinstance(record, Affine):
         return _of_affine(record)
+    if isinstance(record, Mixed):
+        return Asked("mix", {"mixture": _mixture(record), "block": list(record.units.block)})
     if isinstance(record, Nvfp4):
         return Asked("nvfp4", {"profile": record.profile.name, "tile": list(record.tile)})
     scaled = [one for one in record.quantized.values() if isinstance(one, Quantized)]
@@ -103,3 +108,14 @@ def _of_affine(record: Affine) -> Asked:
     if record.permutation is not None:
         return Asked("affine_groups", {**choices, "groups": record.scale.size})
     return Asked("affine", {**choices, "block": list(record.partition.block)})
+
+
+def _mixture(record: Mixed) -> str:
+    """Return the name of the mixture that has the candidates of a record."""
+    for name, row in MIXTURES.items():
+        if row.candidates == record.candidates:
+            return name
+    raise ValueError(
+        f"candidates are {', '.join(record.candidates)}, which no mixture has; give those of one "
+        f"of {', '.join(MIXTURES)}"
+    )

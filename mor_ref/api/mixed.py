@@ -1,0 +1,77 @@
+"""Mixtures of formats: the public functions."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mor_ref.api.mixing import Mixed, measured, mixed, record_of
+from mor_ref.api.tracing import untraced
+from mor_ref.arrays import numbers_from
+from mor_ref.definitions.blocks import Cut, partition
+from mor_ref.definitions.format import Format
+from mor_ref.representations import Representation, as_representation
+from mor_ref.representations.mixed import candidates_from
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@untraced
+def mix_formats(
+    x: "ArrayLike",
+    candidates: Sequence[str | Format | Representation] = ("int8", "e4m3"),
+    *,
+    block: Cut = "tensor",
+    threads: int | None = None,
+) -> Mixed:
+    """Choose for each block of `x` the candidate of the least squared error.
+
+    `candidates` are names of formats, integers such as "int8" or "int4", other representations by
+    name, or records such as `MxBlocks("e4m3")`. Of equal errors, the first candidate is taken.
+    `block` is "tensor", "row", "column" or a pair (rows, columns). It is also the scaling block of
+    formats, with fp32 scales.
+
+    >>> import mor_ref, numpy as np
+    >>> found = mor_ref.mix_formats(np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16))
+    >>> found
+    <4x16 float32: 1 units of 4x16: int8 100 %, e4m3 0 %>
+    >>> {name: int(errors[0, 0]) for name, errors in found.squared_error.items()}
+    {'int8': 805071662, 'e4m3': 33401818722}
+    """
+    numbers = numbers_from(x, "x")
+    of = candidates_from(candidates, as_representation)
+    return mixed(numbers, of, partition(numbers.shape, block), threads)
+
+
+@untraced
+def mix_layer(
+    tensors: "Sequence[ArrayLike]",
+    candidates: Sequence[str | Format | Representation] = ("int8", "e4m3"),
+    *,
+    threads: int | None = None,
+) -> tuple[Mixed, ...]:
+    """Choose one candidate for all tensors of a layer, such as its weights and activations.
+
+    Each tensor is a unit. The candidate is the first of the least sum of squared errors; those of
+    the records are of each tensor.
+
+    >>> import mor_ref, numpy as np
+    >>> even, steep = np.linspace(-3, 3, 64), np.exp(np.linspace(-9, 9, 64))
+    >>> both = mor_ref.mix_layer((even.astype(np.float32), steep.astype(np.float32)))
+    >>> [found.choice.item() for found in both], mor_ref.mix_formats(both[0].y).choice.item()
+    ([0, 0], 0)
+    """
+    from mor_ref.engine.mixed import least  # imports Numba
+
+    of = candidates_from(candidates, as_representation)
+    found = [numbers_from(x, f"tensors[{index}]") for index, x in enumerate(tensors)]
+    if not found:
+        raise ValueError("tensors is empty; give the tensors of a layer")
+    sums = [measured(one, of, partition(one.shape, "tensor"), threads) for one in found]
+    total = [sum(int(one.errors[k].sum()) for one in sums) for k in range(len(of))]
+    choice = total.index(min(total))
+    return tuple(
+        record_of(numbers, of, one, np.full_like(least(one.errors), choice), threads)
+        for numbers, one in zip(found, sums, strict=True)
+    )

@@ -1,0 +1,150 @@
+"""Mixtures of formats: their record, and the candidates of the units of a tensor."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.api.dequantization import Outcome, Tried
+from mor_ref.api.errors import percent
+from mor_ref.api.tracing import untraced
+from mor_ref.arrays import Bits, Numbers
+from mor_ref.definitions.blocks import Partition
+from mor_ref.definitions.scales import ScalingBlocks
+
+
+class Candidate(Protocol):
+    """A representation, as the engine quantizes with it."""
+
+    @property
+    def name(self) -> str:
+        """The name in results."""
+
+    def engine(
+        self, numbers: Numbers, blocks: ScalingBlocks, out: Bits | None, threads: int | None
+    ) -> Tried:
+        """Return a quantized tensor."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mixed:
+    """A tensor whose units took the candidates of the least squared error.
+
+    `squared_error` has an array for each candidate, with an integer for each unit, and `choice` an
+    index into `candidates` for each unit. `amax` is of the units. `codes` and `scale` are those of
+    the candidates that were taken; they are None if a candidate is not a scaled format.
+    `quantized` has the tensor under every candidate, by name. `y` has the shape of x.
+    """
+
+    candidates: tuple[str, ...]
+    amax: NDArray[np.float32]
+    squared_error: dict[str, NDArray[Any]]
+    choice: NDArray[np.uint8]
+    codes: NDArray[np.uint8] | None
+    scale: NDArray[np.float32] | None
+    y: NDArray[np.float32]
+    quantized: dict[str, Any]
+    units: Partition
+    source: str
+
+    @untraced
+    def dequantize(self) -> NDArray[np.float32]:
+        """Return y, as float32."""
+        return self.y.copy()
+
+    @property
+    @untraced
+    def shares(self) -> dict[str, float]:
+        """The share of units that took each candidate; 0 for all if there are none."""
+        count = max(self.choice.size, 1)
+        return {
+            name: np.count_nonzero(self.choice == index) / count
+            for index, name in enumerate(self.candidates)
+        }
+
+    def __repr__(self) -> str:
+        rows, columns = self.units.block
+        shares = ", ".join(f"{name} {percent(share)}" for name, share in self.shares.items())
+        return f"<{self.source}: {self.choice.size} units of {rows}x{columns}: {shares}>"
+
+
+class Measured(NamedTuple):
+    """A tensor under each candidate, with the amax and the squared errors of its units."""
+
+    amax: NDArray[np.uint32]
+    tried: list[Tried]
+    errors: list[NDArray[Any]]
+    units: Partition
+
+
+def mixed(
+    numbers: Numbers, candidates: Sequence[Candidate], units: Partition, threads: int | None
+) -> Mixed:
+    """Mix the candidates of a tensor."""
+    from mor_ref.engine.mixed import least  # imports Numba
+
+    found = measured(numbers, candidates, units, threads)
+    return record_of(numbers, candidates, found, least(found.errors), threads)
+
+
+def measured(
+    numbers: Numbers, candidates: Sequence[Candidate], units: Partition, threads: int | None
+) -> Measured:
+    """Return a tensor under each candidate, with the squared errors of its units."""
+    from mor_ref.engine.mixed import joined, squared_errors  # imports Numba
+    from mor_ref.engine.scales import amax_of_blocks
+
+    amax = amax_of_blocks(numbers, units, threads)
+    blocks = ScalingBlocks(units, "fp32", amax)
+    tried = [one.engine(numbers, blocks, None, threads) for one in candidates]
+    every = np.zeros(units.grid, np.uint8)
+    errors = [
+        squared_errors(numbers, units, amax, one.restoring(units, every, 0), threads)
+        for one in tried
+    ]
+    return Measured(amax, tried, [joined(one) for one in errors], units)
+
+
+def record_of(
+    numbers: Numbers,
+    candidates: Sequence[Candidate],
+    found: Measured,
+    choice: NDArray[np.uint8],
+    threads: int | None,
+) -> Mixed:
+    """Return the record of a tensor whose units took these candidates (MFQ-006)."""
+    from mor_ref.engine.mixed import write_values
+
+    y = np.empty(numbers.bits.size, np.uint32)
+    fills = [one.restoring(found.units, choice, k) for k, one in enumerate(found.tried)]
+    write_values(found.units, fills, y, threads)
+    names = tuple(one.name for one in candidates)
+    quantized = {name: one.record for name, one in zip(names, found.tried, strict=True)}
+    codes = scale = None
+    if all(isinstance(one, Outcome) for one in found.tried):
+        records = list(quantized.values())
+        scale = np.choose(choice, [one.scale for one in records]).astype(np.float32)
+        taken = _of_elements(choice, found.units)
+        by_rows = [one.codes.reshape(taken.shape) for one in records]
+        codes = np.choose(taken, by_rows).reshape(numbers.shape)
+    return Mixed(
+        names,
+        found.amax.view(np.float32),
+        dict(zip(names, found.errors, strict=True)),
+        choice,
+        codes,
+        scale,
+        y.view(np.float32).reshape(numbers.shape),
+        quantized,
+        found.units,
+        numbers.described,
+    )
+
+
+def _of_elements(choice: NDArray[np.uint8], units: Partition) -> NDArray[np.uint8]:
+    """Return for each element the entry of its unit."""
+    high, wide = units.block
+    rows = np.repeat(choice, high, axis=0)[: units.rows]
+    return np.repeat(rows, wide, axis=1)[:, : units.columns]

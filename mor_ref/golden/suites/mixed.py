@@ -1,0 +1,101 @@
+"""Mixtures of formats: units with y under two candidates, and tensors."""
+
+import itertools
+from collections.abc import Iterator
+
+from mor_ref.definitions.blocks import Cut
+from mor_ref.definitions.mixed import MIXTURES
+from mor_ref.golden.inputs.mixtures import layers_with_values, rows_with_values, tensors_of_units
+from mor_ref.golden.inputs.tensors import tensors
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.golden.suites.tensor_cases import tensor_case
+from mor_ref.operations.mixed import names_of_candidates
+
+_RANDOM, _LAYERS = 256, 128  # rows
+_CUTS: tuple[Cut, ...] = ("tensor", "row", "column", (4, 8), (3, 5))
+
+
+def _step_cases(size: Size) -> Iterator[Case]:
+    yield Case("all", {"source": "f32"}, dict(rows_with_values(size, _RANDOM)))
+
+
+def _layer_cases(size: Size) -> Iterator[Case]:
+    yield Case("all", {"source": "f32"}, dict(layers_with_values(size, _LAYERS)))
+
+
+def _tensor_cases(size: Size) -> Iterator[Case]:
+    """Yield tensors of units under every mixture, and the usual ones under one each."""
+    for name, tensor in itertools.product(MIXTURES.specified, tensors_of_units(size)):
+        yield tensor_case(tensor, mixture=name, block=(4, 8))
+    pairs = itertools.cycle(itertools.product(MIXTURES.specified, _CUTS))
+    for tensor in tensors(size):
+        for _ in range(2):
+            name, block = next(pairs)
+            yield tensor_case(tensor, mixture=name, block=block)
+        next(pairs)
+
+
+_OF_SUMS = ("MFQ-003", "MFQ-005")
+STEPS = Suite(
+    "mixed_steps",
+    "Squared errors of units, and the choice between two candidates",
+    "mix_errors",
+    (),
+    (
+        given("x", "f32", "the numbers of each unit"),
+        given("first", "f32", "y under the first candidate"),
+        given("second", "f32", "y under the second candidate"),
+        expected("amax", "f32", "for each unit", "SCL-001"),
+        *(
+            expected(f"{name}_u", "u32", f"the error under the {name} candidate", "MFQ-002")
+            for name in ("first", "second")
+        ),
+        *(
+            expected(f"{name}_squares", "u64", f"the sum under the {name} candidate", "MFQ-003")
+            for name in ("first", "second")
+        ),
+        expected("choice", "u8", "for each unit, the candidate that it takes", "MFQ-004"),
+    ),
+    _step_cases,
+)
+LAYERS = Suite(
+    "mixed_layers",
+    "The choice for two tensors together",
+    "mix_layers",
+    (),
+    (
+        *(
+            given(f"{prefix}{name}", "f32", f"{meaning} of the {tensor} tensor")
+            for prefix, tensor in (("", "first"), ("other_", "second"))
+            for name, meaning in (
+                ("x", "the numbers"),
+                ("first", "y under the first candidate"),
+                ("second", "y under the second candidate"),
+            )
+        ),
+        *(
+            expected(f"{name}_squares", "u64", f"both sums under the {name} candidate", *_OF_SUMS)
+            for name in ("first", "second")
+        ),
+        expected("choice", "u8", "for each layer, the candidate that it takes", "MFQ-004"),
+    ),
+    _layer_cases,
+)
+TENSORS = Suite(
+    "mixed",
+    "Tensors under mixtures of formats",
+    "mix",
+    ("MFQ-001",),
+    (
+        given("x", "source", "the tensor"),
+        expected("amax", "f32", "for each unit", "SCL-001"),
+        *(
+            expected(f"{name}.squares", "u64", f"for each unit, under {name}", "MFQ-003")
+            for name in names_of_candidates()
+        ),
+        expected("choice", "u8", "for each unit, the candidate that it takes", "MFQ-004"),
+        expected("code", "u8", "the codes under the candidates taken", "MFQ-006"),
+        expected("y", "f32", "what they stand for", "MFQ-006"),
+    ),
+    _tensor_cases,
+)

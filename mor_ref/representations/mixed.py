@@ -1,0 +1,120 @@
+"""Mixtures of formats as representations: each unit takes the candidate of the least error."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mor_ref.argument_checks import check_name
+from mor_ref.definitions.blocks import Cut, Partition, as_cut, partition
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.mixed import (
+    FEWEST_BITS,
+    MOST_BITS,
+    MOST_CANDIDATES,
+    integer_format,
+)
+from mor_ref.definitions.scales import Scaling, ScalingBlocks
+from mor_ref.representations.representation import Representation
+from mor_ref.representations.scaled import ScaledFormat
+
+if TYPE_CHECKING:
+    from mor_ref.api.dequantization import OutcomeOfValues
+    from mor_ref.arrays import Bits, Numbers
+    from mor_ref.cuda import launching, measuring
+    from mor_ref.exact.blocks import Rows
+    from mor_ref.exact.quantization import Element
+
+Candidates = tuple[Representation, ...]
+
+
+def candidates_from(
+    given: Sequence[str | Format | Representation],
+    named: Callable[[str | Format | Representation], Representation],
+) -> Candidates:
+    """Return the candidates; integers such as int8 are formats (MFQ-001).
+
+    `named` is `as_representation`, which has the other names.
+    """
+    if isinstance(given, str) or not 1 <= len(given) <= MOST_CANDIDATES:
+        raise ValueError(
+            f"candidates is {given!r}; give a tuple of 1 to {MOST_CANDIDATES} of them, such as "
+            "('int8', 'e4m3')"
+        )
+    found = tuple(_integers(one) or named(one) for one in given)
+    names = [one.name for one in found]
+    if len(set(names)) < len(names):
+        raise ValueError(f"candidates names {', '.join(names)}; give each only once")
+    return found
+
+
+def _integers(one: object) -> ScaledFormat | None:
+    digits = re.fullmatch("int([0-9]+)", one) if isinstance(one, str) else None
+    if digits is None:
+        return None
+    if not FEWEST_BITS <= int(digits[1]) <= MOST_BITS:
+        raise ValueError(
+            f"candidate is {one!r}; give int{FEWEST_BITS} to int{MOST_BITS}, or a record such as "
+            "AffineBlocks('int16')"
+        )
+    return ScaledFormat(integer_format(int(digits[1])))
+
+
+@dataclass(frozen=True)
+class MixedFormats:
+    """Candidates; each block takes the one of the least squared error (MFQ-006).
+
+    >>> from mor_ref.representations import as_representation
+    >>> as_representation("int8_or_e4m3").bits
+    8
+    """
+
+    candidates: Candidates
+    block: Cut = "tensor"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        block = as_cut("block", self.block)
+        object.__setattr__(self, "block", block)
+        words = ["_or_".join(one.name for one in self.candidates)]
+        if block != "tensor":
+            words.append(block if isinstance(block, str) else f"{block[0]}x{block[1]}")
+        object.__setattr__(self, "name", self.name or "_".join(words))
+        check_name(self.name)
+
+    @property
+    def bits(self) -> int:
+        """The most bits that a code has."""
+        return max(one.bits for one in self.candidates)
+
+    def parts(self, shape: tuple[int, ...]) -> Partition:
+        """Return the units of a tensor of that shape."""
+        return partition(shape, self.block)
+
+    def exact(self, x: "Rows", scaling: Scaling, parts: Partition) -> "list[list[Element]]":
+        """Quantize with the exact model."""
+        from mor_ref.exact.mixed import mixed
+
+        del scaling
+        return mixed(x, self.candidates, self.parts((parts.rows, parts.columns))).elements
+
+    def engine(
+        self, numbers: "Numbers", blocks: ScalingBlocks, out: "Bits | None", threads: int | None
+    ) -> "OutcomeOfValues":
+        """Quantize with the engine."""
+        from mor_ref.api.dequantization import values
+        from mor_ref.api.mixing import mixed
+
+        found = mixed(numbers, self.candidates, self.parts(numbers.shape), threads)
+        return values(numbers, found.dequantize(), blocks, out, threads)
+
+    def cuda(
+        self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
+    ) -> "measuring.Rule":
+        """Return the rule of kernels, with y."""
+        from mor_ref.cuda.measuring import by_value
+        from mor_ref.cuda.mixed import mix
+
+        del blocks
+        found = mix(device, x, self.candidates, self.parts(x.array.shape))
+        return by_value(device, found.y)
