@@ -67,12 +67,12 @@ OVERFLOWS = (
     "quantize_steps",
     *FP8LM_CODES,
     "policies",
-    *MIXED,
     "nvfp4_blocks",
     *NVFP4_TE,  # scales of tiles, where amax is infinite
     "nvfp4_large",
     *IN_MX,
 )
+ANY_OVERFLOWS = (*OVERFLOWS, *MIXED)  # also those of infinities alone
 # Those with a field in binary32 that can be NaN: xs, y, d, a scale, or the value of a code.
 NANS_IN_BINARY32 = (
     "decode",

@@ -7,8 +7,15 @@ from typing import Any
 from mor_ref.definitions.encoding import Overflow, Rounding, SpecialCases
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import IN_MX, OVERFLOWS, STOCHASTIC, STORED, is_narrow
-from mor_ref.deviations.exemptions import SCALED_TO_THE_LARGEST, for_generated
+from mor_ref.deviations.domains import (
+    ANY_OVERFLOWS,
+    IN_MX,
+    OVERFLOWS,
+    STOCHASTIC,
+    STORED,
+    is_narrow,
+)
+from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact.encoding import encode, overflow_code
 
 Reference = Callable[..., Any]
@@ -58,20 +65,14 @@ def saturates_in_every_mode(*arguments: Any) -> int:
 
 
 @deviation(
-    overflow_code, where=_beyond_under_satfinite, rules=("ENC-006", "ENC-007"), domain=OVERFLOWS
+    overflow_code, where=_beyond_under_satfinite, rules=("ENC-006", "ENC-007"), domain=ANY_OVERFLOWS
 )
 def no_saturation(*arguments: Any) -> int:
     """An overflow becomes infinity or NaN, even with satfinite, in formats that have one."""
     return _overflow_as("ieee", *arguments)
 
 
-@deviation(
-    overflow_code,
-    where=_beyond_8_bits,
-    rules=("ENC-007",),
-    domain=OVERFLOWS,
-    exemptions=SCALED_TO_THE_LARGEST,
-)
+@deviation(overflow_code, where=_beyond_8_bits, rules=("ENC-007",), domain=OVERFLOWS)
 def first_code_above_is_kept(
     reference: Reference, code: int, negative: bool, fmt: Format, *rest: Any
 ) -> int:

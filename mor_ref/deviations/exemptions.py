@@ -47,9 +47,6 @@ AS_TORCH = {
     **for_generated(("quantize_large", "policies_large")),
     "policies": "In e5m2 only an infinity overflows after scaling, and its unit falls back.",
 }
-SCALED_TO_THE_LARGEST = {
-    "mixed": "An amax becomes the largest number of 8 bits, so only infinities are beyond it."
-}
 AS_ML_DTYPES = for_generated(("quantize_large", "policies_large", "nvfp4_large"))
 ZERO_SUMS = {
     "fp8lm_sums": "A sum is a whole number of the smallest numbers: +0, or it rounds to no zero."
