@@ -20,6 +20,40 @@ USUAL = (
     "mor:three_way",
 )
 
+# Of every scheme, the usual ones, from the most bits on.
+SCHEMES = (
+    "mx9",
+    "bfp16",
+    "mxfp8:rceil",
+    "int8",
+    "int8:bnb_int8_row",
+    "int8:switchback_row",
+    "uint8:onnx:asymmetric",
+    "int8_or_e4m3",
+    "int8_or_e4m3:1x32",
+    "mor:tensor",
+    "mor:three_way",
+    "mor:nvfp4",
+    "e4m3:fp32:tensor",
+    "e4m3:e8m0:tensor",
+    "e5m2:fp32:tensor",
+    "mxint8",
+    "mxfp6_e2m3",
+    "mx6",
+    "nvfp4",
+    "nvfp4:te_4over6_mse",
+    "mxfp4",
+    "int4:1x32",
+    "uint4:1x32:asymmetric",
+    "e2m1_or_int4:1x16",
+    "mx4",
+    "lsq4",
+    "lsq3",
+    "seq2",
+    "seq1.58",
+    "elastic1",
+)
+
 
 @dataclass(frozen=True)
 class Recipe:

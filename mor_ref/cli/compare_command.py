@@ -17,6 +17,10 @@ def compare_recipes(
             "repeated. Default: eight usual ones.",
         ),
     ] = None,
+    schemes: Annotated[
+        bool,
+        typer.Option("--schemes", help="Also the usual recipes of every scheme."),
+    ] = False,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     all_shapes: Annotated[
@@ -43,11 +47,12 @@ def compare_recipes(
     or in SQNR, and worse in none of them.
     """
     from mor_ref.analysis.listing import Selection
+    from mor_ref.analysis.recipes import SCHEMES
     from mor_ref.cli import compare
 
     compare.run(
         files,
-        recipes=recipe or [],
+        recipes=[*(recipe or []), *(SCHEMES if schemes else ())],
         selection=Selection(include, exclude, matrices_only=not all_shapes),
         out=out or [],
         threads=threads,

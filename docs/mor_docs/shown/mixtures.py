@@ -23,7 +23,7 @@ _KINDS = {
     "output.dense": "output",
 }
 _TAKEN, _LOOKS = ("int8", "e4m3"), ("mantissa", "sign")
-_CELL, _LEFT, _TOP, _GAP = 22, 118, 46, 26
+_CELL, _LEFT, _TOP, _GAP = 22, 148, 46, 26
 
 
 def example() -> str:
