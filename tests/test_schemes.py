@@ -13,7 +13,7 @@ from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.treatments import TREATMENTS
 
-IN_TRAINING = {"delayed", "unquantized"}  # needs steps, and is no scheme
+IN_TRAINING = {"delayed", "unquantized"}  # one needs steps, the other quantizes nothing
 
 
 def test_every_scheme_is_there():
