@@ -36,9 +36,12 @@ from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.device import GpuError
 from mor_ref.cuda.nvrtc import NvrtcError
 from mor_ref.cuda.unavailable import CudaError
+from mor_ref.definitions.affine import AFFINE_PROFILES
+from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS
+from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
 from mor_ref.policies import POLICIES
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.kernels import kernels_named
@@ -50,6 +53,9 @@ def cupy(monkeypatch):
     needed.compiler()
     with in_place_of_cupy(monkeypatch) as found:
         yield found
+
+
+OF_RECORDS = ("mor_ref.cuda.functions", "mor_ref.cuda.schemes")
 
 
 def same(ours, theirs):
@@ -65,17 +71,28 @@ def same(ours, theirs):
         assert ours.keys() == theirs.keys()
         for name, value in ours.items():
             same(value, theirs[name])
-    elif (
-        hasattr(ours, "__dataclass_fields__") and type(ours).__module__ == "mor_ref.cuda.functions"
-    ):
-        for field in fields(ours):
-            if not field.name.startswith("_"):
-                same(getattr(ours, field.name), getattr(theirs, field.name))
+    elif hasattr(ours, "__dataclass_fields__") and type(ours).__module__ in OF_RECORDS:
+        same_fields(ours, theirs)
         if hasattr(ours, "dequantize"):
             same(ours.dequantize(), theirs.dequantize())
+        if type(ours).__module__ == OF_RECORDS[0] and hasattr(ours, "dequantize"):
             same(ours.dequantize(ml_dtypes.bfloat16), theirs.dequantize("bfloat16"))
     else:
         assert ours == theirs
+
+
+AS_WORDS = {("Affine", "codes"): np.int32, ("Affine", "permutation"): np.uint32}
+
+
+def same_fields(ours, theirs):
+    """Check the fields of a record; on a GPU integers are int32, and have no grid."""
+    for field in fields(ours):
+        if not field.name.startswith("_"):
+            expected = getattr(theirs, field.name)
+            dtype = AS_WORDS.get((type(ours).__name__, field.name))
+            if dtype and expected is not None:
+                expected = expected.astype(dtype)
+            same(getattr(ours, field.name), expected)
 
 
 CALLS = {
@@ -109,6 +126,17 @@ CALLS = {
         ),
         ("e4m3", {"block": 100}),
     ],
+    "quantize_affine": [
+        *(((), {"profile": name}) for name in AFFINE_PROFILES),
+        *(("uint4", {"symmetric": s, "block": (5, 3)}) for s in (True, False)),
+        ("int16", {"profile": "torch_quantize", "symmetric": False, "block": "column"}),
+        ("uint8", {"profile": "peg", "groups": 5, "permute": "range", "symmetric": False}),
+        ("int8", {"profile": "peg", "groups": 25, "permute": "range", "scale": 0.5}),
+        ("int8", {"groups": 3}),
+        ("int8", {"scale": 0.0129999, "zero_point": -3, "block": "row"}),
+    ],
+    "quantize_shared": [(k, {"profile": p}) for k in SHARED_KINDS for p in SHARED_PROFILES],
+    "quantize_levels": [(k, {"arithmetic": a}) for k in LEVEL_KINDS for a in ARITHMETICS],
     "mor": [
         *((name, {"block": (16, 32)}) for name in POLICIES),
         ("three_way", {"scaling": "e8m0"}),
@@ -128,6 +156,31 @@ def test_every_function_gives_what_the_host_gives(cupy, name, argument, options)
     assert cupy.launches
 
 
+@pytest.mark.usefixtures("cupy")
+def test_scales_zero_points_and_alphas_on_a_gpu():
+    """AFF-006, LVL-003: an entry for each block or row; numbers are checked, arrays are not."""
+    x = numbers("f32")
+    scale, zero = np.linspace(0.1, 3, len(x), dtype=np.float32), np.arange(len(x), dtype=np.int32)
+    ours, theirs = (
+        integers(at(x), block="row", scale=at(scale), zero_point=at(zero))
+        for integers, at in (
+            (mor_ref.cuda.quantize_affine, Array), (mor_ref.quantize_affine, np.asarray),
+        )
+    )  # fmt: skip
+    same(ours, theirs)
+    ours = mor_ref.cuda.quantize_levels(Array(x), "lsq4", alpha=Array(scale))
+    same(ours, mor_ref.quantize_levels(x, "lsq4", alpha=scale))
+    for given in (0.0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="scale has numbers that are not positive and finite"):
+            mor_ref.cuda.quantize_affine(Array(x), scale=given)
+    with pytest.raises(ValueError, match="zero_point has numbers that int8 lacks"):
+        mor_ref.cuda.quantize_affine(Array(x), zero_point=128)
+    with pytest.raises(ValueError, match="scale has 37 numbers of int32; give one of float32"):
+        mor_ref.cuda.quantize_affine(Array(x), block="row", scale=Array(zero))
+    with pytest.raises(ValueError, match="alpha has 2 numbers of float32; give one of float32 for"):
+        mor_ref.cuda.quantize_levels(Array(x), "lsq4", alpha=Array(scale[:2]))
+
+
 SHAPES = [(), (1,), (33,), (2, 3, 40), (1, 1, 1, 17), (0,), (3, 0), (0, 4)]
 
 
@@ -138,6 +191,9 @@ def same_of_any_shape(ours, x):
     if not x.shape:
         return
     same(mor_ref.cuda.quantize_mx(ours, "e4m3"), mor_ref.quantize_mx(x, "e4m3"))
+    same(mor_ref.cuda.quantize_affine(ours), mor_ref.quantize_affine(x))
+    same(mor_ref.cuda.quantize_shared(ours, "mx9"), mor_ref.quantize_shared(x, "mx9"))
+    same(mor_ref.cuda.quantize_levels(ours, "lsq4"), mor_ref.quantize_levels(x, "lsq4"))
     for profile in ("te", "te_row"):
         found = mor_ref.cuda.quantize_nvfp4(ours, profile=profile)
         same(found, mor_ref.quantize_nvfp4(x, profile=profile))
@@ -250,6 +306,9 @@ RESULTS = {
     "quantize": lambda x: mor_ref.cuda.quantize(x, "e4m3"),
     "quantize_nvfp4": mor_ref.cuda.quantize_nvfp4,
     "quantize_mx": lambda x: mor_ref.cuda.quantize_mx(x, "e4m3"),
+    "quantize_affine": mor_ref.cuda.quantize_affine,
+    "quantize_shared": lambda x: mor_ref.cuda.quantize_shared(x, "mx6"),
+    "quantize_levels": lambda x: mor_ref.cuda.quantize_levels(x, "seq2"),
 }
 
 
@@ -396,7 +455,7 @@ REFUSED = [
             lambda name=name: RESULTS[name](X).dequantize(np.float16),
             "dtype is float16; give float32, or bfloat16 of ml_dtypes",
         )
-        for name in RESULTS
+        for name in ("quantize", "quantize_nvfp4", "quantize_mx")
     ),
 ]
 
@@ -654,10 +713,8 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
 # ---------------------------------------------------------------------- names
 
 
-WITHOUT_KERNELS = {
-    "Affine", "Levels", "Mixed", "Shared", "matmul", "mix_formats", "mix_layer", "quantize_affine",
-    "quantize_levels", "quantize_shared", "transposed",
-}  # fmt: skip
+WITHOUT_KERNELS = {"Mixed", "matmul", "mix_formats", "mix_layer", "transposed"}
+ON_THE_HOST = {"Levels.alpha_sums"}  # of fractions
 
 
 def test_the_names_are_those_of_the_package():
@@ -671,7 +728,7 @@ def test_the_names_are_those_of_the_package():
 
 
 OF_CODES = ("decode", "dot", "dot_chunks")
-RESULT_NAMES = ("MorResult", "Mx", "Nvfp4", "Quantized")
+RESULT_NAMES = ("Affine", "Levels", "MorResult", "Mx", "Nvfp4", "Quantized", "Shared")
 METHODS = [
     f"{result}.{method}"
     for result in RESULT_NAMES
@@ -680,7 +737,7 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize("name", [*CALLS, *OF_CODES, *METHODS])
+@pytest.mark.parametrize("name", [*CALLS, *OF_CODES, *(m for m in METHODS if m not in ON_THE_HOST)])
 def test_the_parameters_are_those_of_the_package(name):
     """But for arguments that a GPU has no use for, and random words of tensors (QNT-005)."""
     ours, theirs = (

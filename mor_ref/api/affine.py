@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.tracing import untraced
-from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.arrays import BF16, Numbers, numbers_from
 from mor_ref.definitions.affine import (
     AffineProfile,
     IntegerGrid,
+    affine_cut,
     affine_profile,
     check_grid,
+    check_scales,
+    check_zero_points,
     integer_grid,
 )
 from mor_ref.definitions.blocks import Cut, Partition, partition
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from mor_ref.engine.affine import AffineFields
 
-_ORDERS = ("range",)
 _SOURCES = {BF16: "bf16", np.dtype(np.float16): "f16"}
 
 
@@ -102,7 +103,7 @@ def quantize_affine(
     of, by = integer_grid(grid), affine_profile(profile)
     check_grid(of, by, symmetric=symmetric, has_zero_point=zero_point is not None)
     numbers = numbers_from(x, "x")
-    cut = _cut(numbers.shape, by, block, groups, permute)
+    cut = affine_cut(numbers.shape, by, block, groups, permute)
     scales, zeros = _given_scales(scale, cut), _given_zeros(zero_point, of, cut)
     order = _order(numbers, cut, permute, threads)
     from mor_ref.engine import affine  # imports Numba
@@ -186,32 +187,6 @@ def _record(
     )
 
 
-def _cut(
-    shape: tuple[int, ...],
-    profile: AffineProfile,
-    block: Cut | None,
-    groups: int | None,
-    permute: str | None,
-) -> Partition:
-    """Return the blocks of a tensor: those that are given, or groups of dimensions (AFF-010)."""
-    if permute is not None:
-        known_name("permute", permute, _ORDERS)
-    if groups is None:
-        if permute is not None:
-            raise ValueError(f"permute is {permute!r}, but there are no groups; give groups")
-        return partition(shape, profile.cut if block is None else block)
-    if block not in (None, "tensor"):
-        raise ValueError(f"groups is {groups} and block is {block!r}; give one of them")
-    whole = partition(shape, "tensor")
-    count = whole_number("groups", groups, 1, max(whole.columns, 1))
-    if whole.columns % count:
-        raise ValueError(
-            f"groups is {count}, which does not divide the {whole.columns} columns of x; give a "
-            "divisor"
-        )
-    return partition(shape, (max(whole.rows, 1), max(whole.columns // count, 1)))
-
-
 def _order(numbers: Numbers, cut: Partition, permute: str | None, threads: int | None) -> _Order:
     """Return the order of the dimensions (AFF-010)."""
     from mor_ref.engine.affine_blocks import ranges  # imports Numba
@@ -231,8 +206,8 @@ def _given_scales(scale: "ArrayLike | None", cut: Partition) -> NDArray[np.uint3
     given = np.float32(scale) if isinstance(scale, float | int) else scale
     words = binary32_words(numbers_from(given, "scale"))
     numbers = words.view(np.float32)
-    if not (np.isfinite(numbers) & (numbers > 0)).all():
-        raise ValueError("scale has numbers that are not positive and finite; give such numbers")
+    if numbers.size:
+        check_scales(float(numbers.min()), float(numbers.max()))
     return _of_blocks("scale", words, cut)
 
 
@@ -245,11 +220,8 @@ def _given_zeros(
     given = np.asarray(zero_point)
     if given.dtype.kind not in "iu":
         raise TypeError(f"zero_point has dtype {given.dtype}; give integers")
-    if given.size and not (grid.lowest <= given.min() and given.max() <= grid.highest):
-        raise ValueError(
-            f"zero_point has numbers that {grid.name} lacks; give integers from {grid.lowest} to "
-            f"{grid.highest}"
-        )
+    if given.size:
+        check_zero_points(int(given.min()), int(given.max()), grid)
     return _of_blocks("zero_point", given.astype(np.int32).reshape(-1), cut)
 
 

@@ -2,10 +2,10 @@
 
 They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and return CuPy
 arrays. They need the extra `gpu` and a GPU. If one is missing, they raise an error: they never
-compute on the CPU instead. `quantize_affine`, `quantize_shared`, `quantize_levels`, `mix_formats`
-and `mix_layer` are not here: `mor-ref verify cuda` alone runs their kernels. `matmul` has no
-kernels yet. `dot` takes c as float16 if the profile has results in f16. The kernels of tensors
-round to nearest: they take no random words. The other names are those of `mor_ref` itself.
+compute on the CPU instead. `mix_formats` and `mix_layer` are not here: `mor-ref verify cuda` alone
+runs their kernels. `matmul` has no kernels yet. `dot` takes c as float16 if the profile has results
+in f16. The kernels of tensors round to nearest: they take no random words. Exact sums of gradients
+of levels, and packed bytes, are made on the host. The other names are those of `mor_ref` itself.
 
 A result is ready on the stream that its function ran on: of a tensor of torch's, torch's current
 stream, and else CuPy's; of an array that is neither's, it is ready at once. A reader on another
@@ -35,6 +35,14 @@ if TYPE_CHECKING:
         quantize_mx,
         quantize_nvfp4,
     )
+    from mor_ref.cuda.schemes import (
+        Affine,
+        Levels,
+        Shared,
+        quantize_affine,
+        quantize_levels,
+        quantize_shared,
+    )
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
     from mor_ref.policies import Policy, Rung
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
@@ -45,6 +53,9 @@ _IMPORTED_WHEN_ASKED_FOR = {
         "quantize_mx", "quantize_nvfp4",
     ),
     "cuda.dot_functions": ("DotChunks", "dot", "dot_chunks"),
+    "cuda.schemes": (
+        "Affine", "Levels", "Shared", "quantize_affine", "quantize_levels", "quantize_shared",
+    ),
     "cuda.errors": ("ErrorSums",),
     "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
@@ -53,11 +64,13 @@ _IMPORTED_WHEN_ASKED_FOR = {
 _MODULE_OF = {name: module for module, names in _IMPORTED_WHEN_ASKED_FOR.items() for name in names}
 
 __all__ = [
+    "Affine",
     "DotChunks",
     "ErrorSums",
     "FitsRange",
     "Format",
     "FormatError",
+    "Levels",
     "MeanRelativeError",
     "Metric",
     "MorResult",
@@ -70,6 +83,7 @@ __all__ = [
     "Quantized",
     "Rung",
     "ScaledFormat",
+    "Shared",
     "UnknownNameError",
     "decode",
     "dot",
@@ -78,8 +92,11 @@ __all__ = [
     "formats",
     "mor",
     "quantize",
+    "quantize_affine",
+    "quantize_levels",
     "quantize_mx",
     "quantize_nvfp4",
+    "quantize_shared",
 ]
 
 

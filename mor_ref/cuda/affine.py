@@ -92,7 +92,7 @@ def quantize_affine(
 
 
 def quantize_groups(
-    device: Device, x: Bits, how: How, groups: int
+    device: Device, x: Bits, how: How, groups: int, given: Given = NOTHING_GIVEN
 ) -> tuple[Order, Affine, ErrorSums]:
     """Quantize columns in so many groups, in the order of their ranges (AFF-010)."""
     height, width = x.array.shape
@@ -105,7 +105,7 @@ def quantize_groups(
     sides = np.uint64(groups), np.uint64(each)
     launch(device, "affine", "affine_group_ends", groups, *ends, order.order, *sides, *of_groups)
     places = _places((height, each), (1, groups), (height, width), device.address(order.place))
-    found = _quantized(device, x, how, of_groups, (1, groups), places, NOTHING_GIVEN)
+    found = _quantized(device, x, how, of_groups, (1, groups), places, given)
     sums = no_errors(device, (1, groups))
     for one, group in zip(errors(device, x, found.y, columns), sums, strict=True):
         launch(device, "affine", "affine_group_sums", groups, one, order.order, *sides, group)

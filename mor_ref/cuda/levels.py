@@ -57,7 +57,9 @@ def first_alphas(device: Device, x: Bits, kind: LevelKind, arithmetic: str) -> A
     height, width = x.array.shape
     rule, alpha = _rule(kind, arithmetic), device.empty((height,), np.uint32)
     if kind.divisor:
-        amax = extremes(device, x, partition(x.array.shape, "row"), ALL).amax
+        amax = device.filled((height,), np.uint32, 0)  # of rows without weights
+        if width:
+            amax = extremes(device, x, partition(x.array.shape, "row"), ALL).amax
         launch(device, "levels", "alphas_of_amaxes", height, amax, np.uint64(height), rule, alpha)
     else:
         sides = (np.uint64(height), np.uint64(width))

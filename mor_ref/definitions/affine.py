@@ -1,11 +1,12 @@
 """Integers with zero points: the grids, and the profiles of the libraries that quantize to them."""
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from mor_ref.argument_checks import known_name
-from mor_ref.definitions.blocks import Cut
+from mor_ref.argument_checks import known_name, whole_number
+from mor_ref.definitions.blocks import Cut, Partition, partition
 from mor_ref.definitions.catalogue import Catalogue
 
 Application = Literal["multiply", "divide", "fuse"]
@@ -15,6 +16,7 @@ Divisor = Literal["half", "highest", "none"]
 ZeroScale = Literal["limit", "range of one", "one"]
 
 NARROWEST, WIDEST = 2, 16
+_ORDERS = ("range",)
 SMALLEST_NORMAL = {"f32": 2.0**-126, "bf16": 2.0**-126, "f16": 2.0**-14}  # (AFF-004)
 
 
@@ -141,3 +143,44 @@ def check_grid(
             f"zero_point is given, but profile {profile.name!r} has none with symmetric=True; "
             "omit it"
         )
+
+
+def check_scales(lowest: float, highest: float) -> None:
+    """Refuse given scales between these that are not positive and finite (AFF-006)."""
+    if not 0 < lowest <= highest < math.inf:
+        raise ValueError("scale has numbers that are not positive and finite; give such numbers")
+
+
+def check_zero_points(lowest: int, highest: int, grid: IntegerGrid) -> None:
+    """Refuse given zero points between these that are no integers of the grid (AFF-006)."""
+    if not grid.lowest <= lowest <= highest <= grid.highest:
+        raise ValueError(
+            f"zero_point has numbers that {grid.name} lacks; give integers from {grid.lowest} to "
+            f"{grid.highest}"
+        )
+
+
+def affine_cut(
+    shape: tuple[int, ...],
+    profile: AffineProfile,
+    block: Cut | None,
+    groups: int | None,
+    permute: str | None,
+) -> Partition:
+    """Return the blocks of a tensor: those that are given, or groups of dimensions (AFF-010)."""
+    if permute is not None:
+        known_name("permute", permute, _ORDERS)
+    if groups is None:
+        if permute is not None:
+            raise ValueError(f"permute is {permute!r}, but there are no groups; give groups")
+        return partition(shape, profile.cut if block is None else block)
+    if block not in (None, "tensor"):
+        raise ValueError(f"groups is {groups} and block is {block!r}; give one of them")
+    whole = partition(shape, "tensor")
+    count = whole_number("groups", groups, 1, max(whole.columns, 1))
+    if whole.columns % count:
+        raise ValueError(
+            f"groups is {count}, which does not divide the {whole.columns} columns of x; give a "
+            "divisor"
+        )
+    return partition(shape, (max(whole.rows, 1), max(whole.columns // count, 1)))
