@@ -8,6 +8,7 @@ from benchmarks import (
     dot_rows,
     exhaustive_rows,
     quantizing_rows,
+    schemes_rows,
     training_rows,
 )
 from benchmarks.rows import Row
@@ -16,6 +17,7 @@ ROWS: list[Row] = [
     *conversion_rows.ROWS,
     *quantizing_rows.ROWS,
     *affine_rows.ROWS,
+    *schemes_rows.ROWS,
     *dequantizing_rows.ROWS,
     *argument_rows.ROWS,
     *dot_rows.ROWS,

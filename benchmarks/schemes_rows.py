@@ -1,0 +1,63 @@
+"""Shared exponents, levels and casts of FP8-LM next to eager torch."""
+
+import numpy as np
+
+import mor_ref
+from benchmarks import eager_schemes, inputs, peers
+from benchmarks.rows import OURS, Contender, Ratio, Row
+from mor_ref import fp8lm
+
+USUAL = 24
+LIMITS = (Ratio(("eager torch",), at_least=5),)
+SCALE = 64.0
+
+
+def in_torch(call, which):
+    """Return a contender whose codes are the result of that number."""
+
+    def prepare(x):
+        peers.torch()
+        tensor = peers.as_tensor(x)
+        return lambda: call(tensor)
+
+    def bits(found):
+        codes = found[which]
+        width = 1 << USUAL // 2
+        return (codes.view(peers.torch().uint8).numpy().reshape(width, -1),)
+
+    return Contender(prepare, bits, needs="torch")
+
+
+def rows():
+    """Yield rows of tensors of binary32."""
+    x = inputs.normal(USUAL)
+    for kind, bits, shifts in (("mx9", 7, True), ("mx4", 2, True), ("bfp16", 7, False)):
+        contenders = {
+            OURS: Contender(
+                lambda x, k=kind: lambda: mor_ref.quantize_shared(x, k, threads=1),
+                lambda found: (found.codes,),
+            ),
+            "eager torch": in_torch(
+                lambda x, b=bits, s=shifts: eager_schemes.torch_shared(x, b, shifts=s), 4
+            ),
+        }
+        yield Row(f"{kind} of f32", x, contenders, LIMITS, compared="codes")
+    for kind in ("lsq4", "seq2"):
+        contenders = {
+            OURS: Contender(
+                lambda x, k=kind: lambda: mor_ref.quantize_levels(x, k, threads=1),
+                lambda found: (found.codes,),
+            ),
+            "eager torch": in_torch(lambda x, k=kind: eager_schemes.torch_levels(x, k), 4),
+        }
+        yield Row(f"{kind} of f32, rows", x, contenders, LIMITS, compared="codes")
+    contenders = {
+        OURS: Contender(
+            lambda x: lambda: fp8lm.cast(x, SCALE), lambda found: (found.codes.view(np.uint8),)
+        ),
+        "eager torch": in_torch(lambda x: eager_schemes.torch_fp8lm(x, SCALE), 0),
+    }
+    yield Row("FP8-LM cast of f32", x, contenders, LIMITS, compared="codes")
+
+
+ROWS = [*rows()]
