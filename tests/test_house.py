@@ -309,6 +309,7 @@ NO_CHAPTERS = {
         "dot_binary32": DOT_BINARY32,
         "dot_nvidia": DOT_NVIDIA,
         "dot_terms": "products and terms, of the chapter dot",
+        "matmul": MATMUL,
         "metrics": METRICS,
         "step": "lets a deviation replace a step",
     },
@@ -382,6 +383,7 @@ NO_CHAPTERS = {
     },
     "golden/suites": {
         "large": "makes the suites of large tensors for the chapters",
+        "matmul": MATMUL,
         "policies_large": "the large tensors of a chapter whose file is long without them",
         "tensor_cases": "makes the cases of tensors for the chapters",
     },

@@ -14,6 +14,7 @@ from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.exact import arithmetic
 from mor_ref.exact import dot as exact_dot
 from mor_ref.exact.dot_binary32 import fused
+from mor_ref.exact.matmul import Block, entry
 
 M, N = 3, 4
 
@@ -106,6 +107,21 @@ def check(a, b, profile, places=None, *, transposed=True, wide=None):
         by = DOT_PROFILES[profile], DOT_PROFILES[wide] if wide else None
         expected = [[in_segments(row, column, places, *by) for column in of_b] for row in of_a]
     assert found.view(np.uint32).tolist() == bits(expected)
+    places = places or range(len(of_a[0]) + 1)
+    of_a, of_b = ([blocks_of(row, places) for row in rows] for rows in (of_a, of_b))
+    model = [[entry(row, column, DOT_PROFILES[profile]) for column in of_b] for row in of_a]
+    assert bits(model) == bits(expected)
+
+
+def blocks_of(row, places):
+    """Return the elements of a row as the exact model takes them."""
+    parts = [row[start:end] for start, end in pairwise(places)]
+    return [
+        Block(
+            [x[0] for x, _ in part], part[0][0][1], float(part[0][0][2]), 1.0, [y for _, y in part]
+        )
+        for part in parts
+    ]
 
 
 @pytest.mark.parametrize("profile", ["exact", "hopper_fp8", "ada_fp8", "hopper_fp8_promoted"])

@@ -41,7 +41,8 @@ LEVELS = ("levels", "levels_large")
 IN_LEVELS = ("levels_steps", *LEVELS)
 
 DOTS_ALONE = ("dot_chunks", "dot")  # without scales
-IN_SCALED_DOTS = ("dot_scaled",)
+IN_PRODUCTS = ("matmul",)
+IN_SCALED_DOTS = ("dot_scaled", *IN_PRODUCTS)
 IN_DOT = ("dot", *IN_SCALED_DOTS)
 DOTS = ("dot_chunks", *IN_DOT)
 

@@ -210,7 +210,13 @@ def _is_ue4m3(code: int, fmt: Format) -> bool:
     return fmt.name == "e4m3"
 
 
-@deviation(dot_terms.scale, where=_is_ue4m3, rules=("DOT-006",), domain=IN_SCALED_DOTS)
+@deviation(
+    dot_terms.scale,
+    where=_is_ue4m3,
+    rules=("DOT-006",),
+    domain=IN_SCALED_DOTS,
+    exemptions={"matmul": "Scales are numbers, and none is negative."},
+)
 def dot_scales_have_signs(_: Reference, code: int, fmt: Format) -> Factor:
     """The sign bit of a scale in e4m3 is read."""
     return dot_terms.factor(fmt.value(code), fmt)

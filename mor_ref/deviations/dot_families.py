@@ -9,8 +9,8 @@ from typing import Any
 
 from mor_ref.definitions.dot import DotProfile
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import DOTS_ALONE, IN_DOT
-from mor_ref.exact import dot_amd, dot_binary32, dot_nvidia, dot_terms
+from mor_ref.deviations.domains import DOTS_ALONE, IN_DOT, IN_PRODUCTS
+from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.dot_binary32 import exact_chunk, product, total
 from mor_ref.exact.dot_terms import ONE, Chunk, Product
@@ -23,7 +23,9 @@ _IN_DOT_ALONE = ("dot",)
     dot_nvidia.promoted,
     rules=("DOT-011",),
     domain=IN_DOT,
-    exemptions={"dot": "Without scales, the product is the partial sum itself."},
+    exemptions=dict.fromkeys(
+        ("dot", *IN_PRODUCTS), "Without scales, the product is the partial sum itself."
+    ),
 )
 def dot_promoted_unfused(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
@@ -37,7 +39,7 @@ def dot_promoted_unfused(
     dot_nvidia.promoted,
     rules=("DOT-011",),
     domain=IN_DOT,
-    exemptions={"dot": "Without scales, both factors are 1."},
+    exemptions=dict.fromkeys(("dot", *IN_PRODUCTS), "Without scales, both factors are 1."),
 )
 def dot_promoted_by_one_scale_after_the_other(
     reference: Reference, part: list[Product], c: float, profile: DotProfile
@@ -48,6 +50,16 @@ def dot_promoted_by_one_scale_after_the_other(
     partial = reference(unscaled, 0.0, profile).c
     inner = dot_binary32.product(first.scale_a.value, partial)
     return Chunk(None, None, dot_binary32.fused(first.scale_b.value, inner, c))
+
+
+def _is_promoted(profile: DotProfile) -> bool:
+    return profile.family == "promoted"
+
+
+@deviation(dot.chunk_length, where=_is_promoted, rules=("DOT-011",), domain=IN_DOT)
+def dot_promoted_half_as_often(reference: Reference, profile: DotProfile) -> int:
+    """Partial sums are of 256 products, and not of 128."""
+    return 2 * int(reference(profile))
 
 
 @deviation(dot_binary32.f32_fma, rules=("DOT-013",), domain=_IN_DOT_ALONE)

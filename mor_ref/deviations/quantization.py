@@ -4,16 +4,23 @@ import math
 from collections.abc import Callable
 
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import ERRORS, IN_AFFINE, IN_LEVELS, IN_MX, IN_NVFP4, SCALED
+from mor_ref.deviations.domains import (
+    ERRORS,
+    IN_AFFINE,
+    IN_LEVELS,
+    IN_MX,
+    IN_NVFP4,
+    IN_PRODUCTS,
+    SCALED,
+)
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact.arithmetic import FLT_MAX, product, quotient
 from mor_ref.exact.quantization import restored, scaled
 
 Reference = Callable[..., float]
 _OF_FP8LM = ("fp8lm_scales", "fp8lm_casts", "fp8lm_adam")
-_COMPUTED = tuple(
-    dict.fromkeys((*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS, *IN_AFFINE, *_OF_FP8LM))
-)
+_IN_BLOCKS = (*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS, *IN_AFFINE)
+_COMPUTED = tuple(dict.fromkeys((*_IN_BLOCKS, *_OF_FP8LM, *IN_PRODUCTS)))
 
 
 @deviation(scaled, rules=("QNT-001",), domain=SCALED)

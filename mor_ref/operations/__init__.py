@@ -20,6 +20,7 @@ from mor_ref.operations.fp8lm_scale import FP8LM_SCALE
 from mor_ref.operations.fp8lm_sum import FP8LM_SUM
 from mor_ref.operations.levels import LEVELS
 from mor_ref.operations.levels_element import LEVELS_ELEMENT
+from mor_ref.operations.matmul import MATMUL
 from mor_ref.operations.mix_errors import MIX_ERRORS
 from mor_ref.operations.mix_layers import MIX_LAYERS
 from mor_ref.operations.mixed import MIX
@@ -71,6 +72,7 @@ OPERATIONS: dict[str, Operation] = {
         FP8LM_ADAM,
         DOT,
         DOT_SCALED,
+        MATMUL,
     )
 }
 

@@ -144,6 +144,7 @@ KINDS: Mapping[str, Kind] = {
     "policy": row_of(POLICIES),
     "profile": row_of(PROFILES),
     "dot_profile": row_of(DOT_PROFILES),
+    "record": one_of(("scaled", "mx", "nvfp4")),
     "tile": kind(_is_pair, _SIDES),
     "scale_rule": row_of(SCALE_RULES),
     "shared_kind": row_of(SHARED_KINDS),

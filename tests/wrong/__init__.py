@@ -71,6 +71,7 @@ _MODULES: tuple[str, ...] = (
     "mor_rungs",
     "mor_launches",
     "dots",
+    "products",
 )
 REGISTERED: list[Kernel] = [
     kernel for name in _MODULES for kernel in import_module(f"wrong.{name}").KERNELS

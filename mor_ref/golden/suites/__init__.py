@@ -9,6 +9,7 @@ from mor_ref.golden.suites import (
     errors,
     fp8lm,
     levels,
+    matmul,
     mixed,
     mx,
     nvfp4,
@@ -59,5 +60,6 @@ SUITES: dict[str, Suite] = {
         dot.CHUNKS,
         dot.ROWS,
         dot.SCALED,
+        matmul.ENTRIES,
     )
 }

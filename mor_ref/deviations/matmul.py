@@ -1,0 +1,96 @@
+"""Products of matrices that differ: other factors, other pieces, other upcasts."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from mor_ref.definitions.dot import WIDE, DotProfile
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.deviations.domains import IN_PRODUCTS
+from mor_ref.exact import dot_binary32, matmul
+from mor_ref.exact.arithmetic import product
+from mor_ref.exact.matmul import Block, Blocks
+
+Reference = Callable[..., Any]
+Pieces = list[tuple[Block, Block]]
+
+
+@deviation(matmul.scaled_sum, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_unfused(_: Reference, one: float, other: float, partial: float, c: float) -> float:
+    """The scaled partial sum is rounded before it is added to c."""
+    return dot_binary32.total(dot_binary32.product(product(one, other), partial), c)
+
+
+@deviation(matmul.scaled_sum, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_one_factor_after_the_other(
+    _: Reference, one: float, other: float, partial: float, c: float
+) -> float:
+    """The factor of A multiplies the partial sum first, and the fused operation has that of B."""
+    return dot_binary32.fused(other, dot_binary32.product(one, partial), c)
+
+
+@deviation(matmul.pieces, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_pieces_reversed(reference: Reference, a: Blocks, b: Blocks) -> Pieces:
+    """Pieces are taken from the last one on."""
+    found: Pieces = reference(a, b)[::-1]
+    return found
+
+
+@deviation(matmul.pieces, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_first_scale_for_all(reference: Reference, a: Blocks, b: Blocks) -> Pieces:
+    """All blocks of a row have the scale of its first one."""
+    return [
+        (replace(one, scale=a[0].scale), replace(other, scale=b[0].scale))
+        for one, other in reference(a, b)
+    ]
+
+
+@deviation(matmul.pieces, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_scales_of_the_other_operand(reference: Reference, a: Blocks, b: Blocks) -> Pieces:
+    """The scales of B lie in reverse along K, as in a transposed array of scales."""
+    return [
+        (one, replace(other, scale=last.scale))
+        for (one, other), last in zip(reference(a, b), reversed(b), strict=True)
+    ]
+
+
+@deviation(matmul.exact_factor, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_exact_with_rounded_factors(_: Reference, block: Block) -> float:
+    """In exact, the factor of a block of NVFP4 is rounded."""
+    return matmul.factor(block)
+
+
+@deviation(matmul.factor, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_without_the_overall_scale(_: Reference, block: Block) -> float:
+    """The scale of the whole tensor does not count in pieces."""
+    return block.scale
+
+
+def _is_known(_one: Block, _other: Block, profile: DotProfile) -> bool:
+    return profile.name in WIDE
+
+
+@deviation(matmul.needs_upcast, where=_is_known, rules=("GEM-004",), domain=IN_PRODUCTS)
+def matmul_upcasts_everything(_: Reference, one: Block, other: Block, profile: DotProfile) -> bool:
+    """Every piece is upcast to bfloat16."""
+    del one, other, profile
+    return True
+
+
+@deviation(matmul.upcast, rules=("GEM-004",), domain=IN_PRODUCTS)
+def matmul_upcast_blocks_keep_their_scale(reference: Reference, block: Block) -> Block:
+    """An upcast block is y, and is multiplied by its factor once more."""
+    found: Block = reference(block)
+    return replace(found, scale=block.scale, overall=block.overall)
+
+
+@deviation(matmul.entry_with_scales, rules=("GEM-003",), domain=IN_PRODUCTS)
+def matmul_one_overall_scale_after_the_other(
+    reference: Reference, a: Blocks, b: Blocks, profile: DotProfile
+) -> float:
+    """The global decode scale of A multiplies the result first, and then that of B does."""
+    plain = [[replace(block, overall=1.0) for block in row] for row in (a, b)]
+    return product(product(reference(*plain, profile), a[0].overall), b[0].overall)
+
+
+DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

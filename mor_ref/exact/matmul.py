@@ -1,0 +1,129 @@
+"""Entries of products of matrices: blocks along K with scales, and blocks that are upcast."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.exact.arithmetic import product, quotient
+from mor_ref.exact.dot import Scales, dot
+from mor_ref.exact.dot_binary32 import exact_chunk, fused
+from mor_ref.exact.dot_terms import Factor, Product, number
+from mor_ref.exact.step import step
+
+_BF16 = formats["bf16"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Elements of a row of A or a column of B that share a scale.
+
+    The factor of their numbers is `scale` times `overall`, which all blocks of the row share.
+    `upcast` has their y as codes of bfloat16 (GEM-004).
+    """
+
+    codes: Sequence[int]
+    fmt: Format
+    scale: float = 1.0
+    overall: float = 1.0
+    upcast: Sequence[int] = ()
+
+
+Blocks = Sequence[Block]
+
+
+def entry(a: Blocks, b: Blocks, profile: DotProfile) -> float:
+    """Return an entry of a product: of a row of A and a column of B (GEM-001)."""
+    if profile.family == "exact":
+        return exact_entry(a, b, profile)
+    if profile.needs_scales:
+        return entry_with_scales(a, b, profile)
+    c = 0.0
+    for one, other in pieces(a, b):
+        c = add_piece(one, other, c, profile)
+    return c
+
+
+@step
+def pieces(a: Blocks, b: Blocks) -> list[tuple[Block, Block]]:
+    """Return the pieces of K in order: the blocks of both end together (GEM-003)."""
+    return list(zip(a, b, strict=True))
+
+
+@step
+def decode_scale(scale: float) -> float:
+    """Return the factor of numbers that were multiplied by a scale (GEM-003)."""
+    return quotient(1.0, scale)
+
+
+@step
+def factor(block: Block) -> float:
+    """Return d of a block: in NVFP4, the product of both scales in binary32 (GEM-003)."""
+    return product(block.scale, block.overall)
+
+
+@step
+def add_piece(one: Block, other: Block, c: float, profile: DotProfile) -> float:
+    """Add the dot product of a piece, times both factors, to c (GEM-003, GEM-004)."""
+    if needs_upcast(one, other, profile):
+        one, other = upcast(one), upcast(other)
+        profile = DOT_PROFILES[WIDE[profile.name]]
+    partial = dot(one.codes, other.codes, 0.0, profile, (one.fmt, other.fmt))
+    return scaled_sum(factor(one), factor(other), partial, c)
+
+
+@step
+def scaled_sum(one: float, other: float, partial: float, c: float) -> float:
+    """Return RN32(RN32(d_a * d_b) * partial + c) (GEM-003)."""
+    return fused(product(one, other), partial, c)
+
+
+@step
+def needs_upcast(one: Block, other: Block, profile: DotProfile) -> bool:
+    """Return whether a profile lacks a format of a piece (GEM-004)."""
+    return bool(profile.formats) and not {one.fmt.name, other.fmt.name} <= set(profile.formats)
+
+
+@step
+def upcast(block: Block) -> Block:
+    """Return y of a block, rounded to bfloat16 (GEM-004)."""
+    return Block(block.upcast, _BF16)
+
+
+@step
+def exact_entry(a: Blocks, b: Blocks, profile: DotProfile) -> float:
+    """Return the exact sum of numbers times factors, rounded once (GEM-003)."""
+    terms = []
+    for one, other in pieces(a, b):
+        scales = [Factor(exact_factor(block), 0) for block in (one, other)]
+        for i, j in zip(one.codes, other.codes, strict=True):
+            pair = number(i, one.fmt, profile), number(j, other.fmt, profile)
+            terms.append(Product(*pair, *scales))
+    return exact_chunk(terms, 0.0, profile).c
+
+
+@step
+def exact_factor(block: Block) -> float:
+    """Return the factor of a block in exact: binary64 holds the 28 bits of NVFP4 (GEM-003)."""
+    return block.scale * block.overall
+
+
+@step
+def entry_with_scales(a: Blocks, b: Blocks, profile: DotProfile) -> float:
+    """Return a dot product whose instruction takes the scales of blocks (GEM-003)."""
+    name, size = next(one for one in profile.scales if one[1] >= len(a[0].codes))
+    fmt = formats[name]
+    codes = [[code_of(block.scale, fmt) for block in row] for row in (a, b)]
+    rows = [[code for block in row for code in block.codes] for row in (a, b)]
+    scales = Scales(codes[0], codes[1], fmt, size)
+    c = dot(rows[0], rows[1], 0.0, profile, (a[0].fmt, b[0].fmt), scales)
+    return product(c, product(a[0].overall, b[0].overall))
+
+
+def code_of(number: float, fmt: Format) -> int:
+    """Return the code of a scale, which is a number of its format."""
+    if math.isnan(number):
+        return fmt.nan_codes[0][0]
+    return next(code for code in range(fmt.code_count) if fmt.value(code) == number)

@@ -1,0 +1,168 @@
+"""Rows of A and columns of B in blocks with scales: those of dot products, and a small tile."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.dot import GROUP as DOT_GROUP
+from mor_ref.definitions.formats import formats
+from mor_ref.exact.encoding import encode
+from mor_ref.golden.inputs.dot_rows import drawn, joined
+from mor_ref.golden.model.suite import Size
+from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.matmul import CHOICES, WIDEST
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.random_words import random_words
+
+_ROWS, _SIDE = 24, 4  # rows of dot products; of a tile, each row of A with each column of B
+_LAST = 6  # rows that can have special codes
+_NAN, _INFINITY = 0x7FC00000, 0x7F800000
+_SPECIAL_SCALES = (_NAN, _INFINITY, 0x00000000, 0x00000001)  # of the last rows, in records scaled
+_ONE = 0x3F800000
+_FIRST = 8  # of the rows with scales at an end
+# Codes of e8m0 of a whole row: products around 2^-150, subnormal ones, an overflow, 2^-127 * 2^127,
+# and scales of 2^-159.
+_ENDS_OF_MX = ((52, 52), (62, 62), (254, 254), (0, 254), (47, 48), (47, 48))
+# Numbers of a and b, and of the next a and b, in the rows with scales of 2^-159: a sum that e0
+# makes exact, and a small negative one.
+_BELOW_E0 = ((32.0, 32.0, 0.5, -0.5), (-32.0, 16.0, 0.0, 0.0))
+_CANCELLING = slice(_FIRST + 8, _FIRST + 10)  # rows whose large groups cancel
+_LARGE, _SMALL = 0x7E, 1  # codes of e4m3
+_FAR = (0x60000000, 0x60800000)  # 2^65 and 2^66, whose reciprocals have a subnormal product
+
+
+class Kind(NamedTuple):
+    """The representations of the blocks of both operands, and the length of a row."""
+
+    parameters: Parameters
+    formats: tuple[str, str]
+    others: tuple[str, ...]  # formats that some blocks have instead
+    width: int
+
+
+def products(kind: Kind, size: Size, stream: int) -> Arrays:
+    """Return rows of a case; the last ones are a tile."""
+    of = {"format_a": kind.formats[0], "format_b": kind.formats[1]}
+    asked = {"dot_profile": "exact", **of}
+    if not kind.others and not kind.parameters["dot_profile"].startswith("cdna"):
+        asked["dot_profile"] = _drawn_by(kind)
+    rows = drawn("dot", asked, (_ROWS, kind.width), size)
+    found = {name: rows[name].astype(np.uint32) for name in "ab"}
+    count = len(rows["a"])
+    blocks = -(-kind.width // kind.parameters["scale_block"])
+    for n, name in enumerate("ab"):
+        words = random_words(count * blocks, size.seed, 200 + 10 * stream + n).reshape(count, -1)
+        found |= _scaled(kind, name, _at_edges(kind, name, found[name]), words)
+    return joined(found, _tile(found))
+
+
+def _at_edges(kind: Kind, name: str, codes: Unsigned) -> Unsigned:
+    """Return codes whose rows at edges are subnormal, cancel, or have a sum below e0."""
+    found = codes.copy()
+    fmt = formats[kind.formats["ab".index(name)]]
+    sign = np.uint32(fmt.sign_bit if name == "b" else 0)
+    found[_CANCELLING, DOT_GROUP : 2 * DOT_GROUP] = found[_CANCELLING, :DOT_GROUP] ^ sign
+    if fmt.bits < 8:
+        return found
+    if name == "a":
+        found[_FIRST + 6 : _FIRST + 8] &= np.uint32(0x87)
+    if kind.parameters["record"] == "mx":
+        for row, numbers in enumerate(_BELOW_E0):
+            found[_FIRST + 4 + row] = 0
+            found[_FIRST + 4 + row, :2] = [encode(x, fmt) for x in numbers["ab".index(name) :: 2]]
+    return found
+
+
+def _drawn_by(kind: Kind) -> str:
+    """Return the profile whose cuts the codes are drawn for: one without scales."""
+    return {"blackwell_mxfp8": "blackwell_fp8"}.get(
+        kind.parameters["dot_profile"],
+        "blackwell_fp8" if "nvfp4" in kind.parameters["record"] or "e2m1" in kind.formats
+        else kind.parameters["dot_profile"],
+    )  # fmt: skip
+
+
+def _tile(rows: Arrays) -> Arrays:
+    """Return the first rows of A with the first columns of B."""
+    one, other = np.divmod(np.arange(_SIDE * _SIDE), _SIDE)
+    return {name: array[one if name.endswith("a") else other] for name, array in rows.items()}
+
+
+def _scaled(kind: Kind, name: str, codes: Unsigned, words: NDArray[np.uint64]) -> Arrays:
+    """Return the fields of an operand with these codes; a word decides for each block."""
+    record, block = kind.parameters["record"], kind.parameters["scale_block"]
+    usual = CHOICES.index(kind.formats["ab".index(name)])
+    choice = np.full(words.shape, usual, np.uint8)
+    for n, other in enumerate(kind.others):
+        taken = (words >> np.uint64(8) & np.uint64(7)) == n
+        choice[taken] = CHOICES.index(other)
+    scale, overall = _scales(record, "ab".index(name), words)
+    each = np.repeat(choice, block, axis=1)[:, : codes.shape[1]]
+    is_lost = ~np.isfinite(_values(codes, each))
+    is_lost[-_LAST:] = False
+    codes = np.where(is_lost, codes & np.uint32(0xBF), codes)  # a smaller exponent
+    value = _values(codes, each)
+    factor = scale.view(np.float32).astype(np.float64)
+    with np.errstate(all="ignore"):
+        if record == "scaled":
+            factor = (np.float32(1) / scale.view(np.float32)).astype(np.float64)
+        factor = (factor * overall.view(np.float32)[:, np.newaxis]).astype(np.float32)
+        y = value * np.repeat(factor, block, axis=1)[:, : codes.shape[1]]
+        upcast = _to_bf16(y.astype(np.float32))
+    own = np.where(each == WIDEST, upcast, codes)
+    return {
+        name: own.astype(np.uint32), f"y_{name}": upcast, f"choice_{name}": choice,
+        f"scale_{name}": scale, f"overall_{name}": overall,
+    }  # fmt: skip
+
+
+def _scales(record: str, n: int, words: NDArray[np.uint64]) -> tuple[Unsigned, Unsigned]:
+    """Return the scales of blocks and of rows of operand n, as bits of binary32."""
+    near = (words >> np.uint64(40)) % np.uint64(9)
+    ones = np.full(len(words), _ONE, np.uint32)
+    if record == "mx":
+        codes = 123 + near
+        codes[:_FIRST:2] = 107 + (words[:_FIRST:2] >> np.uint64(32)) % np.uint64(40)
+        for row, ends in enumerate(_ENDS_OF_MX):
+            codes[_FIRST + row] = ends[n]
+        codes[_CANCELLING, 0], codes[_CANCELLING, 1:] = 142, 127
+        codes[-2, 0], codes[-1, -1] = 255, 0
+        return np.array(_numbers("e8m0", codes)), ones
+    if record == "nvfp4":
+        codes = 0x30 + (words >> np.uint64(40)) % np.uint64(40)
+        codes[_CANCELLING, :2] = _LARGE
+        codes[_CANCELLING, 2:] = _SMALL + (near[_CANCELLING, 2:] & np.uint64(1))
+        codes[-2, 0], codes[-1, -1] = 0x7F, 0
+        overall = 0x3C000000 + (words[:, 0] & np.uint64(0x3FFFFFF))
+        return np.array(_numbers("e4m3", codes)), overall.astype(np.uint32)
+    fractions = words >> np.uint64(12) & np.uint64(0x7FFFFF)
+    scale = ((123 + near) << np.uint64(23) | fractions).astype(np.uint32)
+    scale[_FIRST] = _FAR[n]
+    for row, special in enumerate(_SPECIAL_SCALES):
+        scale[-1 - row, 0] = special
+    return scale, ones
+
+
+def _numbers(fmt: str, codes: NDArray[np.uint64]) -> Unsigned:
+    """Return the binary32 bits of codes."""
+    values = [[formats[fmt].value(int(code)) for code in row] for row in codes]
+    bits: Unsigned = np.array(values, np.float32).view(np.uint32)
+    return np.where(np.isnan(values), np.uint32(0x7FFFFFFF), bits)
+
+
+def _values(codes: Unsigned, choice: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return the numbers of codes, each in the format of its choice; bfloat16 is drawn as FP8."""
+    found = np.zeros(codes.shape)
+    for index, name in enumerate(CHOICES):
+        fmt = formats["e4m3" if index == WIDEST else name]
+        table = np.array([fmt.value(code) for code in range(fmt.code_count)])
+        found = np.where(choice == index, table[codes & np.uint32(fmt.code_count - 1)], found)
+    return found
+
+
+def _to_bf16(y: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Return the nearest bfloat16 codes, ties to even, with one NaN."""
+    bits = y.view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
+    return np.where(np.isnan(y), np.uint32(0x7FFF), rounded).astype(np.uint16)

@@ -1,0 +1,56 @@
+"""Products of matrices: entries of blocks with scales, of mixed blocks, and of small tiles."""
+
+from collections.abc import Iterator
+
+from mor_ref.golden.inputs.products import Kind, products
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+
+_FP8, _MIXED = ("e4m3", "e4m3"), ("e5m2", "bf16", "bf16")
+_FP4 = ("e2m1", "e2m1")
+# The profile, the record, the block, the formats of A and B, formats of some blocks, and K.
+_ROWS: tuple[tuple[str, str, int, tuple[str, str], tuple[str, ...], int], ...] = (
+    ("exact", "scaled", 32, _FP8, _MIXED, 80),
+    ("exact", "mx", 32, ("e4m3", "e2m1"), (), 80),
+    ("exact", "nvfp4", 16, _FP4, (), 56),
+    ("hopper_fp8", "scaled", 32, _FP8, (), 80),
+    ("hopper_fp8", "scaled", 32, _FP8, _MIXED, 80),
+    ("hopper_fp8_promoted", "scaled", 128, _FP8, (), 288),
+    ("hopper_fp8_promoted", "scaled", 256, _FP8, _MIXED, 272),
+    ("ada_fp8", "scaled", 32, ("e4m3", "e5m2"), _MIXED, 72),
+    ("blackwell_fp8", "scaled", 32, _FP8, _MIXED, 80),
+    ("blackwell_fp8", "mx", 32, ("e4m3", "e2m1"), (), 80),
+    ("blackwell_fp8", "nvfp4", 16, _FP4, (), 56),
+    ("blackwell_mxfp8", "mx", 32, ("e5m2", "e4m3"), (), 80),
+    ("blackwell_mxfp4", "mx", 32, _FP4, (), 144),
+    ("blackwell_nvfp4", "nvfp4", 16, _FP4, (), 152),
+)
+
+
+def _cases(size: Size) -> Iterator[Case]:
+    for stream, (profile, record, block, of, others, width) in enumerate(_ROWS):
+        parameters = {"dot_profile": profile, "record": record, "scale_block": block}
+        mixed = ("mixed",) if others else ()
+        name = ".".join((profile, record, str(block), *of, *mixed))
+        yield Case(name, parameters, products(Kind(parameters, of, others, width), size, stream))
+
+
+ENTRIES = Suite(
+    "matmul",
+    "Entries of products of matrices",
+    "matmul",
+    ("GEM-001", "GEM-003", "GEM-004"),
+    (
+        given("a", "u32", "the codes of a row of A"),
+        given("b", "u32", "those of a column of B"),
+        given("y_a", "bf16", "y of each element of A, rounded to bfloat16"),
+        given("y_b", "bf16", "that of each element of B"),
+        given("choice_a", "u8", "the format of each block of A: 0 e4m3, 1 e5m2, 2 e2m1, 3 bf16"),
+        given("choice_b", "u8", "that of each block of B"),
+        given("scale_a", "f32", "the scale of each block of A, as the record has it"),
+        given("scale_b", "f32", "that of each block of B"),
+        given("overall_a", "f32", "the global decode scale of the row of A; 1 if it has none"),
+        given("overall_b", "f32", "that of the column of B"),
+        expected("result", "f32", "the entry", "GEM-001", "GEM-003", "GEM-004"),
+    ),
+    _cases,
+)

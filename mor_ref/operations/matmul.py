@@ -1,0 +1,186 @@
+"""matmul: entries of products of matrices; a row has a row of A and a column of B in blocks."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.arrays import code_dtype
+from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.operations.bits import bits32, f32_array, numbers_of
+from mor_ref.operations.dot import profile_of
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, Operation, Parameters
+from mor_ref.operations.parameters import kinds
+
+if TYPE_CHECKING:
+    from mor_ref.engine.matmul import Piece
+    from mor_ref.exact.matmul import Block
+
+CHOICES = ("e4m3", "e5m2", "e2m1", "bf16")  # the formats that a choice means
+WIDEST = CHOICES.index("bf16")
+_SCALES = {"mx": "e8m0", "nvfp4": "e4m3"}  # the format of the scales of a record
+_RANGE_OF_SCALES = (28, -160, 140)  # of factors in binary32, and of e4m3 times binary32
+_WITHOUT_PIECES = ("f32_fma", "f32_pairwise", "int32", "switchback")
+
+
+def admit(parameters: Parameters) -> None:
+    """Refuse profiles that have no pieces with scales."""
+    profile, record = profile_of(parameters), parameters["record"]
+    if profile.family in _WITHOUT_PIECES:
+        raise ValueError(f"{profile.name} multiplies y of records, which dot has; give another")
+    given = _SCALES.get(record), parameters["scale_block"]
+    if profile.needs_scales and given not in profile.scales:
+        raise ValueError(
+            f"{profile.name} takes no scales of {record} for blocks of {given[1]}; it takes "
+            f"{' or '.join(f'{fmt} for {size}' for fmt, size in profile.scales)}"
+        )
+
+
+def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Multiply with the exact model, entry by entry."""
+    from mor_ref.exact import matmul
+
+    profile = profile_of(parameters)
+    rows = zip(*(_blocks(parameters, arrays, name) for name in "ab"), strict=True)
+    return {"result": f32_array(matmul.entry(a, b, profile) for a, b in rows)}
+
+
+def _blocks(parameters: Parameters, arrays: Arrays, name: str) -> "list[list[Block]]":
+    """Return the blocks of each row of an operand."""
+    from mor_ref.exact.matmul import Block, decode_scale
+
+    block = parameters["scale_block"]
+    codes, upcast = arrays[name].tolist(), arrays[f"y_{name}"].tolist()
+    overall = numbers_of(arrays[f"overall_{name}"], "f32")
+    rows = []
+    for n, choice in enumerate(arrays[f"choice_{name}"].tolist()):
+        scales = numbers_of(arrays[f"scale_{name}"][n], "f32")
+        found = []
+        for k, (index, scale) in enumerate(zip(choice, scales, strict=True)):
+            part, fmt = slice(k * block, (k + 1) * block), formats[CHOICES[index]]
+            if index == WIDEST:
+                found.append(Block(codes[n][part], fmt, 1.0, 1.0, upcast[n][part]))
+                continue
+            own = decode_scale(scale) if parameters["record"] == "scaled" else scale
+            found.append(Block(codes[n][part], fmt, own, overall[n], upcast[n][part]))
+        rows.append(found)
+    return rows
+
+
+def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Multiply with the engine."""
+    profile = profile_of(parameters)
+    if profile.family == "exact":
+        found = _exact_sums(parameters, arrays, profile)
+    elif profile.needs_scales:
+        found = _of_instruction(parameters, arrays, profile)
+    else:
+        found = _in_pieces(parameters, arrays, profile)
+    return {"result": bits32(found)}
+
+
+def _factors(parameters: Parameters, arrays: Arrays, name: str) -> NDArray[np.float32]:
+    """Return the scale of each block as codes are multiplied by it."""
+    from mor_ref.engine.matmul import decode_scales
+
+    given = np.ascontiguousarray(arrays[f"scale_{name}"]).view(np.float32)
+    found = decode_scales(given) if parameters["record"] == "scaled" else given
+    return np.where(arrays[f"choice_{name}"] == WIDEST, np.float32(1), found)
+
+
+def _overall(arrays: Arrays, name: str) -> NDArray[np.float32]:
+    """Return the scale that the blocks of a row share; blocks of bfloat16 have none."""
+    overall = arrays[f"overall_{name}"].view(np.float32)[:, np.newaxis]
+    return np.where(arrays[f"choice_{name}"] == WIDEST, np.float32(1), overall)
+
+
+def _exact_sums(parameters: Parameters, arrays: Arrays, profile: DotProfile) -> NDArray[np.float32]:
+    """Return exact sums of numbers times factors."""
+    from mor_ref.engine.dot import dot
+    from mor_ref.engine.dot_operands import Operand, numbers_of
+
+    block = parameters["scale_block"]
+    two = []
+    for name in "ab":
+        codes = arrays[name]
+        each = np.repeat(arrays[f"choice_{name}"], block, axis=1)[:, : codes.shape[1]]
+        value = np.zeros(codes.shape)
+        for index, known in enumerate(CHOICES):
+            fmt = formats[known]
+            taken = numbers_of((codes & (fmt.code_count - 1)).astype(code_dtype(fmt)), fmt)
+            value = np.where(each == index, taken, value)
+        scale = _factors(parameters, arrays, name).astype(np.float64) * _overall(arrays, name)
+        two.append(Operand(value, formats["f32"], scale, block, *_RANGE_OF_SCALES))
+    return dot(two[0], two[1], np.zeros(len(arrays["a"]), np.float32), profile).c
+
+
+def _of_instruction(
+    parameters: Parameters, arrays: Arrays, profile: DotProfile
+) -> NDArray[np.float32]:
+    """Return dot products whose instruction takes the scales."""
+    from mor_ref import encode
+    from mor_ref.engine.dot import dot
+    from mor_ref.engine.dot_operands import operand_of
+    from mor_ref.engine.matmul import multiply_by_scales
+
+    fmt = formats[_SCALES[parameters["record"]]]
+    two = []
+    for name in "ab":
+        of = formats[CHOICES[int(arrays[f"choice_{name}"][0, 0])]]
+        scales = encode(arrays[f"scale_{name}"].view(np.float32), fmt)
+        codes = arrays[name].astype(np.uint8)
+        two.append(operand_of(codes, of, profile, scales, fmt, parameters["scale_block"]))
+    found = dot(two[0], two[1], np.zeros(len(arrays["a"]), np.float32), profile).c
+    overall = [arrays[f"overall_{name}"].view(np.float32) for name in "ab"]
+    for n in range(found.size):
+        multiply_by_scales(found[n : n + 1, np.newaxis], *(one[n : n + 1] for one in overall))
+    return found
+
+
+def _in_pieces(parameters: Parameters, arrays: Arrays, profile: DotProfile) -> NDArray[np.float32]:
+    """Return sums of pieces, each times its factors."""
+    from mor_ref.engine.matmul import add_segment
+
+    found = np.zeros((len(arrays["a"]), 1, 1), np.float32)
+    factors = {name: _factors(parameters, arrays, name) * _overall(arrays, name) for name in "ab"}
+    for n, k in np.ndindex(arrays["choice_a"].shape):
+        taken = [CHOICES[int(arrays[f"choice_{name}"][n, k])] for name in "ab"]
+        by, is_upcast = profile, not set(taken) <= set(profile.formats)
+        if is_upcast:
+            by, taken = DOT_PROFILES[WIDE[profile.name]], ["bf16", "bf16"]
+        part = slice(k * parameters["scale_block"], (k + 1) * parameters["scale_block"])
+        pieces = []
+        for name, known in zip("ab", taken, strict=True):
+            codes = arrays[f"y_{name}" if is_upcast else name][n : n + 1, part]
+            factor = np.float32(1) if is_upcast else factors[name][n, k]
+            pieces.append(_piece(codes, formats[known], factor))
+        add_segment(pieces[0], pieces[1], found[n], by, 1)
+    return found[:, 0, 0]
+
+
+def _piece(codes: NDArray[Any], fmt: Format, factor: Any) -> "Piece":
+    """Return one row in a piece of K."""
+    from mor_ref.engine.dot_operands import numbers_of
+    from mor_ref.engine.matmul import Piece
+
+    plain = np.ascontiguousarray(codes.astype(code_dtype(fmt)))
+    return Piece(numbers_of(plain, fmt), fmt, np.array([factor], np.float32))
+
+
+_INPUTS = (
+    "nk a,b u32; nk y_a,y_b bf16; nb choice_a,choice_b u8; nb scale_a,scale_b f32; "
+    "n overall_a,overall_b f32"
+)
+MATMUL = Operation(
+    "matmul",
+    kinds("dot_profile record scale_block:side"),
+    inputs=fields(_INPUTS),
+    outputs=fields("n result f32"),
+    exact=exact,
+    engine=engine,
+    cuda=None,
+    admit=admit,
+)
