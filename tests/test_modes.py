@@ -22,10 +22,12 @@ from mor_ref import Format, exact, formats
 from mor_ref.cuda import encoding
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.engine import global_scales, parallel, steps
 from mor_ref.engine import policies as acceptance
 from mor_ref.engine.nearest import grid_of
 from mor_ref.engine.scales import Extremes
+from mor_ref.exact.dot import dot as exact_dot
 from mor_ref.exact.policies import mix
 from mor_ref.explain.encoding import explain
 from mor_ref.policies import POLICIES
@@ -159,6 +161,8 @@ def test_decode_is_right_in_every_mode(fmt, mode):
 X = np.linspace(-3, 3, 64, dtype=np.float32).reshape(4, 16)
 BITS = X.view(np.uint32).ravel()
 ROWS = X.tolist()
+CODES = np.arange(64, dtype=np.uint16).reshape(4, 16)
+SCALED = mor_ref.quantize(X, "e4m3")
 SUMS = np.ones((1, 1, 3), np.uint64)
 EXTREMES = Extremes(*(np.full((1, 1), word, np.uint32) for word in (0x3F800000, 1)))
 
@@ -186,6 +190,13 @@ REFUSING = {
     ),
     "a given global scale": lambda: mor_ref.quantize_nvfp4(X, global_scale=3.0),
     "the range": lambda: acceptance.fits_range(SUMS, EXTREMES, formats["f32"]),
+    "dot": lambda: mor_ref.dot(CODES, CODES, profile="f32_fma", formats=("bf16", "bf16")),
+    "dot, exact": lambda: mor_ref.dot(CODES.astype(np.uint8), CODES.astype(np.uint8)),
+    "dot_chunks in two threads": lambda: mor_ref.dot_chunks(
+        CODES, CODES, profile="cdna2_bf16", formats=("bf16", "bf16"), threads=2
+    ),
+    "matmul": lambda: mor_ref.matmul(SCALED, mor_ref.transposed(SCALED), profile="hopper_fp8"),
+    "exact dot": lambda: exact_dot([1], [1], 0.0, DOT_PROFILES["exact"], (formats["bf16"],) * 2),
     "exact encode": lambda: exact.encode(0.3, formats["e4m3"]),
     "exact decode": lambda: exact.decode(1, formats["bf16"]),
     "exact mor": lambda: mix(ROWS, POLICIES["tensor"], "gam", partition(X.shape, "tensor")),
