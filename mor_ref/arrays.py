@@ -1,8 +1,9 @@
 """Arrays of users, turned into contiguous bit patterns, or refused with a reason."""
 
+import math
 import mmap
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -172,6 +173,26 @@ def check_out(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None
         raise ValueError("out is read-only; give an array that can be written")
     if any(stride == 0 and side > 1 for stride, side in zip(out.strides, shape, strict=True)):
         raise ValueError("out has elements in one place; give an array with room for each")
+
+
+def room_for(
+    out: NDArray[Any] | None,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    inputs: Sequence[NDArray[Any]],
+) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
+    """Return flat room for a result, and a function from there to the array that is returned."""
+    if out is None:
+        return np.empty(math.prod(shape), dtype), lambda found: found.reshape(shape)
+    check_out(out, shape, dtype)
+    if out.flags.c_contiguous and not any(np.may_share_memory(out, each) for each in inputs):
+        return out.reshape(-1), lambda _: out
+
+    def copied(found: NDArray[Any]) -> NDArray[Any]:
+        out[...] = found.reshape(shape)
+        return out
+
+    return np.empty(out.size, dtype), copied
 
 
 def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any]:

@@ -118,3 +118,40 @@ def test_flush_to_zero_in_the_processor_changes_nothing():
     assert np.array_equal(encoded, encoded_after)
     assert encoded.any()
     assert np.array_equal(after, codes.astype(np.uint32) << 16)
+
+
+@pytest.mark.parametrize("name", ["e4m3", "bf16", "e8m0"])
+def test_numbers_go_to_out(name):
+    """Also if it is not in order, or lies over the codes; threads change no bit."""
+    codes = np.random.default_rng(3).integers(0, 256, (1024, 1024), np.uint8)
+    codes = codes.astype(np.uint16) if name == "bf16" else codes
+    wanted = mor_ref.decode(codes, name, threads=1).view(np.uint32)
+    for out in (np.empty(codes.shape, np.float32), np.empty(codes.shape[::-1], np.float32).T):
+        assert mor_ref.decode(codes, name, out=out) is out
+        assert np.array_equal(out.view(np.uint32), wanted)
+    over = np.zeros(codes.shape, np.float32)
+    inside = over.view(codes.dtype)[:, : codes.shape[1]]
+    inside[...] = codes
+    assert mor_ref.decode(inside, name, out=over) is over
+    assert np.array_equal(over.view(np.uint32), wanted)
+    for out in (np.empty(codes.shape, np.float64), np.empty(3, np.float32)):
+        with pytest.raises(ValueError, match="give dtype float32 and shape"):
+            mor_ref.decode(codes, name, out=out)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_dequantized_numbers_go_to_out(dtype):
+    """QNT-002, NVF-010, MXS-008; also if out is not in order."""
+    x = np.random.default_rng(4).standard_normal((64, 128)).astype(np.float32)
+    for record in (
+        mor_ref.quantize(x, "e4m3", block=(16, 32)),
+        mor_ref.quantize_mx(x, "e2m1"),
+        mor_ref.quantize_nvfp4(x),
+        mor_ref.quantize(x, "e5m2"),
+    ):
+        wanted = record.dequantize(dtype)
+        for out in (np.empty(x.shape, dtype), np.empty(x.shape[::-1], dtype).T):
+            assert record.dequantize(dtype, out=out) is out
+            assert out.tobytes() == np.ascontiguousarray(wanted).tobytes()
+        with pytest.raises(ValueError, match="out has dtype"):
+            record.dequantize(dtype, out=np.empty(x.shape, np.float16))

@@ -128,7 +128,7 @@ MAY_IMPORT = {
         "verify",
         "workers",
     },
-    "ptx": {"cuda", "processor_modes", "ptx"},
+    "ptx": {"cuda", "definitions", "processor_modes", "ptx"},
     "sources": {"definitions", "golden", "metrics", "policies", "sources"},
     "torch": {
         "api",

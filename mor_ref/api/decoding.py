@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import code_dtype, unsigned_from
+from mor_ref.arrays import code_dtype, room_for, unsigned_from
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import as_format
 
@@ -15,8 +15,16 @@ if TYPE_CHECKING:
 
 
 @untraced
-def decode(codes: "ArrayLike", fmt: str | Format) -> NDArray[np.float32]:
+def decode(
+    codes: "ArrayLike",
+    fmt: str | Format,
+    *,
+    out: NDArray[np.float32] | None = None,
+    threads: int | None = None,
+) -> NDArray[np.float32]:
     """Return the numbers that `codes` stand for, as float32; every NaN is 0x7FFFFFFF.
+
+    The numbers go to `out`, if it is given. By default, `threads` is all that can run.
 
     >>> import mor_ref
     >>> mor_ref.decode([0x2A, 0xFE, 0x7F], "e4m3")
@@ -24,6 +32,8 @@ def decode(codes: "ArrayLike", fmt: str | Format) -> NDArray[np.float32]:
     """
     source = as_format(fmt)
     words = unsigned_from(codes, source.bits, code_dtype(source), "codes")
-    from mor_ref.engine.decoding import decode as decode_words  # imports Numba
+    from mor_ref.engine.decoding import decode_into  # imports Numba
 
-    return decode_words(words.reshape(-1), source).reshape(words.shape)
+    found, store = room_for(out, words.shape, np.dtype(np.float32), [words])
+    decode_into(found.view(np.uint32), words.reshape(-1), source, threads)
+    return store(found)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mor_ref.api.encoding import encode
 from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import BF16, Bits, Numbers, dequantized_dtype, numbers_from
+from mor_ref.arrays import Bits, Numbers, dequantized_dtype, numbers_from, room_for
 from mor_ref.definitions.blocks import Partition, rows_and_columns
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.scales import ScalingBlocks
@@ -38,16 +38,26 @@ class Dequantizable:
 
     @untraced
     def dequantize(
-        self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
+        self,
+        dtype: "np.typing.DTypeLike" = np.float32,
+        *,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
     ) -> NDArray[Any]:
-        """Return the numbers that the codes stand for: float32, or rounded from it to bfloat16."""
+        """Return the numbers that the codes stand for: float32, or rounded from it to bfloat16.
+
+        They go to `out`, if it is given.
+        """
         from mor_ref.engine.dequantization import dequantize  # imports Numba
 
         wanted, codes = dequantized_dtype(dtype), self.codes
-        sides = rows_and_columns(codes.shape)
-        bits = dequantize(codes.reshape(-1), self.fmt, self._scales, sides, threads)
-        y = bits.view(np.float32).reshape(codes.shape)
-        return y if wanted == np.float32 else encode(y, "bf16", overflow="ieee").view(BF16)
+        found, store = room_for(out, codes.shape, wanted, [codes])
+        y = found if wanted == np.float32 else np.empty(codes.size, np.float32)
+        sides, bits = rows_and_columns(codes.shape), y.view(np.uint32)
+        dequantize(codes.reshape(-1), self.fmt, self._scales, sides, bits, threads)
+        if y is not found:
+            encode(y, "bf16", overflow="ieee", out=found.view(np.uint16), threads=threads)
+        return store(found)
 
     def _described(self, how: str) -> str:
         lost = int(self.error.nonfinite.sum())
@@ -144,13 +154,23 @@ class Values:
 
     @untraced
     def dequantize(
-        self, dtype: "np.typing.DTypeLike" = np.float32, *, threads: int | None = None
+        self,
+        dtype: "np.typing.DTypeLike" = np.float32,
+        *,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
     ) -> NDArray[Any]:
-        """Return y: as float32, or rounded from it to bfloat16."""
+        """Return y: as float32, or rounded from it to bfloat16; it goes to `out`, if given."""
         wanted = dequantized_dtype(dtype)
-        if wanted == np.float32:
+        if out is None and wanted == np.float32:
             return self.y
-        return encode(self.y, "bf16", overflow="ieee", threads=threads).view(BF16)
+        found, store = room_for(out, self.y.shape, wanted, [self.y])
+        if wanted == np.float32:
+            found[...] = self.y.reshape(-1)
+        else:
+            bits = found.view(np.uint16)
+            encode(self.y.reshape(-1), "bf16", overflow="ieee", out=bits, threads=threads)
+        return store(found)
 
 
 class OutcomeOfValues(NamedTuple):

@@ -1,6 +1,5 @@
 """Encoding: the public function."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,11 +8,10 @@ from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import whole_number
 from mor_ref.arrays import (
     Bits,
-    Numbers,
     RandomWords,
-    check_out,
     code_dtype,
     numbers_from,
+    room_for,
     unsigned_from,
 )
 from mor_ref.definitions.encoding import Nan, Overflow, Rounding, rounding_for, takes_random_bits
@@ -58,7 +56,8 @@ def encode(
     mode = rounding_for(target, rounding, special)
     numbers = numbers_from(x, "x")
     random_words = _random_words(mode, random_bits, n_random_bits, numbers.shape)
-    codes, store = _room_for_codes(out, numbers, random_words, code_dtype(target))
+    inputs = [numbers.bits] if random_words is None else [numbers.bits, random_words.words]
+    codes, store = room_for(out, numbers.shape, code_dtype(target), inputs)
     from mor_ref.engine.encoding import encode_into  # imports Numba
 
     encode_into(codes, numbers, target, mode, special, random_words, threads)
@@ -88,21 +87,3 @@ def _dtype_of_words(random_bits: object) -> np.dtype[Any]:
     """Return the dtype for random words; a narrow one stays: there is less to read."""
     given = getattr(random_bits, "dtype", None)
     return next((np.dtype(d) for d in (np.uint8, np.uint16) if given == d), np.dtype(np.uint32))
-
-
-def _room_for_codes(
-    out: Bits | None, numbers: Numbers, random_words: RandomWords | None, dtype: np.dtype[Any]
-) -> tuple[Bits, Callable[[Bits], Bits]]:
-    """Return flat room for the codes, and a function from there to the array that is returned."""
-    if out is None:
-        return np.empty(numbers.bits.size, dtype), lambda codes: codes.reshape(numbers.shape)
-    check_out(out, numbers.shape, dtype)
-    inputs = [numbers.bits] if random_words is None else [numbers.bits, random_words.words]
-    if out.flags.c_contiguous and not any(np.may_share_memory(out, bits) for bits in inputs):
-        return out.reshape(-1), lambda _: out
-
-    def copied(codes: Bits) -> Bits:
-        out[...] = codes.reshape(out.shape)
-        return out
-
-    return np.empty(out.size, dtype), copied

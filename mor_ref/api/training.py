@@ -83,8 +83,8 @@ def nvfp4_at_random(
     words = RandomWords(random_words(purpose, numbers.bits.size), _RANDOM_BITS)
     e2m1 = formats["e2m1"]
     codes = codes_at_random(numbers, e2m1, found, words, threads, drops_sign_of_zero=False)
-    bits = dequantize(codes.reshape(-1), e2m1, found, sides, threads)
-    y = bits.view(np.float32).reshape(sides)
+    y = np.empty(sides, np.float32)
+    dequantize(codes.reshape(-1), e2m1, found, sides, y.reshape(-1).view(np.uint32), threads)
     return values(numbers, y, blocks, out, threads)
 
 

@@ -10,9 +10,12 @@ from mor_ref.arrays import Bits
 from mor_ref.definitions.format import Format
 from mor_ref.engine.intrinsics import bits_of, shift_left, shift_right, use_full_vectors
 from mor_ref.engine.kernel import integer_kernel, step
+from mor_ref.engine.parallel import for_each_slice, thread_count
 
 _U = np.uint32
 _I = np.int32
+_F = np.float32
+_LOWEST = -126  # exponent of a normal binary32 number
 _NEVER = 0xFFFF_FFFF  # as a code, only a NaN of 32 bits; as a magnitude, none
 
 
@@ -27,6 +30,9 @@ class Layout(NamedTuple):
     first_nan_magnitude: np.uint32
     nan_code: np.uint32
     twos_complement_count: np.uint32  # how many codes there are; 0 for another sign
+    first_field: np.uint32  # of binary32, less that of the format, in its place
+    raised: np.uint32  # how far a mantissa goes up to that of binary32
+    smallest: np.float32 | None  # a unit of subnormal numbers, if it is normal in binary32
 
 
 def layout_of(fmt: Format) -> Layout:
@@ -42,7 +48,15 @@ def layout_of(fmt: Format) -> Layout:
         "nan_code": fmt.sign_bit if fmt.specials == "fnuz" else _NEVER,
         "twos_complement_count": fmt.code_count if fmt.sign == "twos-complement" else 0,
     }
-    return Layout(**{field: _U(number) for field, number in numbers.items()})
+    words = {field: _U(number) for field, number in numbers.items()}
+    is_small = fmt.bits <= 8 and not fmt.is_power_of_two
+    exponent = fmt.smallest_exponent - fmt.mantissa_bits
+    return Layout(
+        **words,
+        first_field=_U(((127 - fmt.bias) << 23) % 2**32),
+        raised=_U(23 - fmt.mantissa_bits),
+        smallest=_F(2.0**exponent) if is_small and exponent >= _LOWEST else None,
+    )
 
 
 @step
@@ -59,18 +73,30 @@ def product_bits(significand, unit):
 
 
 @step
+def bits_of_magnitude(magnitude, layout, smallest):
+    """Return the binary32 bits of a finite magnitude: of few bits, a shift or a product."""
+    hidden = shift_left(_U(1), layout.mantissa_bits)
+    if smallest is None:
+        field = shift_right(magnitude, layout.mantissa_bits)
+        significand = _U(magnitude & _U(hidden - _U(1)))
+        significand = _U(significand | hidden) if field >= layout.smallest_field else significand
+        unit = _U(max(field, layout.smallest_field) + layout.unit_at_field_zero)
+        bits = product_bits(significand, unit)
+    else:
+        normal = _U(shift_left(magnitude, layout.raised) + layout.first_field)
+        subnormal = bits_of(_F(_F(_I(magnitude)) * smallest))
+        bits = normal if magnitude >= hidden else subnormal
+    return bits
+
+
+@step
 def decoded(code, layout):
     """DEC-001 to DEC-003: the binary32 bits of a code; every NaN becomes 0x7FFFFFFF."""
     negative = _U(code & layout.sign_bit) != _U(0)
     magnitude = _U(code & ~layout.sign_bit)
     is_complement = negative & (layout.twos_complement_count != _U(0))
     magnitude = _U(layout.twos_complement_count - code) if is_complement else magnitude
-    field = shift_right(magnitude, layout.mantissa_bits)
-    hidden = shift_left(_U(1), layout.mantissa_bits)
-    significand = _U(magnitude & _U(hidden - _U(1)))
-    significand = _U(significand | hidden) if field >= layout.smallest_field else significand
-    unit = _U(max(field, layout.smallest_field) + layout.unit_at_field_zero)
-    bits = product_bits(significand, unit)
+    bits = bits_of_magnitude(magnitude, layout, layout.smallest)
     bits = _U(0x7F800000) if magnitude == layout.infinity_magnitude else bits
     bits = _U(bits | _U(0x80000000)) if negative else bits
     is_nan = (magnitude >= layout.first_nan_magnitude) | (code == layout.nan_code)
@@ -98,11 +124,20 @@ def look_up(codes, out, table):
 def decode(codes: Bits, fmt: Format) -> NDArray[np.float32]:
     """Return the binary32 number of each code."""
     bits = np.empty(codes.size, np.uint32)
-    if fmt.bits <= 8:
-        look_up(codes, bits, _table(fmt))
-    else:
-        decode_array(codes, bits, layout_of(fmt))
+    decode_into(bits, codes, fmt, None)
     return bits.view(np.float32)
+
+
+def decode_into(bits: NDArray[np.uint32], codes: Bits, fmt: Format, threads: int | None) -> None:
+    """Write the binary32 bits of each code: a table is slower than the arithmetic of few bits."""
+    layout = layout_of(fmt)
+    has_table = fmt.bits <= 8 and layout.smallest is None
+    loop, of = (look_up, _table(fmt)) if has_table else (decode_array, layout)
+    for_each_slice(
+        lambda part: loop(codes[part], bits[part], of),
+        codes.size,
+        thread_count(threads, codes.size),
+    )
 
 
 @functools.lru_cache(maxsize=64)

@@ -62,10 +62,10 @@ def dequantize(
     fmt: Format,
     scales: TileScales,
     sides: tuple[int, int],
+    y: NDArray[np.uint32],
     threads: int | None = None,
-) -> NDArray[np.uint32]:
-    """Return the bits of y, for a tensor of so many rows and columns."""
-    y = np.empty(codes.size, np.uint32)
+) -> None:
+    """Write the bits of y, for a tensor of so many rows and columns."""
     layout = layout_of(fmt)
 
     def dequantize_one(part: Part) -> None:
@@ -73,4 +73,3 @@ def dequantize(
         dequantize_part(codes, part, bounds, sides[1], scales, scales.room_for_strip(), layout, y)
 
     for_each_part(dequantize_one, *sides, threads)
-    return y

@@ -30,7 +30,9 @@ def restored(
     scales = TileScales(Sides(*tile), *plain)
     words = np.ascontiguousarray(code, np.uint8).reshape(-1)
     rows, columns = code.shape
-    return dequantize(words, fmt, scales, (rows, columns)).reshape(rows, columns)
+    y = np.empty(code.shape, np.uint32)
+    dequantize(words, fmt, scales, (rows, columns), y.reshape(-1))
+    return y
 
 
 def unpacked(packed: Unsigned) -> Unsigned:
