@@ -351,6 +351,7 @@ NO_CHAPTERS = {
     "cuda": {
         "arrays": "takes arrays of users",
         "cache": "keeps compiled kernels",
+        "conversions": "instructions of GPUs, of the chapters encoding and decoding",
         "device": "a GPU",
         "dot_functions": "the public functions of the chapter dot",
         "dot_products": "the chapter dot, whose name is that of a public function",

@@ -2,12 +2,12 @@
 
 import functools
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.cuda.conversions import conversion, conversion_to_powers
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.encoding import Rounding, SpecialCases
 from mor_ref.definitions.format import Format
@@ -18,8 +18,6 @@ from mor_ref.definitions.nvfp4 import Nvfp4Profile
 Row = NDArray[np.void]  # with one entry, for that is how CuPy takes a structure by value
 _NEVER = 0xFFFF_FFFF
 _ROUNDINGS: tuple[Rounding, ...] = ("rne", "rna", "rtz", "rtp", "rtn", "rto", "sr")
-_CONVERTED = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
-_OF_POWERS: dict[str, int] = {"rtp": 6, "rtz": 7}  # as conversions.cuh has them
 _METRICS = ("mean_relative_error", "not_worse_than", "fits_range")
 _TILE_RULES = (
     "te", "te_2_13", "4over6_mae", "4over6_mse", "torchao", "modelopt", "compressed_tensors",
@@ -122,7 +120,7 @@ def encoding(fmt: Format, rounding: Rounding = "rne", special: SpecialCases | No
         negative_zero=fmt.sign_bit if keeps_zero else 0,
         nan=_nan(fmt, special) if has_sign else [_nan(fmt, special)[0]] * 2,
         complement=fmt.code_count if fmt.sign == "twos-complement" else 0,
-        conversion=_conversion(fmt) if is_plain else 0,
+        conversion=conversion(fmt) if is_plain else 0,
     )
 
 
@@ -144,7 +142,7 @@ def power_encoding(fmt: Format, rounding: Rounding, special: SpecialCases) -> Ro
         nan=_nan(fmt, special)[0],
         has_negative=special.negative_code is not None,
         negative=special.negative_code or 0,
-        conversion=_OF_POWERS.get(rounding, 0) if is_plain and _is_like(fmt, "e8m0") else 0,
+        conversion=conversion_to_powers(fmt, rounding) if is_plain else 0,
     )
 
 
@@ -171,17 +169,6 @@ def _nan(fmt: Format, special: SpecialCases) -> list[int]:
 
 
 @functools.cache
-def _conversion(fmt: Format) -> int:
-    """Return the instruction of GPUs for a format: its number in conversions.cuh, or 0."""
-    return next((k for k, name in enumerate(_CONVERTED, 1) if _is_like(fmt, name)), 0)
-
-
-def _is_like(fmt: Format, name: str) -> bool:
-    """Whether a format is one of the catalogue, by any name."""
-    return replace(fmt, name=name) == formats[name]
-
-
-@functools.cache
 def decoding(fmt: Format) -> Row:
     """Return the structure with which kernels decode a format."""
     nans = fmt.nan_codes
@@ -195,7 +182,7 @@ def decoding(fmt: Format) -> Row:
         first_nan=nans[0][0] if nans and fmt.specials != "fnuz" else _NEVER,
         nan=fmt.sign_bit if fmt.specials == "fnuz" else _NEVER,
         complement=fmt.code_count if fmt.sign == "twos-complement" else 0,
-        conversion=_conversion(fmt),
+        conversion=conversion(fmt),
     )
 
 
@@ -220,7 +207,7 @@ def nearest(fmt: Format) -> Row:
         first_negative=0 if keeps_zero else 1,
         nan=nan,
         nan_value=fmt.value(nan),
-        conversion=_conversion(fmt),
+        conversion=conversion(fmt),
         **{"raise": drop << 23},
     )
 
