@@ -103,7 +103,7 @@ def numbers(random, shape, fmt, *, is_hard):
 
 
 def multiplied(case, codes):
-    """Return the codes of a product as the kernel gives them."""
+    """Return the codes of a product by the kernel."""
     target, k, a, b, c, _ = case
     places = of_a, of_b, of_c
     widths = BITS[a], BITS[b], {"f32": 32, "f16": 16}[c]

@@ -25,5 +25,5 @@ def conversion_to_powers(fmt: Format, rounding: Rounding) -> int:
 
 
 def _is_like(fmt: Format, name: str) -> bool:
-    """Whether a format is one of the catalogue, by any name."""
+    """Return whether a format is one of the catalogue, by any name."""
     return replace(fmt, name=name) == formats[name]

@@ -2,7 +2,7 @@
 #pragma once
 #include "blocks.cuh"
 
-// Stores the codes that `make` gives numbers side by side, from a place on.
+// Stores the codes that `make` writes for numbers side by side, from a place on.
 template <class Code, class Stored, u32 COUNT, class Make>
 MOR_DEVICE void convert(const Stored* x, u64 at, Code* codes, Make make) {
   Run<Stored, COUNT> run;

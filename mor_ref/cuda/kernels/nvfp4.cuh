@@ -87,7 +87,7 @@ MOR_DEVICE TileScale four_scale(const Profile& profile, float bamax, const Globa
   return te_scale(profile, __fmul_rn(1.5f, __fmul_rn(__fdiv_rn(bamax, 6.0f), global.encode)), global);
 }
 
-// The codes of NVF-010, and what they stand for.
+// The codes of NVF-010, and their numbers in `unscaled`.
 template <u32 COUNT>
 MOR_DEVICE void encode_elements(const u32 (&x)[COUNT], const TileScale& scale, const Profile& profile, Elements<COUNT>& found,
                                 float (&unscaled)[COUNT]) {
@@ -112,7 +112,7 @@ MOR_DEVICE void quantized(const u32 (&x)[COUNT], const TileScale& scale, const P
   for (u32 k = 0; k < COUNT; k++) found.y[k] = bits_of(__fmul_rn(unscaled[k], scale.decode));
 }
 
-// What an element adds to the error of a candidate, whose code stands for a value and its scale for another (NVF-006).
+// The error of an element under a candidate (NVF-006), from the numbers of its code and of the scale.
 MOR_DEVICE float error_of(u32 x, float value, float scale, float amax, const Profile& profile) {
   const float stored = __fmul_rn(value, scale);
   const float e = __fsub_rn(__fdiv_rn(__fmul_rn(stored, amax), profile.range), number(x));
