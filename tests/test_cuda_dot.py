@@ -199,6 +199,14 @@ FAULTS = {
     "promoted starts from c": (
         "dot_nvidia.cuh", "u32 partial = 0;\n  for", "u32 partial = c;\n  c = 0;\n  for",
     ),
+    "a fused operation loses bits": ("dot_terms.cuh", "found |= 1;", ";"),
+    "a pair is added one by one": (
+        "dot_amd.cuh", "sum = flushed(__fadd_rn(sum, flushed_pair(of, row, start + 2)));",
+        (
+            "sum = flushed(__fadd_rn(flushed(__fadd_rn(sum, flushed_product(of, row, start + 2))),"
+            " flushed_product(of, row, start + 3)));"
+        ),
+    ),
     "subnormal operands stay": ("dot_amd.cuh", "< smallest ? 0 : bits", "< -9999 ? 0 : bits"),
     "c is cut toward zero": (
         "dot_amd.cuh", "whole += floored(floored(found.whole, found.unit - largest + bits),",

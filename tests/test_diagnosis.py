@@ -183,6 +183,21 @@ def test_an_unknown_mistake_is_not_explained():
     assert "no known deviation" in text
 
 
+@pytest.mark.parametrize("suite", ["quantize_steps", "dot_scaled"])
+def test_expected_values_that_are_wrong_are_not_explained(suite):
+    """The candidate has the values of the reference: a deviation that changes nothing has, too."""
+    chosen, fields = golden.load(suite)[:2], fields_of(MANIFEST[suite])
+    answers = {case.name: dict(case.arrays) for case in chosen}
+    (last,) = [field.name for field in fields if field.role == "expected"][-1:]
+    for case in chosen:
+        wrong = case.arrays[last].copy()
+        wrong[:3] ^= 1
+        case.arrays[last] = wrong
+    found = Evidence(suite, MANIFEST[suite]["operation"], fields, chosen, answers)
+    (diagnosis,) = diagnose([found]).suites
+    assert diagnosis.explanations == ()
+
+
 @pytest.mark.tier("full")
 def test_a_mistake_beside_a_known_one_is_not_claimed():
     """One entry more that is wrong: most is explained, and the report says how much."""

@@ -10,7 +10,7 @@ from mor_ref.definitions.dot import DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import DOTS, IN_SCALED_DOTS
+from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_SCALED_DOTS
 from mor_ref.exact import dot, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import FLT_MAX
 from mor_ref.exact.dot_terms import Chunk, Factor, Product, Term
@@ -120,6 +120,19 @@ def _is_nvidia(_value: Fraction, profile: DotProfile) -> bool:
 def dot_results_to_nearest(_: Reference, value: Fraction, profile: DotProfile) -> float:
     """A sum is rounded to nearest, ties to even, to as many bits."""
     return dot_terms.rounded(value, profile.kept_bits, formats["f32"], "rne") + 0.0
+
+
+def _is_f16(_value: Fraction, profile: DotProfile) -> bool:
+    return profile.result == "f16"
+
+
+@deviation(dot_nvidia.result, where=_is_f16, rules=("DOT-010",), domain=DOTS_ALONE)
+def dot_f16_results_rounded_twice(
+    reference: Reference, value: Fraction, profile: DotProfile
+) -> float:
+    """A sum in f16 is rounded to binary32 first."""
+    fmt = formats["f32"]
+    return float(reference(Fraction(dot_terms.rounded(value, 23, fmt, "rne")), profile))
 
 
 def _is_short(_value: Fraction, profile: DotProfile) -> bool:

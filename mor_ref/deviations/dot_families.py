@@ -13,7 +13,7 @@ from mor_ref.deviations.domains import DOTS_ALONE, IN_DOT, IN_PRODUCTS
 from mor_ref.exact import dot, dot_amd, dot_binary32, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import rn32
 from mor_ref.exact.dot_binary32 import exact_chunk, product, total
-from mor_ref.exact.dot_terms import ONE, Chunk, Product
+from mor_ref.exact.dot_terms import ONE, Chunk, Factor, Product
 
 Reference = Callable[..., Any]
 _IN_DOT_ALONE = ("dot",)
@@ -50,6 +50,43 @@ def dot_promoted_by_one_scale_after_the_other(
     partial = reference(unscaled, 0.0, profile).c
     inner = dot_binary32.product(first.scale_a.value, partial)
     return Chunk(None, None, dot_binary32.fused(first.scale_b.value, inner, c))
+
+
+@deviation(
+    dot_nvidia.promoted,
+    rules=("DOT-011",),
+    domain=IN_DOT,
+    exemptions=dict.fromkeys(("dot", *IN_PRODUCTS), "Without scales, both factors are 1."),
+)
+def dot_promoted_with_exact_scales(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """The product of both scales is not rounded before it multiplies the partial sum."""
+    first, found = part[0], reference(part, c, profile)
+    unscaled = [replace(one, scale_a=ONE, scale_b=ONE) for one in part]
+    factors = (first.scale_a.value, first.scale_b.value, reference(unscaled, 0.0, profile).c)
+    if not all(map(math.isfinite, (*factors, c, found.c))):
+        return Chunk(None, None, found.c)
+    exact = math.prod(map(Fraction, factors), start=Fraction(1)) + Fraction(c)
+    return Chunk(None, None, rn32(exact))
+
+
+@deviation(
+    dot_binary32.exact_chunk,
+    rules=("DOT-006", "DOT-012"),
+    domain=IN_DOT,
+    exemptions={"dot": "Without scales, both factors are 1."},
+)
+def dot_exact_with_rounded_scales(
+    reference: Reference, part: list[Product], c: float, profile: DotProfile
+) -> Chunk:
+    """In exact, the product of both scales is rounded to binary32."""
+    rounded = [
+        replace(one, scale_a=Factor(product(one.scale_a.value, one.scale_b.value), 0), scale_b=ONE)
+        for one in part
+    ]
+    found: Chunk = reference(rounded, c, profile)
+    return found
 
 
 def _is_promoted(profile: DotProfile) -> bool:

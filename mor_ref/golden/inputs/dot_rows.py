@@ -21,6 +21,8 @@ Pairs = Sequence[tuple[float, float]]
 Row = tuple[Pairs, float]  # the numbers of products, and c
 
 _IEEE = SpecialCases(overflow="ieee")
+# Two binary32 numbers whose product is above 2^-24 by less than 2^-62.
+_ABOVE_A_TIE = (math.ldexp(0x801001, -36), math.ldexp(0xFFE002, -35))
 _HIGHEST = 6  # of the exponents of the large numbers, where a format has it
 
 
@@ -60,6 +62,24 @@ def below_e0(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
     pairs = [(top, top), (top * 31 / 32, top * 33 / 32), (low, low)]
     last = [(0.0, 0.0)] * (length - 1) + [(-top, top)]
     return _arrays([(pairs, 0.0), (last, 0.0)], profile, of, length)
+
+
+def nearly_ties(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
+    """Return sums that a second rounding, a lost bit or another order of four products changes.
+
+    In f16, sums are above a tie by a bit that binary32 does not hold. In f32_fma, a product is
+    above a tie of c by less than 2^-62. In pairs, two small products count together.
+    """
+    one, small = (1.0, 1.0), 2.0**-12
+    rows: list[Row] = [
+        ([one, (2.0**-5, 2.0**-6), (small, 2.0**-13)], 0.0),
+        ([one, (3 * 2.0**-5, 2.0**-6), (-small, 2.0**-13)], 0.0),
+        ([one, (0.0, 1.0), (small, small), (small, small)], 0.0),
+        ([_ABOVE_A_TIE], 1.0),
+        ([(-_ABOVE_A_TIE[0], _ABOVE_A_TIE[1])], -1.0),
+    ]
+    found = [row for row in rows if _is_there(row, of)]
+    return _arrays(found, profile, of, length)
 
 
 def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:

@@ -1,6 +1,6 @@
 """Dot products: single chunks with their cut sums, rows of several chunks, and rows with scales."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mor_ref.definitions.dot import DOT_PROFILES, PERIOD, DotProfile
 from mor_ref.definitions.formats import formats
@@ -9,6 +9,7 @@ from mor_ref.golden.inputs.dot_rows import (
     drawn,
     edges,
     joined,
+    nearly_ties,
     signs_and_ends,
     with_a_small_sum,
 )
@@ -64,6 +65,18 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
             rows = joined(edges(profile, of, profile.chunk, n, _share(profile)), random)
             yield Case(_name(parameters), parameters, rows)
 
+    yield from _nearly_tied(("hopper_fp16_f16", "ampere_fp16_f16"))
+
+
+def _nearly_tied(names: Iterable[str]) -> Iterator[Case]:
+    """Yield cases of sums next to ties: they came later, and so are the last ones."""
+    for name in names:
+        profile = DOT_PROFILES[name]
+        (a, b), *_ = _pairs(profile) if profile.formats else (("f32", "f32"),)
+        parameters = {"dot_profile": name, "format_a": a, "format_b": b}
+        rows = nearly_ties(profile, (formats[a], formats[b]), profile.chunk or 4)
+        yield Case(f"{_name(parameters)}.nearly_tied", parameters, rows)
+
 
 def _row_cases(size: Size) -> Iterator[Case]:
     for n, (profile, parameters) in enumerate(_without_scales()):
@@ -81,6 +94,7 @@ def _row_cases(size: Size) -> Iterator[Case]:
         if profile.name == _OF_SUBNORMALS:
             rows = joined(rows, below_e0(profile, of, length))
         yield Case(_name(parameters), parameters, rows)
+    yield from _nearly_tied(("f32_fma", "cdna2_fp16", "cdna2_bf16_1k"))
 
 
 def _scaled_cases(size: Size) -> Iterator[Case]:

@@ -3,7 +3,7 @@
 import contextlib
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -68,7 +68,8 @@ class Model:
         """Return the result of deviations on a sample, or of none, which is the reference.
 
         A deviation whose steps are not taken without it changes nothing. So a result for the
-        others alone is a result for all together.
+        others alone is a result for all together. A value of the candidate that the reference has,
+        too, is right: no deviation explains it, and the expected value is wrong.
         """
         if (those, sample) not in self._runs:
             self._runs[those, sample] = self._without_one(those, sample) or self._new(those, sample)
@@ -101,13 +102,24 @@ class Model:
             others = tuple(other for other in those if other is not deviation)
             run = self._runs.get((others, sample))
             if run is not None and run.steps.isdisjoint(steps_of(deviation)):
-                return run
+                return run if others else Run(replace(run.score, explained=0), run.steps)
         return None
 
     def _new(self, those: Together, sample: Sample) -> Run:
+        right = self._right(sample) if those else {}
         self.elements += sample.size
         found, steps = _computed(those, sample)
-        return Run(sum(map(_score, _fields(found, sample)), Score()), steps)
+        scores = (_score(field, right.get(field[0])) for field in _fields(found, sample))
+        return Run(sum(scores, Score()), steps)
+
+    def _right(self, sample: Sample) -> dict[str, NDArray[np.bool_]]:
+        """Return where the values of the candidate are those of the reference, and not expected."""
+        if not self.run((), sample).score.explained:
+            return {}
+        self.elements += sample.size
+        found, _ = _computed((), sample)
+        fields = _fields(found, sample)
+        return {name: pair.differs & (pair.given == ours) for name, pair, ours in fields}
 
 
 @cache
@@ -145,8 +157,10 @@ def _fields(found: Arrays | None, sample: Sample) -> Iterator[Field]:
             yield name, pair, ours.reshape(pair.expected.shape) if is_alike else ~pair.given
 
 
-def _score(field: Field) -> Score:
+def _score(field: Field, right: NDArray[np.bool_] | None) -> Score:
+    """Score a field; mismatches whose value is `right` are not explained."""
     _, pair, ours = field
     missed, of = pair.given != ours, int(np.count_nonzero(pair.differs))
-    left = int(np.count_nonzero(pair.differs & missed))
-    return Score(of - left, of, int(np.count_nonzero(missed)) - left)
+    more = int(np.count_nonzero(missed & ~pair.differs))
+    left = missed if right is None else missed | right
+    return Score(of - int(np.count_nonzero(pair.differs & left)), of, more)
