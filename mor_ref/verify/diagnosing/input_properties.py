@@ -213,7 +213,7 @@ def _of_ties(e: Entries) -> Iterator[Property]:
         )
         if array is None or array.shape != one.pairs[e.field].expected.shape:
             return
-        if formats[meant].bits > _WIDE:
+        if meant not in formats or formats[meant].bits > _WIDE:
             return
         fmt = one.question.parameters["source"] if name == "x" else "f32"
         halfway.append(np.isin(values_of(array.ravel(), fmt), _halves(meant)))
