@@ -193,6 +193,21 @@ def rows_of_scales_rolled(case, _):
     return {"scale": np.roll(case.arrays["scale"], -5, axis=0)}
 
 
+@fault("quantize", r"code: .*the place that is transposed inside its tile of 4x4, in all")
+def codes_transposed_in_tiles(case, _):
+    code = case.arrays["code"].copy()
+    rows, columns = (side // 4 * 4 for side in code.shape)
+    tiles = code[:rows, :columns].reshape(rows // 4, 4, columns // 4, 4)
+    code[:rows, :columns] = tiles.transpose(0, 3, 2, 1).reshape(rows, columns)
+    return {"code": code}
+
+
+@fault("mx", r"code: rows are in another order: all even ones first, in all")
+def even_rows_first(case, _):
+    code = case.arrays["code"]
+    return {"code": np.concatenate([code[::2], code[1::2]])}
+
+
 @fault("mx", r"scale: each entry is the expected one \+ 1, in all")
 def scale_codes_one_too_large(case, _):
     return {"scale": case.arrays["scale"] + np.uint8(1)}
@@ -283,6 +298,12 @@ def one_row_in_16_not_written(case, _):
 def second_half_of_wide_rows_wrong(case, _):
     code = case.arrays["code"]
     return {"code": code ^ (places(code)[1] >= 32).astype(code.dtype)}
+
+
+@fault("affine_steps", r"code: .*only if x is negative")
+def negative_numbers_wrong(case, _):
+    code = case.arrays["code"]
+    return {"code": code ^ (numbers(case) < 0) * (code % 5 + 1)}
 
 
 @fault("encode", r"code: .*only if x is infinite and x is negative: ")

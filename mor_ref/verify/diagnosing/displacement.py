@@ -125,7 +125,7 @@ def _said(one: Map, entries: Entries) -> str:
     if one.words.startswith("["):
         subject = f"nibble {place}" if entries.noun == "nibble" else place
         return f"{subject} has the expected value of {one.words}"
-    if " swapped" in one.words or " other places" in one.words:
+    if any(words in one.words for words in (" swapped", " other places", " another order")):
         return one.words
     return f"each {entries.noun} has the expected value of {one.words}"
 

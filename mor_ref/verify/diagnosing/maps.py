@@ -115,6 +115,21 @@ def _transposing() -> Iterator[Map]:
     yield _of_places("the transposed field at the same place, row by row", as_written)
     yield Map("the field at the same place, column by column", as_read)
     yield _of_places("the place that is transposed inside its block", in_blocks)
+    for m in _POWERS[1:]:
+        words = f"the place that is transposed inside its tile of {m}x{m}"
+        yield _of_places(words, _inside_tiles(m))
+
+
+def _inside_tiles(m: int) -> Callable[[Entries, Integers], Place]:
+    """Return the function to the transposed place of a whole tile, and to itself beyond these."""
+
+    def moved(e: Entries, at: Integers) -> Place:
+        row, column = e.row[at], e.column[at]
+        is_whole = (row < e.rows[at] // m * m) & (column < e.columns[at] // m * m)
+        there = row // m * m + column % m, column // m * m + row % m
+        return np.where(is_whole, there[0], row), np.where(is_whole, there[1], column)
+
+    return moved
 
 
 def _shifting(entries: Entries) -> Iterator[Map]:
@@ -168,12 +183,19 @@ def _with(
 
 def _mirroring(entries: Entries) -> Iterator[Map]:
     yield from _of_line("last - {}", lambda line, side: side - 1 - line, entries)
-    yield from _of_line(
-        "{} // 2 + {} mod 2 * half", lambda line, side: line // 2 + line % 2 * (side // 2), entries
-    )
-    yield from _of_line(
-        "2 * {} mod last", lambda line, side: 2 * line % np.maximum(side - 1, 1), entries
-    )
+    for words, moved in (
+        ("their halves interleaved", lambda line, side: line // 2 + line % 2 * ((side + 1) // 2)),
+        ("all even ones first", _even_first),
+    ):
+        lines = ("row", "column") if entries.axes == 2 else ("row",)
+        for name in lines:
+            noun = f"{name}s" if entries.axes == 2 else "entries"
+            yield _of_one_line(f"{noun} are in another order: {words}", moved, name)
+
+
+def _even_first(line: Integers, side: Integers) -> Integers:
+    half = (side + 1) // 2
+    return np.where(line < half, 2 * line, 2 * (line - half) + 1)
 
 
 def _of_line(
@@ -182,14 +204,15 @@ def _of_line(
     """Yield a map of columns, and the same of rows."""
     said = {name: words.replace("{}", name) for name in ("i", "j")}
     if entries.axes == 2:
-        yield _of_places(
-            place_words("i", said["j"], entries),
-            lambda e, at: (e.row[at], moved(e.column[at], e.columns[at])),
-        )
-    yield _of_places(
-        place_words(said["i"], "j", entries),
-        lambda e, at: (moved(e.row[at], e.rows[at]), e.column[at]),
-    )
+        yield _of_one_line(place_words("i", said["j"], entries), moved, "column")
+    yield _of_one_line(place_words(said["i"], "j", entries), moved, "row")
+
+
+def _of_one_line(words: str, moved: Callable[[Integers, Integers], Integers], name: str) -> Map:
+    """Return a map of rows, or of columns."""
+    if name == "column":
+        return _of_places(words, lambda e, at: (e.row[at], moved(e.column[at], e.columns[at])))
+    return _of_places(words, lambda e, at: (moved(e.row[at], e.rows[at]), e.column[at]))
 
 
 def _of_case_before(e: Entries, at: Integers) -> Integers:
