@@ -6,6 +6,8 @@ import typer
 
 from mor_ref.cli.options import FILES, ExcludeOption, ExecutorOption, IncludeOption, JsonOption
 
+_SCHEMES = typer.Option("--schemes", help="Also the usual recipes of every scheme.")
+
 
 def compare_recipes(
     files: Annotated[list[str], FILES],
@@ -17,10 +19,7 @@ def compare_recipes(
             "repeated. Default: eight usual ones.",
         ),
     ] = None,
-    schemes: Annotated[
-        bool,
-        typer.Option("--schemes", help="Also the usual recipes of every scheme."),
-    ] = False,
+    schemes: Annotated[bool, _SCHEMES] = False,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     all_shapes: Annotated[
