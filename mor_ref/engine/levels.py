@@ -1,15 +1,16 @@
 """The chapter on levels: a loop for all kinds, in binary32 or rounded to bfloat16 on the way."""
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.definitions.levels import CLIP, SMALLEST_ALPHA, LevelKind
-from mor_ref.engine.intrinsics import bits_of, float_of
+from mor_ref.engine.intrinsics import bits_of, float_of, use_full_vectors
 from mor_ref.engine.kernel import kernel, step
 from mor_ref.engine.parallel import for_each, thread_count
+from mor_ref.engine.strips import STRIP
 
 _U = np.uint32
 _I = np.int32
@@ -17,23 +18,25 @@ _F = np.float32
 _B = np.uint8
 _NAN = _U(0x7FFFFFFF)
 _INFINITY = _U(0x7F800000)
-_INTEGERS, _SCALED, _SIGNS = range(3)
 _PART = 1 << 18  # numbers of a slice of rows, about
 _UNIT = -149  # of the subnormal numbers of binary32
 
 
 class Rule(NamedTuple):
-    """The numbers of a kind, as the loop takes them."""
+    """The numbers of a kind, as the loop takes them; what a kind lacks is None."""
 
-    grid: np.int32
+    integers: Any
+    signs: Any
+    narrow: Any
     lowest: np.float32
     highest: np.float32
     below: np.float32
     above: np.float32
     steps: np.float32
     shift: np.float32
+    first: np.float32  # the code of zero, if codes count from the lowest level
+    nan_code: np.float32
     mask: np.uint32
-    narrow: bool
 
 
 class LevelFields(NamedTuple):
@@ -51,11 +54,14 @@ class LevelFields(NamedTuple):
 @step
 def rounded(x, narrow):
     """LVL-001: a binary32 number, rounded to bfloat16 if the arithmetic is narrow."""
-    if not narrow or x != x:
-        return x
-    word = bits_of(x)
-    odd = _U(_U(word >> _U(16)) & _U(1))
-    return float_of(_U(_U(_U(word + _U(0x7FFF)) + odd) & _U(0xFFFF0000)))
+    if narrow is None:
+        found = x
+    else:
+        word = bits_of(x)
+        odd = _U(_U(word >> _U(16)) & _U(1))
+        near = float_of(_U(_U(_U(word + _U(0x7FFF)) + odd) & _U(0xFFFF0000)))
+        found = x if x != x else near
+    return found
 
 
 @step
@@ -65,64 +71,77 @@ def stored(x):
 
 
 @step
-def level_of(w, clipped, rule):
+def level_of(w, clipped, rule, integers, signs):
     """LVL-004 to LVL-006: the level of a weight."""
-    if rule.grid == _SIGNS:
-        return _F(1) if w > _F(0) else (_F(-1) if w < _F(0) else _F(0))
-    if rule.grid == _INTEGERS:
-        return _F(np.rint(clipped))
-    wide = rounded(_F(clipped * rule.steps), rule.narrow)
-    whole = _F(np.rint(rounded(_F(wide - rule.shift), rule.narrow)))
-    back = rounded(_F(whole + rule.shift), rule.narrow)
-    return rounded(_F(back / rule.steps), rule.narrow)
+    if signs is not None:
+        found = _F(_F(w > _F(0)) - _F(w < _F(0)))
+    elif integers is not None:
+        found = _F(np.rint(clipped))
+    else:
+        wide = rounded(_F(clipped * rule.steps), rule.narrow)
+        whole = _F(np.rint(rounded(_F(wide - rule.shift), rule.narrow)))
+        back = rounded(_F(whole + rule.shift), rule.narrow)
+        found = rounded(_F(back / rule.steps), rule.narrow)
+    return found
 
 
 @step
-def term_of(ratio, level, rule):
+def term_of(ratio, level, rule, signs):
     """LVL-007: the factor of a weight in the gradient of alpha."""
-    if rule.grid == _SIGNS:
-        return level
-    if ratio != ratio or _U(bits_of(ratio) & _U(0x7FFFFFFF)) == _INFINITY:
-        return float_of(_NAN)
-    if ratio < rule.lowest:
-        return rule.below
-    if ratio > rule.highest:
-        return rule.above
-    return rounded(_F(level - ratio), rule.narrow)
+    if signs is not None:
+        found = level
+    else:
+        inside = rounded(_F(level - ratio), rule.narrow)
+        above = rule.above if ratio > rule.highest else inside
+        limited = rule.below if ratio < rule.lowest else above
+        is_finite = _U(bits_of(ratio) & _U(0x7FFFFFFF)) < _INFINITY
+        found = limited if is_finite else float_of(_NAN)
+    return found
 
 
 @step
-def code_of(level, rule):
-    """LVL-008: the code of a level."""
-    is_nan = level != level
-    if rule.grid == _INTEGERS:
-        return _B(0) if is_nan else _B(_U(_I(level)) & rule.mask)
-    if rule.shift != _F(0):
-        return _B(2) if is_nan else _B(_F(_F(level * _F(2)) + _F(1.5)))
-    return _B(1) if is_nan else _B(_I(1) + _I(level > _F(0)) - _I(level < _F(0)))
+def code_of(level, rule, integers):
+    """LVL-008: the code of a level; that of NaN is the code of zero, or of the level above it."""
+    if integers is not None:
+        known = _F(0) if level != level else level
+        code = _U(_U(_I(known)) & rule.mask)
+    else:
+        steps = _F(np.rint(_F(_F(level * rule.steps) + rule.first)))
+        code = _U(_I(rule.nan_code if level != level else steps))
+    return _B(code)
+
+
+@step
+def quantize_row(w, scale, rule, ratios, clippeds, levels, ys, terms, codes, insides):
+    """LVL-004 to LVL-008: weights of a row."""
+    use_full_vectors()
+    for i in range(w.size):
+        x = float_of(w[i])
+        ratio = rounded(_F(x / scale), rule.narrow)
+        above = rule.highest if ratio > rule.highest else ratio
+        clipped = rule.lowest if ratio < rule.lowest else above
+        level = level_of(x, clipped, rule, rule.integers, rule.signs)
+        ratios[i] = stored(ratio)
+        clippeds[i] = stored(clipped)
+        levels[i] = stored(level)
+        ys[i] = stored(rounded(_F(level * scale), rule.narrow))
+        terms[i] = stored(term_of(ratio, level, rule, rule.signs))
+        codes[i] = code_of(level, rule, rule.integers)
+        insides[i] = _B(1) - _B(ratio < rule.lowest) - _B(ratio > rule.highest)
 
 
 @kernel
 def quantize_rows(words, columns, first, last, alpha, rule, fields):
-    """LVL-004 to LVL-008: rows of weights."""
+    """LVL-004 to LVL-008: rows of weights, in strips that stay in the caches."""
+    use_full_vectors()
     for row in range(first, last):
-        scale = float_of(alpha[row])
-        for i in range(row * columns, (row + 1) * columns):
-            w = float_of(words[i])
-            ratio = rounded(_F(w / scale), rule.narrow)
-            clipped = ratio
-            if ratio < rule.lowest:
-                clipped = rule.lowest
-            elif ratio > rule.highest:
-                clipped = rule.highest
-            level = level_of(w, clipped, rule)
-            fields.ratio[i] = stored(ratio)
-            fields.clipped[i] = stored(clipped)
-            fields.level[i] = stored(level)
-            fields.y[i] = stored(rounded(_F(level * scale), rule.narrow))
-            fields.alpha_term[i] = stored(term_of(ratio, level, rule))
-            fields.code[i] = code_of(level, rule)
-            fields.inside[i] = _B(not (ratio < rule.lowest or ratio > rule.highest))
+        for left in range(row * columns, (row + 1) * columns, STRIP):
+            right = min(left + STRIP, (row + 1) * columns)
+            quantize_row(
+                words[left:right], float_of(alpha[row]), rule, fields.ratio[left:right],
+                fields.clipped[left:right], fields.level[left:right], fields.y[left:right],
+                fields.alpha_term[left:right], fields.code[left:right], fields.inside[left:right],
+            )  # fmt: skip
 
 
 @kernel
@@ -140,13 +159,21 @@ def limited_alphas(alpha, smallest, out):
         out[i] = alpha[i] if x > smallest else bits_of(smallest)
 
 
+@step
+def largest_magnitude(words):
+    """LVL-002: the largest magnitude, as bits; NaN is above all."""
+    use_full_vectors()
+    largest = _U(0)
+    for i in range(words.size):
+        largest = max(largest, _U(words[i] & _U(0x7FFFFFFF)))
+    return largest
+
+
 @kernel
 def largest_of_rows(words, columns, divisor, narrow, out):
     """LVL-002: the largest magnitude of each row, divided; NaN if a number is."""
     for row in range(out.size):
-        largest = _U(0)
-        for i in range(row * columns, (row + 1) * columns):
-            largest = max(largest, _U(words[i] & _U(0x7FFFFFFF)))
+        largest = largest_magnitude(words[row * columns : (row + 1) * columns])
         out[row] = stored(rounded(_F(float_of(largest) / divisor), narrow))
 
 
@@ -168,7 +195,8 @@ def first_alphas(
     if columns == 0:
         return out
     if kind.divisor:
-        largest_of_rows(words, columns, _F(kind.divisor), arithmetic == "bf16", out)
+        narrow = True if arithmetic == "bf16" else None
+        largest_of_rows(words, columns, _F(kind.divisor), narrow, out)
         return out
     for row, magnitudes in enumerate(words.reshape(rows, columns) & _U(0x7FFFFFFF)):
         out[row] = _mean(magnitudes)
@@ -207,15 +235,18 @@ def quantize_levels(
     limited_alphas(alpha, smallest, used)
     scaled = kind.grid in ("thirds", "quarters")
     rule = Rule(
-        _I(_SCALED if scaled else _SIGNS if kind.grid == "signs" else _INTEGERS),
+        True if kind.grid == "integers" else None,
+        True if kind.grid == "signs" else None,
+        True if arithmetic == "bf16" else None,
         -clip if scaled else _F(kind.lowest),
         clip if scaled else _F(kind.highest),
         _F(kind.lowest),
         _F(kind.highest),
         _F(kind.steps),
         _F(kind.shift),
+        _F(1.5 if kind.shift else 1),
+        _F(2 if kind.shift else 1),
         _U((1 << kind.bits) - 1),
-        arithmetic == "bf16",
     )
     size = rows * columns
     fields = LevelFields(
