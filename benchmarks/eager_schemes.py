@@ -15,7 +15,7 @@ def torch_shared(x, bits, *, shifts):
     tau = (top - pairs).clamp(max=1) if shifts else torch.zeros_like(pairs)
     unit = torch.ldexp(torch.ones(()), top - 127 - tau + 1 - bits)[:, :, None]
     magnitude = torch.round(blocks.abs() / unit).clamp(max=(1 << bits) - 1)
-    sign = torch.signbit(blocks).to(torch.uint8)
+    sign = (torch.signbit(blocks) & (fields > 0)).to(torch.uint8)
     y = torch.copysign(magnitude * unit, blocks)
     small = magnitude.to(torch.uint8)
     return top.to(torch.uint8), tau.to(torch.uint8), sign, small, sign << bits | small, y

@@ -1,6 +1,6 @@
 """The chapter on shared exponents, in integers alone: no mode of the processor changes a bit."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from mor_ref.definitions.shared import (
     SharedProfile,
 )
 from mor_ref.engine.blocks import binary32_rows
-from mor_ref.engine.intrinsics import shift_left, shift_right
+from mor_ref.engine.intrinsics import shift_left, shift_right, use_full_vectors
 from mor_ref.engine.kernel import integer_kernel, step
 from mor_ref.engine.parallel import for_each, thread_count
+from mor_ref.engine.strips import STRIP
 
 _U = np.uint32
 _I = np.int32
@@ -34,8 +35,8 @@ class Rule(NamedTuple):
 
     bits: np.int32
     most: np.uint32
-    shifts: bool
-    carries: bool
+    shifts: Any  # None if a kind has none
+    carries: Any
     nan_blocks: bool
     keeps_signs: bool
 
@@ -65,108 +66,114 @@ def finite_field(word):
 
 
 @step
-def nearest(word, exponent, tau, rule):
-    """SHX-005: a finite number in units of its pair, ties to even; 0 if subnormal."""
+def nearest(word, lift, rule):
+    """SHX-005: a finite number in units of its pair, ties to even; 0 if subnormal.
+
+    `lift` is the exponent of the block less the shift of the pair.
+    """
     field = field_of(word)
-    if field == _I(0):
-        return _U(0)
-    distance = _U(min(exponent - field - tau + _I(24) - rule.bits, _I(26)))
+    distance = _U(min(max(_I(lift - field + _I(24) - rule.bits), _I(1)), _I(26)))
     significand = _U(_U(word & _U(0x007FFFFF)) | _U(0x00800000))
     below = shift_right(significand, distance)
     half = _U(shift_left(_U(1), distance) - _U(1)) >> _U(1)
-    return shift_right(_U(_U(significand + half) + _U(below & _U(1))), distance)
+    found = shift_right(_U(_U(significand + half) + _U(below & _U(1))), distance)
+    return _U(0) if field == _I(0) else found
 
 
 @step
 def bits_of_y(size, unit):
-    """SHX-006: the bits of size * 2^(unit - 149), which is 0 or normal."""
-    if size == _U(0):
-        return _U(0)
-    last = _I(0)
-    while _U(size >> _U(last + _I(1))) != _U(0):
-        last = _I(last + _I(1))
-    field = _I(unit + last - _I(22))
-    fraction = _U(shift_left(size, _U(_I(23) - last)) & _U(0x007FFFFF))
-    return _U(_U(_U(field) << _U(23)) | fraction)
+    """SHX-006: the bits of size * 2^(unit - 149), which is 0 or normal; size is at most 128."""
+    last = _U(0)  # the place of the leading bit
+    for k in range(1, 8):
+        last = _U(last + _U(size >= _U(1 << k)))
+    field = _U(unit + _I(last) - _I(22))
+    fraction = _U(shift_left(size, _U(_U(23) - last)) & _U(0x007FFFFF))
+    found = _U(_U(field << _U(23)) | fraction)
+    return _U(0) if size == _U(0) else found
 
 
 @step
-def exponent_of(words, start, end, rule):
+def exponent_of(words, rule, carries):
     """SHX-002 and SHX-004: the exponent of a block."""
-    exponent = _I(0)
-    for i in range(start, end):
+    exponent, lost = _I(0), _I(0)
+    for i in range(words.size):
         field = field_of(words[i])
-        if field != _SPECIAL:
-            exponent = max(exponent, field)
-        elif rule.nan_blocks:
-            return _SPECIAL
-    if rule.carries and exponent < _LAST:
-        for i in range(start, end):
+        lost = _I(lost | _I(field == _SPECIAL))
+        exponent = max(exponent, finite_field(words[i]))
+    if lost != _I(0) and rule.nan_blocks:
+        return _SPECIAL
+    if carries is not None and exponent < _LAST:
+        goes_up = _I(0)
+        for i in range(words.size):
             is_positive = words[i] < _INFINITY
-            if is_positive and nearest(words[i], exponent, _I(0), rule) > rule.most:
-                return _I(exponent + _I(1))
+            goes_up = _I(
+                goes_up | _I(is_positive and nearest(words[i], exponent, rule) > rule.most)
+            )
+        exponent = _I(exponent + goes_up)
     return exponent
 
 
 @step
-def magnitude_of(word, exponent, tau, rule):
-    """SHX-005: the magnitude of a number of a block that is not NaN."""
-    size = _U(word & _U(0x7FFFFFFF))
-    if size > _INFINITY:
-        return _U(0)
-    if size == _INFINITY:
-        return rule.most
-    is_lower = rule.carries and word != size and exponent < _LAST
-    return min(nearest(word, exponent, tau, rule), _U(rule.most + _U(is_lower)))
+def lift_pairs(words, exponent, shifts, taus, lifts):
+    """SHX-003: the shift of each pair of a block, and what it leaves of the exponent."""
+    for j in range(taus.size):
+        first, last = PAIR * j, min(PAIR * j + 1, words.size - 1)
+        tau = _I(0)
+        if shifts is not None:
+            largest = max(finite_field(words[first]), finite_field(words[last]))
+            tau = _I(largest < exponent and exponent != _SPECIAL)
+        taus[j] = _B(tau)
+        lifts[first] = lifts[last] = _I(exponent - tau)
 
 
 @step
-def store(word, exponent, tau, rule, i, fields):
-    """SHX-005 to SHX-007: the fields of a number."""
-    if exponent == _SPECIAL:
-        fields.sign[i], fields.magnitude[i], fields.code[i] = _B(0), _B(0), _B(0)
-        fields.y[i] = _NAN
-        return
-    size = magnitude_of(word, exponent, tau, rule)
-    is_nan = _U(word & _U(0x7FFFFFFF)) > _INFINITY
-    has_sign = not is_nan and (rule.keeps_signs or field_of(word) != _I(0))
-    sign = _U(word >> _U(31)) if has_sign else _U(0)
-    fields.sign[i], fields.magnitude[i] = _B(sign), _B(size)
-    if rule.carries:
-        fields.code[i] = _B(_U(_U(0) - size) & _U(255)) if sign else _B(size)
-    else:
-        fields.code[i] = _B(shift_left(sign, _U(rule.bits)) | size)
-    if is_nan:
-        fields.y[i] = _NAN
-    elif field_of(word) == _SPECIAL:
-        fields.y[i] = word
-    else:
-        unit = _I(exponent - tau + _I(23) - rule.bits)
-        fields.y[i] = _U(bits_of_y(size, unit) | _U(sign << _U(31)))
+def store_row(words, lifts, rule, carries, signs, magnitudes, codes, ys):
+    """SHX-005 to SHX-007: the fields of numbers."""
+    use_full_vectors()
+    for i in range(words.size):
+        word = _U(words[i])
+        size, is_lost = _U(word & _U(0x7FFFFFFF)), lifts[i] == _SPECIAL
+        most = rule.most
+        if carries is not None:
+            most = _U(most + _U(_U(word >> _U(31)) & _U(lifts[i] < _LAST)))
+        limited = min(nearest(word, lifts[i], rule), most)
+        finite = rule.most if size == _INFINITY else limited
+        magnitude = _U(0) if is_lost or size > _INFINITY else finite
+        has_sign = rule.keeps_signs or size >= _U(0x00800000)
+        sign = _U(word >> _U(31)) if has_sign and not (is_lost or size > _INFINITY) else _U(0)
+        if carries is not None:
+            code = _U(_U(_U(0) - magnitude) & _U(255)) if sign else magnitude
+        else:
+            code = _U(_U(sign << _U(rule.bits)) | magnitude)
+        unit = _I(lifts[i] + _I(23) - rule.bits)
+        y = _U(bits_of_y(magnitude, unit) | _U(sign << _U(31)))
+        passed = word if size == _INFINITY else y
+        signs[i], magnitudes[i], codes[i] = _B(sign), _B(magnitude), _B(code)
+        ys[i] = _NAN if is_lost or size > _INFINITY else passed
 
 
 @integer_kernel
 def quantize_blocks(words, columns, first, last, rule, fields):
     """SHX-001: rows `first` to `last`, whose words begin with those of the first."""
+    use_full_vectors()
     blocks, pairs = -(-columns // BLOCK), -(-columns // PAIR)
+    lifts = np.empty(STRIP, _I)
     for row in range(first, last):
-        for k in range(blocks):
-            left, right = k * BLOCK, min(k * BLOCK + BLOCK, columns)
+        for left in range(0, columns, STRIP):
+            right = min(left + STRIP, columns)
             start = (row - first) * columns
-            exponent = exponent_of(words, start + left, start + right, rule)
-            fields.exponent[row * blocks + k] = _B(exponent)
-            for j in range(left, right, PAIR):
-                tau = _I(0)
-                end = min(j + PAIR, right)
-                if rule.shifts and exponent != _SPECIAL:
-                    largest = _I(0)
-                    for i in range(j, end):
-                        largest = max(largest, finite_field(words[start + i]))
-                    tau = min(_I(exponent - largest), _I(1))
-                fields.tau[row * pairs + j // PAIR] = _B(tau)
-                for i in range(j, end):
-                    word = _U(words[start + i])
-                    store(word, exponent, tau, rule, row * columns + i, fields)
+            for j in range(left, right, BLOCK):
+                end = min(j + BLOCK, columns)
+                block, at = words[start + j : start + end], row * pairs + j // PAIR
+                exponent = exponent_of(block, rule, rule.carries)
+                fields.exponent[row * blocks + j // BLOCK] = _B(exponent)
+                taus = fields.tau[at : at + -(-(end - j) // PAIR)]
+                lift_pairs(block, exponent, rule.shifts, taus, lifts[j - left : end - left])
+            at, to = row * columns + left, row * columns + right
+            store_row(
+                words[start + left : start + right], lifts, rule, rule.carries,
+                fields.sign[at:to], fields.magnitude[at:to], fields.code[at:to], fields.y[at:to],
+            )  # fmt: skip
 
 
 def quantize_shared(
@@ -190,8 +197,8 @@ def quantize_shared(
     rule = Rule(
         _I(kind.magnitude_bits),
         _U((1 << kind.magnitude_bits) - 1),
-        kind.shifts,
-        kind.carries,
+        True if kind.shifts else None,
+        True if kind.carries else None,
         profile.nan_blocks,
         profile.keeps_signs,
     )
