@@ -94,10 +94,17 @@ def of_c(lane, register, k, each):
     return lane // 4 + 8 * (element // 2), lane % 4 * 2 + element % 2
 
 
-def numbers(random, shape, fmt, *, is_hard):
-    """Return codes: of near magnitudes, or any, with infinities and NaN."""
-    if is_hard:
+KINDS = ("near", "any", "few")
+
+
+def numbers(random, shape, fmt, kind):
+    """Return codes: of near magnitudes, any, or mostly zeros and one, with few infinities."""
+    if kind == "any":
         return random.integers(0, fmt.code_count, shape, np.uint32)
+    if kind == "few":
+        beyond = fmt.largest_code if fmt.infinity_code is None else fmt.infinity_code
+        codes = [0, exact.encode(1.0, fmt), fmt.sign_bit, beyond, beyond | fmt.sign_bit]
+        return random.choice(np.array(codes, np.uint32), shape, p=[0.4, 0.45, 0.1, 0.03, 0.02])
     values = random.standard_normal(shape) * np.exp2(random.integers(-3, 4, shape))
     return np.reshape([exact.encode(x, fmt) for x in values.ravel().tolist()], shape)
 
@@ -143,11 +150,8 @@ def test_products_of_the_exact_model(case):
     random = np.random.default_rng(len(name))
     of = [formats["f32" if x == "tf32" else x] for x in (a, b, c)]
     shapes = (16, k), (k, 8), (16, 8)
-    for is_hard in (False, True):
-        codes = [
-            numbers(random, shape, fmt, is_hard=is_hard)
-            for shape, fmt in zip(shapes, of, strict=True)
-        ]
+    for kind in KINDS:
+        codes = [numbers(random, shape, fmt, kind) for shape, fmt in zip(shapes, of, strict=True)]
         assert multiplied(case, codes) == expected(case, codes)
 
 
