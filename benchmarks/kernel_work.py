@@ -56,14 +56,14 @@ _QUANTIZE = {**_E4M3, "scaling": "gam", "block": [128, 128], "group": "tensor"}
 _NVFP4 = {"profile": "te", "tile": [1, 16], "source": "bf16"}
 _MX = {**_E4M3, "scale_rule": "floor", "block": 32}
 HOT = (
-    Hot("encode_bf16_u8", "bf16 to e4m3", "encode", _ENCODE, 12),
+    Hot("encode_bf16_u8", "bf16 to e4m3", "encode", _ENCODE, 13),
     Hot("decode_u8", "e4m3 to binary32", "decode", {"format": "e4m3"}, 9),
     Hot("extremes_bf16_256", "amax of blocks of (128, 128)", "quantize", _QUANTIZE, 11),
-    Hot("quantize_bf16_256", "bf16 to e4m3 with error sums", "quantize", _QUANTIZE, 27),
+    Hot("quantize_bf16_256", "bf16 to e4m3 with error sums", "quantize", _QUANTIZE, 27, 80),
     Hot("dequantize_f32_codes_256", "e4m3 with scales to binary32", "quantize", _QUANTIZE, 8),
     Hot("nvfp4_tile_scales_bf16_1", "scales of tiles of NVFP4, te", "nvfp4", _NVFP4, 20, 80),
     Hot("nvfp4_elements_bf16", "codes of NVFP4, te", "nvfp4", _NVFP4, 39),
-    Hot("mx_elements_bf16_1", "codes of MXFP8", "mx", _MX, 33),
+    Hot("mx_elements_bf16_1", "codes of MXFP8", "mx", _MX, 33, 80),
 )
 
 

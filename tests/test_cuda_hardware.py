@@ -32,7 +32,7 @@ def _nvrtc():
 
 @pytest.mark.parametrize("capability", CONVERSIONS)
 def test_the_conversions_of_each_gpu(capability):
-    """The instruction is in the kernel of its name, and nothing else there is not exact."""
+    """The instruction is in the kernel of its name; only that of bf16 is not one of our kernels."""
     made = programs.compiled_conversions(capability)
     there = ptx.instructions(made.ptx)
     assert set(there) == set(CONVERSIONS[capability]) == set(programs.conversions_of(capability))
@@ -40,7 +40,7 @@ def test_the_conversions_of_each_gpu(capability):
         converting = {one for one in instructions if re.match(r"cvt\.r[npz]\.", one)}
         assert converting == {INSTRUCTIONS[name]}
     found = {(violation.kernel, violation.instruction) for violation in ptx.violations(made.ptx)}
-    assert found == {(name, INSTRUCTIONS[name]) for name in there}
+    assert found == {(name, INSTRUCTIONS[name]) for name in there if name == "bf16"}
     assert made.cubin[:4] == b"\x7fELF"
 
 
