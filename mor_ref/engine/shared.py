@@ -115,7 +115,7 @@ def exponent_of(words, rule, carries):
 
 @step
 def lift_pairs(words, exponent, shifts, taus, lifts):
-    """SHX-003: the shift of each pair of a block, and what it leaves of the exponent."""
+    """SHX-003: the shift of each pair of a block, and the exponent without it."""
     for j in range(taus.size):
         first, last = PAIR * j, min(PAIR * j + 1, words.size - 1)
         tau = _I(0)
