@@ -16,9 +16,10 @@ MOR_DEVICE void add_squares(const typename Source::Stored* x, const Cut& cut, co
     u64 own = 0;
     visit_piece<TEAM>(x, cut, piece, [&](const auto& run, u64 row, u64 column) {
       const auto& quantized = in_block.in_run(row, column);
+      const auto elements = quantized_by<Source>(quantized, run.numbers);
+      MOR_UNROLL
       for (u32 k = 0; k < run.count; k++) {
-        const u32 bits = Source::binary32(run.numbers[k]);
-        const u64 u = largest ? error_in_units(bits, quantized(bits, k).y, exponent) : 0;
+        const u64 u = largest ? error_in_units(elements.x[k], elements.y[k], exponent) : 0;
         own += u * u;
       }
     });
@@ -63,11 +64,9 @@ MOR_DEVICE void write_taken(const typename Source::Stored* x, const Cut& cut, co
       const auto& quantized = in_block.in_run(row, column);
       auto found = beside<u8>(run);
       auto values = beside<u32>(run);
-      for (u32 k = 0; k < run.count; k++) {
-        const Element element = quantized(Source::binary32(run.numbers[k]), k);
-        found.numbers[k] = u8(element.code);
-        values.numbers[k] = element.y;
-      }
+      const auto elements = quantized_by<Source>(quantized, run.numbers);
+      for (u32 k = 0; k < run.count; k++) found.numbers[k] = elements.codes.number(k);
+      for (u32 k = 0; k < run.count; k++) values.numbers[k] = elements.y[k];
       store(found, codes);
       store(values, y);
     });
