@@ -166,7 +166,7 @@ def test_what_does_not_fit_is_said(run, monkeypatch):
     def full(*_arguments, **_options):
         raise MemoryError("Unable to allocate 9 TiB")
 
-    monkeypatch.setattr("mor_ref.analysis.tensors.mor", full)
+    monkeypatch.setattr("mor_ref.analysis.tensors.decisions", full)
     assert "x.npy does not fit into memory (Unable to allocate 9 TiB)" in run("x.npy", status=2)
 
 

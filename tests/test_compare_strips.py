@@ -1,4 +1,4 @@
-"""Comparing recipes on large tensors, strip by strip, with the measures of the whole."""
+"""Comparing and analyzing large tensors, strip by strip, with the results of the whole."""
 
 import ml_dtypes
 import numpy as np
@@ -8,7 +8,8 @@ from safetensors.numpy import save_file
 
 from mor_ref.analysis import strips
 from mor_ref.analysis.comparison import compare
-from mor_ref.analysis.recipes import USUAL
+from mor_ref.analysis.recipes import USUAL, settings_under
+from mor_ref.analysis.tensors import analyze
 from mor_ref.policies import POLICIES
 from mor_ref.treatments import as_treatment
 
@@ -58,6 +59,28 @@ def test_strips_have_the_measures_of_the_whole(monkeypatch, kind):
     assert compare(x, RECIPES) == right
 
 
+@pytest.mark.parametrize("kind", ["plain", "wide", "special", "narrow"])
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "mor:tensor:8x16",
+        "mor:tensor:row",
+        "mor:three_way:8x16",
+        "mor:nvfp4:24x16",
+        "mxfp8",
+        "e4m3:fp32:tensor",
+    ],
+)
+def test_the_analysis_of_strips_is_that_of_the_whole(monkeypatch, kind, recipe):
+    x, settings = tensor(kind), settings_under(recipe)
+    right = analyze(x, settings)
+    monkeypatch.setattr(strips, "AT_ONCE", 1000)
+    found = analyze(x, settings)
+    assert found.report == right.report
+    assert np.array_equal(found.blocks.error, right.blocks.error)
+    assert np.array_equal(found.blocks.choice, right.blocks.choice)
+
+
 @pytest.mark.parametrize(
     ("recipe", "rows"),
     [
@@ -74,7 +97,7 @@ def test_strips_have_the_measures_of_the_whole(monkeypatch, kind):
     ],
 )
 def test_rows_that_share_a_scale_or_a_decision_are_together(recipe, rows):
-    assert strips.rows_together(as_treatment(recipe), (200, 96)) == rows
+    assert strips.rows_together(strips.how_of(as_treatment(recipe)), (200, 96)) == rows
 
 
 def test_a_policy_of_a_user_is_cut_where_its_groups_are(monkeypatch):
@@ -85,7 +108,7 @@ def test_a_policy_of_a_user_is_cut_where_its_groups_are(monkeypatch):
         "grouped", (Rung("e4m3", MeanRelativeError("0.03")),), "block", (8, 16), group=(40, 96)
     )
     monkeypatch.setitem(POLICIES, "grouped", grouped)
-    assert strips.rows_together(as_treatment("mor:grouped:8x16"), (200, 96)) == 40
+    assert strips.rows_together(strips.how_of(as_treatment("mor:grouped:8x16")), (200, 96)) == 40
     right = compare(tensor("wide"), ["mor:grouped:8x16"])
     monkeypatch.setattr(strips, "AT_ONCE", 1000)
     assert compare(tensor("wide"), ["mor:grouped:8x16"]) == right
@@ -93,12 +116,12 @@ def test_a_policy_of_a_user_is_cut_where_its_groups_are(monkeypatch):
 
 @pytest.mark.tier("full")
 def test_memory_does_not_grow_with_a_tensor(tmp_path):
-    """A tensor of 192 megabytes more is compared; the memory grows by less than a quarter."""
+    """A tensor has 192 megabytes more; the memory of both commands grows by less than a quarter."""
 
     def megabytes(rows):
         x = np.random.default_rng(0).standard_normal((rows, 2048), dtype=np.float32)
         save_file({"x": x}, tmp_path / "in.safetensors")
-        return megabytes_of("compare", tmp_path / "in.safetensors")
+        return [megabytes_of(name, tmp_path / "in.safetensors") for name in ("compare", "analyze")]
 
-    few, many = megabytes(8 << 10), megabytes(32 << 10)
-    assert many - few < 48
+    for few, many in zip(megabytes(8 << 10), megabytes(32 << 10), strict=True):
+        assert many - few < 48

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
 from mor_ref.analysis.storage import stored_bits
 from mor_ref.analysis.strips import (
+    How,
     OfTensor,
     amaxes_for,
+    how_of,
     is_cut,
     of_tensor,
     rows_together,
@@ -22,13 +24,13 @@ from mor_ref.analysis.strips import (
 from mor_ref.analysis.tensors import counts_of, shares_of
 from mor_ref.api.dequantization import Tried
 from mor_ref.api.measures import Measures, measures
-from mor_ref.api.policies import Cuts, Decided, chosen_for_all, cuts_of, decided
+from mor_ref.api.policies import chosen_for_all
 from mor_ref.arrays import Numbers, numbers_from
 from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.scales import WHOLE, GivenAmaxes
 from mor_ref.metrics import Always
 from mor_ref.policies import Policy
-from mor_ref.treatments import Situation, Treatment
+from mor_ref.treatments import Treatment
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -97,25 +99,25 @@ def under_recipes(
 
 def _under(numbers: Numbers, recipe: Recipe, known: OfTensor, threads: int | None) -> Compared:
     """Measure a tensor under a recipe, strip by strip."""
-    treatment = recipe.treatment
-    policy = treatment.policy_in(Situation())
-    together = rows_together(treatment, numbers.shape)
-    given = amaxes_for(treatment, known) if is_cut(numbers, together) else WHOLE
+    how = how_of(recipe.treatment)
+    policy = how.policy
+    together = rows_together(how, numbers.shape)
+    given = amaxes_for(how, known) if is_cut(numbers, together) else WHOLE
     rung = None
     if policy is not None and policy.unit == "tensor" and given is not WHOLE:
         strips = strips_of(numbers, together)
-        tried = (_decided(strip, treatment, policy, given, threads) for strip in strips)
+        tried = (how.decided(strip, policy, given, threads) for strip in strips)
         rung = 0 if _is_alone(policy) else chosen_for_all(policy, tried)
     measured, taken, units = Measures(signal=known.signal), Counter[str](), 0
     for strip in strips_of(numbers, together):
-        found = _quantized(strip, treatment, given, threads)
+        found = _quantized(strip, how, given, threads)
         choice = found.choice if rung is None else np.full_like(found.choice, rung)
         measured += measures(strip, found.rungs, found.units, choice, 0, threads)
         taken.update(counts_of(choice, found.units, found.names)[1])
         units += choice.size if found.is_decided else 0
         del found  # before the next is made
     units = units if rung is None else min(units, 1)
-    bits = stored_bits(policy, taken, units, numbers.shape, treatment.cut, treatment.scales)
+    bits = stored_bits(policy, taken, units, numbers.shape, how.cut, how.scaling)
     return Compared(recipe.name, measured, dict(taken), bits)
 
 
@@ -134,36 +136,18 @@ class _Quantized(NamedTuple):
     is_decided: bool
 
 
-def _quantized(
-    numbers: Numbers, treatment: Treatment, given: GivenAmaxes, threads: int | None
-) -> _Quantized:
+def _quantized(numbers: Numbers, how: How, given: GivenAmaxes, threads: int | None) -> _Quantized:
     """Quantize a tensor; a representation without a decision has all of it (ERR-008)."""
-    policy = treatment.policy_in(Situation())
+    policy = how.policy
     if policy is None:
         whole = partition(numbers.shape, "tensor")
         return _Quantized(("bf16",), (), whole, np.zeros(whole.grid, np.uint8), is_decided=False)
-    found = _decided(numbers, treatment, policy, given, threads)
+    found = how.decided(numbers, policy, given, threads)
     rungs = tuple(found.tried[rung.name] for rung in policy.ladder)
     is_alone = _is_alone(policy)
     choice = np.zeros_like(found.choice) if is_alone else found.choice
-    units = _cuts(numbers, treatment, policy).units
+    units = how.cuts(numbers, policy).units
     return _Quantized(policy.names, rungs, units, choice, is_decided=not is_alone)
-
-
-def _decided(
-    numbers: Numbers,
-    treatment: Treatment,
-    policy: Policy,
-    given: GivenAmaxes,
-    threads: int | None,
-) -> Decided:
-    cuts = _cuts(numbers, treatment, policy)
-    return decided(numbers, policy, treatment.scales, cuts, threads, given=given)
-
-
-def _cuts(numbers: Numbers, treatment: Treatment, policy: Policy) -> Cuts:
-    scales = treatment.scales
-    return cuts_of(numbers.shape, treatment.cut, policy.group, policy.unit, scales)
 
 
 def total(recipe: str, rows: Iterable[Compared]) -> Compared:

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.api.measures import amaxes_of, signal_of
+from mor_ref.api.policies import Cuts, Decided, cuts_of, decided
 from mor_ref.arrays import Numbers, let_go
-from mor_ref.definitions.blocks import partition, rows_and_columns
-from mor_ref.definitions.scales import WHOLE, Given, GivenAmaxes
+from mor_ref.definitions.blocks import Cut, partition, rows_and_columns
+from mor_ref.definitions.scales import WHOLE, Given, GivenAmaxes, Scaling
 from mor_ref.policies import Policy
 from mor_ref.representations import (
     AffineBlocks,
@@ -66,44 +67,66 @@ def is_cut(numbers: Numbers, together: int | None) -> bool:
     return is_large and together is not None and together * numbers.shape[-1] <= _MOST * AT_ONCE
 
 
-def rows_together(treatment: Treatment, shape: tuple[int, ...]) -> int | None:
+class How(NamedTuple):
+    """The way in which tensors are quantized: a policy, or bfloat16, and the scales of formats."""
+
+    policy: Policy | None
+    cut: Cut
+    scaling: Scaling
+
+    def cuts(self, numbers: Numbers, policy: Policy) -> Cuts:
+        """Return the partitions of a tensor."""
+        return cuts_of(numbers.shape, self.cut, policy.group, policy.unit, self.scaling)
+
+    def decided(
+        self, numbers: Numbers, policy: Policy, given: GivenAmaxes, threads: int | None
+    ) -> Decided:
+        """Decide on a tensor, or on some rows of one whose amaxes are given."""
+        cuts = self.cuts(numbers, policy)
+        return decided(numbers, policy, self.scaling, cuts, threads, given=given)
+
+
+def how_of(treatment: Treatment) -> How:
+    """Return the way of a treatment."""
+    return How(treatment.policy_in(Situation()), treatment.cut, treatment.scales)
+
+
+def rows_together(how: How, shape: tuple[int, ...]) -> int | None:
     """Return how many rows share scales or a decision; None if all do, or if it is not known.
 
     Rows that share only the amax of the tensor are not together.
 
     >>> from mor_ref.treatments import as_treatment
     >>> recipes = "mxfp8", "nvfp4:te:16x16", "e4m3:fp32:tensor", "e4m3:gam:column", "mor:three_way"
-    >>> [rows_together(as_treatment(one), (4096, 4096)) for one in recipes]
+    >>> [rows_together(how_of(as_treatment(one)), (4096, 4096)) for one in recipes]
     [1, 16, 1, None, 128]
     """
-    policy = treatment.policy_in(Situation())
-    if policy is None:
+    if how.policy is None:
         return 1
-    found = [_of_representation(one, shape) for one in policy.tried]
-    found.append(_of_blocks(treatment, policy, shape))
+    found = [_of_representation(one, shape) for one in how.policy.tried]
+    found.append(_of_blocks(how, how.policy, shape))
     known = [rows for rows in found if rows is not None]
     together = math.lcm(*known)
     return together if len(known) == len(found) and together < rows_and_columns(shape)[0] else None
 
 
-def amaxes_for(treatment: Treatment, known: OfTensor) -> GivenAmaxes:
+def amaxes_for(how: How, known: OfTensor) -> GivenAmaxes:
     """Return the amaxes to give with strips: to a format only if its scales are of the tensor's."""
-    policy = treatment.policy_in(Situation())
-    if policy is None:
+    if how.policy is None:
         return WHOLE
-    shares = treatment.cut == "tensor" or (treatment.scales == "gam" and policy.group == "tensor")
+    shares = how.cut == "tensor" or (how.scaling == "gam" and how.policy.group == "tensor")
     return GivenAmaxes(Given(known.finite if shares else None), Given(known.largest))
 
 
-def _of_blocks(treatment: Treatment, policy: Policy, shape: tuple[int, ...]) -> int:
+def _of_blocks(how: How, policy: Policy, shape: tuple[int, ...]) -> int:
     """Return the rows of the scaling blocks and groups.
 
     It is 1 if the block is the tensor and its scale follows from the amax that is given: with gam
     scaling the exponent does not.
     """
-    parts = partition(shape, treatment.cut, policy.group)
-    if treatment.cut == "tensor":
-        return 1 if treatment.scales != "gam" and policy.unit == "tensor" else parts.block[0]
+    parts = partition(shape, how.cut, policy.group)
+    if how.cut == "tensor":
+        return 1 if how.scaling != "gam" and policy.unit == "tensor" else parts.block[0]
     return parts.block[0] if policy.group == "tensor" else parts.group[0]
 
 

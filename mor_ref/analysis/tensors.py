@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.policies import MorResult, mor
+from mor_ref.analysis.decisions import Decisions, decisions
+from mor_ref.analysis.strips import How
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
-from mor_ref.arrays import numbers_from
+from mor_ref.arrays import let_go, numbers_from
 from mor_ref.definitions.blocks import Cut, Partition, cut_in, partition
 from mor_ref.definitions.scales import SCALINGS, Scaling
 from mor_ref.metrics import MeanRelativeError
@@ -185,45 +186,38 @@ def analyze(
     """
     numbers = numbers_from(x, "x")
     array = numbers.bits.view(numbers.dtype).reshape(numbers.shape)
-    result = mor(
-        array,
-        settings.policy,
-        block=settings.block,
-        scaling=settings.scaling,
-        threads=settings.threads,
-    )
-    report = _report(array, settings, result, file, name, dtype or str(array.dtype))
+    how = How(settings.policy, settings.block, settings.scaling)
+    found = decisions(numbers, how, settings.policy, settings.threads)
+    report = _report(array, settings, found, file, name, dtype or str(array.dtype))
     is_by_block = settings.policy.unit == "block"
     cut = partition(array.shape, settings.block)
-    block_error = result.quantized[settings.first].error.mean_relative_error
-    return Analysis(
-        report, BlockMap(block_error, result.choice if is_by_block else None, cut.block)
-    )
+    block_error = found.of_blocks.mean_relative_error
+    return Analysis(report, BlockMap(block_error, found.choice if is_by_block else None, cut.block))
 
 
 def _report(
-    x: NDArray[Any], settings: Settings, result: MorResult, file: str, name: str, dtype: str
+    x: NDArray[Any], settings: Settings, found: Decisions, file: str, name: str, dtype: str
 ) -> TensorReport:
-    sums = result.error[settings.first]
+    sums, ladder = found.error[settings.first], settings.policy.names
     nonfinite = _count_nonfinite(x)
-    units, taken = counts_of(result.choice, result.units, result.ladder)
-    is_decided = settings.policy.unit == "tensor" and result.choice.size
-    magnitudes = result.amin[result.amin > 0]
+    units, taken = counts_of(found.choice, found.units, ladder)
+    is_decided = settings.policy.unit == "tensor" and found.choice.size
+    magnitudes = found.amin[found.amin > 0]
     return TensorReport(
         file,
         name,
         x.shape,
         dtype,
-        result.ladder[int(result.choice.flat[0])] if is_decided else None,
+        ladder[int(found.choice.flat[0])] if is_decided else None,
         units,
         taken,
         sums.overall,
-        {name: one.overall for name, one in result.error.items()},
+        {name: one.overall for name, one in found.error.items()},
         None if settings.limit is None or not sums.nonzero.any() else sums.overall - settings.limit,
         x.size - nonfinite - int(sums.nonzero.sum()),
         nonfinite,
         int(sums.nonfinite.sum()) - nonfinite,
-        float(result.amax.max()) if magnitudes.size else None,
+        float(found.amax.max()) if magnitudes.size else None,
         float(magnitudes.min()) if magnitudes.size else None,
     )
 
@@ -253,6 +247,7 @@ def _count_nonfinite(x: NDArray[Any]) -> int:
         for start in range(0, flat.size, _AT_ONCE):
             piece = flat[start : start + _AT_ONCE].astype(np.float32, copy=False)
             found += piece.size - int(np.count_nonzero(np.isfinite(piece)))
+            let_go(x)
     return found
 
 
