@@ -5,10 +5,13 @@ import re
 import numpy as np
 import pytest
 from gpu import mma, programs
+from gpu.tiles import bits_of_sums, in_pairs, inputs
 from kernels import needed
 
+import mor_ref
 from mor_ref.cuda import ptx
 from mor_ref.definitions.dot import DOT_PROFILES
+from mor_ref.ptx import Module
 
 INSTRUCTIONS = {
     "bf16": "cvt.rn.bf16x2.f32",
@@ -82,6 +85,25 @@ def test_the_matrix_instructions_of_each_gpu(capability):
         (kernel,) = ptx.instructions(made.ptx).values()
         assert [x for x in kernel if re.match(r"w?g?mma\.(sync|mma_async)", x)] == [one.text]
         assert made.cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.tier("full", but=["[89]"])
+@pytest.mark.parametrize("capability", INSTRUCTIONS_OF)
+def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capability):
+    """DOT-007: as `mor_ref.ptx` runs them; it has no `wgmma`."""
+    needed.compiler()
+    random = np.random.default_rng(5)
+    there = [one for one in mma.instructions_of(capability) if not one.is_of_four_warps]
+    for one in there:
+        a, b, c = inputs(one, random, 3)
+        words = [np.ascontiguousarray(x).view(np.uint32).ravel().copy() for x in (a, b, c)]
+        found = np.zeros_like(words[2])
+        run = Module(mma.compiled(one, capability).ptx)["run"]
+        run[2, 32](*words, found, np.uint32(len(a)))
+        rows, columns, start = in_pairs(a, b, c)
+        expected = mor_ref.dot(rows, columns, start, formats=one.formats, profile=one.profile)
+        np.testing.assert_array_equal(bits_of_sums(found, one), expected.view(np.uint32))
+    assert there
 
 
 def test_every_profile_of_a_present_instruction_is_compared():

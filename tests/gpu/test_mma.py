@@ -2,20 +2,17 @@
 
 import numpy as np
 import pytest
-from dots import drawn_codes
 from gpu import mma
 from gpu.test_gpu import loaded
+from gpu.tiles import bits_of_sums, in_pairs, inputs
 
 import mor_ref
-from mor_ref.arrays import code_dtype
 from mor_ref.cuda.device import Gpu, cupy
 from mor_ref.cuda.unavailable import CudaError
 from mor_ref.definitions.dot import DOT_PROFILES
-from mor_ref.definitions.formats import formats
 
 pytestmark = pytest.mark.tier("gpu")
 COUNT, TILES = 10_000_000, 2048
-NAN = np.uint32(0x7FFFFFFF)
 NAMES = [one.name for known in mma.ARCHITECTURES.values() for one in mma.instructions_of(known[0])]
 
 
@@ -36,14 +33,6 @@ def instruction(gpu, request):
     return there[request.param]
 
 
-def bits_of_sums(words, one):
-    """Return sums as binary32 bits; those of f16 have one NaN."""
-    if not one.has_f16_sums:
-        return words
-    numbers = words.view(np.float16).astype(np.float32)
-    return np.where(np.isnan(numbers), NAN, numbers.view(np.uint32))
-
-
 def on_hardware(run, one, a, b, c):
     """Return the sums of tiles: rows of a times rows of b, (tiles, rows, 8), plus c."""
     words = [cupy().asarray(np.ascontiguousarray(x).view(np.uint32).ravel()) for x in (a, b, c)]
@@ -53,36 +42,11 @@ def on_hardware(run, one, a, b, c):
     return bits_of_sums(found.get(), one).reshape(c.shape)
 
 
-def in_pairs(a, b, c):
-    """Return each row of a with each row of b, and c, as one dot product after the other."""
-    tiles, rows, columns = c.shape
-    k = a.shape[2]
-    one = np.broadcast_to(a[:, :, None], (tiles, rows, columns, k)).reshape(-1, k)
-    other = np.broadcast_to(b[:, None], (tiles, rows, columns, k)).reshape(-1, k)
-    return one, other, c.astype(np.float32).ravel()
-
-
-def inputs(one, random):
-    """Return random tiles: any codes, close exponents, small numbers, seldom special ones."""
-    special = random.random() < 0.2
-    of = [formats[name] for name in one.formats]
-    k = one.row_bytes // code_dtype(of[0]).itemsize
-    a, b = (
-        drawn_codes(random, fmt, (TILES * rows, k), special).reshape(TILES, rows, k)
-        for fmt, rows in zip(of, (one.rows, 8), strict=True)
-    )
-    start = formats["f16" if one.has_f16_sums else "f32"]
-    codes = drawn_codes(random, start, (TILES * one.rows * 8, 1), special)
-    codes[random.random(codes.shape) < 0.3] = 0
-    c = codes.view(np.float16 if one.has_f16_sums else np.float32)
-    return a, b, c.reshape(TILES, one.rows, 8)
-
-
 @pytest.mark.parametrize("instruction", NAMES, indirect=True)
 def test_small_integers_are_multiplied_exactly(gpu, instruction, tmp_path):
     """Whatever the cut: so each code lies where the instruction takes it."""
     run = loaded(mma.compiled(instruction, gpu.capability), tmp_path, "run")
-    a, b, c = inputs(instruction, np.random.default_rng(1))
+    a, b, c = inputs(instruction, np.random.default_rng(1), TILES)
     numbers = [np.random.default_rng(2).integers(-2, 3, x.shape).astype(np.float32) for x in (a, b)]
     codes = [mor_ref.encode(x, fmt) for x, fmt in zip(numbers, instruction.formats, strict=True)]
     found = on_hardware(run, instruction, *codes, np.zeros_like(c))
@@ -96,7 +60,7 @@ def test_the_profile_is_the_instruction(gpu, instruction, tmp_path):
     run = loaded(mma.compiled(instruction, gpu.capability), tmp_path, "run")
     random, compared, profile = np.random.default_rng(3), 0, DOT_PROFILES[instruction.profile]
     while compared < COUNT:
-        a, b, c = inputs(instruction, random)
+        a, b, c = inputs(instruction, random, TILES)
         found = on_hardware(run, instruction, a, b, c).ravel()
         one, other, start = in_pairs(a, b, c)
         expected = mor_ref.dot(one, other, start, formats=instruction.formats, profile=profile)
