@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from records import SOURCES, adversarial, bits32, listed, of_grid, rows_of, shapes, sums
 
 import mor_ref
-from mor_ref.definitions.affine import AFFINE_PROFILES, affine_profile, integer_grid
+from mor_ref.definitions.affine import (
+    AFFINE_PROFILES,
+    affine_profile,
+    integer_grid,
+    with_float_zeros,
+)
 from mor_ref.definitions.blocks import partition
 from mor_ref.exact import affine, affine_groups
 
@@ -231,8 +236,10 @@ def test_what_is_given():
         quantized([1.0], scale=[1.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="zero_point has numbers that int8 lacks"):
         quantized([1.0], zero_point=128)
-    with pytest.raises(TypeError, match="zero_point has dtype float64; give integers"):
+    with pytest.raises(TypeError, match="zero_point has floats, and profile 'torch_fake_tensor'"):
         quantized([1.0], zero_point=0.5)
+    with pytest.raises(TypeError, match="zero_point has dtype bool; give integers"):
+        quantized([1.0], zero_point=True)
     with pytest.raises(ValueError, match="zero_point is given, but profile 'peg' has none with"):
         quantized([1.0], profile="peg", zero_point=0)
 
@@ -303,6 +310,28 @@ def test_the_way_back():
     back = np.float32(1) / np.float32(127)
     assert found.y.tolist() == (np.float32(3) * found.codes.astype(np.float32) * back).tolist()
     assert not np.signbit(quantized([-0.001, 5.0]).y[0])
+
+
+@pytest.mark.parametrize("dtype", SOURCES)
+def test_zero_points_of_binary32(dtype):
+    """AFF-012: one for each block, tiny, huge and near a tie; the engine is the exact model."""
+    x = adversarial((6, 9), 7, dtype)
+    scale = np.array([0.0129999, 1.0, 3.3e-5, 1e-40, 2e38, 7.7], np.float32)
+    zero = np.array([3.37, 0.5, 100.013, -1e-30, 1e9, -7.25], np.float32)
+    how = {"profile": "torch_fake_channel_2_13", "block": "row"}
+    found = mor_ref.quantize_affine(x, scale=scale, zero_point=zero, **how)
+    profile = with_float_zeros(affine_profile(how["profile"]))
+    source = NAMES.get(x.dtype.type, "f32")
+    of = affine.How(profile, integer_grid("int8"), symmetric=True, source=source)
+    given = {(i, 0): affine.Given(float(scale[i]), float(zero[i])) for i in range(6)}
+    expected = affine.affine(rows_of(x), of, partition(x.shape, "row"), given)
+    elements = [e for row in expected.elements for e in row]
+    assert found.codes.ravel().tolist() == [e.code for e in elements]
+    assert found.xs.view(np.uint32).ravel().tolist() == [bits32(e.xs) for e in elements]
+    assert found.y.view(np.uint32).ravel().tolist() == [bits32(e.y) for e in elements]
+    assert found.zero_point[:, 0].tolist() == zero.tolist()
+    with pytest.raises(ValueError, match="zero_point has numbers that are not finite"):
+        quantized([1.0], zero_point=math.inf, **how)
 
 
 # ---------------------------------------------------------------------- PEG

@@ -85,6 +85,25 @@ def test_torch_fake_quantizes_channels():
 
 
 @needs("torch")
+def test_torch_fake_quantizes_channels_with_float_zero_points():
+    """AFF-012: torch.fake_quantize_per_channel_affine with zero points of binary32."""
+    import torch
+
+    random = np.random.default_rng(12)
+    for grid, (low, high) in GRIDS.items():
+        scale = np.exp2(random.uniform(-20, 20, 50)).astype(np.float32)
+        zero = random.uniform(low, high, 50).astype(np.float32)
+        ties = random.integers(low - 9, high + 9, (50, COUNT // 50)) + 0.5
+        x = ((ties - zero[:, None].astype(np.float64)) * scale[:, None]).astype(np.float32)
+        x = (x.view(np.int32) + random.integers(-3, 4, x.shape).astype(np.int32)).view(np.float32)
+        x[:, : SPECIAL.size] = SPECIAL
+        how = {"profile": "torch_fake_channel_2_13", "block": "row"}
+        found = quantized(x, grid, scale=scale, zero_point=zero, **how)
+        given = (torch.from_numpy(v) for v in (x, scale, zero))
+        same(found.y, torch.fake_quantize_per_channel_affine(*given, 0, low, high).numpy())
+
+
+@needs("torch")
 def test_torch_quantizes_tensors():
     """AFF-007 to AFF-009: torch.quantize_per_tensor and the way back, of fbgemm on x86."""
     import torch

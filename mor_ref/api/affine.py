@@ -19,6 +19,7 @@ from mor_ref.definitions.affine import (
     check_scales,
     check_zero_points,
     integer_grid,
+    with_float_zeros,
 )
 from mor_ref.definitions.blocks import Cut, Partition, partition
 
@@ -49,7 +50,7 @@ class Affine:
     scale: NDArray[np.float32]
     inverse_scale: NDArray[np.float32]
     zero_float: NDArray[np.float32]
-    zero_point: NDArray[np.int32]
+    zero_point: NDArray[np.int32] | NDArray[np.float32]
     xs: NDArray[np.float32]
     codes: NDArray[Any]
     y: NDArray[np.float32]
@@ -91,7 +92,8 @@ def quantize_affine(
     `grid` is int2 to int16 or uint2 to uint16. `profile` names the library whose bits are computed.
     `block` is "tensor", "row", "column" or a pair (rows, columns); without it, it is the tensor, or
     a row in bnb_int8_row and switchback_row. `scale` and `zero_point` have a number, or one for
-    each block, if they are known. `groups` cuts the dimensions, which are columns, into so many
+    each block, if they are known; zero points are integers, or floats under
+    torch_fake_channel_2_13. `groups` cuts the dimensions, which are columns, into so many
     groups instead; `permute="range"` first sorts the dimensions by their ranges, as PEG does.
 
     >>> import mor_ref, numpy as np
@@ -102,6 +104,8 @@ def quantize_affine(
     """
     of, by = integer_grid(grid), affine_profile(profile)
     check_grid(of, by, symmetric=symmetric, has_zero_point=zero_point is not None)
+    if _has_floats(zero_point):
+        by = with_float_zeros(by)
     numbers = numbers_from(x, "x")
     cut = affine_cut(numbers.shape, by, block, groups, permute)
     scales, zeros = _given_scales(scale, cut), _given_zeros(zero_point, of, cut)
@@ -177,7 +181,7 @@ def _record(
         of_block(blocks.scale),
         of_block(blocks.inverse_scale),
         of_block(blocks.zero_float),
-        blocks.zero_point.reshape(cut.grid),
+        _zero_points(found, profile).reshape(cut.grid),
         order.restored(found.xs.view(np.float32), numbers.shape),
         order.restored(found.code, numbers.shape),
         order.restored(found.y.view(np.float32), numbers.shape),
@@ -185,6 +189,10 @@ def _record(
         cut,
         *order,
     )
+
+
+def _zero_points(found: "AffineFields", profile: AffineProfile) -> NDArray[Any]:
+    return found.blocks.zero.view(np.float32) if profile.float_zeros else found.blocks.zero_point
 
 
 def _order(numbers: Numbers, cut: Partition, permute: str | None, threads: int | None) -> _Order:
@@ -213,16 +221,25 @@ def _given_scales(scale: "ArrayLike | None", cut: Partition) -> NDArray[np.uint3
 
 def _given_zeros(
     zero_point: "ArrayLike | None", grid: IntegerGrid, cut: Partition
-) -> NDArray[np.int32] | None:
-    """Return the zero point of each block, if it is given (AFF-006)."""
+) -> NDArray[np.int32] | NDArray[np.float32] | None:
+    """Return the zero point of each block, if it is given (AFF-006, AFF-012)."""
     if zero_point is None:
         return None
     given = np.asarray(zero_point)
+    if _has_floats(zero_point):
+        floats = given.astype(np.float32).reshape(-1)
+        if not np.isfinite(floats).all():
+            raise ValueError("zero_point has numbers that are not finite; give finite ones")
+        return _of_blocks("zero_point", floats, cut)
     if given.dtype.kind not in "iu":
         raise TypeError(f"zero_point has dtype {given.dtype}; give integers")
     if given.size:
         check_zero_points(int(given.min()), int(given.max()), grid)
     return _of_blocks("zero_point", given.astype(np.int32).reshape(-1), cut)
+
+
+def _has_floats(zero_point: "ArrayLike | None") -> bool:
+    return zero_point is not None and np.asarray(zero_point).dtype.kind == "f"
 
 
 def _of_blocks(argument: str, given: NDArray[Any], cut: Partition) -> NDArray[Any]:

@@ -53,8 +53,9 @@ class AffineProfile:
     `nan_code` is that of a NaN. A scale is at least `smallest`, and `zero_scale` says which one a
     block of zeros has. If it is `in_own_dtype`, each operation is rounded to the dtype of x.
     `low_middle` are the widths whose unsigned symmetric grid has its zero point below the middle.
-    `smallest_high`, `early_zero` and `sign_by_numbers` are of PEG (AFF-003, AFF-005). `cut` is the
-    usual block.
+    `smallest_high`, `early_zero` and `sign_by_numbers` are of PEG (AFF-003, AFF-005). `float_zeros`
+    says that zero points are numbers of binary32 (AFF-012), and `takes_float_zeros` that they can
+    be. `cut` is the usual block.
     """
 
     name: str
@@ -71,6 +72,8 @@ class AffineProfile:
     smallest_high: float = 0.0
     early_zero: bool = False
     sign_by_numbers: bool = False
+    float_zeros: bool = False
+    takes_float_zeros: bool = False
     cut: Cut = "tensor"
 
     @property
@@ -86,7 +89,12 @@ AFFINE_PROFILES: Catalogue[AffineProfile] = Catalogue(
     AffineProfile,
     (
         AffineProfile("torch_fake_tensor", low_middle=_NO_DTYPE),
-        AffineProfile("torch_fake_channel_2_13", conversion="int64", low_middle=_NO_DTYPE),
+        AffineProfile(
+            "torch_fake_channel_2_13",
+            conversion="int64",
+            low_middle=_NO_DTYPE,
+            takes_float_zeros=True,
+        ),
         AffineProfile("torch_quantize", "fuse", nan_code="highest", low_middle=_NO_DTYPE),
         AffineProfile("torchao_0_18", nan_code="zero", smallest=None, in_own_dtype=True),
         AffineProfile("onnx", "divide", "int32", zero_scale="range of one", smallest=0.0),
@@ -158,6 +166,16 @@ def check_zero_points(lowest: int, highest: int, grid: IntegerGrid) -> None:
             f"zero_point has numbers that {grid.name} lacks; give integers from {grid.lowest} to "
             f"{grid.highest}"
         )
+
+
+def with_float_zeros(profile: AffineProfile) -> AffineProfile:
+    """Return the choices of a profile with zero points of binary32 (AFF-012)."""
+    if not profile.takes_float_zeros:
+        raise TypeError(
+            f"zero_point has floats, and profile {profile.name!r} has integers alone; give "
+            "integers, or the profile torch_fake_channel_2_13"
+        )
+    return replace(profile, application="fuse", float_zeros=True)
 
 
 def affine_cut(

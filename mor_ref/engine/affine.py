@@ -31,6 +31,7 @@ from mor_ref.engine.widening import widen
 _U = np.uint32
 _I = np.int32
 _F = np.float32
+_W = np.float64
 _LEAST = _I(-(1 << 31))
 _TWO_TO_31, _TWO_TO_63 = _F(2.0**31), _F(2.0**63)
 _TO_INT64, _TO_INT32, _CAST = _I(1), _I(2), _I(3)
@@ -42,6 +43,7 @@ class Odd(NamedTuple):
 
     conversion: np.int32
     back: np.float32  # the last factor of y, 0 if scale is not amax
+    float_zeros: Any
 
 
 class Rule(NamedTuple):
@@ -108,14 +110,14 @@ def in_32_bits(whole, other):
 
 
 @step
-def odd_integer(whole, zero, rule, conversion):
+def odd_integer(whole, zero, rule, conversion, fused):
     """AFF-008: the code of a rounded number that does not saturate."""
     if conversion == _TO_INT32:
         added = _I(in_32_bits(whole, _LEAST) + _I(zero))
         return min(max(added, _I(rule.lowest)), _I(rule.highest))
     if conversion == _CAST:
         return _I(_I(_I(in_32_bits(whole, _I(0)) + _I(128)) & _I(255)) - _I(128))
-    w = _F(whole + zero)
+    w = with_zero(whole, zero, rule, fused)
     return _I(within(w, rule)) if w < _TWO_TO_63 else _I(rule.lowest)
 
 
@@ -126,8 +128,18 @@ def integer(whole, zero, rule, odd, fused):
         w = within(with_zero(whole, zero, rule, fused), rule)
         code = _I(rule.nan_code if w != w else w)
     else:
-        code = odd_integer(whole, zero, rule, odd.conversion)
+        code = odd_integer(whole, zero, rule, odd.conversion, fused)
     return code
+
+
+@step
+def odd_restored(code, scale, zero, y, odd, float_zeros):
+    """AFF-009 and AFF-012: y of a profile that does not saturate."""
+    if float_zeros is None:
+        found = _F(_F(scale * _F(code)) * odd.back) if odd.back != _F(0) else y
+    else:
+        found = _F(_W(_W(_W(code) - _W(zero)) * _W(scale)))
+    return found
 
 
 @step
@@ -138,7 +150,7 @@ def restored(code, scale, zero, rule, odd):
     if odd is None:
         found = y
     else:
-        found = _F(_F(scale * q) * odd.back) if odd.back != _F(0) else y
+        found = odd_restored(code, scale, zero, y, odd, odd.float_zeros)
     return found
 
 
@@ -212,7 +224,7 @@ def rule_of(profile: AffineProfile, grid: IntegerGrid, source: str) -> Rule:
         True if profile.application == "fuse" else None,
         True if profile.application == "divide" else None,
         NARROW.get(source) if profile.in_own_dtype else None,
-        None if conversion is None else Odd(conversion, back),
+        None if conversion is None else Odd(conversion, back, profile.float_zeros or None),
         NARROW.get(source, _I(0)),
         _F(profile.factor),
         _F(grid.lowest),
@@ -229,10 +241,10 @@ def quantize_affine(
     symmetric: bool,
     source: str,
     given: NDArray[np.uint32] | None,
-    zeros: NDArray[np.int32] | None,
+    zeros: NDArray[np.int32] | NDArray[np.float32] | None,
     threads: int | None,
 ) -> AffineFields:
-    """Quantize a tensor (AFF-001)."""
+    """Quantize a tensor (AFF-001); zero points of binary32 are given (AFF-012)."""
     ends = extremes(numbers, cut, threads)
     if symmetric and profile.sign_by_numbers:
         grid = grid_of(grid, *ends)

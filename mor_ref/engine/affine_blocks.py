@@ -256,7 +256,7 @@ def affine_blocks(
     symmetric: bool,
     narrow: str,
     given: NDArray[np.uint32] | None,
-    zeros: NDArray[np.int32] | None,
+    zeros: NDArray[np.int32] | NDArray[np.float32] | None,
 ) -> BlockFields:
     """Return the fields of blocks, given the keys of their extremes."""
     least, most = (keys.reshape(-1) for keys in ends)
@@ -270,7 +270,10 @@ def affine_blocks(
         np.empty(least.size, _U),
     )
     rule = block_rule(profile, grid, symmetric, narrow)
-    fill_blocks(least, most, given, zeros, NARROW.get(narrow), rule, fields)
+    whole = None if profile.float_zeros else zeros
+    fill_blocks(least, most, given, whole, NARROW.get(narrow), rule, fields)
+    if profile.float_zeros and zeros is not None:
+        fields.zero[:] = zeros.view(_U)
     return fields
 
 

@@ -31,7 +31,7 @@ class Given:
     """A scale and a zero point of a block, if they are given (AFF-006)."""
 
     scale: float | None = None
-    zero_point: int | None = None
+    zero_point: float | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class AffineBlock:
     scale: float
     inverse_scale: float
     zero_float: float
-    zero_point: int
+    zero_point: float  # an integer, but for float zeros
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def inverse(scale: float, how: How) -> float:
 def affine_element(x: float, block: AffineBlock, how: How) -> Element:
     """Quantize a number with the fields of its block (AFF-007 to AFF-009)."""
     xs = scaled(x, block, how)
-    code = integer(xs, block.zero_point, how)
+    code = integer(xs, int(block.zero_point), how)
     return Element(xs, code, restored(code, block, how))
 
 
@@ -275,6 +275,9 @@ def restored(code: int, block: AffineBlock, how: How) -> float:
     if how.profile.stores_amax:
         back = rn32(Fraction(1, 127))
         return rounded(product(product(block.scale, float(code)), back), how.source)
+    if how.profile.float_zeros:  # AFF-012: in binary64
+        wide = (code - block.zero_point) * block.scale
+        return rounded(rn32_of_binary64(wide), how.source)
     own = (rounded(float(integer), arithmetic) for integer in (code, block.zero_point))
     steps = rounded(difference(*own), arithmetic)
     return rounded(rounded(product(steps, block.scale), arithmetic), how.source)
