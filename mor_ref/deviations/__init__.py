@@ -27,6 +27,7 @@ from mor_ref.deviations import (
     nan_bits,
     nvfp4,
     nvfp4_four_over_six,
+    packed,
     policies,
     quantization,
     scales,
@@ -65,6 +66,7 @@ DEVIATIONS: dict[str, Deviation] = {
         *affine_blocks.DEVIATIONS,
         *affine_zeros.DEVIATIONS,
         *mixed.DEVIATIONS,
+        *packed.DEVIATIONS,
         *fp8lm.DEVIATIONS,
     )
 }

@@ -30,6 +30,7 @@ from mor_ref.operations.mx_block import MX_BLOCK
 from mor_ref.operations.nvfp4 import NVFP4
 from mor_ref.operations.nvfp4_block import NVFP4_BLOCK
 from mor_ref.operations.operation import Operation, RandomInputs
+from mor_ref.operations.packed import LEVELS_PACKED, SHARED_PACKED
 from mor_ref.operations.quantize import QUANTIZE
 from mor_ref.operations.quantize_block import QUANTIZE_BLOCK
 from mor_ref.operations.quantize_element import QUANTIZE_ELEMENT
@@ -63,6 +64,8 @@ OPERATIONS: dict[str, Operation] = {
         AFFINE,
         AFFINE_GROUPS,
         AFFINE_ELEMENT,
+        SHARED_PACKED,
+        LEVELS_PACKED,
         MIX,
         MIX_ERRORS,
         MIX_LAYERS,

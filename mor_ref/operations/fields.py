@@ -34,6 +34,7 @@ AXES: Mapping[str, Axes] = {
     "groups": Axes(("one", "groups")),
     "order": Axes(("one", "columns in order")),
     "pair": Axes(("rows", "pairs")),
+    "bytes": Axes(("rows", "bytes")),
     "pairs": Axes(("rows", "pairs"), "row-major, the even code of a pair in the low nibble"),
 }
 

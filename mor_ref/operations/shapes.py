@@ -1,7 +1,9 @@
 """Which part of the first input an entry of a field is of, and so which shape each field has."""
 
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.levels import LEVEL_KINDS, TERNARY_DIGITS
 from mor_ref.definitions.nvfp4 import PROFILES
+from mor_ref.definitions.shared import SHARED_KINDS
 from mor_ref.operations.operation import Parameters
 from mor_ref.operations.parameters import as_cut
 from mor_ref.policies import as_policy
@@ -26,6 +28,7 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
             "nk": (1, 1),
             "nb": (1, parameters.get("scale_block", shape[1])),
             "pair": (1, 2),
+            "bytes": (1, shape[1]),
         }
     if "groups" in parameters:  # each depends on the order, and the order on the whole tensor
         of_all = dict.fromkeys(("grid", "groups", "order"), shape)
@@ -57,4 +60,14 @@ def shapes_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Sha
         found[axes] = sizes[:1] if axes in _OF_ONE_SIZE else sizes
     if "groups" in parameters:
         found |= {"groups": (1, parameters["groups"]), "order": (1, shape[1])}
+    if "bytes" in found and "kind" in parameters:
+        found["bytes"] = (shape[0], _bytes_of_row(parameters["kind"], shape[1]))
     return found
+
+
+def _bytes_of_row(kind: str, columns: int) -> int:
+    """Return the bytes of a packed block, or of a packed row of levels."""
+    if kind in SHARED_KINDS:
+        return SHARED_KINDS[kind].block_bytes
+    bits = LEVEL_KINDS[kind].bits
+    return -(-columns * bits // 8) if bits else -(-columns // TERNARY_DIGITS)

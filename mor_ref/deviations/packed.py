@@ -1,0 +1,88 @@
+"""Packed codes that differ: other orders of bits, of bytes and of digits."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from mor_ref.definitions.levels import LevelKind
+from mor_ref.definitions.shared import SharedKind
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.exact.levels import packed_row
+from mor_ref.exact.shared import SharedBlock, packed
+
+Reference = Callable[..., Any]
+_BLOCKS, _ROWS = ("shared_packed",), ("levels_packed",)
+_BYTE = 8
+
+
+@deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
+def packed_codes_first(reference: Reference, block: SharedBlock, kind: SharedKind) -> bytes:
+    """The exponent and the shifts follow the codes."""
+    found: bytes = reference(block, kind)
+    head = 1 + kind.shifts
+    return found[head:] + found[:head]
+
+
+@deviation(packed, rules=("SHX-007",), domain=_BLOCKS)
+def packed_blocks_from_the_highest_bit(
+    reference: Reference, block: SharedBlock, kind: SharedKind
+) -> bytes:
+    """The first code is in the highest bits."""
+    found: bytes = reference(replace(block, elements=block.elements[::-1]), kind)
+    return found
+
+
+def _has_shifts(_: SharedBlock, kind: SharedKind) -> bool:
+    return kind.shifts
+
+
+@deviation(packed, where=_has_shifts, rules=("SHX-007",), domain=_BLOCKS)
+def packed_shifts_from_the_highest_bit(
+    reference: Reference, block: SharedBlock, kind: SharedKind
+) -> bytes:
+    """The first shift is in the highest bit."""
+    tau = [*block.tau, *[0] * (_BYTE - len(block.tau))][::-1]
+    found: bytes = reference(replace(block, tau=tau), kind)
+    return found
+
+
+def _has_bits(_: list[int], kind: LevelKind) -> bool:
+    return bool(kind.bits)
+
+
+def _has_digits(_: list[int], kind: LevelKind) -> bool:
+    return not kind.bits
+
+
+@deviation(packed_row, where=_has_bits, rules=("LVL-008",), domain=_ROWS)
+def packed_rows_from_the_highest_bit(
+    reference: Reference, codes: list[int], kind: LevelKind
+) -> bytes:
+    """The first code of a byte is in its highest bits."""
+    del reference
+    word = 0
+    for code in codes:
+        word = word << kind.bits | code
+    size = -(-len(codes) * kind.bits // _BYTE)
+    return (word << size * _BYTE - len(codes) * kind.bits).to_bytes(size, "big")
+
+
+@deviation(packed_row, where=_has_digits, rules=("LVL-008",), domain=_ROWS)
+def packed_digits_from_the_highest(
+    reference: Reference, codes: list[int], kind: LevelKind
+) -> bytes:
+    """The first code of three values is the highest digit of its byte."""
+    five = [*codes, *[0] * (-len(codes) % 5)]
+    found: bytes = reference([five[i - i % 5 + 4 - i % 5] for i in range(len(five))], kind)
+    return found
+
+
+@deviation(packed_row, where=_has_digits, rules=("LVL-008",), domain=_ROWS)
+def packed_digits_of_two_bits(reference: Reference, codes: list[int], kind: LevelKind) -> bytes:
+    """Codes of three values have two bits each, four in a byte."""
+    del reference, kind
+    word = sum(code << 2 * i for i, code in enumerate(codes))
+    return word.to_bytes(-(-len(codes) // 4), "little")
+
+
+DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

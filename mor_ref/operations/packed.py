@@ -1,0 +1,97 @@
+"""shared_packed and levels_packed: codes as bytes; each row is a block, or a row of weights."""
+
+import numpy as np
+
+from mor_ref.definitions.levels import level_kind
+from mor_ref.definitions.shared import BLOCK, PAIR, shared_kind
+from mor_ref.operations.fields import fields
+from mor_ref.operations.operation import Arrays, Operation, Parameters, RandomInputs
+from mor_ref.operations.parameters import kinds
+from mor_ref.operations.random_numbers import Draws, any_row, bits_at, share
+
+
+def _bytes(rows: "list[bytes]") -> Arrays:
+    return {"packed": np.array([list(row) for row in rows], np.uint8)}
+
+
+def exact_blocks(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Pack blocks with the exact model."""
+    from mor_ref.exact.shared import SharedBlock, SharedElement, packed
+
+    kind = shared_kind(parameters["kind"])
+    return _bytes(
+        [
+            packed(SharedBlock(e, tau, [SharedElement(0, 0, one, 0.0) for one in codes]), kind)
+            for codes, tau, e in zip(
+                arrays["code"].tolist(),
+                arrays["tau"].tolist(),
+                arrays["shared_exponent"].tolist(),
+                strict=True,
+            )
+        ]
+    )
+
+
+def engine_blocks(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Pack blocks as records do."""
+    from mor_ref import Shared
+
+    code = arrays["code"].astype(np.uint8)
+    y = np.zeros(code.shape, np.float32)
+    exponent, tau = arrays["shared_exponent"].reshape(-1, 1), arrays["tau"]
+    found = Shared(parameters["kind"], "quark_torch", exponent, tau, code, code, code, y)
+    return {"packed": found.packed}
+
+
+def random_blocks(parameters: Parameters, draws: Draws) -> Arrays:
+    """Draw exponents, shifts and codes."""
+    kind, each = shared_kind(parameters["kind"]), draws.of_numbers()
+    shape = (draws.count, draws.width)
+    codes = bits_at(each.words(0), 0, kind.code_bits).reshape(shape)
+    tau = bits_at(each.words(1), 0, 1).reshape(shape)[:, ::PAIR] * np.uint64(kind.shifts)
+    return {"code": codes, "tau": tau, "shared_exponent": bits_at(draws.words(2), 0, 8)}
+
+
+def exact_rows(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Pack rows of levels with the exact model."""
+    from mor_ref.exact.levels import packed_row
+
+    kind = level_kind(parameters["kind"])
+    return _bytes([packed_row(codes, kind) for codes in arrays["code"].tolist()])
+
+
+def engine_rows(parameters: Parameters, arrays: Arrays) -> Arrays:
+    """Pack rows of levels as records do."""
+    from mor_ref.api.levels import packed_rows
+
+    return {"packed": packed_rows(arrays["code"].astype(np.uint8), parameters["kind"])}
+
+
+def random_rows(parameters: Parameters, draws: Draws) -> Arrays:
+    """Draw codes."""
+    kind, each = level_kind(parameters["kind"]), draws.of_numbers()
+    count = 1 << kind.bits if kind.bits else 3
+    return {"code": share(each.words(0) >> np.uint64(32), 32, count).reshape(-1, draws.width)}
+
+
+SHARED_PACKED = Operation(
+    "shared_packed",
+    kinds("kind:shared_kind"),
+    inputs=fields("nk code u8; pair tau u8; n shared_exponent u8"),
+    outputs=fields("bytes packed u8"),
+    exact=exact_blocks,
+    engine=engine_blocks,
+    cuda=None,
+    random=RandomInputs(random_blocks, any_row, "a code has the bits of its kind"),
+    widths=(1, BLOCK),
+)
+LEVELS_PACKED = Operation(
+    "levels_packed",
+    kinds("kind:level_kind"),
+    inputs=fields("nk code u8"),
+    outputs=fields("bytes packed u8"),
+    exact=exact_rows,
+    engine=engine_rows,
+    cuda=None,
+    random=RandomInputs(random_rows, any_row, "a code has the values of its kind"),
+)
