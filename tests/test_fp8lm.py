@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from extras import imported, is_there, needs
 
-from mor_ref import formats, fp8lm
+from mor_ref import formats, fp8lm, golden
 from mor_ref.api import fp8lm_steps
 from mor_ref.definitions.fp8lm import FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
 from mor_ref.engine.fp8lm import growth, moments_and_weights, rate_and_root
 from mor_ref.exact import fp8lm as exact
+from mor_ref.golden.suites import SUITES
+from mor_ref.operations import OPERATIONS
 
 torch = imported("torch") if is_there("torch") else None
 SPECIAL = [0.0, math.inf, math.nan, 1e-40, 1.4e-45, 3.4028234663852886e38]
@@ -315,3 +317,21 @@ def test_an_infinity_of_a_rank_is_a_nan_of_the_sum():
     codes = np.array([[0x7C], [0x3C]], np.uint8)
     assert fp8lm_steps.sums_of(codes, formats["e5m2"], "exact").tolist() == [0x7F]
     assert fp8lm_steps.sums_of(codes, formats["e5m2"], "by_rank").tolist() == [0x7F]
+
+
+def test_a_correction_that_is_a_tie_goes_to_even():
+    """FLM-011: 1 - (1 - 2^-24)^2 is halfway between two numbers of binary32."""
+    beta = float(np.uint32(0x3F7FFFFF).view(np.float32))
+    rate, _ = rate_and_root(1.0, beta, 0.5, 2)
+    assert rate == 2.0**23
+    assert exact.correction(beta, 2) == 2.0**-23
+
+
+@pytest.mark.parametrize("name", ["fp8lm_windows", "fp8lm_mu", "fp8lm_rates", "fp8lm_partition"])
+def test_states_are_those_of_the_suites(name):
+    """FLM-006, FLM-010, FLM-011 and FLM-015, after each step."""
+    operation = OPERATIONS[SUITES[name].operation]
+    for case in golden.load(name):
+        found = operation.engine(case.parameters, case.arrays)
+        for field, array in found.items():
+            np.testing.assert_array_equal(array, case.arrays[field], case.name)

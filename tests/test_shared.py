@@ -10,6 +10,7 @@ from modes import MODES, has_modes, modes
 from records import SOURCES, adversarial, bits32, rows_of, shapes
 
 import mor_ref
+from mor_ref import golden
 from mor_ref.analysis import compare
 from mor_ref.definitions.shared import (
     BLOCK,
@@ -337,3 +338,12 @@ def test_a_record_is_compared_with_its_fields():
     assert_bit_exact(mor_ref.quantize_shared(x, "mx6"), expected)
     with pytest.raises(AssertionError, match="tau"):
         assert_bit_exact({"tau": 1 - expected.tau}, expected, x=x)
+
+
+@pytest.mark.parametrize("name", ["shared_packed", "levels_packed"])
+def test_packed_bytes_are_those_of_the_suites(name):
+    """SHX-007 and LVL-008: of blocks and rows of several widths."""
+    operation = OPERATIONS[name]
+    for case in golden.load(name):
+        found = operation.engine(case.parameters, case.arrays)["packed"]
+        np.testing.assert_array_equal(found, case.arrays["packed"], case.name)

@@ -207,7 +207,8 @@ def auto_scale(
             share = np.float32(count) / np.float32(given.size)
         too_many = bool(share > np.float32(threshold))
     mu = np.float32(state.mu)
-    return AutoScale(float(mu / np.float32(2) if too_many else mu * growth(steps)), count)
+    with np.errstate(over="ignore"):
+        return AutoScale(float(mu / np.float32(2) if too_many else mu * growth(steps)), count)
 
 
 def partition(numels: Sequence[int], ranks: int) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from mor_ref.deviations import (
     encoding_rounding,
     errors,
     fp8lm,
+    fp8lm_state,
     gguf,
     levels,
     matmul,
@@ -68,6 +69,7 @@ DEVIATIONS: dict[str, Deviation] = {
         *mixed.DEVIATIONS,
         *packed.DEVIATIONS,
         *fp8lm.DEVIATIONS,
+        *fp8lm_state.DEVIATIONS,
     )
 }
 

@@ -125,7 +125,7 @@ def growth(window: int) -> np.float32:
 
 
 def to_nearest(value: Decimal) -> np.float32:
-    """Return the binary32 number next to a decimal, in one rounding."""
+    """Return the binary32 number next to a decimal, in one rounding, ties to even."""
     near = _F(float(value))
     three = (np.nextafter(near, _F(-np.inf)), near, np.nextafter(near, _F(np.inf)))
-    return min(three, key=lambda number: abs(Decimal(float(number)) - value))
+    return min(three, key=lambda one: (abs(Decimal(float(one)) - value), one.view(_U) & _U(1)))

@@ -17,6 +17,12 @@ from mor_ref.operations.error_term import ERROR_TERM
 from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
 from mor_ref.operations.fp8lm_cast import FP8LM_CAST
 from mor_ref.operations.fp8lm_scale import FP8LM_SCALE
+from mor_ref.operations.fp8lm_state import (
+    FP8LM_MU,
+    FP8LM_PARTITION,
+    FP8LM_RATE,
+    FP8LM_WINDOW,
+)
 from mor_ref.operations.fp8lm_sum import FP8LM_SUM
 from mor_ref.operations.levels import LEVELS
 from mor_ref.operations.levels_element import LEVELS_ELEMENT
@@ -73,6 +79,10 @@ OPERATIONS: dict[str, Operation] = {
         FP8LM_CAST,
         FP8LM_SUM,
         FP8LM_ADAM,
+        FP8LM_WINDOW,
+        FP8LM_MU,
+        FP8LM_RATE,
+        FP8LM_PARTITION,
         DOT,
         DOT_SCALED,
         MATMUL,

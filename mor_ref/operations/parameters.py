@@ -9,8 +9,8 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
 from mor_ref.definitions.formats import formats, presets
+from mor_ref.definitions.fp8lm import AUTOMATIC, SCALE_PROFILES, SUMS
 from mor_ref.definitions.fp8lm import FORMATS as FP8LM_FORMATS
-from mor_ref.definitions.fp8lm import SCALE_PROFILES, SUMS
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.mx import SCALE_RULES
@@ -160,6 +160,8 @@ KINDS: Mapping[str, Kind] = {
     "groups": number(1, LONGEST),
     "fp8lm_format": one_of(FP8LM_FORMATS),
     "fp8lm_profile": one_of(SCALE_PROFILES),
+    "automatic": one_of(AUTOMATIC),
+    "steps": number(1, 1 << 16),
     "margin": number(-_LARGEST_MARGIN, _LARGEST_MARGIN),
     "sums": one_of(SUMS),
     "amax": kind(is_amax, "a finite number of binary32 that is not negative"),

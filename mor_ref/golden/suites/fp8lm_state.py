@@ -1,0 +1,121 @@
+"""FP8-LM: states after each of some steps, and the ranks of tensors."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mor_ref.definitions.fp8lm import AUTOMATIC
+from mor_ref.golden.inputs.edges import bell
+from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
+from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.random_words import random_words
+
+_ROWS = 24
+_WINDOWS = (1, 2, 5, 16)
+_SIZES = (1, 3, 100, 1000, 2048)
+_LOST = (0x7F800000, 0x7FC00000, 0, 0x00000001)
+_MU = (0x3F800000, 0x3F000000, 0x00800000, 0x00000003, 0x7F7FFFFF, 0x3DCCCCCD)
+_LR = (0x3A83126F, 0x38D1B717, 0x3F800000, 0x00000001)
+_BETA = (0x3F666666, 0x3F7FBE77, 0x3F7D70A4, 0x3F000000, 0x00000000, 0x3F7FFFFF)
+_STEPS = (1, 2, 3, 10, 100, 999, 12345)
+_RANKS = (1, 2, 3, 8)
+
+
+def _words(count: int, size: Size, stream: int) -> Unsigned:
+    return random_words(count, size.seed, stream)
+
+
+def _window_cases(size: Size) -> Iterator[Case]:
+    for k, width in enumerate(_WINDOWS):
+        rows = _ROWS * size.factor
+        x = bell(2 * rows * width, size.seed, 300 + k) & np.uint32(0x7FFFFFFF)
+        amax, window = x.reshape(2, rows, width).copy()
+        for n, bits in enumerate(_LOST):  # also the first and the last step
+            amax[n::7, (n * 3) % width] = bits
+        amax[5] = np.sort(amax[5])[::-1]
+        yield Case(f"{width}", {}, {"amax": amax, "window": window})
+
+
+def _mu_cases(size: Size) -> Iterator[Case]:
+    for automatic in AUTOMATIC:
+        for steps in (1, 7, 1000):
+            rows = _ROWS * size.factor
+            drawn = _words(rows * 6, size, 310).reshape(rows, 6)
+            sizes = np.array(_SIZES, np.uint32)[np.arange(rows) % len(_SIZES)]
+            counts = np.where(drawn % 4 == 0, drawn >> 8 & 3, 0).astype(np.uint32)
+            arrays = {
+                "saturated": np.minimum(counts, sizes[:, None]).astype(np.uint32),
+                "size": sizes,
+                "mu": np.array(_MU, np.uint32)[np.arange(rows) % len(_MU)],
+            }
+            parameters = {"automatic": automatic, "steps": steps}
+            yield Case(f"{automatic}.{steps}", parameters, arrays)
+
+
+def _rate_cases(_: Size) -> Iterator[Case]:
+    rows = [(a, b, c, t) for a in _LR for b in _BETA for c in _BETA for t in _STEPS]
+    lr, beta1, beta2, step = (np.array(one, np.uint32) for one in zip(*rows, strict=True))
+    yield Case("all", {}, {"lr": lr, "beta1": beta1, "beta2": beta2, "step": step})
+
+
+def _partition_cases(size: Size) -> Iterator[Case]:
+    for k, width in enumerate((1, 2, 7, 20)):
+        rows = _ROWS * size.factor
+        numel = (_words(rows * width, size, 320 + k) % 9).astype(np.uint32).reshape(rows, width)
+        numel[::3] *= np.uint32(4096)  # many are equal: the index decides
+        ranks = np.array(_RANKS, np.uint32)[np.arange(rows) % len(_RANKS)]
+        yield Case(f"{width}", {}, {"numel": numel, "ranks": ranks})
+
+
+WINDOWS = Suite(
+    "fp8lm_windows",
+    "Windows of delayed scaling after each step",
+    "fp8lm_window",
+    (),
+    (
+        given("amax", "f32", "the amax of each step"),
+        given("window", "f32", "the window before the first step"),
+        expected("largest", "f32", "the largest number of the window", "FLM-006"),
+    ),
+    _window_cases,
+)
+MU = Suite(
+    "fp8lm_mu",
+    "Automatic scaling after each step",
+    "fp8lm_mu",
+    (),
+    (
+        given("saturated", "u32", "the saturated codes of each step"),
+        given("size", "u32", "the codes of each step"),
+        given("mu", "f32", "mu before the first step"),
+        expected("next_mu", "f32", "mu after each step", "FLM-010"),
+    ),
+    _mu_cases,
+)
+RATES = Suite(
+    "fp8lm_rates",
+    "The numbers of a step of Adam",
+    "fp8lm_rate",
+    (),
+    (
+        given("lr", "f32", "the learning rate"),
+        given("beta1", "f32", "beta1"),
+        given("beta2", "f32", "beta2"),
+        given("step", "u32", "the step, from 1 on"),
+        expected("rate", "f32", "the rate", "FLM-011"),
+        expected("root", "f32", "the root", "FLM-011"),
+    ),
+    _rate_cases,
+)
+PARTITION = Suite(
+    "fp8lm_partition",
+    "The rank of each tensor",
+    "fp8lm_partition",
+    (),
+    (
+        given("numel", "u32", "the elements of each tensor"),
+        given("ranks", "u32", "how many ranks there are"),
+        expected("rank", "u8", "the rank of each tensor", "FLM-015"),
+    ),
+    _partition_cases,
+)
