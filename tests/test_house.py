@@ -383,6 +383,8 @@ NO_CHAPTERS = {
         "vectors": "loads and stores for all chapters",
     },
     "golden/suites": {
+        "fp8lm_state": "steps of states, of the chapter fp8lm",
+        "packed": "bytes of codes, of the chapters levels and shared",
         "large": "makes the suites of large tensors for the chapters",
         "matmul": MATMUL,
         "policies_large": "the large tensors of a chapter whose file is long without them",

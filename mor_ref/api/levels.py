@@ -80,24 +80,20 @@ class Levels:
     @property
     def packed(self) -> NDArray[np.uint8]:
         """The bytes of each row of codes: of 4, 3 or 2 bits, or five to the base 3 (LVL-008)."""
-        return packed_rows(self.codes.reshape(rows_and_columns(self.codes.shape)), self.kind)
+        rows, columns = rows_and_columns(self.codes.shape)
+        codes, bits = self.codes.reshape(rows, columns), level_kind(self.kind).bits
+        if bits:
+            return bit_by_bit(codes, bits)
+        groups = -(-columns // TERNARY_DIGITS)
+        room = np.pad(codes, ((0, 0), (0, groups * TERNARY_DIGITS - columns)))
+        weights = np.array([3**i for i in range(TERNARY_DIGITS)], np.uint8)
+        digits = room.reshape(rows, groups, TERNARY_DIGITS)
+        found: NDArray[np.uint8] = (digits * weights).sum(axis=2, dtype=np.uint8)
+        return found
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.codes.shape)) or "scalar"
         return f"<{shape} as {self.kind} in {self.arithmetic}: {self.alpha.size} rows>"
-
-
-def packed_rows(codes: NDArray[np.uint8], kind: str) -> NDArray[np.uint8]:
-    """Return the bytes of each row of codes (LVL-008)."""
-    (rows, columns), bits = codes.shape, level_kind(kind).bits
-    if bits:
-        return bit_by_bit(codes, bits)
-    groups = -(-columns // TERNARY_DIGITS)
-    room = np.pad(codes, ((0, 0), (0, groups * TERNARY_DIGITS - columns)))
-    weights = np.array([3**i for i in range(TERNARY_DIGITS)], np.uint8)
-    digits = room.reshape(rows, groups, TERNARY_DIGITS)
-    found: NDArray[np.uint8] = (digits * weights).sum(axis=2, dtype=np.uint8)
-    return found
 
 
 @untraced

@@ -1,5 +1,7 @@
 """shared_packed and levels_packed: codes as bytes; each row is a block, or a row of weights."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from mor_ref.definitions.levels import level_kind
@@ -62,9 +64,11 @@ def exact_rows(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def engine_rows(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Pack rows of levels as records do."""
-    from mor_ref.api.levels import packed_rows
+    from mor_ref import quantize_levels
 
-    return {"packed": packed_rows(arrays["code"].astype(np.uint8), parameters["kind"])}
+    code = arrays["code"].astype(np.uint8)
+    found = quantize_levels(np.zeros(code.shape, np.float32), parameters["kind"])
+    return {"packed": replace(found, codes=code).packed}
 
 
 def random_rows(parameters: Parameters, draws: Draws) -> Arrays:
