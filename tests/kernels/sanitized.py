@@ -12,9 +12,10 @@ import numpy as np
 from kernels import suites, tensors
 from kernels.suites import Schedule
 
-from mor_ref.cuda import mx, policies, scales
+from mor_ref.cuda import affine, mixed, mx, policies, scales
 from mor_ref.cuda import quantization as on_device
 from mor_ref.cuda.host import HostError
+from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
 from mor_ref.definitions.blocks import partition
 from mor_ref.policies import POLICIES
 
@@ -64,6 +65,10 @@ def every_kernel_in_pieces(device):
     dequantization(device)
     for policy in (POLICIES["three_way"], POLICIES["nvfp4"], tensors.OF_MX):
         policies.mor(device, x, policy, "gam", parts)
+    mixed.mix(device, x, tensors.OF_MIXTURE, parts)
+    of_torch = AFFINE_PROFILES["torch_fake_tensor"]
+    how = affine.How(of_torch, integer_grid("int8"), symmetric=False, source="f32")
+    affine.quantize_affine(device, x, how, parts)
     e4m3, side = tensors.formats["e4m3"], parts.block[1]
     found = mx.mx(device, x, e4m3, "floor", side)
     for to in tensors.TARGETS:

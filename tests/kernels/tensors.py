@@ -12,6 +12,7 @@ from mor_ref.cuda import (
     errors,
     fp8lm,
     levels,
+    mixed,
     mx,
     nvfp4,
     policies,
@@ -33,11 +34,13 @@ from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
 from mor_ref.metrics import Limit, MeanRelativeError
 from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
 from mor_ref.policies import POLICIES, Policy, Rung
+from mor_ref.representations import as_representation
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 CODES = ("e4m3", "bf16", "f32")  # of 8, 16 and 32 bits
 TARGETS = ("f32", "bf16")
 _MX_RUNGS = Rung("mxfp4", MeanRelativeError("0.15")), Rung("mxfp8_e4m3", MeanRelativeError(1))
+OF_MIXTURE = [as_representation(name) for name in ("e4m3", "nvfp4", "mxfp4")]
 OF_MX = Policy("mx", _MX_RUNGS, unit="block")
 _WORDS = {8: np.uint64, 4: np.uint32, 2: np.uint16}
 
@@ -69,10 +72,12 @@ def quantized(device, x):
         found = quantization.quantize(device, x, e4m3, scaling, parts)
         yield [found.codes, found.amax, *found.scales, *found.error]
         yield [quantization.dequantize(device, found, e4m3, parts, to) for to in TARGETS]
+        mixture = mixed.mix(device, x, OF_MIXTURE, parts)
+        yield [mixture.amax, *mixture.errors, mixture.choice, mixture.codes, mixture.y]
         for policy in (POLICIES["three_way"], POLICIES["nvfp4"], OF_MX):
-            mixed = policies.mor(device, x, policy, scaling, parts)
-            yield [mixed.choice, mixed.output, *mixed.extremes]
-            yield [array for sums in mixed.error.values() for array in sums]
+            taken = policies.mor(device, x, policy, scaling, parts)
+            yield [taken.choice, taken.output, *taken.extremes]
+            yield [array for sums in taken.error.values() for array in sums]
     for name, tile in (("te", (1, 16)), ("te_4over6_mse", (16, 16))):
         found = nvfp4.nvfp4(device, x, PROFILES[name], tile)
         yield [found.codes, found.packed, *found.tiles, *found.whole]
