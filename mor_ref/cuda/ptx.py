@@ -16,7 +16,7 @@ _REAL = re.compile(r"(?:t?f32|b?f16|f64|u?e\dm\d|mxf\w+|f8f6f4)(?:x\d)?")
 # An instruction that adds numbers without naming their type.
 _UNNAMED = ["cp", "reduce", "async", "bulk", "tensor"]
 # All that may be done with such: to round nothing, or as IEEE 754 rounds to nearest.
-_UNROUNDED = {"ld", "st", "mov", "selp", "setp", "min", "max", "neg", "abs"}
+_UNROUNDED = {"ld", "st", "mov", "selp", "setp", "min", "max", "neg", "abs", "copysign"}
 _ROUNDED = {f"{name}.rn.f32" for name in ("add", "sub", "mul", "div", "sqrt")}
 _ROUNDED |= {"mul.rn.f64", "cvt.rn.f32.f64", "cvt.f64.f32"}
 _ROUNDED |= {"cvt.rn.f32.s32", "cvt.rzi.s32.f32"}  # of integers: exact, rounded once or cut off
