@@ -116,7 +116,7 @@ def test_overflows_by_hand(fmt):
     """ENC-007: of a format that is not yet released, by search alone."""
     codes = tuple(code_beyond(fmt, negative) for negative in (False, True))
     if fmt.name in WITH_SIGN:
-        assert codes == (WITH_SIGN[fmt.name], WITH_SIGN[fmt.name] | 0x80)
+        assert codes == (WITH_SIGN[fmt.name], WITH_SIGN[fmt.name] | fmt.sign_bit)
     elif fmt.name in WITHOUT_SIGN:
         assert codes == (WITHOUT_SIGN[fmt.name],) * 2
     else:

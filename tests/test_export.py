@@ -17,6 +17,7 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.export import export as export_module
 from mor_ref.golden.export.export import EXPORTS, export
 from mor_ref.golden.store.manifest import read_manifest
+from mor_ref.operations import OPERATIONS
 
 ENTRIES = read_manifest(bundled_files())["suites"]
 STEPS = "quantize_steps"
@@ -175,7 +176,7 @@ def test_a_view_that_suits_no_case_is_refused():
         export_module._check_views(["code@packed"], [entry | {"cases": cases}])
 
 
-TENSORS = ("quantize", "mor", "nvfp4", "mx", "shared", "levels", "affine", "affine_groups")
+TENSORS = [name for name, one in OPERATIONS.items() if one.first_axes not in ("n", "nk")]
 
 
 @pytest.mark.tier("full", but=["-testfloat]", "[error_steps-"])

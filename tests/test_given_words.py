@@ -156,7 +156,10 @@ def test_kernels_refuse_words():
         ("nvfp4:n_random_bits=33", "n_random_bits is 33"),
         ("nvfp4:n_random_bits=0", "n_random_bits is 0"),
         ("nvfp4:n_random_bits=x", "n_random_bits is 'x'; give a whole number, 1 to 32"),
-        ("nvfp4:n_random_bits=3:n_random_bits=3", "where 'n_random_bits=3' is not known"),
+        (
+            "nvfp4:n_random_bits=3:n_random_bits=3",
+            "where n_random_bits is given twice; give it once",
+        ),
         ('{ kind = "mx", n_random_bits = "3" }', "n_random_bits is '3'"),
     ],
 )

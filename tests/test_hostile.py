@@ -69,7 +69,7 @@ def refused(folder):
     text = str(error.value)
     assert text.isascii()
     assert text.isprintable()
-    assert len(text) < 700
+    assert len(text) < 900
     assert str(folder) in text
     assert "with mor-ref golden make" in text
     return text

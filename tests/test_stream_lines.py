@@ -127,13 +127,13 @@ def test_a_count_ends_the_check():
 @pytest.mark.parametrize(
     ("suite", "message"),
     [
-        ("encode", "which has 234 cases; give one of them after a slash, such as encode/e4m3.f32"),
+        ("encode", "which has 250 cases; give one of them after a slash, such as encode/e4m3.f32"),
         ("encode/", "suite is 'encode', which has "),
         ("encode/e4m3.f32.rne", "case of encode is 'e4m3.f32.rne', which is not known; did you m"),
-        ("encode/foo", "? there are 234, which mor-ref golden list encode --cases prints"),
+        ("encode/foo", "? there are 250, which mor-ref golden list encode --cases prints"),
         ("encode", "canonical; mor-ref golden list encode --cases prints all"),
         ("encod/e4m3", "suite is 'encod', which is not known; did you mean 'encode'? take one of"),
-        ("mx", "suite is 'mx', whose cases are tensors, and streams are of single numbers and"),
+        ("mx", "suite is 'mx', which has no random inputs; streams are of single numbers and"),
         ("nvfp4_te/bell.bf16", "or use mor-ref verify"),
     ],
 )  # fmt: skip
@@ -147,7 +147,7 @@ def test_names_that_are_not_known(suite, message):
 def test_a_suite_of_tensors_is_refused(name):
     status, out, err = run(name, "mx")
     assert (status, out) == (2, "")
-    assert err.startswith("mor-ref: suite is 'mx', whose cases are tensors, and streams")
+    assert err.startswith("mor-ref: suite is 'mx', which has no random inputs")
 
 
 def test_gen_is_called_wrongly():

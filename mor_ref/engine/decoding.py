@@ -1,6 +1,7 @@
 """The chapter on decoding: by arithmetic, or by a table that was made by arithmetic."""
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ def layout_of(fmt: Format) -> Layout:
         **words,
         first_field=_U(((127 - fmt.bias) << 23) % 2**32),
         raised=_U(23 - fmt.mantissa_bits),
-        smallest=_F(2.0**exponent) if is_small and exponent >= _LOWEST else None,
+        smallest=_F(math.ldexp(1.0, exponent)) if is_small and exponent >= _LOWEST else None,
     )
 
 

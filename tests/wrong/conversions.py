@@ -87,6 +87,7 @@ Layout.table.update(
     e4m3b11fnuz=Layout(4, 3, 11, "fnuz"),
     e4m3_ieee=Layout(4, 3, 7, "ieee"),
     e3m4=Layout(3, 4, 3, "ieee"),
+    e2m1_ieee=Layout(2, 1, 1, "ieee"),
 )
 
 

@@ -72,8 +72,8 @@ def stream_named(text: str) -> Stream:
     if domain is None:
         streamed = [name for name, other in suites.items() if OPERATIONS[other["operation"]].random]
         raise ValueError(
-            f"suite is {suite!r}, whose cases are tensors, and streams are of single numbers and "
-            f"blocks; take one of {', '.join(streamed)}, or use mor-ref verify"
+            f"suite is {suite!r}, which has no random inputs; streams are of single numbers and "
+            f"blocks: take one of {', '.join(streamed)}, or use mor-ref verify"
         )
     name = _case_named(suite, case, list(entry["cases"]))
     arrays = next(one.arrays for one in load(suite) if one.name == name)

@@ -21,6 +21,7 @@ const mor_format mor_formats[MOR_FORMATS] = {
     {"e4m3b11fnuz", 4, 3, 11, MOR_FNUZ, MOR_SIGN_MAGNITUDE},
     {"e4m3_ieee", 4, 3, 7, MOR_IEEE, MOR_SIGN_MAGNITUDE},
     {"e3m4", 3, 4, 3, MOR_IEEE, MOR_SIGN_MAGNITUDE},
+    {"e2m1_ieee", 2, 1, 1, MOR_IEEE, MOR_SIGN_MAGNITUDE},
 };
 const mor_format mor_f64 = {"f64", 11, 52, 1023, MOR_IEEE, MOR_SIGN_MAGNITUDE};
 

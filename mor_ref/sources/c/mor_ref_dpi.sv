@@ -4,7 +4,8 @@ package mor_ref_dpi;
   // The numbers of mor_ref.h.
   typedef enum int {
     MOR_E4M3, MOR_E5M2, MOR_E2M1, MOR_E2M3, MOR_E3M2, MOR_E8M0, MOR_BF16, MOR_F16, MOR_F32, MOR_INT8_MX,
-    MOR_E4M3FNUZ, MOR_E5M2FNUZ, MOR_E4M3B11FNUZ, MOR_E4M3_IEEE, MOR_E3M4, MOR_F64
+    MOR_E4M3FNUZ, MOR_E5M2FNUZ, MOR_E4M3B11FNUZ, MOR_E4M3_IEEE, MOR_E3M4, MOR_E2M1_IEEE,
+    MOR_F64
   } format_t;
   typedef enum int {MOR_DEFAULT, MOR_RNE, MOR_RNA, MOR_RTZ, MOR_RTP, MOR_RTN, MOR_RTO} rounding_t;
   typedef enum int {MOR_SATFINITE, MOR_OVERFLOW_IEEE} overflow_t;
