@@ -60,7 +60,8 @@ MOR_POWERS(OF_POWERS_DOWN, "rz")
 #endif
 
 // Calls `use` with the instructions of a conversion, or else `write_out`.
-template <class Use, class WriteOut> MOR_DEVICE void convert_by([[maybe_unused]] u32 conversion, [[maybe_unused]] Use use, WriteOut write_out) {
+template <class Use, class WriteOut>
+MOR_DEVICE void convert_by([[maybe_unused]] u32 conversion, [[maybe_unused]] Use use, WriteOut write_out) {
   switch (conversion) {
 #if defined(MOR_CONVERTS_BYTES)
     case OF_E4M3: return use(Instruction<OF_E4M3>());
@@ -75,7 +76,8 @@ template <class Use, class WriteOut> MOR_DEVICE void convert_by([[maybe_unused]]
   }
 }
 
-template <class Use, class WriteOut> MOR_DEVICE void convert_powers_by([[maybe_unused]] u32 conversion, [[maybe_unused]] Use use, WriteOut write_out) {
+template <class Use, class WriteOut>
+MOR_DEVICE void convert_powers_by([[maybe_unused]] u32 conversion, [[maybe_unused]] Use use, WriteOut write_out) {
 #if defined(MOR_CONVERTS_ALL)
   if (conversion == OF_POWERS_UP) return use(Instruction<OF_POWERS_UP>());
   if (conversion == OF_POWERS_DOWN) return use(Instruction<OF_POWERS_DOWN>());
