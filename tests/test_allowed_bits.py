@@ -54,6 +54,11 @@ def test_canonical_or_quiet_refuses_signalling_ones(name, quiet):
     assert signalling not in columns
 
 
+def test_only_the_canonical_nan_is_quiet_without_fractions():
+    _, nans, _ = allowed_pairs(formats["e8m0"], Allowed("canonical-or-quiet"))
+    assert not nans.any()
+
+
 def test_nothing_is_allowed_at_first():
     codes, nans, zeros = allowed_pairs(formats["e5m2"], Allowed())
     assert len(codes) == 256

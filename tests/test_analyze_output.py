@@ -131,6 +131,18 @@ def labels_of(axes):
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--block", "16x16"], "Policy tensor, scaling blocks of 16x16, gam scales: 1 tensor"),
+        (["--recipe", "mxfp8:rceil"], "Policy mxfp8_e4m3_rceil: 1 tensor"),
+    ],
+)
+def test_the_title_has_blocks_and_scales_of_formats_that_use_them(drawn, given, said):
+    np.savez("x.npz", x=np.ones((8, 32), np.float32))
+    assert drawn("x.npz", *given).axes[0].get_title() == said
+
+
 def test_the_picture_of_a_tensor_policy(drawn, tmp_path):
     x = heavy((64, 48), 3).astype(np.float32)
     tensors = {"good": np.ones((8, 8), np.float32), "bad": x, "none": np.zeros((0, 2), np.float32)}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mor_ref.analysis.block_map_plot import describe, draw_map, height_of_map
 from mor_ref.analysis.plot_style import COLOURS, OTHER, figure_class, ink, put_legend_right, short
 from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport
+from mor_ref.representations import ScaledFormat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,10 +100,7 @@ def _draw_errors(
         axes.axhline(100 * limit, color=colour, linestyle="--", label=label)
     _scale(axes, max(highest, threshold), threshold)
     axes.set_ylabel(f"mean relative error\nin {settings.first} (%)")
-    axes.set_title(
-        f"Policy {settings.policy.name}, {_describe_block(settings)}, {settings.scaling} scales: "
-        f"{len(reports)} tensor{'s' * (len(reports) != 1)}"
-    )
+    axes.set_title(f"{_describe(settings)}: {len(reports)} tensor{'s' * (len(reports) != 1)}")
     axes.grid(axis="y", alpha=0.3)
     put_legend_right(axes)
 
@@ -190,6 +188,14 @@ def _name_tensors(axes: "Axes", reports: Sequence[TensorReport], *, is_lowest: b
     elif is_lowest:
         axes.set_xlabel("tensor, in the order of the table")
     axes.tick_params(labelbottom=is_lowest)
+
+
+def _describe(settings: Settings) -> str:
+    """Name the policy; the blocks and scales matter to the formats that use them."""
+    named = f"Policy {settings.policy.name}"
+    if any(isinstance(one, ScaledFormat) for one in settings.policy.tried):
+        return f"{named}, {_describe_block(settings)}, {settings.scaling} scales"
+    return named
 
 
 def _describe_block(settings: Settings) -> str:

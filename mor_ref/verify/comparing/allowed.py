@@ -41,7 +41,7 @@ class Allowed:
             return np.zeros(expected.shape, np.bool_)
         both = is_nan(actual, fmt) & is_nan(expected, fmt)
         if self.nan == "canonical-or-quiet":
-            quiet = 1 << (fmt.mantissa_bits - 1)
+            quiet = (1 << fmt.mantissa_bits) >> 1  # none in a format without fractions
             both &= (actual == fmt.canonical_nan_code) | (actual & quiet != 0)
         other: NDArray[np.bool_] = both & (actual != expected)
         return other
