@@ -343,7 +343,7 @@ def test_the_search_for_pairs_ends_after_so_many_elements(monkeypatch):
     assert 0 < diagnosis.untried < 6 * len(DEVIATIONS)
     assert said(diagnosis).endswith(
         "the search for two deviations together ended after 20,000 elements: "
-        f"{diagnosis.untried} pairs were not tried"
+        f"{diagnosis.untried:,} pairs were not tried"
     )
     assert "pairs tried: only those that include ties_away or " in said(diagnosis)
 

@@ -153,7 +153,6 @@ steps(
 )
 steps("last_of_ties", "Of equal sums, the last candidate is taken.", least=last_least)
 steps("compared_as_floats", "The sums are compared in binary32.",
-      unseen={"mixed_layers": "The sums of two tensors are not so near."},
       least=lambda s: first_least([one.astype(np.float32) for one in s]))  # fmt: skip
 layers("first_alone", "The first tensor decides.", lambda own, _: own)
 layers("second_alone", "The second tensor decides.", lambda _, other: other)
