@@ -44,6 +44,8 @@ import numpy as np
 from mor_ref.operations import OPERATIONS
 
 def value(text):
+    if text in ("true", "false"):
+        return text == "true"
     sides = text.split("x")
     if not all(side.isdigit() for side in sides):
         return text

@@ -126,9 +126,12 @@ def _struct(case: Case, heading: list[str]) -> str:
     )
 
 
+_RESERVED = ("inside", "packed")
+
+
 def _member(field: str) -> str:
-    """Return the name of a field in SystemVerilog, of whose words one is a name of a field."""
-    return "inside_" if field == "inside" else _identifier(field)
+    """Return the name of a field in SystemVerilog, some of whose words are names of fields."""
+    return f"{field}_" if field in _RESERVED else _identifier(field)
 
 
 def _bits_of_a_row(array: np.ndarray[Any, Any]) -> int:
