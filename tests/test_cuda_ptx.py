@@ -13,7 +13,9 @@ from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.nvrtc import ARITHMETIC, NvrtcError
 
 ARCHITECTURES = (75, 80, 89, 90, 100, 120)
-DIVIDING = {"affine", "fp8lm", "levels", "mx", "nvfp4", "policies", "quantization", "scales"}
+DIVIDING = {
+    "affine", "fp8lm", "levels", "mixed", "mx", "nvfp4", "policies", "quantization", "scales",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)

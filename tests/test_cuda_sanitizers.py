@@ -103,12 +103,12 @@ def test_every_kernel_is_run():
 # ---------------------------------------------------------------------- planted faults
 
 FIRST, SECOND = (
-    "    __syncthreads();\n    value = parts[0];",
+    "    __syncthreads();\n    if (threadIdx.x < 32)",
     "    __syncthreads();  // the next reduction writes to the same place\n",
 )
 TABLE = "    __syncthreads();  // the table of another block is not needed any more\n"
 BARRIERS = {
-    "before it is read": ("quantization", "blocks.cuh", FIRST, "    value = parts[0];"),
+    "before it is read": ("quantization", "blocks.cuh", FIRST, "    if (threadIdx.x < 32)"),
     "before it is reused": ("quantization", "blocks.cuh", SECOND, ""),
     "before a table is made anew": ("dequantization", "quantization.cuh", TABLE, ""),
 }
