@@ -14,7 +14,7 @@ from mor_ref.representations import (
     ScaledFormat,
     SharedBlocks,
 )
-from mor_ref.treatments.rows import Mx, Nvfp4, Scaled
+from mor_ref.treatments.rows import Mx, Nvfp4, Scaled, in_parameters
 from mor_ref.treatments.schemes import Integers, Levels, Shared
 from mor_ref.treatments.treatment import Asked
 
@@ -47,8 +47,7 @@ def _operation(one: Representation, given: Mapping[str, Any], group: Cut) -> Ask
     match one:
         case ScaledFormat():
             asked = Scaled(one.name, given["block"], given["scaling"]).asked
-            groups = group if isinstance(group, str) else list(group)
-            return Asked(asked.operation, {**asked.parameters, "group": groups})
+            return Asked(asked.operation, {**asked.parameters, "group": in_parameters(group)})
         case MxBlocks():
             return Mx(one.element.name, one.scale_rule, one.block).asked
         case Nvfp4Tiles():
