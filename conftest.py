@@ -5,6 +5,7 @@ import gc
 import os
 from collections import defaultdict
 from collections.abc import Iterator
+from zlib import crc32
 
 import extras
 import pytest
@@ -43,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tier",
         choices=TIERS,
         help="run the tests of this tier alone: full repeats on more what a usual run shows, "
-        "exhaustive takes all 2^32 inputs of each format, gpu needs one",
+        "exhaustive on all that there is and on all 2^32 inputs of each format, gpu needs one",
     )
 
 
@@ -61,11 +62,15 @@ def pytest_collection() -> Iterator[None]:
 
 
 def tier_of(item: pytest.Item) -> str | None:
-    """Return the tier of a test: None in a usual run, and if `but` has a part of its id."""
+    """Return the tier of a test: None in a usual run, and if `but` has a part of its id.
+
+    With `one_in`, the tier has a share of the tests, by their ids, the exhaustive tier the others.
+    """
     marker = item.get_closest_marker("tier")
     if marker is None or any(part in item.name for part in marker.kwargs.get("but", ())):
         return None
-    return marker.args[0]
+    is_chosen = crc32(item.name.encode()) % marker.kwargs.get("one_in", 1) == 0
+    return marker.args[0] if is_chosen else "exhaustive"
 
 
 @pytest.hookimpl(trylast=True)

@@ -31,7 +31,7 @@ def numbers(suite, size):
 WITH_RANDOM = [name for name in SUITES if name != "fp8lm_rates"]
 
 
-@pytest.mark.tier("full", but=SMALL)
+@pytest.mark.tier("full", one_in=3, but=SMALL)
 @pytest.mark.parametrize("name", WITH_RANDOM)
 def test_every_suite_is_made_larger(name):
     """By random cases, which are a fifth of it or more: the edges are there once."""
@@ -41,7 +41,7 @@ def test_every_suite_is_made_larger(name):
     assert thrice > 1.4 * once
 
 
-@pytest.mark.tier("full", but=SMALL)
+@pytest.mark.tier("full", one_in=3, but=SMALL)
 @pytest.mark.parametrize("name", WITH_RANDOM)
 def test_every_larger_suite_depends_on_its_seed(name):
     some, others = (numbers(SUITES[name], Size(2, seed)) for seed in (0, 5))
@@ -49,7 +49,7 @@ def test_every_larger_suite_depends_on_its_seed(name):
     assert any(a.shape != b.shape or np.any(a != b) for (_, _, a), (_, _, b) in both)
 
 
-@pytest.mark.tier("full", but=SMALL)
+@pytest.mark.tier("full", one_in=3, but=SMALL)
 @pytest.mark.parametrize("name", SUITES)
 def test_names_of_cases_are_distinct(name):
     names = [case.name for case in questions(SUITES[name], Size(3))]

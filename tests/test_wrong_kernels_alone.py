@@ -12,7 +12,7 @@ from wrong.alone import NO_AMAX, REASONS
 SOURCES = ("bf16", "f16", "f32")
 SMALL = [suite for suite in SUITES if suite not in GENERATED]
 LARGE = [suite for suite in SUITES if suite in GENERATED]
-SHARES = {"some": WRONG[::10], "others": [k for i, k in enumerate(WRONG) if i % 10]}
+SHARES = {f"{i}/20": WRONG[i::20] for i in range(20)}
 BY_NAME = {kernel.name: kernel for kernel in WRONG}
 INFINITY = {"bf16": 0x7F80, "f16": 0x7C00}
 
@@ -34,13 +34,13 @@ def reason_of(name, source):
     return next(reasons, None)
 
 
-@pytest.mark.tier("full", but=["[bf16-some]"])
-@pytest.mark.parametrize("kernels", SHARES)
+@pytest.mark.tier("full", one_in=4, but=["[bf16-0/20]"])
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("source", SOURCES)
-def test_each_is_found_alone(source, kernels):
+def test_each_is_found_alone(source, share):
     """Those with a reason are not found by any suite but the generated ones, which take long."""
     wrong, stale = [], []
-    for kernel in SHARES[kernels]:
+    for kernel in SHARES[share]:
         found = is_found(kernel, source, SMALL)
         reason = reason_of(kernel.name, source)
         if reason and found:
