@@ -53,7 +53,8 @@ def accepted(threshold: str) -> Chosen:
 
 def share(tensors: Iterable[Measured], threshold: str = THRESHOLD) -> float:
     """Return how many tensors are in E4M3 at a threshold, in percent."""
-    is_accepted = [accepted(threshold)(one) for one in tensors]
+    is_chosen = accepted(threshold)
+    is_accepted = [is_chosen(one) for one in tensors]
     return 100 * sum(is_accepted) / len(is_accepted) if is_accepted else math.nan
 
 

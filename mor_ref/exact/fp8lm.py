@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 from mor_ref.definitions.format import Format
@@ -197,6 +198,7 @@ def sum_of(values: Sequence[float], fmt: Format, sums: str) -> int:
 
 
 @step
+@cache
 def growth(window: int) -> float:
     """Return RN32(2^(1/window)) (FLM-010)."""
     low, high = 1 << 23, 1 << 24  # in units of 2^-23; low^window <= 2^(23 window + 1)
@@ -239,6 +241,7 @@ def square_root(x: float) -> float:
 
 
 @step
+@cache
 def correction(beta: float, steps: int) -> float:
     """Return RN32(1 - beta^steps) (FLM-011)."""
     return rn32(1 - Fraction(beta) ** steps)
