@@ -16,7 +16,7 @@ from mor_ref.cuda import dot_products as kernels
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile, operand_format
 
-SUITES = ("dot_chunks", "dot", "dot_scaled")
+SUITES = ("dot_chunks", "dot", "dot_scaled", "dot_integers")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -92,11 +92,13 @@ def check(a, b, arguments):
     expected = exact_rows(a, b, **arguments)
     found = mor_ref.dot_chunks(a, b, **arguments)
     assert found.c.view(np.uint32).tolist() == [[bits32(x.c) for x in row] for row in expected]
-    if arguments["profile"].is_cut:
+    profile = arguments["profile"]
+    for field, is_there in ((found.exponent, profile.is_cut), (found.cut_sum, profile.has_sums)):
+        assert (field is not None) == is_there
+    if found.exponent is not None:
         assert found.exponent.tolist() == [[x.exponent for x in row] for row in expected]
+    if found.cut_sum is not None:
         assert found.cut_sum.tolist() == [[x.cut_sum for x in row] for row in expected]
-    else:
-        assert (found.exponent, found.cut_sum) == (None, None)
     c = np.zeros(len(a)) if arguments["c"] is None else arguments["c"]
     last = [bits32(row[-1].c if row else float(s)) for row, s in zip(expected, c, strict=True)]
     assert mor_ref.dot(a, b, **arguments).view(np.uint32).tolist() == last

@@ -383,6 +383,7 @@ NO_CHAPTERS = {
         "vectors": "loads and stores for all chapters",
     },
     "golden/suites": {
+        "dot_integers": "products of integers, of the chapter dot",
         "fp8lm_state": "steps of states, of the chapter fp8lm",
         "packed": "bytes of codes, of the chapters levels and shared",
         "large": "makes the suites of large tensors for the chapters",

@@ -25,7 +25,8 @@ class DotChunks:
     """The chunks of dot products: each field has one more axis than the result, of chunks.
 
     `c` is the sum after each chunk. `exponent` is the largest exponent of a chunk, and `cut_sum`
-    the sum of its cut terms; both are None if the profile cuts nothing.
+    the sum of its cut terms; both are None if the profile cuts nothing. In profiles of integers,
+    `cut_sum` is the sum as int32 holds it.
     """
 
     profile: DotProfile
@@ -98,7 +99,7 @@ def dot_chunks(
     return DotChunks(
         rule,
         sums.chunks.exponent.reshape(shape) if rule.is_cut else None,
-        sums.chunks.cut_sum.reshape(shape) if rule.is_cut else None,
+        sums.chunks.cut_sum.reshape(shape) if rule.has_sums else None,
         sums.chunks.c.reshape(shape),
     )
 

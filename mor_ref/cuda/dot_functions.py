@@ -70,7 +70,7 @@ def dot_chunks(
     return DotChunks(
         rule,
         found.exponent.view(np.int32).reshape(shape) if rule.is_cut else None,
-        found.cut_sum.view(np.int64).reshape(shape) if rule.is_cut else None,
+        found.cut_sum.view(np.int64).reshape(shape) if rule.has_sums else None,
         found.c.view(np.float32).reshape(shape),
     )
 

@@ -106,6 +106,11 @@ class DotProfile:
         return self.family in CUTS
 
     @property
+    def has_sums(self) -> bool:
+        """Whether its chunks have a sum: of cut terms, or of integers."""
+        return self.is_cut or self.family in WITHOUT_C
+
+    @property
     def needs_scales(self) -> bool:
         """Whether a dot product has scales in any case."""
         return self.family in ("st_fdpa", "gst_fdpa", "switchback")

@@ -45,6 +45,7 @@ IN_PRODUCTS = ("matmul",)
 IN_SCALED_DOTS = ("dot_scaled", *IN_PRODUCTS)
 IN_DOT = ("dot", *IN_SCALED_DOTS)
 DOTS = ("dot_chunks", *IN_DOT)
+DOT_INTEGERS = ("dot_integers",)
 
 SCALED_TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
 TENSORS = (*SCALED_TENSORS, *SHARED, *AFFINE, *MIXED)
@@ -79,6 +80,7 @@ NANS_IN_BINARY32 = (
     "decode",
     *(name for name in COMPUTED_NANS if name != "fp8lm_sums"),
     *DOTS,
+    *DOT_INTEGERS,
     "shared_blocks",
     "shared",
     "levels_steps",

@@ -6,11 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.dot import WITHOUT_C, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import DOTS, DOTS_ALONE, IN_SCALED_DOTS
+from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, DOTS_ALONE, IN_SCALED_DOTS
 from mor_ref.exact import dot, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import FLT_MAX
 from mor_ref.exact.dot_terms import Chunk, Factor, Product, Term
@@ -48,29 +48,34 @@ def dot_terms_rounded_down(_: Reference, value: float | Fraction, unit: int) -> 
     return math.floor(Fraction(value) / Fraction(2) ** unit)
 
 
-@deviation(dot.chunk_length, rules=("DOT-003",), domain=DOTS)
+def _is_of_nvidia(profile: DotProfile) -> bool:
+    return profile.family in ("t_fdpa", "st_fdpa", "gst_fdpa")
+
+
+@deviation(dot.chunk_length, where=_is_of_nvidia, rules=("DOT-003",), domain=DOTS)
 def dot_chunks_are_half_as_long(reference: Reference, profile: DotProfile) -> int:
     """A chunk has half of its products, as in the instruction of another architecture."""
-    length = int(reference(profile))
-    is_cut = profile.family in ("t_fdpa", "st_fdpa", "gst_fdpa")
-    return length // 2 if is_cut else length
+    return int(reference(profile)) // 2
 
 
-@deviation(dot.chunk_length, rules=("DOT-003",), domain=DOTS, exemptions=_FILLED)
+@deviation(
+    dot.chunk_length, where=_is_of_nvidia, rules=("DOT-003",), domain=DOTS, exemptions=_FILLED
+)
 def dot_chunks_are_twice_as_long(reference: Reference, profile: DotProfile) -> int:
     """A chunk has twice as many products."""
-    length = int(reference(profile))
-    is_cut = profile.family in ("t_fdpa", "st_fdpa", "gst_fdpa")
-    return 2 * length if is_cut else length
+    return 2 * int(reference(profile))
 
 
-@deviation(dot.in_chunks, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK)
+def _is_rounded(_products: list[Product], profile: DotProfile) -> bool:
+    return profile.family not in WITHOUT_C
+
+
+@deviation(dot.in_chunks, where=_is_rounded, rules=("DOT-003",), domain=DOTS, exemptions=_ONE_CHUNK)
 def dot_order_reversed(
     reference: Reference, products: list[Product], profile: DotProfile
 ) -> list[list[Product]]:
     """Products are taken from the last one on."""
-    found: list[list[Product]] = reference(products[::-1], profile)
-    return found
+    return list(reference(products[::-1], profile))
 
 
 @deviation(dot_nvidia.cut_chunk, rules=("DOT-007",), domain=DOTS)
@@ -169,21 +174,25 @@ def dot_subnormal_sums_flushed(reference: Reference, value: Fraction, profile: D
     return 0.0 if abs(found) < math.ldexp(1.0, -126) else found
 
 
-@deviation(dot_terms.number, rules=("DOT-001", "DOT-004"), domain=DOTS)
+def _has_exponents(_code: int, fmt: Format, _profile: DotProfile) -> bool:
+    return fmt.exponent_bits > 0
+
+
+@deviation(dot_terms.number, where=_has_exponents, rules=("DOT-001", "DOT-004"), domain=DOTS)
 def dot_subnormal_operands_flushed(
     reference: Reference, code: int, fmt: Format, profile: DotProfile
 ) -> Factor:
     """A subnormal operand becomes zero."""
     found: Factor = reference(code, fmt, profile)
-    return Factor(0.0, found.exponent) if abs(found.value) < fmt_normal(fmt) else found
+    return replace(found, value=0.0) if abs(found.value) < (fmt.smallest_normal or 0) else found
 
 
-def fmt_normal(fmt: Format) -> float:
-    """Return the smallest normal number of a format."""
-    return math.ldexp(1.0, fmt.smallest_exponent)
-
-
-@deviation(dot_terms.factor, rules=("DOT-004",), domain=DOTS)
+@deviation(
+    dot_terms.factor,
+    rules=("DOT-004",),
+    domain=(*DOTS, *DOT_INTEGERS),
+    exemptions={"dot_integers": "Sums of integers have no exponents."},
+)
 def dot_subnormal_operands_normalised(_: Reference, value: float, fmt: Format) -> Factor:
     """A subnormal number has the exponent of its leading one."""
     is_number = math.isfinite(value) and value != 0
@@ -218,8 +227,7 @@ def dot_nan_ignored(reference: Reference, values: list[float | Fraction]) -> flo
     return found if found is not None or all(map(math.isfinite, values)) else 0.0
 
 
-def _is_ue4m3(code: int, fmt: Format) -> bool:
-    del code
+def _is_ue4m3(_code: int, fmt: Format) -> bool:
     return fmt.name == "e4m3"
 
 
@@ -235,8 +243,7 @@ def dot_scales_have_signs(_: Reference, code: int, fmt: Format) -> Factor:
     return dot_terms.factor(fmt.value(code), fmt)
 
 
-def _is_e8m0(code: int, fmt: Format) -> bool:
-    del code
+def _is_e8m0(_code: int, fmt: Format) -> bool:
     return fmt.is_power_of_two
 
 

@@ -97,9 +97,10 @@ def integers(a, b, c, pairs, chunks, has_scales):
     """DOT-019 and DOT-020 for pairs of rows."""
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
-        found = _F(int32_sum(a.whole[i, 0], b.whole[j, 0]))
+        whole = int32_sum(a.whole[i, 0], b.whole[j, 0])
+        found = _F(whole)
         if has_scales and a.whole.shape[2] != 0:
             unscaled = _F(found * _UNSCALE)
             found = _F(_F(b.scale[j, 0]) * _F(_F(a.scale[i, 0]) * unscaled))
         c[n] = canonical_c(found)
-        keep(chunks, n, 0, 0, 0, c[n])
+        keep(chunks, n, 0, 0, whole, c[n])

@@ -75,14 +75,16 @@ def products_of(
     scales: Scales | None,
 ) -> list[Product]:
     """Return the products of two rows (DOT-002)."""
-    pairs = [
-        (number(i, of[0], profile), number(j, of[1], profile)) for i, j in zip(a, b, strict=True)
-    ]
+    of_a, of_b = (
+        {code: number(code, fmt, profile) for code in set(codes)}
+        for codes, fmt in zip((a, b), of, strict=True)
+    )
+    pairs = [(of_a[i], of_b[j]) for i, j in zip(a, b, strict=True)]
     if scales is None:
         return [Product(*pair) for pair in pairs]
-    of_a, of_b = ([scale(code, scales.fmt) for code in codes] for codes in (scales.a, scales.b))
-    blocks = [k // scales.block for k in range(len(pairs))]
-    return [Product(*pair, of_a[n], of_b[n]) for pair, n in zip(pairs, blocks, strict=True)]
+    two = ([scale(code, scales.fmt) for code in codes] for codes in (scales.a, scales.b))
+    each = list(zip(*two, strict=True))
+    return [Product(*pair, *each[k // scales.block]) for k, pair in enumerate(pairs)]
 
 
 @step

@@ -1,6 +1,7 @@
 """Dot products with one rounding, with the operations of binary32, and of integers."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from mor_ref.definitions.dot import STEPS_OF_INT8, DotProfile
@@ -72,16 +73,20 @@ def int32_sum(part: list[Product]) -> int:
 def int32(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Return the sum of products of integers in binary32 (DOT-019)."""
     del c, profile
-    return Chunk(None, None, rn32(Fraction(int32_sum(part))))
+    whole = int32_sum(part)
+    return Chunk(None, whole, rn32(Fraction(whole)))
 
 
 @step
 def switchback(part: list[Product], c: float, profile: DotProfile) -> Chunk:
     """Return the sum of products of integers under two scales (DOT-020)."""
-    whole = int32(part, c, profile).c
+    found = int32(part, c, profile)
     if not part:
-        return Chunk(None, None, whole)
-    one = part[0]
-    unscaled = product(whole, rn32(Fraction(1, STEPS_OF_INT8**2)))
-    scaled = product(one.scale_a.value, unscaled)
-    return Chunk(None, None, product(one.scale_b.value, scaled))
+        return found
+    return replace(found, c=epilogue(found.c, part[0].scale_a.value, part[0].scale_b.value))
+
+
+@step
+def epilogue(n: float, x: float, w: float) -> float:
+    """Return the sum n times 1 / 127^2, x and w, each rounded to binary32 (DOT-020)."""
+    return product(w, product(x, product(n, rn32(Fraction(1, STEPS_OF_INT8**2)))))

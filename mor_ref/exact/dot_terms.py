@@ -55,7 +55,7 @@ class Term:
 class Chunk:
     """The largest exponent and the cut sum of a chunk, and c after it (DOT-003).
 
-    A family that cuts nothing has neither of the first two.
+    A family that cuts nothing has no exponent. The sum of integers is its cut sum (DOT-019).
     """
 
     exponent: int | None

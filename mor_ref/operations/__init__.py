@@ -10,6 +10,7 @@ from mor_ref.operations.affine_groups import AFFINE_GROUPS
 from mor_ref.operations.decide import DECIDE
 from mor_ref.operations.decode import DECODE
 from mor_ref.operations.dot import DOT, DOT_SCALED
+from mor_ref.operations.dot_integers import DOT_INTEGERS
 from mor_ref.operations.encode import ENCODE
 from mor_ref.operations.encode_preset import ENCODE_PRESET
 from mor_ref.operations.encode_stochastic import ENCODE_STOCHASTIC
@@ -85,6 +86,7 @@ OPERATIONS: dict[str, Operation] = {
         FP8LM_PARTITION,
         DOT,
         DOT_SCALED,
+        DOT_INTEGERS,
         MATMUL,
     )
 }

@@ -71,6 +71,7 @@ _MODULES: tuple[str, ...] = (
     "mor_rungs",
     "mor_launches",
     "dots",
+    "dot_integers",
     "products",
 )
 REGISTERED: list[Kernel] = [

@@ -145,5 +145,5 @@ MOR_DEVICE DotChunk next_integers(const DotOperands& of, u64 row, u64 start, u32
     found = __fmul_rn(number(first.scale_a), __fmul_rn(found, rule.unscale));
     found = __fmul_rn(number(first.scale_b), found);
   }
-  return {0, 0, bits_of(found)};
+  return {0, i64(i32(sum)), bits_of(found)};
 }

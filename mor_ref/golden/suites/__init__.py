@@ -5,6 +5,7 @@ from mor_ref.golden.suites import (
     affine,
     decoding,
     dot,
+    dot_integers,
     encoding,
     errors,
     fp8lm,
@@ -68,6 +69,7 @@ SUITES: dict[str, Suite] = {
         dot.CHUNKS,
         dot.ROWS,
         dot.SCALED,
+        dot_integers.INTEGERS,
         matmul.ENTRIES,
     )
 }
