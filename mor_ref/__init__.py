@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mor_ref.api.nvfp4 import Nvfp4, quantize_nvfp4
     from mor_ref.api.policies import MorResult, mor
     from mor_ref.api.quantization import Quantized, quantize
+    from mor_ref.api.selection import select
     from mor_ref.api.shared import Shared, quantize_shared
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
     from mor_ref.policies import Policy, Rung
@@ -44,6 +45,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
     "api.nvfp4": ("Nvfp4", "quantize_nvfp4"),
     "api.policies": ("MorResult", "mor"),
     "api.quantization": ("Quantized", "quantize"),
+    "api.selection": ("select",),
     "api.shared": ("Shared", "quantize_shared"),
     "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
@@ -101,6 +103,7 @@ __all__ = [
     "quantize_mx",
     "quantize_nvfp4",
     "quantize_shared",
+    "select",
     "transposed",
 ]
 __version__ = "0.1.0"

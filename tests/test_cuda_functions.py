@@ -713,7 +713,7 @@ def test_a_program_is_compiled_once(cupy, monkeypatch):
 # ---------------------------------------------------------------------- names
 
 
-WITHOUT_KERNELS = {"Mixed", "matmul", "mix_formats", "mix_layer", "transposed"}
+WITHOUT_KERNELS = {"Mixed", "matmul", "mix_formats", "mix_layer", "select", "transposed"}
 ON_THE_HOST = {"Levels.alpha_sums"}  # of fractions
 
 

@@ -285,7 +285,7 @@ def test_no_two_groups_of_a_part_import_each_other_in_a_circle(part):
 # The chapters of the specification that are computed.
 CHAPTERS = {"formats", "encoding", "decoding", "blocks", "scales", "quantization", "errors",
             "policies", "nvfp4", "mx", "shared", "levels", "mixed", "affine", "training",
-            "fp8lm", "dot"}  # fmt: skip
+            "fp8lm", "dot", "selection"}  # fmt: skip
 
 # The files that are not a chapter, with the reason.
 DEQUANTIZATION = "the way back, of the chapters quantization, nvfp4 and mx"

@@ -10,7 +10,8 @@ from records import SOURCES, adversarial, differing, engine_mx, exact_mx, shapes
 import mor_ref
 from mor_ref import Format, formats
 from mor_ref.definitions.mx import SCALE_RULES
-from mor_ref.exact.mx import scale_code, shared_exponent
+from mor_ref.exact.mx import converted, mx, scale_code, shared_exponent
+from mor_ref.operations import OPERATIONS
 
 SHAPES = [(5, 37), (1, 70), (33, 1), (1, 1), (), (0, 4), (3, 0), (2, 3, 17)]
 ELEMENTS = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx"]
@@ -200,3 +201,35 @@ def test_what_a_record_says():
     assert repr(found) == (
         "<2x32 float32 as MX int8_mx, even: 2 blocks of 32, mean relative error 0 %, 0 non-finite>"
     )
+
+
+def test_codes_that_no_quantizer_makes():
+    """MXS-009: NaN, infinities and the lowest integer under finite scales, and huge products."""
+
+    def restored(fmt, codes, scale):
+        case = {"code": np.array([codes], np.uint8), "scale": np.array([scale], np.uint8)}
+        operation, parameters = OPERATIONS["mx_decode"], {"format": fmt}
+        y = operation.exact(parameters, case)["y"]
+        assert np.array_equal(operation.engine(parameters, case)["y"], y)
+        return y.view(np.float32)[0].tolist()
+
+    assert restored("e5m2", [0x7C, 0xFC, 0x3C], 130) == [np.inf, -np.inf, 8.0]
+    assert np.isnan(restored("e4m3", [0x7F, 0xFF], 0)).all()
+    assert restored("int8_mx", [0x80, 0x81], 128) == [-4.0, -3.96875]
+    assert restored("e4m3", [0x7E, 0xFE, 0x38], 254) == [np.inf, -np.inf, 2.0**127]
+    assert np.isnan(restored("e5m2", [0x7C, 0x00], 0xFF)).all()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_conversion(turned):
+    """MXS-010: y is quantized again, transposed for blocks along columns."""
+    x = adversarial((40, 48), 5, "float32")
+    found = mor_ref.quantize_mx(x, "e4m3", scale_rule="ceil")
+    y = found.dequantize()
+    again = mor_ref.quantize_mx(y.T if turned else y, "e2m3", scale_rule="even", block=16)
+    rows = [[float(number) for number in row] for row in x]
+    exact = converted(
+        mx(rows, formats["e4m3"], "ceil", 32), formats["e2m3"], "even", 16, turned=turned
+    )
+    assert again.codes.tolist() == [[e.code for e in row] for row in exact.elements]
+    assert again.scale.reshape(-1).tolist() == list(exact.scale.values())

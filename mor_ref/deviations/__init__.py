@@ -33,6 +33,7 @@ from mor_ref.deviations import (
     policies,
     quantization,
     scales,
+    selection,
     shared,
     shared_numbers,
 )
@@ -69,6 +70,7 @@ DEVIATIONS: dict[str, Deviation] = {
         *affine_blocks.DEVIATIONS,
         *affine_zeros.DEVIATIONS,
         *mixed.DEVIATIONS,
+        *selection.DEVIATIONS,
         *packed.DEVIATIONS,
         *fp8lm.DEVIATIONS,
         *fp8lm_state.DEVIATIONS,

@@ -8,7 +8,7 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import DECODED, IN_MX, IN_NVFP4, SCALED, is_narrow
+from mor_ref.deviations.domains import DECODED, IN_MX, IN_NVFP4, MX_DECODED, SCALED, is_narrow
 from mor_ref.exact import mx, nvfp4, quantization
 from mor_ref.exact.decoding import decode
 
@@ -67,7 +67,7 @@ def _restored_without_sign(reference: Reference, value: float, scale: Any) -> fl
 
 
 _ALSO_RESTORED = (quantization.restored, nvfp4.restored, mx.restored)
-_ON_THE_WAY_BACK = tuple(dict.fromkeys((*DECODED, *SCALED, *IN_NVFP4, *IN_MX)))
+_ON_THE_WAY_BACK = tuple(dict.fromkeys((*DECODED, *SCALED, *IN_NVFP4, *IN_MX, *MX_DECODED)))
 
 
 NEGATIVE_ZERO = Deviation(

@@ -35,6 +35,7 @@ NVFP4 = (*NVFP4_TE, *NVFP4_FOREIGN, "nvfp4_large")
 IN_NVFP4 = ("nvfp4_blocks", *NVFP4, *POLICIES)
 MX = ("mx", "mx_large")
 IN_MX = ("mx_blocks", *MX)
+MX_DECODED = ("mx_decoding",)
 SHARED = ("shared", "shared_large")
 IN_SHARED = ("shared_blocks", *SHARED)
 LEVELS = ("levels", "levels_large")
@@ -49,7 +50,7 @@ DOT_INTEGERS = ("dot_integers",)
 
 SCALED_TENSORS = ("quantize", "quantize_large", *POLICIES, *NVFP4, *MX)
 TENSORS = (*SCALED_TENSORS, *SHARED, *AFFINE, *MIXED)
-IN_ROWS = (*TENSORS, *LEVELS, "affine_groups")
+IN_ROWS = (*TENSORS, *LEVELS, "affine_groups", "selections")
 BLOCKS = ("quantize_blocks", "nvfp4_blocks", "mx_blocks", *SCALED_TENSORS)
 AMAXES = (*BLOCKS, *IN_MIXED)
 # A group of (8, 16) is a run in a tensor of one row.
@@ -81,6 +82,7 @@ NANS_IN_BINARY32 = (
     *(name for name in COMPUTED_NANS if name != "fp8lm_sums"),
     *DOTS,
     *DOT_INTEGERS,
+    *MX_DECODED,
     "shared_blocks",
     "shared",
     "levels_steps",

@@ -2,22 +2,22 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import IN_MX
+from mor_ref.deviations.domains import IN_MX, MX_DECODED
 from mor_ref.deviations.exemptions import SHORT_NUMBERS, for_generated
 from mor_ref.exact import mx
-from mor_ref.exact.arithmetic import bits_of, product, quotient, rn32
+from mor_ref.exact.arithmetic import FLT_MAX, bits_of, product, quotient, rn32
 from mor_ref.exact.encoding import floor_log2
-from mor_ref.exact.quantization import Element
 
 Reference = Callable[..., Any]
 _BIAS = 127
+_SMALLEST_NORMAL = 2.0**-126
+_ON_THE_WAY_BACK = (*MX_DECODED, *IN_MX)
 
 
 def _mx_as(other: str) -> Deviation:
@@ -108,16 +108,82 @@ def mx_element_exponent_left_out(reference: Reference, amax: float, fmt: Format,
     return int(reference(amax, fmt, rule)) + floor_log2(fmt.largest)
 
 
-@deviation(mx.quantize_element, rules=("MXS-008",), domain=IN_MX, exemptions=for_generated(IN_MX))
-def mx_scale_by_a_shift(
-    reference: Reference, x: float, code: int, fmt: Format, rule: str
-) -> Element:
+@deviation(
+    mx.restored, rules=("MXS-008",), domain=_ON_THE_WAY_BACK, exemptions=for_generated(IN_MX)
+)
+def mx_scale_by_a_shift(reference: Reference, value: float, code: int) -> float:
     """Y has the scale of the bits code << 23: code 0 is 0, and code 255 infinity."""
-    found: Element = reference(x, code, fmt, rule)
     if code not in (0, 0xFF):
-        return found
-    scale = math.inf if code else 0.0
-    return replace(found, y=product(fmt.value(found.code), scale))
+        return float(reference(value, code))
+    return product(value, math.inf if code else 0.0)
+
+
+@deviation(
+    mx.restored, rules=("MXS-009",), domain=_ON_THE_WAY_BACK, exemptions=for_generated(IN_MX)
+)
+def mx_products_saturate(reference: Reference, value: float, code: int) -> float:
+    """A product above the range of binary32 is the largest number, not an infinity."""
+    found = float(reference(value, code))
+    is_beyond = math.isinf(found) and math.isfinite(value)
+    return math.copysign(FLT_MAX, value) if is_beyond else found
+
+
+def _of_two_s_complement(_element: int, _code: int, fmt: Format) -> bool:
+    return fmt.sign == "twos-complement"
+
+
+@deviation(mx.decoded, where=_of_two_s_complement, rules=("MXS-009",), domain=MX_DECODED)
+def mx_lowest_integer_is_the_next(
+    reference: Reference, element: int, code: int, fmt: Format
+) -> float:
+    """The lowest code of int8_mx, 0x80, stands for the number of 0x81."""
+    return float(reference(element + (element == fmt.sign_bit), code, fmt))
+
+
+def _has_specials(_element: int, _code: int, fmt: Format) -> bool:
+    return fmt.specials == "ieee"
+
+
+@deviation(mx.decoded, where=_has_specials, rules=("MXS-009",), domain=MX_DECODED)
+def mx_infinite_elements_are_nan(
+    reference: Reference, element: int, code: int, fmt: Format
+) -> float:
+    """An element that is infinite is NaN, as quantizers make none."""
+    found = float(reference(element, code, fmt))
+    return math.nan if math.isinf(fmt.value(element)) else found
+
+
+def _has_nan(_element: int, _code: int, fmt: Format) -> bool:
+    return fmt.specials in ("ieee", "fn")
+
+
+@deviation(mx.decoded, where=_has_nan, rules=("MXS-009",), domain=MX_DECODED)
+def mx_nan_elements_are_zero(reference: Reference, element: int, code: int, fmt: Format) -> float:
+    """An element that is NaN under a finite scale is 0."""
+    is_nan = math.isnan(fmt.value(element)) and code != 0xFF
+    return 0.0 if is_nan else float(reference(element, code, fmt))
+
+
+def _flushed(x: float) -> float:
+    return math.copysign(0.0, x) if abs(x) < _SMALLEST_NORMAL else x
+
+
+def _scale_of_flushed(reference: Reference, numbers: list[float], fmt: Format, rule: str) -> Any:
+    return reference([_flushed(x) for x in numbers], fmt, rule)
+
+
+def _element_of_flushed(reference: Reference, x: float, code: int, fmt: Format, rule: str) -> Any:
+    return reference(_flushed(x), code, fmt, rule)
+
+
+INPUTS_FLUSHED = Deviation(
+    "mx_subnormal_inputs_are_zeros",
+    "Subnormal inputs are zeros before the block is looked at, as OCP allows.",
+    ("MXS-002", "MXS-007"),
+    IN_MX,
+    (Change(mx.scale_code, _scale_of_flushed), Change(mx.quantize_element, _element_of_flushed)),
+    for_generated(IN_MX),
+)
 
 
 def _by_even(_amax: float, _fmt: Format, rule: str) -> bool:

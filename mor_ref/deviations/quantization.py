@@ -11,6 +11,7 @@ from mor_ref.deviations.domains import (
     IN_MX,
     IN_NVFP4,
     IN_PRODUCTS,
+    MX_DECODED,
     SCALED,
 )
 from mor_ref.deviations.exemptions import for_generated
@@ -20,7 +21,7 @@ from mor_ref.exact.quantization import restored, scaled
 Reference = Callable[..., float]
 _OF_FP8LM = ("fp8lm_scales", "fp8lm_casts", "fp8lm_adam", "fp8lm_mu", "fp8lm_rates")
 _IN_BLOCKS = (*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS, *IN_AFFINE)
-_COMPUTED = tuple(dict.fromkeys((*_IN_BLOCKS, *_OF_FP8LM, *IN_PRODUCTS)))
+_COMPUTED = tuple(dict.fromkeys((*_IN_BLOCKS, *_OF_FP8LM, *IN_PRODUCTS, *MX_DECODED)))
 
 
 @deviation(scaled, rules=("QNT-001",), domain=SCALED)

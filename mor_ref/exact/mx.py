@@ -80,9 +80,7 @@ def quantize_element(x: float, code: int, fmt: Format, rule: str) -> Element:
     It is the same under every scale rule.
     """
     del rule
-    if code == _NAN_CODE:
-        return Element(math.nan, encode(math.nan, fmt, "rne"), math.nan)
-    xs = product(x, math.ldexp(1.0, _E8M0.bias - code))
+    xs = math.nan if code == _NAN_CODE else product(x, math.ldexp(1.0, _E8M0.bias - code))
     element = encode(xs, fmt, "rne")
     return Element(xs, element, restored(fmt.value(element), code))
 
@@ -90,4 +88,20 @@ def quantize_element(x: float, code: int, fmt: Format, rule: str) -> Element:
 @step
 def restored(value: float, code: int) -> float:
     """Return the value of a code with the scale of its block (MXS-008)."""
+    if code == _NAN_CODE:
+        return math.nan
     return product(value, math.ldexp(1.0, code - _E8M0.bias))
+
+
+@step
+def decoded(element: int, code: int, fmt: Format) -> float:
+    """Return the number of any code under any scale (MXS-009)."""
+    return restored(fmt.value(element), code)
+
+
+def converted(found: Mx, fmt: Format, rule: str, block: int, *, turned: bool = False) -> Mx:
+    """Quantize y to another MX format, or the transposed y (MXS-010)."""
+    rows = [[element.y for element in row] for row in found.elements]
+    return mx(
+        [list(column) for column in zip(*rows, strict=True)] if turned else rows, fmt, rule, block
+    )

@@ -34,6 +34,7 @@ from mor_ref.operations.mixed import MIX
 from mor_ref.operations.mor import MOR
 from mor_ref.operations.mx import MX
 from mor_ref.operations.mx_block import MX_BLOCK
+from mor_ref.operations.mx_decode import MX_DECODE
 from mor_ref.operations.nvfp4 import NVFP4
 from mor_ref.operations.nvfp4_block import NVFP4_BLOCK
 from mor_ref.operations.operation import Operation, RandomInputs
@@ -42,6 +43,7 @@ from mor_ref.operations.quantize import QUANTIZE
 from mor_ref.operations.quantize_block import QUANTIZE_BLOCK
 from mor_ref.operations.quantize_element import QUANTIZE_ELEMENT
 from mor_ref.operations.scale import SCALE
+from mor_ref.operations.select import SELECT
 from mor_ref.operations.shared import SHARED
 from mor_ref.operations.shared_block import SHARED_BLOCK
 
@@ -64,6 +66,7 @@ OPERATIONS: dict[str, Operation] = {
         QUANTIZE_BLOCK,
         NVFP4_BLOCK,
         MX_BLOCK,
+        MX_DECODE,
         SHARED,
         SHARED_BLOCK,
         LEVELS,
@@ -76,6 +79,7 @@ OPERATIONS: dict[str, Operation] = {
         MIX,
         MIX_ERRORS,
         MIX_LAYERS,
+        SELECT,
         FP8LM_SCALE,
         FP8LM_CAST,
         FP8LM_SUM,

@@ -16,6 +16,7 @@ from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, is_amax, is_scale
+from mor_ref.definitions.selection import SELECTIONS
 from mor_ref.definitions.shared import BLOCK, SHARED_KINDS, SHARED_PROFILES
 from mor_ref.metrics import METRICS
 from mor_ref.policies import POLICIES
@@ -164,6 +165,8 @@ KINDS: Mapping[str, Kind] = {
     "steps": number(1, 1 << 16),
     "margin": number(-_LARGEST_MARGIN, _LARGEST_MARGIN),
     "sums": one_of(SUMS),
+    "by": one_of(SELECTIONS),
+    "limit": kind(lambda value: isinstance(value, float), "a share, or a positive number"),
     "amax": kind(is_amax, "a finite number of binary32 that is not negative"),
     "scale": kind(is_scale, "a positive, normal number of binary32"),
     RECIPE: kind(_is_recipe, f"a shape of at most {LARGEST_TENSOR} elements, seed and stream"),

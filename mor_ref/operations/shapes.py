@@ -33,7 +33,7 @@ def sides_of(first: str, parameters: Parameters, shape: Shape) -> dict[str, Side
     if "groups" in parameters:  # each depends on the order, and the order on the whole tensor
         of_all = dict.fromkeys(("grid", "groups", "order"), shape)
         return {"rc": (1, 1), "columns": (shape[0], 1), **of_all}
-    block = parameters.get("tile", parameters.get("block"))
+    block = parameters.get("tile", parameters.get("block", "tensor"))
     cut = partition(
         shape,
         (1, block) if isinstance(block, int) else as_cut(block),

@@ -64,6 +64,7 @@ TESTS = {
     "saturation": ("saturation",),
     "scales": ("scales", "quantization", "policies", "mx"),
     "mixed": ("mixed",),
+    "selection": ("selection",),
     "shared": ("shared",),
     "squares": ("measures",),
     "steps": (),

@@ -38,7 +38,7 @@ MOR_DEVICE float power_of_two(i32 exponent) {
   return number(exponent == -127 ? Binary<u32>::hidden / 2 : u32(exponent + 127) << 23);
 }
 
-// What codes under a stored scale are multiplied by, and numbers to come there: NaN under that of NaN.
+// MXS-008 and MXS-009: what any codes under a stored scale are multiplied by. MXS-007: and numbers to come there.
 MOR_DEVICE float decode_scale(u32 scale) { return scale == NAN_SCALE ? number(CANONICAL_NAN) : power_of_two(i32(scale) - 127); }
 MOR_DEVICE float encode_scale(u32 scale) { return scale == NAN_SCALE ? number(CANONICAL_NAN) : power_of_two(127 - i32(scale)); }
 

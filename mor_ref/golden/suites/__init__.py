@@ -20,6 +20,7 @@ from mor_ref.golden.suites import (
     policies_large,
     quantization,
     scales,
+    selection,
     shared,
 )
 
@@ -39,6 +40,7 @@ SUITES: dict[str, Suite] = {
         policies.TENSORS,
         *nvfp4.TENSORS,
         mx.TENSORS,
+        mx.DECODED,
         quantization.LARGE,
         policies_large.LARGE,
         nvfp4.LARGE,
@@ -53,6 +55,7 @@ SUITES: dict[str, Suite] = {
         affine.TENSORS,
         affine.GROUPS,
         affine.LARGE,
+        selection.SELECTED,
         packed.BLOCKS,
         packed.ROWS,
         mixed.STEPS,

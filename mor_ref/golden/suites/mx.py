@@ -35,6 +35,8 @@ from mor_ref.golden.suites.large import (
 )
 from mor_ref.golden.suites.tensor_cases import tensor_case
 from mor_ref.operations.bits import f32_bits
+from mor_ref.operations.mx_decode import random_inputs as random_codes
+from mor_ref.operations.random_numbers import Draws
 
 ELEMENTS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx")
 _WIDTH = 32  # numbers of a block
@@ -134,6 +136,24 @@ def _every_format_and_rule() -> Iterator[LargeCase]:
             yield from in_each_source(name, (5, columns), stream, blocks)
 
 
+# Scales at both ends of e8m0, and those at which products of the formats leave binary32.
+_DECODED_SCALES = (0, 1, 2, 3, 21, 126, 127, 128, 237, 239, 246, 247, 252, 253, 254, 255)
+
+
+def _decoding_cases(size: Size) -> Iterator[Case]:
+    """Yield each code under each of some scales, and codes and scales that are drawn."""
+    for name in ELEMENTS:
+        count = formats[name].code_count
+        every = np.arange(count, dtype=np.uint8).reshape(-1, min(count, _WIDTH))
+        code = np.tile(every, (len(_DECODED_SCALES), 1))
+        scale = np.repeat(np.array(_DECODED_SCALES, np.uint8), len(every))
+        yield Case(name, {"format": name}, {"code": code, "scale": scale})
+        for width in (1, 33):
+            drawn = random_codes({"format": name}, Draws(0, 8 * size.factor, size.seed, width))
+            arrays = {field: array.astype(np.uint8) for field, array in drawn.items()}
+            yield Case(f"{name}.{width}", {"format": name}, arrays)
+
+
 _SCALE_RULES = tuple(f"MXS-{k:03}" for k in range(2, 7))
 BLOCKS = Suite(
     "mx_blocks",
@@ -166,6 +186,18 @@ TENSORS = Suite(
     ),
     _tensor_cases,
 )  # fmt: skip
+DECODED = Suite(
+    "mx_decoding",
+    "Codes and scales of MX to numbers",
+    "mx_decode",
+    ("MXS-001",),
+    (
+        given("code", "format", "the codes of each block"),
+        given("scale", "e8m0", "the scale of each block"),
+        expected("y", "f32", "what the codes stand for", "MXS-008", "MXS-009"),
+    ),
+    _decoding_cases,
+)
 LARGE = large_suite(
     "mx_large",
     "Larger tensors in MX",

@@ -1,0 +1,24 @@
+"""Selections: ways to choose the numbers of a tensor that keep more bits."""
+
+import math
+
+from mor_ref.argument_checks import known_name
+
+SELECTIONS = ("rank", "column")
+_FLT_MAX = math.ldexp(2**24 - 1, 104)
+OUTLIER = 6.0  # the usual limit of LLM.int8 (SEL-002)
+
+
+def check_limit(by: str, limit: object) -> float:
+    """Return the share of a rank, or the limit of outliers; refuse any other number.
+
+    A share is from 0 to 1, and a limit is positive and finite in binary32.
+    """
+    known_name("by", by, SELECTIONS)
+    is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
+    value = float(limit) if is_number else math.nan  # type: ignore[arg-type]  # it is a number
+    if by == "rank" and not 0 <= value <= 1:
+        raise ValueError(f"limit has to be a share from 0 to 1 by rank: got {limit!r}; give 0.9")
+    if by == "column" and not 0 < value <= _FLT_MAX:
+        raise ValueError(f"limit has to be positive and finite by column: got {limit!r}; give 6.0")
+    return value

@@ -1,0 +1,99 @@
+"""Selections that differ: other places of thresholds, other comparisons, other columns."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from mor_ref.deviations.deviation import Deviation, deviation
+from mor_ref.exact import selection
+from mor_ref.exact.blocks import Rows
+
+Reference = Callable[..., object]
+_DOMAIN = ("selections",)
+_RANK, _COLUMN = ("SEL-001",), ("SEL-002",)
+
+
+@deviation(selection.is_above, rules=_RANK, domain=_DOMAIN)
+def selection_has_the_threshold(_: Reference, x: float, least: float) -> bool:
+    """A number of the threshold's magnitude is selected."""
+    return not abs(x) < least
+
+
+@deviation(selection.is_above, rules=_RANK, domain=_DOMAIN)
+def selection_without_nan(_: Reference, x: float, least: float) -> bool:
+    """By rank, NaN is not selected."""
+    return abs(x) > least
+
+
+@deviation(selection.place, rules=_RANK, domain=_DOMAIN)
+def selection_place_from_one(_: Reference, count: int, share: float) -> int:
+    """The place of the threshold counts from 1, as that of torch.kthvalue does."""
+    return max(min(int(count * share), count) - 1, 0)
+
+
+@deviation(selection.place, rules=_RANK, domain=_DOMAIN)
+def selection_place_exact(_: Reference, count: int, share: float) -> int:
+    """The product of the count and the share is not rounded."""
+    return min(math.floor(count * Fraction(share)), count - 1)
+
+
+@deviation(selection.place, rules=_RANK, domain=_DOMAIN)
+def selection_place_rounded(_: Reference, count: int, share: float) -> int:
+    """The product is rounded to the nearest integer."""
+    return min(round(count * share), count - 1)
+
+
+@deviation(selection.threshold, rules=_RANK, domain=_DOMAIN)
+def selection_counts_numbers_alone(
+    reference: Reference, magnitudes: list[float], share: float
+) -> object:
+    """NaN is left out of the count."""
+    return reference([x for x in magnitudes if not math.isnan(x)] or [math.nan], share)
+
+
+@deviation(selection.by_rank, rules=_RANK, domain=_DOMAIN)
+def selection_by_rows(reference: Reference, x: Rows, share: float) -> list[object]:
+    """Each row has a threshold of its own."""
+    return [found for row in x for found in reference([row], share)]  # type: ignore[attr-defined]
+
+
+@deviation(selection.by_rank, rules=_RANK, domain=_DOMAIN)
+def selection_at_both_ends(_: Reference, x: Rows, share: float) -> list[list[bool]]:
+    """Half of the selected numbers are the least, the others the largest, as PB-LLM's training."""
+    ordered = sorted((v for row in x for v in row), key=lambda v: (math.isnan(v), v))
+    count, rest = len(ordered), 1 - share
+    low, high = (ordered[min(max(int(count * f), 1), count) - 1] for f in (rest / 2, 1 - rest / 2))
+    return [[v < low or v > high for v in row] for row in x]
+
+
+@deviation(selection.is_outlier, rules=_COLUMN, domain=_DOMAIN)
+def outliers_above_the_limit(_: Reference, x: float, limit: float) -> bool:
+    """A number of the limit itself is not an outlier."""
+    return abs(x) > limit
+
+
+@deviation(selection.is_outlier, rules=_COLUMN, domain=_DOMAIN)
+def outliers_are_positive(_: Reference, x: float, limit: float) -> bool:
+    """A negative number is not an outlier."""
+    return x >= limit
+
+
+@deviation(selection.is_outlier, rules=_COLUMN, domain=_DOMAIN)
+def outliers_with_nan(_: Reference, x: float, limit: float) -> bool:
+    """A NaN is an outlier."""
+    return not abs(x) < limit
+
+
+@deviation(selection.by_column, rules=_COLUMN, domain=_DOMAIN)
+def outliers_alone(_: Reference, outliers: list[list[bool]]) -> list[list[bool]]:
+    """The outliers are selected, not their columns."""
+    return outliers
+
+
+@deviation(selection.by_column, rules=_COLUMN, domain=_DOMAIN)
+def outliers_by_rows(_: Reference, outliers: list[list[bool]]) -> list[list[bool]]:
+    """The rows of outliers are selected."""
+    return [[any(row)] * len(row) for row in outliers]
+
+
+DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))
