@@ -20,6 +20,8 @@ from mor_ref.api.fp8lm_steps import (
     adam,
     begin_adam,
     shared_scale,
+    shared_scales,
+    stored_scales,
     sums_of,
 )
 
@@ -38,5 +40,7 @@ __all__ = [
     "partition",
     "scale",
     "shared_scale",
+    "shared_scales",
+    "stored_scales",
     "sums_of",
 ]

@@ -14,6 +14,7 @@ from mor_ref.api import fp8lm_steps
 from mor_ref.definitions.fp8lm import FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS, Adam
 from mor_ref.engine.fp8lm import growth, moments_and_weights, rate_and_root
 from mor_ref.exact import fp8lm as exact
+from mor_ref.exact import fp8lm_adam as exact_adam
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 
@@ -196,7 +197,7 @@ def moments_of(state):
     """Return a state as the exact model has it."""
     parts = (state.first, state.second, state.master)
     codes = [part.codes.reshape(-1).tolist() for part in parts]
-    return exact.Moments(state.step, *codes, tuple(float(part.scale) for part in parts))
+    return exact_adam.Moments(state.step, *codes, tuple(float(part.scale) for part in parts))
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.01])
@@ -208,7 +209,7 @@ def test_sequences_of_adam_are_those_of_the_exact_model(weight_decay):
     right = moments_of(state)
     for step in range(12):
         gradient = numbers(40, 100 + step) * np.float32(2.0**-step)
-        right = exact.adam(right, gradient.tolist(), rounded)
+        right = exact_adam.adam(right, gradient.tolist(), rounded)
         state = fp8lm.adam(state, gradient.reshape(5, 8), **rates)
         assert moments_of(state) == right, step
 
@@ -218,7 +219,7 @@ def test_numbers_of_adam():
     for beta in (0.9, 0.999, 0.95, 0.0):
         one = float(np.float32(beta))
         for steps in (1, 2, 3, 10, 100, 1000):
-            correction = exact.correction(one, steps)
+            correction = exact_adam.correction(one, steps)
             rate, root = rate_and_root(1.0, one, one, steps)
             assert rate == exact.quotient(1.0, correction)
             assert root == exact.square_root(correction)
@@ -235,12 +236,14 @@ def test_single_steps_of_adam(exponent):
     rate, root, inverse = np.float32(0.07), np.float32(0.3), np.float32(2.0**exponent)
     right = []
     for old in zip(m.tolist(), v.tolist(), w.tolist(), g.tolist(), strict=True):
-        first = exact.moment(old[0], float(inverse), float(rest.beta1), old[3])
-        square = exact.product(old[3], old[3])
-        second = exact.moment(old[1], float(inverse), float(rest.beta2), square)
-        kept = exact.difference(1.0, exact.product(float(rest.lr), float(rest.weight_decay)))
-        weight = exact.product(exact.product(old[2], 1.0), kept)
-        last = exact.updated(weight, first, second, float(rate), float(root), float(rest.eps))
+        first = exact_adam.moment(old[0], float(inverse), float(rest.beta1), old[3])
+        square = exact_adam.product(old[3], old[3])
+        second = exact_adam.moment(old[1], float(inverse), float(rest.beta2), square)
+        kept = exact_adam.difference(
+            1.0, exact_adam.product(float(rest.lr), float(rest.weight_decay))
+        )
+        weight = exact_adam.product(exact_adam.product(old[2], 1.0), kept)
+        last = exact_adam.updated(weight, first, second, float(rate), float(root), float(rest.eps))
         right.append((first, second, last))
     inverses = np.array([inverse, inverse, 1], np.float32)
     moments_and_weights(g, m, v, w, inverses, rest, rate, root)
@@ -324,7 +327,7 @@ def test_a_correction_that_is_a_tie_goes_to_even():
     beta = float(np.uint32(0x3F7FFFFF).view(np.float32))
     rate, _ = rate_and_root(1.0, beta, 0.5, 2)
     assert rate == 2.0**23
-    assert exact.correction(beta, 2) == 2.0**-23
+    assert exact_adam.correction(beta, 2) == 2.0**-23
 
 
 @pytest.mark.parametrize("name", ["fp8lm_windows", "fp8lm_mu", "fp8lm_rates", "fp8lm_partition"])

@@ -309,6 +309,7 @@ NO_CHAPTERS = {
         "dot_binary32": DOT_BINARY32,
         "dot_nvidia": DOT_NVIDIA,
         "dot_terms": "products and terms, of the chapter dot",
+        "fp8lm_adam": "the steps of Adam, of the chapter fp8lm",
         "matmul": MATMUL,
         "metrics": METRICS,
         "step": "lets a deviation replace a step",

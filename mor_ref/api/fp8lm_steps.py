@@ -85,17 +85,12 @@ def shared_scale(
     x = np.asarray([floats(f"ranks[{i}]", one) for i, one in enumerate(ranks)], np.float32)
     if not len(x):
         raise ValueError("ranks is empty; give a tensor for each rank")
-    target, count = format_of(fmt), np.float32(len(x))
+    target = format_of(fmt)
     amax = np.array([largest_magnitude(one) for one in x], np.float32)
-    own = scale(amax, fmt=fmt, profile=scale_profile).scale
+    own, shared, back, changed = shared_scales(amax, fmt, profile, scale_profile)
     if profile == "msamp_max":
-        whole = scale(largest_magnitude(amax), fmt=fmt, profile=scale_profile).scale
-        shared = np.float32(np.float32(whole) / np.sqrt(count))
-        changed = np.ones(len(x), np.bool_)
         codes = cast(x, float(shared), fmt=fmt).codes
     else:
-        shared = own.min()
-        changed = (own != shared) | (profile == "paper")
         casts = [cast(one, float(s), fmt=fmt) for one, s in zip(x, own, strict=True)]
         codes = np.stack(
             [
@@ -104,10 +99,27 @@ def shared_scale(
             ]
         )
     with np.errstate(all="ignore"):
-        back = np.float32(inverse(shared) / count)
         added = sums_of(codes, target, sums)
         y = np.asarray(decode(added, target) * back, np.float32)
-    return SharedScale(own, np.float32(shared), back, changed, codes, added, y)
+    return SharedScale(own, shared, back, changed, codes, added, y)
+
+
+def shared_scales(
+    amax: Floats, fmt: str, profile: str, scale_profile: ScaleProfile
+) -> tuple[Floats, np.float32, np.float32, NDArray[np.bool_]]:
+    """Return the scales of ranks, the shared one, its inverse by their count, and who requantizes.
+
+    `amax` has the amax of each rank (FLM-007, FLM-008).
+    """
+    own, count = scale(amax, fmt=fmt, profile=scale_profile).scale, np.float32(amax.size)
+    if profile == "msamp_max":
+        whole = scale(largest_magnitude(amax), fmt=fmt, profile=scale_profile).scale
+        shared = np.float32(np.float32(whole) / np.sqrt(count))
+    else:
+        shared = np.float32(own.min())
+    with np.errstate(all="ignore"):
+        back = np.float32(inverse(shared) / count)
+    return own, shared, back, (own != shared) | (profile != "msamp_min")
 
 
 def sums_of(codes: Bits, fmt: Format, sums: str) -> Bits:
@@ -178,9 +190,19 @@ def adam(
     rates = rate_and_root(float(given[0]), float(given[1]), float(given[2]), state.step + 1)
     flat = np.ascontiguousarray(g).reshape(-1)
     moments_and_weights(flat, m, v, w, inverses, numbers, *rates)
-    new = []
-    before = (1.0, 1.0, float(state.master.scale))
-    for one, kind, previous in zip((m, v, w), kinds, before, strict=True):
-        factor = float(scale(largest_magnitude(one), previous, fmt=kind).scale)
-        new.append(cast(one.reshape(g.shape), factor, fmt=kind))
+    amaxes = [largest_magnitude(one) for one in (m, v, w)]
+    factors = stored_scales(amaxes, float(state.master.scale))
+    new = [
+        cast(one.reshape(g.shape), factor, fmt=kind)
+        for one, factor, kind in zip((m, v, w), factors, kinds, strict=True)
+    ]
     return AdamState(state.step + 1, new[0], new[1], new[2])
+
+
+def stored_scales(amaxes: "Sequence[float | np.float32]", master: float) -> list[float]:
+    """Return the scales of both moments and of the weights, given their scale before (FLM-014)."""
+    kinds, before = (FIRST_MOMENT, SECOND_MOMENT, MASTER), (1.0, 1.0, master)
+    return [
+        float(scale(amax, previous, fmt=kind).scale)
+        for amax, previous, kind in zip(amaxes, before, kinds, strict=True)
+    ]

@@ -92,6 +92,7 @@ NANS_IN_BINARY32 = (
     "affine_groups",
     "fp8lm_scales",
     "fp8lm_adam",
+    "fp8lm_stored",
 )
 STORED = ("encode", "encode_presets", *POLICIES)
 STOCHASTIC = ("encode_stochastic",)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mor_ref.definitions.format import Format
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.exact import fp8lm
+from mor_ref.exact import fp8lm, fp8lm_adam
 from mor_ref.exact.arithmetic import difference, product, quotient, rn32, total
 from mor_ref.exact.encoding import encode, floor_log2
 from mor_ref.exact.fp8lm import Element, Scale
@@ -17,24 +17,31 @@ _SCALES, _CASTS, _SUMS, _ADAM = (
     ("fp8lm_scales",), ("fp8lm_casts",), ("fp8lm_sums",), ("fp8lm_adam",),
 )  # fmt: skip
 
+_SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored",)
+_OF_MSAMP = (*_SCALES, *_SHARED, *_STORED)  # the suites of scales under msamp
+_OF_EXACT = (*_SCALES, *_SHARED)
+_NO_RATIO = dict.fromkeys((*_SHARED, *_STORED), "The scale is the same without the ratio.")
+_NO_MARGIN = dict.fromkeys((*_SHARED, *_STORED), "The margin is 0.")
+_ONE_BEFORE = {"fp8lm_shared": "The scale before is 1, whose inverse is 1."}
+
 # ---------------------------------------------------------------------- scales
 
 
-@deviation(fp8lm.scale_of_msamp, rules=("FLM-002", "FLM-003"), domain=_SCALES)
+@deviation(fp8lm.scale_of_msamp, rules=("FLM-002", "FLM-003"), domain=_OF_MSAMP)
 def fp8lm_scales_of_the_paper(reference: Reference, *arguments: Any) -> Scale:
     """The scale is exact, as the paper has it, also if that of MS-AMP is asked for."""
     del reference
     return fp8lm.scale_exactly(*arguments)
 
 
-@deviation(fp8lm.scale_exactly, rules=("FLM-004",), domain=_SCALES)
+@deviation(fp8lm.scale_exactly, rules=("FLM-004",), domain=_OF_EXACT)
 def fp8lm_scales_of_the_code(reference: Reference, *arguments: Any) -> Scale:
     """The scale is that of MS-AMP, also if the exact one is asked for."""
     del reference
     return fp8lm.scale_of_msamp(*arguments)
 
 
-@deviation(fp8lm.exponent_of, rules=("FLM-002",), domain=_SCALES)
+@deviation(fp8lm.exponent_of, rules=("FLM-002",), domain=_OF_MSAMP)
 def fp8lm_logarithm_not_rounded(reference: Reference, ratio: float, margin: int) -> float:
     """The logarithm is not rounded to binary32 before its floor is taken."""
     if ratio == 0 or not math.isfinite(ratio):
@@ -42,13 +49,13 @@ def fp8lm_logarithm_not_rounded(reference: Reference, ratio: float, margin: int)
     return floor_log2(ratio) - margin
 
 
-@deviation(fp8lm.exponent_of, rules=("FLM-002",), domain=_SCALES)
+@deviation(fp8lm.exponent_of, rules=("FLM-002",), domain=_OF_MSAMP, exemptions=_NO_MARGIN)
 def fp8lm_margin_left_out(reference: Reference, ratio: float, margin: int) -> float:
     """The margin is not subtracted."""
     return float(reference(ratio, 0 * margin))
 
 
-@deviation(fp8lm.scale_of_msamp, rules=("FLM-003",), domain=_SCALES)
+@deviation(fp8lm.scale_of_msamp, rules=("FLM-003",), domain=_OF_MSAMP, exemptions=_ONE_BEFORE)
 def fp8lm_scale_stays(
     reference: Reference, amax: float, previous: float, largest: float, margin: int
 ) -> Scale:
@@ -59,7 +66,7 @@ def fp8lm_scale_stays(
     return found._replace(scale=previous, scale_inv=quotient(1.0, previous))
 
 
-@deviation(fp8lm.scale_of_msamp, rules=("FLM-002",), domain=_SCALES)
+@deviation(fp8lm.scale_of_msamp, rules=("FLM-002",), domain=_OF_MSAMP, exemptions=_NO_RATIO)
 def fp8lm_ratio_in_one_division(
     reference: Reference, amax: float, previous: float, largest: float, margin: int
 ) -> Scale:
@@ -69,7 +76,7 @@ def fp8lm_ratio_in_one_division(
     return found._replace(ratio=ratio, exponent=fp8lm.exponent_of(ratio, margin))
 
 
-@deviation(fp8lm.scale_of_msamp, rules=("FLM-003",), domain=_SCALES)
+@deviation(fp8lm.scale_of_msamp, rules=("FLM-003",), domain=_OF_MSAMP)
 def fp8lm_scales_are_finite(
     reference: Reference, amax: float, previous: float, largest: float, margin: int
 ) -> Scale:
@@ -82,7 +89,7 @@ def fp8lm_scales_are_finite(
     return found._replace(scale=scale, scale_inv=quotient(1.0, scale))
 
 
-@deviation(fp8lm.scale_exactly, rules=("FLM-004",), domain=_SCALES)
+@deviation(fp8lm.scale_exactly, rules=("FLM-004",), domain=_OF_EXACT, exemptions=_ONE_BEFORE)
 def fp8lm_one_for_zeros(
     reference: Reference, amax: float, previous: float, largest: float, margin: int
 ) -> Scale:
@@ -156,7 +163,7 @@ def fp8lm_nan_not_added(
 # ---------------------------------------------------------------------- Adam
 
 
-@deviation(fp8lm.moment, rules=("FLM-012",), domain=_ADAM)
+@deviation(fp8lm_adam.moment, rules=("FLM-012",), domain=_ADAM)
 def fp8lm_moments_fused(
     reference: Reference, code_value: float, inverse: float, beta: float, term: float
 ) -> float:
@@ -169,7 +176,7 @@ def fp8lm_moments_fused(
     return rn32(exact) if exact else float(reference(code_value, inverse, beta, term))
 
 
-@deviation(fp8lm.moment, rules=("FLM-012",), domain=_ADAM)
+@deviation(fp8lm_adam.moment, rules=("FLM-012",), domain=_ADAM)
 def fp8lm_inverse_first(
     reference: Reference, code_value: float, inverse: float, beta: float, term: float
 ) -> float:
@@ -179,7 +186,7 @@ def fp8lm_inverse_first(
     return total(old, product(difference(1.0, beta), term))
 
 
-@deviation(fp8lm.updated, rules=("FLM-013",), domain=_ADAM)
+@deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)
 def fp8lm_rate_first(
     reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
 ) -> float:
@@ -189,7 +196,7 @@ def fp8lm_rate_first(
     return difference(w, quotient(product(rate, m), below))
 
 
-@deviation(fp8lm.updated, rules=("FLM-013",), domain=_ADAM)
+@deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)
 def fp8lm_eps_before_the_correction(
     reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
 ) -> float:
@@ -199,7 +206,7 @@ def fp8lm_eps_before_the_correction(
     return difference(w, product(rate, quotient(m, below)))
 
 
-@deviation(fp8lm.updated, rules=("FLM-013",), domain=_ADAM)
+@deviation(fp8lm_adam.updated, rules=("FLM-013",), domain=_ADAM)
 def fp8lm_eps_under_the_root(
     reference: Reference, w: float, m: float, v: float, rate: float, root: float, eps: float
 ) -> float:

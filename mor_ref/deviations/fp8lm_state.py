@@ -5,11 +5,16 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.fp8lm import FIRST_MOMENT, SECOND_MOMENT
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.exact import fp8lm
-from mor_ref.exact.arithmetic import difference, product, rn32
+from mor_ref.exact import fp8lm, fp8lm_adam
+from mor_ref.exact.arithmetic import difference, product, quotient, rn32
+from mor_ref.exact.fp8lm import Shared
 
 Reference = Callable[..., Any]
+_SHARED, _STORED = ("fp8lm_shared",), ("fp8lm_stored",)
 _WINDOWS, _MU, _RATES, _RANKS = (
     ("fp8lm_windows",), ("fp8lm_mu",), ("fp8lm_rates",), ("fp8lm_partition",),
 )  # fmt: skip
@@ -60,7 +65,7 @@ def fp8lm_mu_at_the_threshold(
     return found
 
 
-@deviation(fp8lm.correction, rules=("FLM-011",), domain=_RATES)
+@deviation(fp8lm_adam.correction, rules=("FLM-011",), domain=_RATES)
 def fp8lm_powers_in_binary32(reference: Reference, beta: float, steps: int) -> float:
     """The powers are products of binary32, one for each step."""
     del reference
@@ -70,7 +75,7 @@ def fp8lm_powers_in_binary32(reference: Reference, beta: float, steps: int) -> f
     return difference(1.0, power)
 
 
-@deviation(fp8lm.correction, rules=("FLM-011",), domain=_RATES)
+@deviation(fp8lm_adam.correction, rules=("FLM-011",), domain=_RATES)
 def fp8lm_steps_from_zero(reference: Reference, beta: float, steps: int) -> float:
     """Steps count from 0."""
     return float(reference(beta, steps - 1))
@@ -98,6 +103,106 @@ def _placed(numels: Sequence[int], ranks: int, key: Callable[[int], tuple[int, i
         found[i] = loads.index(min(loads))
         loads[found[i]] += numels[i]
     return found
+
+
+# ---------------------------------------------------------------------- an all-reduce and a state
+
+
+def _by(*reductions: str) -> Callable[..., bool]:
+    return lambda _amaxes, _fmt, reduction, _profile: reduction in reductions
+
+
+def _anew(reference: Reference, shared: float, *arguments: Any) -> Shared:
+    """Return the scales with another shared one."""
+    found: Shared = reference(*arguments)
+    count, reduction = float(len(arguments[0])), arguments[2]
+    return found._replace(
+        scale=shared,
+        scale_inv=quotient(quotient(1.0, shared), count),
+        requantized=[reduction != "msamp_min" or own != shared for own in found.rank_scale],
+    )
+
+
+@deviation(fp8lm.shared_scales, where=_by("paper", "msamp_min"), rules=("FLM-007",), domain=_SHARED)
+def fp8lm_shared_by_the_largest(reference: Reference, *arguments: Any) -> Shared:
+    """The shared scale is the largest of the ranks."""
+    return _anew(reference, max(reference(*arguments).rank_scale), *arguments)
+
+
+@deviation(fp8lm.shared_scales, where=_by("paper"), rules=("FLM-007",), domain=_SHARED)
+def fp8lm_shared_ranks_stay(reference: Reference, *arguments: Any) -> Shared:
+    """Under paper, a rank whose scale is the shared one is not cast anew."""
+    found: Shared = reference(*arguments)
+    return found._replace(requantized=[own != found.scale for own in found.rank_scale])
+
+
+@deviation(fp8lm.shared_scales, where=_by("msamp_min"), rules=("FLM-007",), domain=_SHARED)
+def fp8lm_shared_ranks_change(reference: Reference, *arguments: Any) -> Shared:
+    """Under msamp_min, every rank is cast anew."""
+    found: Shared = reference(*arguments)
+    return found._replace(requantized=[True] * len(found.rank_scale))
+
+
+@deviation(fp8lm.shared_scales, where=_by("msamp_max"), rules=("FLM-008",), domain=_SHARED)
+def fp8lm_shared_by_the_count(reference: Reference, *arguments: Any) -> Shared:
+    """The scale of the largest amax is divided by the number of ranks, not by its root."""
+    count = float(len(arguments[0]))
+    whole = product(reference(*arguments).scale, fp8lm.square_root(count))
+    return _anew(reference, quotient(whole, count), *arguments)
+
+
+@deviation(fp8lm.shared_scales, where=_by("msamp_max"), rules=("FLM-008",), domain=_SHARED)
+def fp8lm_shared_root_in_binary64(
+    reference: Reference, amaxes: Sequence[float], fmt: Format, reduction: str, profile: Any
+) -> Shared:
+    """The square root is not rounded to binary32 before the division."""
+    found: Shared = reference(amaxes, fmt, reduction, profile)
+    largest = fp8lm.largest_magnitude(amaxes)
+    whole = fp8lm.scale_of(largest, 1.0, fmt, 0, profile).scale
+    if not 0 < whole < math.inf:
+        return found
+    shared = rn32(Fraction(whole / math.sqrt(len(amaxes))))
+    return _anew(reference, shared, amaxes, fmt, reduction, profile)
+
+
+@deviation(fp8lm.shared_scales, rules=("FLM-009",), domain=_SHARED)
+def fp8lm_shared_sums_are_not_means(reference: Reference, *arguments: Any) -> Shared:
+    """The inverse is not divided by the number of ranks."""
+    found: Shared = reference(*arguments)
+    return found._replace(scale_inv=quotient(1.0, found.scale))
+
+
+@deviation(fp8lm_adam.stored_scales, rules=("FLM-014",), domain=_STORED)
+def fp8lm_stored_weights_forget(
+    reference: Reference, amaxes: Sequence[float], master: float
+) -> tuple[float, float, float]:
+    """The scale before is 1 for the weights, too."""
+    del master
+    found: tuple[float, float, float] = reference(amaxes, 1.0)
+    return found
+
+
+@deviation(fp8lm_adam.stored_scales, rules=("FLM-014",), domain=_STORED)
+def fp8lm_stored_moments_remember(
+    reference: Reference, amaxes: Sequence[float], master: float
+) -> tuple[float, float, float]:
+    """The moments take the scale of the weights as the one before."""
+    _, _, weights = reference(amaxes, master)
+    first, second = (
+        fp8lm.scale_of(amax, master, formats[name], 0, "msamp").scale
+        for amax, name in zip(amaxes, (FIRST_MOMENT, SECOND_MOMENT), strict=False)
+    )
+    return first, second, weights
+
+
+@deviation(fp8lm_adam.stored_scales, rules=("FLM-014",), domain=_STORED)
+def fp8lm_stored_alike(
+    reference: Reference, amaxes: Sequence[float], master: float
+) -> tuple[float, float, float]:
+    """The second moment has the largest number of e4m3."""
+    first, _, weights = reference(amaxes, master)
+    same, _, _ = reference((amaxes[1], *amaxes[1:]), master)
+    return first, same, weights
 
 
 DEVIATIONS = tuple(value for value in tuple(globals().values()) if isinstance(value, Deviation))

@@ -7,24 +7,17 @@ from functools import cache
 from typing import NamedTuple
 
 from mor_ref.definitions.format import Format
-from mor_ref.definitions.formats import formats
 from mor_ref.definitions.fp8lm import (
-    FIRST_MOMENT,
-    MASTER,
     PAPER_PARTS,
     PAPER_WINDOW,
-    SECOND_MOMENT,
-    Adam,
     ScaleProfile,
 )
 from mor_ref.exact.arithmetic import (
     FLT_MAX,
-    difference,
     product,
     quotient,
     rn32,
     rn32_of_binary64,
-    total,
     units_next_to,
 )
 from mor_ref.exact.encoding import encode, floor_log2
@@ -62,14 +55,13 @@ class Reduced(NamedTuple):
     elements: list[Element]
 
 
-class Moments(NamedTuple):
-    """The state of Adam: codes and scales of both moments and of the master weights."""
+class Shared(NamedTuple):
+    """The scales of an all-reduce, and which ranks cast their tensor anew."""
 
-    step: int
-    first: list[int]
-    second: list[int]
-    master: list[int]
-    scales: tuple[float, float, float]
+    rank_scale: list[float]
+    scale: float
+    scale_inv: float
+    requantized: list[bool]
 
 
 # ---------------------------------------------------------------------- scales
@@ -156,25 +148,35 @@ def largest_magnitude(numbers: Sequence[float]) -> float:
     return math.nan if any(map(math.isnan, numbers)) else max(map(abs, numbers), default=0.0)
 
 
+@step
+def shared_scales(
+    amaxes: Sequence[float], fmt: Format, reduction: str, profile: ScaleProfile
+) -> Shared:
+    """Return the scales of tensors with these amaxes, and the shared one (FLM-007, FLM-008)."""
+    own = [scale_of(amax, 1.0, fmt, 0, profile).scale for amax in amaxes]
+    if reduction == "msamp_max":
+        whole = scale_of(largest_magnitude(amaxes), 1.0, fmt, 0, profile).scale
+        shared = quotient(whole, square_root(float(len(amaxes))))
+    else:
+        shared = min(own)
+    changed = [reduction != "msamp_min" or scale != shared for scale in own]
+    back = quotient(quotient(1.0, shared), float(len(amaxes)))
+    return Shared(own, shared, back, changed)
+
+
 def shared_scale(
     ranks: Sequence[Sequence[float]], fmt: Format, reduction: str, sums: str, profile: ScaleProfile
 ) -> Reduced:
     """Return the mean of the tensors of all ranks (FLM-007 to FLM-009)."""
     amaxes = [largest_magnitude(numbers) for numbers in ranks]
-    own = [scale_of(amax, 1.0, fmt, 0, profile).scale for amax in amaxes]
+    own, shared, back, changed = shared_scales(amaxes, fmt, reduction, profile)
     if reduction == "msamp_max":  # FLM-008
-        whole = scale_of(largest_magnitude(amaxes), 1.0, fmt, 0, profile).scale
-        shared = quotient(whole, square_root(float(len(ranks))))
-        changed = [True] * len(ranks)
         codes = [[cast(x, shared, fmt).code for x in numbers] for numbers in ranks]
     else:  # FLM-007
-        shared = min(own)
-        changed = [reduction == "paper" or scale != shared for scale in own]
         codes = []
         for numbers, scale, changes in zip(ranks, own, changed, strict=True):
             elements = [cast(x, scale, fmt) for x in numbers]
             codes.append([cast(e.y, shared, fmt).code if changes else e.code for e in elements])
-    back = quotient(quotient(1.0, shared), float(len(ranks)))
     columns = [[fmt.value(code) for code in column] for column in zip(*codes, strict=True)]
     added = [sum_of(column, fmt, sums) for column in columns]
     elements = [Element(code, product(fmt.value(code), back)) for code in added]
@@ -224,9 +226,6 @@ def auto_scale(
     return count, quotient(mu, 2.0) if too_many else product(mu, growth(window))
 
 
-# ---------------------------------------------------------------------- Adam
-
-
 def square_root(x: float) -> float:
     """Return RN32 of the square root of a number that is not negative."""
     if x < 0:
@@ -238,56 +237,6 @@ def square_root(x: float) -> float:
         root += Fraction(1, 2**201)  # no tie: it is irrational
     unit = max(floor_log2(root) - 23, -149)
     return math.ldexp(units_next_to(root, unit), unit)
-
-
-@step
-@cache
-def correction(beta: float, steps: int) -> float:
-    """Return RN32(1 - beta^steps) (FLM-011)."""
-    return rn32(1 - Fraction(beta) ** steps)
-
-
-@step
-def moment(code_value: float, inverse: float, beta: float, term: float) -> float:
-    """Return a moment after a step, in binary32 (FLM-012)."""
-    old = product(product(beta, code_value), inverse)
-    return total(old, product(difference(1.0, beta), term))
-
-
-def adam(state: Moments, gradient: Sequence[float], numbers: Adam) -> Moments:
-    """Return the state after a step (FLM-011 to FLM-014)."""
-    kinds = [formats[name] for name in (FIRST_MOMENT, SECOND_MOMENT, MASTER)]
-    inverses = [quotient(1.0, scale) for scale in state.scales]
-    steps = state.step + 1
-    rate = quotient(numbers.lr, correction(numbers.beta1, steps))
-    root = square_root(correction(numbers.beta2, steps))
-    kept = difference(1.0, product(numbers.lr, numbers.weight_decay))
-    found: tuple[list[float], list[float], list[float]] = ([], [], [])
-    for m, v, w, g in zip(state.first, state.second, state.master, gradient, strict=True):
-        first = moment(kinds[0].value(m), inverses[0], numbers.beta1, g)
-        second = moment(kinds[1].value(v), inverses[1], numbers.beta2, product(g, g))
-        weight = product(kinds[2].value(w), inverses[2])
-        weight = product(weight, kept) if numbers.weight_decay else weight
-        change = updated(weight, first, second, rate, root, numbers.eps)
-        for numbers_of, number in zip(found, (first, second, change), strict=True):
-            numbers_of.append(number)
-    previous = (1.0, 1.0, state.scales[2])
-    scales = [
-        scale_of(largest_magnitude(one), before, kind, 0, "msamp").scale
-        for one, before, kind in zip(found, previous, kinds, strict=True)
-    ]  # FLM-014
-    codes = [
-        [cast(x, scale, kind).code for x in one]
-        for one, scale, kind in zip(found, scales, kinds, strict=True)
-    ]
-    return Moments(steps, codes[0], codes[1], codes[2], (scales[0], scales[1], scales[2]))
-
-
-@step
-def updated(w: float, m: float, v: float, rate: float, root: float, eps: float) -> float:
-    """Return the weight after a step, in binary32 (FLM-013)."""
-    below = total(quotient(square_root(v), root), eps)
-    return difference(w, product(rate, quotient(m, below)))
 
 
 # ---------------------------------------------------------------------- partition

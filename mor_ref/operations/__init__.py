@@ -18,6 +18,7 @@ from mor_ref.operations.error_term import ERROR_TERM
 from mor_ref.operations.fp8lm_adam import FP8LM_ADAM
 from mor_ref.operations.fp8lm_cast import FP8LM_CAST
 from mor_ref.operations.fp8lm_scale import FP8LM_SCALE
+from mor_ref.operations.fp8lm_shared import FP8LM_SHARED, FP8LM_STORED
 from mor_ref.operations.fp8lm_state import (
     FP8LM_MU,
     FP8LM_PARTITION,
@@ -84,6 +85,8 @@ OPERATIONS: dict[str, Operation] = {
         FP8LM_CAST,
         FP8LM_SUM,
         FP8LM_ADAM,
+        FP8LM_SHARED,
+        FP8LM_STORED,
         FP8LM_WINDOW,
         FP8LM_MU,
         FP8LM_RATE,

@@ -35,7 +35,7 @@ _SMALL = np.array([1e-3, 1e-8, 3e-4, 0.0, 0.1, 0.01, 1e-6, 6e-5], np.float32).vi
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute with the exact model."""
     from mor_ref.exact.arithmetic import difference, product
-    from mor_ref.exact.fp8lm import moment, updated
+    from mor_ref.exact.fp8lm_adam import moment, updated
 
     del parameters
     found: dict[str, list[float]] = {name: [] for name in _MADE}

@@ -3,12 +3,18 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, Operation, Parameters
+from mor_ref.operations.fp8lm_scale import random_inputs as random_scales
+from mor_ref.operations.operation import Arrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
+from mor_ref.operations.random_numbers import Draws, bits_at, share
 
+Rows = NDArray[np.bool_]
+_LARGEST, _ONE = 0x7F7FFFFF, 0x3F800000  # FLT_MAX and 1, as bits
+_MOST_CODES, _MOST_STEPS, _MOST_RANKS = 1 << 11, 1 << 14, 255
 _SATURATED, _OTHER = 0x7E, 0xFD
 _THRESHOLD = 1e-5
 
@@ -76,7 +82,8 @@ def _mu(arrays: Arrays, next_mu: Callable[[float, list[int]], float]) -> Arrays:
 def exact_rates(_: Parameters, arrays: Arrays) -> Arrays:
     """Compute the numbers of Adam with the exact model."""
     from mor_ref.exact.arithmetic import quotient
-    from mor_ref.exact.fp8lm import correction, square_root
+    from mor_ref.exact.fp8lm import square_root
+    from mor_ref.exact.fp8lm_adam import correction
 
     given = [numbers_of(arrays[name], "f32") for name in ("lr", "beta1", "beta2")]
     rates, roots = [], []
@@ -112,6 +119,72 @@ def engine_ranks(_: Parameters, arrays: Arrays) -> Arrays:
     return {"rank": np.array([fp8lm.partition(*row) for row in rows], np.uint8)}
 
 
+# ---------------------------------------------------------------------- random inputs
+
+
+def random_windows(_: Parameters, draws: Draws) -> Arrays:
+    """Draw amaxes, some of them infinite or NaN, and windows of finite numbers."""
+    each = draws.of_numbers()
+    amax = random_scales({"format": "e4m3"}, each)["amax"]
+    window = np.minimum(bits_at(each.words(4), 0, 31), np.uint64(_LARGEST))
+    return {name: x.reshape(-1, draws.width) for name, x in (("amax", amax), ("window", window))}
+
+
+def _is_window(_: Parameters, arrays: Arrays) -> Rows:
+    each = (arrays["amax"] < 1 << 31) & (arrays["window"] <= _LARGEST)
+    inside: Rows = np.all(each, axis=1)
+    return inside
+
+
+def random_mu(_: Parameters, draws: Draws) -> Arrays:
+    """Draw sizes of gradients, and how many codes saturate: few, and none in most steps."""
+    words, each = draws.words(0), draws.of_numbers().words(1).reshape(-1, draws.width)
+    size = share(bits_at(words, 0, 16), 16, _MOST_CODES) + np.uint64(1)
+    count = np.where(bits_at(each, 8, 2) == 0, bits_at(each, 0, 2), 0)
+    saturated = np.minimum(count, size[:, np.newaxis])
+    return {"saturated": saturated, "size": size, "mu": bits_at(words, 32, 30)}
+
+
+def _is_mu(_: Parameters, arrays: Arrays) -> Rows:
+    size = arrays["size"]
+    fits = (arrays["saturated"] <= size[:, np.newaxis]).all(axis=1)
+    return fits & (size > 0) & (size <= _MOST_CODES) & (arrays["mu"] <= _LARGEST)
+
+
+def random_rates(_: Parameters, draws: Draws) -> Arrays:
+    """Draw numbers of training, and steps."""
+    words = [draws.words(k) for k in range(3)]
+    near_one = np.uint64(_ONE) - share(bits_at(words[0], 0, 20), 20, 1 << 23)
+    return {
+        "lr": bits_at(words[1], 0, 30),
+        "beta1": near_one - np.uint64(1),
+        "beta2": share(bits_at(words[1], 32, 30), 30, _ONE),
+        "step": share(bits_at(words[2], 0, 16), 16, 2000) + np.uint64(1),
+    }
+
+
+def _is_rate(_: Parameters, arrays: Arrays) -> Rows:
+    betas = (arrays["beta1"] < _ONE) & (arrays["beta2"] < _ONE)
+    steps = (arrays["step"] > 0) & (arrays["step"] <= _MOST_STEPS)
+    return betas & steps & (arrays["lr"] <= _LARGEST)
+
+
+def random_ranks(_: Parameters, draws: Draws) -> Arrays:
+    """Draw sizes of tensors, many of them equal, and numbers of ranks."""
+    each = draws.of_numbers().words(0).reshape(-1, draws.width)
+    numel = bits_at(each, 0, 3) << (bits_at(each, 8, 2) * np.uint64(4))
+    return {"numel": numel, "ranks": share(bits_at(draws.words(1), 0, 8), 8, 16) + np.uint64(1)}
+
+
+def _is_partition(_: Parameters, arrays: Arrays) -> Rows:
+    return (arrays["ranks"] > 0) & (arrays["ranks"] <= _MOST_RANKS)
+
+
+_OF_WINDOWS = "an amax has no sign bit, and a window is finite"
+_OF_MU = f"a gradient has 1 to {_MOST_CODES} codes, and mu is finite and has no sign bit"
+_OF_RATES = f"numbers are finite, betas are below 1, and step is 1 to {_MOST_STEPS}"
+
+
 FP8LM_WINDOW = Operation(
     "fp8lm_window",
     {},
@@ -120,6 +193,7 @@ FP8LM_WINDOW = Operation(
     exact=exact_windows,
     engine=engine_windows,
     cuda=None,
+    random=RandomInputs(random_windows, _is_window, _OF_WINDOWS),
 )
 FP8LM_MU = Operation(
     "fp8lm_mu",
@@ -129,6 +203,7 @@ FP8LM_MU = Operation(
     exact=exact_mu,
     engine=engine_mu,
     cuda=None,
+    random=RandomInputs(random_mu, _is_mu, _OF_MU),
 )
 FP8LM_RATE = Operation(
     "fp8lm_rate",
@@ -138,6 +213,7 @@ FP8LM_RATE = Operation(
     exact=exact_rates,
     engine=engine_rates,
     cuda=None,
+    random=RandomInputs(random_rates, _is_rate, _OF_RATES),
 )
 FP8LM_PARTITION = Operation(
     "fp8lm_partition",
@@ -147,4 +223,5 @@ FP8LM_PARTITION = Operation(
     exact=exact_ranks,
     engine=engine_ranks,
     cuda=None,
+    random=RandomInputs(random_ranks, _is_partition, f"there are 1 to {_MOST_RANKS} ranks"),
 )

@@ -9,7 +9,7 @@ from mor_ref.definitions.blocks import Cut
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.encoding import DETERMINISTIC_ROUNDINGS, NANS, OVERFLOWS
 from mor_ref.definitions.formats import formats, presets
-from mor_ref.definitions.fp8lm import AUTOMATIC, SCALE_PROFILES, SUMS
+from mor_ref.definitions.fp8lm import AUTOMATIC, REDUCTIONS, SCALE_PROFILES, SUMS
 from mor_ref.definitions.fp8lm import FORMATS as FP8LM_FORMATS
 from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
 from mor_ref.definitions.mixed import MIXTURES
@@ -161,6 +161,7 @@ KINDS: Mapping[str, Kind] = {
     "groups": number(1, LONGEST),
     "fp8lm_format": one_of(FP8LM_FORMATS),
     "fp8lm_profile": one_of(SCALE_PROFILES),
+    "reduction": one_of(REDUCTIONS),
     "automatic": one_of(AUTOMATIC),
     "steps": number(1, 1 << 16),
     "margin": number(-_LARGEST_MARGIN, _LARGEST_MARGIN),

@@ -62,6 +62,8 @@ _MODULES: tuple[str, ...] = (
     "mixed_units",
     "mixed_tensors",
     "fp8lm_steps",
+    "fp8lm_states",
+    "codes",
     "decisions",
     "mor_means",
     "mor_counts",

@@ -11,8 +11,8 @@ CASTS = {"e4m3": (3, -6), "e5m2": (2, -14), "f16": (10, -14)}  # bits of a fract
 TINY = np.finfo(np.float32).tiny
 
 
-def register(operation, name, mistake="", where=lambda _: True):
-    """Take a function of (inputs as numbers, parameters) that returns fields."""
+def register(operation, name, mistake="", where=lambda _: True, kernels=KERNELS):
+    """Take a function of (inputs, parameters) that returns fields."""
 
     def take(function):
         def run(asked, parameters, inputs):
@@ -21,7 +21,7 @@ def register(operation, name, mistake="", where=lambda _: True):
             with np.errstate(all="ignore"):
                 return function(inputs, parameters)
 
-        KERNELS.append(Kernel(f"{operation}.{name}", run, mistake))
+        kernels.append(Kernel(f"{operation}.{name}", run, mistake))
         return function
 
     return take

@@ -65,6 +65,8 @@ SUITES: dict[str, Suite] = {
         fp8lm.CASTS,
         fp8lm.SUMMED,
         fp8lm.ADAM,
+        fp8lm_state.SHARED,
+        fp8lm_state.STORED,
         fp8lm_state.WINDOWS,
         fp8lm_state.MU,
         fp8lm_state.RATES,

@@ -1,13 +1,17 @@
 """FP8-LM: states after each of some steps, and the ranks of tensors."""
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
-from mor_ref.definitions.fp8lm import AUTOMATIC
+from mor_ref.definitions.fp8lm import AUTOMATIC, REDUCTIONS, SCALE_PROFILES, format_of
 from mor_ref.golden.inputs.edges import bell
+from mor_ref.golden.inputs.fp8lm import scales
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.operations.bits import Unsigned
+from mor_ref.operations.fp8lm_shared import random_shared, random_stored
+from mor_ref.operations.random_numbers import Draws
 from mor_ref.operations.random_words import random_words
 
 _ROWS = 24
@@ -67,6 +71,63 @@ def _partition_cases(size: Size) -> Iterator[Case]:
         yield Case(f"{width}", {}, {"numel": numel, "ranks": ranks})
 
 
+def _shared_cases(size: Size) -> Iterator[Case]:
+    """Yield amaxes where a logarithm turns, of one rank, and of ranks whose amaxes are drawn."""
+    for fmt, how, profile in itertools.product(("e4m3", "e5m2"), REDUCTIONS, SCALE_PROFILES):
+        parameters = {"format": fmt, "reduction": how, "profile": profile}
+        name = f"{fmt}.{how}.{profile}"
+        turns = scales(format_of(fmt), parameters, size, 0)["amax"]
+        yield Case(f"{name}.1", parameters, {"amax": np.unique(turns)[:, np.newaxis]})
+        for width in (2, 3, 7):
+            drawn = random_shared(parameters, Draws(0, 40 * size.factor, size.seed, width))
+            yield Case(f"{name}.{width}", parameters, {"amax": drawn["amax"].astype(np.uint32)})
+
+
+def _stored_cases(size: Size) -> Iterator[Case]:
+    """Yield amaxes where a logarithm turns, scales before, and random ones."""
+    turns = {fmt: scales(format_of(fmt), {"format": fmt}, size, 0) for fmt in ("e4m3", "f16")}
+    count = min(len(one["amax"]) for one in turns.values())
+    arrays = {
+        "first_amax": turns["e4m3"]["amax"][:count],
+        "second_amax": turns["f16"]["amax"][:count],
+        "master_amax": turns["f16"]["amax"][-count:],
+        "previous": turns["f16"]["previous"][-count:],
+    }
+    yield Case("turns", {}, arrays)
+    drawn = random_stored({}, Draws(0, 600 * size.factor, size.seed))
+    yield Case("random", {}, {name: one.astype(np.uint32) for name, one in drawn.items()})
+
+
+SHARED = Suite(
+    "fp8lm_shared",
+    "Scales of the ranks of an all-reduce",
+    "fp8lm_shared",
+    (),
+    (
+        given("amax", "f32", "the amax of each rank"),
+        expected("rank_scale", "f32", "the scale of each rank", "FLM-001", "FLM-007"),
+        expected("scale", "f32", "the shared scale", "FLM-007", "FLM-008"),
+        expected("scale_inv", "f32", "its inverse by the number of ranks", "FLM-009"),
+        expected("requantized", "u8", "1 for a rank that is cast anew", "FLM-007", "FLM-008"),
+    ),
+    _shared_cases,
+)
+STORED = Suite(
+    "fp8lm_stored",
+    "Scales of the stored state of Adam",
+    "fp8lm_stored",
+    (),
+    (
+        given("first_amax", "f32", "the amax of the first moment"),
+        given("second_amax", "f32", "the amax of the second moment"),
+        given("master_amax", "f32", "the amax of the weights"),
+        given("previous", "f32", "the scale of the weights before"),
+        expected("first_scale", "f32", "the scale of the first moment, in e4m3", "FLM-014"),
+        expected("second_scale", "f32", "the scale of the second moment, in f16", "FLM-014"),
+        expected("master_scale", "f32", "the scale of the weights, in f16", "FLM-014"),
+    ),
+    _stored_cases,
+)
 WINDOWS = Suite(
     "fp8lm_windows",
     "Windows of delayed scaling after each step",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mor_ref.golden.inputs.edges import bell, to_bf16
+from mor_ref.golden.inputs.edges import bell, to_bf16, to_f16
 from mor_ref.golden.inputs.tensors import Tensor, tensors
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 from mor_ref.golden.suites.tensor_cases import tensor_case
@@ -34,6 +34,7 @@ def _of_limits(size: Size) -> Iterator[Tensor]:
         x[(column * 3) % 7, column] = bits
     yield Tensor("limits.f32", "f32", x)
     yield Tensor("limits.bf16", "bf16", to_bf16(x))
+    yield Tensor("limits.f16", "f16", to_f16(x))
     yield Tensor("last.f32", "f32", np.roll(x, 5, axis=1)[::-1].copy())
 
 

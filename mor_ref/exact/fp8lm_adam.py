@@ -1,0 +1,79 @@
+"""FP8-LM: steps of Adam, with states that are stored in few bits."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+from typing import NamedTuple
+
+from mor_ref.definitions.formats import formats
+from mor_ref.definitions.fp8lm import FIRST_MOMENT, MASTER, SECOND_MOMENT, Adam
+from mor_ref.exact.arithmetic import difference, product, quotient, rn32, total
+from mor_ref.exact.fp8lm import cast, largest_magnitude, scale_of, square_root
+from mor_ref.exact.step import step
+
+
+class Moments(NamedTuple):
+    """The state of Adam: codes and scales of both moments and of the master weights."""
+
+    step: int
+    first: list[int]
+    second: list[int]
+    master: list[int]
+    scales: tuple[float, float, float]
+
+
+@step
+@cache
+def correction(beta: float, steps: int) -> float:
+    """Return RN32(1 - beta^steps) (FLM-011)."""
+    return rn32(1 - Fraction(beta) ** steps)
+
+
+@step
+def moment(code_value: float, inverse: float, beta: float, term: float) -> float:
+    """Return a moment after a step, in binary32 (FLM-012)."""
+    old = product(product(beta, code_value), inverse)
+    return total(old, product(difference(1.0, beta), term))
+
+
+def adam(state: Moments, gradient: Sequence[float], numbers: Adam) -> Moments:
+    """Return the state after a step (FLM-011 to FLM-014)."""
+    kinds = [formats[name] for name in (FIRST_MOMENT, SECOND_MOMENT, MASTER)]
+    inverses = [quotient(1.0, scale) for scale in state.scales]
+    steps = state.step + 1
+    rate = quotient(numbers.lr, correction(numbers.beta1, steps))
+    root = square_root(correction(numbers.beta2, steps))
+    kept = difference(1.0, product(numbers.lr, numbers.weight_decay))
+    found: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for m, v, w, g in zip(state.first, state.second, state.master, gradient, strict=True):
+        first = moment(kinds[0].value(m), inverses[0], numbers.beta1, g)
+        second = moment(kinds[1].value(v), inverses[1], numbers.beta2, product(g, g))
+        weight = product(kinds[2].value(w), inverses[2])
+        weight = product(weight, kept) if numbers.weight_decay else weight
+        change = updated(weight, first, second, rate, root, numbers.eps)
+        for numbers_of, number in zip(found, (first, second, change), strict=True):
+            numbers_of.append(number)
+    scales = stored_scales([largest_magnitude(one) for one in found], state.scales[2])
+    codes = [
+        [cast(x, scale, kind).code for x in one]
+        for one, scale, kind in zip(found, scales, kinds, strict=True)
+    ]
+    return Moments(steps, codes[0], codes[1], codes[2], scales)
+
+
+@step
+def stored_scales(amaxes: Sequence[float], master: float) -> tuple[float, float, float]:
+    """Return the scales of both moments and of the weights, given their scale before (FLM-014)."""
+    first, second, weights = amaxes
+    return (
+        scale_of(first, 1.0, formats[FIRST_MOMENT], 0, "msamp").scale,
+        scale_of(second, 1.0, formats[SECOND_MOMENT], 0, "msamp").scale,
+        scale_of(weights, master, formats[MASTER], 0, "msamp").scale,
+    )
+
+
+@step
+def updated(w: float, m: float, v: float, rate: float, root: float, eps: float) -> float:
+    """Return the weight after a step, in binary32 (FLM-013)."""
+    below = total(quotient(square_root(v), root), eps)
+    return difference(w, product(rate, quotient(m, below)))
