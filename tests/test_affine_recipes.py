@@ -92,6 +92,7 @@ def test_large_tensors_are_verified_by_rows():
         assert mor_ref.verify("numba", inputs={"x": x}, recipe=recipe).verdict == "match"
 
 
+@pytest.mark.tier("full", but=["how0"])
 @pytest.mark.parametrize(
     "how",
     [

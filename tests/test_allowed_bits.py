@@ -102,6 +102,7 @@ def counts_of(suite="encode"):
     return nans, zeros
 
 
+@pytest.mark.tier("full")
 def test_a_kernel_with_other_nans_and_zeros_matches_if_both_are_allowed():
     nans, zeros = counts_of()
     assert min(nans, zeros) > 100

@@ -246,6 +246,7 @@ def test_scales_saturate_as_those_of_gguf_do():
     assert ours != [block_scale_code(float(one)) for one in s]
 
 
+@pytest.mark.tier("full")
 def test_wrapped_scale_codes_of_a_kernel_are_named():
     def wrapping(operation, parameters, inputs):
         found = computed("mx_scale_code_wraps", operation, parameters, inputs)

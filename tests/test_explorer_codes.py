@@ -72,7 +72,7 @@ def test_every_code_that_is_clicked_is_shown(page, name):
     assert seen == set(range(1 << fmt.bits))
 
 
-@pytest.mark.tier("full", but=["[bf16]"])
+@pytest.mark.tier("full")
 @pytest.mark.parametrize("name", [name for name, fmt in formats.items() if fmt.bits > 8])
 def test_codes_of_wide_formats_that_are_clicked_are_shown(page, name):
     """Also those of NaN, whose payload x does not lose."""

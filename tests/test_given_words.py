@@ -247,6 +247,7 @@ def test_words_in_another_file(monkeypatch, capsys, tmp_path):
     assert run(monkeypatch, capsys, "verify", "numba", *files, "--recipe", recipe)[0] == 0
 
 
+@pytest.mark.tier("full")
 def test_large_tensors_and_corners_have_their_words(monkeypatch):
     monkeypatch.setattr(own_module, "LARGEST_SMALL", 8)
     for recipe in ("nvfp4:n_random_bits=12", "mxfp8:columns:n_random_bits=12"):

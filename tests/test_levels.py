@@ -275,6 +275,7 @@ def test_recipes_of_own_tensors(recipe):
     assert compare(w, [recipe])[recipe].bits_per_number == pytest.approx(codes + scale)
 
 
+@pytest.mark.tier("full")
 def test_a_record_is_compared_with_its_fields():
     w, _ = weights_at_edges("seq2", "f32")
     expected = mor_ref.quantize_levels(w, "seq2")

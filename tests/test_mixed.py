@@ -192,6 +192,7 @@ def test_recipes(recipe):
     assert found.bits_per_number == of_formats[recipe]
 
 
+@pytest.mark.tier("full")
 def test_mixtures_are_representations():
     """MOR-007: by name, and as candidates of other mixtures."""
     assert as_representation("int8_or_e4m3").name == "int8_or_e4m3"
