@@ -1,6 +1,7 @@
 """Dot products in the kernels, on a CPU: all profiles, the public functions, and planted faults."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,8 +16,11 @@ import mor_ref.cuda
 from mor_ref.cuda import dot_products as kernels
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile, operand_format
+from mor_ref.golden.inputs.products import Kind, products
+from mor_ref.golden.model.suite import Size
+from mor_ref.operations import OPERATIONS
 
-SUITES = ("dot_chunks", "dot", "dot_scaled", "dot_integers")
+SUITES = ("dot_chunks", "dot", "dot_scaled", "dot_integers", "matmul")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -76,6 +80,24 @@ def test_numbers_at_the_edges_of_a_fused_operation():
     given = {"c": c.view(np.float32), "formats": of, "profile": profile}
     found = through_kernels(*pair, given).result
     assert found.tolist() == [bits32(row[-1].c) for row in exact_rows(*pair, **given)]
+
+
+@pytest.mark.parametrize(
+    "profile", ["hopper_bf16", "cdna1_bf16", "cdna2_bf16_1k", "cdna3_bf16", "cdna3_fp8"]
+)
+def test_products_of_bfloat16_blocks(profile):
+    """GEM-003 and GEM-004: in families that the suite has not; cdna3_fp8 upcasts the blocks."""
+    parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 24}
+    kind = Kind(parameters, ("bf16", "bf16"), ("e4m3",) if profile == "cdna3_fp8" else (), 88)
+    arrays = products(kind, Size(seed=5), 0)
+    expected, found = (
+        run(arrays)["result"].tolist()
+        for run in (
+            partial(OPERATIONS["matmul"].exact, parameters),
+            partial(OPERATIONS["matmul"].cuda, Host(), parameters),
+        )
+    )
+    assert found == expected
 
 
 # ---------------------------------------------------------------------- the public functions
@@ -220,6 +242,15 @@ FAULTS = {
     ),
     "the tree is a chain": (
         "dot_binary32.cuh", "k >> level & 1; level++", "level == 0 && k; level++",
+    ),
+    "a scale multiplies codes": ("matmul.cu", "__fdiv_rn(1.0f, scale)", "scale"),
+    "upcast blocks are scaled": ("matmul.cu", "if (!is_upcast)  ", "if (true)        "),
+    "one FP8 block is enough": (
+        "matmul.cu", "(both & ~rule.taken) != 0;", "(both & rule.taken) == 0;",
+    ),
+    "pieces start from c": ("matmul.cu", "u32 part = 0;  ", "u32 part = c;  "),
+    "NVFP4 has no scale of a row": (
+        "matmul.cu", "bits_of(__fmul_rn(number(c), overall))", "bits_of(number(c))",
     ),
     "a scale has a sign": (
         "dot_terms.cuh", "decoded(code & of.mask, of.from)",

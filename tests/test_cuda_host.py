@@ -20,6 +20,7 @@ from kernels.tensors import (
     converted,
     encoded,
     encoded_at_random,
+    multiplied,
     numbers,
     quantized,
     stepped,
@@ -70,7 +71,8 @@ def test_suites_and_the_tests_below_reach_every_kernel():
         assert list(suites.answers(device, suite))
     for dtype in DTYPES:
         x = bits(numbers(dtype))
-        assert [*quantized(device, x), *converted(device, x), *added_up(device)]
+        assert [*quantized(device, x), *converted(device, x), *multiplied(device)]
+    assert list(added_up(device))
     every = {(name, kernel) for name in source.program_names() for kernel in exported(name)}
     assert every == device.seen
 
@@ -90,10 +92,11 @@ def test_every_source_is_taken_as_binary32(name):
 
 
 def test_dot_products_on_any_grid():
-    """DOT-001: also of integers, which no suite has."""
-    found = added_up(Schedule(order=2, filling=0x5A, workers=2, blocks=3))
-    for ours, theirs in zip(found, added_up(Host()), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    """DOT-001 and GEM-001: also of families that suites have not."""
+    device = Schedule(order=2, filling=0x5A, workers=2, blocks=3)
+    for every in (added_up, multiplied):
+        for ours, theirs in zip(every(device), every(Host()), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_long_blocks_of_mx():

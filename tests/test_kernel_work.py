@@ -30,7 +30,7 @@ def test_no_hot_kernel_spills(measured):
     taken, _ = measured
     hot = {one.kernel for one in work.HOT}
     assert {name for _, name in work.spilling(taken)}.isdisjoint(hot)
-    assert len(work.spilling(taken)) <= 50
+    assert len(work.spilling(taken)) <= 55
     for found in taken.values():
         assert len(found) > 180
         assert all(found[one.kernel].registers <= one.registers for one in work.HOT)

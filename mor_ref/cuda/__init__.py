@@ -2,11 +2,10 @@
 
 They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and return CuPy arrays.
 They need the extra `gpu` and a GPU. If one is missing, they raise an error: they never compute on
-the CPU instead. `mix_formats` and `mix_layer` are not here: `mor-ref verify cuda` alone runs their
-kernels. `matmul` and `select` have no kernels yet. `dot` takes c as float16 if the profile has
-results in f16. The kernels of tensors round to nearest: they take no random words. Exact sums of
-gradients of levels, and packed bytes, are made on the host. The other names are those of `mor_ref`
-itself.
+the CPU instead. `mix_formats`, `mix_layer` and `matmul` are not here: `mor-ref verify cuda` alone
+runs their kernels. `select` has no kernels yet. `dot` takes c as float16 if the profile has results
+in f16. The kernels of tensors round to nearest: they take no random words. Exact sums of gradients
+of levels, and packed bytes, are made on the host. The other names are those of `mor_ref` itself.
 
 A result is ready on the stream that its function ran on: of a tensor of torch's, torch's current
 stream, and else CuPy's; of an array that is neither's, it is ready at once. A reader on another

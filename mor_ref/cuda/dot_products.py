@@ -10,7 +10,7 @@ from mor_ref.definitions.dot import PERIOD, ROUNDED_ONCE, STEPS_OF_INT8, DotProf
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
-_CODES = np.dtype(
+CODES = np.dtype(
     [
         ("codes", "u8"), ("from", rows.DECODING), ("bytes", "u4"), ("mask", "u4"),
         ("smallest_exponent", "i4"),
@@ -19,13 +19,13 @@ _CODES = np.dtype(
 )  # fmt: skip
 _OPERANDS = np.dtype(
     [
-        ("a", _CODES), ("b", _CODES), ("scale_a", _CODES), ("scale_b", _CODES),
+        ("a", CODES), ("b", CODES), ("scale_a", CODES), ("scale_b", CODES),
         ("columns", "u8"), ("block", "u8"), ("blocks", "u8"),
     ],
     align=True,
 )  # fmt: skip
 _RESULT = rows.structure("i4 kept_bits,smallest_exponent,largest_exponent; u4 is_nearest")
-_RULE = np.dtype(
+RULE = np.dtype(
     [
         ("chunk", "u4"), ("flushes_c", "u4"), ("fraction_bits", "i4"), ("zero_exponent", "i4"),
         ("unscale", "f4"), ("result", _RESULT),
@@ -55,18 +55,22 @@ class Chunks(NamedTuple):
     c: Array
 
 
-def _codes(device: Device, codes: Array, fmt: Format, mask: int) -> rows.Row:
+def codes_of(
+    device: Device, codes: Array, fmt: Format, mask: int, exponents: Format | None = None
+) -> rows.Row:
+    """Return codes as kernels read them; their exponents can be those of another format."""
     return rows.row(
-        _CODES,
+        CODES,
         codes=device.address(codes),
         **{"from": rows.decoding(fmt)},
         bytes=codes.itemsize,
         mask=mask,
-        smallest_exponent=fmt.smallest_exponent,
+        smallest_exponent=(exponents or fmt).smallest_exponent,
     )
 
 
-def _rule(profile: DotProfile) -> rows.Row:
+def rule_of(profile: DotProfile) -> rows.Row:
+    """Return the numbers of a profile."""
     to = formats[profile.result]
     is_binary32 = profile.result == "f32"
     result = rows.row(
@@ -77,7 +81,7 @@ def _rule(profile: DotProfile) -> rows.Row:
         is_nearest=not (is_binary32 and profile.family in ROUNDED_ONCE),
     )
     return rows.row(
-        _RULE,
+        RULE,
         chunk=profile.chunk,
         flushes_c=profile.flushes_first_c,
         fraction_bits=profile.fraction_bits,
@@ -87,7 +91,12 @@ def _rule(profile: DotProfile) -> rows.Row:
     )
 
 
-def _chunks_of(profile: DotProfile, columns: int) -> tuple[int, int]:
+def kernel_of(profile: DotProfile) -> str:
+    """Return the name of the kernel that the family of a profile has."""
+    return _KERNELS.get(profile.family, profile.family)
+
+
+def chunks_of(profile: DotProfile, columns: int) -> tuple[int, int]:
     """Return the number of chunks of a row, and their length; 0 if all products are one chunk."""
     length = {"f32_fma": 1, "promoted": PERIOD}.get(profile.family, profile.chunk)
     return (-(-columns // length) if length else 1), length
@@ -109,7 +118,7 @@ def dot(
     With `keeps`, every chunk has its fields.
     """
     height, width = a.shape
-    count, length = _chunks_of(profile, width)
+    count, length = chunks_of(profile, width)
     shape = (height, count if keeps else 0)
     kinds = (np.uint32, np.uint64, np.uint32)
     found = Chunks(
@@ -117,7 +126,7 @@ def dot(
     )
     named = {"a": (a, of[0]), "b": (b, of[1])}
     read = _ALL >> profile.ignored_bits << profile.ignored_bits
-    operands = {name: _codes(device, *one, read) for name, one in named.items()}
+    operands = {name: codes_of(device, *one, read) for name, one in named.items()}
     for name in "ab":
         operands[f"scale_{name}"] = _scales(device, scales, name)
     given = rows.row(
@@ -130,15 +139,15 @@ def dot(
     places = found._asdict()
     del places["result"]
     address = {name: device.address(x) if keeps else 0 for name, x in places.items()}
-    name = f"dot_{_KERNELS.get(profile.family, profile.family)}"
+    name = f"dot_{kernel_of(profile)}"
     sizes = map(np.uint64, (height, count, length))
     fields = rows.row(_FIELDS, **address)
-    launch(device, "dot", name, height, *sizes, c, given, _rule(profile), fields, found.result)
+    launch(device, "dot", name, height, *sizes, c, given, rule_of(profile), fields, found.result)
     return found
 
 
 def _scales(device: Device, scales: Scales | None, name: str) -> rows.Row:
     if scales is None:
-        return np.zeros(1, _CODES)
+        return np.zeros(1, CODES)
     unsigned = scales.fmt.sign_bit - 1 if scales.fmt.name == "e4m3" else _ALL  # DOT-006
-    return _codes(device, getattr(scales, name), scales.fmt, unsigned)
+    return codes_of(device, getattr(scales, name), scales.fmt, unsigned)

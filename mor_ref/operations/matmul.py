@@ -12,10 +12,11 @@ from mor_ref.definitions.formats import formats
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
 from mor_ref.operations.dot import profile_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
 from mor_ref.operations.parameters import kinds
 
 if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
     from mor_ref.engine.matmul import Piece
     from mor_ref.exact.matmul import Block
 
@@ -170,6 +171,21 @@ def _piece(codes: NDArray[Any], fmt: Format, factor: Any) -> "Piece":
     return Piece(numbers_of(plain, fmt), fmt, np.array([factor], np.float32))
 
 
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Multiply on a device."""
+    from mor_ref.cuda.matmul import Blocks, Side, entries
+
+    a, b = (
+        Side(*(arrays[f"{field}{name}"] for field in ("", "y_", "choice_", "scale_", "overall_")))
+        for name in "ab"
+    )
+    record, known = parameters["record"], [formats[name] for name in CHOICES]
+    scale_format = formats[_SCALES[record]] if record in _SCALES else None
+    is_plain, is_nvfp4 = record == "scaled", record == "nvfp4"
+    blocks = Blocks(known, parameters["scale_block"], is_plain, is_nvfp4, scale_format)
+    return {"result": entries(device, a, b, profile_of(parameters), blocks)}
+
+
 _INPUTS = (
     "nk a,b u32; nk y_a,y_b bf16; nb choice_a,choice_b u8; nb scale_a,scale_b f32; "
     "n overall_a,overall_b f32"
@@ -181,6 +197,6 @@ MATMUL = Operation(
     outputs=fields("n result f32"),
     exact=exact,
     engine=engine,
-    cuda=None,
+    cuda=cuda,
     admit=admit,
 )

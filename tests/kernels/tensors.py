@@ -12,6 +12,7 @@ from mor_ref.cuda import (
     errors,
     fp8lm,
     levels,
+    matmul,
     mixed,
     mx,
     nvfp4,
@@ -180,6 +181,28 @@ def added_up(device):
         )
 
 
+def multiplied(device):
+    """Yield entries of products of matrices of every family that has pieces or scales."""
+    random = np.random.default_rng(7)
+    blocks = matmul.Blocks(
+        [formats[fmt] for fmt in ("e4m3", "e5m2", "e2m1", "bf16")], 32, True, False
+    )
+    for profile in {row.family: row for row in DOT_PROFILES.values()}.values():
+        if profile.family in ("f32_fma", "f32_pairwise", "int32", "switchback"):
+            continue
+        a, b = (
+            matmul.Side(
+                random.integers(0, 128, (9, 150), np.uint32),
+                random.integers(0, 1 << 16, (9, 150), np.uint16),
+                random.integers(0, 4, (9, 5), np.uint8),
+                np.full((9, 5), 0x40000000, np.uint32),
+                np.full(9, 0x3F800000, np.uint32),
+            )
+            for _ in "ab"
+        )
+        yield matmul.entries(device, a, b, profile, blocks)
+
+
 def every_kernel(device):
     """Yield the results of every kernel, for each source format."""
     for name in DTYPES:
@@ -188,3 +211,4 @@ def every_kernel(device):
         yield from converted(device, x)
     yield from stepped(device)
     yield from added_up(device)
+    yield from multiplied(device)

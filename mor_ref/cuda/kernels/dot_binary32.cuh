@@ -74,14 +74,14 @@ struct DotSum {
   }
 };
 
-// DOT-012 and DOT-015: so many products and c, rounded once.
-MOR_DEVICE DotChunk exact_chunk(const DotOperands& of, u64 row, u64 start, u64 count, u32 c) {
+// DOT-012 and DOT-015: so many products and c, rounded once. `product` makes each of them.
+template <class Products> MOR_DEVICE DotChunk exact_sum(Products product, u64 count, u32 c) {
   DotSum sum;
   sum.clear();
   bool has_special = !is_finite(c);
   float special = number(c);
-  for (u64 k = start; k < start + count; k++) {
-    const DotProduct one = product_at(of, row, k);
+  for (u64 k = 0; k < count; k++) {
+    const DotProduct one = product(k);
     if (is_special(one)) {
       special = has_special ? __fadd_rn(special, special_product(one)) : special_product(one);
       has_special = true;
@@ -92,6 +92,10 @@ MOR_DEVICE DotChunk exact_chunk(const DotOperands& of, u64 row, u64 start, u64 c
   if (has_special) return {0, 0, bits_of(special)};
   sum.add(c);
   return {0, 0, sum.rounded()};
+}
+
+MOR_DEVICE DotChunk exact_chunk(const DotOperands& of, u64 row, u64 start, u64 count, u32 c) {
+  return exact_sum([&](u64 k) { return product_at(of, row, start + k); }, count, c);
 }
 
 MOR_DEVICE DotChunk next_exact(const DotOperands& of, u64 row, u64 start, u32 c, const DotRule& rule) {
