@@ -170,15 +170,15 @@ def test_the_best_is_found_by_all_mismatches(monkeypatch):
 
 @pytest.mark.tier("full")
 def test_an_unknown_mistake_is_not_explained():
-    def function(operation, parameters, inputs):
-        found = dict(OPERATIONS[operation].exact(parameters, inputs))
-        found["code"] = found["code"] ^ (np.arange(found["code"].shape[1]) % 7 == 3)
-        return found
-
-    found = verify(PythonFunction("odd", function), suites_in(bundled_files(), ["mx_blocks"]))
-    (diagnosis,) = found.diagnosis.suites
-    assert explanations(diagnosis) == []
-    text = "\n".join(report.lines(found))
+    cases, fields = golden.load("mx_blocks")[::8], fields_of(MANIFEST["mx_blocks"])
+    answers = {}
+    for case in cases:
+        code = case.arrays["code"]
+        some = np.arange(code.shape[1]) % 7 == 3
+        answers[case.name] = {**case.arrays, "code": code ^ some}
+    (found,) = diagnose([Evidence("mx_blocks", "mx_block", fields, cases, answers)]).suites
+    assert explanations(found) == []
+    text = "\n".join(report.diagnosis_lines(found, comparable=True))
     assert "mismatches are explained" not in text
     assert "no known deviation" in text
 
@@ -540,15 +540,14 @@ def test_views_are_diagnosed_as_what_they_show(suite):
 def test_a_mistake_of_a_few_small_cases_does_not_hide_what_explains_the_rest():
     """They come first; the guess is judged by cases of all sizes."""
 
-    def wrong(operation, parameters, inputs):
-        with applied(DEVIATIONS["truncation"]):
-            found = dict(OPERATIONS[operation].exact(parameters, inputs))
-        if len(inputs["x"]) == 1:
-            found = {name: array ^ 1 for name, array in found.items()}
-        return found
-
-    found = verify(PythonFunction("wrong", wrong), suites_in(bundled_files(), ["mx_blocks"]))
-    (suite,) = found.diagnosis.suites
+    found = answered("truncation", "mx_blocks", golden.load("mx_blocks")[::4])
+    small = [case for case in found.cases if len(case.arrays["x"]) == 1]
+    assert small
+    for case in small:
+        answer = found.answers[case.name]
+        for name in ("scale", "code", "y"):
+            answer[name] = answer[name] ^ 1
+    (suite,) = diagnose([found]).suites
     (guess,) = suite.explanations
     assert guess.deviations == ("truncation",)
     assert not guess.is_whole
