@@ -16,7 +16,7 @@ from mor_ref.operations.bits import bits32
 
 __all__ = ["packed", "plain", "reciprocal", "replicated", "swizzled_128x4", "transposed"]
 
-_MOVING = ("transposed", "packed", "swizzled_128x4")
+MOVING = ("transposed", "packed", "swizzled_128x4")
 
 
 def transposed(array: Any) -> Bits:
@@ -94,9 +94,9 @@ def plain(array: Any, layout: str, shape: tuple[int, int]) -> Bits:
 def layout_words(layout: str) -> list[str]:
     """Return the layouts of a text, one after the other, or refuse the text."""
     chain = layout.split(views.SEPARATOR)
-    if len(set(chain)) < len(chain) or not set(chain) <= set(_MOVING):
+    if len(set(chain)) < len(chain) or not set(chain) <= set(MOVING):
         raise ValueError(
-            f"layout is {layout!r}; give {', '.join(_MOVING)}, or several of them with @ between"
+            f"layout is {layout!r}; give {', '.join(MOVING)}, or several of them with @ between"
         )
     return chain
 

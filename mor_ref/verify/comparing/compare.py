@@ -1,7 +1,7 @@
 """Where the results of a candidate differ from a suite's expected ones, bit for bit (CON-001)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed, is_nan
 from mor_ref.verify.comparing.difference import Difference, Entry, KindOfEntries
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
 from mor_ref.verify.comparing.kinds import kinds_of
+from mor_ref.verify.comparing.moved_back import is_moving, moved_back
 
 MISSING = "is missing"
 _SHOWN = 8  # entries of a field
@@ -114,9 +115,11 @@ def _of_shape(expected: Unsigned, actual: Any) -> Any:
 class Comparison:
     """A field of a case next to the given array, both in the same view.
 
-    `field` is its name in the answer, and `suite_field` its name in the suite. `differs` marks the
-    entries that differ, and `count` is their number; `problem` says why nothing could be compared.
-    Where other bits are allowed, `actual` has the expected ones, and they are counted.
+    `field` is its name in the answer, and `suite_field` its name in the suite. If its view only
+    moves entries, it `is_plain`: both arrays are plain, and `padding` counts the entries of the
+    view beyond these that are not 0. `differs` marks the entries that differ, and `count` is their
+    number; `problem` says why nothing could be compared. Where other bits are allowed, `actual` has
+    the expected ones, and they are counted.
     """
 
     case: str
@@ -130,11 +133,13 @@ class Comparison:
     problem: str | None = None
     allowed_nans: int = 0
     allowed_zeros: int = 0
+    padding: int = 0
+    is_plain: bool = False
 
     @property
     def view(self) -> str:
-        """The name of the compared field: that of the suite, unless the answer names a view."""
-        return self.field if SEPARATOR in self.field else self.suite_field
+        """The name of the arrays: that of the suite, unless they are in a view of the answer."""
+        return self.field if SEPARATOR in self.field and not self.is_plain else self.suite_field
 
     def difference(self, operation: str, asked: Case | None) -> Difference:
         """Return the comparison as a record.
@@ -145,7 +150,7 @@ class Comparison:
         if self.problem is not None:
             return Difference(*names, 0, size, self.expected.shape, problem=self.problem)
         inputs_of = (
-            None if asked is None else origins(operation, asked, self.suite_field, self.field)
+            None if asked is None else origins(operation, asked, self.suite_field, self.view)
         )
         entries = tuple(self._entry(place, inputs_of) for place in _first_places(self.differs))
         nans = int((self.differs & _both_nan(self)).sum())
@@ -157,7 +162,9 @@ class Comparison:
             for kind in kinds_of(self.actual[self.differs], self.expected[self.differs], fmt)
             for place in [tuple(map(int, np.unravel_index(places[kind.place], shape)))]
         )
-        return Difference(*names, self.count, size, shape, entries, picture, nans=nans, kinds=kinds)
+        return Difference(
+            *names, self.count, size, shape, entries, picture, None, nans, kinds, self.padding
+        )
 
     def _entry(self, place: Index, inputs_of: Callable[[Index], tuple[Input, ...]] | None) -> Entry:
         inputs = inputs_of(place) if inputs_of else ()
@@ -181,19 +188,45 @@ def comparisons(
             if problem is None:
                 expected, actual = paired(case, field.name, name, answer.get(name))
                 problem = problem_of(actual, expected)
-            if problem is None:
+            if problem is None and SEPARATOR not in field.name and is_moving(name):
+                yield _of_moved(names, case, expected, np.asarray(actual), allowed)
+            elif problem is None:
                 yield _compared(names, expected, np.asarray(actual), allowed)
             else:
                 nothing = np.zeros(0, np.bool_)
                 yield Comparison(*names, expected, nothing, nothing, 0, problem)
 
 
+_Names = tuple[str, str, str, str]
+
+
+def _of_moved(
+    names: _Names, case: Case, expected: Unsigned, bits: NDArray[Any], allowed: Allowed
+) -> Comparison:
+    """Compare a view that moves entries; if it differs, entry by entry of the plain array."""
+    plain = case.arrays[names[2]]
+    if np.array_equal(bits, expected):
+        return _compared(names, plain, plain, allowed, is_plain=True)
+    moved = moved_back(names[1], bits, plain)
+    found = _compared(names, plain, moved.plain, allowed, is_plain=True)
+    if moved.padding and not found.count:
+        return replace(found, problem=moved.only_padding)
+    return replace(found, padding=moved.padding)
+
+
 def _compared(
-    names: tuple[str, str, str, str], expected: Unsigned, bits: NDArray[Any], allowed: Allowed
+    names: _Names,
+    expected: Unsigned,
+    bits: NDArray[Any],
+    allowed: Allowed,
+    *,
+    is_plain: bool = False,
 ) -> Comparison:
     differs, counts = bits != expected, (0, 0)
     _, field, suite_field, fmt = names
-    if not allowed.is_nothing and _is_of_codes(fmt, field, suite_field):
+    if not allowed.is_nothing and _is_of_codes(
+        fmt, suite_field if is_plain else field, suite_field
+    ):
         meant = formats[fmt]
         nans = allowed.nans(bits, expected, meant)
         zeros = allowed.zeros(bits, expected, meant)
@@ -203,7 +236,7 @@ def _compared(
     count = int(np.count_nonzero(differs))
     if not count:  # a mark for each entry of a large tensor takes room
         differs = np.broadcast_to(np.False_, differs.shape)
-    return Comparison(*names, expected, bits, differs, count, None, *counts)
+    return Comparison(*names, expected, bits, differs, count, None, *counts, is_plain=is_plain)
 
 
 def _is_of_codes(fmt: str, *names: str) -> bool:
@@ -213,14 +246,14 @@ def _is_of_codes(fmt: str, *names: str) -> bool:
 
 def _has_values(compared: Comparison) -> bool:
     """Return whether each entry is a number: of a format, or a whole one."""
-    names = compared.field, compared.suite_field
+    names = compared.view, compared.suite_field
     views = {view for name in names for view in split(name)[1]}
     return "packed" not in names and not {"packed", DIGEST} & views
 
 
 def _both_nan(compared: Comparison) -> NDArray[np.bool_]:
     """Return where both have a NaN; nowhere if the entries are not codes."""
-    if not _is_of_codes(compared.format, compared.field, compared.suite_field):
+    if not _is_of_codes(compared.format, compared.view, compared.suite_field):
         return np.zeros(compared.differs.shape, np.bool_)
     fmt = formats[compared.format]
     return is_nan(compared.actual, fmt) & is_nan(compared.expected, fmt)

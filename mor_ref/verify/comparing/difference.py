@@ -34,7 +34,8 @@ class Difference:
     `problem` says why nothing could be compared, and is None where it could; if it does, `count`
     is 0. `picture` counts the entries that differ in each of the cells that the field is divided
     into. `nans` is how many of those that differ are a NaN where a NaN is expected: other bits, and
-    the same meaning. `kinds` say how they differ, the most frequent first.
+    the same meaning. `kinds` say how they differ, the most frequent first. `padding` counts the
+    entries of the padding of a view that differ as well; all else is of the plain array.
     """
 
     case: str
@@ -49,13 +50,20 @@ class Difference:
     problem: str | None = None
     nans: int = 0
     kinds: tuple[KindOfEntries, ...] = ()
+    padding: int = 0
 
     def __str__(self) -> str:
         where = f"case {self.case}, field {self.field}"
         if self.problem:
             return f"{where}: {self.problem}"
         first = self.entries[0]
-        return f"{where}: {self.count} of {self.of} differ, the first at {self.shown(first)}"
+        counts = f"{self.count} of {self.of} differ{self.beside}"
+        return f"{where}: {counts}, the first at {self.shown(first)}"
+
+    @property
+    def beside(self) -> str:
+        """How many entries of padding differ as well, in words; nothing if none does."""
+        return f" (and {self.padding:,} of its padding)" if self.padding else ""
 
     def shown(self, entry: Entry) -> str:
         """Describe an entry: its place, the bits, their distance, and the inputs."""

@@ -1,63 +1,20 @@
 """Displacement: the bits that were found are the expected ones of another place."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from mor_ref.golden.model.views import split
-from mor_ref.operations import OPERATIONS
-from mor_ref.operations.fields import format_meant
-from mor_ref.verify.comparing.distance import shown
-from mor_ref.verify.diagnosing.entries import Bits, Entries, Integers, Marks
+from mor_ref.verify.diagnosing.entries import Entries, Integers
+from mor_ref.verify.diagnosing.instead import LEAST_BITS, Instead, surprise
 from mor_ref.verify.diagnosing.maps import AROUND, Map, exchange_of_lines, flat_shift, maps, shift
+from mor_ref.verify.diagnosing.other_bits import other_bits
+from mor_ref.verify.diagnosing.other_blocks import other_blocks
+from mor_ref.verify.diagnosing.other_layouts import other_layouts
 
 _SCREENED = 2048  # entries that each map is tried on first
 _TRIED_ON_ALL = 6  # maps that explain the most of these
-LEAST_BITS = 40.0  # of surprise: the chance that as many values agree by accident is 2^-40
 _CASES_OF_LINES = 8  # cases in which exchanged rows and columns are looked for
 _VOTED = 2
-_FEW = 3  # expected values: of fewer, nothing is said that they have in common
-
-
-@dataclass(frozen=True, eq=False)
-class Instead:
-    """The bits that entries have instead of the expected ones, and which of them.
-
-    `words` say it of an entry. `values` are the bits that each entry would have, where there are
-    any: `is_there`. It `is_of_place` if they are the expected bits of another place.
-    """
-
-    words: str
-    values: Bits
-    is_there: Marks
-    entries: Entries
-    is_of_place: bool = True
-
-    @cached_property
-    def explains(self) -> Marks:
-        """The entries that differ and have these bits."""
-        e = self.entries
-        found: Marks = e.differs & self.is_there & (self.values == e.given)
-        return found
-
-    @cached_property
-    def explained(self) -> int:
-        """How many entries that differ have these bits."""
-        return int(np.count_nonzero(self.explains))
-
-    @cached_property
-    def would_change(self) -> Marks:
-        """The entries that match, although other bits are expected at the other place."""
-        e = self.entries
-        found: Marks = ~e.differs & self.is_there & (self.values != e.expected)
-        return found
-
-    @cached_property
-    def kept(self) -> int:
-        """How many entries match, although other bits are expected at the other place."""
-        return int(np.count_nonzero(self.would_change))
 
 
 def displacement(entries: Entries) -> Instead | None:
@@ -69,7 +26,7 @@ def displacement(entries: Entries) -> Instead | None:
     rated = [(one, _share(one, entries, at)) for one in (*maps(entries), *_found(entries, at))]
     best = sorted((pair for pair in rated if pair[1] >= 1 / 2), key=lambda pair: -pair[1])
     found = [_of_map(one, entries) for one, _ in best[:_TRIED_ON_ALL]]
-    found += _others(entries)
+    found += [*other_bits(entries), *other_layouts(entries), *other_blocks(entries)]
     claims = [one for one in found if _is_claimed(one)]
     return min(claims, key=lambda one: (-one.explained, one.kept), default=None)
 
@@ -82,28 +39,7 @@ def _is_claimed(one: Instead) -> bool:
         return False
     if not is_all and one.kept > one.explained:
         return False
-    return _surprise(one) >= LEAST_BITS
-
-
-def _surprise(one: Instead) -> float:
-    """Return the bits of surprise of the values that it explains, if they are by accident.
-
-    The chance of a value is its share of the expected ones: of the field, or of the case if larger.
-    """
-    e = one.entries
-    places = np.flatnonzero(one.explains)
-    places = places[:: max(1, -(-len(places) // _SCREENED))]
-    values, rank, counts = np.unique(e.expected, return_inverse=True, return_counts=True)
-    k = np.minimum(np.searchsorted(values, e.given[places]), len(values) - 1)
-    is_known = values[k] == e.given[places]
-    share = np.where(is_known, counts[k], 1) / e.size
-    keys, in_case = np.unique(e.case * len(values) + rank, return_counts=True)
-    own = e.case[places] * len(values) + k
-    position = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
-    sizes = (e.rows * e.columns)[places]
-    is_own = is_known & (keys[position] == own)
-    of_case = np.where(is_own, in_case[position], 0) / sizes
-    return float(-np.log2(np.clip(np.maximum(share, of_case), 1e-9, 1.0)).sum())
+    return surprise(one, one.explains) >= LEAST_BITS
 
 
 def _share(one: Map, entries: Entries, at: Integers) -> float:
@@ -120,7 +56,7 @@ def _of_map(one: Map, entries: Entries) -> Instead:
 
 def _said(one: Map, entries: Entries) -> str:
     place = "[i, j]" if entries.axes == 2 else "[i]"
-    if entries.noun == "nibble" and one.words == "[i, j ^ 1]":
+    if one.words == "[i, j ^ 1]" and (entries.noun == "nibble" or _is_packed(entries)):
         return "the two nibbles of each byte are swapped"
     if one.words.startswith("["):
         subject = f"nibble {place}" if entries.noun == "nibble" else place
@@ -128,6 +64,11 @@ def _said(one: Map, entries: Entries) -> str:
     if any(words in one.words for words in (" swapped", " other places", " another order")):
         return one.words
     return f"each {entries.noun} has the expected value of {one.words}"
+
+
+def _is_packed(entries: Entries) -> bool:
+    there = [one for one in entries.samples if one.pairs[entries.field].differs.any()]
+    return all(one.layouts.get(entries.field) == "packed" for one in there)
 
 
 # ---------------------------------------------------------------- maps that the values suggest
@@ -212,83 +153,3 @@ def _exchanged(entries: Entries, case: int, name: str) -> dict[int, int]:
     known = {line.tobytes(): k for k, line in enumerate(right)}
     known |= {right[k].tobytes(): k for k in wrong}
     return {k: known[given[k].tobytes()] for k in wrong if given[k].tobytes() in known}
-
-
-# ---------------------------------------------------------------- bits that are not of a place
-
-
-def _others(entries: Entries) -> Iterator[Instead]:
-    """Yield what entries have instead that is not of another place of the field."""
-    for try_one in (_one_value, _offset, _bytes_reversed):
-        found = try_one(entries)
-        if found is not None:
-            yield found
-    yield from _other_fields(entries)
-
-
-def _one_value(e: Entries) -> Instead | None:
-    """Return the one value that all wrong entries have, if several are expected there."""
-    values = np.unique(e.given[e.differing])
-    if len(values) > 1 or len(np.unique(e.expected[e.differing])) < _FEW:
-        return None
-    value = int(values[0])
-    kind = OPERATIONS[e.samples[0].operation].field(split(e.field)[0])[0]
-    meant = {format_meant(kind, one.question.parameters) for one in e.samples}
-    said = shown(value, meant.pop()) if len(meant) == 1 and e.noun == "entry" else f"{value:#x}"
-    everywhere = np.full(e.size, value, np.uint64)
-    return Instead(
-        f"each {e.noun} is {said}", everywhere, np.ones(e.size, bool), e, is_of_place=False
-    )
-
-
-def _offset(e: Entries) -> Instead | None:
-    """Return the expected bits and a constant, around the end, if all wrong entries have them."""
-    bits = 4 if e.noun == "nibble" else 8 * _bytes_of(e)
-    mask = np.uint64((1 << bits) - 1)
-    steps = np.unique((e.given - e.expected)[e.differing] & mask)
-    if len(steps) > 1 or len(np.unique(e.expected[e.differing])) < _FEW:
-        return None
-    step = int(steps[0])
-    sign, size = ("+", step) if 2 * step < 1 << bits else ("-", (1 << bits) - step)
-    values = (e.expected + steps[0]) & mask
-    words = f"each {e.noun} is the expected one {sign} {size:,}"
-    return Instead(words, values, np.ones(e.size, bool), e, is_of_place=False)
-
-
-def _bytes_of(e: Entries) -> int:
-    return max(one.pairs[e.field].expected.dtype.itemsize for one in e.samples)
-
-
-def _bytes_reversed(e: Entries) -> Instead | None:
-    size = _bytes_of(e)
-    if e.noun == "nibble" or size == 1:
-        return None
-    turned = e.expected.astype(f"u{size}").byteswap().astype(np.uint64)
-    words = "each entry has its bytes in reverse order"
-    return Instead(words, turned, np.ones(e.size, bool), e, is_of_place=False)
-
-
-def _other_fields(e: Entries) -> Iterator[Instead]:
-    """Yield the other fields and inputs of the same shape and width that explain something."""
-    if e.noun == "nibble":
-        return
-    names = {name for one in e.samples for name in (*one.pairs, *one.question.arrays)} - {e.field}
-    for name in sorted(names):
-        values, is_there = np.zeros(e.size, np.uint64), np.zeros(e.size, bool)
-        first = 0
-        is_input = False
-        for one in e.samples:
-            mine = one.pairs[e.field].expected
-            is_input = name in one.question.arrays
-            known = {
-                **{key: pair.expected for key, pair in one.pairs.items()},
-                **one.question.arrays,
-            }
-            other = known.get(name)
-            if other is not None and (other.shape, other.dtype) == (mine.shape, mine.dtype):
-                values[first : first + mine.size] = other.ravel()
-                is_there[first : first + mine.size] = True
-            first += mine.size
-        whose = f"the bits of the input {name}" if is_input else f"the expected value of {name}"
-        if is_there.any():
-            yield Instead(f"each entry has {whose}", values, is_there, e)

@@ -8,7 +8,8 @@ import numpy as np
 from mor_ref.verify.diagnosing.entries import Entries, Integers
 
 _POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
-AROUND, _OR_THE_LAST = ", around the end", ", or of the last one"
+AROUND, _OR_THE_END = ", around the end", ", or of the last one"
+_OR_THE_FIRST = ", or of the first one"
 Place = tuple[Integers, Integers]
 
 
@@ -38,18 +39,20 @@ def maps(entries: Entries) -> Iterator[Map]:
 def shift(down: int, right: int, entries: Entries, end: str = "") -> Map:
     """Return the map to the entry so many rows below and so many columns to the right.
 
-    `end` says which entry is beyond the last row or column: none, the first, or the last one.
+    `end` says which entry is beyond the first or last row or column: none, the one at the other
+    end, or the one at this end.
     """
 
     def moved(e: Entries, at: Integers) -> Place:
         row, column = e.row[at] + down, e.column[at] + right
         if end == AROUND:
             return row % e.rows[at], column % e.columns[at]
-        if end == _OR_THE_LAST:
+        if end == _OR_THE_END:
             return np.clip(row, 0, e.rows[at] - 1), np.clip(column, 0, e.columns[at] - 1)
         return row, column
 
-    return _of_places(place_words(_plus("i", down), _plus("j", right), entries) + end, moved)
+    said = _OR_THE_FIRST if end == _OR_THE_END and down + right < 0 else end
+    return _of_places(place_words(_plus("i", down), _plus("j", right), entries) + said, moved)
 
 
 def flat_shift(by: int) -> Map:
@@ -134,8 +137,8 @@ def _inside_tiles(m: int) -> Callable[[Entries, Integers], Place]:
 
 def _shifting(entries: Entries) -> Iterator[Map]:
     steps = [sign * by for by in _POWERS for sign in (1, -1)]
-    for end in ("", _OR_THE_LAST, AROUND):
-        if end == _OR_THE_LAST:
+    for end in ("", _OR_THE_END, AROUND):
+        if end == _OR_THE_END:
             yield from _of_line("0", _with(lambda line, m: line * m, 0), entries)
         for by in steps:
             if entries.axes == 2:

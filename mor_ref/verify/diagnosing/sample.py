@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -32,11 +32,15 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A case of a suite, or some rows of it, with the expected and the given arrays."""
+    """A case of a suite, or some rows of it, with the expected and the given arrays.
+
+    `layouts` are those in which plain arrays were given, such as swizzled_128x4, by fields.
+    """
 
     operation: str
     question: Case
     pairs: dict[str, Pair]
+    layouts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -70,7 +74,7 @@ class Sample:
         pairs = {
             name: Pair(*(array[chosen] for array in pair)) for name, pair in self.pairs.items()
         }
-        return Sample(self.operation, case, pairs)
+        return Sample(self.operation, case, pairs, self.layouts)
 
     def some_rows(self, telling: NDArray[np.bool_]) -> "Sample":
         """Return a sample of a few of the wrong rows, and of a few others."""
@@ -115,7 +119,12 @@ def samples_of(evidence: Evidence) -> Iterator[Sample]:
                 name: Pair(one.expected, one.actual, one.differs)
                 for name, one in evidence.compared(case.name).items()
             }
-            yield Sample(evidence.operation, question(evidence.fields, case), pairs)
+            layouts = {
+                one.view: one.field.partition(SEPARATOR)[2]
+                for one in evidence.comparisons[case.name]
+                if one.is_plain
+            }
+            yield Sample(evidence.operation, question(evidence.fields, case), pairs, layouts)
 
 
 def is_of_rows(evidence: Evidence) -> bool:

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.verify.diagnosing.condition import condition
-from mor_ref.verify.diagnosing.displacement import Instead, displacement
+from mor_ref.verify.diagnosing.displacement import displacement
 from mor_ref.verify.diagnosing.entries import Entries, differing_fields, entries_of
+from mor_ref.verify.diagnosing.instead import Instead
 from mor_ref.verify.diagnosing.records import Condition, Structure
 from mor_ref.verify.diagnosing.sample import Pair, Sample
 
@@ -39,12 +41,19 @@ Modelled = Sequence[tuple[Sample, Mapping[str, NDArray[Any]]]]  # with the field
 
 
 def structures_left(modelled: Modelled, names: tuple[str, ...]) -> list[Structure]:
-    """Return the structures of the rest, with the bits of deviations as the expected ones."""
+    """Return the structures of the rest, with the bits of deviations as the expected ones.
+
+    Entries that match are as expected: what deviations would change there is not of the candidate.
+    """
     left = [
         replace(
             sample,
             pairs={
-                name: Pair(ours[name], pair.given, pair.given != ours[name])
+                name: Pair(
+                    np.where(pair.differs, ours[name], pair.expected),
+                    pair.given,
+                    pair.differs & (pair.given != ours[name]),
+                )
                 for name, pair in sample.pairs.items()
                 if name in ours
             },
@@ -90,8 +99,8 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
     where = None
     if instead is not None and (instead.kept or instead.explained < of):
         where = _where(entries, instead)
-        if instead.kept and instead.is_of_place and (where is None or instead.explained < of):
-            instead = None  # it may be by accident: the bits next to the expected ones
+        if _may_be_by_accident(instead, where):
+            instead, where = None, None
     if instead is not None:
         return replace(
             nothing,
@@ -104,6 +113,20 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
     if where is None:
         return None
     return replace(nothing, condition=where)
+
+
+def _may_be_by_accident(instead: Instead, where: Condition | None) -> bool:
+    """Return whether entries may have something without a cause, as others match that would not.
+
+    Next to each number may be the result of another rounding. What is not explained by a place is
+    taken for a race if the bits are of far away.
+    """
+    if not instead.kept or (where is not None and not instead.is_of_place):
+        return False
+    is_all = instead.explained == len(instead.entries.differing)
+    if instead.is_of_place:
+        return not is_all or (where is None and not instead.is_far)
+    return instead.needs_a_place
 
 
 def _where(entries: Entries, instead: Instead) -> Condition | None:

@@ -1,0 +1,42 @@
+"""Fields in a layout that moves entries, back in rows and columns."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.golden.model.views import SEPARATOR, sources
+from mor_ref.layouts import MOVING, parts_of
+from mor_ref.operations.bits import Unsigned
+
+
+class MovedBack(NamedTuple):
+    """A plain array, and how many entries of the padding of its layout are not 0."""
+
+    plain: NDArray[Any]
+    padding: int
+    layout: str
+
+    @property
+    def only_padding(self) -> str:
+        """What is wrong if nothing but the padding differs."""
+        rule = "VEC-008" if "swizzled_128x4" in self.layout else "VEC-005"
+        noun = "entry of padding that is" if self.padding == 1 else "entries of padding that are"
+        return f"is as expected, but has {self.padding:,} {noun} not 0; write 0 there ({rule})"
+
+
+def is_moving(name: str) -> bool:
+    """Return whether the name of a field has views, and all of them only move entries."""
+    views = name.split(SEPARATOR)[1:]
+    return bool(views) and {*views} <= {*MOVING}
+
+
+def moved_back(name: str, bits: NDArray[Any], like: Unsigned) -> MovedBack:
+    """Return the plain array, of the shape of another, of a field that was given by a name."""
+    _, *views = name.split(SEPARATOR)
+    found = np.zeros(like.size, bits.dtype)
+    padding = 0
+    for part, place in zip(parts_of(bits, views), sources(like.shape, views, {}), strict=True):
+        found[place[place > 0] - 1] = part[place > 0]
+        padding += int(np.count_nonzero(part[place == 0]))
+    return MovedBack(found.reshape(like.shape), padding, name)

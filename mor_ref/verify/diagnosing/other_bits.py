@@ -1,0 +1,164 @@
+"""Bits that entries have instead, and that are not the expected ones of another place."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.model.views import split
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.fields import format_meant
+from mor_ref.verify.comparing.distance import shown
+from mor_ref.verify.diagnosing.entries import Bits, Entries
+from mor_ref.verify.diagnosing.instead import Instead
+
+_FEW = 3  # expected values: of fewer, nothing is said that they have in common
+_STUCK = 3  # bits that are stuck together
+
+
+def other_bits(entries: Entries) -> Iterator[Instead]:
+    """Yield what entries have instead that is not of another place of the field."""
+    of_values = _one_value, _one_bit_inverted, _offset
+    for try_one in (*of_values, _stuck, _bits_reversed, _bytes_reversed):
+        found = try_one(entries)
+        if found is not None:
+            yield found
+    yield from _other_fields(entries)
+
+
+def _one_value(e: Entries) -> Instead | None:
+    """Return the one value that all wrong entries have, if several are expected there."""
+    values = np.unique(e.given[e.differing])
+    if len(values) > 1 or not _has_several(e):
+        return None
+    value, fmt = int(values[0]), _format_of(e)
+    said = shown(value, fmt) if fmt is not None else f"{value:#x}"
+    return _everywhere(e, f"each {e.noun} is {said}", np.full(e.size, value, np.uint64))
+
+
+def _has_several(e: Entries) -> bool:
+    return len(np.unique(e.expected[e.differing])) >= _FEW
+
+
+def _everywhere(e: Entries, words: str, values: Bits) -> Instead:
+    return Instead(words, values, np.ones(e.size, bool), e, is_of_place=False)
+
+
+def _format_of(e: Entries) -> str | None:
+    """Return the format of all entries; None if they have several, or none of their own."""
+    kind = OPERATIONS[e.samples[0].operation].field(split(e.field)[0])[0]
+    meant = {format_meant(kind, one.question.parameters) for one in e.samples}
+    return meant.pop() if len(meant) == 1 and e.noun == "entry" else None
+
+
+def _bits_of(e: Entries) -> int:
+    """Return how many bits an entry has."""
+    fmt = _format_of(e)
+    if fmt is not None and fmt in formats:
+        return formats[fmt].bits
+    return 4 if e.noun == "nibble" else 8 * _bytes_of(e)
+
+
+def _sign_bit_of(e: Entries) -> int:
+    """Return the bit of the sign, or 0 if entries have none of their own."""
+    fmt = _format_of(e)
+    return formats[fmt].sign_bit if fmt is not None and fmt in formats else 0
+
+
+def _bit_words(mask: int, e: Entries) -> str:
+    """Return the names of a few bits; the lowest one is bit 0."""
+    if mask == _sign_bit_of(e):
+        return "the sign bit"
+    *first, last = [str(k) for k in range(mask.bit_length()) if mask >> k & 1]
+    return f"bits {', '.join(first)} and {last}" if first else f"bit {last}"
+
+
+def _one_bit_inverted(e: Entries) -> Instead | None:
+    """Return the expected bits with one bit inverted, if all wrong entries have them."""
+    masks = np.unique((e.given ^ e.expected)[e.differing])
+    mask = int(masks[0])
+    if len(masks) > 1 or mask & mask - 1 or not _has_several(e):
+        return None
+    words = f"each {e.noun} has {_bit_words(mask, e)} inverted"
+    found = _everywhere(e, words, e.expected ^ masks[0])
+    return replace(found, needs_a_place=mask != _sign_bit_of(e))
+
+
+def _stuck(e: Entries) -> Instead | None:
+    """Return the expected bits with a few that are always 0, or always 1."""
+    apart = (e.given ^ e.expected)[e.differing]
+    mask = np.bitwise_or.reduce(apart)
+    count = int(mask).bit_count()
+    if 2 * count > _bits_of(e) or count > _STUCK or not _has_several(e):
+        return None
+    for value, values in ((0, e.expected & ~mask), (1, e.expected | mask)):
+        found = _everywhere(
+            e,
+            f"{_bit_words(int(mask), e)} of each {e.noun} "
+            f"{'is' if count == 1 else 'are'} always {value}",
+            values,
+        )
+        if found.explained == len(e.differing):
+            return replace(found, needs_a_place=True)
+    return None
+
+
+def _offset(e: Entries) -> Instead | None:
+    """Return the expected bits and a constant, around the end, if all wrong entries have them."""
+    bits = 4 if e.noun == "nibble" else 8 * _bytes_of(e)
+    mask = np.uint64((1 << bits) - 1)
+    steps = np.unique((e.given - e.expected)[e.differing] & mask)
+    if len(steps) > 1 or not _has_several(e):
+        return None
+    step = int(steps[0])
+    sign, size = ("+", step) if 2 * step < 1 << bits else ("-", (1 << bits) - step)
+    return _everywhere(
+        e, f"each {e.noun} is the expected one {sign} {size:,}", (e.expected + steps[0]) & mask
+    )
+
+
+def _bits_reversed(e: Entries) -> Instead | None:
+    """Return the bits from the last to the first."""
+    bits, turned = _bits_of(e), np.zeros(e.size, np.uint64)
+    for k in range(bits):
+        turned |= (e.expected >> np.uint64(k) & np.uint64(1)) << np.uint64(bits - 1 - k)
+    return _everywhere(e, f"each {e.noun} has its {bits} bits in reverse order", turned)
+
+
+def _bytes_of(e: Entries) -> int:
+    return max(one.pairs[e.field].expected.dtype.itemsize for one in e.samples)
+
+
+def _bytes_reversed(e: Entries) -> Instead | None:
+    size = _bytes_of(e)
+    if e.noun == "nibble" or size == 1:
+        return None
+    turned = e.expected.astype(f"u{size}").byteswap().astype(np.uint64)
+    return _everywhere(e, "each entry has its bytes in reverse order", turned)
+
+
+def _other_fields(e: Entries) -> Iterator[Instead]:
+    """Yield the other fields and inputs of the same shape and width that explain something."""
+    if e.noun == "nibble":
+        return
+    names = {name for one in e.samples for name in (*one.pairs, *one.question.arrays)} - {e.field}
+    for name in sorted(names):
+        values, is_there = np.zeros(e.size, np.uint64), np.zeros(e.size, bool)
+        first = 0
+        is_input = False
+        for one in e.samples:
+            mine = one.pairs[e.field].expected
+            is_input = name in one.question.arrays
+            known = {
+                **{key: pair.expected for key, pair in one.pairs.items()},
+                **one.question.arrays,
+            }
+            other = known.get(name)
+            if other is not None and (other.shape, other.dtype) == (mine.shape, mine.dtype):
+                values[first : first + mine.size] = other.ravel()
+                is_there[first : first + mine.size] = True
+            first += mine.size
+        whose = f"the bits of the input {name}" if is_input else f"the expected value of {name}"
+        if is_there.any():
+            yield Instead(f"each entry has {whose}", values, is_there, e)
