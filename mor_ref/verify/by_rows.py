@@ -119,12 +119,15 @@ def _with_amax(operation: str, case: Case, count: int) -> Parameters | None:
     needs = needs or asked.get("scaling") == "gam"
     if not needs or "amax" in asked or "global_scale" in asked:
         return asked
-    amax = _amax_of(case, count, with_infinity=is_nvfp4)
+    amax = amax_of(case, with_infinity=is_nvfp4, count=count)
     return {**asked, "amax": amax} if np.isfinite(amax) else None
 
 
-def _amax_of(case: Case, count: int, *, with_infinity: bool) -> float:
-    """Return the largest magnitude without NaN (NVF-002), or of finite numbers (SCL-001)."""
+def amax_of(case: Case, *, with_infinity: bool, count: int = AT_ONCE) -> float:
+    """Return the largest magnitude without NaN (NVF-002), or of finite numbers (SCL-001).
+
+    So many rows are in memory at a time.
+    """
     x, largest = case.arrays["x"], 0.0
     for first in range(0, len(x), count):
         numbers = np.abs(tensor_of(x[first : first + count], case.parameters["source"]))

@@ -8,7 +8,7 @@ Tensors are read when they are asked, and forgotten after that: a file may be la
 memory.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -112,14 +112,15 @@ class OwnTensors:
             if of_it
         }
         parts = len(list(_grouped(self.sizes.items(), lambda one: one[1]))) + len(entries) - 1
-        return Suites(Path(), entries, tuple(entries), MOST_DIAGNOSED, self.named, parts)
+        known, optional = tuple(entries), frozenset({CORNERS})
+        return Suites(Path(), entries, known, MOST_DIAGNOSED, self.named, parts, optional)
 
     @property
     def ask(self) -> Ask:
         """The way to ask a candidate."""
-        return ask_parts(self.parts())
+        return ask_parts(self.parts)
 
-    def parts(self) -> Iterator[tuple[str, list[Case]]]:
+    def parts(self, suites: Collection[str] = (SUITE, CORNERS)) -> Iterator[tuple[str, list[Case]]]:
         """Yield some cases of a suite at a time, with their expected fields."""
         corners = list[Case]()
         cases = unread_cases(self.recipe, self.tensors())
@@ -127,7 +128,7 @@ class OwnTensors:
             group = [case.read() for case in unread]
             corners += [_corner(case) for case in group if case.name in self.corners]
             yield SUITE, [self._expected(group.pop(0)) for _ in range(len(group))]
-        if corners:
+        if corners and CORNERS in suites:
             suite = _suite(CORNERS, self.recipe)
             yield CORNERS, [with_expected(suite, case) for case in corners]
 
@@ -144,7 +145,8 @@ class OwnTensors:
             entries[name] = {**entry, "kills": {}}
         write_manifest(directory, entries, {"size": 1, "seed": 0})
         found = suites_in(directory)
-        return replace(found, most_diagnosed=MOST_DIAGNOSED, named=self.named)
+        optional = frozenset({CORNERS})
+        return replace(found, most_diagnosed=MOST_DIAGNOSED, named=self.named, optional=optional)
 
     def _expected(self, case: Case) -> Case:
         if case.name in self.exact:

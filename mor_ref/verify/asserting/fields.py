@@ -1,6 +1,5 @@
 """Fields against the expected ones of a case: which differ, where, by how much, and why."""
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,12 +12,13 @@ from mor_ref.verify.candidates.candidate import NoArray
 from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.evidence import Evidence
-from mor_ref.verify.counts import counted, differing_in_case
+from mor_ref.verify.counts import counted, differing_in_case, listed
 from mor_ref.verify.diagnosing.diagnosis import diagnose
+from mor_ref.verify.diagnosing.parts import parts_of
 from mor_ref.verify.reporting.text import diagnosis_lines
 
 _ENTRIES = 3  # of a field
-_LARGEST = 1 << 14  # elements of a tensor whose cause is looked for
+_LARGEST = 1 << 20  # elements of a tensor that is diagnosed whole
 
 
 def unlike_fields(actual: Mapping[str, Any], case: SuiteCase, allowed: Allowed) -> list[str]:
@@ -53,8 +53,7 @@ def unlike_fields(actual: Mapping[str, Any], case: SuiteCase, allowed: Allowed) 
     if not differences:
         return []
     lines = [line for one in differences for line in _lines(one)]
-    is_small = math.prod(case.case.arrays[inputs[0]].shape) <= _LARGEST if has_inputs else False
-    causes = list(_causes(evidence, differences)) if is_small else []
+    causes = list(_causes(evidence, differences)) if has_inputs else []
     return [_heading(differences, len(evidence.given), case), *lines, *causes]
 
 
@@ -101,5 +100,13 @@ def _lines(one: Difference) -> Iterator[str]:
 def _causes(evidence: Evidence, differences: list[Difference]) -> Iterator[str]:
     """Yield the named cause of differences, or that none is known."""
     is_comparable = all(one.problem is None for one in differences)
+    if max(array.size for case in evidence.cases for array in case.arrays.values()) > _LARGEST:
+        parts = parts_of(evidence)
+        if parts is None:
+            yield "  the cause is not looked for: the tensor is too large, and no part stands alone"
+            return
+        evidence = parts
+        names = listed([case.name for case in parts.cases])
+        yield f"  the tensor is too large for a diagnosis; that of parts, {names}:"
     for diagnosis in diagnose([evidence]).suites:
         yield from (f"  {line}" for line in diagnosis_lines(diagnosis, comparable=is_comparable))

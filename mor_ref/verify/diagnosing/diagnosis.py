@@ -11,6 +11,7 @@ import numpy as np
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.entries import differing_fields
+from mor_ref.verify.diagnosing.parts import parts_of
 from mor_ref.verify.diagnosing.records import Diagnosis, Explanation, Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import (
     Sample,
@@ -51,14 +52,49 @@ def diagnose(
     """
     known: list[Together] = []
     diagnoses = []
+    searched = set[str]()
     for evidence in sorted(found, key=lambda one: (is_large(one), not is_of_rows(one))):
         on_suite(evidence.suite)
         search = _Search(evidence)
         if search.differing:
             those = search.explaining(known)
-            known += [one for one in those if one not in known]
-            diagnoses.append(search.diagnosis(those, matching))
+            one = None if those else search.diagnosis([], matching)
+            if one is not None and one.is_large and evidence.operation not in searched:
+                one, those = _by_parts(evidence, search, one, known)
+            searched.add(evidence.operation)
+            known += [together for together in those if together not in known]
+            diagnoses.append(one or search.diagnosis(those, matching))
     return Diagnosis(tuple(diagnoses))
+
+
+def _by_parts(
+    evidence: Evidence, search: "_Search", alone: SuiteDiagnosis, known: list[Together]
+) -> tuple[SuiteDiagnosis | None, list[Together]]:
+    """Return the diagnosis of large tensors by parts of them, if there is one by parts.
+
+    Deviations that explain the parts are tried on the tensors. If they explain all of these, there
+    is no diagnosis yet, but they are returned.
+    """
+    parts = None if alone.is_displaced else parts_of(evidence)
+    if parts is None:
+        return alone, []
+    of_parts = _Search(parts)
+    found = of_parts.explaining(known)
+    if those := search.explaining(found):
+        return None, those
+    guesses = of_parts.diagnosis(found, ())
+    explanations = tuple(
+        replace(one, is_whole=False, is_of_sample=True, spared=()) for one in guesses.explanations
+    )
+    by_parts = replace(
+        alone,
+        explanations=explanations,
+        leaders=guesses.leaders,
+        untried=guesses.untried,
+        of_parts=sum(case.arrays["x"].size for case in parts.cases),
+        structures=alone.structures or guesses.structures,
+    )
+    return by_parts, []
 
 
 class _Search:

@@ -81,7 +81,8 @@ class Explanation:
 class SuiteDiagnosis:
     """The explanations of a suite; several if the suite cannot distinguish them.
 
-    Large tensors are compared with the explanations of other suites alone.
+    Large tensors are compared with the explanations of other suites, and of parts of them with
+    `of_parts` numbers.
     `leaders` are the deviations that were tried together with every other, one after the other. The
     search ends after a fixed number of elements; `untried` counts the pairs that it did not try.
     `structures` say where entries differ, and which bits they have instead.
@@ -94,6 +95,7 @@ class SuiteDiagnosis:
     leaders: tuple[str, ...] = ()
     untried: int = 0
     structures: tuple[Structure, ...] = ()
+    of_parts: int = 0
 
     @property
     def is_explained(self) -> bool:

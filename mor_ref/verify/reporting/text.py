@@ -228,16 +228,19 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     if not whole:
         yield from (f"  a guess as good: {_by(e)} explains {share(e)}" for e in explanations[1:])
     yield from structure_lines(diagnosis.structures)
+    if diagnosis.of_parts:
+        yield f"deviations were tried on parts of the tensors, with {diagnosis.of_parts:,} numbers"
     yield from pairs_tried(diagnosis)
 
 
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     """Return a sentence on the cause of mismatches, with {by} and {share} to be filled in."""
     of = _mismatches(diagnosis.mismatches, comparable=comparable)
-    known = "deviation that explains another suite" if diagnosis.is_large else "known deviation"
+    is_tried = not diagnosis.is_large or diagnosis.of_parts
+    known = "known deviation" if is_tried else "deviation that explains another suite"
     if diagnosis.is_displaced:
         return f"no {known} explains the {of}, but their structure does"
-    if diagnosis.is_large and not diagnosis.explanations:
+    if not is_tried and not diagnosis.explanations:
         return (
             f"no {known} explains the {of}; on tensors as large as these no other is tried"
             f"{'' if diagnosis.structures else ', and no structure is found'}"

@@ -1,7 +1,7 @@
 """Asking a candidate, suite by suite: in this process, or in workers."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,15 +63,17 @@ def ask_here(candidate: Candidate, suites: Suites) -> Iterator[Evidence]:
         yield _answers(candidate, name, entry, cases).on(name, entry, cases)
 
 
-def ask_parts(parts: Iterator[tuple[str, list[Case]]]) -> Ask:
+def ask_parts(parts: Callable[[Collection[str]], Iterator[tuple[str, list[Case]]]]) -> Ask:
     """Return a way to ask parts of suites, which are made when they are asked.
+
+    `parts` is given the names of the suites.
 
     After a failure that ends a suite, its other parts are not asked.
     """
 
     def ask(candidate: Candidate, suites: Suites) -> Iterator[Evidence]:
         ended = ""
-        for name, cases in parts:
+        for name, cases in parts(suites.entries):
             if name == ended:
                 continue
             entry = suites.entries[name]

@@ -84,6 +84,8 @@ def verify(
     `on_suite` is called with the name of each suite, or part of one, that was run, and
     `on_diagnosis` before each diagnosis, with the number of suites to diagnose as well.
     """
+    there = candidate.suites if isinstance(candidate, ResultsDirectory) else None
+    suites = suites if there is None else suites.of_files(there)
     found: dict[str, _Found] = {}
     looked_at = LookedAt(suites.most_diagnosed)
     for answered in ask(candidate, suites):
@@ -100,13 +102,12 @@ def verify(
     results = tuple(one.result for one in whole)
     wrong = [looked_at.at(one.suite) for one in results if one.differences]
     right = [looked_at.at(one.suite) for one in results if one.verdict == "match"]
-    there = candidate.suites if isinstance(candidate, ResultsDirectory) else ()
     return Verification(
         candidate.name,
         suites.source,
         results,
         tuple(suites.entries)[len(results) :],
-        unknown(there, suites.known),
+        unknown(there or (), suites.known),
         diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
         conformance([one.standing for one in whole], suites.entries, len(suites.known)),
     )

@@ -1,7 +1,7 @@
 """The suites that a candidate is verified on."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,14 @@ class Suites:
     most_diagnosed: int | None = None
     named: str = ""
     parts: int = 0
+    optional: frozenset[str] = frozenset()
+
+    def of_files(self, there: Collection[str]) -> "Suites":
+        """Return the suites without optional ones that are not among those of files."""
+        left = {n: e for n, e in self.entries.items() if n in there or n not in self.optional}
+        parts = self.parts and self.parts - len(self.entries) + len(left)
+        known = tuple(name for name in self.known if name in left)
+        return replace(self, entries=left, parts=parts, known=known)
 
     @property
     def steps(self) -> int:

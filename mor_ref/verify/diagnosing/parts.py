@@ -1,0 +1,154 @@
+"""Parts cut out of large tensors, to try deviations on: files of results cannot be asked again.
+
+A part consists of whole blocks. It is used only for the fields whose expected bits the exact model
+computes from the part alone. If they depend on the amax of the tensor, the amax is given.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mor_ref.golden.model.suite import Case, question
+from mor_ref.golden.model.views import SEPARATOR
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.parameters import RECIPE
+from mor_ref.operations.shapes import sides_of
+from mor_ref.verify.by_rows import amax_of
+from mor_ref.verify.comparing.compare import Comparison
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.values import values_of
+
+_SIDES = 64, 128  # the least rows and columns of a part that is not of the end
+_MOST = 1 << 14  # numbers of a part
+_CASES = 3
+_WITH_AMAX = ("nvfp4", "quantize")
+
+_Window = tuple[slice, ...]
+
+
+class _Part(NamedTuple):
+    """A part of a case, with the fields that the answer has instead of the expected ones."""
+
+    case: Case
+    given: Mapping[str, Any]
+    differing: int
+
+
+def parts_of(evidence: Evidence) -> Evidence | None:
+    """Return some parts of the tensors of a suite that differ, as cases; None if there is none."""
+    if OPERATIONS[evidence.operation].first_axes != "rc":
+        return None
+    wrong = [
+        case
+        for case in evidence.cases
+        if RECIPE not in case.parameters and any(one.count for one in _compared(evidence, case))
+    ]
+    found = [part for case in wrong[:_CASES] for part in _parts_of_case(evidence, case)]
+    if not found:
+        return None
+    answers = {part.case.name: part.given for part in found}
+    return replace(evidence, cases=[one.case for one in found], answers=answers, other_cases=())
+
+
+def _compared(evidence: Evidence, case: Case) -> list[Comparison]:
+    """Return the comparisons of whole fields, in rows and columns."""
+    return [one for name, one in evidence.compared(case.name).items() if SEPARATOR not in name]
+
+
+def _parts_of_case(evidence: Evidence, case: Case) -> Iterator[_Part]:
+    """Yield the part with the largest number, and those of the first and the middle mismatch."""
+    asked, operation = question(evidence.fields, case), evidence.operation
+    compared = _compared(evidence, case)
+    parameters = [asked.parameters]
+    if operation in _WITH_AMAX and not {"amax", "global_scale", "scale"} & {*asked.parameters}:
+        amax = amax_of(asked, with_infinity=operation == "nvfp4")
+        parameters += [{**asked.parameters, "amax": amax}] if np.isfinite(amax) else []
+    for place, sides in dict.fromkeys(_windows(operation, asked, compared)):
+        window = tuple(slice(at, at + side) for at, side in zip(place, sides, strict=True))
+        parts = [_part(operation, asked, compared, window, one) for one in parameters]
+        best = max(parts, key=lambda part: part.differing)
+        if best.differing:
+            yield best
+
+
+def _windows(
+    operation: str, asked: Case, compared: list[Comparison]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield the first row and column of parts, and their sides."""
+    shape = asked.arrays["x"].shape
+    sides = sides_of("rc", asked.parameters, shape)
+    block = sides["grid"]
+    if block == shape:
+        block = 1, 1  # the scale of all is that of a part, if the amax is given
+    part = tuple(max(1, most // side) * side for most, side in zip(_SIDES, block, strict=True))
+    if min(part[0], shape[0]) * min(part[1], shape[1]) > _MOST:
+        return
+    for place in _places(operation, asked, compared, sides):
+        yield tuple(at // side * side for at, side in zip(place, part, strict=True)), part
+
+
+def _places(
+    operation: str, asked: Case, compared: list[Comparison], sides: Mapping[str, Any]
+) -> Iterator[tuple[int, int]]:
+    """Yield places of x: of the largest number, and of the first and the middle mismatch."""
+    x = values_of(asked.arrays["x"], asked.parameters["source"])
+    numbers = np.abs(x).reshape(asked.arrays["x"].shape)
+    yield _place(int(np.where(np.isfinite(numbers), numbers, 0).argmax()), numbers.shape, (1, 1))
+    for one in compared:
+        axes = OPERATIONS[operation].field(one.suite_field)[1]
+        wrong = np.flatnonzero(one.differs)
+        if wrong.size and axes in sides and one.expected.ndim == 2:
+            for at in (wrong[0], wrong[wrong.size // 2]):
+                yield _place(int(at), one.expected.shape, sides[axes])
+            return
+
+
+def _place(at: int, shape: tuple[int, ...], sides: tuple[int, ...]) -> tuple[int, int]:
+    row, column = np.unravel_index(at, shape)
+    return int(row) * sides[0], int(column) * sides[1]
+
+
+def _part(
+    operation: str,
+    asked: Case,
+    compared: list[Comparison],
+    window: _Window,
+    parameters: Parameters,
+) -> _Part:
+    """Return a part of a case, with the fields that follow from the part alone."""
+    shape = asked.arrays["x"].shape
+    x = {name: np.ascontiguousarray(array[window]) for name, array in asked.arrays.items()}
+    sides = sides_of("rc", asked.parameters, shape)
+    model = OPERATIONS[operation].exact(parameters, x)
+    expected, given, differing = dict[str, Any](), dict[str, Any](), 0
+    for one in compared:
+        own = _inside(one, window, sides.get(OPERATIONS[operation].field(one.suite_field)[1]))
+        if own is not None and _is_same(model, one, own):
+            expected[one.suite_field] = one.expected[own]
+            given[one.suite_field] = one.actual[own]
+            differing += int(np.count_nonzero(one.differs[own]))
+    ends = zip(window, shape, strict=True)
+    rows, columns = (f"{part.start}:{min(part.stop, side)}" for part, side in ends)
+    name = f"{asked.name}[{rows},{columns}]"
+    return _Part(Case(name, parameters, x | expected), given, differing)
+
+
+def _inside(
+    one: Comparison, window: _Window, sides: tuple[int, ...] | None
+) -> tuple[slice, ...] | None:
+    """Return the entries of a field that are of a part of x; None if its axes are others."""
+    if sides is None or one.expected.ndim > len(sides):
+        return None
+    return tuple(
+        slice(part.start // side, -(-part.stop // side))
+        for part, side, _ in zip(window, sides, one.expected.shape, strict=False)
+    )
+
+
+def _is_same(model: Arrays, one: Comparison, own: tuple[slice, ...]) -> bool:
+    """Return whether the exact model has the expected bits."""
+    found = model.get(one.suite_field)
+    return found is not None and np.array_equal(found, one.expected[own])
