@@ -16,7 +16,7 @@ from mor_ref.verify.reporting.report_files import prepare_report, write_report
 from mor_ref.verify.reporting.rules import as_site
 from mor_ref.verify.reporting.text import lines
 from mor_ref.verify.running.ask import Ask, ask_here, ask_workers
-from mor_ref.verify.running.run import not_opened, verify
+from mor_ref.verify.running.run import asked_of, not_opened, verify
 from mor_ref.verify.running.suites import Suites, suites_in
 from mor_ref.workers.pools import workers_named
 
@@ -99,7 +99,7 @@ def _run(
     if report is not None:
         prepare_report(Path(report))
     try:
-        with opened(name, timeout) as candidate, _Shown(wanted.steps) as shown:
+        with opened(name, timeout) as candidate, _Shown(asked_of(candidate, wanted).steps) as shown:
             found = verify(
                 candidate,
                 wanted,

@@ -32,7 +32,8 @@ class Evidence:
     asked of it: of this suite or of another. `other_cases` are answered cases that the suite does
     not have. `witnesses` are the case and the field at which the suite exposes each deviation.
     `allowed` are the bits that may differ. `left_out` counts the rows, or the cases if rows depend
-    on each other, that are outside the `domain`. `remarks` are the candidate's own.
+    on each other, that are outside the `domain`. `remarks` are the candidate's own. If it
+    `is_of_parts`, its cases are parts of those of the suite.
     """
 
     suite: str
@@ -48,6 +49,7 @@ class Evidence:
     domain: str = "all"
     left_out: int = 0
     remarks: Remarks = NO_REMARKS
+    is_of_parts: bool = False
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:

@@ -6,11 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-import numpy as np
-
 from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.entries import differing_fields
+from mor_ref.verify.diagnosing.explanations import (
+    explanation_of,
+    first_left,
+    in_parts,
+    pairs_with,
+    size_of,
+    spared_elsewhere,
+)
 from mor_ref.verify.diagnosing.parts import parts_of
 from mor_ref.verify.diagnosing.records import Diagnosis, Explanation, Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import (
@@ -22,7 +28,7 @@ from mor_ref.verify.diagnosing.sample import (
     samples_of,
     some_of,
 )
-from mor_ref.verify.diagnosing.scoring import Model, Score, Together, steps_of
+from mor_ref.verify.diagnosing.scoring import Model, Score, Together
 from mor_ref.verify.diagnosing.structure import structures_left, structures_of, where_deviating
 
 # Elements that the model computes: the same on every machine, as seconds are not.
@@ -63,7 +69,9 @@ def diagnose(
                 one, those = _by_parts(evidence, search, one, known)
             searched.add(evidence.operation)
             known += [together for together in those if together not in known]
-            diagnoses.append(one or search.diagnosis(those, matching))
+            one = one or search.diagnosis(those, matching)
+            size = size_of(evidence) if evidence.is_of_parts else one.of_parts
+            diagnoses.append(replace(one, of_parts=size))
     return Diagnosis(tuple(diagnoses))
 
 
@@ -82,19 +90,7 @@ def _by_parts(
     found = of_parts.explaining(known)
     if those := search.explaining(found):
         return None, those
-    guesses = of_parts.diagnosis(found, ())
-    explanations = tuple(
-        replace(one, is_whole=False, is_of_sample=True, spared=()) for one in guesses.explanations
-    )
-    by_parts = replace(
-        alone,
-        explanations=explanations,
-        leaders=guesses.leaders,
-        untried=guesses.untried,
-        of_parts=sum(case.arrays["x"].size for case in parts.cases),
-        structures=alone.structures or guesses.structures,
-    )
-    return by_parts, []
+    return in_parts(alone, of_parts.diagnosis(found, ()), parts), []
 
 
 class _Search:
@@ -137,13 +133,15 @@ class _Search:
         mismatches = sum(sample.mismatches for sample in self.differing)
         found = [
             replace(
-                _explanation(one, mismatches, mismatches, is_whole=True),
-                spared=(*self._spared(one), *_spared_elsewhere(one, matching)),
+                explanation_of(one, mismatches, mismatches, is_whole=True),
+                spared=(*self._spared(one), *spared_elsewhere(one, matching)),
             )
             for one in those
         ]
         if not found and not self._is_large and not self._structure_explains_all:
             found = list(self._best())
+            if next((one.is_complete for one in self._structures), False):
+                found = [one for one in found if 2 * one.explained >= one.of]
         leaders = tuple(one.name for (one,) in self._paired)
         return SuiteDiagnosis(
             self._suite,
@@ -172,14 +170,14 @@ class _Search:
             yield from self._structures
         if best is None or (best.is_whole and not best.spared):
             return
+        if best.explained < best.of and _LEAST_FOR_REST * best.explained < best.of:
+            return
         those = tuple(DEVIATIONS[name] for name in best.deviations)
         some = [
             sample
             for samples in (self.differing, self._matching)
             for sample in some_of(samples, _OF_STRUCTURE, of_rows=False)
         ]
-        if best.explained < best.of and _LEAST_FOR_REST * best.explained < best.of:
-            return
         modelled = [(sample, self._model.arrays(those, sample)) for sample in some]
         beside = where_deviating if best.explained == best.of else structures_left
         for one in beside(modelled, best.deviations):
@@ -223,7 +221,7 @@ class _Search:
             telling = self._telling(leader)
             end = self._model.elements + rest
             left = []
-            for pair in _pairs(leader, leaders[:k]):
+            for pair in pairs_with(leader, leaders[:k], _ALONE):
                 if self._model.elements >= end:
                     self._untried += 1
                 elif self._surviving([pair], telling):
@@ -273,53 +271,24 @@ class _Search:
         step = math.ceil(sum(sample.size for sample in whole) / end)
         whole = whole[::step]
         looked_at = [*whole, *self._some_matching]
-        scores = {those: self._score(those, looked_at) for those in self._leaders[:_LEADERS]}
-        most = max((score.worth for score in scores.values() if score.is_guess), default=0)
+        leaders = self._leaders[:_LEADERS]
+        scores = {those: self._score(those, looked_at) for those in leaders}
+        scores = {those: score for those, score in scores.items() if self._is_guess(score)}
+        best = max(scores.values(), key=lambda one: (one.worth, one.explained), default=Score())
         for those, score in scores.items():
-            if score.is_guess and score.worth == most:
-                found = _explanation(
+            if (score.worth, score.explained) == (best.worth, best.explained):
+                found = explanation_of(
                     those, score.explained, score.of, is_whole=False, is_of_sample=step > 1
                 )
-                left = self._first_left(those, zip(self.differing[::step], whole, strict=True))
+                pairs = zip(self.differing[::step], whole, strict=True)
+                left = first_left(self._model, those, pairs, of_rows=self._of_rows)
                 yield replace(found, more=score.more, left=left)
 
-    def _first_left(self, those: Together, looked_at: Iterable[tuple[Sample, Sample]]) -> str:
-        """Say where the first mismatch is that deviations leave."""
-        for case, sample in looked_at:
-            score = self._model.run(those, sample).score
-            if score.explained < score.of:
-                field, place = self._model.first_left(those, sample)
-                if self._of_rows:
-                    rows = np.flatnonzero(case.differing_rows)
-                    place[0] = int(rows[place[0]])
-                return f"case {case.question.name}, field {field}, at {place}"
-        return ""
-
-
-def _pairs(leader: Together, already: list[Together]) -> Iterator[Together]:
-    """Yield a deviation with each other one, except pairs that were tried already.
-
-    Both ways round where the two replace the same step.
-    """
-    for other in _ALONE:
-        if other != leader and other not in already:
-            yield leader + other
-            if not steps_of(leader[0]).isdisjoint(steps_of(other[0])):
-                yield other + leader
-
-
-def _spared_elsewhere(those: Together, matching: Iterable[Evidence]) -> Iterator[str]:
-    """Yield, for each other suite that matches, the case that a deviation would change."""
-    if len(those) == 1:  # two together may explain a mismatch that neither explains
-        for evidence in matching:
-            case, field = evidence.witnesses.get(those[0].name, ("", ""))
-            if field in evidence.chosen.get(case, ()):
-                yield f"case {case} of {evidence.suite}"
-
-
-def _explanation(
-    those: Together, explained: int, of: int, *, is_whole: bool, is_of_sample: bool = False
-) -> Explanation:
-    rules = {rule for deviation in those for rule in deviation.rules}
-    names = tuple(deviation.name for deviation in those)
-    return Explanation(names, tuple(sorted(rules)), explained, of, is_whole, is_of_sample)
+    def _is_guess(self, score: Score) -> bool:
+        """Return whether it is worth to be said, and is not about fields that match."""
+        compared = sum(pair.differs.size for one in self._cases for pair in one.pairs.values())
+        differing = sum(one.mismatches for one in self.differing)
+        is_of_matching = bool(score.changed - {*differing_fields(self._cases)})
+        if is_of_matching and score.explained < score.of:
+            return False
+        return score.is_guess and score.is_more_than_chance(differing, compared)

@@ -16,7 +16,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.parameters import RECIPE
 from mor_ref.operations.shapes import sides_of
-from mor_ref.verify.by_rows import amax_of
+from mor_ref.verify.by_rows import AT_ONCE, amax_of
 from mor_ref.verify.comparing.compare import Comparison
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.comparing.values import values_of
@@ -50,7 +50,8 @@ def parts_of(evidence: Evidence) -> Evidence | None:
     if not found:
         return None
     answers = {part.case.name: part.given for part in found}
-    return replace(evidence, cases=[one.case for one in found], answers=answers, other_cases=())
+    cases = [one.case for one in found]
+    return replace(evidence, cases=cases, answers=answers, other_cases=(), is_of_parts=True)
 
 
 def _compared(evidence: Evidence, case: Case) -> list[Comparison]:
@@ -59,7 +60,7 @@ def _compared(evidence: Evidence, case: Case) -> list[Comparison]:
 
 
 def _parts_of_case(evidence: Evidence, case: Case) -> Iterator[_Part]:
-    """Yield the part with the largest number, and those of the first and the middle mismatch."""
+    """Yield the part with the largest number, and those of the first and the last mismatch."""
     asked, operation = question(evidence.fields, case), evidence.operation
     compared = _compared(evidence, case)
     parameters = [asked.parameters]
@@ -93,17 +94,31 @@ def _windows(
 def _places(
     operation: str, asked: Case, compared: list[Comparison], sides: Mapping[str, Any]
 ) -> Iterator[tuple[int, int]]:
-    """Yield places of x: of the largest number, and of the first and the middle mismatch."""
-    x = values_of(asked.arrays["x"], asked.parameters["source"])
-    numbers = np.abs(x).reshape(asked.arrays["x"].shape)
-    yield _place(int(np.where(np.isfinite(numbers), numbers, 0).argmax()), numbers.shape, (1, 1))
+    """Yield places of x: of the largest number, and of the first and the last mismatch."""
+    yield _place_of_largest(asked)
     for one in compared:
         axes = OPERATIONS[operation].field(one.suite_field)[1]
-        wrong = np.flatnonzero(one.differs)
-        if wrong.size and axes in sides and one.expected.ndim == 2:
-            for at in (wrong[0], wrong[wrong.size // 2]):
-                yield _place(int(at), one.expected.shape, sides[axes])
+        if one.count and axes in sides and one.expected.ndim == 2:
+            flat = one.differs.reshape(-1)
+            for at in (int(flat.argmax()), flat.size - 1 - int(flat[::-1].argmax())):
+                yield _place(at, one.expected.shape, sides[axes])
             return
+
+
+def _place_of_largest(asked: Case) -> tuple[int, int]:
+    """Return the place of the largest finite magnitude; some rows are in memory at a time."""
+    x, source = asked.arrays["x"], asked.parameters["source"]
+    rows = max(1, AT_ONCE // x.shape[1])
+    best, place = -1.0, (0, 0)
+    for first in range(0, len(x), rows):
+        some = x[first : first + rows]
+        numbers = np.abs(values_of(some, source)).reshape(-1)
+        numbers = np.where(np.isfinite(numbers), numbers, 0)
+        at = int(numbers.argmax())
+        if numbers[at] > best:
+            row, column = np.unravel_index(at, some.shape)
+            best, place = float(numbers[at]), (first + int(row), int(column))
+    return place
 
 
 def _place(at: int, shape: tuple[int, ...], sides: tuple[int, ...]) -> tuple[int, int]:

@@ -54,6 +54,14 @@ class Structure:
         where = self.condition
         return not self.kept or (where is not None and where.is_exact and where.is_of_places)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that differ have it, or lie where it says, and nothing that matches does."""
+        is_there = self.condition is not None and self.condition.is_exact
+        if not self.words:
+            return is_there
+        return self.explained == self.of and (not self.kept or is_there)
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -106,6 +114,11 @@ class SuiteDiagnosis:
     def is_displaced(self) -> bool:
         """Whether no deviation is named, as the structure explains every field that differs."""
         return not self.explanations and any(one.is_whole for one in self.structures)
+
+    @property
+    def has_structure(self) -> bool:
+        """Whether the first field that differs has a structure, by which nothing is left of it."""
+        return bool(self.structures) and self.structures[0].is_complete
 
 
 @dataclass(frozen=True)

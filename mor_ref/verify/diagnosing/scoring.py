@@ -24,14 +24,23 @@ _BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
 
 @dataclass(frozen=True)
 class Score:
-    """How many mismatches deviations explain, of how many; and how many more they would make."""
+    """How many mismatches deviations explain, of how many; and how many more they would make.
+
+    `changed` are the fields with more of them.
+    """
 
     explained: int = 0
     of: int = 0
     more: int = 0
+    changed: frozenset[str] = frozenset()
 
     def __add__(self, other: "Score") -> "Score":
-        return Score(self.explained + other.explained, self.of + other.of, self.more + other.more)
+        return Score(
+            self.explained + other.explained,
+            self.of + other.of,
+            self.more + other.more,
+            self.changed | other.changed,
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -42,6 +51,10 @@ class Score:
     def is_guess(self) -> bool:
         """Whether the share that the deviations explain does not round to 0.0 %."""
         return LEAST_OF * self.explained >= self.of
+
+    def is_more_than_chance(self, differing: int, compared: int) -> bool:
+        """Whether more of what deviations change differs than of all that was compared."""
+        return self.explained * compared > (self.explained + self.more) * differing
 
     @property
     def worth(self) -> int:
@@ -159,8 +172,9 @@ def _fields(found: Arrays | None, sample: Sample) -> Iterator[Field]:
 
 def _score(field: Field, right: NDArray[np.bool_] | None) -> Score:
     """Score a field; mismatches whose value is `right` are not explained."""
-    _, pair, ours = field
+    name, pair, ours = field
     missed, of = pair.given != ours, int(np.count_nonzero(pair.differs))
     more = int(np.count_nonzero(missed & ~pair.differs))
     left = missed if right is None else missed | right
-    return Score(of - int(np.count_nonzero(pair.differs & left)), of, more)
+    changed = frozenset({name} if more else ())
+    return Score(of - int(np.count_nonzero(pair.differs & left)), of, more, changed)

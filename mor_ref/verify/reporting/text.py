@@ -6,7 +6,7 @@ from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.counts import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
-from mor_ref.verify.diagnosing.scoring import LEAST_OF
+from mor_ref.verify.reporting.cause_text import all_explained, explaining
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
 from mor_ref.verify.running.results import FieldResult, SuiteResult, Verdict
 from mor_ref.verify.running.run import Verification
@@ -228,47 +228,9 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     if not whole:
         yield from (f"  a guess as good: {_by(e)} explains {share(e)}" for e in explanations[1:])
     yield from structure_lines(diagnosis.structures)
-    if diagnosis.of_parts:
+    if diagnosis.of_parts and diagnosis.is_large:
         yield f"deviations were tried on parts of the tensors, with {diagnosis.of_parts:,} numbers"
     yield from pairs_tried(diagnosis)
-
-
-def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
-    """Return a sentence on the cause of mismatches, with {by} and {share} to be filled in."""
-    of = _mismatches(diagnosis.mismatches, comparable=comparable)
-    is_tried = not diagnosis.is_large or diagnosis.of_parts
-    known = "known deviation" if is_tried else "deviation that explains another suite"
-    if diagnosis.is_displaced:
-        return f"no {known} explains the {of}, but their structure does"
-    if not is_tried and not diagnosis.explanations:
-        return (
-            f"no {known} explains the {of}; on tensors as large as these no other is tried"
-            f"{'' if diagnosis.structures else ', and no structure is found'}"
-        )
-    if not diagnosis.explanations:
-        part = "in part" if diagnosis.mismatches < LEAST_OF else "0.1 % of them"
-        return f"no known deviation explains the {of}, not even {part}"
-    best = diagnosis.explanations[0]
-    if best.is_whole:
-        return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
-    others = ", but would make others as well" if best.more else ""
-    if best.is_of_sample or best.explained < best.of:
-        none = f"no known deviation explains the {of}"
-    else:
-        none = f"no known deviation explains the {of} and makes no others"
-    return f"{none}; a guess: {{by}} explains {{share}}{others}"
-
-
-def all_explained(count: int, *, comparable: bool) -> str:
-    """Say that there is an explanation of so many mismatches."""
-    of = _mismatches(count, comparable=comparable)
-    return f"the {of} is explained by" if count == 1 else f"all {of} are explained by"
-
-
-def _mismatches(count: int, *, comparable: bool) -> str:
-    """Say how many mismatches; with a reservation if some answers could not be compared."""
-    noun = "mismatch" if count == 1 else "mismatches"
-    return f"{count:,} {noun}{'' if comparable else ' that can be compared'}"
 
 
 def share(explanation: Explanation) -> str:

@@ -2,17 +2,22 @@
 
 from dataclasses import replace
 
+from mor_ref.golden.model.suite import Case
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.parts import parts_of
 
 
 class LookedAt:
     """The answers to suites, without the cases that would take too long and too much memory.
 
-    Of each suite, cases that differ are taken up to `most` numbers, and as many of other cases.
+    Of each suite, cases that differ are taken up to `most` numbers, and as many of other cases. If
+    none that differs has room, and it is `with_parts`, parts of one are taken.
     """
 
-    def __init__(self, most: int | None) -> None:
-        self._most = most
+    def __init__(self, most: int | None, *, with_parts: bool) -> None:
+        self._most, self._with_parts = most, with_parts
+        self._parts: dict[str, Evidence] = {}
+        self._differing = set[str]()
         self._found: dict[str, Evidence] = {}
         self._room: dict[tuple[str, bool], int] = {}
         self._passed_over: dict[str, int] = {}
@@ -27,9 +32,11 @@ class LookedAt:
             room = self._room.get((name, bool(differing)), self._most)
             if room is None or size <= room:
                 cases.append(case)
+                self._differing |= {name} if differing else set()
                 if room is not None:
                     self._room[name, bool(differing)] = room - size
             else:
+                self._take_parts(evidence, case)
                 self._passed_over[name] = self._passed_over.get(name, 0) + differing
         before = self._found.get(name)
         if before is None and len(cases) == len(evidence.cases):
@@ -42,8 +49,16 @@ class LookedAt:
         self._found[name] = replace(evidence, cases=cases, answers=answers)
 
     def at(self, suite: str) -> Evidence:
-        """Return the answers to the cases of a suite that have room."""
-        return self._found[suite]
+        """Return the answers to the cases of a suite that have room, or to parts of one."""
+        if suite in self._differing or suite not in self._parts:
+            return self._found[suite]
+        return self._parts[suite]
+
+    def _take_parts(self, evidence: Evidence, case: Case) -> None:
+        if self._with_parts and not {evidence.suite} & {*self._differing, *self._parts}:
+            parts = parts_of(replace(evidence, cases=[case]))
+            if parts is not None:
+                self._parts[evidence.suite] = parts
 
     def passed_over(self, suite: str) -> int:
         """Return how many mismatches are in cases that have no room."""

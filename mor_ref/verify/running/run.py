@@ -84,10 +84,10 @@ def verify(
     `on_suite` is called with the name of each suite, or part of one, that was run, and
     `on_diagnosis` before each diagnosis, with the number of suites to diagnose as well.
     """
-    there = candidate.suites if isinstance(candidate, ResultsDirectory) else None
-    suites = suites if there is None else suites.of_files(there)
+    suites = asked_of(candidate, suites)
+    is_of_files = isinstance(candidate, ResultsDirectory)
     found: dict[str, _Found] = {}
-    looked_at = LookedAt(suites.most_diagnosed)
+    looked_at = LookedAt(suites.most_diagnosed, with_parts=is_of_files)
     for answered in ask(candidate, suites):
         evidence = within(replace(answered, allowed=allowed), domain)
         name = evidence.suite
@@ -102,15 +102,23 @@ def verify(
     results = tuple(one.result for one in whole)
     wrong = [looked_at.at(one.suite) for one in results if one.differences]
     right = [looked_at.at(one.suite) for one in results if one.verdict == "match"]
+    there = candidate.suites if isinstance(candidate, ResultsDirectory) else ()
     return Verification(
         candidate.name,
         suites.source,
         results,
         tuple(suites.entries)[len(results) :],
-        unknown(there or (), suites.known),
+        unknown(there, suites.known),
         diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
         conformance([one.standing for one in whole], suites.entries, len(suites.known)),
     )
+
+
+def asked_of(candidate: Candidate, suites: Suites) -> Suites:
+    """Return the suites that a candidate is asked: files need not have those for a diagnosis."""
+    if isinstance(candidate, ResultsDirectory):
+        return suites.of_files(candidate.suites)
+    return suites
 
 
 @dataclass(frozen=True)
