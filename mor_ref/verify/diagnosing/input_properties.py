@@ -18,6 +18,7 @@ from mor_ref.verify.diagnosing.properties import Flag, Number, Property
 from mor_ref.verify.diagnosing.sample import Sample
 
 _WIDE = 8  # bits: the values of wider codes are not listed
+_LANES = (2, 4, 8, 16, 32)
 _PARTS = {"grid": "block", "n": "block", "unit": "unit", "group": "group", "ends": "tensor"}
 
 
@@ -187,7 +188,10 @@ def _of_each_part(x: _Numbers, parts: _Parts, noun: str, at: Integers) -> Iterat
     first = np.full(parts.count, 1 << 40)
     np.minimum.at(first, parts.part, np.where(is_largest, parts.place, 1 << 40))
     first = np.where(first == 1 << 40, -1, first)
-    yield Number(f"the place of the largest magnitude in {noun}, row by row,", first[at])
+    place = f"the place of the largest magnitude in {noun}, row by row,"
+    yield Number(place, first[at])
+    for m in _LANES:
+        yield Number(f"{place} mod {m}", np.where(first < 0, -1, first % m)[at], has_order=False)
     tiny = np.bincount(parts.part, is_largest & x.tiny, parts.count) > 0
     words = f"the largest magnitude of {noun}"
     yield Flag(f"{words} is subnormal", f"{words} is not subnormal", tiny[at])

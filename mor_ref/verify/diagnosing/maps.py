@@ -187,13 +187,35 @@ def _with(
 def _mirroring(entries: Entries) -> Iterator[Map]:
     yield from _of_line("last - {}", lambda line, side: side - 1 - line, entries)
     for words, moved in (
-        ("their halves interleaved", lambda line, side: line // 2 + line % 2 * ((side + 1) // 2)),
+        ("their halves interleaved", _interleaved),
         ("all even ones first", _even_first),
+        *_inside_groups(),
     ):
         lines = ("row", "column") if entries.axes == 2 else ("row",)
         for name in lines:
             noun = f"{name}s" if entries.axes == 2 else "entries"
             yield _of_one_line(f"{noun} are in another order: {words}", moved, name)
+
+
+def _inside_groups() -> Iterator[tuple[str, Callable[[Integers, Integers], Integers]]]:
+    """Yield the same orders inside whole groups of lines; lines after these are in place."""
+    for m in (4, 8, 16, 32):
+        yield f"halves of each {m} interleaved", _inside(m, _interleaved)
+        yield f"even ones first in each {m}", _inside(m, _even_first)
+
+
+def _inside(
+    m: int, moved: Callable[[Integers, Integers], Integers]
+) -> Callable[[Integers, Integers], Integers]:
+    def found(line: Integers, side: Integers) -> Integers:
+        there = line // m * m + moved(line % m, np.full_like(side, m))
+        return np.where(line < side // m * m, there, line)
+
+    return found
+
+
+def _interleaved(line: Integers, side: Integers) -> Integers:
+    return line // 2 + line % 2 * ((side + 1) // 2)
 
 
 def _even_first(line: Integers, side: Integers) -> Integers:

@@ -10,6 +10,7 @@ from mor_ref.operations.parameters import RECIPE
 from mor_ref.verify.diagnosing.entries import Entries, Integers, Marks
 
 _POWERS = (2, 4, 8, 16, 32, 64, 128)
+_LINES = 3  # wrong rows or columns, so that the distance between them says something
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ def of_places(e: Entries) -> Iterator[Property]:
     for name, line, side in lines:
         yield Flag(f"the {name} is the last", f"the {name} is not the last", line == side - 1)
         yield Number(name, line)
-        for m in _POWERS:
+        for m in (*_POWERS, *_step_of(e, line)):
             yield Number(f"{name} mod {m}", line % m, has_order=False)
         for m in _POWERS:
             after = line >= side - side % m
@@ -91,6 +92,14 @@ def of_places(e: Entries) -> Iterator[Property]:
         for m in (1, *_POWERS):
             tiles = f"row // {m} + column // {m}" if m > 1 else "row + column"
             yield Number(f"({tiles}) mod 2", (e.row // m + e.column // m) % 2, has_order=False)
+
+
+def _step_of(e: Entries, line: Integers) -> Iterator[int]:
+    """Yield the distance, if it is no power of two, of which those of wrong lines are multiples."""
+    wrong = np.unique(line[e.differing])
+    step = int(np.gcd.reduce(wrong - wrong[0])) if len(wrong) >= _LINES else 0
+    if step > 1 and step not in _POWERS:
+        yield step
 
 
 def _of_blocks(e: Entries) -> Iterator[Property]:
