@@ -1,0 +1,126 @@
+"""Large tensors are diagnosed by parts that are cut out of them: files cannot be asked again."""
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import mor_ref
+from mor_ref.deviations import DEVIATIONS, applied
+from mor_ref.golden.inputs.own_tensors import cases_of
+from mor_ref.operations import OPERATIONS
+from mor_ref.treatments import own_recipe
+from mor_ref.verify import assert_bit_exact
+from mor_ref.verify import own_tensors as own_module
+from mor_ref.verify.asserting import fields as asserting
+from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.parts import parts_of
+from mor_ref.verify.own_inputs import from_arrays
+from mor_ref.verify.own_tensors import LARGEST_SMALL, SUITE, fields_of_operation
+
+RANDOM = np.random.default_rng(4)
+SIZES = np.exp2(RANDOM.integers(-7, 7, (140, 1)))
+X = (RANDOM.standard_normal((140, 136)) * SIZES).astype(np.float32)
+OTHERS = ["nvfp4:te:1x16", "e4m3:gam:64x64", "e4m3:fp32:tensor", "mor:three_way:32x64"]
+
+
+def answer_of(recipe, *names):
+    """Return the operation, and the case of X with the fields that a kernel with deviations has."""
+    asked = own_recipe(recipe)
+    (case,) = cases_of(asked, from_arrays({"x": X}))
+    operation = OPERATIONS[asked.asked.operation]
+    kept = operation.engine(case.parameters, case.arrays)
+    with applied(*(DEVIATIONS[name] for name in names)):
+        found = operation.exact(case.parameters, case.arrays)
+    return operation.name, case, {name: found[name] for name in kept}
+
+
+def written(tmp_path, recipe, *names):
+    """Write the results of a kernel, and return the report on them."""
+    _, _, found = answer_of(recipe, *names)
+    save_file({f"x/{name}": a for name, a in found.items()}, tmp_path / f"{SUITE}.safetensors")
+    return mor_ref.verify(f"dir:{tmp_path}", inputs={"x": X}, recipe=recipe)
+
+
+def named(report):
+    assert [one.suite for one in report.results] == [SUITE]
+    (diagnosis,) = report.diagnosis.suites
+    assert all(one.is_whole for one in diagnosis.explanations)
+    return [one.deviations for one in diagnosis.explanations]
+
+
+def test_files_of_large_tensors_are_complete_without_corners(tmp_path):
+    assert X.size > LARGEST_SMALL
+    report = written(tmp_path, "mxfp8:rceil")
+    assert (report.verdict, report.is_complete, report.not_asked) == ("match", True, ())
+
+
+def test_a_cause_is_named_in_files_of_large_tensors(tmp_path, monkeypatch):
+    """Also if they are too large for a diagnosis as a whole: then of parts alone."""
+    report = written(tmp_path, "mxfp8:rceil", "mx_as_floor")
+    assert ("mx_as_floor",) in named(report)
+    assert report.diagnosis.suites[0].mismatches == report.results[0].differing
+    monkeypatch.setattr(own_module, "MOST_DIAGNOSED", 300)
+    report = written(tmp_path, "mxfp8:rceil", "mx_as_floor")
+    assert ("mx_as_floor",) in named(report)
+    text = str(report)
+    assert f"  {report.results[0].differing:,} mismatches are in tensors too large for a " in text
+    assert "  in parts of the tensors, with " in text
+    assert " mismatches are explained by `mx_as_floor` (rules" in text
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize("recipe", OTHERS)
+def test_a_cause_is_named_also_where_scales_depend_on_the_whole_tensor(tmp_path, recipe):
+    """A part with the amax has the same scales, or the amax is given."""
+    assert ("truncation",) in named(written(tmp_path, recipe, "truncation"))
+
+
+@pytest.mark.parametrize("recipe", [*OTHERS, "mxfp8:rceil"])
+def test_parts_have_the_expected_bits_of_the_whole(recipe):
+    """And the wrong bits of the answer; every part has a mismatch."""
+    operation, case, found = answer_of(recipe)
+    wrong = {name: array.copy() for name, array in found.items()}
+    field = "output" if operation == "mor" else "code"
+    wrong[field][70, 70] ^= 1
+    wrong[field][-1, -1] ^= 1
+    whole = type(case)("x", case.parameters, case.arrays | found)
+    fields = list(fields_of_operation(own_recipe(recipe).asked))
+    evidence = Evidence(SUITE, operation, fields, [whole], {"x": wrong})
+    parts = parts_of(evidence)
+    counts = [sum(one.count for one in parts.comparisons[c.name]) for c in parts.cases]
+    assert counts
+    assert all(counts)
+    for part in parts.cases:
+        rows, columns = (slice(*map(int, ends.split(":"))) for ends in part.name[2:-1].split(","))
+        assert np.array_equal(part.arrays[field], found[field][rows, columns])
+        assert part.arrays["x"].size <= LARGEST_SMALL
+
+
+def test_no_part_stands_for_a_decision_on_the_whole_tensor():
+    operation, case, found = answer_of("mor:tensor")
+    whole = type(case)("x", case.parameters, case.arrays | found)
+    fields = list(fields_of_operation(own_recipe("mor:tensor").asked))
+    wrong = found | {"choice": found["choice"] ^ np.uint8(1)}
+    evidence = Evidence(SUITE, operation, fields, [whole], {"x": wrong})
+    assert parts_of(evidence) is None
+
+
+def test_an_assertion_names_the_cause_of_large_tensors(monkeypatch):
+    """Of larger ones that of parts; if no part stands for them, it says so."""
+    right, wrong = (mor_ref.quantize_mx(X, "e4m3", scale_rule=rule) for rule in ("rceil", "floor"))
+    cause = "are explained by `mx_as_floor` (rules"
+    assert cause in failure(wrong, right)
+    monkeypatch.setattr(asserting, "_LARGEST", 1 << 10)
+    text = failure(wrong, right)
+    assert "  the tensor is too large for a diagnosis; that of parts, expected[" in text
+    assert cause in text
+    monkeypatch.setattr(asserting, "parts_of", lambda _: None)
+    assert "  the cause is not looked for: the tensor is too large, and no part " in failure(
+        wrong, right
+    )
+
+
+def failure(actual, expected):
+    with pytest.raises(AssertionError) as error:
+        assert_bit_exact(actual, expected, x=X)
+    return str(error.value)
