@@ -1,13 +1,20 @@
 """Whole wrong kernels on a user's tensors: the structure of their mistakes is named."""
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from tired_kernels import KERNELS, Tired, evidence_of, mxfp8, nvfp4
+from tired_kernels import KERNELS, Tired, cases_of, codes, evidence_of, mxfp8, nvfp4, tensors
 
+from mor_ref.verify.diagnosing.diagnosis import diagnose
+from mor_ref.verify.diagnosing.displacement import displacement
+from mor_ref.verify.diagnosing.entries import entries_of
 from mor_ref.verify.diagnosing.sample import samples_of
+from mor_ref.verify.diagnosing.scoring import Changes, Score
 from mor_ref.verify.diagnosing.structure import structures_of
 from mor_ref.verify.reporting.structure_text import structure_lines
+from mor_ref.verify.reporting.text import diagnosis_lines
 
 
 def structures(recipe, kernel):
@@ -26,6 +33,70 @@ def test_a_tired_kernel_is_named(name):
     for case in evidence.cases:
         for compared in evidence.comparisons[case.name]:
             assert compared.expected.shape == case.arrays[compared.suite_field].shape
+
+
+def said_of(kernel, monkeypatch):
+    """Return the diagnosis of a kernel on a few rows, as text."""
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
+    x = {name: array[:16, :104] for name, array in tensors().items()}
+    monkeypatch.setattr("tired_kernels.tensors", lambda: x)
+    cases_of.cache_clear()
+    (found,) = diagnose([evidence_of(Tired("mxfp8", kernel, ()))]).suites
+    cases_of.cache_clear()
+    return "\n".join(diagnosis_lines(found, comparable=True))
+
+
+def with_noise(x):
+    """Flip low bits of a third of the codes; some codes become NaN, as without saturation."""
+    random = np.random.default_rng(1)
+    flips = (random.random(x.shape) < 0.3) * random.integers(1, 4, x.shape)
+    return mxfp8(x) | {"code": mxfp8(x)["code"] ^ flips.astype(np.uint8)}
+
+
+def with_a_wrong_last_block(x):
+    """Double the scale of the last block: where it is less, this is what a deviation does."""
+    scale = mxfp8(x)["scale"]
+    scale[:, -1] += 1
+    return {"scale": scale, "code": codes(x, scale)}
+
+
+@pytest.mark.tier("full", but=["[with_a_wrong_last_block]"])
+@pytest.mark.parametrize("kernel", [with_noise, with_a_wrong_last_block])
+def test_nothing_is_guessed_by_chance_or_beside_a_structure(kernel, monkeypatch):
+    text = said_of(kernel, monkeypatch)
+    assert "guess:" not in text
+    if kernel is with_noise:
+        assert ", or enough of them for a guess" in text
+    else:
+        first, second, third, *_ = text.splitlines()
+        assert first.endswith(" mismatches, but their structure does")
+        assert second.startswith("scale: each entry is the expected one + 1, in all ")
+        assert "one differs only if the column is the last: all " in third
+
+
+def test_changes_by_chance_are_no_surprise():
+    """Three of three are by chance if half of all entries differ; fifty of sixty are not."""
+    assert Changes(3, 3).bits(0.25) < 20 < Changes(50, 60).bits(0.25)
+    assert Changes(10, 60).bits(0.25) == 0
+    assert not Score(3, 9, 0, {"code": Changes(3, 3)}).is_more_than_chance({"code": 0.5})
+    assert Score(50, 99, 0, {"code": Changes(50, 60)}).is_more_than_chance({"code": 0.5})
+    whole = Score(1, 2, 3, {"a": Changes(1, 2)}) + Score(1, 1, 0, {"a": Changes(2, 3)})
+    assert whole == Score(2, 3, 3, {"a": Changes(3, 5)})
+
+
+def test_copies_are_no_further_evidence():
+    """The same two entries in twenty tensors are those of two entries."""
+    first, *_ = cases_of("mxfp8")
+    scale = first.arrays["scale"].copy()
+    wrong = [k for k in range(len(scale) - 1) if scale[k, 3] != scale[k + 1, 3]][:2]
+    scale[wrong, 3] = scale[[k + 1 for k in wrong], 3]
+    evidence = evidence_of(Tired("mxfp8", lambda _: {"scale": scale}, ()))
+    copies = [replace(first, name=f"copy{k}") for k in range(20)]
+    answers = {one.name: {"scale": scale} for one in copies}
+    samples = list(samples_of(replace(evidence, cases=copies, answers=answers)))
+    entries = entries_of("scale", samples)
+    assert len(entries.differing) == 40
+    assert displacement(entries) is None
 
 
 @pytest.mark.parametrize(("recipe", "kernel"), [("mxfp8", mxfp8), ("nvfp4", nvfp4)])

@@ -1,7 +1,7 @@
 """Whole kernels as a tired engineer writes them: each is wrong in one way, which has a name.
 
-A kernel has the inputs of a case and returns some of its fields. It runs on two tensors, of which
-one has partial blocks.
+A kernel takes a tensor and returns some of its fields. It runs on two tensors: the second one has
+partial blocks.
 """
 
 from collections.abc import Callable

@@ -19,7 +19,7 @@ class MovedBack(NamedTuple):
 
     @property
     def only_padding(self) -> str:
-        """What is wrong if nothing but the padding differs."""
+        """The problem, if nothing but the padding differs."""
         rule = "VEC-008" if "swizzled_128x4" in self.layout else "VEC-005"
         noun = "entry of padding that is" if self.padding == 1 else "entries of padding that are"
         return f"is as expected, but has {self.padding:,} {noun} not 0; write 0 there ({rule})"

@@ -14,6 +14,7 @@ from mor_ref.verify.diagnosing.explanations import (
     first_left,
     in_parts,
     pairs_with,
+    shares_of,
     size_of,
     spared_elsewhere,
 )
@@ -286,9 +287,8 @@ class _Search:
 
     def _is_guess(self, score: Score) -> bool:
         """Return whether it is worth to be said, and is not about fields that match."""
-        compared = sum(pair.differs.size for one in self._cases for pair in one.pairs.values())
-        differing = sum(one.mismatches for one in self.differing)
-        is_of_matching = bool(score.changed - {*differing_fields(self._cases)})
-        if is_of_matching and score.explained < score.of:
-            return False
-        return score.is_guess and score.is_more_than_chance(differing, compared)
+        shares = shares_of(self._cases)
+        is_of_matching = any(not shares.get(name) for name in score.changes)
+        if score.explained == score.of:
+            return score.is_guess
+        return score.is_guess and not is_of_matching and score.is_more_than_chance(shares)

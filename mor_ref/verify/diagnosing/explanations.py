@@ -1,5 +1,6 @@
 """Explanations as records, and the pairs of deviations that may be one."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -75,3 +76,13 @@ def first_left(
                 place[0] = int(np.flatnonzero(case.differing_rows)[place[0]])
             return f"case {case.question.name}, field {field}, at {place}"
     return ""
+
+
+def shares_of(samples: Iterable[Sample]) -> dict[str, float]:
+    """Return the share of entries that differ, by fields."""
+    of, differing = Counter[str](), Counter[str]()
+    for sample in samples:
+        for name, pair in sample.pairs.items():
+            of[name] += pair.differs.size
+            differing[name] += int(np.count_nonzero(pair.differs))
+    return {name: differing[name] / max(size, 1) for name, size in of.items()}

@@ -10,7 +10,7 @@ from mor_ref.verify.diagnosing.entries import Bits, Entries, Integers, Marks
 LEAST_BITS = 40.0  # of surprise: the chance that as many values agree by accident is 2^-40
 _COUNTED = 2048  # entries that surprise
 _NEAR = 2  # of the expected values in order: another rounding leads no further
-_SEVERAL = 6  # values: one of a few, such as 0, is no sign of a place
+_SEVERAL = 6  # values: a few, such as 0, are everywhere
 
 
 @dataclass(frozen=True, eq=False)

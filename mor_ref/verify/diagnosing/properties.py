@@ -95,7 +95,7 @@ def of_places(e: Entries) -> Iterator[Property]:
 
 
 def _step_of(e: Entries, line: Integers) -> Iterator[int]:
-    """Yield the distance, if it is no power of two, of which those of wrong lines are multiples."""
+    """Yield the common divisor of the distances of wrong lines, unless it is a power of two."""
     wrong = np.unique(line[e.differing])
     step = int(np.gcd.reduce(wrong - wrong[0])) if len(wrong) >= _LINES else 0
     if step > 1 and step not in _POWERS:

@@ -1,10 +1,12 @@
 """How well deviations reproduce the values of a candidate."""
 
 import contextlib
+import math
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,30 +18,52 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
 from mor_ref.verify.diagnosing.sample import Pair, Sample, rows_of_any
 
-LEAST_OF = 1000  # a guess explains at least one of so many mismatches: a share of 0.1 %
+_LEAST_OF = 1000  # a guess explains at least one of so many mismatches: a share of 0.1 %
+_LEAST_BITS = 20.0  # of surprise of a guess: some hundred deviations are tried
+_LEAST_SHARE = 1e-6
 Together = tuple[Deviation, ...]
 # Deviations together may produce numbers that the model does not take: it raises one of these.
 _BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
+
+
+class Changes(NamedTuple):
+    """Entries of a field that deviations change: right ones, of all."""
+
+    right: int = 0
+    of: int = 0
+
+    def bits(self, chance: float) -> float:
+        """Return the bits of surprise if each is right by this chance; 0 if not more are right."""
+        if self.right <= chance * self.of:
+            return 0.0
+        share, bits = self.right / self.of, self.right * math.log2(self.right / self.of / chance)
+        if share < 1:
+            bits += (self.of - self.right) * math.log2((1 - share) / (1 - chance))
+        return bits
 
 
 @dataclass(frozen=True)
 class Score:
     """How many mismatches deviations explain, of how many; and how many more they would make.
 
-    `changed` are the fields with more of them.
+    `changes` are by fields.
     """
 
     explained: int = 0
     of: int = 0
     more: int = 0
-    changed: frozenset[str] = frozenset()
+    changes: Mapping[str, Changes] = field(default_factory=dict)
 
     def __add__(self, other: "Score") -> "Score":
+        changes = dict(self.changes)
+        for name, one in other.changes.items():
+            right, of = changes.get(name, Changes())
+            changes[name] = Changes(right + one.right, of + one.of)
         return Score(
             self.explained + other.explained,
             self.of + other.of,
             self.more + other.more,
-            self.changed | other.changed,
+            changes,
         )
 
     @property
@@ -50,11 +74,19 @@ class Score:
     @property
     def is_guess(self) -> bool:
         """Whether the share that the deviations explain does not round to 0.0 %."""
-        return LEAST_OF * self.explained >= self.of
+        return _LEAST_OF * self.explained >= self.of
 
-    def is_more_than_chance(self, differing: int, compared: int) -> bool:
-        """Whether more of what deviations change differs than of all that was compared."""
-        return self.explained * compared > (self.explained + self.more) * differing
+    def is_more_than_chance(self, differing: Mapping[str, float]) -> bool:
+        """Return whether in a field more changes are right than by accident.
+
+        `differing` are the shares of the entries of fields that differ. Where one differs, at least
+        two other values are near.
+        """
+        return any(
+            one.bits(max(differing[name], _LEAST_SHARE) / 2) >= _LEAST_BITS
+            for name, one in self.changes.items()
+            if name in differing
+        )
 
     @property
     def worth(self) -> int:
@@ -122,7 +154,7 @@ class Model:
         right = self._right(sample) if those else {}
         self.elements += sample.size
         found, steps = _computed(those, sample)
-        scores = (_score(field, right.get(field[0])) for field in _fields(found, sample))
+        scores = (_score(one, right.get(one[0])) for one in _fields(found, sample))
         return Run(sum(scores, Score()), steps)
 
     def _right(self, sample: Sample) -> dict[str, NDArray[np.bool_]]:
@@ -161,20 +193,22 @@ def _computed(those: Together, sample: Sample) -> tuple[Arrays | None, frozenset
 def _fields(found: Arrays | None, sample: Sample) -> Iterator[Field]:
     """Yield each field: its name, and its expected, given and modelled bits."""
     for name, pair in sample.pairs.items():
-        field, views = split(name)
+        base, views = split(name)
         if found is None:
             yield name, pair, ~pair.given
-        elif field in found:
-            ours = seen(found[field], views, sample.question.parameters)
+        elif base in found:
+            ours = seen(found[base], views, sample.question.parameters)
             is_alike = ours.size == pair.expected.size
             yield name, pair, ours.reshape(pair.expected.shape) if is_alike else ~pair.given
 
 
-def _score(field: Field, right: NDArray[np.bool_] | None) -> Score:
+def _score(of_field: Field, right: NDArray[np.bool_] | None) -> Score:
     """Score a field; mismatches whose value is `right` are not explained."""
-    name, pair, ours = field
+    name, pair, ours = of_field
     missed, of = pair.given != ours, int(np.count_nonzero(pair.differs))
     more = int(np.count_nonzero(missed & ~pair.differs))
     left = missed if right is None else missed | right
-    changed = frozenset({name} if more else ())
-    return Score(of - int(np.count_nonzero(pair.differs & left)), of, more, changed)
+    explained = of - int(np.count_nonzero(pair.differs & left))
+    changed = int(np.count_nonzero(ours != pair.expected))
+    changes = {name: Changes(explained, changed)} if changed else {}
+    return Score(explained, of, more, changes)

@@ -2,7 +2,6 @@
 
 from mor_ref.verify.counts import listed
 from mor_ref.verify.diagnosing.records import SuiteDiagnosis
-from mor_ref.verify.diagnosing.scoring import LEAST_OF
 
 
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
@@ -28,8 +27,7 @@ def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
             f"{'' if diagnosis.structures else ', and no structure is found'}"
         )
     if not diagnosis.explanations:
-        part = "in part" if diagnosis.mismatches < LEAST_OF else "0.1 % of them"
-        return f"no known deviation explains the {of}, not even {part}"
+        return f"no known deviation explains the {of}, or enough of them for a guess"
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
