@@ -103,7 +103,7 @@ def _causes(evidence: Evidence, differences: list[Difference]) -> Iterator[str]:
     if max(array.size for case in evidence.cases for array in case.arrays.values()) > _LARGEST:
         parts = parts_of(evidence)
         if parts is None:
-            yield "  the cause is not looked for: the tensor is too large, and no part has all of a scale"
+            yield "  no cause is looked for: the tensor is large, and no part has all of a scale"
             return
         evidence = parts
         names = listed([case.name for case in parts.cases])
