@@ -31,11 +31,13 @@ collect_ignore_glob = (
 TIERS = ("full", "exhaustive", "gpu")
 # The files that take longest, which begin first: one that began last would be waited for alone.
 LONGEST = (
-    "test_cuda_sanitizers.py", "test_document.py", "test_clusters.py",
-    "test_wrong_kernels_in_one_kind.py", "test_diagnosis.py", "test_encoding.py",
-    "test_wrong_kernels_alone.py", "test_wrong_kernels.py", "test_pages.py", "test_site.py",
-    "test_kernel_cache.py", "test_cuda_host.py", "test_workers_split.py", "test_block_peers.py",
-    "test_causes.py", "test_explorer.py", "test_deviations.py", "test_exhaustive.py",
+    "test_diagnosis.py", "test_ptx.py", "test_site.py", "test_wrong_kernels.py",
+    "test_cuda_sanitizers.py", "test_causes.py", "test_pages.py", "test_document.py",
+    "test_cuda_ptx.py", "test_cuda_host.py", "test_block_peers.py", "test_explorer_codes.py",
+    "test_encoding.py", "test_sources.py", "test_clusters.py", "test_wrong_kernels_alone.py",
+    "test_wrong_kernels_in_one_kind.py", "test_stream_devices.py", "test_deviations.py",
+    "test_own_tensors.py", "test_structure.py", "test_kernel_cache.py", "test_workers_split.py",
+    "test_explorer.py", "test_exhaustive.py",
 )  # fmt: skip
 
 
