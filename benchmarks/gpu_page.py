@@ -84,8 +84,8 @@ CLAIMS = (
     Claim(
         """\
 * The matrix instructions of the GPU, `mma` and on Hopper `wgmma`, have the bits of their profiles
-  on 10^7 dot products each. Instructions with scales, of FP6 and FP4, and `tcgen05` are not
-  compared.
+  on 10^7 dot products each. Instructions of FP6 and FP4, and those with scales, are of `mma` on RTX
+  Blackwell. Volta and `tcgen05` are not compared.
 """,
         ("test_small_integers_are_multiplied_exactly", "test_the_profile_is_the_instruction"),
         depends_on_gpu=True,

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from gpu import mma, programs
-from gpu.tiles import bits_of_sums, in_pairs, inputs
+from gpu.tiles import bits_of_sums, in_pairs, inputs, scales_of, words_of_scales
 from kernels import needed
 
 import mor_ref
@@ -68,7 +68,7 @@ def test_the_canary_has_numbers_for_every_option():
     assert np.count_nonzero(x * reciprocal != right[:, 2]) > 1000
 
 
-INSTRUCTIONS_OF = {75: 2, 80: 8, 89: 24, 90: 20, 100: 8, 120: 24}
+INSTRUCTIONS_OF = {75: 2, 80: 8, 89: 24, 90: 20, 100: 8, 120: 59}
 
 
 @pytest.mark.tier("full", but=["[90]"])
@@ -81,6 +81,8 @@ def test_the_matrix_instructions_of_each_gpu(capability):
         profile = DOT_PROFILES[one.profile]
         assert set(one.formats) <= set(profile.formats)
         assert (profile.result == "f16") == one.has_f16_sums
+        assert one.scales in ((None, *profile.scales) if profile.scales else (None,))
+        assert bool(one.scales) == profile.needs_scales
         made = mma.compiled(one, capability)
         (kernel,) = ptx.instructions(made.ptx).values()
         assert [x for x in kernel if re.match(r"w?g?mma\.(sync|mma_async)", x)] == [one.text]
@@ -90,10 +92,12 @@ def test_the_matrix_instructions_of_each_gpu(capability):
 @pytest.mark.tier("full", but=["[89]"])
 @pytest.mark.parametrize("capability", INSTRUCTIONS_OF)
 def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capability):
-    """DOT-007: as `mor_ref.ptx` runs them; it has no `wgmma`."""
+    """DOT-007: as `mor_ref.ptx` runs them; it has no `wgmma`, FP6, FP4 and scales."""
     needed.compiler()
     random = np.random.default_rng(5)
-    there = [one for one in mma.instructions_of(capability) if not one.is_of_four_warps]
+    narrow = {"e2m3", "e3m2", "e2m1"}
+    there = [one for one in mma.instructions_of(capability)
+             if not (one.is_of_four_warps or one.scales or narrow & {*one.formats})]  # fmt: skip
     for one in there:
         a, b, c = inputs(one, random, 3)
         words = [np.ascontiguousarray(x).view(np.uint32).ravel().copy() for x in (a, b, c)]
@@ -107,7 +111,7 @@ def test_the_kernels_of_matrix_instructions_have_each_number_in_its_place(capabi
 
 
 def test_every_profile_of_a_present_instruction_is_compared():
-    """But for those of `tcgen05`, of scales, and of lengths that other families alone have."""
+    """But for those of Volta, of `tcgen05`, and of the promoted sums of Hopper."""
     compared = {one.profile for known in mma.ARCHITECTURES.values()
                 for one in mma.instructions_of(known[0])}  # fmt: skip
     families = ("t_fdpa", "st_fdpa", "gst_fdpa", "promoted")
@@ -115,5 +119,25 @@ def test_every_profile_of_a_present_instruction_is_compared():
     assert nvidia - compared == {
         "volta_fp16", "volta_fp16_f16", "hopper_fp8_promoted",
         "blackwell_fp8", "blackwell_fp8_f16", "blackwell_mxfp8", "blackwell_mxfp4",
-        "blackwell_nvfp4", "rtx_blackwell_mxfp8", "rtx_blackwell_mxfp4", "rtx_blackwell_nvfp4",
+        "blackwell_nvfp4",
     }  # fmt: skip
+
+
+def test_codes_and_scales_lie_as_registers_hold_them():
+    """FP4 in bits 2 to 5 of a byte or two in a byte; the scales of blocks from the lowest byte."""
+    there = {one.name: one for one in mma.instructions_of(120)}
+    codes = np.array([[1, 7, 15, 8]], np.uint8)
+    middle = there["rtx_blackwell_fp8-m16n8k32-e2m1-e5m2"]
+    assert middle.stored(codes, "e2m1").tolist() == [[4, 28, 60, 32]]
+    assert middle.stored(codes, "e5m2").tolist() == codes.tolist()
+    packed = there["rtx_blackwell_nvfp4-m16n8k64-e2m1-e2m1-mxf4nvf4-e4m3-16"]
+    assert packed.stored(codes, "e2m1").tolist() == [[0x71, 0x8F]]
+    a, b, _ = inputs(packed, np.random.default_rng(1), 2)
+    one, other = scales_of(packed, np.random.default_rng(1), 2)
+    assert (a.shape, b.shape, one.shape, other.shape) == (
+        (2, 16, 64),
+        (2, 8, 64),
+        (2, 16, 4),
+        (2, 8, 4),
+    )
+    assert words_of_scales(one)[1, 3] == int.from_bytes(one[1, 3].tobytes(), "little")

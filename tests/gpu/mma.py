@@ -2,13 +2,20 @@
 
 The registers of a warp hold 16 rows of A and 8 columns of B. The manual of PTX has the places in
 elements; in bytes of K they are the same for all types. In `wgmma`, each of four warps has 16 rows
-of its own.
+of its own. In kinds of 8, 6 and 4 bits a code has a byte: FP6 in its low bits, and FP4 in its bits
+2 to 5. Kinds of FP4 alone have two codes in a byte, the even one in the low bits.
 
-`tcgen05` of Blackwell, which keeps sums in a memory of its own, instructions with scales, and those
-of FP6 and FP4 are left out.
+The scales of a row are the bytes of one register. Of four lanes with one row of A, the first and
+the third have the scales of this row, and the others those of the row 8 below. With the selectors
+0, the instruction reads the first two lanes for A, and the first one for B.
+
+`tcgen05` of Blackwell, which keeps sums in a memory of its own, is left out. So is Volta, for which
+NVRTC 13 does not compile.
 """
 
 from dataclasses import dataclass
+
+import numpy as np
 
 from mor_ref.cuda import nvrtc
 
@@ -21,18 +28,27 @@ ARCHITECTURES = {
     "rtx_blackwell": (120, 121),
 }
 _FP8 = ("e4m3", "e5m2")
+_NARROW = ("e2m3", "e3m2", "e2m1")
+# Each format with itself and with FP8, on both sides.
+_WITH_NARROW = [pair for fmt in _NARROW for pair in ((fmt, fmt), ("e4m3", fmt), (fmt, "e5m2"))]
 _WORD_BYTES = 4
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction, its profile, and the formats of its operands; K has 16 or 32 bytes."""
+    """An instruction, its profile, and the formats of its operands; K has 16 or 32 bytes.
+
+    `scales` are the format of scales and the length of a block, if it takes them. If it `packs`, a
+    byte has two codes.
+    """
 
     profile: str
     formats: tuple[str, str]
     text: str
     row_bytes: int
     has_f16_sums: bool = False
+    scales: tuple[str, int] | None = None
+    packs: bool = False
 
     @property
     def is_of_four_warps(self):
@@ -48,7 +64,17 @@ class Instruction:
     def name(self):
         """The profile, the instruction's shape and the formats, for the name of a test."""
         shape = next(part for part in self.text.split(".") if part.startswith(("m16", "m64")))
-        return "-".join((self.profile, shape, *self.formats))
+        words = (self.profile, shape, *self.formats)
+        if self.scales:
+            words += (self.text.split("::")[1].split(".")[0], *map(str, self.scales))
+        return "-".join(words)
+
+    def stored(self, codes, fmt):
+        """Return the bytes of codes as registers hold them."""
+        if self.packs:
+            return codes[..., ::2] | codes[..., 1::2] << np.uint8(4)
+        is_in_the_middle = fmt == "e2m1"
+        return codes << np.uint8(2) if is_in_the_middle else codes
 
 
 def _mma(profile, formats, shape, row_bytes, kind=""):
@@ -96,6 +122,30 @@ def _of_fp8(name):
                 yield _mma(f"rtx_blackwell_fp8{to}_k16", pair, "m16n8k16", 16)
 
 
+def _of_narrow_types(name):
+    """Return instructions of FP6 and FP4, and those with scales."""
+    for pair in _WITH_NARROW:
+        for to in ("", "_f16"):
+            yield _mma(f"{name}_fp8{to}", pair, "m16n8k32", 32, ".kind::f8f6f4")
+    for pair in [(a, b) for a in _FP8 for b in _FP8] + _WITH_NARROW:
+        yield _scaled(f"{name}_mxfp8", pair, "m16n8k32", "mxf8f6f4", ("e8m0", 32))
+    pair = ("e2m1", "e2m1")
+    for kind, scales in (
+        ("mxf4", ("e8m0", 32)), ("mxf4nvf4", ("e8m0", 32)),
+        ("mxf4nvf4", ("e8m0", 16)), ("mxf4nvf4", ("e4m3", 16)),
+    ):  # fmt: skip
+        profile = f"{name}_{'mxfp4' if scales[0] == 'e8m0' else 'nvfp4'}"
+        yield _scaled(profile, pair, "m16n8k64", kind, scales)
+
+
+def _scaled(profile, formats, shape, kind, scales):
+    count = int(shape.rpartition("k")[2]) // scales[1]
+    ending = f"kind::{kind}.block_scale.scale_vec::{count}X"
+    a, b = formats
+    text = f"mma.sync.aligned.{shape}.row.col.{ending}.f32.{a}.{b}.f32.u{scales[0]}"
+    return Instruction(profile, formats, text, 32, scales=scales, packs=kind != "mxf8f6f4")
+
+
 def instructions_of(capability):
     """Return the instructions of a GPU; none if its family has no profiles."""
     names = [name for name, known in ARCHITECTURES.items() if capability in known]
@@ -103,6 +153,8 @@ def instructions_of(capability):
     for name in names:
         found += _of_usual_types(name, name in ("hopper", "blackwell", "rtx_blackwell"))
         found += _of_fp8(name)
+        if name == "rtx_blackwell":
+            found += _of_narrow_types(name)
         if name == "hopper":
             for fmt, shape in (("f16", "m64n8k16"), ("bf16", "m64n8k16"), ("f32", "m64n8k8")):
                 usual = {"f16": "fp16", "f32": "tf32"}.get(fmt, fmt)
@@ -119,7 +171,7 @@ def architecture(capability):
 _SOURCE = """
 // A tile of A has ROWS rows, and one of B 8 columns; both have WORDS words of 4 bytes along K.
 extern "C" __global__ void run(const unsigned* a, const unsigned* b, const SUM* c, SUM* d,
-                               unsigned tiles) {{
+                               unsigned tiles{parameters}) {{
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const unsigned row = lane / 4, column = lane % 4;
   for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {{
@@ -166,6 +218,7 @@ def source_of(one):
     sums_at = ", ".join(f"%{r}" for r in range(sums))
     a_at = ", ".join(f"%{sums + r}" for r in range(words // 2))
     inputs = [f'"r"(x[{r}])' for r in range(words // 2)]
+    parameters = ", const unsigned* scale_a, const unsigned* scale_b" if one.scales else ""
     outputs = ", ".join(f'"+{of_sum}"(sum[{r}])' for r in range(sums))
     if one.is_of_four_warps:
         last = f"%{sums + words // 2}"
@@ -180,11 +233,16 @@ def source_of(one):
         first = sums + words // 2
         b_at = ", ".join(f"%{first + r}" for r in range(words // 4))
         inputs += [f'"r"(y[{r}])' for r in range(words // 4)]
-        text = f"{one.text} {{{sums_at}}}, {{{a_at}}}, {{{b_at}}}, {{{sums_at}}};"
+        ending = ""
+        if one.scales:
+            last = first + words // 4
+            ending = f", {{%{last}}}, {{0, 0}}, {{%{last + 1}}}, {{0, 0}}"
+            inputs += ['"r"(scale_a[top + row + 8 * (column % 2)])', '"r"(scale_b[tile * 8 + row])']
+        text = f"{one.text} {{{sums_at}}}, {{{a_at}}}, {{{b_at}}}, {{{sums_at}}}{ending};"
         multiply = f'asm volatile("{text}" : {outputs} : {", ".join(inputs)});'
     named = {"ROWS": one.rows, "WORDS": words, "SUMS": sums, "SUM": kind, "PLACE": place}
     defined = "".join(f"#define {name} {value}\n" for name, value in named.items())
-    return defined + _SOURCE.format(multiply=multiply)
+    return defined + _SOURCE.format(multiply=multiply, parameters=parameters)
 
 
 def compiled(one, capability):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gpu import mma
 from gpu.test_gpu import loaded
-from gpu.tiles import bits_of_sums, in_pairs, inputs
+from gpu.tiles import bits_of_sums, in_pairs, inputs, scales_of, words_of_scales
 
 import mor_ref
 from mor_ref.cuda.device import Gpu, cupy
@@ -13,6 +13,7 @@ from mor_ref.definitions.dot import DOT_PROFILES
 
 pytestmark = pytest.mark.tier("gpu")
 COUNT, TILES = 10_000_000, 2048
+ONE = {"e8m0": 127, "e4m3": 0x38}
 NAMES = [one.name for known in mma.ARCHITECTURES.values() for one in mma.instructions_of(known[0])]
 
 
@@ -33,13 +34,21 @@ def instruction(gpu, request):
     return there[request.param]
 
 
-def on_hardware(run, one, a, b, c):
+def on_hardware(run, one, a, b, c, scales):
     """Return the sums of tiles: rows of a times rows of b, (tiles, rows, 8), plus c."""
-    words = [cupy().asarray(np.ascontiguousarray(x).view(np.uint32).ravel()) for x in (a, b, c)]
+    codes = (one.stored(x, fmt) for x, fmt in zip((a, b), one.formats, strict=True))
+    words = [cupy().asarray(np.ascontiguousarray(x).view(np.uint32).ravel()) for x in (*codes, c)]
+    more = [cupy().asarray(words_of_scales(x).ravel()) for x in scales]
     found = cupy().empty_like(words[2])
     threads = 128 if one.is_of_four_warps else 32
-    run((1024,), (threads,), (*words, found, np.uint32(len(a))))
+    run((1024,), (threads,), (*words, found, np.uint32(len(a)), *more))
     return bits_of_sums(found.get(), one).reshape(c.shape)
+
+
+def scales_for(one, random=None):
+    """Return random scales of both operands; none if the instruction has none."""
+    random = random or np.random.default_rng(4)
+    return scales_of(one, random, TILES) if one.scales else []
 
 
 @pytest.mark.parametrize("instruction", NAMES, indirect=True)
@@ -49,7 +58,8 @@ def test_small_integers_are_multiplied_exactly(gpu, instruction, tmp_path):
     a, b, c = inputs(instruction, np.random.default_rng(1), TILES)
     numbers = [np.random.default_rng(2).integers(-2, 3, x.shape).astype(np.float32) for x in (a, b)]
     codes = [mor_ref.encode(x, fmt) for x, fmt in zip(numbers, instruction.formats, strict=True)]
-    found = on_hardware(run, instruction, *codes, np.zeros_like(c))
+    ones = [np.full_like(x, ONE[instruction.scales[0]]) for x in scales_for(instruction)]
+    found = on_hardware(run, instruction, *codes, np.zeros_like(c), ones)
     exact = np.einsum("tik,tjk->tij", *numbers).astype(np.float32) + np.float32(0)
     np.testing.assert_array_equal(found, exact.view(np.uint32))
 
@@ -61,9 +71,14 @@ def test_the_profile_is_the_instruction(gpu, instruction, tmp_path):
     random, compared, profile = np.random.default_rng(3), 0, DOT_PROFILES[instruction.profile]
     while compared < COUNT:
         a, b, c = inputs(instruction, random, TILES)
-        found = on_hardware(run, instruction, a, b, c).ravel()
+        scales = scales_for(instruction, random)
+        found = on_hardware(run, instruction, a, b, c, scales).ravel()
         one, other, start = in_pairs(a, b, c)
-        expected = mor_ref.dot(one, other, start, formats=instruction.formats, profile=profile)
+        given = {"formats": instruction.formats, "profile": profile}
+        if scales:
+            name, block = instruction.scales
+            given |= {"scales": in_pairs(*scales, c)[:2], "scale_format": name, "block": block}
+        expected = mor_ref.dot(one, other, start, **given)
         expected = expected.view(np.uint32)
         wrong = np.flatnonzero(found != expected)
         assert wrong.size == 0, (
