@@ -9,12 +9,14 @@ import pytest
 from records import bits32
 
 import mor_ref
-from mor_ref import formats
+from mor_ref import formats, golden
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.exact import arithmetic
 from mor_ref.exact import dot as exact_dot
 from mor_ref.exact.dot_binary32 import fused
 from mor_ref.exact.matmul import Block, entry
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.random_numbers import Draws
 
 M, N = 3, 4
 
@@ -218,6 +220,31 @@ def test_mixed_blocks(policy, profile):
     check(a, b, profile, places, wide=wide.get(profile))
     record = mor_ref.quantize(y, "e4m3")
     check(a, record, profile, places, wide=wide.get(profile))
+
+
+@pytest.mark.parametrize("case", golden.load("matmul"), ids=lambda case: case.name)
+def test_entries_of_a_stream(case):
+    """GEM-001, GEM-003 and GEM-004: random rows, which are the same in any chunks."""
+    operation, width = OPERATIONS["matmul"], case.arrays["a"].shape[1]
+    rows, some = (
+        {
+            name: np.ascontiguousarray(array).astype(case.arrays[name].dtype)
+            for name, array in operation.random.draw(case.parameters, draws).items()
+        }
+        for draws in (Draws(0, 24, 9, width), Draws(5, 7, 9, width))
+    )
+    assert all((some[name] == rows[name][5:12]).all() for name in operation.inputs)
+    expected = operation.exact(case.parameters, rows)["result"]
+    assert (operation.engine(case.parameters, rows)["result"] == expected).all()
+    assert len(np.unique(expected)) > 12
+
+
+@pytest.mark.parametrize("profile", ["hopper_fp16", "cdna3_fp16"])
+def test_profiles_of_other_formats_have_no_cases(profile):
+    """GEM-004: an entry has blocks of e4m3, e5m2, e2m1 or bfloat16."""
+    parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 32}
+    with pytest.raises(ValueError, match=f"{profile} multiplies none of e4m3, e5m2, e2m1, bf16"):
+        OPERATIONS["matmul"].admit(parameters)
 
 
 def test_arrays():

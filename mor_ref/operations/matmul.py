@@ -12,16 +12,16 @@ from mor_ref.definitions.formats import formats
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
 from mor_ref.operations.dot import profile_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
+from mor_ref.operations.random_numbers import any_row
+from mor_ref.operations.random_products import CHOICES, WIDEST, random_inputs, usable
 
 if TYPE_CHECKING:
     from mor_ref.cuda.launching import Device
     from mor_ref.engine.matmul import Piece
     from mor_ref.exact.matmul import Block
 
-CHOICES = ("e4m3", "e5m2", "e2m1", "bf16")  # the formats that a choice means
-WIDEST = CHOICES.index("bf16")
 _SCALES = {"mx": "e8m0", "nvfp4": "e4m3"}  # the format of the scales of a record
 _RANGE_OF_SCALES = (28, -160, 140)  # of factors in binary32, and of e4m3 times binary32
 _WITHOUT_PIECES = ("f32_fma", "f32_pairwise", "int32", "switchback")
@@ -32,6 +32,10 @@ def admit(parameters: Parameters) -> None:
     profile, record = profile_of(parameters), parameters["record"]
     if profile.family in _WITHOUT_PIECES:
         raise ValueError(f"{profile.name} multiplies y of records, which dot has; give another")
+    if not usable(profile):
+        raise ValueError(
+            f"{profile.name} multiplies none of {', '.join(CHOICES)}; give another profile"
+        )
     given = _SCALES.get(record), parameters["scale_block"]
     if profile.needs_scales and given not in profile.scales:
         raise ValueError(
@@ -199,4 +203,5 @@ MATMUL = Operation(
     engine=engine,
     cuda=cuda,
     admit=admit,
+    random=RandomInputs(random_inputs, any_row, "every row is taken"),
 )

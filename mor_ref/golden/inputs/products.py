@@ -11,8 +11,8 @@ from mor_ref.exact.encoding import encode
 from mor_ref.golden.inputs.dot_rows import drawn, joined
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations.bits import Unsigned
-from mor_ref.operations.matmul import CHOICES, WIDEST
 from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.random_products import CHOICES, WIDEST, to_bf16, values_of_choices
 from mor_ref.operations.random_words import random_words
 
 _ROWS, _SIDE = 24, 4  # rows of dot products; of a tile, each row of A with each column of B
@@ -99,17 +99,17 @@ def _scaled(kind: Kind, name: str, codes: Unsigned, words: NDArray[np.uint64]) -
         choice[taken] = CHOICES.index(other)
     scale, overall = _scales(record, "ab".index(name), words)
     each = np.repeat(choice, block, axis=1)[:, : codes.shape[1]]
-    is_lost = ~np.isfinite(_values(codes, each))
+    is_lost = ~np.isfinite(values_of_choices(codes, each))
     is_lost[-_LAST:] = False
     codes = np.where(is_lost, codes & np.uint32(0xBF), codes)  # a smaller exponent
-    value = _values(codes, each)
+    value = values_of_choices(codes, each)
     factor = scale.view(np.float32).astype(np.float64)
     with np.errstate(all="ignore"):
         if record == "scaled":
             factor = (np.float32(1) / scale.view(np.float32)).astype(np.float64)
         factor = (factor * overall.view(np.float32)[:, np.newaxis]).astype(np.float32)
         y = value * np.repeat(factor, block, axis=1)[:, : codes.shape[1]]
-        upcast = _to_bf16(y.astype(np.float32))
+        upcast = to_bf16(y.astype(np.float32))
     own = np.where(each == WIDEST, upcast, codes)
     return {
         name: own.astype(np.uint32), f"y_{name}": upcast, f"choice_{name}": choice,
@@ -149,20 +149,3 @@ def _numbers(fmt: str, codes: NDArray[np.uint64]) -> Unsigned:
     values = [[formats[fmt].value(int(code)) for code in row] for row in codes]
     bits: Unsigned = np.array(values, np.float32).view(np.uint32)
     return np.where(np.isnan(values), np.uint32(0x7FFFFFFF), bits)
-
-
-def _values(codes: Unsigned, choice: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return the numbers of codes, each in the format of its choice; bfloat16 is drawn as FP8."""
-    found = np.zeros(codes.shape)
-    for index, name in enumerate(CHOICES):
-        fmt = formats["e4m3" if index == WIDEST else name]
-        table = np.array([fmt.value(code) for code in range(fmt.code_count)])
-        found = np.where(choice == index, table[codes & np.uint32(fmt.code_count - 1)], found)
-    return found
-
-
-def _to_bf16(y: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """Return the nearest bfloat16 codes, ties to even, with one NaN."""
-    bits = y.view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
-    return np.where(np.isnan(y), np.uint32(0x7FFF), rounded).astype(np.uint16)

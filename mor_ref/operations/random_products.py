@@ -1,0 +1,119 @@
+"""Random entries of products of matrices: rows of dot products in blocks with formats and scales.
+
+Blocks of records with scales in binary32 have any format that the profile multiplies or upcasts,
+and one block in eight has a scale with any bits. Scales are near 1 in most rows.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
+from mor_ref.definitions.formats import formats
+from mor_ref.operations.operation import Arrays, Parameters
+from mor_ref.operations.random_dots import rows, values_of
+from mor_ref.operations.random_numbers import Draws, Words, bits_at, share
+
+CHOICES = ("e4m3", "e5m2", "e2m1", "bf16")  # the formats that a choice means
+WIDEST = CHOICES.index("bf16")
+_U = np.uint64
+_ONE = _U(0x3F800000)
+_NEAR = 9  # exponents of scales near 1
+
+
+def usable(profile: DotProfile) -> list[int]:
+    """Return the choices that a profile multiplies, or upcasts."""
+    known = profile.formats or CHOICES
+    found = [n for n, name in enumerate(CHOICES) if name in known]
+    return found + [WIDEST] * (profile.name in WIDE and WIDEST not in found)
+
+
+def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
+    """Draw rows of A and columns of B."""
+    profile, record = DOT_PROFILES[parameters["dot_profile"]], parameters["record"]
+    block = parameters["scale_block"]
+    fmt = formats["e2m1" if record == "nvfp4" else "e4m3"]
+    codes = rows(draws, 0, profile, (fmt, fmt))
+    count = -(-draws.width // block)
+    each = Draws(draws.first * count, draws.count * count, draws.seed)
+    found: dict[str, Words] = {}
+    for n, name in enumerate("ab"):
+        words = each.words(6 + n).reshape(draws.count, count)
+        kinds = draws.words(8 + n)
+        choice = _choice(record, profile, words)
+        scale = _scales(record, words, kinds)
+        overall = _U(0x3C000000) + bits_at(kinds, 8, 26) if record == "nvfp4" else None
+        found |= _side(name, codes[n], choice, scale, overall, block, record)
+    return found
+
+
+def _choice(record: str, profile: DotProfile, words: Words) -> NDArray[np.int64]:
+    """Return the choice of each block: a record of MX or NVFP4 has one format."""
+    if record == "nvfp4":
+        return np.full(words.shape, CHOICES.index("e2m1"))
+    taken = usable(profile)
+    if record == "mx":
+        return np.full(words.shape, taken[0])
+    return np.array(taken)[share(bits_at(words, 0, 16), 16, len(taken)).astype(np.int64)]
+
+
+def _scales(record: str, words: Words, kinds: Words) -> Words:
+    """Return the binary32 bits of scales: of e8m0, of e4m3, or any."""
+    near, is_any = share(bits_at(words, 16, 16), 16, _NEAR), bits_at(words, 32, 3) == 0
+    if record == "scaled":
+        usual = (near + _U(123)) << _U(23) | bits_at(words, 36, 23)
+        return np.where(is_any & _is_odd(kinds), words >> _U(32), usual)
+    fmt = formats["e8m0" if record == "mx" else "e4m3"]
+    usual = near + _U(123) if record == "mx" else bits_at(words, 36, 5) + _U(0x28)
+    anywhere = share(bits_at(words, 40, 16), 16, fmt.code_count - fmt.sign_bit)
+    numbers = values_of(np.where(is_any & _is_odd(kinds), anywhere, usual), fmt)
+    bits = numbers.astype(np.float32).view(np.uint32).astype(_U)
+    return np.where(np.isnan(numbers), _U(0x7FFFFFFF), bits)
+
+
+def _is_odd(kinds: Words) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (bits_at(kinds, 0, 2) == 0)[:, np.newaxis]
+    return found
+
+
+def _side(
+    name: str,
+    codes: Words,
+    choice: NDArray[np.int64],
+    scale: Words,
+    overall: Words | None,
+    block: int,
+    record: str,
+) -> dict[str, Words]:
+    """Return the fields of an operand; blocks in bfloat16 have y as their codes."""
+    each, of_rows = np.repeat(choice, block, axis=1)[:, : codes.shape[1]], len(codes)
+    overall = np.full(of_rows, _ONE) if overall is None else overall
+    taken = np.where(each == CHOICES.index("e2m1"), codes & _U(15), codes)
+    value = values_of_choices(taken, each)
+    factor, whole = (x.astype(np.uint32).view(np.float32) for x in (scale, overall))
+    with np.errstate(all="ignore"):
+        d = (np.float32(1) / factor if record == "scaled" else factor) * whole[:, np.newaxis]
+        y = (value * np.repeat(d, block, axis=1)[:, : codes.shape[1]]).astype(np.float32)
+    upcast = to_bf16(y).astype(_U)
+    return {
+        name: np.where(each == WIDEST, upcast, taken), f"y_{name}": upcast,
+        f"choice_{name}": choice.astype(_U), f"scale_{name}": scale, f"overall_{name}": overall,
+    }  # fmt: skip
+
+
+def values_of_choices(codes: NDArray[Any], choice: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the numbers of codes, each in the format of its choice; bfloat16 is drawn as FP8."""
+    found = np.zeros(codes.shape)
+    for index, name in enumerate(CHOICES):
+        fmt = formats["e4m3" if index == WIDEST else name]
+        part = values_of(codes.astype(_U) & _U(fmt.code_count - 1), fmt)
+        found = np.where(choice == index, part, found)
+    return found
+
+
+def to_bf16(y: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Return the nearest bfloat16 codes, ties to even, with one NaN."""
+    bits = y.view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
+    return np.where(np.isnan(y), np.uint32(0x7FFF), rounded).astype(np.uint16)
