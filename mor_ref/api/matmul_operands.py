@@ -144,30 +144,30 @@ def side_of(x: Any, argument: str) -> Side:
     """Return an operand as rows; K is its last axis."""
     if isinstance(x, Transposed):
         return side_of(x.of, argument).transposed
+    is_record = isinstance(x, MorResult | Dequantizable)
+    fmt = None if is_record else _format_of(x, argument)
     shape = shape_of(x)
     if len(shape) != 2:
         raise ValueError(f"{argument} has the shape {shape}; give a matrix, rows and columns")
     rows, columns = shape
     whole = (max(rows, 1), max(columns, 1))
+    none = np.zeros((1, 1), np.uint8)
+    if fmt is not None:
+        codes = codes_from(x, fmt, argument)
+        return Side(
+            "array", (Rung(codes, fmt, whole),), none, whole, (rows, columns), True,
+            lambda: _recoded(codes, fmt, _BF16), lambda: _recoded(codes, fmt, _F32),
+        )  # fmt: skip
     if isinstance(x, MorResult):
         rungs = tuple(_rung_of_record(x.quantized.get(name)) for name in x.ladder)
         return Side(
             "mor", rungs, x.choice, x.units.block, (rows, columns), False,
             lambda: x.output, lambda: x.output.astype(np.uint32) << np.uint32(16),
         )  # fmt: skip
-    none = np.zeros((1, 1), np.uint8)
-    if isinstance(x, Dequantizable):
-        name = type(x).__name__
-        return Side(
-            name, (_rung_of_record(x),), none, whole, (rows, columns), False,
-            lambda: encode(x.dequantize(), "bf16", overflow="ieee"),
-            lambda: x.dequantize().view(np.uint32),
-        )  # fmt: skip
-    rung = _rung_of_array(x, argument)
-    numbers = rung.codes, rung.fmt
     return Side(
-        "array", (rung,), none, whole, (rows, columns), True,
-        lambda: _recoded(*numbers, _BF16), lambda: _recoded(*numbers, _F32),
+        type(x).__name__, (_rung_of_record(x),), none, whole, (rows, columns), False,
+        lambda: encode(x.dequantize(), "bf16", overflow="ieee"),
+        lambda: x.dequantize().view(np.uint32),
     )  # fmt: skip
 
 
@@ -178,8 +178,8 @@ def _recoded(codes: Bits, fmt: Format, to: Format) -> Bits:
     return encode(decode(codes.reshape(-1), fmt), to, overflow="ieee").reshape(codes.shape)
 
 
-def _rung_of_array(x: Any, argument: str) -> Rung:
-    """Return the codes of an array whose dtype is a format (GEM-002)."""
+def _format_of(x: Any, argument: str) -> Format:
+    """Return the format of an array, which is its dtype (GEM-002)."""
     found = codes_in(x)
     name = found.format
     if name is None and getattr(x, "dtype", None) == np.int8:
@@ -190,9 +190,7 @@ def _rung_of_array(x: Any, argument: str) -> Rung:
             "a record of mor, quantize, quantize_mx or quantize_nvfp4, or an array whose dtype is "
             "a format"
         )
-    fmt = operand_format(name)
-    codes = codes_from(x, fmt, argument)
-    return Rung(codes, fmt, (max(codes.shape[0], 1), max(codes.shape[1], 1)))
+    return operand_format(name)
 
 
 def _rung_of_record(x: Any) -> Rung | None:
