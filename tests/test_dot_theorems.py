@@ -31,6 +31,8 @@ def row_of(profile, seed, binades=6):
     mantissas = random.integers(0, 1 << fmt.mantissa_bits, (2, count))
     signs = random.integers(0, 2, (2, count)) * fmt.sign_bit
     codes = np.where(random.random((2, count)) < 0.1, 0, exponents << fmt.mantissa_bits | mantissas)
+    if fmt.specials == "fnuz":  # a zero with a sign is its NaN
+        signs = np.where(codes == 0, 0, signs)
     a, b = (codes | signs).tolist()
     c = float(np.float32(random.normal()))
     scales = None
@@ -138,6 +140,88 @@ def test_a_chunk_without_cut_bits_is_exact(name):
                 assert chunk.c == whole
                 exact += 1
     assert exact > 10
+
+
+def nearest(x):
+    """Return how much rounding to binary32 can change a number that becomes x."""
+    return max(abs(Fraction(x)) / 2**24, Fraction(1, 2**150))
+
+
+@pytest.mark.parametrize("name", ["hopper_fp16_f16", "blackwell_fp8_f16"])
+def test_the_error_of_a_chunk_in_f16_is_bounded(name):
+    """THM-008."""
+    profile = DOT_PROFILES[name]
+    for seed in range(40):
+        a, b, _, *rest = row_of(profile, seed)
+        c = float(np.float16(np.random.default_rng(seed).normal()))
+        (part, *_), (chunk, *_) = (
+            in_chunks(products_of(a, b, profile, *rest[1:]), profile), dot_chunks(a, b, c, *rest)
+        )  # fmt: skip
+        whole, _ = exact_terms(part, c)
+        unit = Fraction(2) ** (chunk.exponent - profile.fraction_bits)
+        own = max(abs(Fraction(chunk.c)) / 2**11, Fraction(1, 2**25))
+        assert abs(Fraction(chunk.c) - whole) < (len(part) + 1) * unit + own
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("cdna3_bf16", 2), ("cdna3_fp16", 2), ("cdna3_fp8", 4), ("cdna1_fp16", 0)]
+)
+def test_the_error_of_chunks_of_amd_is_bounded(name, more):
+    """THM-011: with cut sums, and of one rounding."""
+    profile = DOT_PROFILES[name]
+    for seed in range(40):
+        a, b, c, *rest = row_of(profile, seed)
+        parts = in_chunks(products_of(a, b, profile, *rest[1:]), profile)
+        for part, chunk in zip(parts, dot_chunks(a, b, c, *rest), strict=True):
+            whole, _ = exact_terms(part, c)
+            if chunk.cut_sum is None:
+                assert abs(Fraction(chunk.c) - whole) <= nearest(chunk.c)
+            else:
+                v = chunk.cut_sum * Fraction(2) ** (chunk.exponent - 32)
+                unit = Fraction(2) ** (chunk.exponent - profile.fraction_bits)
+                count = sum(one.of_elements != 0 for one in part)
+                assert abs(v - whole) < (count + more) * unit
+                last = max(abs(v) / 2**23, Fraction(1, 2**149))
+                assert abs(Fraction(chunk.c) - v) < last
+            c = chunk.c
+
+
+@pytest.mark.parametrize(("name", "roundings"), [("cdna2_bf16", 3), ("cdna2_fp16", 4)])
+def test_the_error_of_cdna2_is_bounded(name, roundings):
+    """THM-011: each operation has its own rounding."""
+    profile = DOT_PROFILES[name]
+    factor = (1 + Fraction(1, 2**24)) ** roundings - 1
+    for seed in range(40):
+        a, b, c, *rest = row_of(profile, seed)
+        parts = in_chunks(products_of(a, b, profile, *rest[1:]), profile)
+        for part, chunk in zip(parts, dot_chunks(a, b, c, *rest), strict=True):
+            whole, magnitudes = exact_terms(part, c)
+            assert abs(Fraction(chunk.c) - whole) <= factor * magnitudes
+            c = chunk.c
+
+
+def test_the_error_of_promoted_sums_is_bounded():
+    """THM-011: a fused operation after four chunks."""
+    profile, inner = DOT_PROFILES["hopper_fp8_promoted"], DOT_PROFILES["hopper_fp8"]
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        a, b = (
+            random.integers(0x20, 0x50, (2, 128)) | random.integers(0, 2, (2, 128)) << 7
+        ).tolist()
+        c, *scales = random.normal(size=3).astype(np.float32)
+        codes = ([int(one.view(np.uint32))] for one in scales)
+        fmt = operand_format("e4m3")
+        own = Scales(*codes, operand_format("f32"), 128)
+        r = dot(a, b, float(c), profile, (fmt, fmt), own)
+        whole, _ = exact_terms(products_of(a, b, inner, (fmt, fmt), None), 0)
+        scale = Fraction(float(np.float32(scales[0] * scales[1])))
+        chunks = dot_chunks(a, b, 0.0, inner, (fmt, fmt))
+        d = abs(Fraction(chunks[-1].c) - whole)
+        units = [Fraction(2) ** (one.exponent - inner.fraction_bits) for one in chunks]
+        assert d < sum(33 * unit for unit in units) + sum(
+            abs(Fraction(x.c)) / 2**13 for x in chunks
+        )
+        assert abs(Fraction(r) - scale * whole - Fraction(float(c))) <= abs(scale) * d + nearest(r)
 
 
 @pytest.mark.parametrize(("name", "roundings"), [("f32_fma", 40), ("f32_pairwise", 8)])

@@ -25,7 +25,7 @@ _LARGEST_EXPONENT = 127
 
 @step
 def e_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add the products of a chunk and c exactly, rounded once (DOT-015)."""
+    """Add the products of a chunk and c exactly, rounded once (DOT-015, THM-011)."""
     return exact_chunk(part, c, profile)
 
 
@@ -61,7 +61,7 @@ def flushed_total(a: float, b: float) -> float:
 
 @step
 def ftz_mul_add(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add pairs of products, pairs of pairs, and the sum to c, all flushed (DOT-016)."""
+    """Add pairs of products, pairs of pairs, and the sum to c, all flushed (DOT-016, THM-011)."""
     del profile
     row = [flushed_product(one) for one in part]
     while len(row) > 1:
@@ -131,7 +131,7 @@ def nearest(value: Fraction) -> float:
 
 @step
 def tr_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add the products of a chunk, and then c (DOT-017)."""
+    """Add the products of a chunk, and then c (DOT-017, THM-011)."""
     special = special_sum([*(overflowed(one.of_elements) for one in part), c])
     if special is not None:
         return Chunk(0, 0, special)
@@ -140,7 +140,7 @@ def tr_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 
 @step
 def gtr_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add the even products and the odd ones apart, then both, and then c (DOT-018)."""
+    """Add the even products and the odd ones apart, then both, and then c (DOT-018, THM-011)."""
     special = special_sum([*(one.of_elements for one in part), c])
     if special is not None:
         return Chunk(0, 0, special)

@@ -84,7 +84,7 @@ def gst_fdpa(part: list[Product], c: float, profile: DotProfile) -> Chunk:
 
 @step
 def promoted(part: list[Product], c: float, profile: DotProfile) -> Chunk:
-    """Add 128 products from 0 on, and the scaled sum to c in binary32 (DOT-011)."""
+    """Add 128 products from 0 on, and the scaled sum to c in binary32 (DOT-011, THM-011)."""
     partial = 0.0
     for k in range(0, len(part), profile.chunk):
         inner = [Product(one.a, one.b) for one in part[k : k + profile.chunk]]
