@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from fragments import KINDS, multiplied, numbers
 from kernels import needed
 from ptx_programs import HEADER
 
@@ -14,7 +15,8 @@ from mor_ref.definitions.encoding import SpecialCases
 from mor_ref.exact.dot import dot
 from mor_ref.ptx import LaunchError, Module, PtxError
 
-BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8}
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32}
+BITS |= dict.fromkeys(("e4m3", "e5m2", "e2m3", "e3m2", "e2m1"), 8)
 # The architecture, the shape in k, the types of a, b and c, and the profile.
 CASES = [
     ("sm_75", 8, "f16", "f16", "f32", "turing_fp16"),
@@ -31,8 +33,29 @@ CASES = [
     ("sm_100", 16, "f16", "f16", "f16", "blackwell_fp16_f16"),
     ("sm_120", 32, "e5m2", "e4m3", "f32", "rtx_blackwell_fp8"),
     ("sm_120", 16, "e4m3", "e4m3", "f16", "rtx_blackwell_fp8_f16_k16"),
+    ("sm_120a", 32, "e2m1", "e3m2", "f32", "rtx_blackwell_fp8"),
+    ("sm_120a", 32, "e5m2", "e2m3", "f16", "rtx_blackwell_fp8_f16"),
 ]
-NAMES = [f"{case[5]}-{case[2]}-{case[3]}" for case in CASES]
+TARGETS = {
+    "turing": "sm_75", "ampere": "sm_80", "ada": "sm_89", "hopper": "sm_90", "blackwell": "sm_100",
+    "rtx_blackwell": "sm_120a",
+}  # fmt: skip
+USUAL = ("f16", "fp16", (8, 16)), ("bf16", "bf16", (8, 16)), ("tf32", "tf32", (4, 8))
+
+
+def name_of(case):
+    return f"{case[5]}-{case[2]}-{case[3]}-{case[1]}"
+
+
+def others():
+    """Yield the cases of 16 and 32 bits that are not in `CASES`."""
+    for (name, target), (kind, letters, sizes) in itertools.product(TARGETS.items(), USUAL):
+        for c, k in itertools.product(("f32", "f16"), sizes):
+            profile = f"{name}_{letters}{'_f16' if c == 'f16' else ''}"
+            profile = next((x for x in (f"{profile}_k{k}", profile) if x in DOT_PROFILES), None)
+            case = target, k, kind, kind, c, profile
+            if profile is not None and (profile, k) not in {(each[5], each[1]) for each in CASES}:
+                yield case
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,90 +63,13 @@ def _compiler():
     needed.compiler()
 
 
-def program(target, k, a, b, c):
-    """Return a kernel of one warp: registers of a, b and c come from arrays, a row a lane."""
-    counts = k * BITS[a] // 64, k * BITS[b] // 128, 4 if c == "f32" else 2
-    lines, groups = [], []
-    for letter, count in zip("abc", counts, strict=True):
-        names = [f"%r{'abc'.index(letter)}{n}" for n in range(count)]
-        groups.append("{" + ", ".join(names) + "}")
-        lines.append(f"  ld.param.u64 %d1, [{letter}]; mad.wide.u32 %d1, %r99, {4 * count}, %d1;")
-        lines += [f"  ld.global.u32 {name}, [%d1+{4 * n}];" for n, name in enumerate(names)]
-    result = "{" + ", ".join(f"%r5{n}" for n in range(counts[2])) + "}"
-    stores = [f"  st.global.u32 [%d1+{4 * n}], %r5{n};" for n in range(counts[2])]
-    opcode = f"mma.sync.aligned.m16n8k{k}.row.col.{c}.{a}.{b}.{c}"
-    return "\n".join([
-        HEADER.replace("sm_90", target),
-        ".visible .entry run(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c) {",
-        "  .reg .b32 %r<100>; .reg .b64 %d<4>;",
-        "  mov.u32 %r99, %tid.x;",
-        *lines,
-        f"  {opcode} {result}, {', '.join(groups)};",
-        f"  ld.param.u64 %d1, [d]; mad.wide.u32 %d1, %r99, {4 * counts[2]}, %d1;",
-        *stores,
-        "  ret;\n}\n",
-    ])  # fmt: skip
-
-
-def in_registers(codes, bits, place):
-    """Return the registers of all lanes; `place` is the row and the column of an element."""
-    each = 32 // bits
-    lanes = []
-    for lane in range(32):
-        row = []
-        for register in itertools.count():
-            places = [place(lane, register, k, each) for k in range(each)]
-            if any(i >= codes.shape[0] or j >= codes.shape[1] for i, j in places):
-                break
-            row.append(sum(int(codes[at]) << bits * k for k, at in enumerate(places)))
-        lanes.append(row)
-    return np.array(lanes, np.uint32)
-
-
-def of_a(lane, register, k, each):
-    """Return the place in a, after the figures of the manual of PTX."""
-    return lane // 4 + 8 * (register % 2), register // 2 * 4 * each + lane % 4 * each + k
-
-
-def of_b(lane, register, k, each):
-    return register * 4 * each + lane % 4 * each + k, lane // 4
-
-
-def of_c(lane, register, k, each):
-    element = register * each + k
-    return lane // 4 + 8 * (element // 2), lane % 4 * 2 + element % 2
-
-
-KINDS = ("near", "any", "few")
-
-
-def numbers(random, shape, fmt, kind):
-    """Return codes: of near magnitudes, any, or mostly zeros and one, with few infinities."""
-    if kind == "any":
-        return random.integers(0, fmt.code_count, shape, np.uint32)
-    if kind == "few":
-        beyond = fmt.largest_code if fmt.infinity_code is None else fmt.infinity_code
-        codes = [0, exact.encode(1.0, fmt), fmt.sign_bit, beyond, beyond | fmt.sign_bit]
-        return random.choice(np.array(codes, np.uint32), shape, p=[0.4, 0.45, 0.1, 0.03, 0.02])
-    values = random.standard_normal(shape) * np.exp2(random.integers(-3, 4, shape))
-    return np.reshape([exact.encode(x, fmt) for x in values.ravel().tolist()], shape)
-
-
-def multiplied(case, codes):
+def multiplied_by(case, codes):
     """Return the codes of a product by the kernel."""
     target, k, a, b, c, _ = case
-    places = of_a, of_b, of_c
-    widths = BITS[a], BITS[b], {"f32": 32, "f16": 16}[c]
-    inputs = [in_registers(*each) for each in zip(codes, widths, places, strict=True)]
-    out = np.zeros_like(inputs[2])
-    Module(program(target, k, a, b, c))["run"][1, 32](out, *inputs)
-    found = np.zeros((16, 8), np.uint32)
-    for lane, register, part in itertools.product(range(32), range(out.shape[1]), range(2)):
-        each = 32 // widths[2]
-        if part < each:
-            word = int(out[lane, register]) >> widths[2] * part & ((1 << widths[2]) - 1)
-            found[of_c(lane, register, part, each)] = word
-    return found.tolist()
+    kind = ".kind::f8f6f4" if {a, b} & {"e2m1", "e2m3", "e3m2"} else ""
+    opcode = f"mma.sync.aligned.m16n8k{k}.row.col{kind}.{c}.{a}.{b}.{c}"
+    shown = [each << 2 * (of == "e2m1") for each, of in zip(codes, (a, b, c), strict=True)]
+    return multiplied(target, opcode, shown, (BITS[a], BITS[b], BITS[c]))
 
 
 def expected(case, codes):
@@ -143,7 +89,7 @@ def expected(case, codes):
     return found
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_products_of_the_exact_model(case):
     """DOT-004, DOT-005, DOT-007, DOT-008, DOT-010: common numbers, and any codes."""
     *_, k, a, b, c, name = case
@@ -152,7 +98,14 @@ def test_products_of_the_exact_model(case):
     shapes = (16, k), (k, 8), (16, 8)
     for kind in KINDS:
         codes = [numbers(random, shape, fmt, kind) for shape, fmt in zip(shapes, of, strict=True)]
-        assert multiplied(case, codes) == expected(case, codes)
+        assert multiplied_by(case, codes) == expected(case, codes)
+
+
+@pytest.mark.tier("full")
+@pytest.mark.parametrize("case", list(others()), ids=name_of)
+def test_products_of_all_profiles(case):
+    """DOT-002: also those with the same numbers as others."""
+    test_products_of_the_exact_model(case)
 
 
 MMA = "mma.sync.aligned.m16n8k{} {{%r1, %r2, %r3, %r4}}, {}, {{%r1, %r2}}, {{%r1, %r2, %r3, %r4}};"
@@ -166,7 +119,6 @@ REFUSED = [
         MMA.format("16.row.row.f32.f16.f16.f32", FOUR),
         "matrix instruction is not supported",
     ),
-    ("sm_90a", "wgmma.fence.sync.aligned;", "not supported"),
     ("sm_100a", "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%r1], 32;", "not supported"),
     ("sm_80", "cp.async.ca.shared.global [%r1], [%r2], 3;", "this copy is not supported"),
 ]

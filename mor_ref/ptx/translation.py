@@ -17,13 +17,20 @@ from mor_ref.ptx.instructions import (
     integers,
     matrices,
     memory,
+    warpgroups,
 )
 from mor_ref.ptx.names import WORDS, Names, Place, names_of
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
 from mor_ref.ptx.rows import Found, found_in
 
 ROWS = (*integers.ROWS, *floats.ROWS, *conversions.ROWS, *halves.ROWS, *bounded.ROWS)
-HANDLERS = {**memory.HANDLERS, **control.HANDLERS, **matrices.HANDLERS, **copies.HANDLERS}
+HANDLERS = {
+    **memory.HANDLERS,
+    **control.HANDLERS,
+    **matrices.HANDLERS,
+    **warpgroups.HANDLERS,
+    **copies.HANDLERS,
+}
 _MOST_LOCAL = 24 * 1024  # bytes; the stack of a thread has more than twice as many
 _LABEL, _INSTRUCTION, _MOVE = " L", "  ", "   "  # the beginnings of lines
 _JUMP = re.compile(r"\bgoto \w|\breturn;")

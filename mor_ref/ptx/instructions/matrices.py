@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.instructions.memory import address_of, elements
-from mor_ref.ptx.names import Names
+from mor_ref.ptx.names import Names, number_of
 from mor_ref.ptx.program import Instruction
 
-_MMA = re.compile(
-    r"mma\.sync\.aligned\.m16n8k(?P<k>\d+)\.row\.col(?:\.kind::f8f6f4)?"
-    r"\.(?P<d>f32|f16)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>f32|f16)"
+_SHAPE = re.compile(
+    r"mma\.sync\.aligned\.m(?P<m>16|8)n8k(?P<k>\d+)\.row\.col"
+    r"\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>\w+)(?:\.(?P<scales>ue8m0|ue4m3))?"
 )
 _LDMATRIX = re.compile(
     r"ldmatrix\.sync\.aligned\.m8n8\.x(?P<n>[124])(?P<trans>\.trans)?(?:\.shared(?:::cta)?)?\.b16"
@@ -21,51 +22,163 @@ _PROCESSORS = (
     (120, "rtx_blackwell"), (100, "blackwell"), (90, "hopper"), (89, "ada"), (80, "ampere"),
     (75, "turing"),
 )  # fmt: skip
-_LETTERS = {"f16": "fp16", "bf16": "bf16", "tf32": "tf32", "e4m3": "fp8", "e5m2": "fp8"}
-_LAYOUTS = {"f16": "F16", "bf16": "BF16", "tf32": "TF32", "e4m3": "E4M3", "e5m2": "E5M2"}
-_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8}
+FP8 = ("e4m3", "e5m2")
+_NARROW = (*FP8, "e2m3", "e3m2", "e2m1")
+_LETTERS = {"f16": "fp16", "bf16": "bf16", "tf32": "tf32", **dict.fromkeys(_NARROW, "fp8")}
+WIDTHS = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4}
+WIDTHS |= dict.fromkeys(_NARROW, 8)
 _NARROW_ON = ("ada", "rtx_blackwell")  # others compute mma of 8 bits by other instructions
+# By kind, type of scales and number of scales of a row: the profile behind rtx_blackwell_.
+_SCALED = {
+    ("mxf8f6f4", "ue8m0", 1): "mxfp8",
+    ("mxf4", "ue8m0", 2): "mxfp4",
+    ("mxf4nvf4", "ue8m0", 2): "mxfp4",
+    ("mxf4nvf4", "ue8m0", 4): "mxfp4",
+    ("mxf4nvf4", "ue4m3", 4): "nvfp4",
+}
+_USUAL_COUNT = {"mxf8f6f4": 1, "mxf4": 2}
+_INTEGER_SHAPES = {(8, 16, 8), (16, 16, 8), (16, 32, 8), (8, 32, 4), (16, 32, 4), (16, 64, 4)}
 
 
-def profile_of(target: str, kind: str, k: int, result: str) -> DotProfile | None:
-    """Return the profile of a matrix instruction of so many products, if the chapter has it."""
+@dataclass(frozen=True)
+class Multiplication:
+    """The words of an `mma.sync`: its shape, its types, and its scales."""
+
+    m: int
+    k: int
+    a: str
+    b: str
+    result: str
+    kind: str
+    is_clamped: bool
+    scales: str
+    count: int  # of the scales of a row
+
+    @property
+    def width(self) -> int:
+        """The bits of an element in its register."""
+        return 4 if self.kind.startswith("mxf4") else WIDTHS[self.a]
+
+
+def processor_of(target: str) -> str:
+    """Return the processor of the chapter on dot products for a target such as sm_90a, or ""."""
     number = re.match(r"sm_(\d+)", target)
     capability = int(number.group(1)) if number else 0
-    processor = next((name for first, name in _PROCESSORS if capability >= first), "")
-    letters = _LETTERS.get(kind, "")
-    if letters == "fp8" and processor not in _NARROW_ON:
-        return None
-    name = f"{processor}_{letters}{'_f16' if result == 'f16' else ''}"
+    return next((name for first, name in _PROCESSORS if capability >= first), "")
+
+
+def profile_of(processor: str, kind: str, k: int, result: str) -> DotProfile | None:
+    """Return the profile of a matrix instruction of so many products, if the chapter has it."""
+    name = f"{processor}_{_LETTERS.get(kind, '')}{'_f16' if result == 'f16' else ''}"
     return next((DOT_PROFILES[one] for one in (f"{name}_k{k}", name) if one in DOT_PROFILES), None)
 
 
-def multiply(of: Instruction, names: Names) -> str:
-    """Return `mma.sync` as C++: each lane has four numbers of the result."""
-    match = _MMA.fullmatch(of.opcode)
-    if not match:
+def multiplication(of: Instruction) -> Multiplication:
+    """Read an `mma.sync`; kinds and scales may be before or behind the shape."""
+    words = of.opcode.split(".")
+    more = [word for word in words if "::" in word or word in ("block_scale", "satfinite")]
+    found = _SHAPE.fullmatch(".".join(word for word in words if word not in more))
+    named = dict(word.split("::") for word in more if "::" in word)
+    if not found or found["d"] != found["c"] or not {*named} <= {"kind", "scale_vec"}:
         raise refusal(of.line, of.text, "this matrix instruction is not supported")
-    a, b, k, result = match.group("a"), match.group("b"), int(match.group("k")), match.group("d")
-    profile = profile_of(names.target, a, k, result)
-    if profile is None or _LETTERS.get(a) != _LETTERS.get(b) or match.group("c") != result:
-        raise refusal(
-            of.line, of.text,
-            f"no profile of dot products has these types on {names.target.split(',')[0]}",
-        )  # fmt: skip
-    counts = k * _BITS[a] // 64, k * _BITS[a] // 128, 4 if result == "f32" else 2
-    targets, *groups = (elements(operand) for operand in of.operands)
-    if not counts[1] or [len(one) for one in (*groups, targets)] != [*counts, counts[2]]:
+    if found["a"] not in WIDTHS or WIDTHS.get(found["b"]) != WIDTHS[found["a"]]:
+        raise refusal(of.line, of.text, "a and b have no types that are multiplied")
+    kind = named.get("kind", "")
+    count = int(named["scale_vec"][:1]) if "scale_vec" in named else _USUAL_COUNT.get(kind, 0)
+    return Multiplication(
+        int(found["m"]), int(found["k"]), found["a"], found["b"], found["d"], kind,
+        "satfinite" in more, found["scales"] or "", count if "block_scale" in more else 0,
+    )  # fmt: skip
+
+
+def multiply(of: Instruction, names: Names) -> str:
+    """Return `mma.sync` as C++: each lane has two numbers of the result for each eight rows."""
+    one = multiplication(of)
+    counts = one.m * one.k * one.width // 1024, one.k * one.width // 128, one.m // 4
+    is_integer = one.a[0] in "su"
+    call = _integers(of, one) if is_integer else _scaled(of, names, one) or _plain(of, names, one)
+    targets, *groups = (elements(operand) for operand in of.operands[:4])
+    if one.result == "f16":
+        counts = *counts[:2], 2
+    if [len(group) for group in (*groups, targets)] != [*counts, counts[2]]:
         raise refusal(of.line, of.text, "its registers are not those of its shape")
     values = [
         f"const u32 {letter}[] = {{{', '.join(names.value(one, 'b32', of) for one in group)}}};"
         for letter, group in zip("abc", groups, strict=True)
     ]
     stores = [f"{names.result(one, of).name} = d[{n}];" for n, one in enumerate(targets)]
-    rule = (
-        f"CutRule{{{profile.chunk}, {profile.fraction_bits}, {profile.zero_exponent}, "
-        f"{profile.kept_bits}, {str(result == 'f16').lower()}}}"
-    )
-    call = f"multiply<{_LAYOUTS[a]}, {_LAYOUTS[b]}, {k}>(m, {rule}, a, b, c, d, {of.line});"
     return f"{{ {' '.join(values)} u32 d[{counts[2]}]; {call} {' '.join(stores)} }}"
+
+
+def _integers(of: Instruction, one: Multiplication) -> str:
+    """Return the call of a product of integers."""
+    if one.result != "s32" or one.kind or (one.m, one.k, one.width) not in _INTEGER_SHAPES:
+        raise refusal(of.line, of.text, "this matrix instruction is not supported")
+    rule = integer_rule(one.a, one.b, one.is_clamped)
+    return f"multiply_integers<{one.m}, {one.k}, {one.width}>(m, {rule}, a, b, c, d, {of.line});"
+
+
+def integer_rule(a: str, b: str, is_clamped: bool) -> str:
+    """Return which operands have a sign, and whether sums are clamped, as C++."""
+    flags = (a.startswith("s"), b.startswith("s"), is_clamped)
+    return f"IntegerRule{{{', '.join(str(flag).lower() for flag in flags)}}}"
+
+
+def _plain(of: Instruction, names: Names, one: Multiplication) -> str:
+    """Return the call of a product of floating-point numbers without scales."""
+    processor = processor_of(names.target)
+    profile = profile_of(processor, one.a, one.k, one.result)
+    is_narrow = one.a in _NARROW
+    admitted = _NARROW if one.kind == "f8f6f4" and processor == "rtx_blackwell" else FP8
+    if is_narrow and (processor not in _NARROW_ON or not {one.a, one.b} <= {*admitted}):
+        profile = None
+    alike = is_narrow or one.a == one.b
+    sizes = (128, 256)  # bits of a row of a
+    if profile is None or not alike or one.m != 16 or one.k * one.width not in sizes:
+        raise refusal(
+            of.line, of.text,
+            f"no profile of dot products has these types on {names.target.split(',')[0]}",
+        )  # fmt: skip
+    shape = f"{one.a.upper()}, {one.b.upper()}, {one.k}, {one.width}"
+    return f"multiply<{shape}>(m, {cut_rule(profile)}, a, b, c, d, {of.line});"
+
+
+def cut_rule(profile: DotProfile) -> str:
+    """Return the numbers of a profile as C++."""
+    return (
+        f"CutRule{{{profile.chunk}, {profile.fraction_bits}, {profile.zero_exponent}, "
+        f"{profile.kept_bits}, {str(profile.result == 'f16').lower()}}}"
+    )
+
+
+def _scaled(of: Instruction, names: Names, one: Multiplication) -> str:
+    """Return the call of a product with scales of blocks, or "" if it has none."""
+    if not one.scales:
+        return ""
+    name = f"rtx_blackwell_{_SCALED.get((one.kind, one.scales, one.count), '')}"
+    if processor_of(names.target) != "rtx_blackwell" or name not in DOT_PROFILES:
+        raise refusal(of.line, of.text, "no profile of dot products has these scales")
+    profile = DOT_PROFILES[name]
+    if one.k * one.width != 256 or one.m != 16 or not {one.a, one.b} <= {*profile.formats}:
+        raise refusal(of.line, of.text, "its types are not those of its kind")
+    of_a, of_b = (_selected(of, k, one.count, lanes) for k, lanes in ((5, 2), (7, 4)))
+    scales = ", ".join(names.value(of.operands[k], "b32", of) for k in (4, 6))
+    shape = f"{one.a.upper()}, {one.b.upper()}, {one.k}, {one.width}, {one.count}"
+    rule, kind = cut_rule(profile), f"Scale::{one.scales}"
+    return (
+        f"const u32 scales[] = {{{scales}}}; multiply_scaled<{shape}>(m, {rule}, a, b, c, d, "
+        f"{kind}, scales, {of_a}, {of_b}, {of.line});"
+    )
+
+
+def _selected(of: Instruction, place: int, count: int, lanes: int) -> str:
+    """Return which bytes and lanes have the scales, as C++."""
+    given = elements(of.operands[place]) if len(of.operands) == 8 else []
+    numbers = [number_of(text, "b16") for text in given]
+    byte, lane = numbers if len(numbers) == 2 else (None, None)
+    if byte not in range(0, 5 - count, count) or lane not in range(lanes):
+        raise refusal(of.line, of.text, "its selectors of scales are not defined")
+    return f"Selected{{{byte}, {lane}}}"
 
 
 def load_matrices(of: Instruction, names: Names) -> str:

@@ -5,7 +5,7 @@
 #include "halves.h"
 #include "floats.h"
 #include "integers.h"
-#include "matrices.h"
+#include "warpgroups.h"
 
 namespace ptx {
 
