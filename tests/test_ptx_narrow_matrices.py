@@ -35,10 +35,11 @@ SCALES = {"ue8m0": formats["e8m0"], "ue4m3": formats["e4m3"]}
 
 
 def scale_codes(random, rows, count, kind, wide):
-    """Return codes of scales: about one, or any."""
+    """Return codes of scales: about one, or any, with rows of zeros."""
     one = 127 if kind == "ue8m0" else 0x38
     if wide:
-        return random.integers(0, 256, (rows, count), np.uint32)
+        is_zero = random.random((rows, 1)) < 0.3
+        return np.where(is_zero, 0, random.integers(0, 256, (rows, count), np.uint32))
     return random.integers(one - 5, one + 6, (rows, count), np.uint32)
 
 
