@@ -172,6 +172,19 @@ def test_matrices_are_loaded(trans):
     np.testing.assert_array_equal(found[:, 2:].reshape(8, 8), wanted[1])
 
 
+@pytest.mark.parametrize("trans", ["", ".trans"])
+def test_matrices_are_stored_and_transposed(trans):
+    """A matrix that is stored as it was loaded is the same; movmatrix changes rows and columns."""
+    store = f"stmatrix.sync.aligned.m8n8.x2{trans}.shared.b16 [%r3], {{%r4, %r5}}; bar.sync 0; "
+    again = "bar.sync 0; " + LOAD.format("").replace("%r5", "%r6")
+    moved = "movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r4;"
+    found = of_loads(WAITED + LOAD.format("") + "bar.sync 0; " + store + again + moved)
+    tile = np.arange(64, dtype=np.uint16).reshape(8, 8)
+    stored = tile.T if trans else tile
+    np.testing.assert_array_equal(found[:, :2].reshape(8, 8), stored)
+    np.testing.assert_array_equal(found[:, 2:].reshape(8, 8), stored.T)
+
+
 def test_a_copy_is_there_when_it_was_waited_for():
     read = "ld.shared.u32 %r4, [%r3]; ld.shared.u32 %r5, [%r3+4]; "
     zeros = COPIED.replace("16;", "16, %r6;")

@@ -131,7 +131,7 @@ REFUSED = [
     ("sm_120a", FOURS.format(4, 0), "no profile of dot products has these scales"),
     ("sm_120a", FOURS.format(2, 1), "selectors of scales are not defined"),
     ("sm_80", f"k32.row.col.f32.s8.s8.f32 {BOTH};", "not supported"),
-    ("sm_80", f"k32.row.col.s32.s8.s4.s32 {BOTH};", "no types that are multiplied"),
+    ("sm_80", f"k32.row.col.s32.s8.s4.s32 {BOTH};", "its types of a and b"),
 ]
 
 

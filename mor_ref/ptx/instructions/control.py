@@ -245,5 +245,7 @@ HANDLERS: dict[str, Handler] = {
     "prefetch": nothing,
     "prefetchu": nothing,
     "pmevent": nothing,
+    "applypriority": nothing,
+    "setmaxnreg": nothing,
     "griddepcontrol": nothing,
 }

@@ -24,6 +24,13 @@ ROWS = (
     Row(rf"(?P<op>min|max){_MINMAX}\.f32", "{op}_f32<{flags}>", (_F32, _F32, _F32)),
     Row(r"(?P<op>add|sub|mul)(?:\.rn)?\.f64", "{op}_f64", (_F64, _F64, _F64)),
     Row(r"(?:fma|mad)\.rn\.f64", "fma_f64", (_F64,) * 4),
+    Row(r"(?P<op>min|max)\.f64", "{op}_f64", (_F64, _F64, _F64)),
     Row(r"div\.rn\.f64", "div_f64", (_F64, _F64, _F64)),
+    Row(r"(?P<op>rcp|sqrt)\.rn\.f64", "{op}_f64", (_F64, _F64)),
+    Row(
+        r"testp\.(?P<kind>finite|infinite|number|notanumber|normal|subnormal)\.(?P<t>f32|f64)",
+        "testp_{t}<Kind::{kind}>",
+        ("pred", "{t}"),
+    ),
     Row(r"(?P<op>neg|abs)\.f64", "{op}_f64", (_F64, _F64)),
 )

@@ -17,7 +17,20 @@ _WORDS = (
     (rf"(?P<op>fma)\.(?P<mode>rn|rz|rm|rp){_FTZ}", 4),
 )
 
+_SOME = (
+    (rf"(?P<op>add|sub)(?:\.(?P<mode>rn|rz|rm|rp))?{_SAT}", 1),
+    (rf"(?P<op>fma)\.(?P<mode>rn|rz|rm|rp){_SAT}", 2),
+)
+
 ROWS = (
+    *(
+        Row(
+            rf"{form}\.f32\.{_TYPE}",
+            "{op}_wide<{upper}, {mode}, {flags}>",
+            ("f32", *("b16",) * count, "f32"),
+        )
+        for form, count in _SOME
+    ),
     *(Row(rf"{form}\.{_TYPE}", _CALL, ("b16",) * count) for form, count in _FORMS),
     *(
         Row(rf"{form}\.{_TYPE}x2", f"in_halves<{_CALL}>", ("b32",) * count)

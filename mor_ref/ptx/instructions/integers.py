@@ -1,14 +1,42 @@
 """Integer, logic and selecting instructions."""
 
+from collections.abc import Iterator
+
 from mor_ref.ptx.rows import Row
 
 _INTEGER = r"(?P<t>[us](?:16|32|64))"
 _BITS = r"(?P<t>b(?:16|32|64))"
 _T = "{t}"
+_CARRIES = (("", "\\.cc"), ("c", ""), ("c", "\\.cc"))  # the flag that is read, and written
+_WORD = r"(?P<t>[us](?:32|64))"
+
+
+def _with_carry(pattern: str, call: str, count: int) -> Iterator[Row]:
+    """Yield rows of instructions that read or write the carry of their thread."""
+    for reads, writes in _CARRIES:
+        flags = f"{str(bool(reads)).lower()}, {str(bool(writes)).lower()}"
+        text = f"Carry<{{t}}, {flags}>{{{{m}}}}.{call}"
+        yield Row(rf"{pattern.format(reads)}{writes}\.{_WORD}", text, (_T,) * count)
+
 
 ROWS = (
     Row(rf"(?P<op>add|sub|min|max|div|rem)\.{_INTEGER}", "{op}<{t}>", (_T, _T, _T)),
     Row(r"(?P<op>add|sub)\.sat\.s32", "{op}_sat<s32>", ("s32", "s32", "s32")),
+    Row(r"(?P<op>min|max)\.relu\.s32", "{op}_relu<s32>", ("s32", "s32", "s32")),
+    Row(r"(?P<op>add|min|max)\.(?P<t>[us]16)x2", "in_halves<{op}<{t}>>", ("b32",) * 3),
+    Row(r"(?P<op>min|max)\.relu\.s16x2", "in_halves<{op}_relu<s16>>", ("b32",) * 3),
+    Row(rf"sad\.{_INTEGER}", "sad<{t}>", (_T, _T, _T, _T)),
+    *_with_carry("(?P<op>add|sub){}", "{op}", 3),
+    *_with_carry(r"mad{}\.(?P<half>lo|hi)", "mad_{half}", 4),
+    Row(r"mul24\.(?P<half>lo|hi)\.(?P<t>[us]32)", "mul24_{half}<{t}>", (_T, _T, _T)),
+    Row(r"mad24\.(?P<half>lo|hi)\.(?P<t>[us]32)", "mad24_{half}<{t}>", (_T,) * 4),
+    Row(r"(?P<op>mad|mad24)\.hi\.sat\.s32", "{op}_hi_sat", ("s32",) * 4),
+    Row(r"dp4a\.(?P<a>[us]32)\.(?P<b>[us]32)", "dp4a<{a}, {b}>", ("b32",) * 4),
+    Row(
+        r"dp2a\.(?P<half>lo|hi)\.(?P<a>[us]32)\.(?P<b>[us]32)",
+        "dp2a_{half}<{a}, {b}>",
+        ("b32",) * 4,
+    ),
     Row(rf"mul\.(?P<half>lo|hi)\.{_INTEGER}", "mul_{half}<{t}>", (_T, _T, _T)),
     Row(r"mul\.wide\.(?P<t>[us](?:16|32))", "mul_wide<{t}>", ("{wide}", _T, _T)),
     Row(rf"mad\.(?P<half>lo|hi)\.{_INTEGER}", "mad_{half}<{t}>", (_T, _T, _T, _T)),
@@ -25,9 +53,20 @@ ROWS = (
     Row(r"lop3\.b32", "lop3", ("b32",) * 5),
     Row(r"(?P<op>popc|clz)\.(?P<t>b32|b64)", "{op}", ("u32", _T)),
     Row(r"bfind\.(?P<t>[us](?:32|64))", "bfind<{t}>", ("u32", _T)),
+    Row(r"bfind\.shiftamt\.(?P<t>[us](?:32|64))", "bfind_shift<{t}>", ("u32", _T)),
+    Row(r"bmsk\.(?P<how>clamp|wrap)\.b32", "bmsk_{how}", ("b32",) * 3),
+    Row(r"szext\.(?P<how>clamp|wrap)\.(?P<t>[us]32)", "szext_{how}<{t}>", (_T, _T, "u32")),
+    Row(r"fns\.b32", "fns", ("b32",) * 4),
     Row(r"brev\.b(?P<n>32|64)", "brev<u{n}>", ("b{n}", "b{n}")),
     Row(r"bfe\.(?P<t>[us](?:32|64))", "bfe<{t}>", (_T, _T, "u32", "u32")),
     Row(r"bfi\.b(?P<n>32|64)", "bfi<u{n}>", ("b{n}", "b{n}", "b{n}", "u32", "u32")),
     Row(r"prmt\.b32", "prmt", ("b32",) * 4),
+    Row(r"prmt\.b32\.(?P<how>f4e|b4e|rc8|ecl|ecr|rc16)", "prmt_{how}", ("b32",) * 4),
+    Row(r"slct\.(?P<t>[busf](?:16|32|64))\.s32", "slct<s32>", (_T, _T, _T, "s32")),
+    Row(
+        r"slct(?:\.(?P<ftz>ftz))?\.(?P<t>[busf](?:16|32|64))\.f32",
+        "slct_f32<{flags}>",
+        (_T, _T, _T, "f32"),
+    ),
     Row(r"selp\.(?P<t>[busf](?:16|32|64))", "selp", (_T, _T, _T, "pred")),
 )

@@ -14,8 +14,8 @@ _SHAPE = re.compile(
     r"mma\.sync\.aligned\.m(?P<m>16|8)n8k(?P<k>\d+)\.row\.col"
     r"\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>\w+)(?:\.(?P<scales>ue8m0|ue4m3))?"
 )
-_LDMATRIX = re.compile(
-    r"ldmatrix\.sync\.aligned\.m8n8\.x(?P<n>[124])(?P<trans>\.trans)?(?:\.shared(?:::cta)?)?\.b16"
+_MOVED = re.compile(
+    r"(?P<way>ld|st)matrix\.sync\.aligned\.m8n8\.x(?P<n>[124])(?P<trans>\.trans)?(?:\.shared(?:::cta)?)?\.b16"
 )
 # The first compute capability of each processor of the chapter on dot products.
 _PROCESSORS = (
@@ -82,7 +82,7 @@ def multiplication(of: Instruction) -> Multiplication:
     if not found or found["d"] != found["c"] or not {*named} <= {"kind", "scale_vec"}:
         raise refusal(of.line, of.text, "this matrix instruction is not supported")
     if found["a"] not in WIDTHS or WIDTHS.get(found["b"]) != WIDTHS[found["a"]]:
-        raise refusal(of.line, of.text, "a and b have no types that are multiplied")
+        raise refusal(of.line, of.text, "its types of a and b are not supported")
     kind = named.get("kind", "")
     count = int(named["scale_vec"][:1]) if "scale_vec" in named else _USUAL_COUNT.get(kind, 0)
     return Multiplication(
@@ -183,20 +183,43 @@ def _selected(of: Instruction, place: int, count: int, lanes: int) -> str:
 
 def load_matrices(of: Instruction, names: Names) -> str:
     """Return `ldmatrix` as C++: each lane has a pair of each matrix."""
-    match = _LDMATRIX.fullmatch(of.opcode)
     targets = elements(of.operands[0])
-    if not match or len(targets) != int(match.group("n")):
-        raise refusal(of.line, of.text, "this load of matrices is not supported")
-    address = address_of(of, names, of.operands[1])
+    call = _moved(of, names, of.operands[1], len(targets))
+    stores = " ".join(f"{names.result(one, of).name} = d[{n}];" for n, one in enumerate(targets))
+    return f"{{ u32 d[{len(targets)}]; load_{call} {stores} }}"
+
+
+def store_matrices(of: Instruction, names: Names) -> str:
+    """Return `stmatrix` as C++: each lane has a pair of each matrix."""
+    pairs = elements(of.operands[1])
+    values = ", ".join(names.value(one, "b32", of) for one in pairs)
+    call = _moved(of, names, of.operands[0], len(pairs))
+    return f"{{ const u32 d[] = {{{values}}}; store_{call} }}"
+
+
+def _moved(of: Instruction, names: Names, place: str, count: int) -> str:
+    """Return the call that loads or stores matrices."""
+    match = _MOVED.fullmatch(of.opcode)
+    if not match or count != int(match.group("n")):
+        raise refusal(of.line, of.text, "this move of matrices is not supported")
+    address = address_of(of, names, place)
     if ".shared" not in of.opcode:
         address = f"{address} - m.shared"
-    stores = " ".join(f"{names.result(one, of).name} = d[{n}];" for n, one in enumerate(targets))
     transposed = "true" if match.group("trans") else "false"
-    call = f"load_matrices<{len(targets)}, {transposed}>(m, {address}, d, {of.line});"
-    return f"{{ u32 d[{len(targets)}]; {call} {stores} }}"
+    return f"matrices<{count}, {transposed}>(m, {address}, d, {of.line});"
+
+
+def transpose(of: Instruction, names: Names) -> str:
+    """Return `movmatrix` as C++: a matrix of eight rows of eight numbers, transposed."""
+    if of.opcode != "movmatrix.sync.aligned.m8n8.trans.b16":
+        raise refusal(of.line, of.text, "this move of matrices is not supported")
+    value = names.value(of.operands[1], "b32", of)
+    return f"{names.result(of.operands[0], of).name} = transposed(m, {value}, {of.line});"
 
 
 HANDLERS: dict[str, Callable[[Instruction, Names], str]] = {
     "mma": multiply,
     "ldmatrix": load_matrices,
+    "stmatrix": store_matrices,
+    "movmatrix": transpose,
 }

@@ -129,6 +129,8 @@ _ATOMICS = {
 }  # fmt: skip
 _INTEGER_CALLS = {"and": "and_", "or": "or_", "xor": "xor_"}
 _REAL_ADD = {"f32": "add_f32<Mode::even, 0>", "f64": "add_f64"}
+_REAL_ADD |= {name: f"add_half<{name.upper()}, Mode::even, 0>" for name in ("f16", "bf16")}
+_REAL_ADD |= {f"{name}x2": f"in_halves<{_REAL_ADD[name]}>" for name in ("f16", "bf16")}
 
 
 def atomic(of: Instruction, names: Names) -> str:
@@ -200,6 +202,11 @@ def convert_address(of: Instruction, names: Names) -> str:
     return f"{names.result(of.operands[0], of).name} = {value};"
 
 
+def policy(of: Instruction, names: Names) -> str:
+    """Return a policy of caches as C++: it changes no result."""
+    return f"{names.result(of.operands[0], of).name} = 0;"
+
+
 def is_in_space(of: Instruction, names: Names) -> str:
     """Return the question about the space of an address as C++."""
     space = of.opcode.split(".")[1].partition("::")[0]
@@ -230,4 +237,5 @@ HANDLERS: dict[str, Callable[[Instruction, Names], str]] = {
     "mov": move,
     "cvta": convert_address,
     "isspacep": is_in_space,
+    "createpolicy": policy,
 }

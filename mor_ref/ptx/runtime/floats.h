@@ -112,6 +112,31 @@ inline u64 sub_f64(u64 a, u64 b) { return add_f64(a, neg_f64(b)); }
 inline u64 mul_f64(u64 a, u64 b) { return out64(double_of(a) * double_of(b)); }
 inline u64 fma_f64(u64 a, u64 b, u64 c) { return out64(__builtin_fma(double_of(a), double_of(b), double_of(c))); }
 inline u64 div_f64(u64 a, u64 b) { return out64(double_of(a) / double_of(b)); }
+inline u64 rcp_f64(u64 a) { return out64(1 / double_of(a)); }
+inline u64 sqrt_f64(u64 a) { return out64(__builtin_sqrt(double_of(a))); }
+inline u64 min_f64(u64 a, u64 b) { return extreme<0, false>(a, b, F64); }
+inline u64 max_f64(u64 a, u64 b) { return extreme<0, true>(a, b, F64); }
+
+// ---------------------------------------------------------------------- kinds of numbers
+
+enum class Kind { finite, infinite, number, notanumber, normal, subnormal };
+// A zero counts as normal.
+template <Kind KIND> inline bool testp(u64 code, const Layout& of) {
+  const u64 magnitude = code & ((u64(1) << (of.bits - 1)) - 1);
+  const bool is_subnormal = magnitude && !(magnitude >> of.mantissa);
+  switch (KIND) {
+    case Kind::finite: return magnitude < of.infinity;
+    case Kind::infinite: return magnitude == of.infinity;
+    case Kind::number: return magnitude <= of.infinity;
+    case Kind::notanumber: return magnitude > of.infinity;
+    case Kind::normal: return magnitude < of.infinity && !is_subnormal;
+    case Kind::subnormal: return is_subnormal;
+  }
+  return false;
+}
+template <Kind KIND> inline bool testp_f32(u32 a) { return testp<KIND>(a, F32); }
+template <Kind KIND> inline bool testp_f64(u64 a) { return testp<KIND>(a, F64); }
+template <u32 FLAGS, class T> inline T slct_f32(T a, T b, u32 c) { return in32<FLAGS>(c) >= 0 ? a : b; }
 
 // ---------------------------------------------------------------------- comparisons
 

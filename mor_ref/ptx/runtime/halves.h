@@ -47,9 +47,17 @@ template <Compare HOW, const Layout& OF, u32 FLAGS> inline bool compared_half(u3
   return compared<HOW>(in_half<OF, FLAGS>(a), in_half<OF, FLAGS>(b));
 }
 
+// Sums in binary32, in which all operands but the last are of half precision.
+template <const Layout& OF> inline u32 wide_of(u32 a) { return bits_of(float(decoded(a, OF))); }
+template <const Layout& OF, Mode MODE, u32 FLAGS> inline u32 add_wide(u32 a, u32 c) { return add_f32<MODE, FLAGS>(wide_of<OF>(a), c); }
+template <const Layout& OF, Mode MODE, u32 FLAGS> inline u32 sub_wide(u32 a, u32 c) { return sub_f32<MODE, FLAGS>(wide_of<OF>(a), c); }
+template <const Layout& OF, Mode MODE, u32 FLAGS> inline u32 fma_wide(u32 a, u32 b, u32 c) {
+  return fma_f32<MODE, FLAGS>(wide_of<OF>(a), wide_of<OF>(b), c);
+}
+
 // Both numbers of a register, with a function of single ones.
 template <auto OPERATION, class... Registers> inline u32 in_halves(Registers... all) {
-  return OPERATION((all & 0xFFFF)...) | OPERATION((all >> 16)...) << 16;
+  return u16(OPERATION((all & 0xFFFF)...)) | u32(u16(OPERATION((all >> 16)...))) << 16;
 }
 template <auto OPERATION, class... Registers> inline u64 in_words(Registers... all) {
   return OPERATION(u32(all)...) | u64(OPERATION(u32(all >> 32)...)) << 32;

@@ -49,7 +49,45 @@ template <class T> inline T min(Word<T> a, Word<T> b) { return T(a) < T(b) ? T(a
 template <class T> inline T max(Word<T> a, Word<T> b) { return T(a) > T(b) ? T(a) : T(b); }
 template <class T> inline T abs(Word<T> a) { return T(T(a) < 0 ? Word<T>(0 - a) : a); }
 template <class T> inline T neg(Word<T> a) { return T(Word<T>(0 - a)); }
+template <class T> inline T min_relu(Word<T> a, Word<T> b) { return max<T>(Word<T>(min<T>(a, b)), 0); }
+template <class T> inline T max_relu(Word<T> a, Word<T> b) { return max<T>(Word<T>(max<T>(a, b)), 0); }
+template <class T> inline T sad(Word<T> a, Word<T> b, Word<T> c) { return T(Word<T>(c + (T(a) < T(b) ? b - a : a - b))); }
 
+// The carry of a thread: a sum or a difference reads it, writes it, or both.
+template <class T, bool READS, bool WRITES> struct Carry {
+  Machine& m;
+  T add(Word<T> a, Word<T> b) {
+    const u128 sum = u128(a) + b + (READS ? m.carry : 0);
+    if (WRITES) m.carry = sum >> BITS<T> != 0;
+    return T(Word<T>(sum));
+  }
+  T sub(Word<T> a, Word<T> b) {
+    const u128 all = u128(b) + (READS ? m.carry : 0);
+    if (WRITES) m.carry = u128(a) < all;
+    return T(Word<T>(a - Word<T>(all)));
+  }
+  T mad_lo(Word<T> a, Word<T> b, Word<T> c) { return add(Word<T>(mul_lo<T>(a, b)), c); }
+  T mad_hi(Word<T> a, Word<T> b, Word<T> c) { return add(Word<T>(mul_hi<T>(a, b)), c); }
+};
+
+// Products of 24 bits, and of parts of a word.
+template <class T> inline s64 product24(u32 a, u32 b) { return s64(T(a << 8) >> 8) * s64(T(b << 8) >> 8); }
+template <class T> inline T mul24_lo(u32 a, u32 b) { return T(u32(product24<T>(a, b))); }
+template <class T> inline T mul24_hi(u32 a, u32 b) { return T(u32(product24<T>(a, b) >> 16)); }
+template <class T> inline T mad24_lo(u32 a, u32 b, u32 c) { return T(u32(mul24_lo<T>(a, b)) + c); }
+template <class T> inline T mad24_hi(u32 a, u32 b, u32 c) { return T(u32(mul24_hi<T>(a, b)) + c); }
+inline s32 mad_hi_sat(u32 a, u32 b, u32 c) { return add_sat<s32>(u32(mul_hi<s32>(a, b)), c); }
+inline s32 mad24_hi_sat(u32 a, u32 b, u32 c) { return add_sat<s32>(u32(mul24_hi<s32>(a, b)), c); }
+template <class T> inline s32 part_of(u32 x, u32 k, u32 width) { return s32(T(x << (32 - width * (k + 1))) >> (32 - width)); }
+template <class A, class B> inline u32 dp4a(u32 a, u32 b, u32 c) {
+  for (u32 k = 0; k < 4; k++) c += u32(part_of<A>(a, k, 8) * part_of<B>(b, k, 8));
+  return c;
+}
+template <class A, class B> inline u32 dp2a_lo(u32 a, u32 b, u32 c) {
+  for (u32 k = 0; k < 2; k++) c += u32(part_of<A>(a, k, 16) * part_of<B>(b, k, 8));
+  return c;
+}
+template <class A, class B> inline u32 dp2a_hi(u32 a, u32 b, u32 c) { return dp2a_lo<A, B>(a, b >> 16, c); }
 
 // ---------------------------------------------------------------------- bits
 
@@ -78,6 +116,28 @@ inline u32 clz(u64 a) { return a ? u32(__builtin_clzll(a)) : 64; }
 template <class T> inline u32 bfind(Word<T> a) {
   const Word<T> found = T(a) < 0 ? Word<T>(~a) : a;
   return found ? BITS<T> - 1 - clz(found) : ~0u;
+}
+template <class T> inline u32 bfind_shift(Word<T> a) {
+  const u32 found = bfind<T>(a);
+  return found == ~0u ? found : BITS<T> - 1 - found;
+}
+inline u32 bmsk_wrap(u32 a, u32 b) {
+  const u32 end = (a & 31) + (b & 31), above = end < 32 ? ~0u << end : 0;
+  return ~0u << (a & 31) & ~above;
+}
+inline u32 bmsk_clamp(u32 a, u32 b) { return a > 31 ? 0 : b > 31 ? ~0u << a : bmsk_wrap(a, b); }
+template <class T> inline T szext_wrap(u32 a, u32 b) {
+  const u32 length = b & 31, above = ~0u << length;
+  return T(length && IS_SIGNED<T> && a >> (length - 1) & 1 ? a | above : a & ~above);
+}
+template <class T> inline T szext_clamp(u32 a, u32 b) { return b > 31 ? T(a) : szext_wrap<T>(a, b); }
+inline u32 fns(u32 mask, u32 base, u32 offset) {
+  const s32 step = s32(offset) < 0 ? -1 : 1;
+  s64 left = s32(offset) < 0 ? -s64(s32(offset)) : s64(s32(offset));
+  if (!left) return base < 32 && mask >> base & 1 ? base : ~0u;
+  for (s64 at = base; at >= 0 && at < 32; at += step)
+    if (mask >> at & 1 && !--left) return u32(at);
+  return ~0u;
 }
 template <class T> inline T brev(T a) {
   T found = 0;
@@ -116,6 +176,15 @@ inline u32 bytes_of(u64 both, u32 s0, u32 s1, u32 s2, u32 s3) {
 inline u64 both_of(u32 a, u32 b) { return u64(b) << 32 | a; }
 inline u32 prmt(u32 a, u32 b, u32 c) { return bytes_of(both_of(a, b), c & 15, c >> 4 & 15, c >> 8 & 15, c >> 12 & 15); }
 
+// The table of a mode has four selectors, from the last to the first.
+inline u32 prmt_by(u64 table, u32 a, u32 b, u32 c) { return prmt(a, b, u32(table >> (c & 3) * 16) & 0xFFFF); }
+inline u32 prmt_f4e(u32 a, u32 b, u32 c) { return prmt_by(0x6543543243213210, a, b, c); }
+inline u32 prmt_b4e(u32 a, u32 b, u32 c) { return prmt_by(0x0123701267015670, a, b, c); }
+inline u32 prmt_rc8(u32 a, u32 b, u32 c) { return prmt_by(0x3333222211110000, a, b, c); }
+inline u32 prmt_ecl(u32 a, u32 b, u32 c) { return prmt_by(0x3333322232113210, a, b, c); }
+inline u32 prmt_ecr(u32 a, u32 b, u32 c) { return prmt_by(0x3210221011100000, a, b, c); }
+inline u32 prmt_rc16(u32 a, u32 b, u32 c) { return prmt_by(0x3232101032321010, a, b, c); }
+
 // ---------------------------------------------------------------------- comparisons
 
 template <class T> inline bool eq(Word<T> a, Word<T> b) { return a == b; }
@@ -124,5 +193,6 @@ template <class T> inline bool lt(Word<T> a, Word<T> b) { return T(a) < T(b); }
 template <class T> inline bool le(Word<T> a, Word<T> b) { return T(a) <= T(b); }
 template <class T> inline bool gt(Word<T> a, Word<T> b) { return T(a) > T(b); }
 template <class T> inline bool ge(Word<T> a, Word<T> b) { return T(a) >= T(b); }
+template <class S, class T> inline T slct(T a, T b, u32 c) { return S(c) >= 0 ? a : b; }
 
 }  // namespace ptx

@@ -58,6 +58,7 @@ struct Machine {
   End end;
   Frame* frames;
   u64 executed;  // instructions
+  u32 carry;
   u32 (*fragments)[FRAGMENT];  // what the lanes of the warp show one another
   struct Copies* copies;       // that this thread has begun
 };

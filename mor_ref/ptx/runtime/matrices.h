@@ -72,22 +72,43 @@ inline void multiply_integers(Machine& m, const IntegerRule& rule, const u32* a,
   });
 }
 
-// Eight rows of eight numbers of 16 bits for each matrix, whose addresses eight lanes have.
+// Eight rows of eight numbers of 16 bits for each matrix, whose addresses eight lanes have: number n of the two of a lane.
+template <bool TRANSPOSED> inline u64 place_of(Machine& m, u32 matrix, u32 n, u32 line) {
+  const u32 near = m.lane / 4, far = m.lane % 4 * 2 + n;
+  const u32* of_row = m.fragments[8 * matrix + (TRANSPOSED ? far : near)];
+  const u64 begin = of_row[0] | u64(of_row[1]) << 32;
+  if (begin % 16) fail(m, line, "the address of a row is misaligned");
+  return begin + 2 * (TRANSPOSED ? near : far);
+}
 template <u32 COUNT, bool TRANSPOSED> inline void load_matrices(Machine& m, u64 address, u32* d, u32 line) {
   const u32 words[2] = {u32(address), u32(address >> 32)};
   with_fragments(m, words, 2, line, [&] {
     for (u32 k = 0; k < COUNT; k++) {
       u32 pair = 0;
-      for (u32 j = 0; j < 2; j++) {
-        const u32 row = TRANSPOSED ? m.lane % 4 * 2 + j : m.lane / 4, column = TRANSPOSED ? m.lane / 4 : m.lane % 4 * 2 + j;
-        const u32* of_row = m.fragments[8 * k + row];
-        const u64 begin = of_row[0] | u64(of_row[1]) << 32;
-        if (begin % 16) fail(m, line, "the address of a row is misaligned");
-        pair |= u32(*shared<u16, 2>(m, begin + 2 * column, Touch::read, line)) << 16 * j;
-      }
+      for (u32 n = 0; n < 2; n++) pair |= u32(*shared<u16, 2>(m, place_of<TRANSPOSED>(m, k, n, line), Touch::read, line)) << 16 * n;
       d[k] = pair;
     }
   });
+}
+template <u32 COUNT, bool TRANSPOSED> inline void store_matrices(Machine& m, u64 address, const u32* d, u32 line) {
+  const u32 words[2] = {u32(address), u32(address >> 32)};
+  with_fragments(m, words, 2, line, [&] {
+    for (u32 k = 0; k < 2 * COUNT; k++) {
+      const u16 number = u16(d[k / 2] >> k % 2 * 16);
+      *shared<u16, 2>(m, place_of<TRANSPOSED>(m, k / 2, k % 2, line), Touch::write, line, &number) = number;
+    }
+  });
+}
+inline u32 transposed(Machine& m, u32 pair, u32 line) {
+  u32 found = 0;
+  with_fragments(m, &pair, 1, line, [&] {
+    const u32 column = m.lane / 4;
+    for (u32 n = 0; n < 2; n++) {
+      const u32 row = m.lane % 4 * 2 + n;
+      found |= (m.fragments[row * 4 + column / 2][0] >> column % 2 * 16 & 0xFFFF) << 16 * n;
+    }
+  });
+  return found;
 }
 
 }  // namespace ptx
