@@ -20,7 +20,7 @@ BOUND_OF_MOR = (
     "read twice, and three bytes for each are written to pages that the system clears first"
 )
 BOUND_OF_NVFP4 = (
-    "for each tile of sixteen, work without vectors: its largest is found and its scale written out"
+    "the division of each error, and the largest number and the scale of each tile of sixteen"
 )
 
 

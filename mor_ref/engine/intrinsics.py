@@ -6,7 +6,7 @@ and halves the width of the vectors. These functions work in the width of their 
 """
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 
@@ -112,6 +112,50 @@ def prefetch_block(typing_context, array, index):
         return context.get_dummy_value()
 
     return types.void(array, index), codegen
+
+
+LANES = 16  # elements of a vector: as many as a tile of NVFP4 has
+
+
+def _lanes(context, builder, array, words, index):
+    """Return a pointer to the vector of elements from an index on, and its type."""
+    base = context.make_array(array)(context, builder, words).data
+    vector = ir.VectorType(base.type.pointee, LANES)
+    return builder.bitcast(builder.gep(base, [index]), vector.as_pointer()), vector
+
+
+@intrinsic
+def largest_of_lanes(typing_context, words, index):
+    """Return the largest of the unsigned words of a vector, which lies within the array.
+
+    LLVM unrolls a loop of sixteen steps before it would make vectors of it.
+    """
+
+    def codegen(context, builder, signature, args):
+        place, vector = _lanes(context, builder, words, *args)
+        element = vector.element
+        name = f"llvm.vector.reduce.umax.v{LANES}i{element.width}"
+        kind = ir.FunctionType(element, [vector])
+        largest = cgutils.get_or_insert_function(builder.module, kind, name)
+        return builder.call(largest, [builder.load(place, align=element.width // 8)])
+
+    return words.dtype(words, index), codegen
+
+
+@intrinsic
+def fill_lanes(typing_context, numbers, index, number):
+    """Write a number to all elements of a vector, which lies within the array."""
+
+    def codegen(context, builder, signature, args):
+        array, start, value = args
+        place, vector = _lanes(context, builder, numbers, array, start)
+        first = builder.insert_element(vector(ir.Undefined), value, ir.IntType(32)(0))
+        zeros = ir.VectorType(ir.IntType(32), LANES)(None)
+        alike = builder.shuffle_vector(first, vector(ir.Undefined), zeros)
+        builder.store(alike, place, align=numbers.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(numbers, index, number), codegen
 
 
 @intrinsic

@@ -20,9 +20,15 @@ from mor_ref.engine.blocks import (
     to_blocks,
     words_of,
 )
-from mor_ref.engine.intrinsics import shift_left, shift_right, use_full_vectors
+from mor_ref.engine.intrinsics import (
+    LANES,
+    largest_of_lanes,
+    shift_left,
+    shift_right,
+    use_full_vectors,
+)
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.strips import STRIP, prefetch_row, segment
+from mor_ref.engine.strips import STRIP, prefetch_row, segment, whole_segments
 
 _U, _I, _W = np.uint32, np.int32, np.uint64
 _HIDDEN = _U(1 << 23)
@@ -161,12 +167,33 @@ def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
                 prefetch_row(x, start + place.stride, right - left)
                 extremes_of_row(x[start : start + right - left], pattern, high, low)
             i = bounds[piece] // block.rows - part.top // block.rows
-            for column in range(left // block.columns, (right - 1) // block.columns + 1):
-                j = column - part.left // block.columns
-                first, last = segment(column, block, left, right)
-                amax[i, j] = max(amax[i, j], largest_of(high[first:last]))
-                if low is not None:
-                    below_amin[i, j] = min(below_amin[i, j], smallest_of(low[first:last]))
+            begin = part.left // block.columns
+            largest_of_segments(high, block, left, right, begin, amax[i])
+            if low is not None:
+                smallest_of_segments(low, block, left, right, begin, below_amin[i])
+
+
+@step
+def largest_of_segments(words, block, left, right, begin, found):
+    """Take the largest word of each block in the strip from left to right."""
+    here, vectors = whole_segments(block, left, right), block.columns // LANES
+    next_one = left // block.columns
+    for k in range(here):
+        largest = found[next_one - begin + k]
+        for vector in range(k * vectors, (k + 1) * vectors):
+            largest = max(largest, largest_of_lanes(words, vector * LANES))
+        found[next_one - begin + k] = largest
+    for column in range(next_one + here, (right - 1) // block.columns + 1):
+        first, last = segment(column, block, left, right)
+        found[column - begin] = max(found[column - begin], largest_of(words[first:last]))
+
+
+@step
+def smallest_of_segments(words, block, left, right, begin, found):
+    """Take the smallest word of each block in the strip from left to right."""
+    for column in range(left // block.columns, (right - 1) // block.columns + 1):
+        first, last = segment(column, block, left, right)
+        found[column - begin] = min(found[column - begin], smallest_of(words[first:last]))
 
 
 @step

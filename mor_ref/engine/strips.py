@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.engine.blocks import Sides
-from mor_ref.engine.intrinsics import PREFETCHED, float_of, prefetch_block
+from mor_ref.engine.intrinsics import (
+    LANES,
+    PREFETCHED,
+    fill_lanes,
+    float_of,
+    prefetch_block,
+)
 from mor_ref.engine.kernel import step
 
 _F = np.float32
@@ -47,6 +53,13 @@ def segment(column, block, left, right):
 
 
 @step
+def whole_segments(block, left, right):
+    """Return the number of whole blocks at the beginning of a strip, if vectors fill a block."""
+    is_filled = block.columns % LANES == 0 and left % block.columns == 0
+    return (right - left) // block.columns if is_filled else 0
+
+
+@step
 def strip_of(out, at, width):
     """Return a strip of a row, if there is room for one at all."""
     return None if out is None else out[at : at + width]
@@ -73,6 +86,18 @@ def entry(scale, i):
 def spread(scales, row, left, right, tile, found):
     """Write the scale of each column of a strip of that row, if there are scales."""
     if scales is not None:
-        for column in range(left // tile.columns, (right - 1) // tile.columns + 1):
-            first, last = segment(column, tile, left, right)
-            found[first:last] = float_of(scales[row // tile.rows, column])
+        write_segments(scales[row // tile.rows], left, right, tile, found)
+
+
+@step
+def write_segments(scales, left, right, tile, found):
+    """Write the scale of each column of a strip, by vectors in tiles that are as wide."""
+    here, vectors = whole_segments(tile, left, right), tile.columns // LANES
+    next_one = left // tile.columns
+    for k in range(here):
+        scale = float_of(scales[next_one + k])
+        for vector in range(k * vectors, (k + 1) * vectors):
+            fill_lanes(found, vector * LANES, scale)
+    for column in range(next_one + here, (right - 1) // tile.columns + 1):
+        first, last = segment(column, tile, left, right)
+        found[first:last] = float_of(scales[column])
