@@ -195,6 +195,15 @@ def room_for(
     return np.empty(out.size, dtype), copied
 
 
+def copied_to(out: NDArray[Any] | None, y: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of y; it goes to `out`, if that is given."""
+    if out is None:
+        return y.copy()
+    check_out(out, y.shape, y.dtype)
+    out[...] = y
+    return out
+
+
 def _array_from(x: object, argument: str, kind: type, taken: str) -> NDArray[Any]:
     """Return an array of the items of `x`; the caller checks its dtype."""
     if _is_torch_tensor(x):

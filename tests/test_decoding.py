@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from inputs import ALL, UP_TO_16, any_format, by_name, differences
 
 import mor_ref
-from mor_ref import exact
+from mor_ref import exact, fp8lm
 
 
 @pytest.mark.parametrize("fmt", UP_TO_16, ids=by_name)
@@ -155,3 +155,23 @@ def test_dequantized_numbers_go_to_out(dtype):
             assert out.tobytes() == np.ascontiguousarray(wanted).tobytes()
         with pytest.raises(ValueError, match="out has dtype"):
             record.dequantize(dtype, out=np.empty(x.shape, np.float16))
+
+
+def test_room_for_y_of_all_schemes():
+    """Records that hold y copy it to `out`, and refuse room of another shape."""
+    x = np.random.default_rng(2).standard_normal((4, 32)).astype(np.float32)
+    records = (
+        mor_ref.quantize_affine(x),
+        mor_ref.quantize_levels(x, "seq2"),
+        mor_ref.quantize_shared(x, "mx9"),
+        mor_ref.mix_formats(x),
+        fp8lm.cast(x, 64.0),
+        fp8lm.shared_scale([x, x]),
+    )
+    for record in records:
+        out = np.zeros_like(x)
+        assert record.dequantize(out=out) is out
+        np.testing.assert_array_equal(out, record.y)
+        assert not np.shares_memory(record.dequantize(), record.y)
+        with pytest.raises(ValueError, match="out"):
+            record.dequantize(out=out[:2])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.errors import ErrorSums, error_sums, percent
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import BF16, Numbers, numbers_from
+from mor_ref.arrays import BF16, Numbers, copied_to, numbers_from
 from mor_ref.definitions.affine import (
     AffineProfile,
     IntegerGrid,
@@ -60,9 +60,9 @@ class Affine:
     permutation: NDArray[np.intp] | None
 
     @untraced
-    def dequantize(self) -> NDArray[np.float32]:
-        """Return y, as float32: numbers of the dtype of x."""
-        return self.y.copy()
+    def dequantize(self, *, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Return y, as float32: numbers of the dtype of x; it goes to `out`, if that is given."""
+        return copied_to(out, self.y)
 
     def __repr__(self) -> str:
         rows, columns = self.partition.block

@@ -11,7 +11,7 @@ from mor_ref.api.decoding import decode
 from mor_ref.api.encoding import encode
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name, whole_number
-from mor_ref.arrays import Bits, numbers_from
+from mor_ref.arrays import Bits, copied_to, numbers_from
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.fp8lm import (
     AUTOMATIC,
@@ -52,9 +52,9 @@ class Cast:
     scale_inv: np.float32
     y: Floats
 
-    def dequantize(self) -> Floats:
-        """Return y."""
-        return self.y
+    def dequantize(self, *, out: Floats | None = None) -> Floats:
+        """Return a copy of y; it goes to `out`, if that is given."""
+        return copied_to(out, self.y)
 
 
 @dataclass(frozen=True)

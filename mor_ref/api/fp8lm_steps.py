@@ -11,7 +11,7 @@ from mor_ref.api.encoding import encode
 from mor_ref.api.fp8lm import Cast, Floats, cast, floats, inverse, largest_magnitude, scale
 from mor_ref.api.tracing import untraced
 from mor_ref.argument_checks import known_name
-from mor_ref.arrays import Bits
+from mor_ref.arrays import Bits, copied_to
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.fp8lm import (
     FIRST_MOMENT,
@@ -47,9 +47,9 @@ class SharedScale:
     codes: Bits
     y: Floats
 
-    def dequantize(self) -> Floats:
-        """Return y."""
-        return self.y
+    def dequantize(self, *, out: Floats | None = None) -> Floats:
+        """Return a copy of y; it goes to `out`, if that is given."""
+        return copied_to(out, self.y)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.packing import bit_by_bit
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import Numbers, numbers_from
+from mor_ref.arrays import Numbers, copied_to, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.levels import (
     TERNARY_DIGITS,
@@ -45,9 +45,9 @@ class Levels:
     codes: NDArray[np.uint8]
 
     @untraced
-    def dequantize(self) -> NDArray[np.float32]:
-        """Return y, as float32."""
-        return self.y.copy()
+    def dequantize(self, *, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Return y, as float32; it goes to `out`, if that is given."""
+        return copied_to(out, self.y)
 
     @property
     def gradient_scale(self) -> float:

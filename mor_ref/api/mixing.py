@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mor_ref.api.dequantization import Outcome, Tried
 from mor_ref.api.errors import percent
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import Bits, Numbers
+from mor_ref.arrays import Bits, Numbers, copied_to
 from mor_ref.definitions.blocks import Partition
 from mor_ref.definitions.scales import ScalingBlocks
 
@@ -50,9 +50,9 @@ class Mixed:
     source: str
 
     @untraced
-    def dequantize(self) -> NDArray[np.float32]:
-        """Return y, as float32."""
-        return self.y.copy()
+    def dequantize(self, *, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Return y, as float32; it goes to `out`, if that is given."""
+        return copied_to(out, self.y)
 
     @property
     @untraced

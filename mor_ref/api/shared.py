@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mor_ref.api.packing import bit_by_bit
 from mor_ref.api.tracing import untraced
-from mor_ref.arrays import Numbers, numbers_from
+from mor_ref.arrays import Numbers, copied_to, numbers_from
 from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.definitions.shared import (
     BLOCK,
@@ -41,9 +41,12 @@ class Shared:
     y: NDArray[np.float32]
 
     @untraced
-    def dequantize(self) -> NDArray[np.float32]:
-        """Return what the codes stand for, as float32; NaN and infinities as in y."""
-        return self.y.copy()
+    def dequantize(self, *, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Return the numbers of the codes, as float32; NaN and infinities as in y.
+
+        They go to `out`, if that is given.
+        """
+        return copied_to(out, self.y)
 
     @property
     def packed(self) -> NDArray[np.uint8]:
