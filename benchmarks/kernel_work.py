@@ -1,7 +1,8 @@
 """The work of the CUDA kernels without a GPU: registers, spills, and instructions for an element.
 
 `python -m benchmarks.kernel_work docs/gpu-work.md` writes the page. NVRTC assembles the kernels,
-and `mor_ref.ptx` counts the instructions of PTX that all threads execute, without moves.
+and `mor_ref.ptx` counts the instructions of PTX that all threads execute, without moves. NVIDIA's
+disassembler prints the instructions of the GPU: `pip install nvidia-cuda-nvdisasm`.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks import sass
 from mor_ref.cuda import nvrtc, source
 from mor_ref.operations import OPERATIONS
 from mor_ref.ptx.device import device_for
@@ -39,7 +41,9 @@ class Resources(NamedTuple):
 class Hot:
     """A kernel on whose speed others depend: the operation that runs it, and its budget.
 
-    `budget` is the most instructions for an element, and `registers` the most for a thread.
+    `budget` is the most instructions for an element, and `registers` the most for a thread. A pass
+    of its hot loop loads `elements` of `size` bytes, and takes `least` instructions of the GPU for
+    each at most.
     """
 
     kernel: str
@@ -48,6 +52,9 @@ class Hot:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     budget: int = 0
     registers: int = 64
+    elements: int = 8
+    size: int = 2
+    least: float = 0
 
 
 _E4M3 = {"format": "e4m3", "source": "bf16"}
@@ -56,29 +63,67 @@ _QUANTIZE = {**_E4M3, "scaling": "gam", "block": [128, 128], "group": "tensor"}
 _NVFP4 = {"profile": "te", "tile": [1, 16], "source": "bf16"}
 _MX = {**_E4M3, "scale_rule": "floor", "block": 32}
 HOT = (
-    Hot("encode_bf16_u8", "bf16 to e4m3", "encode", _ENCODE, 13),
-    Hot("decode_u8", "e4m3 to binary32", "decode", {"format": "e4m3"}, 9),
-    Hot("extremes_bf16_256", "amax of blocks of (128, 128)", "quantize", _QUANTIZE, 11),
-    Hot("quantize_bf16_256", "bf16 to e4m3 with error sums", "quantize", _QUANTIZE, 27, 80),
-    Hot("dequantize_f32_codes_256", "e4m3 with scales to binary32", "quantize", _QUANTIZE, 8),
-    Hot("nvfp4_tile_scales_bf16_1", "scales of tiles of NVFP4, te", "nvfp4", _NVFP4, 20, 80),
-    Hot("nvfp4_elements_bf16", "codes of NVFP4, te", "nvfp4", _NVFP4, 39),
-    Hot("mx_elements_bf16_1", "codes of MXFP8", "mx", _MX, 33, 80),
+    Hot("encode_bf16_u8", "bf16 to e4m3", "encode", _ENCODE, 13, least=9),
+    Hot("decode_u8", "e4m3 to binary32", "decode", {"format": "e4m3"}, 9, 64, 16, 1, 8),
+    Hot(
+        "extremes_bf16_256", "amax of blocks of (128, 128)", "quantize", _QUANTIZE, 11, 64, 32, 2, 7
+    ),
+    Hot(
+        "quantize_bf16_256", "bf16 to e4m3 with error sums", "quantize", _QUANTIZE, 27, 80, least=32
+    ),
+    Hot(
+        "dequantize_f32_codes_256",
+        "e4m3 with scales to binary32",
+        "quantize",
+        _QUANTIZE,
+        8,
+        64,
+        16,
+        1,
+        6,
+    ),
+    Hot(
+        "nvfp4_tile_scales_bf16_1",
+        "scales of tiles of NVFP4, te",
+        "nvfp4",
+        _NVFP4,
+        20,
+        80,
+        16,
+        2,
+        16,
+    ),
+    Hot("nvfp4_elements_bf16", "codes of NVFP4, te", "nvfp4", _NVFP4, 39, 64, 16, 2, 18),
+    Hot("mx_elements_bf16_1", "codes of MXFP8", "mx", _MX, 33, 80, least=34),
 )
 
 
-def resources(architecture: str) -> dict[str, Resources]:
-    """Return the resources of each kernel, as the assembler in NVRTC says."""
-    found = {}
+class Assembled(NamedTuple):
+    """All programs for an architecture: the resources of kernels, and instructions of hot loops."""
+
+    resources: dict[str, Resources]
+    fewest: dict[str, float]  # for an element; empty without the disassembler
+
+
+def assembled(architecture: str) -> Assembled:
+    """Assemble all programs by NVRTC."""
+    found, loops, tool = {}, {}, sass.disassembler()
     for program in source.program_names():
         options = (*nvrtc.ARITHMETIC, "--ptxas-options=-v")
         text = source.flattened(program)
         target = f"sm_{nvrtc.specific(int(architecture.removeprefix('sm_')))}"
-        log = nvrtc.compiled(text, target, program, options).log
-        for each in _FUNCTION.finditer(log):
+        made = nvrtc.compiled(text, target, program, options)
+        own = {}
+        for each in _FUNCTION.finditer(made.log):
             spilled = int(each["stores"]) + int(each["loads"])
-            found[each["name"]] = Resources(int(each["registers"]), int(each["stack"]), spilled)
-    return found
+            own[each["name"]] = Resources(int(each["registers"]), int(each["stack"]), spilled)
+        found |= own
+        hot = [one for one in HOT if tool and one.kernel in own]
+        texts = sass.kernels(made.cubin, tool) if tool and hot else {}
+        for one in hot:
+            count = sass.fewest(texts[one.kernel], one.elements * one.size)
+            loops[one.kernel] = count / one.elements
+    return Assembled(found, loops)
 
 
 def instructions(architecture: str) -> dict[str, float]:
@@ -102,24 +147,23 @@ def _inputs(operation: str) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def table(
-    taken: Mapping[str, Mapping[str, Resources]], executed: Mapping[str, Mapping[str, float]]
+    taken: Mapping[str, Assembled], executed: Mapping[str, Mapping[str, float]]
 ) -> Iterator[str]:
     """Yield the lines of a table: a row for each hot kernel."""
-    columns = [f"{what} {name}" for what in ("registers", "instructions") for name in ARCHITECTURES]
+    columns = [f"{what} {name}" for what in ("registers", "PTX", "SASS") for name in ARCHITECTURES]
     yield f"| kernel | | {' | '.join(columns)} |"
     yield f"| --- | --- |{' ---: |' * len(columns)}"
     for one in HOT:
-        cells = [str(taken[name][one.kernel].registers) for name in ARCHITECTURES]
+        cells = [str(taken[name].resources[one.kernel].registers) for name in ARCHITECTURES]
         cells += [f"{executed[name][one.kernel]:.1f}" for name in ARCHITECTURES]
+        cells += [f"{taken[name].fewest[one.kernel]:.1f}" for name in ARCHITECTURES]
         yield f"| `{one.kernel}` | {one.says} | {' | '.join(cells)} |"
 
 
-def page(
-    taken: Mapping[str, Mapping[str, Resources]], executed: Mapping[str, Mapping[str, float]]
-) -> str:
+def page(taken: Mapping[str, Assembled], executed: Mapping[str, Mapping[str, float]]) -> str:
     """Return the page."""
     version = ".".join(map(str, nvrtc.version()))
-    count = len(taken[ARCHITECTURES[0]])
+    count = len(taken[ARCHITECTURES[0]].resources)
     few = "\n".join(f"* `{name}` on {gpu}: {n} bytes" for (gpu, name), n in spilling(taken).items())
     return f"""# The work of the kernels
 
@@ -128,8 +172,10 @@ NVRTC {version} assembles them, and [`mor_ref.ptx`](guide/verify-cuda.md) counts
 PTX that all threads execute. No GPU is needed. `python -m benchmarks.kernel_work
 docs/gpu-work.md` writes this page.
 
-The table has the registers of a thread, and the instructions for each of {_SIDE**2:,} bell-shaped
-numbers.
+The table has the registers of a thread, and the instructions of PTX for each of {_SIDE**2:,}
+bell-shaped numbers. The columns SASS have instructions of the GPU, which NVIDIA's disassembler
+prints: the fewest of a pass of the hot loop that loads all its numbers, for each of them. Inputs on
+other paths take more.
 
 {chr(10).join(table(taken, executed))}
 
@@ -146,20 +192,20 @@ with registers that they spill:
 """
 
 
-def spilling(taken: Mapping[str, Mapping[str, Resources]]) -> dict[tuple[str, str], int]:
+def spilling(taken: Mapping[str, Assembled]) -> dict[tuple[str, str], int]:
     """Return the bytes of local memory of the kernels that have any, by their GPU and name."""
     return {
         (architecture, name): one.stack
         for architecture, found in taken.items()
-        for name, one in sorted(found.items())
+        for name, one in sorted(found.resources.items())
         if one.stack
     }
 
 
-def measured() -> tuple[dict[str, dict[str, Resources]], dict[str, dict[str, float]]]:
-    """Return the resources and the instructions of all architectures."""
+def measured() -> tuple[dict[str, Assembled], dict[str, dict[str, float]]]:
+    """Assemble and run the kernels for all architectures."""
     return (
-        {name: resources(name) for name in ARCHITECTURES},
+        {name: assembled(name) for name in ARCHITECTURES},
         {name: instructions(name) for name in ARCHITECTURES},
     )
 

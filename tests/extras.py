@@ -39,6 +39,7 @@ HOW = {
     "mpiexec": TEST,
     "nvidia": TEST,
     "NVRTC": TEST,
+    "nvdisasm": PEERS,
     "ziglang": TEST,
     "a C++ compiler": TEST,
     "build": DEV,

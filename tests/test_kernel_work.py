@@ -32,8 +32,8 @@ def test_no_hot_kernel_spills(measured):
     assert {name for _, name in work.spilling(taken)}.isdisjoint(hot)
     assert len(work.spilling(taken)) <= 55
     for found in taken.values():
-        assert len(found) > 180
-        assert all(found[one.kernel].registers <= one.registers for one in work.HOT)
+        assert len(found.resources) > 180
+        assert all(found.resources[one.kernel].registers <= one.registers for one in work.HOT)
 
 
 @pytest.mark.tier("full")
@@ -49,8 +49,42 @@ def budget_of(kernel):
 
 
 @pytest.mark.tier("full")
+def test_hot_loops_are_within_their_budgets(measured):
+    """In instructions of the GPU, on the shortest path around the loop."""
+    taken, _ = measured
+    needed.disassembler()
+    for found in taken.values():
+        over = {one.kernel: found.fewest[one.kernel] for one in work.HOT}
+        most = {one.kernel: one.least for one in work.HOT}
+        assert {name: n for name, n in over.items() if n > most[name]} == {}
+
+
+LOOP = """
+.L_x_0:
+        /*0000*/                   LDG.E.U16 R0, [R2] ;
+        /*0010*/               @P0 BRA `(.L_x_1) ;
+        /*0020*/                   IADD R1, R1, R0 ;
+        /*0030*/                   LDG.E.U16 R0, [R2+2] ;
+.L_x_1:
+        /*0040*/                   FADD R1, R1, R0 ;
+        /*0050*/               @P1 BRA `(.L_x_0) ;
+        /*0060*/                   EXIT ;
+.L_x_2:
+        /*0070*/                   BRA `(.L_x_2) ;
+"""
+
+
+def test_a_pass_of_a_loop_loads_what_it_has_to():
+    fewest = of_benchmarks("sass").fewest
+    assert fewest(LOOP, 2) == 4
+    assert fewest(LOOP, 4) == 6
+    assert fewest(LOOP, 0) == 1  # the loop behind the end is the shortest
+
+
+@pytest.mark.tier("full")
 def test_the_page_is_measured(measured):
     """Another version of NVRTC compiles to other instructions."""
+    needed.disassembler()
     page = PAGE.read_text()
     version = ".".join(map(str, nvrtc.version()))
     if f"NVRTC {version} " not in page:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from extras import imported, needs
 from kernels import needed, suites
 from ptx_programs import HEADER
 
@@ -126,7 +127,7 @@ def test_memory_that_may_only_be_read():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("wgmma.wait_group.sync.aligned 0;", "not supported"),
+        ("tcgen05.wait::ld.sync.aligned;", "not supported"),
         ("div.full.f32 %f1, %f2, %f3;", "leaves its bits open; use div.rn .*; to run it, give"),
         ("ex2.approx.f32 %f1, %f2;", "PTX bounds its error by 2 ulp"),
         ("tanh.approx.f32 %f1, %f2;", "PTX only bounds its error"),
@@ -286,3 +287,26 @@ def test_branches_by_a_table_and_calls():
 """
     found, _ = of_a_warp(text, function)
     assert found.tolist() == [[14, 18, 22, 22][lane & 3] for lane in range(32)]
+
+
+def test_calls_without_an_end():
+    body = "{ .param .b32 n; call f; ret; }"
+    text = f"{HEADER}.func f() {{ .local .b8 own[9000]; call f; ret; }}\n"
+    with pytest.raises(LaunchError, match=r"line 4: call f .*its calls need more memory than a"):
+        Module(f"{text}.visible .entry run() {body}")["run"][1, 1]()
+
+
+def test_a_text_is_a_str():
+    with pytest.raises(PtxError, match="text is a bytes; give the text of a module as str"):
+        Module(HEADER.encode())
+
+
+@needs("torch")
+def test_tensors_whose_dtype_numpy_lacks():
+    torch = imported("torch")
+    text = f"""{HEADER}.visible .entry run(.param .u64 x) {{
+      .reg .b16 %h<3>; .reg .b64 %d<2>; ld.param.u64 %d1, [x]; ld.global.b16 %h1, [%d1];
+      add.rn.bf16 %h2, %h1, %h1; st.global.b16 [%d1], %h2; ret; }}"""
+    x = torch.tensor([1.5, 3], dtype=torch.bfloat16, requires_grad=True)
+    Module(text)["run"][1, 1](x)
+    assert x.tolist() == [3, 3]

@@ -1,6 +1,7 @@
 """Memory of a launch: arguments of a kernel, variables of a module, and arrays as regions."""
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ def as_array(argument: Any, name: str) -> NDArray[Any]:
         array = argument
     elif hasattr(argument, "__dlpack__"):
         try:
-            array = np.from_dlpack(argument)
+            array = np.from_dlpack(_as_words(argument))
         except (TypeError, ValueError, BufferError, RuntimeError) as error:
             raise LaunchError(f"{name} cannot be read through DLPack ({error})") from error
     else:
@@ -32,6 +33,15 @@ def as_array(argument: Any, name: str) -> NDArray[Any]:
     if not array.flags.c_contiguous:
         raise LaunchError(f"{name} is not in C order; give np.ascontiguousarray of it")
     return array
+
+
+def _as_words(tensor: Any) -> Any:
+    """Return a tensor of torch as integers if NumPy does not know its dtype, such as bfloat16."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(tensor, torch.Tensor) or not tensor.dtype.is_floating_point:
+        return tensor
+    words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.detach().view(words[tensor.dtype.itemsize])
 
 
 def region(array: NDArray[Any]) -> tuple[int, int, int]:

@@ -65,6 +65,8 @@ class Module(Mapping[str, "Kernel"]):
     ) -> None:
         if undefined not in MODELS:
             raise PtxError(f"undefined is {undefined!r}; give one of {', '.join(MODELS)}")
+        if not isinstance(text, str):
+            raise PtxError(f"text is a {type(text).__name__}; give the text of a module as str")
         self.undefined = undefined
         self.text = text
         self.sources = SourceLines(text)

@@ -171,7 +171,8 @@ def _function(
             places[variable.name] = Place("frame", f"u64(a{k})", variable.size)
     fusible = _body(function, places, {}, target)[0].products.fusible
     names, arrays, body = _body(function, places, fusible, target)
-    lines = [f"{_signature(function)} {{", "  (void)line;", *arrays]
+    begin = "(void)line;" if function.is_entry else "check_stack(m, line);"
+    lines = [f"{_signature(function)} {{", f"  {begin}", *arrays]
     lines += [f"  {WORDS[each.bits]} {each.name} = 0;" for each in names.used.values()]
     lines += [f"  u64 {name}_0 = 0, {name}_1 = 0;" for name in fusible]
     return [*lines, *body, "  return;", "}"], names.undefined

@@ -17,6 +17,14 @@ def library():
     return _or_skip(nvrtc.library, "NVRTC")
 
 
+def disassembler():
+    """Return the path of NVIDIA's disassembler, or skip the test."""
+    found = extras.of_benchmarks("sass").disassembler()
+    if found is None:
+        pytest.skip(extras.reason("nvdisasm"))
+    return found
+
+
 def _or_skip(find, name):
     try:
         return find()

@@ -59,12 +59,17 @@ struct Machine {
   Frame* frames;
   u64 executed;  // instructions
   u32 carry;
+  u64 stack_end;  // a function that begins below it may need more than there is
   u32 (*fragments)[FRAGMENT];  // what the lanes of the warp show one another
   struct Copies* copies;       // that this thread has begun
 };
 
 [[noreturn]] __attribute__((noinline, cold)) inline void fail(Machine& m, u32 line, const char* what) {
   m.calls->fail(line, what);
+}
+
+__attribute__((always_inline)) inline void check_stack(Machine& m, u32 line) {
+  if (u64(__builtin_frame_address(0)) < m.stack_end) fail(m, line, "its calls need more memory than a thread has");
 }
 
 // ---------------------------------------------------------------------- memory of the device

@@ -138,6 +138,7 @@ void touch(Machine& m, u64 offset, u32 size, Touch kind, u32 line, const void* f
   }
 }
 
+constexpr u64 OF_CALLS = 28 * 1024;  // bytes of the stack; with as many below them for the last function
 constexpr u64 ALIGNED = 1024;  // as far as any declaration asks for
 
 void copy_later_at(Machine& m, u64 to, u64 from, u32 size, u32 taken, u32 line) {
@@ -201,6 +202,7 @@ void run_thread(void* pointer) {
   m.shared_size = job.shared_size, m.dynamic_shared = job.dynamic_shared;
   m.parameters = u64(job.parameters), m.parameters_size = job.parameters_size, m.globals = job.globals;
   m.fragments = arena.fragments[m.warp], m.copies = &copies;
+  m.stack_end = u64(__builtin_frame_address(0)) - OF_CALLS;
   m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count), m.end = job.end;
   job.kernel(m);
   wait_at(m, 0, true);
