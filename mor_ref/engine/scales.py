@@ -1,7 +1,6 @@
 """The chapter on scales: the extremes of blocks, and a scale for each."""
 
-from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +19,9 @@ from mor_ref.engine.blocks import (
     to_blocks,
     words_of,
 )
-from mor_ref.engine.intrinsics import (
-    LANES,
-    largest_of_lanes,
-    shift_left,
-    shift_right,
-    use_full_vectors,
-)
+from mor_ref.engine.extremes import Counted, Pattern, find_extremes, pattern_of
+from mor_ref.engine.intrinsics import shift_left, shift_right
 from mor_ref.engine.kernel import kernel, step
-from mor_ref.engine.strips import STRIP, prefetch_row, segment, whole_segments
 
 _U, _I, _W = np.uint32, np.int32, np.uint64
 _HIDDEN = _U(1 << 23)
@@ -54,25 +47,6 @@ class Scales(NamedTuple):
     scale: NDArray[np.uint32]
     exponent: NDArray[np.uint8] | None
     mantissa: NDArray[np.uint32] | None
-
-
-class Pattern(NamedTuple):
-    """Masks in the width of the numbers, and the first magnitude that does not count."""
-
-    magnitude: Any
-    end: Any
-    all: Any
-
-
-Counted = Literal["finite", "not nan", "all"]
-
-
-@lru_cache
-def _pattern(dtype: np.dtype[Any], counted: Counted) -> Pattern:
-    shift = 32 - 8 * dtype.itemsize
-    magnitude, infinity, all_ones = (b >> shift for b in (0x7FFFFFFF, 0x7F800000, 0xFFFFFFFF))
-    end = {"finite": infinity, "not nan": infinity + 1, "all": magnitude + 1}[counted]
-    return Pattern(*(dtype.type(bits) for bits in (magnitude, end, all_ones)))
 
 
 # ---------------------------------------------------------------------- scalar steps
@@ -130,90 +104,6 @@ def own_scale(amax, largest):
 # ---------------------------------------------------------------------- loops
 
 
-@step
-def extremes_of_row(x, pattern, high, low):
-    """SCL-001: gather the extremes of each column; skip the numbers that do not count.
-
-    Without `low`, gather the largest alone.
-    """
-    use_full_vectors()
-    word = x.dtype.type
-    for i in range(x.size):
-        magnitude = word(x[i] & pattern.magnitude)
-        counts = magnitude < pattern.end
-        high[i] = max(high[i], magnitude if counts else word(0))
-        if low is not None:
-            low[i] = min(low[i], word(magnitude - word(1)) if counts else pattern.all)
-
-
-@kernel
-def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
-    """Find the largest magnitude of each block that a part touches, and the smallest less one.
-
-    Zero less one is the largest word: it counts as nothing. Without `below_amin`, find the largest
-    alone.
-    """
-    use_full_vectors()
-    high = np.empty(STRIP, x.dtype)
-    low = None if below_amin is None else np.empty(STRIP, x.dtype)
-    for left in range(part.left, part.right, STRIP):
-        right = min(left + STRIP, part.right)
-        for piece in range(bounds.size - 1):
-            high[:] = 0
-            if low is not None:
-                low[:] = pattern.all
-            for row in range(bounds[piece], bounds[piece + 1]):
-                start = (row - place.top) * place.stride + left - place.left
-                prefetch_row(x, start + place.stride, right - left)
-                extremes_of_row(x[start : start + right - left], pattern, high, low)
-            i = bounds[piece] // block.rows - part.top // block.rows
-            begin = part.left // block.columns
-            largest_of_segments(high, block, left, right, begin, amax[i])
-            if low is not None:
-                smallest_of_segments(low, block, left, right, begin, below_amin[i])
-
-
-@step
-def largest_of_segments(words, block, left, right, begin, found):
-    """Take the largest word of each block in the strip from left to right."""
-    here, vectors = whole_segments(block, left, right), block.columns // LANES
-    next_one = left // block.columns
-    for k in range(here):
-        largest = found[next_one - begin + k]
-        for vector in range(k * vectors, (k + 1) * vectors):
-            largest = max(largest, largest_of_lanes(words, vector * LANES))
-        found[next_one - begin + k] = largest
-    for column in range(next_one + here, (right - 1) // block.columns + 1):
-        first, last = segment(column, block, left, right)
-        found[column - begin] = max(found[column - begin], largest_of(words[first:last]))
-
-
-@step
-def smallest_of_segments(words, block, left, right, begin, found):
-    """Take the smallest word of each block in the strip from left to right."""
-    for column in range(left // block.columns, (right - 1) // block.columns + 1):
-        first, last = segment(column, block, left, right)
-        found[column - begin] = min(found[column - begin], smallest_of(words[first:last]))
-
-
-@step
-def largest_of(words):
-    """Return the largest of some words."""
-    found = words[0]
-    for k in range(words.size):
-        found = max(found, words[k])
-    return found
-
-
-@step
-def smallest_of(words):
-    """Return the smallest of some words."""
-    found = words[0]
-    for k in range(words.size):
-        found = min(found, words[k])
-    return found
-
-
 @kernel
 def shared_exponents(amax, largest, shared_mantissas, exponents):
     """Write the exponent of each block's scale, as it is stored."""
@@ -244,14 +134,14 @@ def amax_of_blocks(
     """Return the largest magnitude of each block among the numbers that count, as bits."""
     dtype = _word_of(numbers)
     amax = Gathered(partition, dtype, 0, np.maximum)
-    _gather(numbers, partition, threads, _pattern(dtype, counted), amax, None)
+    _gather(numbers, partition, threads, pattern_of(dtype, counted), amax, None)
     return _as_binary32(amax.blocks)
 
 
 def extremes(numbers: Numbers, partition: Partition, threads: int | None) -> Extremes:
     """Return the extremes of each block among its finite numbers."""
     dtype = _word_of(numbers)
-    pattern = _pattern(dtype, "finite")
+    pattern = pattern_of(dtype, "finite")
     amax = Gathered(partition, dtype, 0, np.maximum)
     below_amin = Gathered(partition, dtype, int(pattern.all), np.minimum)
     _gather(numbers, partition, threads, pattern, amax, below_amin)

@@ -46,6 +46,7 @@ TESTS = {
     "dot_rounding": ("dot_engine",),
     "encoding": ("encoding", "format", "arrays"),
     "errors": ("quantization", "ladders"),
+    "extremes": ("scales", "quantization", "policies", "mx", "nvfp4"),
     "formats": ("encoding", "decoding"),
     "fp8lm": ("fp8lm",),
     "global_scales": ("nvfp4", "given"),

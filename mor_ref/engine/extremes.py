@@ -1,0 +1,114 @@
+"""The extremes of blocks (SCL-001): rows are gathered in columns first, then columns in blocks."""
+
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from mor_ref.engine.intrinsics import LANES, largest_of_lanes, use_full_vectors
+from mor_ref.engine.kernel import kernel, step
+from mor_ref.engine.strips import STRIP, prefetch_row, segment, whole_segments
+
+
+class Pattern(NamedTuple):
+    """Masks in the width of the numbers, and the first magnitude that does not count."""
+
+    magnitude: Any
+    end: Any
+    all: Any
+
+
+Counted = Literal["finite", "not nan", "all"]
+
+
+@lru_cache
+def pattern_of(dtype: np.dtype[Any], counted: Counted) -> Pattern:
+    """Return the masks for words of a width, and for the numbers that count."""
+    shift = 32 - 8 * dtype.itemsize
+    magnitude, infinity, all_ones = (b >> shift for b in (0x7FFFFFFF, 0x7F800000, 0xFFFFFFFF))
+    end = {"finite": infinity, "not nan": infinity + 1, "all": magnitude + 1}[counted]
+    return Pattern(*(dtype.type(bits) for bits in (magnitude, end, all_ones)))
+
+
+@step
+def extremes_of_row(x, pattern, high, low):
+    """SCL-001: gather the extremes of each column; skip the numbers that do not count.
+
+    Without `low`, gather the largest alone.
+    """
+    use_full_vectors()
+    word = x.dtype.type
+    for i in range(x.size):
+        magnitude = word(x[i] & pattern.magnitude)
+        counts = magnitude < pattern.end
+        high[i] = max(high[i], magnitude if counts else word(0))
+        if low is not None:
+            low[i] = min(low[i], word(magnitude - word(1)) if counts else pattern.all)
+
+
+@kernel
+def find_extremes(x, place, part, bounds, block, pattern, amax, below_amin):
+    """Find the largest magnitude of each block that a part touches, and the smallest less one.
+
+    Zero less one is the largest word: it counts as nothing. Without `below_amin`, find the largest
+    alone.
+    """
+    use_full_vectors()
+    high = np.empty(STRIP, x.dtype)
+    low = None if below_amin is None else np.empty(STRIP, x.dtype)
+    for left in range(part.left, part.right, STRIP):
+        right = min(left + STRIP, part.right)
+        for piece in range(bounds.size - 1):
+            high[:] = 0
+            if low is not None:
+                low[:] = pattern.all
+            for row in range(bounds[piece], bounds[piece + 1]):
+                start = (row - place.top) * place.stride + left - place.left
+                prefetch_row(x, start + place.stride, right - left)
+                extremes_of_row(x[start : start + right - left], pattern, high, low)
+            i = bounds[piece] // block.rows - part.top // block.rows
+            begin = part.left // block.columns
+            largest_of_segments(high, block, left, right, begin, amax[i])
+            if low is not None:
+                smallest_of_segments(low, block, left, right, begin, below_amin[i])
+
+
+@step
+def largest_of_segments(words, block, left, right, begin, found):
+    """Take the largest word of each block in the strip from left to right."""
+    here, vectors = whole_segments(block, left, right), block.columns // LANES
+    next_one = left // block.columns
+    for k in range(here):
+        largest = found[next_one - begin + k]
+        for vector in range(k * vectors, (k + 1) * vectors):
+            largest = max(largest, largest_of_lanes(words, vector * LANES))
+        found[next_one - begin + k] = largest
+    for column in range(next_one + here, (right - 1) // block.columns + 1):
+        first, last = segment(column, block, left, right)
+        found[column - begin] = max(found[column - begin], largest_of(words[first:last]))
+
+
+@step
+def smallest_of_segments(words, block, left, right, begin, found):
+    """Take the smallest word of each block in the strip from left to right."""
+    for column in range(left // block.columns, (right - 1) // block.columns + 1):
+        first, last = segment(column, block, left, right)
+        found[column - begin] = min(found[column - begin], smallest_of(words[first:last]))
+
+
+@step
+def largest_of(words):
+    """Return the largest of some words."""
+    found = words[0]
+    for k in range(words.size):
+        found = max(found, words[k])
+    return found
+
+
+@step
+def smallest_of(words):
+    """Return the smallest of some words."""
+    found = words[0]
+    for k in range(words.size):
+        found = min(found, words[k])
+    return found
