@@ -33,6 +33,7 @@ from mor_ref.cuda.cache import cached_file
 from mor_ref.cuda.host import Host, HostError
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import OVERFLOWS, SpecialCases
+from mor_ref.representations import RandomNvfp4
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -89,6 +90,19 @@ def test_every_source_is_taken_as_binary32(name):
     for ours, theirs in zip(quantized(device, bits(x)), same, strict=True):
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("profile", "tile"), [("te", (16, 16)), ("te_row", (1, 16))])
+def test_nvfp4_at_random(profile, tile):
+    """TRN-008: y of the kernels is that of the exact model, with the same random words."""
+    random = np.random.default_rng(5)
+    x = random.standard_normal((21, 37)) * 2.0 ** random.integers(-9, 9, (21, 37))
+    x[0, :5] = [0.0, -0.0, 1e-40, -3e38, 1e-45]
+    x = x.astype(np.float32)
+    found = RandomNvfp4(profile, tile, (3, 1, 4, 1, 5))
+    rule = found.cuda(Schedule(order=3, blocks=2), bits(x), None)
+    expected = [[e.y for e in row] for row in found.exact(x.tolist(), "fp32", None)]
+    assert rule.kept.tolist() == np.array(expected, np.float32).view(np.uint32).tolist()
 
 
 def test_dot_products_on_any_grid():

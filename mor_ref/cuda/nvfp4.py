@@ -10,6 +10,8 @@ from mor_ref.cuda.launching import WORDS, Array, Bits, Device, Target, launch
 from mor_ref.cuda.measuring import Rule, measure
 from mor_ref.cuda.scales import NOT_NAN, extremes
 from mor_ref.definitions.blocks import partition
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import formats
 from mor_ref.definitions.nvfp4 import Nvfp4Profile
 from mor_ref.definitions.scales import Given
 
@@ -136,6 +138,19 @@ def nvfp4(
     arguments = (x.array, tiles, rule.row, codes, packed)
     launch(device, "nvfp4", f"nvfp4_elements_{x.source}", strips(x), *arguments)
     return Nvfp4(codes, packed, found, whole)
+
+
+def at_random(
+    device: Device, x: Bits, profile: Nvfp4Profile, tile: tuple[int, int], words: Array
+) -> Array:
+    """Return y of codes under stochastic rounding, with a word for each number (TRN-008)."""
+    found = tile_scales(device, x, profile, tile, global_scales(device, x, profile))
+    y = device.empty(x.array.shape, np.uint32)
+    tiles, rule = _tiles(x, tile, per_row=False), by_tile(device, x, tile, profile, found)
+    to = rows.encoding(formats["e2m1"], "sr", SpecialCases())
+    arguments = (x.array, tiles, rule.row, to, words, y)
+    launch(device, "nvfp4", f"nvfp4_at_random_{x.source}", strips(x), *arguments)
+    return y
 
 
 def errors(

@@ -107,9 +107,11 @@ class RandomNvfp4:
     def cuda(
         self, device: "launching.Device", x: "launching.Bits", blocks: ScalingBlocks
     ) -> "measuring.Rule":
-        """Refuse: no kernel rounds NVFP4 at random yet."""
-        del device, x, blocks
-        raise NotImplementedError(
-            "rounding is 'sr', which the kernels of NVFP4 do not have; give rounding 'rne', or a "
-            "tensor on the CPU"
-        )
+        """Return the rule of kernels, with y; the random words are made on the host."""
+        from mor_ref.api.training import random_words
+        from mor_ref.cuda.measuring import by_value
+        from mor_ref.cuda.nvfp4 import at_random
+
+        del blocks
+        words = device.upload(random_words(self.purpose, x.size).reshape(x.array.shape))
+        return by_value(device, at_random(device, x, PROFILES[self.profile], self.tile, words))

@@ -84,6 +84,8 @@ def quantized(device, x):
         yield [found.codes, found.packed, *found.tiles, *found.whole]
         yield [nvfp4.dequantize(device, found, PROFILES[name], tile, to) for to in TARGETS]
         yield nvfp4.errors(device, x, PROFILES[name], tile, found.tiles)
+        words = np.arange(x.size, dtype=np.uint32).reshape(x.array.shape) * np.uint32(0x9E3779B1)
+        yield [nvfp4.at_random(device, x, PROFILES[name], tile, device.upload(words))]
     yield [*nvfp4.given_scales(device, x, PROFILES["te_row"], Given(scale=2.0))]
     in_one_row = Bits(x.array.reshape(1, -1), x.source)
     for side in (8, 128, 2048):

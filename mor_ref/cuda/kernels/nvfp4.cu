@@ -1,6 +1,7 @@
 // Tensors in NVFP4 (NVF-001).
 #include "kernels.cuh"
 #include "blocks.cuh"
+#include "encoding.cuh"
 #include "nvfp4.cuh"
 
 // The global scales from the amax of the tensor, or of each row (NVF-012).
@@ -154,13 +155,39 @@ MOR_DEVICE void elements(const typename Source::Stored* x, const Tiles& tiles, c
   }
 }
 
+// TRN-008: y of codes under sr, with a word of 32 bits for each number.
+template <class Source>
+MOR_DEVICE void at_random(const typename Source::Stored* x, const Tiles& tiles, const ByTile& rule, const Encoding& to,
+                          const u32* words, u32* y) {
+  for (u64 i = first_of_thread(); i < tiles.rows * tiles.across; i += threads_of_grid()) {
+    const Division place = divided(i, tiles.across);
+    const u64 row = place.quotient, left = place.rest * TILE, tile = rule.tile(row, left);
+    const TileRow<Source> numbers(x, tiles, row, left, true);
+    const Strip<u32> random(words, tiles.columns, row, left, true);
+    u8 codes[TILE];
+    u32 values[TILE];
+    for (u32 k = 0; k < TILE; k++) {
+      const u32 scaled = bits_of(__fmul_rn(number(numbers.numbers[k]), rule.encodes[tile]));
+      codes[k] = u8(encoded(scaled, to, random.numbers[k], 32));
+    }
+    decode_run(codes, rule.profile.element_values, values);
+    for (u32& value : values) value = bits_of(__fmul_rn(number(value), rule.decodes[tile]));
+    store_strip(values, y, tiles.columns, row, left);
+  }
+}
+
 #define ELEMENTS(name, Source)                                                                                   \
   TILE_SCALES(name, Source, 1)                                                                                   \
   TILE_SCALES(name, Source, 16)                                                                                  \
   MOR_KERNEL nvfp4_elements_##name(const Source::Stored* x, Tiles tiles, ByTile rule, u8* codes, u8* bytes) {    \
     elements<Source>(x, tiles, rule, codes, bytes);                                                              \
   }                                                                                                              \
-  MOR_EXPORT(nvfp4_elements_##name)
+  MOR_EXPORT(nvfp4_elements_##name)                                                                              \
+  MOR_KERNEL nvfp4_at_random_##name(const Source::Stored* x, Tiles tiles, ByTile rule, Encoding to,              \
+                                    const u32* words, u32* y) {                                                  \
+    at_random<Source>(x, tiles, rule, to, words, y);                                                             \
+  }                                                                                                              \
+  MOR_EXPORT(nvfp4_at_random_##name)
 MOR_FOR_SOURCES(ELEMENTS)
 
 // NVF-010: numbers of a target.
