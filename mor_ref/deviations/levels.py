@@ -10,7 +10,7 @@ from mor_ref.deviations.deviation import Change, Deviation, deviation
 from mor_ref.deviations.domains import IN_LEVELS, LEVELS
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import levels
-from mor_ref.exact.arithmetic import product, quotient, rn32, rn32_of_binary64
+from mor_ref.exact.arithmetic import product, quotient, rn32, rn32_of_binary64, total
 from mor_ref.exact.levels import rounded
 
 Reference = Callable[..., Any]
@@ -158,6 +158,14 @@ def levels_ties_away(reference: Reference, x: float) -> float:
     if not math.isfinite(x):
         return float(reference(x))
     return math.copysign(float(math.floor(Fraction(abs(x)) + Fraction(1, 2))), x)
+
+
+@deviation(levels.nearest_integer, rules=("LVL-004", "LVL-005"), domain=IN_LEVELS)
+def levels_half_added(reference: Reference, x: float) -> float:
+    """The integer is floor(|x| + 1/2) in binary32: 1 also for the number below 1/2."""
+    if not math.isfinite(x):
+        return float(reference(x))
+    return math.copysign(math.floor(total(abs(x), 0.5)), x)
 
 
 @deviation(levels.nearest_integer, rules=("LVL-004", "LVL-005"), domain=IN_LEVELS)

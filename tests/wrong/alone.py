@@ -19,7 +19,6 @@ _SCALES = "tensors of one row with every scale are binary32 alone, as they have 
 _LOGARITHMS = "a gap: groups of GAM with an amax of largest * 2^29 are binary32 alone"
 _NO_NAN = "the profile is of tensors without NaN"
 _CUT = "a gap: large rows, columns, squares, groups, grids and odd ends do not have each source"
-_TIES = "a gap: ties of e2m1 under MoFQ are binary32 alone"
 _GIVEN = "numbers with a scale that is given are binary32 alone, and no other number shows it"
 _SQUARE = "the one square grid whose units are not decided alike across its diagonal is bfloat16"
 
@@ -111,7 +110,6 @@ _OF_NANS_KEPT = ("mor.kept_ones_cast", "mor.kept_ones_quiet")
 
 REASONS: dict[str, dict[str, tuple[str, ...]]] = {
     "bf16": {
-        _TIES: ("mix.nearest_in_table",),
         _CUT: (
             *_IN_ROWS,
             *_IN_COLUMNS,
@@ -168,7 +166,6 @@ REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "f16": {
-        _TIES: ("mix.nearest_in_table",),
         _CUT: (
             *_IN_ROWS,
             *_IN_COLUMNS,

@@ -129,7 +129,8 @@ def tensors_of_units(size: Size) -> Iterator[Tensor]:
     yield from _exact_in_e5m2()
     ties = np.tile(np.array([[6, 0.5, -1.5, 3, -4, 1.5, -0.5, 0.5]], np.float32), (4, 1))
     ties[0, 2], ties[1, 3], ties[2, 4], ties[3, 5], ties[1, 1] = 2.5, 5, -0.25, 1.75, -0.75
-    yield Tensor("ties.f32", "f32", ties.view(np.uint32))
+    for source in ("f32", "bf16", "f16"):  # all of these numbers are exact in each
+        yield Tensor(f"ties.{source}", source, narrowed(ties.view(np.uint32), source))
     huge = np.where(np.arange(32) % 3 == 0, 0x7F7FFFFF, 0x7F400001 - np.arange(32) * 0x3A3A1)
     yield Tensor("top.f32", "f32", huge.astype(np.uint32).reshape(4, 8))
     for name, bits in (("halves", of_halves), ("outliers", outliers), ("wide", wide)):
