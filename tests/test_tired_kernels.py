@@ -5,7 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tired_kernels import KERNELS, Tired, cases_of, codes, evidence_of, mxfp8, nvfp4, tensors
+from tired_kernels import (
+    KERNELS,
+    Tired,
+    cases_of,
+    codes,
+    every_third_row_is_rounded_down,
+    evidence_of,
+    mxfp8,
+    nvfp4,
+    tensors,
+)
 
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.displacement import displacement
@@ -61,11 +71,16 @@ def with_a_wrong_last_block(x):
 
 
 @pytest.mark.tier("full", but=["[with_a_wrong_last_block]"])
-@pytest.mark.parametrize("kernel", [with_noise, with_a_wrong_last_block])
+@pytest.mark.parametrize(
+    "kernel", [with_noise, with_a_wrong_last_block, every_third_row_is_rounded_down]
+)
 def test_nothing_is_guessed_by_chance_or_beside_a_structure(kernel, monkeypatch):
     text = said_of(kernel, monkeypatch)
     assert "guess:" not in text
-    if kernel is with_noise:
+    assert "after `" not in text
+    if kernel is every_third_row_is_rounded_down:
+        assert text.splitlines()[0].endswith(" mismatches; those of code have a structure")
+    elif kernel is with_noise:
         assert ", or enough of them for a guess" in text
     else:
         first, second, third, *_ = text.splitlines()

@@ -141,7 +141,7 @@ class _Search:
         ]
         if not found and not self._is_large and not self._structure_explains_all:
             found = list(self._best())
-            if next((one.is_complete for one in self._structures), False):
+            if any(one.is_of_all for one in self._structures[:1]):
                 found = [one for one in found if 2 * one.explained >= one.of]
         leaders = tuple(one.name for (one,) in self._paired)
         return SuiteDiagnosis(
@@ -171,7 +171,10 @@ class _Search:
             yield from self._structures
         if best is None or (best.is_whole and not best.spared):
             return
-        if best.explained < best.of and _LEAST_FOR_REST * best.explained < best.of:
+        if best.explained < best.of and (
+            any(one.is_of_all for one in self._structures[:1])
+            or _LEAST_FOR_REST * best.explained < best.of
+        ):
             return
         those = tuple(DEVIATIONS[name] for name in best.deviations)
         some = [

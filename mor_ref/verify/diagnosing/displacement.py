@@ -35,7 +35,7 @@ def _is_claimed(one: Instead) -> bool:
     """Return whether it is more than chance, and explains more than it would change."""
     of = len(one.entries.differing)
     is_all = one.explained == of
-    if one.explained < 2 or not (is_all or 2 * one.explained >= of):
+    if one.explained < 2 or not (is_all or (2 * one.explained >= of and not one.of_all)):
         return False
     if not is_all and one.kept > one.explained:
         return False

@@ -19,7 +19,8 @@ class Instead:
 
     `words` say it of an entry. `values` are the bits that each entry would have, where there are
     any: `is_there`. It `is_of_place` if they are the expected bits of another place. If it
-    `needs_a_place`, it is nothing without a condition that says why others match.
+    `needs_a_place`, it is nothing without a condition that says why others match. If it is
+    `of_all`, it is nothing unless all entries that differ have these bits.
     """
 
     words: str
@@ -28,6 +29,7 @@ class Instead:
     entries: Entries
     is_of_place: bool = True
     needs_a_place: bool = False
+    of_all: bool = False
 
     @cached_property
     def explains(self) -> Marks:

@@ -52,7 +52,8 @@ def _moved(e: Entries, by: int, axis: int) -> Instead:
             values[first : first + mine.size] = bits.ravel()
             is_there[first : first + mine.size] = known.ravel()
         first += mine.size
-    return Instead("", values, is_there, e, is_of_place=False)
+    is_known = bool(is_there[e.differing].all())
+    return Instead("", values, is_there, e, is_of_place=False, of_all=is_known)
 
 
 def _of_moved_blocks(one: Sample, field: str, by: int, axis: int) -> tuple[Unsigned, Marks]:

@@ -55,12 +55,11 @@ class Structure:
         return not self.kept or (where is not None and where.is_exact and where.is_of_places)
 
     @property
-    def is_complete(self) -> bool:
-        """Whether all that differ have it, or lie where it says, and nothing that matches does."""
-        is_there = self.condition is not None and self.condition.is_exact
-        if not self.words:
-            return is_there
-        return self.explained == self.of and (not self.kept or is_there)
+    def is_of_all(self) -> bool:
+        """Whether all that differ have these bits, or are all that there is where it says."""
+        if self.words:
+            return self.explained == self.of
+        return self.condition is not None and self.condition.is_exact
 
 
 @dataclass(frozen=True)
@@ -117,8 +116,8 @@ class SuiteDiagnosis:
 
     @property
     def has_structure(self) -> bool:
-        """Whether the first field that differs has a structure, by which nothing is left of it."""
-        return bool(self.structures) and self.structures[0].is_complete
+        """Whether all that differ of the first such field have a structure."""
+        return any(one.is_of_all for one in self.structures[:1])
 
 
 @dataclass(frozen=True)

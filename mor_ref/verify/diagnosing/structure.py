@@ -93,6 +93,9 @@ def where_deviating(modelled: Modelled, names: tuple[str, ...]) -> Iterator[Stru
 def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
     """Return the structure of a field, if any is found."""
     instead, of = displacement(entries), len(entries.differing)
+    if instead is not None and instead.explained < of and is_first:
+        of_all = condition(entries, entries.differs, ~entries.differs)
+        instead = instead if of_all is None else None  # that says more than a part
     nothing = Structure(
         (entries.field,), "", 0, of, 0, noun=entries.noun, is_of_sample=entries.is_of_sample
     )
