@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tired_kernels import (
     tensors,
 )
 
+from mor_ref import layouts
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.displacement import displacement
 from mor_ref.verify.diagnosing.entries import entries_of
@@ -87,6 +89,42 @@ def test_nothing_is_guessed_by_chance_or_beside_a_structure(kernel, monkeypatch)
         assert first.endswith(" mismatches, but their structure does")
         assert second.startswith("scale: each entry is the expected one + 1, in all ")
         assert "one differs only if the column is the last: all " in third
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("scale", layouts.swizzled_128x4, "swizzled_128x4, name it scale@swizzled_128x4"),
+        ("scale@swizzled_128x4", np.copy, "in rows and columns, name it scale"),
+        ("scale", np.transpose, "transposed, name it scale@transposed"),
+    ],
+)
+def test_a_layout_that_its_name_does_not_have_is_named(name, change, words):
+    evidence = evidence_of(Tired("mxfp8", lambda x: {name: change(mxfp8(x)["scale"])}, ()))
+    (found, _) = evidence.differences()
+    assert found.problem.endswith(f" is expected; if it is {words}")
+
+
+def test_wrong_padding_is_counted_apart():
+    """If nothing else is wrong, it is the problem; no padding is counted as an entry."""
+
+    def kernel(x, *, is_right):
+        scale = mxfp8(x)["scale"]
+        scale[0, 0] += not is_right
+        flat = layouts.swizzled_128x4(scale)
+        return {"scale@swizzled_128x4": np.where(flat == 0, 7, flat)}
+
+    for is_right in (True, False):
+        of_it = Tired("mxfp8", partial(kernel, is_right=is_right), ())
+        first, *_ = evidence_of(of_it).differences()
+        if is_right:
+            assert first.problem == (
+                "is as expected, but has 640 entries of padding that are not 0; write 0 there "
+                "(VEC-008)"
+            )
+        else:
+            assert (first.count, first.of, first.padding) == (1, 48 * 8, 640)
+            assert "1 of 384 differ (and 640 of its padding), the first at [0, 0]: " in str(first)
 
 
 def test_changes_by_chance_are_no_surprise():

@@ -18,7 +18,7 @@ from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed, is_nan
 from mor_ref.verify.comparing.difference import Difference, Entry, KindOfEntries
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input, origins
 from mor_ref.verify.comparing.kinds import kinds_of
-from mor_ref.verify.comparing.moved_back import is_moving, moved_back
+from mor_ref.verify.comparing.moved_back import is_moving, moved_back, named_otherwise
 
 MISSING = "is missing"
 _SHOWN = 8  # entries of a field
@@ -188,6 +188,8 @@ def comparisons(
             if problem is None:
                 expected, actual = paired(case, field.name, name, answer.get(name))
                 problem = problem_of(actual, expected)
+                if problem is not None:
+                    problem += named_otherwise(field, name, case.arrays[field.name], actual)
             if problem is None and SEPARATOR not in field.name and is_moving(name):
                 yield _of_moved(names, case, expected, np.asarray(actual), allowed)
             elif problem is None:

@@ -5,9 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.golden.model.suite import Field
 from mor_ref.golden.model.views import SEPARATOR, sources
 from mor_ref.layouts import MOVING, parts_of
 from mor_ref.operations.bits import Unsigned
+
+_AXES = ("rows", "columns")
 
 
 class MovedBack(NamedTuple):
@@ -40,3 +43,40 @@ def moved_back(name: str, bits: NDArray[Any], like: Unsigned) -> MovedBack:
         found[place[place > 0] - 1] = part[place > 0]
         padding += int(np.count_nonzero(part[place == 0]))
     return MovedBack(found.reshape(like.shape), padding, name)
+
+
+def named_otherwise(field: Field, name: str, plain: Unsigned, actual: Any) -> str:
+    """Say which other name the shape of an array is the shape of, after a problem; '' if none.
+
+    The bits of an array that has no axes, or the shape that its name has, are another problem.
+    """
+    shape = np.shape(actual) if isinstance(actual, np.ndarray) else ()
+    known = {field.name: plain.shape}
+    if plain.ndim == len(_AXES) and SEPARATOR not in field.name:
+        known |= {
+            f"{field.name}{SEPARATOR}{view}": shape_in(view, plain.shape)
+            for view in field.views
+            if view in MOVING
+        }
+    if not shape or known.get(name) == shape:
+        return ""
+    others = [other for other, own in known.items() if own == shape and other != name]
+    return f"; if it is {_layout(others[0])}, name it {others[0]}" if others else ""
+
+
+def shape_in(view: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of an array of rows and columns in a layout that moves entries.
+
+    >>> [shape_in(view, (130, 9)) for view in MOVING]
+    [(9, 130), (130, 5), (3072,)]
+    """
+    rows, columns = shape
+    if view == "transposed":
+        return columns, rows
+    if view == "packed":
+        return rows, -(-columns // 2)
+    return (-(-rows // 128) * 128 * (-(-columns // 4) * 4),)
+
+
+def _layout(name: str) -> str:
+    return name.partition(SEPARATOR)[2] or "in rows and columns"
