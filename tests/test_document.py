@@ -83,7 +83,7 @@ def test_a_document_is_printed(tmp_path):
 
 @pytest.fixture(scope="module")
 def doctrees(tmp_path_factory):
-    """Return a directory for what two builders read once."""
+    """Return a directory for the pages as both builders read them."""
     return tmp_path_factory.mktemp("doctrees")
 
 
