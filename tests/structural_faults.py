@@ -13,8 +13,8 @@ from mor_ref.definitions.formats import formats
 from mor_ref.golden import bundled_files
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.operations.bits import tensor_of
-from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.names_given import fields_of
 
 MANIFEST = read_manifest(bundled_files())["suites"]
 

@@ -139,7 +139,7 @@ def test_a_field_of_a_dtype_without_bits(tmp_path):
     found = verify(candidate_named(f"dir:{tmp_path}"), suites_in(bundled_files(), ["decode"]))
     (difference,) = found.results[0].differences
     assert difference.case == "e2m1"
-    assert "is not an array (its dtype is F8_E4M3)" in difference.problem
+    assert "has dtype F8_E4M3; give bit patterns as unsigned integers" in difference.problem
     assert found.results[0].compared == 256
 
 

@@ -1,5 +1,6 @@
 """Quantizing files that may be larger than the memory: by rows, with the same bits."""
 
+import json
 import sys
 
 import ml_dtypes
@@ -9,11 +10,15 @@ from own_fields import exact_fields
 from peak_memory import megabytes_of
 from safetensors.numpy import load_file, save_file
 
+import mor_ref
 from mor_ref.cli import main
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.treatments import own_recipe
 from mor_ref.verify import by_rows
+from mor_ref.verify import own_tensors as own_module
+from mor_ref.verify.candidates import changeable
 from mor_ref.verify.own_inputs import from_arrays
+from mor_ref.verify.reporting import report_files as reports
 
 RECIPES = [
     "mxfp8:rceil",
@@ -109,3 +114,108 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 
     few, many = megabytes(4 << 10), megabytes(16 << 10)
     assert many - few < 48
+
+
+STRIPS = [
+    "mxfp8:rceil",
+    "nvfp4",
+    "nvfp4:te_row",
+    "e4m3:gam:8x16",
+    "e4m3:fp32:row",
+    "uint4:onnx:1x32",
+    "mx9",
+    "seq2",
+]
+
+
+def flawed(recipe, case):
+    """Return the fields of the exact model, with an entry wrong here and there in each."""
+    found = exact_fields(own_recipe(recipe).asked.operation, case)
+    wrong = {name: np.array(found[name]) for name in found if name not in ("xs", "d", "r", "u")}
+    for array in wrong.values():
+        flat = array.reshape(-1)
+        flat[:: max(1, flat.size // 20)] ^= 1
+    return wrong
+
+
+def as_json(report):
+    """Return all that a report says of the results."""
+    said = json.loads(reports.as_json(report))
+    for result in said["results"]:
+        for one in result["differences"]:
+            one["kinds"] = sorted((kind["words"], kind["count"]) for kind in one["kinds"])
+            for entry in one["entries"]:  # the amax of the whole tensor is of no strip
+                inputs = entry["inputs"]
+                entry["inputs"] = [i for i in inputs if "x[0:75, 0:40]" not in i["what"]]
+    return {name: said[name] for name in ("results", "verdict", "conformance", "unknown")}
+
+
+@pytest.mark.tier("full", but=["dir-e4m3:gam", "function-nvfp4]", "lacking-mxfp8"])
+@pytest.mark.parametrize("recipe", STRIPS)
+@pytest.mark.parametrize("kind", ["dir", "function", "lacking"])
+def test_a_verification_in_strips_says_what_one_of_the_whole_says(
+    tmp_path, monkeypatch, recipe, kind
+):
+    """Places, pictures, inputs, kinds and counts, of arrays in files and of those of a function.
+
+    The expected bits of the whole are those of the exact model.
+    """
+    x = {"x": tensors()["x"], "v": tensors()["v"]}
+    cases = {case.name: case for case in cases_of(own_recipe(recipe), from_arrays(x))}
+    wrong = {name: flawed(recipe, case) for name, case in cases.items()}
+    if kind == "lacking":  # a field is missing, one has another shape, and one another dtype
+        first, second, *_ = [name for name in wrong["x"] if wrong["x"][name].ndim == 2]
+        wrong["x"][first], wrong["x"][second] = wrong["x"][first][:-1], wrong["x"][second] * 1.0
+        del wrong["x"][[*wrong["x"]][-1]]
+    (tmp_path / "in").mkdir()
+    save_file(x, tmp_path / "in" / "x.safetensors")
+    flat = {f"{name}/{field}": a for name, of in wrong.items() for field, a in of.items()}
+    save_file(flat, tmp_path / "own.safetensors")
+
+    def function(_, __, inputs):
+        return wrong["v" if len(inputs["x"]) == 1 else "x"]
+
+    candidate = f"dir:{tmp_path}" if kind == "dir" else function
+    asked = {"inputs": tmp_path / "in" / "x.safetensors", "recipe": recipe}
+    monkeypatch.setattr(own_module, "MOST_DIAGNOSED", 10)
+    whole = as_json(mor_ref.verify(candidate, **asked))
+    monkeypatch.setattr(by_rows, "AT_ONCE", 300)
+    monkeypatch.setattr(own_module, "_TOGETHER", 1)
+    cut = mor_ref.verify(candidate, **asked)
+    assert as_json(cut) == whole
+    assert cut.verdict == "mismatch"
+    assert mor_ref.verify("numba", **asked).verdict == "match"
+
+
+@pytest.mark.tier("full")
+def test_the_memory_of_a_verification_does_not_grow_with_the_tensor(tmp_path):
+    """A matrix of four times as many numbers takes no more."""
+    peaks = []
+    for rows in (2, 8):
+        x = np.random.default_rng(0).standard_normal((rows << 10, 1 << 12), np.float32)
+        save_file({"x": x.astype(ml_dtypes.bfloat16)}, tmp_path / "in.safetensors")
+        out = tmp_path / f"{rows}" / "own.safetensors"
+        given = ("--recipe", "e4m3:gam:128x128")
+        megabytes_of("quantize", tmp_path / "in.safetensors", *given, "--out", out)
+        asked = ("--inputs", tmp_path / "in.safetensors", *given)
+        peaks.append(
+            [megabytes_of("verify", one, *asked) for one in ("numba", f"dir:{out.parent}")]
+        )
+    assert all(many - few < 40 for few, many in zip(*peaks, strict=True))
+
+
+def test_a_function_may_change_large_inputs_of_a_file(tmp_path, monkeypatch):
+    """Pages are copied when they are written: neither the file nor the compared numbers change."""
+    monkeypatch.setattr(changeable, "_LARGE", 1)
+    x = tensors()["x"]
+    save_file({"a": x[:3], "x": x[:, :32].copy()}, tmp_path / "x.safetensors")
+    before = (tmp_path / "x.safetensors").read_bytes()
+
+    def spoiling(_, parameters, inputs):
+        found = mor_ref.quantize_mx(inputs["x"].view(np.float32), parameters["format"])
+        inputs["x"][:] = 0
+        return {"scale": found.scale, "code": found.codes}
+
+    asked = {"inputs": tmp_path / "x.safetensors", "recipe": "mxfp8"}
+    assert mor_ref.verify(spoiling, **asked).verdict == "match"
+    assert (tmp_path / "x.safetensors").read_bytes() == before

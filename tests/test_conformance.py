@@ -9,11 +9,11 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.metrics import MeanRelativeError
 from mor_ref.policies import as_policy
-from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.conformance import Conformance, standing_of
 from mor_ref.verify.comparing.conformance import conformance as conformance_of
 from mor_ref.verify.comparing.coverage import Coverage
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.names_given import fields_of
 
 MANIFEST = read_manifest(bundled_files())["suites"]
 

@@ -21,8 +21,8 @@ from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.python_function import PythonFunction
-from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.sample import samples_of
 from mor_ref.verify.diagnosing.scoring import Model, steps_of

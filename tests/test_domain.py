@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from verifying import undiagnosed
 
+import mor_ref
 from mor_ref import golden
 from mor_ref.cli import main
 from mor_ref.golden import bundled_files
@@ -17,7 +18,7 @@ from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
 
 __all__ = ["undiagnosed"]
-ROWS, TENSORS = "quantize_steps", "nvfp4_te_row"
+ROWS, ORDERED = "quantize_steps", "affine_groups"
 OUTSIDE = {
     "finite": lambda x, _: not np.isfinite(x),
     "normal": lambda x, least: not np.isfinite(x) or 0 < abs(x) < least,
@@ -26,7 +27,7 @@ OUTSIDE = {
 
 
 def wrong_outside(domain):
-    """Return a candidate whose answers are wrong in rows, or tensors, outside a domain."""
+    """Return a candidate whose answers are wrong in rows, or cases, outside a domain."""
 
     def function(operation, parameters, inputs):
         found = dict(OPERATIONS[operation].engine(parameters, inputs))
@@ -51,13 +52,13 @@ def of_rows(bits, parameters, domain):
 
 
 @pytest.mark.parametrize("domain", OUTSIDE)
-@pytest.mark.parametrize("suite", [ROWS, TENSORS])
+@pytest.mark.parametrize("suite", [ROWS, ORDERED])
 def test_a_candidate_that_is_wrong_outside_matches(suite, domain):
     found = verify(wrong_outside(domain), suites_in(bundled_files(), [suite]), domain=domain)
     assert found.verdict == "match"
     cases, left = golden.load(suite), 0
     for case in cases:
-        names = OPERATIONS[{ROWS: "quantize_element", TENSORS: "nvfp4"}[suite]].inputs
+        names = OPERATIONS[{ROWS: "quantize_element", ORDERED: "affine_groups"}[suite]].inputs
         marks = [of_rows(case.arrays[name], case.parameters, domain) for name in names]
         off = np.logical_or.reduce(marks)
         left += int(off.sum()) if suite == ROWS else int(off.any())
@@ -68,7 +69,7 @@ def test_a_candidate_that_is_wrong_outside_matches(suite, domain):
     assert result.left_out == said
     assert found.conformance.level == "partial"
     assert str(found.conformance).endswith(f"; {said}")
-    if suite == TENSORS:
+    if suite == ORDERED:
         assert result.cases == len(cases) - left
 
 
@@ -98,3 +99,80 @@ def test_the_command_says_how_many(monkeypatch, capsys):
 def test_other_words_are_refused():
     with pytest.raises(ValueError, match="domain is 'positive', which is not known; "):
         as_domain("positive")
+
+
+BLOCKS = {
+    "mxfp8": (1, 32),
+    "nvfp4:te_row": (1, 16),
+    "e4m3:gam:4x16": (4, 16),
+    "mor:three_way:4x16": (4, 16),
+}
+
+
+def a_tensor(domain):
+    """Return numbers inside a domain, but for two in blocks of their own."""
+    x = np.abs(np.random.default_rng(3).standard_normal((24, 96), dtype=np.float32)) + 0.5
+    for place in ((5, 20), (17, 95)):
+        x[place] = {"finite": np.nan, "normal": 1e-40, "nonnegative": -0.25}[domain]
+    return x
+
+
+@pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize("domain", OUTSIDE)
+@pytest.mark.parametrize("recipe", BLOCKS)
+def test_of_a_tensor_the_blocks_are_left_out(recipe, domain):
+    """All that follows from another block is compared, and a mistake there has its name."""
+    x, (high, wide) = a_tensor(domain), BLOCKS[recipe]
+    marks = np.zeros(x.shape, bool)
+    for i, j in ((5, 20), (17, 95)):
+        marks[i // high * high :, j // wide * wide :][:high, :wide] = True
+
+    def wrong_there(operation, parameters, inputs):
+        found = dict(OPERATIONS[operation].engine(parameters, inputs))
+        name = "output" if "mor" in recipe else "code"
+        found[name] = found[name] ^ marks.astype(found[name].dtype)
+        return found
+
+    found = mor_ref.verify(wrong_there, inputs={"x": x}, recipe=recipe, domain=domain)
+    assert found.verdict == "match"
+    said = (
+        f"{marks.sum()} numbers left out: outside the domain {domain}, or in a block or unit with"
+    )
+    assert found.results[0].left_out.startswith(said)
+    name = "output" if "mor" in recipe else "code"
+    (compared,) = (one.compared for one in found.results[0].fields if one.name == name)
+    assert compared == x.size - marks.sum()
+    assert mor_ref.verify(wrong_there, inputs={"x": x}, recipe=recipe).verdict == "mismatch"
+
+
+def test_a_mistake_in_the_rest_of_a_tensor_has_its_name():
+    """The candidate is wrong in another way where a number is not finite."""
+    x = a_tensor("finite")
+    nans = np.repeat(np.isnan(x).reshape(24, 3, 32).any(axis=2), 32, axis=1)
+
+    def as_ceil(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine({**parameters, "scale_rule": "ceil"}, inputs)
+        return {**found, "code": np.where(nans, np.uint8(3), found["code"])}
+
+    found = mor_ref.verify(as_ceil, inputs={"x": x}, recipe="mxfp8", domain="finite")
+    (diagnosis,) = found.diagnosis.suites
+    assert diagnosis.explanations[0].deviations == ("mx_as_ceil",)
+    assert diagnosis.explanations[0].is_whole
+
+
+@pytest.mark.usefixtures("undiagnosed")
+@pytest.mark.parametrize("recipe", ["nvfp4", "e4m3:gam:4x16"])
+def test_an_amax_that_a_nan_spoils_leaves_out_the_tensor(recipe):
+    """So it does if the candidate says so by its scale of the tensor, and not else."""
+    x = a_tensor("finite")
+
+    def spoiled(operation, parameters, inputs):
+        found = OPERATIONS[operation].engine(parameters, inputs)
+        return {name: array ^ array.dtype.type(1) for name, array in found.items()}
+
+    found = mor_ref.verify(spoiled, inputs={"x": x}, recipe=recipe, domain="finite")
+    assert found.verdict == "not run"
+    assert "own: not run, all of it is left out" in str(found)
+    x[~np.isfinite(x)] = 1
+    found = mor_ref.verify(spoiled, inputs={"x": x}, recipe=recipe, domain="finite")
+    assert found.verdict == "mismatch"

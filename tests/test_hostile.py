@@ -25,9 +25,9 @@ from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.checking.compare_manifests import compare_manifests
-from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.conformance import conformance, standing_of
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.names_given import fields_of
 from mor_ref.verify.reporting import text as report
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in

@@ -13,8 +13,8 @@ from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.manifest import read_manifest
-from mor_ref.verify.comparing.compare import fields_of
 from mor_ref.verify.comparing.inputs_of_entry import origins
+from mor_ref.verify.comparing.names_given import fields_of
 
 MANIFEST = read_manifest(bundled_files())
 

@@ -118,17 +118,28 @@ def test_the_operation_of_a_rung_is_that_of_its_recipe(recipe):
     assert rungs_of(Asked("mor", parameters)) == {policy.names[0]: alone.asked}
 
 
-def test_what_quantize_writes_of_rungs_is_known_and_not_compared(run, tmp_path):
-    """Nor does it make a result incomplete."""
+def test_codes_and_scales_of_rungs_are_suites_of_their_own(run, tmp_path):
+    """Results of quantize are complete, and a wrong scale of a rung has the name of its mistake."""
     save_file({"x": rungs_in_blocks()}, tmp_path / "x.safetensors")
     given = tmp_path / "x.safetensors", "--recipe", "mor:three_way:4x16"
-    assert run("quantize", *given, "--out", tmp_path / "d" / f"{SUITE}.safetensors")[0] == 0
+    out = tmp_path / "d" / f"{SUITE}.safetensors"
+    assert run("quantize", *given, "--out", out)[0] == 0
     asked = "--inputs", *given, "--complete"
     status, printed, _ = run("verify", f"dir:{tmp_path / 'd'}", *asked)
     assert status == 0, printed
-    said = "  not compared, as recipes of their own compare rungs: e4m3.amax, e4m3.code, "
-    assert said in printed
-    assert "not fields of" not in printed
+    assert "(3 match, 0 mismatch, 0 not run)" in printed
+    assert "bit-exact in all that was asked: 20 fields, 3 cases, " in printed
+    arrays = load_file(out)
+    with applied(DEVIATIONS["gam_without_decrement"]):
+        (case,) = cases_of(own_recipe("e5m2:gam:4x16"), from_arrays({"x": rungs_in_blocks()}))
+        wrong = exact_fields("quantize", case)
+    save_file(arrays | {f"x/e5m2.{one}": wrong[one] for one in ("exponent", "scale", "code")}, out)
+    status, printed, _ = run("verify", f"dir:{tmp_path / 'd'}", *asked)
+    assert status == 1
+    assert f"{SUITE}: match" in printed
+    assert f"{SUITE}.e4m3: match" in printed
+    assert f"{SUITE}.e5m2: mismatch" in printed
+    assert "are explained by `gam_without_decrement`" in printed
 
 
 def test_quantize_writes_npz_too(run, file, tmp_path):
@@ -153,8 +164,8 @@ def test_expected_bits_of_small_tensors_are_those_of_the_exact_model():
     with applied(DEVIATIONS["mx_as_floor"]):
         report = mor_ref.verify(engine, inputs=tensors(), recipe="mxfp8:rceil")
     assert report.verdict == "mismatch"
-    with pytest.raises(ValueError, match="inputs have no numbers"):
-        own_tensors(own_recipe("mxfp8"), lambda: from_arrays({"a": np.ones(0, np.float32)}))
+    with pytest.raises(ValueError, match="no tensor that a recipe takes: a .0 f"):
+        own_tensors(own_recipe("mxfp8"), from_arrays({"a": np.ones(0, np.float32)}))
 
 
 def test_a_wrong_rule_is_named_also_where_tensors_are_large(run, tmp_path, monkeypatch):
@@ -251,7 +262,7 @@ def test_mismatches_beyond_a_size_are_counted_and_not_diagnosed(monkeypatch):
 
 def test_tensors_of_a_worker_are_written_whole(tmp_path):
     """They have the cases of the parts."""
-    own = own_tensors(own_recipe("mxfp8"), lambda: from_arrays(tensors(LARGEST_SMALL // 200 + 1)))
+    own = own_tensors(own_recipe("mxfp8"), from_arrays(tensors(LARGEST_SMALL // 200 + 1)))
     suites = own.written(tmp_path)
     assert {*suites.entries} == {*own.suites.entries} == {SUITE, CORNERS}
     for name, entry in suites.entries.items():
@@ -372,3 +383,67 @@ def test_memory_does_not_grow_with_the_number_of_tensors(tmp_path):
 
     for few, many in zip(megabytes(4), megabytes(24), strict=True):
         assert many - few < 80
+
+
+BYTES = "[1, 3]: 0x6A (low 0xA = -1, high 0x6 = 4) where 0x5A (low 0xA = -1, high 0x5 = 3) is "
+PACKED = {
+    "packed": f"{BYTES}expected, high nibble 1 ulp above; x[1, 6] is",
+    "code@packed": "[1, 7]: 0x6 (4) where 0x5 (3) is expected, 1 ulp above; x[1, 7] is",
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_a_byte_that_differs_is_shown_as_codes(name):
+    """VEC-005, NVF-011. A zero of the other sign is allowed in each half."""
+
+    def kernel(_, __, inputs):
+        packed = mor_ref.quantize_nvfp4(inputs["x"].view(np.float32)).packed.copy()
+        packed[0, 0] ^= 0x80
+        packed[1, 3] = 0x6A if packed[1, 3] == 0x5A else -1
+        return {name: packed}
+
+    x = np.random.default_rng(0).standard_normal((4, 64), dtype=np.float32)
+    x[0, 1] = 0
+    found = mor_ref.verify(kernel, inputs={"x": x}, recipe="nvfp4", zero_sign="any")
+    (difference,) = found.results[0].differences
+    assert difference.count == 1
+    assert PACKED[name] in str(found)
+    assert [kind.words for kind in difference.kinds] == ["1 ulp above"]
+    assert found.conformance.allowed.startswith("0 NaNs with other bits and 1 zero")
+    exact = mor_ref.verify(kernel, inputs={"x": x}, recipe="nvfp4").results[0].differences[0]
+    assert exact.count == 2
+    assert "the sign of zero" in {kind.words for kind in exact.kinds}
+
+
+def test_tensors_that_no_recipe_takes_are_named_and_the_others_done(run, tmp_path):
+    """By default the status is that of the others; with --complete it is 1."""
+    mine, out = tmp_path / "mine.safetensors", tmp_path / f"{SUITE}.safetensors"
+    x, no = np.ones((2, 32), np.float32), np.ones((3, 4))
+    save_file({"x": x, "no": no, "ids": np.arange(3), "none": x[:0]}, mine)
+    wide = "recipes take float32, float16, bfloat16, and round nothing before; convert it yourself"
+    skipped = [
+        "skipped: 3 tensors",
+        "  ids (3 I64): it holds integers",
+        f"  no (3x4 f64): {wide}",
+        "  none (0x32 f32): it is empty",
+    ]
+    asked = ("--recipe", "mxfp8")
+    for command in (
+        ("quantize", mine, *asked, "--out", out),
+        ("verify", f"dir:{tmp_path}", "--inputs", mine, *asked, "--report", tmp_path / "r.xml"),
+    ):
+        for more, expected in (((), 0), (("--complete",), 1), (("--include", "x"), 0)):
+            status, printed, _ = run(*command, *more)
+            assert status == expected, (command, more)
+            lines = printed.splitlines()
+            assert ([one for one in lines if one in skipped] == skipped) == (
+                "--include" not in more
+            )
+    assert {*load_file(out)} == {"x/code", "x/scale", "x/y"}
+    run(*command)
+    assert (tmp_path / "r.xml").read_text().count("<skipped") == 3
+    status, _, errors = run(*command, "--include", "no|ids")
+    assert status == 2
+    assert (
+        "inputs have no tensor that a recipe takes: ids (3 I64): it holds integers; no (" in errors
+    )

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+import mor_ref
 from mor_ref import golden
 from mor_ref.golden import bundled_files
 from mor_ref.golden.export.export import export
@@ -158,7 +159,7 @@ def test_what_does_not_say_its_fields(tmp_path):
     said = "e4m3.floor.txt does not say which fields it has, of scale, xs, y, code; name them in"
     assert said in result.failures[0].message
     result, _ = verified(tmp_path, "mx")
-    assert "has rows, and cases of mx are tensors; give .bin" in result.failures[0].message
+    assert "has 1 numbers, and 10 are right: 10 of scale" in result.failures[0].message
 
 
 def test_two_files_of_one_case_are_refused(tmp_path):
@@ -183,3 +184,49 @@ def test_cases_and_suites_that_nobody_knows_are_named(tmp_path):
     assert found.unknown.names == ("decod",)
     assert found.results[0].unknown_cases.names == ("readme",)
     assert found.results[0].verdict == "match"
+
+
+def as_lines(arrays):
+    """Return the entries of whole fields, one field after the other, a line for each row."""
+    rows = [row for array in arrays for row in array.reshape(len(array), -1).tolist()]
+    return "\n".join(" ".join(f"{entry:x}" for entry in row) for row in rows)
+
+
+@pytest.mark.parametrize("kind", ["txt", "mem", "words of rows", "fields"])
+def test_files_of_tensors(tmp_path, kind):
+    """Fields one after the other in a file, rows as words of a memory, a file for each field."""
+    x = np.random.default_rng(1).standard_normal((5, 70), dtype=np.float32)
+    right = mor_ref.quantize_mx(x, "e4m3", scale_rule="rceil")
+    scale, codes = right.scale.copy(), right.codes
+    scale[3, 1] ^= 1
+    (tmp_path / "own" / "w").mkdir(parents=True)
+    if kind in ("txt", "mem"):
+        written(tmp_path, "own", "fields.json", '{"fields": ["scale", "code"]}')
+        text = as_lines([scale, codes])
+        written(tmp_path, "own", f"w.{kind}", text if kind == "txt" else f"// dumped\n@0\n{text}")
+    else:
+        written(tmp_path, "own", "w/scale.txt", as_lines([scale]))
+        words = "\n".join(bytes(row).hex() for row in codes)
+        name, text = ("mem", words) if kind == "words of rows" else ("bin", codes.tobytes())
+        written(tmp_path, "own", f"w/code.{name}", text)
+    found = mor_ref.verify(f"dir:{tmp_path}", inputs={"w": x}, recipe="mxfp8:rceil")
+    (result,) = found.results
+    assert {one.name: (one.compared, one.differing) for one in result.fields} == {
+        "scale": (15, 1),
+        "code": (350, 0),
+    }
+    assert result.differences[0].entries[0].index == (3, 1)
+
+
+def test_a_field_in_two_files_is_refused(tmp_path):
+    (tmp_path / "own" / "w").mkdir(parents=True)
+    for name in ("w/scale.txt", "w/scale.mem"):
+        written(tmp_path, "own", name, "7f")
+    x = {"w": np.ones((1, 32), np.float32)}
+    found = mor_ref.verify(f"dir:{tmp_path}", inputs=x, recipe="mxfp8")
+    assert "own/w has scale twice; give it once" in found.failures[0].message
+    (tmp_path / "own" / "w" / "scale.mem").unlink()
+    written(tmp_path, "own", "w/code.txt", "7f 7f")
+    found = mor_ref.verify(f"dir:{tmp_path}", inputs=x, recipe="mxfp8")
+    said = "own/w/code.txt has 2 numbers, and 32 are right: 32 of code"
+    assert said in found.failures[0].message

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import forking
+import numpy as np
 import pytest
 from extras import skip_without
 from hypothesis import given
@@ -129,7 +130,7 @@ def test_steps_of_every_chapter_match_under_sanitizers(tmp_path):
     assert verified(program, SAMPLE) == len(SAMPLE)
 
 
-def test_it_says_nothing_of_operations_that_it_lacks(tmp_path):
+def test_it_says_nothing_of_what_it_lacks(tmp_path, monkeypatch):
     """Its table has the operations of every chapter from the formats to MX."""
     chapters = ("encode", "decode", "scale", "quantize", "error", "decide", "mor", "nvfp4", "mx")
     assert all(name.startswith(chapters) for name in ANSWERED)
@@ -139,6 +140,13 @@ def test_it_says_nothing_of_operations_that_it_lacks(tmp_path):
         found = verify(asked, suites_in(bundled_files(), ["shared_blocks"]))
     (result,) = found.results
     assert (result.verdict, result.answered) == ("not run", 0)
+    mine = Format("mine", exponent_bits=3, mantissa_bits=2, bias=3)
+    monkeypatch.setitem(mor_ref.formats, "mine", mine)
+    x, words = np.ones((2, 32), np.float32), {"x/random_word": np.zeros((2, 32), np.uint16)}
+    given = {"mxfp8:n_random_bits=16": words, "nvfp4:amax=4.5": {}, "e4m3:fp32:1x32:scale=2": {}}
+    for recipe, more in (given | {"mine:fp32:1x32": {}}).items():
+        found = mor_ref.verify(f"exec:{program}", inputs={"x": x, **more}, recipe=recipe)
+        assert (found.verdict, found.failures) == ("not run", ()), recipe
 
 
 @pytest.mark.tier("full")
@@ -257,6 +265,24 @@ def test_thresholds_are_those_of_the_metric(library, decimal, fraction):
 def test_a_threshold_at_a_tie_is_even(library):
     """MOR-002."""
     assert [library.mor_threshold(odd, 1 << 24) for odd in (1, 3, 5)] == [0, 2, 2]
+
+
+OUT_OF_RANGE = """
+#include "mor_ref.h"
+int main(void) {
+    const uint32_t wrong[][2] = {{1, 0}, {0, 0}, {0, 7}, {0xFFFFFFFF, 0}, {8, 7}, {0xFFFFFFFF, 1}};
+    for (int i = 0; i < 6; i++)
+        if (mor_threshold(wrong[i][0], wrong[i][1]) != 0) return 1 + i;
+    return mor_threshold(0xFFFFFFFF, 0xFFFFFFFF) == 0x800000 ? 0 : 99;
+}
+"""
+
+
+def test_a_threshold_out_of_range_is_0(tmp_path):
+    """MOR-002: 0 < t <= 1. Sanitizers end the program if a denominator divides that is 0."""
+    (tmp_path / "it.c").write_text(OUT_OF_RANGE)
+    built(tmp_path, ["gcc", "-std=c99", *SANITIZED, *STRICT, "-o", "it", "it.c", "mor_ref.c"])
+    assert subprocess.run([tmp_path / "it"], check=False).returncode == 0
 
 
 def test_the_command_writes_every_file(tmp_path):

@@ -231,3 +231,44 @@ def test_the_results_of_a_line_are_chosen():
         assert (status, out) == (2, "")
         assert message in err
     assert isinstance(stream.answer, Line)
+
+
+@pytest.mark.parametrize("case", ["te", "te_4over6_mse"])
+def test_tiles_of_16_rows_have_the_bits_of_the_exact_model(case):
+    """NVF-001. A tile follows one that has the amax of the tensor alone."""
+    stream = stream_named(f"nvfp4_blocks/{case}:16x16")
+    inputs = drawn(stream, 4, seed=5)
+    found = OPERATIONS["nvfp4_block"].engine(stream.parameters, inputs)
+    parameters = {"profile": case, "tile": [16, 16], "source": "f32"}
+    for k in range(4):
+        x = np.zeros((16, 32), np.uint32)
+        x[0, 0], x[:, 16:] = inputs["amax"][k], inputs["x"][k].reshape(16, 16)
+        right = OPERATIONS["nvfp4"].exact(parameters, {"x": x})
+        assert np.array_equal(found["code"][k], right["code"][:, 16:].ravel())
+        assert np.array_equal(found["y"][k], right["y"][:, 16:].ravel())
+        assert found["block_scale"][k] == right["block_scale"][0, 1]
+
+
+def test_a_stream_of_tiles_and_zeros_of_the_other_sign():
+    """The command lists what it takes, and counts what it allows."""
+    name = "nvfp4_blocks/te:16x16"
+    status, out, err = run("gen", name, "--count", 30, "--seed", 1)
+    assert (status, err) == (0, "")
+    stream = stream_named(name)
+    inputs = Line(stream.inputs).read(out.encode())
+    answers = asked(stream, inputs, by="engine")
+    zeros = answers["code"] == 8
+    answers["code"] = np.where(zeros, np.uint8(0), answers["code"])
+    lines = stream.answer.written(answers)
+    status, said, _ = run("ver", name, "--seed", 1, "--errors", 1, text=lines)
+    assert (status, "expected, the sign of zero, of x[" in said) == (1, True)
+    status, said, _ = run("ver", name, "--seed", 1, "--zero-sign", "any", text=lines)
+    assert status == 0
+    right = f"{name}: match, 30 lines, 0 of them wrong, {zeros.sum():,} entries with other bits"
+    assert said == f"{right} allowed\n"
+    for wrong, reason in {
+        "nvfp4_blocks/torchao:16x16": "tile is '16x16', which is not known; ",
+        "mx_blocks/e4m3.floor:2x2": "and only NVFP4 has tiles; leave out :2x2",
+    }.items():
+        status, _, err = run("gen", wrong)
+        assert (status, reason in err) == (2, True)

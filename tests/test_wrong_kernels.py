@@ -9,7 +9,8 @@ from mor_ref.golden import bundled_files
 from mor_ref.golden.model.suite import question
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.store.suite_files import read_suite
-from mor_ref.verify.comparing.compare import comparisons, fields_of, given_as
+from mor_ref.verify.comparing.compare import comparisons
+from mor_ref.verify.comparing.names_given import fields_of, given_as
 
 SUITES = read_manifest(bundled_files())["suites"]
 GENERATED = {name for name in SUITES if name.endswith("_large")}

@@ -9,7 +9,7 @@ import pytest
 from test_wrong_kernels import SUITES, WRONG, cases_of, compared
 
 from mor_ref.operations import OPERATIONS
-from mor_ref.verify.comparing.compare import fields_of
+from mor_ref.verify.comparing.names_given import fields_of
 
 # What kernels are compiled for, one by one.
 KINDS = {

@@ -42,7 +42,7 @@ class Selection:
                     "such as 'layer.*weight'"
                 ) from error
 
-    def reason_against(self, tensor: StoredTensor) -> str | None:
+    def reason_against(self, tensor: StoredTensor | SkippedTensor) -> str | None:
         """Return why a tensor is left out; None if it is wanted."""
         if self.include is not None and not re.search(self.include, tensor.name):
             return f"not named as --include {self.include}"

@@ -60,12 +60,24 @@ class StoredTensor:
 
 @dataclass(frozen=True)
 class SkippedTensor:
-    """A tensor of a file that is not analyzed; `dtype` is the one of the file."""
+    """A tensor that is not taken; `dtype` is the one of the file.
+
+    >>> print(SkippedTensor("position_ids", (1, 512), "I64", "it holds integers"))
+    position_ids (1x512 I64): it holds integers
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     reason: str
+
+    def __str__(self) -> str:
+        return self.said()
+
+    def said(self, where: str = "") -> str:
+        """Say which tensor it is, `where` it is, and why it is skipped."""
+        sides = "x".join(map(str, self.shape)) or "scalar"
+        return f"{name_shown(self.name)}{where} ({sides} {self.dtype}): {self.reason}"
 
 
 Tensors = Iterator[StoredTensor | SkippedTensor]
@@ -98,6 +110,11 @@ def mapped(
             return np.asarray(there).reshape(shape)
 
     return load
+
+
+def name_shown(name: str) -> str:
+    """Return a name; quote it if it has control characters or is empty."""
+    return name if name and name.isprintable() else repr(name)
 
 
 def numbers_as_such(name: str) -> list[str | int]:

@@ -11,6 +11,7 @@ import typer
 from mor_ref.cli.compare_command import compare_recipes
 from mor_ref.cli.golden_commands import golden_commands
 from mor_ref.cli.options import (
+    CANDIDATE,
     COMPLETE,
     DOMAIN,
     FILES,
@@ -220,13 +221,7 @@ app.command("compare")(compare_recipes)
 
 @app.command("verify")
 def verify_candidate(
-    candidate: Annotated[
-        str,
-        typer.Argument(
-            help="numba, cuda, cuda-host, cuda-ptx, module:function, dir:PATH, exec:PROGRAM or "
-            "peer:LIBRARY."
-        ),
-    ],
+    candidate: Annotated[str, CANDIDATE],
     suite: Annotated[
         list[str] | None, typer.Option(help="Only this suite; may be repeated.")
     ] = None,
@@ -240,6 +235,8 @@ def verify_candidate(
     site: Annotated[str | None, SITE] = None,
     inputs: Annotated[list[str] | None, INPUTS] = None,
     recipe: Annotated[str | None, RECIPE] = None,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
     nan: Annotated[str, NAN] = "exact",
     zero_sign: Annotated[str, ZERO_SIGN] = "exact",
     domain: Annotated[str, DOMAIN] = "all",
@@ -264,8 +261,7 @@ def verify_candidate(
         timeout,
         executor,
         must_be_complete=complete,
-        inputs=inputs or [],
-        recipe=recipe,
+        own=command.Own(inputs or [], recipe, include, exclude),
         allowed=(nan, zero_sign),
         domain=domain,
     )

@@ -11,11 +11,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from mor_ref.analysis.analyses import analyses_of
 from mor_ref.analysis.listing import Listed, Selection, list_tensors
 from mor_ref.analysis.recipes import settings_under
+from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.analysis.tensors import BlockMap, Settings, TensorReport, settings_for, worth_a_map
 from mor_ref.analysis.totals import Totals, totals_of
 from mor_ref.cli.analyze_text import print_analysis
-from mor_ref.cli.tensor_text import shown
 from mor_ref.metrics import Threshold
 from mor_ref.workers.pools import Workers, workers_named
 
@@ -100,7 +100,7 @@ def _analyze_all(
         task = progress.add_task("", total=sum(_weight(tensor) for _, tensor in stored))
         analyses = analyses_of(stored, settings, workers)
         for _, tensor in stored:
-            progress.update(task, description=shown(tensor.name)[-_LONGEST_IN_PROGRESS:])
+            progress.update(task, description=name_shown(tensor.name)[-_LONGEST_IN_PROGRESS:])
             found = next(analyses)
             reports.append(found.report)
             if mapped is None or worth_a_map(found.report) > worth_a_map(mapped[0]):

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from mor_ref.analysis.listing import Listed
+from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tensors import Settings, TensorReport, in_percent
 from mor_ref.analysis.totals import Totals
 from mor_ref.cli.show import console_of_some_width
-from mor_ref.cli.tensor_text import Column, line_of, of, shown, skipped_lines, width_of
+from mor_ref.cli.tensor_text import Column, line_of, of, skipped_lines, width_of
 
 _BF16 = 16  # bits
 
@@ -27,7 +28,7 @@ def print_analysis(
 
 def _table(reports: list[TensorReport], settings: Settings, width: int) -> Iterator[str]:
     """Yield lines of at most this width; a name too long for its column has its own line."""
-    names = [shown(report.name) for report in reports]
+    names = [name_shown(report.name) for report in reports]
     longest = max(map(len, ("tensor", *names)))
     columns = _columns(reports, settings)
     wider = columns + _columns_if_there_is_room(reports)
@@ -37,7 +38,7 @@ def _table(reports: list[TensorReport], settings: Settings, width: int) -> Itera
     file = None
     for row, (name, report) in enumerate(zip(names, reports, strict=True)):
         if report.file not in (file, report.name):
-            yield f"{shown(report.file)}:"
+            yield f"{name_shown(report.file)}:"
         file = report.file
         if len(name) > room:
             yield name
@@ -84,7 +85,7 @@ def _overflow_lines(reports: list[TensorReport], settings: Settings) -> Iterator
     for report in reports:
         if report.overflows:
             count = of(report.overflows, "finite number")
-            yield f"{shown(report.name)}: {count} would become infinite under {settings.first}"
+            yield f"{name_shown(report.name)}: {count} would become infinite under {settings.first}"
 
 
 def _total_lines(totals: Totals, settings: Settings) -> Iterator[str]:

@@ -7,10 +7,10 @@ from typing import Any
 from mor_ref.analysis.comparisons import Comparison, compared, record_of
 from mor_ref.analysis.listing import Listed, Selection, list_tensors
 from mor_ref.analysis.recipes import USUAL, recipes_from
+from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tables import WRITERS, check_ending, finite
 from mor_ref.cli.compare_text import print_comparison
 from mor_ref.cli.show import bar
-from mor_ref.cli.tensor_text import shown
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.treatments import short_text
 from mor_ref.workers.pools import workers_named
@@ -41,7 +41,7 @@ def run(
         with bar("comparing", "compared", len(listed.stored)) as done:
             for one in compared(listed.stored, chosen, threads, workers):
                 tensors.append(one)
-                done(shown(one.name)[-_LONGEST_IN_PROGRESS:])
+                done(name_shown(one.name)[-_LONGEST_IN_PROGRESS:])
     found = Comparison(chosen, tuple(tensors))
     written = [_write(path, found) for path in out]
     if as_json:

@@ -7,8 +7,9 @@ from rich.console import Console
 from mor_ref.analysis.comparison import Compared
 from mor_ref.analysis.comparisons import Comparison
 from mor_ref.analysis.listing import Listed
+from mor_ref.analysis.stored_tensors import name_shown
 from mor_ref.analysis.tensors import in_percent
-from mor_ref.cli.tensor_text import Column, line_of, of, shown, skipped_lines, width_of
+from mor_ref.cli.tensor_text import Column, line_of, of, skipped_lines, width_of
 
 _NARROWEST = 40  # columns of a terminal
 _LEAST_COLUMNS = 2  # of a table
@@ -104,7 +105,7 @@ def _columns(found: Comparison) -> list[Column]:
 
 def _short(name: str) -> str:
     """Return the end of a name that fits into a column."""
-    whole = shown(name)
+    whole = name_shown(name)
     return whole if len(whole) <= _LETTERS else f"..{whole[2 - _LETTERS :]}"
 
 

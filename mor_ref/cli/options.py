@@ -24,6 +24,10 @@ ExecutorOption = Annotated[
         metavar="WHERE", help="Where to run: local, dask://HOST:PORT, or mpi with mpiexec."
     ),
 ]
+CANDIDATE = typer.Argument(
+    help="numba, cuda, cuda-host, cuda-ptx, module:function, dir:PATH, exec:PROGRAM or "
+    "peer:LIBRARY."
+)
 REPORT = typer.Option(metavar="FILE", help="Also write a report: .html, .json or .xml (JUnit).")
 SITE = typer.Option(
     metavar="ADDRESS",

@@ -1,36 +1,34 @@
 """`mor-ref quantize`: the tensors of files under a recipe, with every field of the record."""
 
-from collections.abc import Iterator
-
-from mor_ref.golden.inputs.own_tensors import OwnCase, unread_cases
+from mor_ref.analysis.listing import Selection
+from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.model.suite import Case
 from mor_ref.golden.store.array_files import ArrayFile, Entry, array_file, file_of_arrays
 from mor_ref.golden.store.suite_files import SEPARATOR
-from mor_ref.treatments import OwnRecipe, own_recipe
+from mor_ref.treatments import own_recipe
 from mor_ref.verify.by_rows import FieldOf, by_rows, fields_of
 from mor_ref.verify.counts import counted
-from mor_ref.verify.own_inputs import from_files
+from mor_ref.verify.own_inputs import from_files, lines_of_skipped
 
 
-def run(files: list[str], recipe: str, out: str) -> None:
-    """Write the fields of all tensors, and print which they are.
+def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete: bool) -> int:
+    """Write the fields of all tensors, print which they are, and return the exit status.
 
     The headers of the files are read first: the places of all fields follow from them.
     """
     own, path = own_recipe(recipe), file_of_arrays("out", out)
+    inputs = from_files(files, wanted, with_words=own.is_random)
     fields = {
         case.name: dict(fields_of(own.asked.operation, case.parameters, case.shape))
-        for case in _cases(own, files)
+        for case in unread_cases(own, inputs)
     }
-    if not fields:
-        raise ValueError("the files have no numbers; give tensors that are not empty")
     entries = (
         Entry(f"{tensor}{SEPARATOR}{name}", field.dtype, field.shape)
         for tensor, known in fields.items()
         for name, field in known.items()
     )
     with array_file(path, entries) as file:
-        for case in _cases(own, files):
+        for case in unread_cases(own, inputs):
             _write(own.asked.operation, case.read(), fields[case.name], file)
             rows, columns = case.shape
             shapes = (
@@ -38,11 +36,10 @@ def run(files: list[str], recipe: str, out: str) -> None:
                 for name, field in fields[case.name].items()
             )
             print(f"{case.name}: {rows}x{columns} {case.parameters['source']}: {', '.join(shapes)}")
+    for line in lines_of_skipped(inputs.skipped):
+        print(line)
     print(f"{out}: {counted(len(fields), 'tensor')} under {own.text}")
-
-
-def _cases(own: OwnRecipe, files: list[str]) -> Iterator[OwnCase]:
-    return unread_cases(own, from_files(files, with_words=own.is_random))
+    return 1 if complete and inputs.skipped else 0
 
 
 def _write(operation: str, case: Case, fields: dict[str, FieldOf], file: ArrayFile) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mor_ref.cli.options import FILES, RECIPE
+from mor_ref.cli.options import FILES, RECIPE, ExcludeOption, IncludeOption
 
 OutOption = Annotated[
     str, typer.Option(metavar="FILE", help="To write: .safetensors, .npz, or .npy for one array.")
@@ -13,16 +13,26 @@ _BITS = typer.Argument(metavar="FILE", help="Bit patterns: .safetensors, .npz or
 
 
 def quantize_files(
-    files: Annotated[list[str], FILES], recipe: Annotated[str, RECIPE], out: OutOption
+    files: Annotated[list[str], FILES],
+    recipe: Annotated[str, RECIPE],
+    out: OutOption,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Exit with 1 if a tensor is skipped.")
+    ] = False,
 ) -> None:
     """Quantize the tensors of the files, and write every field of the results as bits.
 
     An array is named TENSOR/FIELD. A file own.safetensors in a directory is a result that
-    mor-ref verify dir:DIRECTORY --inputs FILE --recipe RECIPE compares.
+    mor-ref verify dir:DIRECTORY --inputs FILE --recipe RECIPE compares. Tensors that no recipe
+    takes are skipped and named: integers, float64, and those without numbers.
     """
+    from mor_ref.analysis.listing import Selection
     from mor_ref.cli import quantize
 
-    quantize.run(files, recipe, out)
+    wanted = Selection(include, exclude)
+    raise typer.Exit(quantize.run(files, recipe, out, wanted, complete=complete))
 
 
 def dequantize_file(

@@ -5,6 +5,7 @@ import sys
 
 from mor_ref.argument_checks import known_name, whole_number
 from mor_ref.golden.streams.stream import Stream, inputs_of, stream_named, with_results
+from mor_ref.verify.comparing.allowed import Allowed
 from mor_ref.verify.counts import counted
 from mor_ref.verify.running.stream import LineError, Sent, checked, computed
 
@@ -46,11 +47,13 @@ def run_ver(
     count: int | None,
     seed: int | None = None,
     fields: str | None = None,
+    allowed: tuple[str, str] = ("exact", "exact"),
 ) -> int:
     """Print each mismatch, then the counts; return 1 if there is a mismatch, else 0.
 
     The status stays 1 if a later line ends the check. With the seed of the inputs, the inputs of
-    each line are checked as well. `fields` are the results of a line.
+    each line are checked as well. `fields` are the results of a line, and `allowed` the bits of NaN
+    and the sign of zero that count as equal.
     """
     known_name("format", form, FORMATS)
     whole_number("errors", errors, 1, _MOST)
@@ -58,14 +61,15 @@ def run_ver(
         whole_number("count", count, 1, _MOST)
     if seed is not None:
         whole_number("seed", seed, 0, _LAST_SEED)
-    stream = _stream_with(name, fields)
+    stream, bits = _stream_with(name, fields), Allowed(*allowed)  # type: ignore[arg-type]  # checked there
     sent = None if seed is None else Sent(inputs_of(stream, seed))
-    lines = found = 0
+    lines = found = other_bits = 0
     was_interrupted, ended_by = False, None
     try:
-        for part in checked(stream, lambda: os.read(0, _PIECE), count, sent):
+        for part in checked(stream, lambda: os.read(0, _PIECE), count, sent, bits):
             places = part.wrong[: errors - found].tolist()
             found += len(places)
+            other_bits += part.other_bits
             lines += places[-1] + 1 if found == errors else part.count
             for place in places:
                 _say(part.describe(place))
@@ -77,12 +81,18 @@ def run_ver(
         if not found:
             raise
         ended_by = error
-    verdict = "mismatch" if found else "match" if lines else "not run"
-    counts = f"{counted(lines, 'line')}, {found:,} of them wrong"
-    _say(f"{stream.name}: {verdict}, {counts}{', stopped here' if found == errors else ''}")
+    end = ", stopped here" if found == errors else ""
+    _say(f"{stream.name}: {_counts(lines, found, other_bits)}{end}")
     if ended_by:
         print(f"mor-ref: {ended_by}", file=sys.stderr)
     return 1 if found else _INTERRUPTED if was_interrupted else 0
+
+
+def _counts(lines: int, found: int, other_bits: int) -> str:
+    """Return the verdict, and how many lines and entries it is of."""
+    verdict = "mismatch" if found else "match" if lines else "not run"
+    allowed = f", {counted(other_bits, 'entry')} with other bits allowed" if other_bits else ""
+    return f"{verdict}, {counted(lines, 'line')}, {found:,} of them wrong{allowed}"
 
 
 def _stream_with(name: str, fields: str | None) -> Stream:

@@ -4,11 +4,14 @@ from typing import Annotated
 
 import typer
 
+from mor_ref.cli.options import NAN, ZERO_SIGN
+
 StreamArgument = Annotated[
     str,
     typer.Argument(
-        metavar="SUITE[/CASE]",
-        help="For example encode/e4m3.f32.rne.satfinite.canonical or mx_blocks/e4m3.floor.",
+        metavar="SUITE[/CASE[:TILE]]",
+        help="For example encode/e4m3.f32.rne.satfinite.canonical, mx_blocks/e4m3.floor, or "
+        "nvfp4_blocks/te:16x16 for larger tiles.",
     ),
 ]
 LinesOption = Annotated[str, typer.Option("--format", help="Format of the lines: testfloat.")]
@@ -49,6 +52,8 @@ def verify_lines(
             "and scale, else all."
         ),
     ] = None,
+    nan: Annotated[str, NAN] = "exact",
+    zero_sign: Annotated[str, ZERO_SIGN] = "exact",
 ) -> None:
     """Check lines of inputs and results, as mor-ref gen and a device write them.
 
@@ -57,4 +62,4 @@ def verify_lines(
     """
     from mor_ref.cli import stream
 
-    raise typer.Exit(stream.run_ver(suite, lines, errors, count, seed, fields))
+    raise typer.Exit(stream.run_ver(suite, lines, errors, count, seed, fields, (nan, zero_sign)))

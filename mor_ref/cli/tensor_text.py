@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mor_ref.analysis.listing import Listed
+from mor_ref.analysis.stored_tensors import name_shown
 
 
 @dataclass(frozen=True)
@@ -33,20 +34,14 @@ def line_of(name: str, room: int, cells: Sequence[str], columns: Sequence[Column
 def skipped_lines(listed: Listed) -> Iterator[str]:
     """Yield the tensors that are not read, with the reason, and the files without tensors."""
     for file, tensor in listed.skipped:
-        where = "" if tensor.name == file else f" in {shown(file)}"
-        sides = "x".join(map(str, tensor.shape)) or "scalar"
-        yield f"skipped: {shown(tensor.name)}{where} ({sides} {tensor.dtype}): {tensor.reason}"
+        where = "" if tensor.name == file else f" in {name_shown(file)}"
+        yield f"skipped: {tensor.said(where)}"
     for reason, count in listed.left_out.items():
         yield f"left out: {of(count, 'tensor')}, {reason}"
     for file in listed.without:
-        yield f"{shown(file)} holds no tensors"
+        yield f"{name_shown(file)} holds no tensors"
 
 
 def of(count: int, thing: str) -> str:
     """Return a count with its noun."""
     return f"{count:,} {thing}{'s' * (count != 1)}"
-
-
-def shown(name: str) -> str:
-    """Return a name; quote it if it has control characters or is empty."""
-    return name if name and name.isprintable() else repr(name)

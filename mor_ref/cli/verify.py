@@ -36,6 +36,22 @@ class _Counting(NamedTuple):
     must_be_complete: bool
 
 
+class Own(NamedTuple):
+    """The tensors of a user: files, a recipe, and which tensors are wanted."""
+
+    inputs: list[str]
+    recipe: str | None
+    include: str | None
+    exclude: str | None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether anything of it is given."""
+        return any(
+            one for one in (self.inputs, self.recipe is not None, self.include, self.exclude)
+        )
+
+
 def run(
     name: str,
     suites: list[str],
@@ -46,21 +62,20 @@ def run(
     executor: str,
     *,
     must_be_complete: bool,
-    inputs: list[str],
-    recipe: str | None,
+    own: Own,
     allowed: tuple[str, str],
     domain: str,
 ) -> int:
     """Print the report, and return the exit status."""
     with workers_named(executor) as workers, ExitStack() as stack:
         ask = ask_workers(workers, timeout) if workers else ask_here
-        if inputs or recipe is not None:
-            own = _own_tensors(inputs, recipe, suites, vectors)
+        if own.is_asked:
+            tensors = _own_tensors(own, suites, vectors)
             if workers:
                 directory = Path(stack.enter_context(TemporaryDirectory()))
-                wanted = own.written(directory)
+                wanted = tensors.written(directory)
             else:
-                wanted, ask = own.suites, own.ask
+                wanted, ask = tensors.suites, tensors.ask
         else:
             directory = bundled_files() if vectors is None else directory_named("vectors", vectors)
             wanted = suites_in(directory, suites)
@@ -69,20 +84,23 @@ def run(
         return _run(name, wanted, report, as_site(site), timeout, ask, counting)
 
 
-def _own_tensors(
-    inputs: list[str], recipe: str | None, suites: list[str], vectors: str | None
-) -> "OwnTensors":
+def _own_tensors(own: Own, suites: list[str], vectors: str | None) -> "OwnTensors":
     """Return the tensors of some files as suites."""
-    if recipe is None:
+    if not own.inputs:
+        given = own.recipe or own.include or own.exclude
+        what = "recipe" if own.recipe else "include" if own.include else "exclude"
+        raise ValueError(f"{what} is {given!r} without inputs; give --inputs FILE")
+    if own.recipe is None:
         raise ValueError("inputs are given without a recipe; give --recipe, such as mxfp8:rceil")
-    if not inputs:
-        raise ValueError(f"recipe is {recipe!r} without inputs; give --inputs FILE")
     if suites or vectors is not None:
         raise ValueError("inputs are given, which are the suites; leave out --suite and --vectors")
+    from mor_ref.analysis.listing import Selection
     from mor_ref.treatments import own_recipe
-    from mor_ref.verify.own_tensors import tensors_of_files
+    from mor_ref.verify.own_inputs import from_files
+    from mor_ref.verify.own_tensors import own_tensors
 
-    return tensors_of_files(own_recipe(recipe), inputs)
+    recipe, wanted = own_recipe(own.recipe), Selection(own.include, own.exclude)
+    return own_tensors(recipe, from_files(own.inputs, wanted, with_words=recipe.is_random))
 
 
 def _run(

@@ -102,14 +102,18 @@ def _candidate(
 
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
-    """Quantize each tile in a tensor of its own, after a tile that holds the amax alone."""
+    """Quantize each tile in a tensor of its own, after a tile that holds the amax alone.
+
+    Streams have other tiles than rows of 16; a row of x is a tile row by row.
+    """
     from mor_ref import quantize_nvfp4
 
-    x, width = arrays["x"], arrays["x"].shape[1]
-    first = np.zeros_like(x)
-    first[:, 0] = arrays["amax"]
-    tensors = np.concatenate([first, x], axis=1).view(np.float32)
-    found = [quantize_nvfp4(row, profile=parameters["profile"]) for row in tensors]
+    x, (rows, columns) = arrays["x"], parameters.get("tile", (1, 16))
+    tensors = np.zeros((len(x), rows, 2 * columns), x.dtype)
+    tensors[:, 0, 0] = arrays["amax"]
+    tensors[:, :, columns:] = x.reshape(-1, rows, columns)
+    asked = {"profile": parameters["profile"], "tile": (rows, columns)}
+    found = [quantize_nvfp4(tensor.view(np.float32), **asked) for tensor in tensors]
     ends = [
         [np.ravel(one.global_encode_scale)[0], np.ravel(one.global_decode_scale)[0]]
         for one in found
@@ -119,8 +123,8 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
         "global_encode_scale": scales[:, 0],
         "global_decode_scale": scales[:, 1],
         "block_scale": np.array([one.block_scale[0, 1] for one in found]),
-        "code": np.stack([one.codes[width:] for one in found]),
-        "y": bits32(np.stack([one.dequantize()[width:] for one in found])),
+        "code": np.stack([one.codes[:, columns:].ravel() for one in found]),
+        "y": bits32(np.stack([one.dequantize()[:, columns:].ravel() for one in found])),
     }
 
 

@@ -24,7 +24,7 @@ from mor_ref.operations.shapes import shapes_of, sides_of
 from mor_ref.treatments import Asked, rungs_of
 
 AT_ONCE = 1 << 22  # numbers
-_NOT_OF_RUNGS = ("y", *SUMS)  # the output of a policy, and its own sums, stand for these
+NOT_OF_RUNGS = ("y", *SUMS)  # the output of a policy, and its own sums, stand for these
 
 
 class FieldOf(NamedTuple):
@@ -66,7 +66,7 @@ def fields_of(
 def _named(rung: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the fields of a rung that are stored, with their names."""
     for name, field in fields.items():
-        if name not in _NOT_OF_RUNGS:
+        if name not in NOT_OF_RUNGS:
             yield f"{rung}.{name}", field
 
 
@@ -84,20 +84,36 @@ def by_rows(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
 
 
 def _of_operation(operation: str, case: Case) -> Iterator[tuple[int, Arrays]]:
-    x, engine = case.arrays["x"], OPERATIONS[operation].engine
-    step = _rows_together(operation, case.parameters, x.shape)
-    if x.size <= AT_ONCE or step is None:
-        yield 0, engine(case.parameters, case.arrays)
-        return
-    count = max(step, AT_ONCE // x.shape[1] // step * step)
-    parameters = _with_amax(operation, case, count)
-    if parameters is None:
-        yield 0, engine(case.parameters, case.arrays)
+    engine = OPERATIONS[operation].engine
+    for first, strip in strips_of(operation, case):
+        yield first, engine(strip.parameters, strip.arrays)
+        let_go(case.arrays["x"])
+
+
+def strips_of(operation: str, case: Case) -> Iterator[tuple[int, Case]]:
+    """Yield the number of a first row, and a case of the rows from there on.
+
+    A case has the bits of the whole tensor, as the amax of the tensor is given with it if its rows
+    depend on it. The tensor is whole if it is small, or if its rows depend on more.
+    """
+    x = case.arrays["x"]
+    count = rows_at_once(operation, case.parameters, x.shape)
+    parameters = None if count is None else _with_amax(operation, case, count)
+    if count is None or parameters is None:
+        yield 0, case
         return
     for first in range(0, len(x), count):
         rows = slice(first, first + count)
-        yield first, engine(parameters, {name: a[rows] for name, a in case.arrays.items()})
-        let_go(x)
+        arrays = {name: array[rows] for name, array in case.arrays.items()}
+        yield first, Case(case.name, dict(parameters), arrays)
+
+
+def rows_at_once(operation: str, parameters: Parameters, shape: tuple[int, ...]) -> int | None:
+    """Return how many rows a strip of a tensor has; None if the tensor is whole."""
+    step = _rows_together(operation, parameters, shape)
+    if shape[0] * shape[1] <= AT_ONCE or step is None:
+        return None
+    return max(step, AT_ONCE // shape[1] // step * step)
 
 
 def _rows_together(operation: str, parameters: Parameters, shape: tuple[int, ...]) -> int | None:

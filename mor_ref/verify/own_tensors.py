@@ -10,11 +10,10 @@ memory.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mor_ref.golden.inputs.own_tensors import OwnTensor, unread_cases
+from mor_ref.golden.inputs.own_tensors import unread_cases
 from mor_ref.golden.making.witnesses import with_expected
 from mor_ref.golden.model.suite import Case, Field, Size, Suite, given
 from mor_ref.golden.store.suite_files import (
@@ -30,18 +29,21 @@ from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.policies import as_policy
-from mor_ref.treatments import Asked, OwnRecipe, Treatment, own_recipe
+from mor_ref.treatments import Asked, OwnRecipe, Treatment, own_recipe, rungs_of
+from mor_ref.verify.by_rows import NOT_OF_RUNGS, fields_of
 from mor_ref.verify.candidates.by_name import SECONDS, opened
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.candidates.numba_engine import Engine
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.domain import Domain
-from mor_ref.verify.own_inputs import from_arrays, from_files
+from mor_ref.verify.own_inputs import OwnInputs, from_arrays, from_files
+from mor_ref.verify.own_rungs import name_of, with_rungs
 from mor_ref.verify.reporting.report import Report
-from mor_ref.verify.running.ask import Ask, ask_parts
+from mor_ref.verify.running.ask import Ask, Parts, ask_parts
 from mor_ref.verify.running.run import verify
-from mor_ref.verify.running.suites import Suites, suites_in
+from mor_ref.verify.running.strips import LargeCase, is_cut
+from mor_ref.verify.running.suites import Entry, Suites, suites_in
 
 SUITE, CORNERS = "own", "own_corners"
 LARGEST_SMALL = 1 << 14  # numbers
@@ -52,7 +54,6 @@ _CORNER, _MOST_CORNERS = 128, 16  # the most rows and columns of a corner, and c
 _WHOLE = 64  # numbers of whole blocks, which a corner may leave out
 
 Item = TypeVar("Item")
-Tensors = Callable[[], Iterable[OwnTensor]]  # from the first one on, each time
 Function = Callable[[str, Parameters, Arrays], Answer | None]
 
 
@@ -71,9 +72,9 @@ def verify_on(
     """
     asked = own_recipe(recipe)
     if isinstance(inputs, Mapping):
-        own = own_tensors(asked, lambda: from_arrays(inputs, with_words=asked.is_random))
+        own = own_tensors(asked, from_arrays(inputs, with_words=asked.is_random))
     else:
-        own = tensors_of_files(asked, [str(inputs)])
+        own = own_tensors(asked, from_files([str(inputs)], with_words=asked.is_random))
     how: Any = {"ask": own.ask, "allowed": allowed, "domain": domain}
     if callable(candidate):
         name = getattr(candidate, "__name__", type(candidate).__name__)
@@ -91,8 +92,7 @@ class OwnTensors:
     """
 
     recipe: OwnRecipe
-    tensors: Tensors
-    named: str
+    inputs: OwnInputs
     parameters: Mapping[str, Parameters]
     sizes: Mapping[str, int]
     exact: frozenset[str]
@@ -103,30 +103,56 @@ class OwnTensors:
         """The suites, without their cases."""
         cases = {SUITE: [*self.sizes], CORNERS: [n for n in self.sizes if n in self.corners]}
         entries = {
-            name: {
-                **described(_suite(name, self.recipe)),
-                "cases": {case: self.parameters[case] for case in of_it},
-                "kills": {},
-            }
+            name: self._entry(_suite(name, self.recipe), of_it)
             for name, of_it in cases.items()
             if of_it
         }
+        of_rungs = {
+            name_of(name, rung): self._entry(_of_rung(name, self.recipe, rung, asked), cases[name])
+            for name in entries
+            for rung, asked in rungs_of(self.recipe.asked).items()
+        }
         parts = len(list(_grouped(self.sizes.items(), lambda one: one[1]))) + len(entries) - 1
+        named, skipped = self.inputs.named, self.inputs.skipped
         known, optional = tuple(entries), frozenset({CORNERS})
-        return Suites(Path(), entries, known, MOST_DIAGNOSED, self.named, parts, optional)
+        return Suites(
+            Path(), entries, known, MOST_DIAGNOSED, named, parts, skipped, of_rungs, optional
+        )
+
+    def _entry(self, suite: Suite, cases: list[str]) -> Entry:
+        """Return the entry of a manifest about a suite."""
+        parameters = {case: self.parameters[case] for case in cases}
+        return {**described(suite), "cases": parameters, "kills": {}}
 
     @property
     def ask(self) -> Ask:
         """The way to ask a candidate."""
-        return ask_parts(self.parts)
+        return with_rungs(ask_parts(self._to_ask), self._expected_of_rung)
+
+    def _expected_of_rung(self, name: str, asked: Asked, case: Case) -> Case:
+        """Return a case of a policy as one of a rung, in the suite of this name."""
+        given, is_exact = {"x": case.arrays["x"]}, case.name in self.exact or CORNERS in name
+        one = Case(case.name, {**asked.parameters, "source": case.parameters["source"]}, given)
+        if not is_exact:
+            return with_engine(asked.operation, one)
+        suite, _, rung = name.partition(".")
+        return with_expected(_of_rung(suite, self.recipe, rung, asked), one)
 
     def parts(self, suites: Collection[str] = (SUITE, CORNERS)) -> Iterator[tuple[str, list[Case]]]:
         """Yield some cases of a suite at a time, with their expected fields."""
-        corners = list[Case]()
-        cases = unread_cases(self.recipe, self.tensors())
+        for name, some in self._to_ask(suites):
+            yield name, [some.whole()] if isinstance(some, LargeCase) else some
+
+    def _to_ask(self, suites: Collection[str]) -> Parts:
+        """Yield some cases of a suite at a time, or one that is compared in strips."""
+        operation, corners = self.recipe.asked.operation, list[Case]()
+        cases = unread_cases(self.recipe, self.inputs)
         for unread in _grouped(cases, lambda case: case.size):
             group = [case.read() for case in unread]
             corners += [_corner(case) for case in group if case.name in self.corners]
+            if len(group) == 1 and is_cut(operation, group[0]):
+                yield SUITE, LargeCase(operation, group.pop())
+                continue
             yield SUITE, [self._expected(group.pop(0)) for _ in range(len(group))]
         if corners and CORNERS in suites:
             suite = _suite(CORNERS, self.recipe)
@@ -145,31 +171,21 @@ class OwnTensors:
             entries[name] = {**entry, "kills": {}}
         write_manifest(directory, entries, {"size": 1, "seed": 0})
         found = suites_in(directory)
-        optional = frozenset({CORNERS})
-        return replace(found, most_diagnosed=MOST_DIAGNOSED, named=self.named, optional=optional)
+        named, skipped = self.inputs.named, self.inputs.skipped
+        found = replace(found, named=named, skipped=skipped, optional=frozenset({CORNERS}))
+        return replace(found, most_diagnosed=MOST_DIAGNOSED)
 
     def _expected(self, case: Case) -> Case:
         if case.name in self.exact:
             return with_expected(_suite(SUITE, self.recipe), case)
-        return with_engine(self.recipe, case)
+        return with_engine(self.recipe.asked.operation, case)
 
 
-def tensors_of_files(recipe: OwnRecipe, files: list[str]) -> OwnTensors:
-    """Return the tensors of files as suites."""
-    read = partial(from_files, files, with_words=recipe.is_random)
-    return own_tensors(recipe, read, ", ".join(files))
-
-
-def own_tensors(recipe: OwnRecipe, tensors: Tensors, named: str = "own tensors") -> OwnTensors:
-    """Return tensors as suites; `tensors` returns them from the first one on, each time.
-
-    Only their sizes are looked at here.
-    """
+def own_tensors(recipe: OwnRecipe, inputs: OwnInputs) -> OwnTensors:
+    """Return tensors as suites. Only their sizes are looked at here."""
     parameters, sizes = {}, {}
-    for case in unread_cases(recipe, tensors()):
+    for case in unread_cases(recipe, inputs):
         parameters[case.name], sizes[case.name] = case.parameters, case.size
-    if not sizes:
-        raise ValueError("inputs have no numbers; give tensors that are not empty")
     exact, room = set(), _MOST_EXACT
     for name, size in sizes.items():
         if size <= min(LARGEST_SMALL, room):
@@ -177,9 +193,7 @@ def own_tensors(recipe: OwnRecipe, tensors: Tensors, named: str = "own tensors")
             room -= size
     of_all = [] if len(exact) == len(sizes) else [*sizes]
     corners = of_all[:: max(1, -(-len(of_all) // _MOST_CORNERS))]
-    return OwnTensors(
-        recipe, tensors, named, parameters, sizes, frozenset(exact), frozenset(corners)
-    )
+    return OwnTensors(recipe, inputs, parameters, sizes, frozenset(exact), frozenset(corners))
 
 
 def _grouped(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
@@ -199,9 +213,9 @@ def _grouped(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[
         yield group
 
 
-def with_engine(recipe: OwnRecipe, case: Case) -> Case:
+def with_engine(operation: str, case: Case) -> Case:
     """Return a case with the fields that the engine computes."""
-    found = Engine().answer(SUITE, recipe.asked.operation, case)
+    found = Engine().answer(SUITE, operation, case)
     return replace(case, arrays={**case.arrays, **(found or {})})
 
 
@@ -222,11 +236,29 @@ def _side_of_corner(n: int) -> int:
 
 
 def _suite(name: str, recipe: OwnRecipe) -> Suite:
-    asked, which = recipe.asked, "Corners of own tensors" if name == CORNERS else "Own tensors"
-    title = f"{which} under {recipe.text}"
+    words = given(WORD, "u32", "a random word for each element")
+    return _suite_of(name, recipe.text, recipe.asked, (words,) if recipe.is_random else ())
+
+
+def _of_rung(name: str, recipe: OwnRecipe, rung: str, asked: Asked) -> Suite:
+    """Return the suite of the codes and scales of a rung."""
+    text = f"{recipe.text}, codes and scales of {rung}"
+    return _suite_of(name, text, asked, without=NOT_OF_RUNGS)
+
+
+def _suite_of(
+    name: str,
+    text: str,
+    asked: Asked,
+    words: tuple[Field, ...] = (),
+    without: tuple[str, ...] = (),
+) -> Suite:
+    """Return a suite of the fields that mor-ref quantize writes: no steps of single numbers."""
+    title = f"{'Corners of own tensors' if name == CORNERS else 'Own tensors'} under {text}"
     x, *others = fields_of_operation(asked)
-    words = [given(WORD, "u32", "a random word for each element")] if recipe.is_random else []
-    fields = (x, *words, *others)
+    parameters = {"source": "f32", **asked.parameters}
+    stored = {*fields_of(asked.operation, parameters, (1, 1))} - {*without}
+    fields = (x, *words, *(one for one in others if one.name in stored))
     return Suite(name, title, asked.operation, (), fields, _none, normative=False)
 
 

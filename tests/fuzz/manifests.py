@@ -36,7 +36,7 @@ PLACE = Path(tempfile.mkdtemp(prefix="fuzzing-"))
 def one_input(data):
     from mor_ref.golden.store.manifest import MANIFEST as NAME
     from mor_ref.golden.store.manifest import GoldenError, read_manifest
-    from mor_ref.verify.comparing.compare import fields_of
+    from mor_ref.verify.comparing.names_given import fields_of
 
     is_raw, rest = bool(data) and data[0] % 2 == 0, data[1:]
     (PLACE / NAME).write_bytes(rest if is_raw else json.dumps(changed(MANIFEST, rest)).encode())

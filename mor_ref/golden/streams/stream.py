@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mor_ref.argument_checks import UnknownNameError, known_name
+from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.golden import bundled_files, load
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.streams.lines import Column, Line
@@ -64,7 +65,16 @@ class Stream:
 
 
 def stream_named(text: str) -> Stream:
-    """Return the stream that SUITE/CASE names, or SUITE if it has one case."""
+    """Return the stream that SUITE/CASE names, or SUITE if it has one case.
+
+    SUITE/CASE:ROWSxCOLUMNS has other tiles than the suite, if the profile of the case takes them.
+    """
+    named, colon, tile = text.partition(":")
+    stream = _of_suite(named)
+    return with_tile(stream, tile) if colon else stream
+
+
+def _of_suite(text: str) -> Stream:
     suites = read_manifest(bundled_files())["suites"]
     suite, _, case = text.partition("/")
     entry = suites[known_name("suite", suite, suites)]
@@ -89,6 +99,36 @@ def stream_named(text: str) -> Stream:
         {column.name: arrays[column.name] for column in inputs},
     )
     return with_results(stream, domain.answers) if domain.answers else stream
+
+
+def with_tile(stream: Stream, tile: str) -> Stream:
+    """Return a stream of larger tiles of NVFP4, row by row in a line; its numbers are all random.
+
+    >>> stream = with_tile(stream_named("nvfp4_blocks/te"), "16x16")
+    >>> stream.name, stream.width
+    ('nvfp4_blocks/te:16x16', 256)
+    """
+    if stream.operation != "nvfp4_block":
+        raise ValueError(
+            f"stream is {stream.name}:{tile}, and only NVFP4 has tiles; leave out :{tile}"
+        )
+    profile = PROFILES[stream.parameters["profile"]]
+    sides = {"x".join(map(str, one)): one for one in profile.tiles}
+    rows, columns = sides[known_name("tile", tile, sides)]
+
+    def wide(column: Column) -> Column:
+        return column if column.count is None else replace(column, count=rows * columns)
+
+    none = {one.name: np.zeros((0, *wide(one).shape), f"u{one.size}") for one in stream.inputs}
+    return replace(
+        stream,
+        case=f"{stream.case}:{rows}x{columns}",
+        parameters={**stream.parameters, "tile": (rows, columns)},
+        inputs=tuple(wide(one) for one in stream.inputs),
+        results=tuple(wide(one) for one in stream.results),
+        others=tuple(wide(one) for one in stream.others),
+        bundled=none,
+    )
 
 
 def with_results(stream: Stream, names: Sequence[str]) -> Stream:

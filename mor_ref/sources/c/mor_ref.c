@@ -536,6 +536,7 @@ mor_sums mor_quantize_block(const mor_format *format, uint32_t scale, const uint
 /* ---- Decisions ---- */
 
 uint32_t mor_threshold(uint32_t numerator, uint32_t denominator) {
+    if (numerator > denominator || denominator == 0) return 0;
     uint64_t scaled = (uint64_t)numerator << 23, whole = scaled / denominator;
     uint64_t twice = 2 * (scaled % denominator);
     return (uint32_t)(whole + (twice > denominator || (twice == denominator && whole % 2 == 1)));

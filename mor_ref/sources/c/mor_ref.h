@@ -114,8 +114,9 @@ typedef struct {
     uint32_t amax, amin;
 } mor_unit;
 
-uint32_t mor_threshold(uint32_t numerator, uint32_t denominator); /* T of MOR-002: 45, 1000 for 0.045, and never 0 below */
-bool mor_mean_accepts(const mor_sums *sums, uint32_t threshold);  /* MOR-001 and MOR-002 */
+/* T of MOR-002: 45, 1000 for 0.045. It is 0, which accepts no error, if the fraction is not above 0 and at most 1. */
+uint32_t mor_threshold(uint32_t numerator, uint32_t denominator);
+bool mor_mean_accepts(const mor_sums *sums, uint32_t threshold);                                 /* MOR-001 and MOR-002 */
 bool mor_not_worse_accepts(const mor_sums *sums, uint64_t yardstick_sum);                        /* MOR-003 */
 bool mor_range_accepts(const mor_format *format, const mor_sums *sums, uint32_t amax, uint32_t amin);
 unsigned mor_choice(mor_policy policy, const mor_unit *unit); /* MOR-001, MOR-005: the index of a rung */

@@ -74,7 +74,8 @@ def _given(actual: Mapping[str, Any], case: SuiteCase) -> Iterator[tuple[str, An
         elif codes.format == fmt or (codes.packed and fmt == "u8"):
             yield name, codes.bits
         else:
-            yield name, NoArray(f"codes of {codes.format} where {fmt} is expected")
+            instead = f"{fmt} is expected; give codes of {fmt}"
+            yield name, NoArray(f"has codes of {codes.format}, and {instead}")
 
 
 def _heading(differences: list[Difference], fields: int, case: SuiteCase) -> str:

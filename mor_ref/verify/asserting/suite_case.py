@@ -11,7 +11,7 @@ from mor_ref.golden.model.suite import Case, Field
 from mor_ref.golden.store.manifest import read_manifest
 from mor_ref.golden.store.suite_files import read_suite
 from mor_ref.operations.bits import Unsigned
-from mor_ref.verify.comparing.compare import fields_of
+from mor_ref.verify.comparing.names_given import fields_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,9 +28,9 @@ class NoAnswer(Exception):  # noqa: N818 (not an error: the case is not of the c
 
 @dataclass(frozen=True)
 class NoArray:
-    """The place of an array that a candidate did not give, and why it is not one."""
+    """The place of an array that cannot be compared; `problem` says why, after its name."""
 
-    reason: str
+    problem: str
 
 
 @dataclass(frozen=True)

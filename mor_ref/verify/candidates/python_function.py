@@ -20,6 +20,7 @@ from mor_ref.verify.candidates.candidate import (
     Remarks,
     is_name,
 )
+from mor_ref.verify.candidates.changeable import to_be_changed
 from mor_ref.verify.candidates.other_modes import OtherModes
 
 _SHOWN = 100  # characters of a name
@@ -38,7 +39,7 @@ class PythonFunction:
         """Return the fields of the function; an exception is a failure of the candidate."""
         where = f"case {case.name!r} of suite {suite!r}"
         try:
-            inputs = {name: array.copy() for name, array in case.arrays.items()}
+            inputs = {name: to_be_changed(array) for name, array in case.arrays.items()}
             with self.modes.within():
                 found = self.function(operation, dict(case.parameters), inputs)
         except (KeyboardInterrupt, NoAnswer):
@@ -81,7 +82,7 @@ def _array(given: Any) -> Any:
     try:
         array = None if given is None else np.asarray(given)
     except Exception as error:  # noqa: BLE001 (somebody's array can raise anything)
-        return NoArray(_in_a_line(error))
+        return NoArray(f"is not an array ({_in_a_line(error)}); give NumPy arrays")
     # Somebody's objects may not go between processes, and are compared with nothing.
     return np.full(array.shape, None) if array is not None and array.dtype.hasobject else array
 

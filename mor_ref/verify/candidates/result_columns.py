@@ -31,9 +31,14 @@ class Column:
         return int(np.prod(self.shape[1:], dtype=np.int64))
 
     @property
+    def entries(self) -> int:
+        """How many entries it has."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
     def nbytes(self) -> int:
         """How many bytes its entries have."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.size
+        return self.entries * self.size
 
     def array(self, entries: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return entries as an array of the field's shape."""

@@ -22,10 +22,16 @@ def names_in(text: str) -> list[str]:
     return _ABOUT.findall(text)
 
 
-def of_lines(text: str, columns: list[Column]) -> Answer:
-    """Return the fields of lines: the entries of each row in turn, as hexadecimal numbers."""
+def of_lines(text: str, columns: list[Column], *, by_row: bool) -> Answer:
+    """Return the fields of lines, as hexadecimal numbers.
+
+    If rows are independent, a line has the entries of each field of a row in turn. The fields of a
+    tensor have other rows each: they come one after the other, in lines of any length.
+    """
     lines = (line.split("#")[0].split() for line in text.splitlines())
     rows = [line for line in lines if line]
+    if not by_row:
+        return _in_turn([word for row in rows for word in row], columns)
     wide = sum(column.per_row for column in columns)
     for number, row in enumerate(rows):
         if len(row) != wide:
@@ -39,12 +45,17 @@ def of_lines(text: str, columns: list[Column]) -> Answer:
     return found
 
 
-def of_memory(text: str, columns: list[Column]) -> Answer:
+def of_memory(text: str, columns: list[Column], *, by_row: bool) -> Answer:
     """Return the fields of a memory file: a word for each row, the first field in the upper bits.
 
-    An entry has whole bytes, but for a file of one field, whose words may be shorter.
+    An entry has whole bytes, but for a file of one field, whose words may be shorter. A memory of a
+    tensor has a word for each entry, one field after the other, or for each row of its one field.
     """
-    words = [_number(word, 8 * _bytes_of_row(columns)) for word in _words(text)]
+    there = _words(text)
+    of_rows = len(columns) == 1 and len(there) == columns[0].shape[0]
+    if not by_row and not of_rows:
+        return _in_turn(there, columns)
+    words = [_number(word, 8 * _bytes_of_row(columns)) for word in there]
     found, rest = {}, 8 * _bytes_of_row(columns)
     for column in columns:
         bits = 8 * column.size
@@ -55,6 +66,20 @@ def of_memory(text: str, columns: list[Column]) -> Answer:
         rest -= bits * column.per_row
         _check_rows(column, len(words))
         found[column.name] = column.array(entries)
+    return found
+
+
+def _in_turn(words: list[str], columns: list[Column]) -> Answer:
+    """Return whole fields, one after the other, row by row."""
+    right = sum(column.entries for column in columns)
+    if len(words) != right:
+        parts = " + ".join(f"{column.entries:,} of {column.name}" for column in columns)
+        raise ColumnsError(f"has {len(words):,} numbers, and {right:,} are right: {parts}")
+    found, start = {}, 0
+    for column in columns:
+        some = words[start : start + column.entries]
+        found[column.name] = column.array([_number(word, 8 * column.size) for word in some])
+        start += column.entries
     return found
 
 

@@ -37,7 +37,7 @@ class ResultsDirectory:
 
     A file of a case has lines of numbers (.txt), is a memory file (.mem, .hex), or has raw bytes
     (.bin). Its fields are those of a file `fields.json` next to it, of its comments as an export
-    has them, or the only one of the operation.
+    has them, or the only one of the operation. SUITE/CASE/FIELD files have a field each.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,39 +70,63 @@ class ResultsDirectory:
 
     def answer(self, suite: str, operation: str, case: Case) -> Answer | None:
         """Return the fields that the files of the suite have for the case."""
+        found = self.unread(suite, operation, case)
+        return found and {name: _read(array) for name, array in found.items()}
+
+    def unread(self, suite: str, operation: str, case: Case) -> Answer | None:
+        """Return the fields for the case; those of safetensors are not read yet."""
         loaded = self._of_suite(suite)
         found, names = loaded.answers.get(case.name), loaded.files.get(case.name, [])
         if not names:
-            return found and {name: _read(array) for name, array in found.items()}
+            return found
         if found is not None or len(names) > 1:
             others = ", ".join([*names, *([f"{suite}{_SUFFIX}"] if found is not None else [])])
             raise CandidateError(f"{self._path} has case {case.name} in {others}; give one of them")
-        try:
-            return self._read(suite, names[0], operation, case)
-        except ColumnsError as error:
-            raise CandidateError(f"{self._path / suite / names[0]} {error}") from error
+        name = names[0]
+        folder = self._path / suite / name
+        if not folder.is_dir():
+            return self._read(suite, name, operation, case, None)
+        answers: dict[str, Any] = {}
+        for file in self._in(folder):
+            found = self._read(suite, f"{name}/{file}", operation, case, [Path(file).stem])
+            if answers.keys() & found.keys():
+                raise CandidateError(f"{folder} has {Path(file).stem} twice; give it once")
+            answers |= found
+        return answers
 
     def _files(self, suite: str) -> dict[str, list[str]]:
-        """Return the names of the files of each case that a suite has in its directory."""
+        """Return the names of the files of each case that a suite has in its directory.
+
+        A case can be a directory with a file for each field.
+        """
         folder, found = self._path / suite, dict[str, list[str]]()
         for file in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if file.suffix in _OF_CASES:
+            if file.suffix in _OF_CASES and not file.is_dir():
                 found.setdefault(file.stem, []).append(file.name)
+            elif file.is_dir() and self._in(file):
+                found.setdefault(file.name, []).append(file.name)
         return found
 
-    def _read(self, suite: str, name: str, operation: str, case: Case) -> Answer:
-        content, suffix = self._content(suite, name), Path(name).suffix
-        sidecar = self._sidecar(suite)
-        if suffix == _RAW:
-            fields = sidecar.get("fields") or only_output(operation)
-            columns = columns_of(operation, case, fields)
-            return of_bytes(content, columns, sidecar.get("byteorder", "little"))
-        if not OPERATIONS[operation].is_by_row:
-            raise ColumnsError(f"has rows, and cases of {operation} are tensors; give {_RAW} files")
-        text = content.decode("ascii", "replace")
-        fields = sidecar.get("fields") or names_in(text) or only_output(operation)
-        columns = columns_of(operation, case, fields)
-        return (of_lines if suffix == _LINES else of_memory)(text, columns)
+    def _in(self, folder: Path) -> list[str]:
+        """Return the names of the files of fields of a case."""
+        return sorted(file.name for file in folder.iterdir() if file.suffix in _OF_CASES)
+
+    def _read(
+        self, suite: str, name: str, operation: str, case: Case, fields: list[str] | None
+    ) -> Answer:
+        """Return the fields of a file; the file itself, or one next to it, says which if None."""
+        try:
+            content, suffix = self._content(suite, name), Path(name).suffix
+            sidecar = self._sidecar(suite)
+            text = "" if suffix == _RAW else content.decode("ascii", "replace")
+            named = fields or sidecar.get("fields") or names_in(text) or only_output(operation)
+            columns = columns_of(operation, case, named)
+            if suffix == _RAW:
+                return of_bytes(content, columns, sidecar.get("byteorder", "little"))
+            numbers = of_lines if suffix == _LINES else of_memory
+            return numbers(text, columns, by_row=OPERATIONS[operation].is_by_row)
+        except ColumnsError as error:
+            raise CandidateError(f"{self._path / suite / name} {error}") from error
 
     def _sidecar(self, suite: str) -> Mapping[str, Any]:
         """Return what the sidecar of a suite says; nothing if there is none."""
@@ -158,7 +182,8 @@ class ResultsDirectory:
                 ends="suite",
             ) from error
         given: dict[str, Any] = dict(arrays)
-        given |= {key: NoArray(f"its dtype is {dtype}") for key, dtype in others.items()}
+        wrong = "has dtype {}; give bit patterns as unsigned integers"
+        given |= {key: NoArray(wrong.format(dtype)) for key, dtype in others.items()}
         found: dict[str, dict[str, Any]] = {}
         for key, array in given.items():
             case, _, field = key.partition(SEPARATOR)

@@ -57,7 +57,8 @@ def given_in(evidence: Evidence) -> Given:
     """Return how much the answers have."""
     expected = [field.name for field in evidence.fields if field.role == "expected"]
     lacking = frozenset(name for name in expected if not evidence.has_all_of(name))
-    return Given(evidence.suite, frozenset(evidence.given), evidence.answered, lacking)
+    cases = 0 if evidence.is_continued else evidence.answered
+    return Given(evidence.suite, frozenset(evidence.given), cases, lacking)
 
 
 def _share(given: int, of: int, noun: str, how: str = "") -> str:

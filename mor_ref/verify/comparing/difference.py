@@ -1,9 +1,13 @@
 """Records of the differences in a field of a case: in how many entries, which, and how."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mor_ref.verify.comparing.cells import added
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.inputs_of_entry import Index, Input
+from mor_ref.verify.comparing.nibbles import byte_shown, distance_of_nibbles
+
+MOST_ENTRIES = 8  # of a field
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,9 @@ class Difference:
     `problem` says why nothing could be compared, and is None where it could; if it does, `count`
     is 0. `picture` counts the entries that differ in each of the cells that the field is divided
     into. `nans` is how many of those that differ are a NaN where a NaN is expected: other bits, and
-    the same meaning. `kinds` say how they differ, the most frequent first. `padding` counts the
-    entries of the padding of a view that differ as well; all else is of the plain array.
+    the same meaning. `kinds` say how they differ, the most frequent first. `nibbles` is the format
+    of the two codes in each entry, if it is a byte that has two. `padding` counts the entries of
+    the padding of a view that differ as well; all else is of the plain array.
     """
 
     case: str
@@ -50,7 +55,25 @@ class Difference:
     problem: str | None = None
     nans: int = 0
     kinds: tuple[KindOfEntries, ...] = ()
+    nibbles: str | None = None
     padding: int = 0
+
+    def __add__(self, more: "Difference") -> "Difference":
+        """Return the difference of two strips of a field."""
+        if self.problem is not None:
+            return self
+        kinds = {kind.words: kind for kind in self.kinds}
+        for kind in more.kinds:
+            one = kinds.get(kind.words, replace(kind, count=0))
+            kinds[kind.words] = replace(one, count=one.count + kind.count)
+        return replace(
+            self,
+            count=self.count + more.count,
+            entries=(self.entries + more.entries)[:MOST_ENTRIES],
+            picture=added(self.picture, more.picture),
+            nans=self.nans + more.nans,
+            kinds=tuple(sorted(kinds.values(), key=lambda kind: -kind.count)),
+        )
 
     def __str__(self) -> str:
         where = f"case {self.case}, field {self.field}"
@@ -68,10 +91,19 @@ class Difference:
     def shown(self, entry: Entry) -> str:
         """Describe an entry: its place, the bits, their distance, and the inputs."""
         place = ", ".join(map(str, entry.index))
-        apart = distance(entry.actual, entry.expected, self.format)
-        inputs = (f"; {what} is {shown(bits, fmt)}" for what, bits, fmt in entry.inputs)
+        apart = self.apart(entry)
+        inputs = "".join(f"; {what} is {shown(bits, fmt)}" for what, bits, fmt in entry.inputs)
         return (
-            f"[{place}]: {shown(entry.actual, self.format)} where "
-            f"{shown(entry.expected, self.format)} is expected{f', {apart}' if apart else ''}"
-            + "".join(inputs)
+            f"[{place}]: {self.number(entry.actual)} where {self.number(entry.expected)} is "
+            f"expected{f', {apart}' if apart else ''}{inputs}"
         )
+
+    def number(self, bits: int) -> str:
+        """Return the bits of an entry in hexadecimal, and the number or the codes that it has."""
+        return shown(bits, self.format) if self.nibbles is None else byte_shown(bits, self.nibbles)
+
+    def apart(self, entry: Entry) -> str:
+        """Return the distance of the bits from the expected ones; '' if one is a NaN."""
+        if self.nibbles is None:
+            return distance(entry.actual, entry.expected, self.format)
+        return distance_of_nibbles(entry.actual, entry.expected, self.nibbles)

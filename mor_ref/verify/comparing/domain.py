@@ -13,6 +13,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import INTEGERS, format_meant
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.comparing.outside import is_of_one_tensor, left_out
 from mor_ref.verify.comparing.values import Marks, is_subnormal, values_of
 from mor_ref.verify.counts import counted
 
@@ -27,21 +28,30 @@ def as_domain(name: str) -> Domain:
 def within(evidence: Evidence, domain: Domain) -> Evidence:
     """Return the answers to inputs of a domain alone, with the number of those left out.
 
-    If rows are independent, rows are left out; else whole cases, as a scale may be of all numbers.
+    If rows are independent, rows are left out; of a tensor, the numbers of blocks; else cases.
     """
     if domain == "all":
         return evidence
-    cases, answers, left = [], {}, 0
+    cases, answers, entries, left = [], dict[str, Answer](), {}, 0
     by_row = OPERATIONS[evidence.operation].is_by_row
     for case in evidence.cases:
+        answer = evidence.answers.get(case.name)
+        if is_of_one_tensor(OPERATIONS[evidence.operation]):
+            marks = left_out(evidence.operation, case, answer or {}, _outside(case, domain))
+            cases.append(case)
+            entries[case.name] = marks
+            left += int(np.count_nonzero(marks["x"]))
+            if answer is not None:
+                answers[case.name] = answer
+            continue
         inside = _inside(evidence.operation, case, domain)
         if inside.all():
             cases.append(case)
         elif by_row and inside.any():
             cases.append(replace(case, arrays=_rows(case.arrays, inside)))
         left += _left_out(inside, by_row=by_row)
-        if case.name in evidence.answers and (inside.all() or (by_row and inside.any())):
-            answers[case.name] = _rows(evidence.answers[case.name], inside)
+        if answer is not None and (inside.all() or (by_row and inside.any())):
+            answers[case.name] = _rows(answer, inside)
     there = {case.name for case in cases}
     return replace(
         evidence,
@@ -51,7 +61,13 @@ def within(evidence: Evidence, domain: Domain) -> Evidence:
         witnesses={} if left else evidence.witnesses,
         domain=domain,
         left_out=left,
+        entries_left_out=entries,
     )
+
+
+def _outside(case: Case, domain: Domain) -> Marks:
+    """Return which numbers of a tensor are outside a domain."""
+    return ~_is_right(case.arrays["x"], case.parameters["source"], domain)
 
 
 class _Left(Protocol):
@@ -66,17 +82,26 @@ class _Left(Protocol):
 
 
 def said_of_left_out(found: Iterable[_Left]) -> str:
-    """Say how many rows and cases were left out; nothing if none was."""
-    rows = cases = 0
+    """Say how many rows, cases and numbers were left out; nothing if none was."""
+    rows = cases = numbers = 0
     domain = ""
     for one in found:
-        if OPERATIONS[one.operation].is_by_row:
+        declared = OPERATIONS[one.operation]
+        if declared.is_by_row:
             rows += one.left_out
+        elif is_of_one_tensor(declared):
+            numbers += one.left_out
         else:
             cases += one.left_out
         domain = one.domain
     parts = [counted(n, noun) for n, noun in ((rows, "row"), (cases, "case")) if n]
-    return f"{' and '.join(parts)} outside the domain {domain} left out" if parts else ""
+    said = [f"{' and '.join(parts)} outside the domain {domain} left out"] if parts else []
+    if numbers:
+        said.append(
+            f"{counted(numbers, 'number')} left out: outside the domain {domain}, or in a block or "
+            "unit with one outside"
+        )
+    return "; ".join(said)
 
 
 def _inside(operation: str, case: Case, domain: Domain) -> Marks:

@@ -1,9 +1,12 @@
 """The answers of a candidate to a suite, next to the expected ones."""
 
 import dataclasses
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from mor_ref.golden.model.suite import Case, Field, question
 from mor_ref.golden.model.views import SEPARATOR, split
@@ -12,8 +15,10 @@ from mor_ref.operations.fields import format_meant
 from mor_ref.treatments import Asked, rungs_of
 from mor_ref.verify.candidates.candidate import NO_REMARKS, Answer, Remarks
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
-from mor_ref.verify.comparing.compare import MISSING, Comparison, comparisons, given_as
+from mor_ref.verify.comparing.compare import MISSING, Comparison, Placed, comparisons
 from mor_ref.verify.comparing.difference import Difference
+from mor_ref.verify.comparing.names_given import given_as
+from mor_ref.verify.comparing.values import Marks
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,17 @@ class Failure:
     message: str
 
 
+@dataclass(frozen=True)
+class Strip:
+    """Some rows of a large tensor: the first row, and where each field of them is in the whole one.
+
+    `places` has the first row of a field in the whole field, and the shape of the whole field.
+    """
+
+    first: int
+    places: Mapping[str, tuple[int, tuple[int, ...]]]
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """The cases of a suite, and the answers to them by their names.
@@ -32,8 +48,10 @@ class Evidence:
     asked of it: of this suite or of another. `other_cases` are answered cases that the suite does
     not have. `witnesses` are the case and the field at which the suite exposes each deviation.
     `allowed` are the bits that may differ. `left_out` counts the rows, or the cases if rows depend
-    on each other, that are outside the `domain`. `remarks` are the candidate's own. If it
-    `is_of_parts`, its cases are parts of those of the suite.
+    on each other, that are outside the `domain`. `remarks` are the candidate's own. If the one case
+    is a `strip`, other strips of the same case follow. If it `is_of_parts`, its cases are parts of
+    those of the suite. `entries_left_out` marks the entries of
+    fields of cases that are not compared, as inputs of theirs are outside the domain.
     """
 
     suite: str
@@ -50,6 +68,8 @@ class Evidence:
     left_out: int = 0
     remarks: Remarks = NO_REMARKS
     is_of_parts: bool = False
+    strip: Strip | None = None
+    entries_left_out: Mapping[str, Mapping[str, Marks]] = dataclasses.field(default_factory=dict)
 
     @cached_property
     def chosen(self) -> dict[str, dict[str, str]]:
@@ -102,6 +122,11 @@ class Evidence:
         return {name for answer in self.answers.values() for name in answer}
 
     @property
+    def is_continued(self) -> bool:
+        """Whether the case was begun by another strip."""
+        return self.strip is not None and self.strip.first > 0
+
+    @property
     def answered(self) -> int:
         """How many cases were answered; none if no answer has anything that is expected."""
         return len(self.answers) if self.given else 0
@@ -114,6 +139,11 @@ class Evidence:
             if field in case.arrays and field in self.chosen.get(case.name, ())
         ]
 
+    def size_of(self, case: Case, field: str) -> int:
+        """Return how many entries of a field of a case are compared."""
+        left = self.entries_left_out.get(case.name, {}).get(field)
+        return case.arrays[field].size - (0 if left is None else int(np.count_nonzero(left)))
+
     def has_all_of(self, field: str) -> bool:
         """Return whether every case that has a field was answered with it."""
         return len(self.answered_with(field)) == sum(field in case.arrays for case in self.cases)
@@ -125,7 +155,13 @@ class Evidence:
         return {
             case.name: list(
                 comparisons(
-                    case, given, self.answers[case.name], self.chosen[case.name], self.allowed
+                    self.operation,
+                    case,
+                    given,
+                    self.answers[case.name],
+                    self.chosen[case.name],
+                    self.allowed,
+                    self.entries_left_out.get(case.name, {}),
                 )
             )
             for case in self.cases
@@ -143,15 +179,28 @@ class Evidence:
             found = self.comparisons.get(case.name, ())
             for one in found:
                 if one.count or one.problem is not None:
-                    yield one.difference(self.operation, question(self.fields, case))
+                    asked = question(self.fields, case)
+                    if self.strip is None:
+                        yield one.difference(self.operation, asked)
+                    else:
+                        yield self._placed(one, asked, self.strip)
+
+    def _placed(self, one: Comparison, asked: Case, strip: Strip) -> Difference:
+        """Return a comparison of a strip as one of the whole tensor."""
+        start, shape = strip.places[one.suite_field]
+        is_whole = strip.first == 0 and shape == one.expected.shape  # its inputs are in all strips
+        placed = Placed(strip.first, start, shape)
+        return one.difference(self.operation, None if is_whole else asked, placed)
 
     def lacking(self) -> Iterator[Difference]:
         """Yield the fields that no answer here has; if other parts have them, they are missing."""
         absent = [field for field in self.fields if field.name in self.not_given]
-        for case in self.cases:
+        for case in self.cases if not self.is_continued else ():
             for field in absent if case.name in self.answers else ():
                 if field.name in case.arrays:
-                    array = case.arrays[field.name]
+                    shape = case.arrays[field.name].shape
+                    if self.strip is not None:
+                        _, shape = self.strip.places[field.name]
                     fmt = format_meant(field.format, case.parameters)
                     names = (case.name, field.name, field.name, fmt)
-                    yield Difference(*names, 0, array.size, array.shape, problem=MISSING)
+                    yield Difference(*names, 0, math.prod(shape), shape, problem=MISSING)

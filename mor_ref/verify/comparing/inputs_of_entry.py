@@ -29,12 +29,13 @@ class Input(NamedTuple):
 
 
 def origins(
-    operation: str, question: Case, suite_field: str, given: str
+    operation: str, question: Case, suite_field: str, given: str, first_row: int = 0
 ) -> Callable[[Index], tuple[Input, ...]]:
     """Return a function from an entry of a field to its inputs; suite and answer name the field.
 
     An entry can be of a part of a tensor: a scale is of a block. Then the input is the name of the
-    part with its largest number, because the scale follows from this number.
+    part with its largest number, because the scale follows from this number. The inputs are the
+    rows of a tensor from the first row on.
     """
     declared, parameters = OPERATIONS[operation], question.parameters
     inputs, first = declared.inputs_for(parameters), declared.first_axes
@@ -55,22 +56,30 @@ def origins(
                     slice(i * side, i * side + side * of_digests)
                     for i, side in zip(at, sides, strict=False)
                 )
-                found += _of_part(question, inputs, part)
+                found += _of_part(question, inputs, part, first_row)
         return tuple(dict.fromkeys(found))
 
     return inputs_of
 
 
-def _of_part(question: Case, inputs: Fields, part: _Part) -> Iterator[Input]:
-    """Yield the numbers of each input that belong to a part of the first."""
+def _of_part(question: Case, inputs: Fields, part: _Part, first_row: int) -> Iterator[Input]:
+    """Yield the numbers of each input that belong to a part of the first.
+
+    Names count rows from the first row of the whole tensor.
+    """
     for name, (fmt, _) in inputs.items():
         array, meant = question.arrays[name], format_meant(fmt, question.parameters)
         ends = [range(*s.indices(n)) for s, n in zip(part, array.shape, strict=False)]
         if math.prod(map(len, ends)) <= _FEW:
             for place in itertools.product(*ends):
-                yield Input(f"{name}[{', '.join(map(str, place))}]", int(array[place]), meant)
+                named = ", ".join(map(str, (place[0] + first_row, *place[1:])))
+                yield Input(f"{name}[{named}]", int(array[place]), meant)
         elif meant not in INTEGERS:
-            where = ", ".join(f"{end.start}:{end.stop}" for end in ends)
+            starts = (first_row, *(0 for _ in ends[1:]))
+            where = ", ".join(
+                f"{start + end.start}:{start + end.stop}"
+                for start, end in zip(starts, ends, strict=True)
+            )
             yield largest_of(f"{name}[{where}]", array[part[: array.ndim]], meant)
 
 

@@ -62,14 +62,14 @@ def _compared(evidence: Evidence, case: Case) -> list[Comparison]:
 def _parts_of_case(evidence: Evidence, case: Case) -> Iterator[_Part]:
     """Yield the part with the largest number, and those of the first and the last mismatch."""
     asked, operation = question(evidence.fields, case), evidence.operation
-    compared = _compared(evidence, case)
+    compared, first = _compared(evidence, case), evidence.strip.first if evidence.strip else 0
     parameters = [asked.parameters]
     if operation in _WITH_AMAX and not {"amax", "global_scale", "scale"} & {*asked.parameters}:
         amax = amax_of(asked, with_infinity=operation == "nvfp4")
         parameters += [{**asked.parameters, "amax": amax}] if np.isfinite(amax) else []
     for place, sides in dict.fromkeys(_windows(operation, asked, compared)):
         window = tuple(slice(at, at + side) for at, side in zip(place, sides, strict=True))
-        parts = [_part(operation, asked, compared, window, one) for one in parameters]
+        parts = [_part(operation, asked, compared, window, one, first) for one in parameters]
         best = max(parts, key=lambda part: part.differing)
         if best.differing:
             yield best
@@ -132,8 +132,9 @@ def _part(
     compared: list[Comparison],
     window: _Window,
     parameters: Parameters,
+    first: int,
 ) -> _Part:
-    """Return a part of a case, with the fields that follow from the part alone."""
+    """Return a part of a case from a first row on, with fields that follow from the part alone."""
     shape = asked.arrays["x"].shape
     x = {name: np.ascontiguousarray(array[window]) for name, array in asked.arrays.items()}
     sides = sides_of("rc", asked.parameters, shape)
@@ -148,7 +149,8 @@ def _part(
             given[one.suite_field] = one.actual[own]
             differing += int(np.count_nonzero(one.differs[own]))
     ends = zip(window, shape, strict=True)
-    rows, columns = (f"{part.start}:{min(part.stop, side)}" for part, side in ends)
+    (top, bottom), (left, right) = ((part.start, min(part.stop, side)) for part, side in ends)
+    rows, columns = f"{first + top}:{first + bottom}", f"{left}:{right}"
     name = f"{asked.name}[{rows},{columns}]"
     return _Part(Case(name, parameters, x | expected), given, differing)
 

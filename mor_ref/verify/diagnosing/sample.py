@@ -23,11 +23,16 @@ _LARGEST_TENSOR = 1 << 14  # elements of a tensor that deviations are tried on
 
 
 class Pair(NamedTuple):
-    """A field as it is expected and as it was given, and where the two differ."""
+    """A field as it is expected and given; marks of entries that differ or are left out."""
 
     expected: NDArray[np.integer]
     given: NDArray[np.integer]
     differs: NDArray[np.bool_]
+    left_out: NDArray[np.bool_] | None = None
+
+    def compared(self, ours: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the bits of a model, with the given ones where entries are left out."""
+        return ours if self.left_out is None else np.where(self.left_out, self.given, ours)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +77,7 @@ class Sample:
         inputs = {name: array[chosen] for name, array in self.question.arrays.items()}
         case = Case(self.question.name, self.question.parameters, inputs)
         pairs = {
-            name: Pair(*(array[chosen] for array in pair)) for name, pair in self.pairs.items()
+            name: Pair(*(array[chosen] for array in pair[:3])) for name, pair in self.pairs.items()
         }
         return Sample(self.operation, case, pairs, self.layouts)
 
@@ -116,7 +121,7 @@ def samples_of(evidence: Evidence) -> Iterator[Sample]:
     for case in evidence.cases:
         if case.name in evidence.answers:
             pairs = {
-                name: Pair(one.expected, one.actual, one.differs)
+                name: Pair(one.expected, one.actual, one.differs, one.left_out)
                 for name, one in evidence.compared(case.name).items()
             }
             layouts = {

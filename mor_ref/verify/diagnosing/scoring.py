@@ -199,7 +199,8 @@ def _fields(found: Arrays | None, sample: Sample) -> Iterator[Field]:
         elif base in found:
             ours = seen(found[base], views, sample.question.parameters)
             is_alike = ours.size == pair.expected.size
-            yield name, pair, ours.reshape(pair.expected.shape) if is_alike else ~pair.given
+            bits = ours.reshape(pair.expected.shape) if is_alike else ~pair.given
+            yield name, pair, pair.compared(bits)
 
 
 def _score(of_field: Field, right: NDArray[np.bool_] | None) -> Score:

@@ -49,6 +49,8 @@ def _suites(root: ET.Element, verification: Verification, made: Made | None) -> 
             _test(root, f"{result.suite}, cases that failed", "error", *_failed(result), failed)
     for suite in verification.not_asked:
         _test(root, suite, "skipped", "the candidate had failed before")
+    for tensor in verification.skipped:
+        _test(root, tensor.name, "skipped", str(tensor))
     _verdict_beside_suites(root, verification)
 
 
@@ -93,7 +95,7 @@ def _outcome(result: SuiteResult) -> tuple[str, str | None]:
         case "failed":
             return "error", *_failed(result)
         case "not run":
-            return "skipped", "the candidate has no answer"
+            return "skipped", result.why_nothing
         case "match":
             return "system-out", None
 
@@ -108,6 +110,9 @@ def _verdict_beside_suites(root: ET.Element, verification: Verification) -> None
     strange = verification.unknown.names
     if verification.verdict == "incomplete" and strange:
         _test(root, verification.candidate, "failure", f"not suites: {', '.join(strange)}")
+    if verification.verdict == "incomplete" and verification.skipped:
+        skipped = counted(len(verification.skipped), "tensor")
+        _test(root, verification.candidate, "failure", f"{skipped} skipped")
     if verification.verdict == "not run":
         _test(root, verification.candidate, "error", str(verification.conformance))
 

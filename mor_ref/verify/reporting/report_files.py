@@ -9,7 +9,7 @@ from typing import Any
 
 from mor_ref.golden.store.whole_files import write_whole
 from mor_ref.verify.comparing.difference import Difference, Entry
-from mor_ref.verify.comparing.distance import distance, shown
+from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.reporting.junit import as_junit
 from mor_ref.verify.reporting.made import Made, made_here
 from mor_ref.verify.reporting.page import as_html
@@ -42,27 +42,29 @@ def _suite(result: SuiteResult) -> dict[str, Any]:
 
 def _difference(difference: Difference) -> dict[str, Any]:
     """Return a field that differs, with the numbers of its entries as bits and as values."""
-    fmt = difference.format
-    entries = [_entry(entry, fmt) for entry in difference.entries]
+    entries = [_entry(entry, difference) for entry in difference.entries]
     kinds = [
-        {"words": kind.words, "count": kind.count, "entry": _entry(kind.entry, fmt)}
+        {"words": kind.words, "count": kind.count, "entry": _entry(kind.entry, difference)}
         for kind in difference.kinds
     ]
     return asdict(difference) | {"entries": entries, "kinds": kinds}
 
 
-def _entry(entry: Entry, fmt: str) -> dict[str, Any]:
+def _entry(entry: Entry, of: Difference) -> dict[str, Any]:
     return {
         "index": entry.index,
-        "expected": _number(entry.expected, fmt),
-        "actual": _number(entry.actual, fmt),
-        "distance": distance(entry.actual, entry.expected, fmt),
-        "inputs": [{"what": i.what} | _number(i.bits, i.format) for i in entry.inputs],
+        "expected": _number(entry.expected, of.format, of.number(entry.expected)),
+        "actual": _number(entry.actual, of.format, of.number(entry.actual)),
+        "distance": of.apart(entry),
+        "inputs": [
+            {"what": i.what} | _number(i.bits, i.format, shown(i.bits, i.format))
+            for i in entry.inputs
+        ],
     }
 
 
-def _number(bits: int, fmt: str) -> dict[str, Any]:
-    return {"bits": bits, "format": fmt, "shown": shown(bits, fmt)}
+def _number(bits: int, fmt: str, said: str) -> dict[str, Any]:
+    return {"bits": bits, "format": fmt, "shown": said}
 
 
 WRITERS: dict[str, Callable[[Verification, Made, str | None], str]] = {

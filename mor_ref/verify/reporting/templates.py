@@ -4,7 +4,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mor_ref.deviations import DEVIATIONS
-from mor_ref.verify.comparing.distance import distance, shown
+from mor_ref.verify.comparing.distance import shown
 from mor_ref.verify.counts import counted
 from mor_ref.verify.reporting import text
 from mor_ref.verify.reporting.paths import without_directories
@@ -39,7 +39,6 @@ def _environment() -> "Environment":
         "address_of": address_of,
         "counted": counted,
         "deviations": DEVIATIONS,
-        "distance": distance,
         "identity": identity,
         "marks": _MARKS,
         "rule_named": rule_named,

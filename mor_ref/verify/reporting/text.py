@@ -6,6 +6,7 @@ from mor_ref.deviations import DEVIATIONS
 from mor_ref.verify.counts import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
+from mor_ref.verify.own_inputs import lines_of_skipped
 from mor_ref.verify.reporting.cause_text import all_explained, explaining
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
 from mor_ref.verify.running.results import FieldResult, SuiteResult, Verdict
@@ -32,6 +33,7 @@ def lines(verification: Verification) -> Iterator[str]:
         yield f"not asked{after_failures(verification)}: {listed(verification.not_asked)}"
     if verification.unknown.names:
         yield f"not suites: {_unknown(verification.unknown)}"
+    yield from lines_of_skipped(verification.skipped)
     yield from summary(verification)
 
 
@@ -52,7 +54,9 @@ def summary(verification: Verification) -> Iterator[str]:
 def verdict_line(verification: Verification) -> str:
     """Return the verdict, and how many suites have which."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(verification).items())
-    return f"{verification.candidate}: {verification.verdict} ({counts})"
+    both = sum(one.verdict != "failed" and bool(one.failures) for one in verification.results)
+    also = f"; in {counted(both, 'suite')} with a mismatch, it failed as well" if both else ""
+    return f"{verification.candidate}: {verification.verdict} ({counts}{also})"
 
 
 def verdicts(verification: Verification) -> dict[Verdict, int]:
@@ -104,7 +108,7 @@ def after_failures(verification: Verification) -> str:
 def suite_lines(result: SuiteResult, diagnosis: SuiteDiagnosis | None) -> Iterator[str]:
     """Yield the verdict, the first mismatching field and the explanation, then the evidence."""
     if not result.compared and result.verdict in ("not run", "incomplete"):
-        yield f"{result.suite}: {result.verdict}, the candidate has no answer"
+        yield f"{result.suite}: {result.verdict}, {result.why_nothing}"
     else:
         yield f"{result.suite}: {result.verdict}, {_extent(result)}"
     yield from (f"  {line}" for line in failing(result))

@@ -4,12 +4,14 @@ import platform
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mor_ref.golden.model.suite import Case, question
 from mor_ref.golden.model.views import SEPARATOR
 from mor_ref.golden.store.suite_files import read_suite
+from mor_ref.operations.bits import Unsigned
 from mor_ref.verify.candidates.candidate import (
     NO_REMARKS,
     Answer,
@@ -21,12 +23,15 @@ from mor_ref.verify.candidates.candidate import (
 from mor_ref.verify.candidates.fresh_process import call_with_candidate
 from mor_ref.verify.candidates.python_function import PythonFunction
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
-from mor_ref.verify.comparing.compare import fields_of, problem_of
+from mor_ref.verify.comparing.compare import problem_of
 from mor_ref.verify.comparing.evidence import Evidence, Failure
+from mor_ref.verify.comparing.names_given import fields_of
+from mor_ref.verify.running.strips import LargeCase
 from mor_ref.verify.running.suites import Entry, Suites
 from mor_ref.workers.pools import Workers
 from mor_ref.workers.shards import WorkersError
 
+_AT_ONCE = 1 << 22  # numbers
 Ask = Callable[[Candidate, Suites], Iterator[Evidence]]
 
 
@@ -63,12 +68,15 @@ def ask_here(candidate: Candidate, suites: Suites) -> Iterator[Evidence]:
         yield _answers(candidate, name, entry, cases).on(name, entry, cases)
 
 
-def ask_parts(parts: Callable[[Collection[str]], Iterator[tuple[str, list[Case]]]]) -> Ask:
+Parts = Iterator[tuple[str, list[Case] | LargeCase]]
+
+
+def ask_parts(parts: Callable[[Collection[str]], Parts]) -> Ask:
     """Return a way to ask parts of suites, which are made when they are asked.
 
     `parts` is given the names of the suites.
-
-    After a failure that ends a suite, its other parts are not asked.
+    After a failure that ends a suite, its other parts are not asked. A large case is asked once,
+    and its answer comes strip by strip.
     """
 
     def ask(candidate: Candidate, suites: Suites) -> Iterator[Evidence]:
@@ -77,11 +85,17 @@ def ask_parts(parts: Callable[[Collection[str]], Iterator[tuple[str, list[Case]]
             if name == ended:
                 continue
             entry = suites.entries[name]
-            found = _answers(candidate, name, entry, cases)
+            large = cases if isinstance(cases, LargeCase) else None
+            asked = [cases.case] if isinstance(cases, LargeCase) else cases
+            found = _answers(candidate, name, entry, asked, large)
             if any(failure.case is None for failure in found.failures):
                 ended = name
-            evidence = [found.on(name, entry, cases)]
-            del cases, found
+            evidence = [found.on(name, entry, asked)]
+            if large is not None and found.answers:
+                del cases, found, asked
+                yield from large.strips(candidate, evidence.pop())
+                continue
+            del cases, found, asked
             yield evidence.pop()  # nothing of it stays here
 
     return ask
@@ -126,7 +140,13 @@ def _in_fresh_process(candidate: Candidate, directory: Path, suite: str, entry: 
     return replace(found, is_over=False)
 
 
-def _answers(candidate: Candidate, suite: str, entry: Entry, cases: list[Case]) -> _Answers:
+def _answers(
+    candidate: Candidate,
+    suite: str,
+    entry: Entry,
+    cases: list[Case],
+    large: LargeCase | None = None,
+) -> _Answers:
     """Return the answers to the cases of a suite, up to a failure that ends the suite."""
     fields, operation = fields_of(entry), entry["operation"]
     answers: dict[str, Answer] = {}
@@ -136,7 +156,10 @@ def _answers(candidate: Candidate, suite: str, entry: Entry, cases: list[Case]) 
     for case in cases:
         asked = question(fields, case)
         try:
-            answer = candidate.answer(suite, operation, asked)
+            if large is None:
+                answer = candidate.answer(suite, operation, asked)
+            else:
+                answer = large.asked_of(candidate, suite)
             _check_inputs(answer or {}, asked, f"{candidate.name}, case {case.name!r} of {suite}")
         except NoAnswer as reason:
             reasons.append(str(reason))
@@ -164,8 +187,18 @@ def _check_inputs(answer: Answer, asked: Case, whose: str) -> None:
         if base not in asked.arrays or given is None:
             continue
         right = asked.arrays.get(name)
-        if right is None or problem_of(given, right) or not np.array_equal(given, right):
+        if right is None or problem_of(given, right) or not _is_same(given, right):
             raise CandidateError(
                 f"{whose}: the answer changes the input {name!r}; compute from the inputs of the "
                 "suite, and return each input unchanged or not at all"
             )
+
+
+def _is_same(given: Any, right: Unsigned) -> bool:
+    """Return whether two arrays are equal, some rows at a time."""
+    array = np.asarray(given)
+    step = max(1, _AT_ONCE * len(right) // max(right.size, 1)) if right.ndim else 1
+    if right.ndim == 0:
+        return np.array_equal(array, right)
+    rows = (slice(k, k + step) for k in range(0, len(right), step))
+    return all(np.array_equal(array[some], right[some]) for some in rows)

@@ -29,6 +29,10 @@ class LookedAt:
         for case in evidence.cases:
             differing = sum(one.count for one in evidence.comparisons.get(case.name, ()))
             size = max(array.size for array in case.arrays.values())
+            if evidence.strip is not None:  # not a case of its own
+                self._take_parts(evidence, case)
+                self._passed_over[name] = self._passed_over.get(name, 0) + differing
+                continue
             room = self._room.get((name, bool(differing)), self._most)
             if room is None or size <= room:
                 cases.append(case)

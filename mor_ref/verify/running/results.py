@@ -2,7 +2,7 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -82,7 +82,12 @@ class SuiteResult:
     of_rungs: tuple[str, ...] = ()
 
     def __add__(self, more: "SuiteResult") -> "SuiteResult":
-        """Return the result of both parts of a suite."""
+        """Return the result of both parts of a suite, or of a case and its next strip."""
+        is_strip = self.case_names[-1:] == more.case_names
+        if is_strip:
+            more = replace(
+                more, cases=0, answered=0, not_answered=(), case_names=(), unknown=Unknown()
+            )
         given = {one.name: one for one in self.fields}
         for field in more.fields:
             given[field.name] = given[field.name] + field if field.name in given else field
@@ -96,7 +101,7 @@ class SuiteResult:
             not_given=tuple(name for name in expected if name in missing and name not in given),
             unknown=self.unknown if self.unknown.names else more.unknown,
             expected=expected,
-            differences=self.differences + more.differences,
+            differences=tuple(_joined([*self.differences, *more.differences])),
             failures=self.failures + more.failures,
             not_answered=self.not_answered + more.not_answered,
             case_names=self.case_names + more.case_names,
@@ -184,6 +189,12 @@ class SuiteResult:
         return sum(difference.problem is not None for difference in self.differences)
 
     @property
+    def why_nothing(self) -> str:
+        """The reason why nothing was compared."""
+        is_outside = bool(self.left_out) and (self.answered > 0 or not self.cases)
+        return "all of it is left out" if is_outside else "the candidate has no answer"
+
+    @property
     def has_answers(self) -> bool:
         """Whether anything was given that is expected, be it comparable or not."""
         return bool(self.compared or self.differences)
@@ -197,6 +208,15 @@ class SuiteResult:
         mismatching = [field for field in self.fields if not field.matches]
         beyond_nan = [f for f in mismatching if f.differing > f.nans or f.not_comparable]
         return next(iter(beyond_nan or mismatching), None)
+
+
+def _joined(differences: Sequence[Difference]) -> Iterable[Difference]:
+    """Return differences; those of the strips of a field together."""
+    found: dict[tuple[str, str], Difference] = {}
+    for one in differences:
+        key = one.case, one.suite_field
+        found[key] = found[key] + one if key in found else one
+    return found.values()
 
 
 def result_of(
@@ -240,7 +260,7 @@ def _field_result(
     return FieldResult(
         field.name,
         field.rules,
-        sum(case.arrays[field.name].size for case in compared),
+        sum(evidence.size_of(case, field.name) for case in compared),
         sum(d.count for d in differences),
         sum(d.nans for d in differences),
         len(unlike),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from mor_ref.analysis.stored_tensors import SkippedTensor
 from mor_ref.verify.candidates.candidate import Candidate
 from mor_ref.verify.candidates.results_directory import ResultsDirectory
 from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
@@ -25,6 +26,7 @@ class Verification:
 
     `not_asked` are the suites after the last one that was asked. `unknown` are the
     unknown suites of a directory of results. `not_opened` says why no suite could be asked at all.
+    `skipped` are the tensors of a user that no recipe takes.
     """
 
     candidate: str
@@ -35,17 +37,20 @@ class Verification:
     diagnosis: Diagnosis
     conformance: Conformance
     not_opened: Failure | None = None
+    skipped: tuple[SkippedTensor, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
         """A match needs a suite that was run, and none that differs or in which it failed.
 
-        A run that must be complete does not match if there are results of unknown suites.
+        A run that must be complete does not match if there are results of unknown suites, or
+        skipped tensors.
         """
         if self.failures:
             return "failed"
         verdicts = {result.verdict for result in self.results}
-        if self.unknown.names and any(result.must_be_complete for result in self.results):
+        is_all = not self.unknown.names and not self.skipped
+        if not is_all and any(result.must_be_complete for result in self.results):
             verdicts.add("incomplete")
         decisive: tuple[Verdict, ...] = ("mismatch", "incomplete", "match")
         return next((verdict for verdict in decisive if verdict in verdicts), "not run")
@@ -53,7 +58,7 @@ class Verification:
     @property
     def is_complete(self) -> bool:
         """Whether all suites that were asked for are, and nothing else was given."""
-        is_more = self.unknown.names or self.not_asked
+        is_more = self.unknown.names or self.not_asked or self.skipped
         return not is_more and all(result.is_complete for result in self.results)
 
     @property
@@ -85,16 +90,17 @@ def verify(
     `on_diagnosis` before each diagnosis, with the number of suites to diagnose as well.
     """
     suites = asked_of(candidate, suites)
-    is_of_files = isinstance(candidate, ResultsDirectory)
     found: dict[str, _Found] = {}
-    looked_at = LookedAt(suites.most_diagnosed, with_parts=is_of_files)
+    looked_at = LookedAt(suites.most_diagnosed, with_parts=isinstance(candidate, ResultsDirectory))
+    known = {**suites.entries, **suites.of_rungs}
     for answered in ask(candidate, suites):
         evidence = within(replace(answered, allowed=allowed), domain)
         name = evidence.suite
-        one = _found(evidence, suites.entries[name], must_be_complete=must_be_complete)
+        one = _found(evidence, known[name], must_be_complete=must_be_complete)
         found[name] = found[name] + one if name in found else one
         looked_at.add(evidence)
-        on_suite(name)
+        if name in suites.entries and not evidence.is_continued:
+            on_suite(name)
         if evidence.is_over:
             break
         del answered, evidence  # before the next is made
@@ -102,15 +108,17 @@ def verify(
     results = tuple(one.result for one in whole)
     wrong = [looked_at.at(one.suite) for one in results if one.differences]
     right = [looked_at.at(one.suite) for one in results if one.verdict == "match"]
+    entries = {name: one for name, one in known.items() if name in {*suites.entries, *found}}
     there = candidate.suites if isinstance(candidate, ResultsDirectory) else ()
     return Verification(
         candidate.name,
         suites.source,
         results,
-        tuple(suites.entries)[len(results) :],
+        tuple(name for name in suites.entries if name not in found),
         unknown(there, suites.known),
         diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
-        conformance([one.standing for one in whole], suites.entries, len(suites.known)),
+        conformance([one.standing for one in whole], entries, max(len(suites.known), len(entries))),
+        skipped=suites.skipped,
     )
 
 
@@ -163,4 +171,5 @@ def not_opened(name: str, suites: Suites, reason: str) -> Verification:
         Diagnosis(),
         nothing,
         Failure(None, reason),
+        suites.skipped,
     )

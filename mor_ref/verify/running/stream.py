@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.definitions.formats import formats
 from mor_ref.golden.streams.lines import NEWLINE, Column
-from mor_ref.golden.streams.stream import Stream
+from mor_ref.golden.streams.stream import Stream, inputs_of
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.operation import Arrays
+from mor_ref.verify.comparing.allowed import EVERY_BIT, Allowed
 from mor_ref.verify.comparing.distance import distance, shown
 from mor_ref.verify.comparing.inputs_of_entry import largest_of
 from mor_ref.verify.counts import counted
@@ -26,7 +28,10 @@ class LineError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """Some lines that were checked: the number of the first, and which of them are wrong."""
+    """Some lines that were checked: the number of the first, and which of them are wrong.
+
+    `other_bits` counts the entries whose bits differ and are allowed to.
+    """
 
     stream: Stream
     first: int
@@ -34,6 +39,8 @@ class Checked:
     given: Arrays
     expected: Arrays
     wrong: NDArray[np.intp]
+    allowed: Allowed = EVERY_BIT
+    other_bits: int = 0
 
     def describe(self, place: int) -> str:
         """Describe a wrong line: its number, its inputs, and each result that differs."""
@@ -41,16 +48,23 @@ class Checked:
         results = [
             self._difference(column, place)
             for column in self.stream.results
-            if (self.given[column.name][place] != self.expected[column.name][place]).any()
+            if self._differs(column, place).any()
         ]
         return f"line {self.first + place}: {inputs}: {'; '.join(results)}"
+
+    def _differs(self, column: Column, place: int) -> NDArray[np.bool_]:
+        """Return which entries of a result differ in a line."""
+        found, right = (
+            np.atleast_1d(side[column.name][place]) for side in (self.given, self.expected)
+        )
+        return unlike(column, found, right, self.allowed)
 
     def _difference(self, column: Column, place: int) -> str:
         """Describe the first entry of a result that differs, and count the others."""
         found, right = (
             np.atleast_1d(side[column.name][place]) for side in (self.given, self.expected)
         )
-        wrong = np.flatnonzero(found != right)
+        wrong = np.flatnonzero(self._differs(column, place))
         at = int(wrong[0])
         bits = int(found[at]), int(right[at])
         said = (
@@ -67,7 +81,7 @@ class Checked:
 
 def computed(stream: Stream) -> Stream:
     """Return a stream if the engine computes all of its results; refuse others."""
-    some = {name: array[:1] for name, array in stream.bundled.items()}
+    some = next(inputs_of(stream, 0, 1))
     known = OPERATIONS[stream.operation].engine(stream.parameters, some)
     for column in stream.results:
         if column.name not in known:
@@ -99,13 +113,29 @@ class Sent:
         return taken
 
 
+def unlike(
+    column: Column, given: NDArray[Any], expected: NDArray[Any], allowed: Allowed
+) -> NDArray[np.bool_]:
+    """Return which entries of a column differ in bits that are not allowed to."""
+    differs: NDArray[np.bool_] = given != expected
+    if allowed.is_nothing or column.format not in formats:
+        return differs
+    fmt = formats[column.format]
+    found: NDArray[np.bool_] = differs & ~allowed.nans(given, expected, fmt)
+    return found & ~allowed.zeros(given, expected, fmt)
+
+
 def checked(
-    stream: Stream, read: Read, count: int | None = None, sent: Sent | None = None
+    stream: Stream,
+    read: Read,
+    count: int | None = None,
+    sent: Sent | None = None,
+    allowed: Allowed = EVERY_BIT,
 ) -> Iterator[Checked]:
     """Yield the check of every line that `read` returns, some lines at a time.
 
     With a count, no more lines than that are checked, and fewer are an error; so is none. A line
-    with other inputs than were sent is one too.
+    with other inputs than were sent is one too. `allowed` bits of results may differ.
     """
     done = 0
     for lines in whole_lines(read, stream.answer.length):
@@ -117,7 +147,7 @@ def checked(
         usable = wanted if problem is None else problem.place
         if usable:
             part = {name: array[:usable] for name, array in given.items()}
-            yield _compared(stream, done + 1, usable, part)
+            yield _compared(stream, done + 1, usable, part, allowed)
         done += usable
         if problem is not None:
             raise LineError(f"line {done + 1} has {problem.what}")
@@ -148,13 +178,17 @@ def whole_lines(read: Read, length: int) -> Iterator[bytes]:
         yield rest.removesuffix(b"\r") + NEWLINE
 
 
-def _compared(stream: Stream, first: int, count: int, given: Arrays) -> Checked:
+def _compared(stream: Stream, first: int, count: int, given: Arrays, allowed: Allowed) -> Checked:
     inputs = {column.name: given[column.name] for column in stream.inputs}
     expected = OPERATIONS[stream.operation].engine(stream.parameters, inputs)
-    differs = np.zeros(count, np.bool_)
+    differs, other_bits = np.zeros(count, np.bool_), 0
     for column in stream.results:
-        differs |= _of_any(given[column.name] != expected[column.name])
-    return Checked(stream, first, count, given, expected, np.flatnonzero(differs))
+        found = given[column.name], expected[column.name]
+        wrong = unlike(column, *found, allowed)
+        differs |= _of_any(wrong)
+        other_bits += int(np.count_nonzero((found[0] != found[1]) & ~wrong))
+    places = np.flatnonzero(differs)
+    return Checked(stream, first, count, given, expected, places, allowed, other_bits)
 
 
 class _Problem(NamedTuple):

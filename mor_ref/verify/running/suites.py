@@ -1,10 +1,11 @@
 """The suites that a candidate is verified on."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from mor_ref.analysis.stored_tensors import SkippedTensor
 from mor_ref.golden.model.suite import chosen
 from mor_ref.golden.store.manifest import read_manifest
 
@@ -18,6 +19,8 @@ class Suites:
     `known` are the names of all suites of the directory. If there are numbers in `most_diagnosed`,
     mismatches in more than so many numbers of a suite are not diagnosed. `named` is how a report
     names the suites, if they are not in a directory, and `parts` how many parts they come in.
+    `skipped` are the tensors of a user that no recipe takes. Suites `of_rungs` count if a candidate
+    has answers to them, and `optional` ones if files of results have them.
     """
 
     directory: Path
@@ -26,6 +29,8 @@ class Suites:
     most_diagnosed: int | None = None
     named: str = ""
     parts: int = 0
+    skipped: tuple[SkippedTensor, ...] = ()
+    of_rungs: Mapping[str, Entry] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
 
     def of_files(self, there: Collection[str]) -> "Suites":

@@ -53,14 +53,17 @@ class Peer:
                     "with one"
                 )
 
-    def answer(self, operation: str, parameters: Parameters, inputs: Arrays) -> Answer | None:
+    def answer(self, operation: str, parameters: Parameters, inputs: Arrays) -> Answer:
         """Return the fields that the library computes; its warnings are left out.
 
-        None is for an operation that it does not have, and NoAnswer for other parameters.
+        NoAnswer is for operations and parameters that it does not have.
         """
         function = self.functions.get(operation)
         if function is None:
-            return None
+            raise NoAnswer(
+                f"peer:{self.name} has no operation {operation}; it answers "
+                f"{' and '.join(self.functions)}"
+            )
         known = {*OPERATIONS[operation].parameters, RECIPE, *self.takes}
         unread = next((name for name in parameters if name not in known), None)
         if unread is not None:

@@ -1,0 +1,121 @@
+"""The entries of a tensor's fields that may follow from a number outside a domain.
+
+An entry of a block with such a number is left out. The amax of a tensor or of a group can follow
+from it, too: if the number is not finite, or is at least as large as all numbers inside. All of the
+tensor or group is left out then, if the candidate's scale of it is not the expected one.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor_ref.golden.model.suite import Case
+from mor_ref.golden.model.views import DIGEST, seen
+from mor_ref.operations import OPERATIONS
+from mor_ref.operations.fields import format_meant
+from mor_ref.operations.operation import Operation, Parameters
+from mor_ref.operations.shapes import sides_of
+from mor_ref.verify.candidates.candidate import Answer
+from mor_ref.verify.comparing.values import Floats, Marks, values_of
+
+_OF_AMAX = ("ends", "group")  # axes of the fields that follow from the amax of more than a block
+_BLOCKS = ("grid", "unit")
+
+
+def is_of_one_tensor(operation: Operation) -> bool:
+    """Return whether the entries of fields follow from blocks of a tensor, and from an amax."""
+    is_in_order = "groups" in operation.parameters  # of all of its columns
+    return operation.first_axes == "rc" and [*operation.inputs] == ["x"] and not is_in_order
+
+
+def left_out(operation: str, case: Case, answer: Answer, outside: Marks) -> dict[str, Marks]:
+    """Return the marks of the entries that are left out of each field, and of x itself.
+
+    `outside` marks the numbers of x that are outside the domain.
+    """
+    shape = case.arrays["x"].shape
+    sides = sides_of("rc", case.parameters, shape)
+    numbers = outside.copy()
+    for axes in _BLOCKS:
+        numbers |= _spread(_any(outside, sides[axes]), sides[axes], shape)
+    fields = {name: axes for name, axes in _outputs(operation).items() if name in case.arrays}
+    may_be = {axes: _may_be_amax(operation, case, outside, sides[axes]) for axes in _OF_AMAX}
+    for name, axes in fields.items():
+        if axes in _OF_AMAX:
+            differs = _differs(case.arrays[name], answer.get(name)).reshape(may_be[axes].shape)
+            numbers |= _spread(may_be[axes] & differs, sides[axes], shape)
+    found = {
+        name: _of_axes(may_be[axes] if axes in _OF_AMAX else _any(numbers, sides[axes]), axes)
+        for name, axes in fields.items()
+    }
+    return {**found, "x": numbers}
+
+
+def in_views(marks: Marks, views: list[str], parameters: Parameters) -> Marks:
+    """Return the marks of a field in other layouts."""
+    if DIGEST in views:
+        return np.full(seen(marks.astype(np.uint8), views, parameters).shape, marks.any())
+    plain = [view for view in views if view != "reciprocal"]
+    found: Marks = seen(marks.astype(np.uint8), plain, parameters) != 0
+    return found
+
+
+def _outputs(operation: str) -> Mapping[str, str]:
+    return {name: axes for name, (_, axes) in OPERATIONS[operation].outputs.items()}
+
+
+def _may_be_amax(operation: str, case: Case, outside: Marks, sides: tuple[int, ...]) -> Marks:
+    """Return in which parts of x the amax may follow from a number outside."""
+    fmt = format_meant(OPERATIONS[operation].inputs["x"][0], case.parameters)
+    values: Floats = np.abs(values_of(case.arrays["x"], fmt))
+    finite = np.where(np.isfinite(values), values, 0)
+    inside = _largest(np.where(outside, 0, finite), sides)
+    without = _any(outside & ~np.isfinite(values), sides)
+    found: Marks = _any(outside, sides) & (
+        without | (_largest(np.where(outside, finite, 0), sides) >= inside)
+    )
+    return found
+
+
+def _differs(expected: NDArray[Any], given: Any) -> Marks:
+    """Return where a field that was given differs; nowhere if it was not, or not so."""
+    if not isinstance(given, np.ndarray) or given.size != expected.size:
+        return np.zeros(expected.shape, np.bool_)
+    found: Marks = given.reshape(expected.shape) != expected
+    return found
+
+
+def _of_axes(marks: Marks, axes: str) -> Marks:
+    """Return marks of parts in the shape of a field: one of whole rows has one axis."""
+    return marks[:, 0] if axes == "ends" else marks
+
+
+def _any(marks: Marks, sides: tuple[int, ...]) -> Marks:
+    found: Marks = np.logical_or.reduceat(
+        np.logical_or.reduceat(marks, _starts(marks.shape[0], sides[0]), axis=0),
+        _starts(marks.shape[1], sides[1]),
+        axis=1,
+    )
+    return found
+
+
+def _largest(values: Floats, sides: tuple[int, ...]) -> Floats:
+    found: Floats = np.maximum.reduceat(
+        np.maximum.reduceat(values, _starts(values.shape[0], sides[0]), axis=0),
+        _starts(values.shape[1], sides[1]),
+        axis=1,
+    )
+    return found
+
+
+def _starts(size: int, side: int) -> NDArray[np.intp]:
+    return np.arange(0, size, side)
+
+
+def _spread(marks: Marks, sides: tuple[int, ...], shape: tuple[int, ...]) -> Marks:
+    """Return the marks of the numbers of marked parts."""
+    rows = np.repeat(marks, sides[0], axis=0)[: shape[0]]
+    found: Marks = np.repeat(rows, sides[1], axis=1)[:, : shape[1]]
+    return found
