@@ -5,6 +5,7 @@ import math
 import struct
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from kernels import needed
 from ptx_programs import HEADER, run
@@ -162,6 +163,28 @@ def test_comparisons(name):
     for how, way in ways.items():
         wanted = [int(way(value(a, name), value(b, name))) for a, b in rows]
         assert run(f"setp.{how}.{name}", ("pred", "b16", "b16"), rows) == wanted
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_comparisons_of_pairs(name):
+    """The first predicate is of the lower numbers, and the second of the upper ones."""
+    rows = list(itertools.product(codes(name, 9001), repeat=2))
+    body = """.visible .entry run(.param .u64 x, .param .u64 out) {
+  .reg .b32 %r<9>; .reg .b16 %h<3>; .reg .b64 %d<4>; .reg .pred %p<4>;
+  ld.param.u64 %d0, [x]; ld.param.u64 %d1, [out]; mov.u32 %r0, %ctaid.x;
+  mad.wide.u32 %d0, %r0, 8, %d0; mad.wide.u32 %d1, %r0, 2, %d1;
+  ld.global.u32 %r1, [%d0]; ld.global.u32 %r2, [%d0+4];
+  setp.eq.u32 %p0, 0, 0; setp.lt.and.NAMEx2 %p1|%p2, %r1, %r2, %p0;
+  selp.u16 %h0, 1, 0, %p1; selp.u16 %h1, 2, 0, %p2; or.b16 %h0, %h0, %h1;
+  st.global.u16 [%d1], %h0; ret;
+}"""
+    pairs = [(a | b << 16, b | a << 16) for a, b in rows]
+    out = np.zeros(len(rows), np.uint16)
+    text = HEADER + body.replace("NAME", name)
+    Module(text)["run"][len(rows), 1](np.array(pairs, np.uint32), out)
+    values = [(value(a, name), value(b, name)) for a, b in rows]
+    wanted = [(x < y) + 2 * (y < x) for x, y in values]
+    assert out.tolist() == wanted
 
 
 def test_two_binary32_numbers():

@@ -10,7 +10,8 @@ from mor_ref.ptx.program import Instruction
 Handler = Callable[[Instruction, Names], str]
 
 _SETP = re.compile(
-    r"setp\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<t>[busf]\d+|bf16)"
+    r"setp\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?"
+    r"\.(?:(?P<t>[busf]\d+|bf16)|(?P<pair>b?f16)x2)"
 )
 _SET = re.compile(
     r"set\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<d>[us]32|f32)\.(?P<t>[busf]\d+|bf16)"
@@ -41,15 +42,21 @@ def _joined(of: Instruction, names: Names, words: dict[str, str | None], found: 
 
 
 def set_predicate(of: Instruction, names: Names) -> str:
-    """Return `setp` as C++: one predicate, or it and the opposite comparison."""
+    """Return `setp` as C++: one predicate, or it and the opposite comparison.
+
+    Of two numbers in a register, the second predicate is that of the upper ones.
+    """
     match = _SETP.fullmatch(of.opcode)
     if not match:
         raise refusal(of.line, of.text, "it is not supported")
     words = match.groupdict()
     first, _, second = of.operands[0].partition("|")
-    found = comparison(of, names, words, of.operands[1], of.operands[2])
+    if words["pair"]:
+        found, other = _of_pair(of, names, words)
+    else:
+        found, other = comparison(of, names, words, of.operands[1], of.operands[2]), "!x"
     text = f"const bool x = {found}; "
-    both = (first.strip(), "x"), (second.strip(), "!x")
+    both = (first.strip(), "x"), (second.strip(), other)
     for target, value in both:
         if target not in ("", "_"):
             text += f"const bool x_{value == 'x'} = {_joined(of, names, words, value)}; "
@@ -57,6 +64,14 @@ def set_predicate(of: Instruction, names: Names) -> str:
         if target not in ("", "_"):
             text += f"{names.result(target, of).name} = x_{value == 'x'}; "
     return f"{{ {text}}}"
+
+
+def _of_pair(of: Instruction, names: Names, words: dict[str, str | None]) -> tuple[str, str]:
+    """Return the comparisons of the lower and of the upper numbers of two registers as C++."""
+    kind, flags = (words["pair"] or "").upper(), "FTZ" if words["ftz"] else "0"
+    a, b = (names.value(text, "b32", of) for text in of.operands[1:3])
+    call = f"compared_half<Compare::{words['cmp']}, {kind}, {flags}>"
+    return f"{call}({a} & 0xFFFF, {b} & 0xFFFF)", f"{call}({a} >> 16, {b} >> 16)"
 
 
 def set_number(of: Instruction, names: Names) -> str:
