@@ -256,3 +256,16 @@ def test_e4m3_and_e5m2_share_the_mantissa(a):
     small, large = ideal_scale(448.0, a), ideal_scale(57344.0, a)
     assert small.mantissa == large.mantissa
     assert large.exponent - small.exponent == 7
+
+
+@pytest.mark.parametrize("columns", [16, 48, 50, 4320])
+def test_blocks_at_the_ends_of_strips(columns):
+    """SCL-001: a loop takes strips of 2,048 columns; a block is the same as one that is alone."""
+    x = np.random.default_rng(columns).standard_normal((2, 4320)).astype(np.float32)
+    x *= np.exp2(np.arange(4320) // columns % 7, dtype=np.float32)
+    whole = mor_ref.quantize(x, "e4m3", scaling="fp32", block=(1, columns))
+    for k, left in enumerate(range(0, x.shape[1], columns)):
+        part = x[:, left : left + columns]
+        alone = mor_ref.quantize(part, "e4m3", scaling="fp32", block=(1, columns))
+        np.testing.assert_array_equal(whole.scale[:, k : k + 1], alone.scale)
+        np.testing.assert_array_equal(whole.codes[:, left : left + columns], alone.codes)
