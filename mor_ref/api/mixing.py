@@ -125,10 +125,10 @@ def record_of(
     codes = scale = None
     if all(isinstance(one, Outcome) for one in found.tried):
         records = list(quantized.values())
-        scale = np.choose(choice, [one.scale for one in records]).astype(np.float32)
-        taken = _of_elements(choice, found.units)
-        by_rows = [one.codes.reshape(taken.shape) for one in records]
-        codes = np.choose(taken, by_rows).reshape(numbers.shape)
+        scale = _taken([one.scale for one in records], choice)
+        sides = found.units.rows, found.units.columns
+        by_rows = [one.codes.reshape(sides) for one in records]
+        codes = _taken(by_rows, choice, found.units).reshape(numbers.shape)
     return Mixed(
         names,
         found.amax.view(np.float32),
@@ -141,6 +141,19 @@ def record_of(
         found.units,
         numbers.described,
     )
+
+
+def _taken(
+    arrays: Sequence[NDArray[Any]], choice: NDArray[np.uint8], units: Partition | None = None
+) -> NDArray[Any]:
+    """Return an array with the entries of the candidates taken, which are of units or numbers."""
+    kinds = np.unique(choice)
+    found = arrays[int(kinds[0]) if kinds.size else 0].copy()
+    if kinds.size > 1:
+        of = choice if units is None else _of_elements(choice, units)
+        for k in kinds[1:].tolist():
+            np.copyto(found, arrays[k], where=of == k)
+    return found
 
 
 def _of_elements(choice: NDArray[np.uint8], units: Partition) -> NDArray[np.uint8]:

@@ -59,20 +59,24 @@ class Words(NamedTuple):
     place: Place
 
 
-def parts_of(rows: int, columns: int) -> Iterator[Part]:
+def parts_of(rows: int, columns: int, elements: int = _PART) -> Iterator[Part]:
     """Yield rectangles that cover the tensor row by row; none cuts a tile of 16 rows or columns."""
     width = max(1, min(columns, _WIDEST))
-    height = _PART // width // 16 * 16
+    height = max(16, elements // width // 16 * 16)
     for top in range(0, rows, height):
         for left in range(0, columns, width):
             yield Part(top, min(top + height, rows), left, min(left + width, columns))
 
 
 def for_each_part(
-    work: Callable[[Part], None], rows: int, columns: int, threads: int | None
+    work: Callable[[Part], None],
+    rows: int,
+    columns: int,
+    threads: int | None,
+    elements: int = _PART,
 ) -> None:
-    """Call `work` with parts that cover the tensor, in so many threads."""
-    for_each(work, parts_of(rows, columns), thread_count(threads, rows * columns))
+    """Call `work` with parts of so many elements at most that cover the tensor, in threads."""
+    for_each(work, parts_of(rows, columns, elements), thread_count(threads, rows * columns))
 
 
 def words_of(numbers: Numbers, columns: int, part: Part) -> Words:

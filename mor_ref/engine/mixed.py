@@ -27,6 +27,7 @@ _TO_INTEGER = _D(2.0**52)  # its unit is 1
 _BIAS_OF_DOUBLE = 1023
 _LOW = _W(0xFFFFFFFF)
 _WORD = 32
+_PART, _ROOM = 1 << 18, 1 << 20  # elements of a part, and of 16 rows of the widest one
 
 
 @step
@@ -87,15 +88,19 @@ def squared_errors(
     found = Gathered(units, np.uint64, 0, np.add, 2)
     unit = Sides(*units.block)
 
+    rooms: list[NDArray[np.uint32]] = []  # each for a thread: fresh memory takes longer than sums
+
     def square_one(part: Part) -> None:
-        y = np.zeros((part.bottom - part.top) * (part.right - part.left), _U)
+        room = rooms.pop() if rooms else np.empty(_ROOM, _U)
+        y = room[: (part.bottom - part.top) * (part.right - part.left)]
         fill(part, y)
         words = words_of(numbers, units.columns, part)
         bounds, own = row_bounds(part, unit.rows), found.room_for(part)
         square_part(*words, y, part, bounds, unit, amax, own)
         found.add(part, own)
+        rooms.append(room)
 
-    for_each_part(square_one, units.rows, units.columns, threads)
+    for_each_part(square_one, units.rows, units.columns, threads, _PART)
     return found.blocks
 
 
@@ -106,11 +111,13 @@ def write_values(
     rows = y.reshape(units.rows, units.columns)
 
     def write_one(part: Part) -> None:
-        sides = part.bottom - part.top, part.right - part.left
-        room = np.zeros(sides[0] * sides[1], _U)
+        place = rows[part.top : part.bottom, part.left : part.right]
+        is_whole = place.flags.c_contiguous
+        room = place.reshape(-1) if is_whole else np.empty(place.size, _U)
         for fill in fills:
             fill(part, room)
-        rows[part.top : part.bottom, part.left : part.right] = room.reshape(sides)
+        if not is_whole:
+            place[:] = room.reshape(place.shape)
 
     for_each_part(write_one, units.rows, units.columns, threads)
 
