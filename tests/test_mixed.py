@@ -57,6 +57,22 @@ def test_integers_are_formats_and_have_a_name():
         mor_ref.mix_formats(x, ("e4m3", formats["e4m3"]))
 
 
+@pytest.mark.parametrize("other", ["mxfp4", MxBlocks("e4m3", block=16), "te"])
+def test_codes_of_formats_alone(other):
+    """MFQ-006: blocks of MX and NVFP4 have scales of their own, so the record has y alone."""
+    x = np.random.default_rng(3).standard_normal((8, 64)).astype(np.float32)
+    x[:4, ::16] *= 400
+    found = mor_ref.mix_formats(x, ("int8", "e4m3", other), block=(4, 16))
+    assert found.codes is found.scale is None
+    assert set(np.unique(found.choice)) == {0, 1}
+    alone = mor_ref.mix_formats(x, ("int8", "e4m3"), block=(4, 16))
+    assert alone.y.tobytes() == found.y.tobytes()
+    assert alone.scale.shape == (2, 4)
+    taken = np.repeat(np.repeat(alone.choice, 4, 0), 16, 1)
+    codes = [one.codes for one in alone.quantized.values()]
+    assert (alone.codes == np.where(taken == 0, *codes)).all()
+
+
 def test_scales_of_formats_below_four():
     """SCL-002 and SCL-003: a scale is never below 2^-126, and FP4 with infinities is scaled."""
     assert formats["e2m1_ieee"].largest == 3

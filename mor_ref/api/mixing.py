@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.api.dequantization import Outcome, Tried
+from mor_ref.api.dequantization import Tried
 from mor_ref.api.errors import percent
+from mor_ref.api.quantization import Quantized
 from mor_ref.api.tracing import untraced
 from mor_ref.arrays import Bits, Numbers, copied_to
 from mor_ref.definitions.blocks import Partition
@@ -123,8 +124,8 @@ def record_of(
     names = tuple(one.name for one in candidates)
     quantized = {name: one.record for name, one in zip(names, found.tried, strict=True)}
     codes = scale = None
-    if all(isinstance(one, Outcome) for one in found.tried):
-        records = list(quantized.values())
+    records = list(quantized.values())
+    if all(isinstance(one, Quantized) for one in records):
         scale = _taken([one.scale for one in records], choice)
         sides = found.units.rows, found.units.columns
         by_rows = [one.codes.reshape(sides) for one in records]
