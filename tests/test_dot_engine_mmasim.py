@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from dots import drawn_codes
 from extras import needs
-from mmasim_operations import canonical, dot_of_mmasim, is_simulated, operation
 
 import mor_ref
 from mor_ref import formats
 from mor_ref.definitions.dot import DOT_PROFILES
+from mor_ref.verify.candidates.peers.mmasim_dots import (
+    canonical,
+    dot_of_mmasim,
+    is_simulated,
+    operation,
+)
 
 BATCH, MILLION = 20_000, 1_000_000
 SIMULATED = [name for name, profile in DOT_PROFILES.items() if is_simulated(profile)]

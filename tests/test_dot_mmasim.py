@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 from extras import needs
-from mmasim_operations import dot_of_mmasim, is_simulated, operation
 
 from mor_ref.definitions.dot import DOT_PROFILES
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_rows import drawn
 from mor_ref.golden.model.suite import Size
 from mor_ref.operations import OPERATIONS
+from mor_ref.verify.candidates.peers.mmasim_dots import dot_of_mmasim, is_simulated, operation
 
 SIMULATED = [name for name in DOT_PROFILES.specified if is_simulated(DOT_PROFILES[name])]
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from extras import imported, needs
-from mmasim_operations import simulators
 
 import mor_ref
 from mor_ref import golden
@@ -222,13 +221,25 @@ def test_known_difference(peer, recipe, numbers, field, theirs, ours):
 @needs("torch", "mmasim")
 def test_tensor_cores_lose_the_sign_of_zero():
     """In sums of products, as IEEE 754 has it; all other codes have their numbers."""
-    simulators()  # without its C++ code, which needs a compiler
     found = verify(candidate_named("peer:mmasim"), suites_in(bundled_files(), ["decode"]))
     (result,) = found.results
     assert result.answered == 2
     assert [(d.count, d.entries[0].index) for d in result.differences] == [(1, (128,))] * 2
     (diagnosis,) = found.diagnosis.suites
     assert diagnosis.explanations[0].deviations == ("negative_zero_decodes_to_zero",)
+
+
+@needs("torch", "mmasim")
+def test_the_dot_products_of_the_suites_are_those_of_mmasim():
+    """DOT-008: but for an infinite or NaN c under cdna3_fp8, which has a name."""
+    names = ["dot_chunks", "dot", "dot_scaled"]
+    found = verify(candidate_named("peer:mmasim"), suites_in(bundled_files(), names))
+    assert [result.answered for result in found.results] == [70, 75, 14]
+    cases = {d.case for result in found.results for d in result.differences}
+    assert cases == {"cdna3_fp8.e5m2fnuz.e5m2fnuz"}
+    for diagnosis in found.diagnosis.suites:
+        (explanation,) = diagnosis.explanations
+        assert explanation.deviations == ("dot_cdna3_loses_an_infinite_c",)
 
 
 @pytest.mark.tier("full")

@@ -1,12 +1,17 @@
 """The dot products of MMA-Sim 2.1.1 for the profiles that it has, on codes."""
 
+import importlib
 import re
 import sys
 from functools import cache
 from types import ModuleType
+from typing import Any
 
 import numpy as np
-from extras import imported
+from numpy.typing import NDArray
+
+from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.format import Format
 
 _NVIDIA = re.compile(
     "(?P<arch>volta|turing|ampere|ada|hopper|blackwell|rtx_blackwell)_"
@@ -46,35 +51,44 @@ _DTYPES = {
 }
 
 
-def is_simulated(profile):
+Bits = NDArray[np.unsignedinteger[Any]]
+
+
+def is_simulated(profile: DotProfile) -> bool:
     """Return whether MMA-Sim has the instruction of a profile, without a compiler."""
     return profile.name in _AMD or bool(_NVIDIA.fullmatch(profile.name))
 
 
 @cache
-def simulators():
-    """Return the modules of NVIDIA and AMD, without the C++ code for FMA."""
-    imported("mmasim")
-    stub = ModuleType("mmasim.arithmetic.fma")
+def simulators() -> tuple[Any, Any]:
+    """Return the modules of NVIDIA and AMD, without the code for FMA, which needs a compiler."""
+    importlib.import_module("mmasim")
+    stub: Any = ModuleType("mmasim.arithmetic.fma")
     stub.MMA_FMA = object
     sys.modules.setdefault("mmasim.arithmetic.fma", stub)
-    return imported("mmasim.nv_ptx.sim"), imported("mmasim.amd.sim")
+    return importlib.import_module("mmasim.nv_ptx.sim"), importlib.import_module("mmasim.amd.sim")
 
 
 @cache
-def operation(profile, of, scale_format=None, block=None):
+def operation(
+    profile: DotProfile,
+    of: tuple[Format, Format],
+    scale_format: str | None = None,
+    block: int | None = None,
+) -> tuple[Any, int]:
     """Return MMA-Sim's own object for the instruction of a profile, and its length along K."""
     nvidia, amd = simulators()
     if profile.name in _AMD:
         found = amd.MFMA(*_AMD[profile.name])
         return found, found.k
-    parts = _NVIDIA.fullmatch(profile.name).groupdict()
+    match = _NVIDIA.fullmatch(profile.name)
+    parts: dict[str, Any] = match.groupdict() if match else {}
     arch, kind = parts["arch"], parts["kind"]
     name = _ARCHITECTURES.get(arch, arch.capitalize())
     k = int(parts["k"] or _LONGEST.get(arch, _USUAL)[kind])
     out = "f16" if parts["result"] else "f32"
     a, b = (_PTX.get(fmt.name, fmt.name) for fmt in of)
-    if block:
+    if block and scale_format:
         ptx = {"e8m0": "ue8m0", "e4m3": "ue4m3"}[scale_format]
         family = {"mxfp8": "mxf8f6f4", "mxfp4": "mxf4nvf4", "nvfp4": "mxf4nvf4"}[kind]
         if arch == "blackwell":
@@ -92,9 +106,10 @@ def operation(profile, of, scale_format=None, block=None):
     return nvidia.MMA(name, f"{shape}{middle}.{out}.{a}.{b}.{out}"), k
 
 
-def as_operand(codes, fmt):
+def as_operand(codes: Bits, fmt: Format) -> Any:
     """Return codes as the tensor that MMA-Sim takes."""
-    torch = imported("torch")
+    import torch
+
     if fmt.name in _DTYPES:
         return torch.from_numpy(codes.copy()).view(getattr(torch, _DTYPES[fmt.name]))
     if fmt.name == "e2m1" and codes.dtype == np.uint8:
@@ -102,19 +117,29 @@ def as_operand(codes, fmt):
     return torch.from_numpy(codes.copy())
 
 
-def dot_of_mmasim(a, b, c, profile, of, scales=None, scale_format=None, block=None):
+def dot_of_mmasim(
+    a: Bits,
+    b: Bits,
+    c: NDArray[np.float32],
+    profile: DotProfile,
+    of: tuple[Format, Format],
+    scales: tuple[Bits, Bits] | None = None,
+    scale_format: Format | None = None,
+    block: int | None = None,
+) -> NDArray[np.uint32]:
     """Return the bits of dot products, instruction after instruction.
 
     a and b are codes (n, K) and c is binary32 (n,), a number of f16 if the result is.
     """
-    torch = imported("torch")
-    found, k = operation(profile, of, scale_format and scale_format.name, block)
+    import torch
+
+    found, k = operation(profile, of, scale_format.name if scale_format else None, block)
     of_c = torch.float16 if profile.result == "f16" else torch.float32
     sums = torch.from_numpy(c).to(of_c)
     for start in range(0, a.shape[1], k):
         part = slice(start, start + k)
-        if block is None:
-            pair = (as_operand(a[:, part], of[0]), as_operand(b[:, part], of[1]))
+        if block is None or scales is None or scale_format is None:
+            pair = [as_operand(a[:, part], of[0]), as_operand(b[:, part], of[1])]
             sums = found.dpa(*pair, sums)
             continue
         blocks = slice(start // block, (start + k) // block)
@@ -127,6 +152,7 @@ def dot_of_mmasim(a, b, c, profile, of, scales=None, scale_format=None, block=No
     return canonical(sums.float().numpy())
 
 
-def canonical(x):
+def canonical(x: NDArray[np.float32]) -> NDArray[np.uint32]:
     """Return the bits of binary32 numbers, with one NaN."""
-    return np.where(np.isnan(x), np.uint32(0x7FFFFFFF), x.view(np.uint32))
+    found: NDArray[np.uint32] = np.where(np.isnan(x), np.uint32(0x7FFFFFFF), x.view(np.uint32))
+    return found
