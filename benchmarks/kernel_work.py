@@ -211,4 +211,6 @@ def measured() -> tuple[dict[str, Assembled], dict[str, dict[str, float]]]:
 
 
 if __name__ == "__main__":
+    if sass.disassembler() is None:
+        sys.exit("the page needs NVIDIA's disassembler: pip install nvidia-cuda-nvdisasm")
     Path(sys.argv[1]).write_text(page(*measured()), encoding="utf-8")
