@@ -192,11 +192,12 @@ def multiplied(device):
     for profile in {row.family: row for row in DOT_PROFILES.values()}.values():
         if profile.family in ("f32_fma", "f32_pairwise", "int32", "switchback"):
             continue
+        choices = [2] if profile.needs_scales else [0, 1, 2, 3]  # e2m1, which both have
         a, b = (
             matmul.Side(
-                random.integers(0, 128, (9, 150), np.uint32),
+                random.integers(0, 16, (9, 150), np.uint32),
                 random.integers(0, 1 << 16, (9, 150), np.uint16),
-                random.integers(0, 4, (9, 5), np.uint8),
+                random.choice(choices, (9, 5)).astype(np.uint8),
                 np.full((9, 5), 0x40000000, np.uint32),
                 np.full(9, 0x3F800000, np.uint32),
             )
