@@ -42,7 +42,7 @@ def compared(kernel, operation, fields, case, arrays):
         return None
     chosen = given_as(fields, answer)
     given = [field for field in fields if field.name in chosen]
-    return comparisons(case, given, answer, chosen)
+    return comparisons(operation, case, given, answer, chosen)
 
 
 def first_difference(kernel, suite, source=None):

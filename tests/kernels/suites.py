@@ -79,7 +79,7 @@ def wrong(device, suite, place=copied, every=1):
         asked, given = question(fields, case), [f for f in fields if f.name in chosen]
         found += (
             str(compared_field.difference(operation, asked))
-            for compared_field in comparisons(case, given, answer, chosen)
+            for compared_field in comparisons(operation, case, given, answer, chosen)
             if compared_field.count or compared_field.problem
         )
         compared += len(chosen)
