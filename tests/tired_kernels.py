@@ -132,6 +132,50 @@ def negated_in_four_bits(x):
     return nvfp4(x) | {"code": nvfp4(-x)["code"]}
 
 
+@tired("mxfp8", r"scale: each entry is 254 minus the expected one, in all")
+def scales_that_multiply(x):
+    """Store 2^-e where 2^e is expected."""
+    found = mxfp8(x)
+    return found | {"scale": np.uint8(254) - found["scale"]}
+
+
+@tired("mxfp8", r"code: each negative entry is in two's complement, in all")
+def codes_of_signed_integers(x):
+    found = mxfp8(x)
+    signed = found["code"] & np.uint8(0x7F)
+    return found | {"code": np.where(found["code"] >> 7, 0 - signed, signed)}
+
+
+@tired("nvfp4", r"packed: bit 2 of each nibble is always 0, in all")
+def a_line_of_packed_codes_not_connected(x):
+    return {"packed": layouts.packed(nvfp4(x)["code"]) & np.uint8(0xBB)}
+
+
+@tired(
+    "nvfp4", r"packed: \[i, j\] has .* of \[i, j - j mod 2\], in all|nibble .* \[i, j - j mod 2\]"
+)
+def both_nibbles_are_the_even_code(x):
+    packed = layouts.packed(nvfp4(x)["code"])
+    return {"packed": packed & np.uint8(15) | packed << np.uint8(4)}
+
+
+@tired(
+    "nvfp4", r"code: each entry is 0x0 \(0\), in all", r"one differs only if column mod 5 is 3: "
+)
+def every_fifth_column_not_written(x):
+    found = nvfp4(x)
+    return found | {"code": np.where(np.arange(x.shape[1]) % 5 == 3, np.uint8(0), found["code"])}
+
+
+@tired("nvfp4", r"block_scale: \[i, j\] has the expected value of \[i \+ 1, j\], in all")
+def scales_that_race_with_the_row_below(x):
+    found = nvfp4(x)
+    scale = found["block_scale"]
+    late = np.random.default_rng(2).random(scale.shape) < 0.3
+    late[-1] = False
+    return found | {"block_scale": np.where(late, np.roll(scale, -1, axis=0), scale)}
+
+
 def reversed_bits(codes, bits):
     found = np.zeros_like(codes)
     for k in range(bits):

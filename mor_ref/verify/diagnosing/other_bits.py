@@ -19,7 +19,7 @@ _STUCK = 3  # bits that are stuck together
 
 def other_bits(entries: Entries) -> Iterator[Instead]:
     """Yield what entries have instead that is not of another place of the field."""
-    of_values = _one_value, _one_bit_inverted, _offset
+    of_values = _one_value, _one_bit_inverted, _offset, _mirrored, _complement
     for try_one in (*of_values, _stuck, _bits_reversed, _bytes_reversed):
         found = try_one(entries)
         if found is not None:
@@ -116,6 +116,30 @@ def _offset(e: Entries) -> Instead | None:
     return _everywhere(
         e, f"each {e.noun} is the expected one {sign} {size:,}", (e.expected + steps[0]) & mask
     )
+
+
+def _mirrored(e: Entries) -> Instead | None:
+    """Return a constant less the expected bits: the inverse of a power of two, for one."""
+    sums = np.unique((e.given + e.expected)[e.differing])
+    if len(sums) > 1 or not _has_several(e):
+        return None
+    found = _everywhere(
+        e, f"each {e.noun} is {int(sums[0]):,} minus the expected one", sums[0] - e.expected
+    )
+    return replace(found, needs_a_place=True)
+
+
+def _complement(e: Entries) -> Instead | None:
+    """Return negative codes as whole numbers have them: those that begin with the sign bit."""
+    sign = np.uint64(_sign_bit_of(e))
+    if not sign:
+        return None
+    magnitude = e.expected & (sign - np.uint64(1))
+    values = np.where(
+        e.expected & sign, (sign * np.uint64(2) - magnitude) % (sign * np.uint64(2)), e.expected
+    )
+    found = _everywhere(e, f"each negative {e.noun} is in two's complement", values)
+    return replace(found, needs_a_place=True)
 
 
 def _bits_reversed(e: Entries) -> Instead | None:
