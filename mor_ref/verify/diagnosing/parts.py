@@ -84,11 +84,22 @@ def _windows(
     block = sides["grid"]
     if block == shape:
         block = 1, 1  # the scale of all is that of a part, if the amax is given
-    part = tuple(max(1, most // side) * side for most, side in zip(_SIDES, block, strict=True))
+    if sides["ends"][0] == 1 < shape[0]:
+        block = block[0], shape[1]  # rows have a scale each
+    part = _sides(block, shape)
     if min(part[0], shape[0]) * min(part[1], shape[1]) > _MOST:
         return
     for place in _places(operation, asked, compared, sides):
         yield tuple(at // side * side for at, side in zip(place, part, strict=True)), part
+
+
+def _sides(block: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sides of a part that has whole blocks, and has room for them."""
+    rows = max(1, _SIDES[0] // block[0]) * block[0]
+    most = min(_SIDES[1], _MOST // min(rows, shape[0]))
+    columns = max(1, most // block[1]) * block[1]
+    most = min(_SIDES[0], _MOST // min(columns, shape[1]))
+    return max(1, most // block[0]) * block[0], columns
 
 
 def _places(
