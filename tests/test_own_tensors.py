@@ -256,7 +256,7 @@ def test_mismatches_beyond_a_size_are_counted_and_not_diagnosed(monkeypatch):
     large = [one.count for one in result.differences if one.case == "layers.0.weight"]
     assert result.not_diagnosed == sum(large) > 0
     assert diagnosis.mismatches == result.differing - sum(large) > 0
-    said = f"  {sum(large):,} mismatches are in tensors too large for a diagnosis"
+    said = f"  {sum(large):,} mismatches are in tensors too large for a diagnosis as a whole"
     assert said in list(suite_lines(result, diagnosis))
 
 

@@ -68,6 +68,22 @@ def test_a_cause_is_named_in_files_of_large_tensors(tmp_path, monkeypatch):
     assert " mismatches are explained by `mx_as_floor` (rules" in text
 
 
+def test_the_structure_of_scales_is_that_of_the_whole_field(tmp_path, monkeypatch):
+    """Parts of them do not show that the swizzle is forgotten."""
+    monkeypatch.setattr(own_module, "MOST_DIAGNOSED", 300)
+    monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)
+    scale = answer_of("mxfp8:rceil")[2]["scale"]
+    padded = np.pad(scale, ((0, -len(scale) % 128), (0, -scale.shape[1] % 4))).ravel()
+    save_file({"x/scale@swizzled_128x4": padded}, tmp_path / f"{SUITE}.safetensors")
+    report = mor_ref.verify(f"dir:{tmp_path}", inputs={"x": X}, recipe="mxfp8:rceil")
+    (diagnosis,) = report.diagnosis.suites
+    assert diagnosis.is_displaced
+    assert (
+        "  scale: the swizzle is forgotten: the scales are row by row, with padding, in all "
+        in (str(report))
+    )
+
+
 @pytest.mark.tier("full")
 @pytest.mark.parametrize("recipe", [*OTHERS, "nvfp4:te_row"])
 def test_a_cause_is_named_also_where_scales_depend_on_the_whole_tensor(tmp_path, recipe):

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.condition import condition
 from mor_ref.verify.diagnosing.displacement import displacement
 from mor_ref.verify.diagnosing.entries import Entries, differing_fields, entries_of
 from mor_ref.verify.diagnosing.instead import Instead
 from mor_ref.verify.diagnosing.records import Condition, Structure
-from mor_ref.verify.diagnosing.sample import Pair, Sample
+from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 
 
 def structures_of(samples: Sequence[Sample]) -> list[Structure]:
@@ -34,6 +35,22 @@ def structures_of(samples: Sequence[Sample]) -> list[Structure]:
             found.append(one)
         else:
             found[same] = _joined(found[same], one)
+    return found
+
+
+def displaced_fields(evidence: Evidence) -> list[Structure]:
+    """Return the structures of fields that have, all of them, other bits, and no condition.
+
+    Fields with too many entries are left out, and inputs are not looked at.
+    """
+    samples, found = list(samples_of(evidence)), []
+    for field in differing_fields(samples):
+        entries = entries_of(field, samples)
+        instead = None if entries is None else displacement(entries)
+        if entries is not None and instead is not None and not instead.kept:
+            of = len(entries.differing)
+            if instead.explained == of:
+                found.append(Structure((field,), instead.words, of, of, 0, noun=entries.noun))
     return found
 
 

@@ -82,4 +82,4 @@ def not_diagnosed(count: int) -> Iterator[str]:
     """Say for how many mismatches no cause was sought, if for any."""
     if count:
         verb = "is in a tensor" if count == 1 else "are in tensors"
-        yield f"{counted(count, 'mismatch')} {verb} too large for a diagnosis"
+        yield f"{counted(count, 'mismatch')} {verb} too large for a diagnosis as a whole"

@@ -5,6 +5,8 @@ from dataclasses import replace
 from mor_ref.golden.model.suite import Case
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.parts import parts_of
+from mor_ref.verify.diagnosing.records import Diagnosis, Structure
+from mor_ref.verify.diagnosing.structure import displaced_fields
 
 
 class LookedAt:
@@ -17,6 +19,7 @@ class LookedAt:
     def __init__(self, most: int | None, *, with_parts: bool) -> None:
         self._most, self._with_parts = most, with_parts
         self._parts: dict[str, Evidence] = {}
+        self._structures: dict[str, tuple[Structure, ...]] = {}
         self._differing = set[str]()
         self._found: dict[str, Evidence] = {}
         self._room: dict[tuple[str, bool], int] = {}
@@ -60,9 +63,21 @@ class LookedAt:
 
     def _take_parts(self, evidence: Evidence, case: Case) -> None:
         if self._with_parts and not {evidence.suite} & {*self._differing, *self._parts}:
-            parts = parts_of(replace(evidence, cases=[case]))
+            alone = replace(evidence, cases=[case])
+            parts = parts_of(alone)
             if parts is not None:
                 self._parts[evidence.suite] = parts
+                self._structures[evidence.suite] = tuple(displaced_fields(alone))
+
+    def with_structures(self, found: Diagnosis) -> Diagnosis:
+        """Return a diagnosis with the structures of whole fields where parts are not explained."""
+        suites = [
+            one
+            if one.is_explained or one.suite in self._differing
+            else replace(one, structures=self._structures.get(one.suite, ()) + one.structures)
+            for one in found.suites
+        ]
+        return Diagnosis(tuple(suites))
 
     def passed_over(self, suite: str) -> int:
         """Return how many mismatches are in cases that have no room."""

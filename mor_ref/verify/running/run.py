@@ -116,7 +116,9 @@ def verify(
         results,
         tuple(name for name in suites.entries if name not in found),
         unknown(there, suites.known),
-        diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong))),
+        looked_at.with_structures(
+            diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong)))
+        ),
         conformance([one.standing for one in whole], entries, max(len(suites.known), len(entries))),
         skipped=suites.skipped,
     )
