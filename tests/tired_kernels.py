@@ -57,7 +57,7 @@ def tensors():
 
 @cache
 def cases_of(recipe):
-    own = own_tensors(own_recipe(recipe), lambda: from_arrays(tensors()))
+    own = own_tensors(own_recipe(recipe), from_arrays(tensors()))
     return [case for _, cases in own.parts() for case in cases]
 
 

@@ -50,7 +50,8 @@ def displaced_fields(evidence: Evidence) -> list[Structure]:
         if entries is not None and instead is not None and not instead.kept:
             of = len(entries.differing)
             if instead.explained == of:
-                found.append(Structure((field,), instead.words, of, of, 0, noun=entries.noun))
+                one = Structure((field,), instead.words, of, of, 0, noun=entries.noun)
+                found.append(replace(one, is_of_sample=evidence.strip is not None))
     return found
 
 

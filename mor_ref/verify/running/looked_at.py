@@ -1,12 +1,15 @@
 """The cases of suites that a diagnosis looks at: all of them, or those that have room."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mor_ref.golden.model.suite import Case
 from mor_ref.verify.comparing.evidence import Evidence
+from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.parts import parts_of
 from mor_ref.verify.diagnosing.records import Diagnosis, Structure
 from mor_ref.verify.diagnosing.structure import displaced_fields
+from mor_ref.verify.running.results import SuiteResult
 
 
 class LookedAt:
@@ -69,7 +72,16 @@ class LookedAt:
                 self._parts[evidence.suite] = parts
                 self._structures[evidence.suite] = tuple(displaced_fields(alone))
 
-    def with_structures(self, found: Diagnosis) -> Diagnosis:
+    def diagnosis(
+        self, results: Sequence[SuiteResult], on_diagnosis: Callable[[str, int], None]
+    ) -> Diagnosis:
+        """Return the diagnosis of suites with differences, given those that match."""
+        wrong = [self.at(one.suite) for one in results if one.differences]
+        right = [self.at(one.suite) for one in results if one.verdict == "match"]
+        found = diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong)))
+        return self._with_structures(found)
+
+    def _with_structures(self, found: Diagnosis) -> Diagnosis:
         """Return a diagnosis with the structures of whole fields where parts are not explained."""
         suites = [
             one

@@ -11,7 +11,6 @@ from mor_ref.verify.comparing.conformance import Conformance, Standing, conforma
 from mor_ref.verify.comparing.difference import Difference
 from mor_ref.verify.comparing.domain import Domain, said_of_left_out, within
 from mor_ref.verify.comparing.evidence import Evidence, Failure
-from mor_ref.verify.diagnosing.diagnosis import diagnose
 from mor_ref.verify.diagnosing.records import Diagnosis
 from mor_ref.verify.running.ask import Ask, ask_here
 from mor_ref.verify.running.looked_at import LookedAt
@@ -106,8 +105,7 @@ def verify(
         del answered, evidence  # before the next is made
     whole = [one.whole(looked_at.passed_over(name)) for name, one in found.items()]
     results = tuple(one.result for one in whole)
-    wrong = [looked_at.at(one.suite) for one in results if one.differences]
-    right = [looked_at.at(one.suite) for one in results if one.verdict == "match"]
+    diagnosis = looked_at.diagnosis(results, on_diagnosis)
     entries = {name: one for name, one in known.items() if name in {*suites.entries, *found}}
     there = candidate.suites if isinstance(candidate, ResultsDirectory) else ()
     return Verification(
@@ -116,9 +114,7 @@ def verify(
         results,
         tuple(name for name in suites.entries if name not in found),
         unknown(there, suites.known),
-        looked_at.with_structures(
-            diagnose(wrong, right, lambda name: on_diagnosis(name, len(wrong)))
-        ),
+        diagnosis,
         conformance([one.standing for one in whole], entries, max(len(suites.known), len(entries))),
         skipped=suites.skipped,
     )
