@@ -190,7 +190,7 @@ def adam(
     rates = rate_and_root(float(given[0]), float(given[1]), float(given[2]), state.step + 1)
     flat = np.ascontiguousarray(g).reshape(-1)
     moments_and_weights(flat, m, v, w, inverses, numbers, *rates)
-    amaxes = [largest_magnitude(one) for one in (m, v, w)]
+    amaxes = [float(largest_magnitude(one)) for one in (m, v, w)]
     factors = stored_scales(amaxes, float(state.master.scale))
     new = [
         cast(one.reshape(g.shape), factor, fmt=kind)
@@ -199,7 +199,7 @@ def adam(
     return AdamState(state.step + 1, new[0], new[1], new[2])
 
 
-def stored_scales(amaxes: "Sequence[float | np.float32]", master: float) -> list[float]:
+def stored_scales(amaxes: "Sequence[float]", master: float) -> list[float]:
     """Return the scales of both moments and of the weights, given their scale before (FLM-014)."""
     kinds, before = (FIRST_MOMENT, SECOND_MOMENT, MASTER), (1.0, 1.0, master)
     return [
