@@ -1,4 +1,4 @@
-"""Shared exponents, levels and FP8-LM as a careful user would write them in eager torch."""
+"""Shared exponents, levels, MoFQ and FP8-LM as a careful user would write them in eager torch."""
 
 FLAT = 16  # numbers of a block
 HIGHEST = 448.0
@@ -53,3 +53,23 @@ def torch_fp8lm(x, scale):
     back = torch.reciprocal(torch.tensor(scale))
     codes = (x * scale).clamp(-HIGHEST, HIGHEST).to(torch.float8_e4m3fn)
     return codes, back, codes.float() * back
+
+
+def torch_mixture(x):
+    """Return codes, the scale and y of int8 or e4m3, and the squared error of each, as integers."""
+    import torch
+
+    top = x.abs().amax()
+    unit = torch.ldexp(torch.ones((), dtype=torch.float64), 21 - torch.frexp(top)[1])
+    tried = []
+    for largest in (127.0, HIGHEST):
+        scale = torch.tensor(largest) / top  # a number itself would be multiplied by a reciprocal
+        if largest == HIGHEST:
+            codes = (x * scale).clamp(-largest, largest).to(torch.float8_e4m3fn)
+        else:
+            codes = torch.round(x * scale).clamp(-largest, largest).to(torch.int8)
+        y = codes.float() / scale
+        u = torch.round((x - y).abs().double() * unit).to(torch.int64)
+        tried.append((codes.view(torch.uint8), scale, y, (u * u).sum()))
+    chosen = int(tried[1][3] < tried[0][3])
+    return *tried[chosen][:3], tried[0][3], tried[1][3]

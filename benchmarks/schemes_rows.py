@@ -1,4 +1,4 @@
-"""Shared exponents, levels and casts of FP8-LM next to eager torch."""
+"""Shared exponents, levels, MoFQ and casts of FP8-LM next to eager torch."""
 
 import numpy as np
 
@@ -51,6 +51,13 @@ def rows():
             "eager torch": in_torch(lambda x, k=kind: eager_schemes.torch_levels(x, k), 4),
         }
         yield Row(f"{kind} of f32, rows", x, contenders, LIMITS, compared="codes")
+    contenders = {
+        OURS: Contender(
+            lambda x: lambda: mor_ref.mix_formats(x, threads=1), lambda found: (found.codes,)
+        ),
+        "eager torch": in_torch(eager_schemes.torch_mixture, 0),
+    }
+    yield Row("int8 or e4m3 of f32", x, contenders, LIMITS, compared="codes")
     contenders = {
         OURS: Contender(
             lambda x: lambda: fp8lm.cast(x, SCALE), lambda found: (found.codes.view(np.uint8),)
