@@ -23,7 +23,7 @@ Row = tuple[Pairs, float]  # the numbers of products, and c
 _IEEE = SpecialCases(overflow="ieee")
 # Two binary32 numbers whose product is above 2^-24 by less than 2^-62.
 _ABOVE_A_TIE = (math.ldexp(0x801001, -36), math.ldexp(0xFFE002, -35))
-_HIGHEST = 6  # of the exponents of the large numbers, where a format has it
+HIGHEST = 6  # of the exponents of the large numbers, where a format has it
 
 
 def edges(
@@ -33,8 +33,8 @@ def edges(
 
     They are each `step`th of all, from one of the first on.
     """
-    found = [row for row in _rows(profile, of, length) if _is_there(row, of)]
-    return _arrays(found[first % step :: step], profile, of, length)
+    found = [row for row in _rows(profile, of, length) if has_all(row, of)]
+    return arrays_of(found[first % step :: step], profile, of, length)
 
 
 def signs_and_ends(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
@@ -52,8 +52,8 @@ def signs_and_ends(profile: DotProfile, of: tuple[Format, Format], length: int) 
         ([(2.0**-5, 2.0**-6), (2.0**-6, 2.0**-18)], 1.0),
         ([(small, small), (small, 2.0**-83)], 0.0),
     ]
-    found = [row for row in rows if _is_there(row, of)]
-    return _arrays(found, profile, of, length)
+    found = [row for row in rows if has_all(row, of)]
+    return arrays_of(found, profile, of, length)
 
 
 def below_e0(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
@@ -61,7 +61,7 @@ def below_e0(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arr
     top, low = 2.0**-75, 2.0**-80
     pairs = [(top, top), (top * 31 / 32, top * 33 / 32), (low, low)]
     last = [(0.0, 0.0)] * (length - 1) + [(-top, top)]
-    return _arrays([(pairs, 0.0), (last, 0.0)], profile, of, length)
+    return arrays_of([(pairs, 0.0), (last, 0.0)], profile, of, length)
 
 
 def nearly_ties(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
@@ -78,8 +78,8 @@ def nearly_ties(profile: DotProfile, of: tuple[Format, Format], length: int) -> 
         ([_ABOVE_A_TIE], 1.0),
         ([(-_ABOVE_A_TIE[0], _ABOVE_A_TIE[1])], -1.0),
     ]
-    found = [row for row in rows if _is_there(row, of)]
-    return _arrays(found, profile, of, length)
+    found = [row for row in rows if has_all(row, of)]
+    return arrays_of(found, profile, of, length)
 
 
 def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:
@@ -96,25 +96,24 @@ def with_a_small_sum(rows: Arrays, of: tuple[Format, Format]) -> Arrays:
     return found
 
 
-def _arrays(
+def arrays_of(
     rows: Sequence[Row], profile: DotProfile, of: tuple[Format, Format], length: int
 ) -> Arrays:
     """Return a, b and c of rows, filled up with zeros."""
     filled = [list(pairs[:length]) + [(0.0, 0.0)] * (length - len(pairs)) for pairs, _ in rows]
     of_c = formats[profile.result]
     return {
-        "a": _codes([[a for a, _ in row] for row in filled], of[0]),
-        "b": _codes([[b for _, b in row] for row in filled], of[1]),
+        "a": _codes([a for row in filled for a, _ in row], of[0]).reshape(-1, length),
+        "b": _codes([b for row in filled for _, b in row], of[1]).reshape(-1, length),
         "c": f32_array(of_c.value(encode(c, of_c, "rne", _IEEE)) for _, c in rows),
     }
 
 
-def _codes(rows: list[list[float]], fmt: Format) -> Unsigned:
-    flat = [encode(x, fmt, "rne", _IEEE) for row in rows for x in row]
-    return codes_array(flat, fmt).reshape(len(rows), -1)
+def _codes(numbers: list[float], fmt: Format) -> Unsigned:
+    return codes_array([encode(x, fmt, "rne", _IEEE) for x in numbers], fmt)
 
 
-def _is_there(row: Row, of: tuple[Format, Format]) -> bool:
+def has_all(row: Row, of: tuple[Format, Format]) -> bool:
     """Return whether both formats have all numbers of a row."""
     return all(_has(fmt, x) for pair in row[0] for fmt, x in zip(of, pair, strict=True))
 
@@ -125,7 +124,7 @@ def _has(fmt: Format, x: float) -> bool:
 
 
 def _rows(profile: DotProfile, of: tuple[Format, Format], length: int) -> Iterator[Row]:
-    tops = [min(_HIGHEST, math.frexp(fmt.largest)[1] - 1) for fmt in of]
+    tops = [min(HIGHEST, math.frexp(fmt.largest)[1] - 1) for fmt in of]
     one = math.ldexp(1.0, tops[0]), math.ldexp(1.0, tops[1])
     yield from _zeros()
     yield from _at_the_cut(profile, of, (one[0], one[1]))
@@ -143,7 +142,7 @@ def _zeros() -> Iterator[Row]:
     yield [(-0.0, 1.0)], -0.0
 
 
-def _split(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
+def two_powers(exponent: int, of: tuple[Format, Format]) -> tuple[float, float]:
     """Return two powers of two with a product of this exponent, about equal where they can be."""
     lowest, highest = (of[0].smallest_exponent - of[0].mantissa_bits, math.frexp(of[0].largest)[1])
     first = min(max(exponent // 2, lowest), highest - 1)
@@ -158,7 +157,7 @@ def _at_the_cut(
     bits = profile.fraction_bits or 24
     odd = [2 - math.ldexp(1.0, -min(fmt.mantissa_bits, 3)) for fmt in of]
     for offset in range(-4, 9):
-        a, b = _split(top - bits + offset, of)
+        a, b = two_powers(top - bits + offset, of)
         for sign in (1, -1):
             yield [one, (sign * a, b)], 0.0
             yield [one, (sign * a * odd[0], b * odd[1])], 0.0
@@ -167,7 +166,7 @@ def _at_the_cut(
             yield [(a, b), (sign * a, b * odd[1])], one[0] * one[1]
     for kept in (10, 13, 23, 24, 31, 32):
         for sign in (1, -1):
-            a, b = _split(top - kept, of)
+            a, b = two_powers(top - kept, of)
             yield [one, one, one, (sign * a, b), (sign * a, b)], 0.0
             yield [(-one[0], one[1]), (a, b)], sign * math.ldexp(1.0, top - kept - 1)
 
@@ -176,7 +175,7 @@ def _above_ties(of: tuple[Format, Format]) -> Iterator[Row]:
     """Yield sums that are above a tie by the last bit of 32 or 33, which a cut can lose."""
     for exponent in (12, 9, 0, -20):
         for bits in (31, 32, 33):
-            pairs = [_split(exponent - 24, of), _split(exponent - bits, of)]
+            pairs = [two_powers(exponent - 24, of), two_powers(exponent - bits, of)]
             for sign in (1, -1):
                 yield [(sign * a, b) for a, b in pairs], sign * math.ldexp(1.0, exponent)
 
@@ -215,7 +214,7 @@ def _ends(of: tuple[Format, Format], length: int) -> Iterator[Row]:
     yield [(2.0**64, 2.0**63), (2.0**64, 2.0**63)], -largest
     yield [(2.0**64, 2.0**64), (-(2.0**64), 2.0**64)], 0.0
     for exponent in (-127, -130, -136, -139, -140, -149, -150, -151):
-        a, b = _split(exponent, of)
+        a, b = two_powers(exponent, of)
         for sign in (1, -1):
             yield [(a, b), (1.5 * 2.0**-60, sign * 2.0**-70)], 0.0
             yield [(sign * a, b)], 0.0

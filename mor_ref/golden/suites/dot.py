@@ -4,6 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from mor_ref.definitions.dot import DOT_PROFILES, PERIOD, DotProfile
 from mor_ref.definitions.formats import formats
+from mor_ref.golden.inputs.dot_borders import (
+    at_borders,
+    at_borders_with_scales,
+    filled_after_a_flush,
+    flushed,
+)
 from mor_ref.golden.inputs.dot_rows import (
     below_e0,
     drawn,
@@ -62,7 +68,11 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
         if profile.is_cut:
             of = formats[parameters["format_a"]], formats[parameters["format_b"]]
             random = drawn("dot", parameters, (_CHUNKS, profile.chunk), size)
-            rows = joined(edges(profile, of, profile.chunk, n, _share(profile)), random)
+            rows = joined(
+                edges(profile, of, profile.chunk, n, _share(profile)),
+                random,
+                at_borders(profile, of, profile.chunk),
+            )
             yield Case(_name(parameters), parameters, rows)
 
     yield from _nearly_tied(("hopper_fp16_f16", "ampere_fp16_f16"))
@@ -93,8 +103,16 @@ def _row_cases(size: Size) -> Iterator[Case]:
         )
         if profile.name == _OF_SUBNORMALS:
             rows = joined(rows, below_e0(profile, of, length))
+        if profile.chunk:
+            rows = joined(rows, at_borders(profile, of, length))
+        if profile.family == "ftz_mul_add":
+            rows = joined(rows, filled_after_a_flush(profile, of))
         yield Case(_name(parameters), parameters, rows)
     yield from _nearly_tied(("f32_fma", "cdna2_fp16", "cdna2_bf16_1k"))
+    for profile, parameters in _without_scales():
+        if profile.family == "ftz_mul_add":
+            of = formats[parameters["format_a"]], formats[parameters["format_b"]]
+            yield Case(f"{_name(parameters)}.flushed", parameters, flushed(profile, of))
 
 
 def _scaled_cases(size: Size) -> Iterator[Case]:
@@ -112,6 +130,9 @@ def _scaled_cases(size: Size) -> Iterator[Case]:
                 rows = drawn("dot_scaled", both, (count, length), size)
                 if fmt == "e8m0":
                     rows = with_a_small_sum(rows, (formats[a], formats[b]))
+                if profile.chunk:
+                    of = formats[a], formats[b]
+                    rows = joined(rows, at_borders_with_scales(profile, of, length, fmt, block))
                 yield Case(_name(both), both, rows)
 
 

@@ -1,0 +1,105 @@
+"""Rows that show the numbers of a profile: L, e0, F and n, and each flush of CDNA 2."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from mor_ref.arrays import code_dtype
+from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.format import Format
+from mor_ref.definitions.formats import formats
+from mor_ref.golden.inputs.dot_rows import (
+    HIGHEST,
+    Pairs,
+    Row,
+    arrays_of,
+    has_all,
+    joined,
+    two_powers,
+)
+from mor_ref.operations.operation import Arrays
+
+_ONE, _ZERO = (1.0, 1.0), (0.0, 1.0)
+_ROOT, _LOW = 2.0**-63, 2.0**-126  # the smallest normal number of binary32, and its root
+_FLUSHED = (-_ROOT / 2, _ROOT)  # a product that becomes -0
+
+
+def at_borders(profile: DotProfile, of: tuple[Format, Format], length: int) -> Arrays:
+    """Return rows of zeros, and rows whose sums another length of chunks changes.
+
+    Two products of 1 are in two chunks, or are the first and the last one of a chunk: c loses each
+    of them alone. In other rows, large products cancel, and a small one takes the second place.
+    """
+    rows = [([_ZERO], 0.0), *_over_borders(profile, of)]
+    found = [row for row in rows if len(row[0]) <= length and has_all(row, of)]
+    return arrays_of(found, profile, of, length)
+
+
+def _over_borders(profile: DotProfile, of: tuple[Format, Format]) -> Iterator[Row]:
+    """Yield sums over the end of the first chunk, and from its first product to its last one."""
+    n = formats[profile.result].mantissa_bits if profile.result == "f16" else profile.kept_bits
+    large = math.ldexp(1.0, n + 1)
+    tops = [min(HIGHEST, math.frexp(fmt.largest)[1] - 1) for fmt in of]
+    a, b = (math.ldexp(1.0, top) for top in tops)
+    small = two_powers(sum(tops) - profile.fraction_bits - 2, of)
+    last = profile.chunk - 1
+    yield _at({last: _ONE, profile.chunk: _ONE}), large
+    yield _at({0: _ONE, last: _ONE}), large
+    if profile.fraction_bits:
+        yield _at({0: (a, b), 1: (-a, b), profile.chunk: small}), 0.0
+        yield _at({0: (a, b), 1: (-a, b), last: small}), 0.0
+
+
+def _at(places: Mapping[int, tuple[float, float]]) -> Pairs:
+    """Return products at these places, and zeros before them."""
+    return [places.get(k, (0.0, 0.0)) for k in range(max(places) + 1)]
+
+
+def at_borders_with_scales(
+    profile: DotProfile, of: tuple[Format, Format], length: int, scale_format: str, block: int
+) -> Arrays:
+    """Return the same rows with scales of 1, and in promoted two whose result is -0."""
+    scales, rows = formats[scale_format], at_borders(profile, of, length)
+    if profile.family == "promoted":
+        zeros = [_ZERO] * (length - 1)
+        low = (of[0].smallest_normal or 1.0, of[1].smallest_normal or 1.0)
+        rows = joined(rows, arrays_of([(zeros, -0.0), ([*zeros, low], -0.0)], profile, of, length))
+    one = scales.bias << scales.mantissa_bits
+    shape = len(rows["c"]), -(-length // block)
+    both = {name: np.full(shape, one, code_dtype(scales)) for name in ("scale_a", "scale_b")}
+    if profile.family == "promoted":
+        both["scale_a"][-2] = one | scales.sign_bit
+        both["scale_a"][-1] = 1 | scales.sign_bit
+    return {**rows, **both}
+
+
+def flushed(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
+    """Return two chunks of CDNA 2 with zeros of either sign, and with sums that are subnormal."""
+    length = profile.chunk
+    first = _at({0: (_ROOT, _ROOT), length - 1: _ZERO})  # leaves c at -0
+    subnormal = (-of[0].smallest_subnormal, 1.0) if of[0].smallest_subnormal else _ZERO
+    zeros, far = [(0.0, -1.0)] * length, length // 2
+    low, high = (-_ROOT, _ROOT), (1.5 * _ROOT, _ROOT)
+    second = (
+        [_FLUSHED] * length,
+        [(-0.0, 1.0)] * length,
+        [subnormal] * length,
+        zeros,
+        [(-high[0], _ROOT), (_ROOT, _ROOT), *[_FLUSHED] * (length - 2)],
+        first,
+    )
+    rows: list[Row] = [([*first, *pairs], -1.5 * _LOW) for pairs in second]
+    rows += [(_at({0: high, k: low}), _LOW) for k in {1, far}]
+    rows += [(_at({0: (_ROOT / 2, _ROOT)}), _LOW)]
+    rows += [([*zeros, *zeros], c) for c in (-0.0, -_LOW / 16, _LOW / 16)]
+    found = [row for row in rows if has_all(row, of)]
+    return arrays_of(found, profile, of, 2 * length)
+
+
+def filled_after_a_flush(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
+    """Return a c of -0 and products that become -0, to which the zeros that fill a chunk add +0."""
+    length = profile.chunk
+    pairs = [(_ROOT, _ROOT), *[_ZERO] * (length - 1), *[_FLUSHED] * (length + length // 2)]
+    row = (pairs, -1.5 * _LOW)
+    return arrays_of([row] if has_all(row, of) else [], profile, of, len(pairs))
