@@ -75,11 +75,14 @@ def at_borders_with_scales(
 
 
 def flushed(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
-    """Return two chunks of CDNA 2 with zeros of either sign, and with sums that are subnormal."""
+    """Return chunks of CDNA 2 with zeros of either sign, and with sums that are subnormal.
+
+    A row is an instruction: of four chunks, the last two have the products.
+    """
     length = profile.chunk
     first = _at({0: (_ROOT, _ROOT), length - 1: _ZERO})  # leaves c at -0
     subnormal = (-of[0].smallest_subnormal, 1.0) if of[0].smallest_subnormal else _ZERO
-    zeros, far = [(0.0, -1.0)] * length, length // 2
+    zeros, ahead = [(0.0, -1.0)] * length, [(0.0, 0.0)] * (2 * length)
     low, high = (-_ROOT, _ROOT), (1.5 * _ROOT, _ROOT)
     second = (
         [_FLUSHED] * length,
@@ -89,12 +92,12 @@ def flushed(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
         [(-high[0], _ROOT), (_ROOT, _ROOT), *[_FLUSHED] * (length - 2)],
         first,
     )
-    rows: list[Row] = [([*first, *pairs], -1.5 * _LOW) for pairs in second]
-    rows += [(_at({0: high, k: low}), _LOW) for k in {1, far}]
-    rows += [(_at({0: (_ROOT / 2, _ROOT)}), _LOW)]
-    rows += [([*zeros, *zeros], c) for c in (-0.0, -_LOW / 16, _LOW / 16)]
+    rows: list[Row] = [([*ahead, *first, *pairs], -1.5 * _LOW) for pairs in second]
+    rows += [([*ahead, *_at({0: high, k: low})], _LOW) for k in range(1, length)]
+    rows += [([*ahead, (_ROOT / 2, _ROOT)], _LOW)]
+    rows += [(zeros * 4, c) for c in (-0.0, -_LOW / 16, _LOW / 16)]
     found = [row for row in rows if has_all(row, of)]
-    return arrays_of(found, profile, of, 2 * length)
+    return arrays_of(found, profile, of, 4 * length)
 
 
 def filled_after_a_flush(profile: DotProfile, of: tuple[Format, Format]) -> Arrays:
