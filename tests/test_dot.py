@@ -75,6 +75,8 @@ def test_the_result_is_the_last_c():
     for profile in DOT_PROFILES.values():
         if not profile.needs_scales and profile.family != "int32":
             assert dot([], [], 1.5, profile, of) == 1.5, profile
+            found = bits32(dot([], [], -0.0, profile, of))
+            assert found == (0 if profile.family == "exact" else 1 << 31), profile
     assert result("hopper_fp8", [1], [1], 1.5) == 2.5
     assert result("hopper_fp8_f16", [1], [1], 65472.0) == 65472
 
@@ -194,6 +196,16 @@ def test_infinities_and_nan(profile, a, b, c, wanted):
     """DOT-008: in every family alike; the bits of NaN are 0x7FFFFFFF."""
     for name in (profile, "exact", "f32_fma", "f32_pairwise"):
         assert bits32(result(name, a, b, c, fmt="f16")) == bits32(wanted)
+
+
+@pytest.mark.parametrize(
+    ("profile", "wanted"),
+    [("cdna1_bf16", -INF), ("exact", -INF), ("f32_pairwise", math.nan), ("cdna2_bf16", math.nan)],
+)
+def test_an_overflow_is_an_infinite_term_of_operations_alone(profile, wanted):
+    """DOT-008: of each operation in f32_pairwise and in CDNA 2; other families have no such term."""
+    found = result(profile, [2.0**100, -INF], [2.0**100, 1], fmt="bf16")
+    assert bits32(found) == bits32(wanted)
 
 
 def test_a_nan_scale_makes_the_result_nan():

@@ -11,7 +11,7 @@ _B = [0x60, 0xB8, 0x3C, 0x08, *[0xB3] * 28, 0x3B]
 
 
 def _numbers(profile: DotProfile) -> list[str]:
-    """Return L, F, e0 and the rounding of a row; a dash if the family has none."""
+    """Return L, F, e0 and the rounding with n of a row; a dash if the family has none."""
     has_e0 = profile.zero_exponent != 0
     if profile.result == "f16":
         rounding = "to nearest, f16"
@@ -31,7 +31,7 @@ def profiles() -> str:
         scales = ", ".join(f"{fmt} of {size or 'K'}" for fmt, size in profile.scales)
         admitted = " ".join(profile.formats) or "all"
         rows.append([f"`{name}`", profile.family, admitted, scales, *_numbers(profile)])
-    head = ["profile", "family", "formats", "scales", "L", "F", "e₀", "rounding of a chunk, bits"]
+    head = ["profile", "family", "formats", "scales", "L", "F", "e₀", "rounding of a chunk, n"]
     return table(head, rows)
 
 
