@@ -203,7 +203,7 @@ def test_infinities_and_nan(profile, a, b, c, wanted):
     [("cdna1_bf16", -INF), ("exact", -INF), ("f32_pairwise", math.nan), ("cdna2_bf16", math.nan)],
 )
 def test_an_overflow_is_an_infinite_term_of_operations_alone(profile, wanted):
-    """DOT-008: of each operation in f32_pairwise and in CDNA 2, and of no chunk of other families."""
+    """DOT-008: in f32_pairwise and in CDNA 2, and not in a chunk of other families."""
     found = result(profile, [2.0**100, -INF], [2.0**100, 1], fmt="bf16")
     assert bits32(found) == bits32(wanted)
 
