@@ -198,6 +198,34 @@ def test_files_that_are_refused(run, tmp_path, arguments, message):
     assert [path.name for path in tmp_path.iterdir()] == ["codes.safetensors"]
 
 
+def test_another_recipe_than_that_of_the_file_is_refused(run, tmp_path):
+    """Codes of e4m3 are numbers of e5m2 as well, but others."""
+    x, codes, y = (tmp_path / f"{name}.safetensors" for name in ("x", "codes", "y"))
+    save_file({"a": np.ones((2, 40), np.float32)}, x)
+    assert run("quantize", x, "--recipe", "mxfp8:rceil", "--out", codes)[0] == 0
+    status, _, errors = run("dequantize", codes, "--recipe", "mxfp8_e5m2:rceil", "--out", y)
+    assert status == 2
+    assert "recipe is mxfp8_e5m2:rceil:32, but" in errors
+    assert "was quantized with mxfp8_e4m3:rceil:32; give that" in " ".join(errors.split())
+    assert not y.exists()
+    assert run("dequantize", codes, "--recipe", "mxfp8_e4m3:rceil:32", "--out", y)[0] == 0
+
+
+def test_an_input_is_not_replaced(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_file({"a": np.ones((2, 40), np.float32)}, "x.safetensors")
+    before = (tmp_path / "x.safetensors").read_bytes()
+    for command in (
+        ("quantize", "x.safetensors", "--recipe", "mxfp8"),
+        ("dequantize", "x.safetensors", "--recipe", "mxfp8"),
+        ("decode", "x.safetensors", "--format", "e4m3"),
+    ):
+        status, _, errors = run(*command, "--out", tmp_path / "x.safetensors")
+        assert status == 2
+        assert "which is also an input; give another file" in " ".join(errors.split())
+    assert (tmp_path / "x.safetensors").read_bytes() == before
+
+
 def test_fields_of_another_size_or_range_are_refused(run, tmp_path):
     codes, out = tmp_path / "codes.safetensors", tmp_path / "y.npz"
     code = np.zeros((2, 40), np.uint8)

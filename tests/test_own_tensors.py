@@ -210,6 +210,23 @@ def test_a_mistake_in_partial_blocks_is_named_also_where_tensors_are_large():
         assert ("edge_blocks_dropped",) in [one.deviations for one in suite.explanations]
 
 
+@pytest.mark.tier("full")
+def test_inputs_that_become_bfloat16_are_named_by_their_two_steps():
+    """The two that explain the most are tried together before any other pair."""
+    random = np.random.default_rng(3)
+    x = random.standard_normal((64, 128)) * np.exp(random.standard_normal((64, 128)))
+
+    def kernel(operation, parameters, inputs):
+        read = inputs["x"].view(np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
+        found = OPERATIONS[operation].engine(parameters, {"x": read.view(np.uint32)})
+        return {name: found[name] for name in ("scale", "code")}
+
+    report = mor_ref.verify(kernel, inputs={"x": x.astype(np.float32)}, recipe="mxfp8:rceil")
+    (found,) = report.diagnosis.suites[0].explanations
+    assert {*found.deviations} == {"rounded_through_bf16", "amax_in_bf16"}
+    assert found.is_whole
+
+
 def as_floor(operation, parameters, inputs):
     """Forget the scale rule, except of single rows; return fewer fields of these."""
     if len(inputs["x"]) == 1:
@@ -343,6 +360,11 @@ def test_wrong_calls_are_refused_in_a_sentence(run, file, arguments, message):
 def test_float64_is_refused_by_name():
     with pytest.raises(ValueError, match="tensor 'a' has dtype float64; give float32, float16 or"):
         mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8")
+
+
+def test_an_array_without_a_name_is_refused():
+    with pytest.raises(TypeError, match="inputs is of the type ndarray; give arrays by name"):
+        mor_ref.verify("numba", inputs=np.ones((2, 64), np.float32), recipe="mxfp8")
 
 
 def test_bits_that_may_differ_and_inputs_that_are_left_out():

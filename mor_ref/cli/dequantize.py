@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref import decode
-from mor_ref.analysis.bit_files import StoredBits, bits_in
+from mor_ref.analysis.bit_files import StoredBits, bits_in, recipe_of
 from mor_ref.definitions.formats import as_format
 from mor_ref.golden.store.array_files import Entry, array_file, file_of_arrays
 from mor_ref.treatments import own_recipe
@@ -18,7 +18,12 @@ _F32 = np.dtype(np.float32)
 
 def run(file: str, recipe: str, out: str) -> None:
     """Write y of all tensors."""
-    own, path = own_recipe(recipe), file_of_arrays("out", out)
+    own, path = own_recipe(recipe), file_of_arrays("out", out, [file])
+    made_by = recipe_of(file)
+    if made_by not in (None, own.text):
+        raise ValueError(
+            f"recipe is {own.text}, but {file} was quantized with {made_by}; give that"
+        )
     found = {name: WayBackOf(own, name, fields) for name, fields in bits_in(file)}
     if not found:
         raise ValueError(
@@ -33,7 +38,7 @@ def run(file: str, recipe: str, out: str) -> None:
 
 def run_decode(file: str, fmt: str, field: str, out: str) -> None:
     """Write the numbers of codes without scales."""
-    form, path = as_format(fmt), file_of_arrays("out", out)
+    form, path = as_format(fmt), file_of_arrays("out", out, [file])
     found = {}
     for name, fields in bits_in(file):
         stored = _codes_of(fields, field)

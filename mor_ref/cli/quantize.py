@@ -16,7 +16,7 @@ def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete:
 
     The headers of the files are read first: the places of all fields follow from them.
     """
-    own, path = own_recipe(recipe), file_of_arrays("out", out)
+    own, path = own_recipe(recipe), file_of_arrays("out", out, files)
     inputs = from_files(files, wanted, with_words=own.is_random)
     fields = {
         case.name: dict(fields_of(own.asked.operation, case.parameters, case.shape))
@@ -27,7 +27,7 @@ def run(files: list[str], recipe: str, out: str, wanted: Selection, *, complete:
         for tensor, known in fields.items()
         for name, field in known.items()
     )
-    with array_file(path, entries) as file:
+    with array_file(path, entries, own.text) as file:
         for case in unread_cases(own, inputs):
             _write(own.asked.operation, case.read(), fields[case.name], file)
             rows, columns = case.shape

@@ -48,8 +48,8 @@ def verify_lines(
     fields: Annotated[
         str | None,
         typer.Option(
-            help="Results in a line, such as scale,code,y; default: of a block its codes "
-            "and scale, else all."
+            help="Results in a line, in their order, such as scale,code,y; default: of a block "
+            "its scales, then its codes, else all."
         ),
     ] = None,
     nan: Annotated[str, NAN] = "exact",

@@ -73,8 +73,13 @@ def verify_on(
     asked = own_recipe(recipe)
     if isinstance(inputs, Mapping):
         own = own_tensors(asked, from_arrays(inputs, with_words=asked.is_random))
-    else:
+    elif isinstance(inputs, str | Path):
         own = own_tensors(asked, from_files([str(inputs)], with_words=asked.is_random))
+    else:
+        raise TypeError(
+            f"inputs is of the type {type(inputs).__name__}; give arrays by name, such as "
+            '{"x": x}, or the name of a file'
+        )
     how: Any = {"ask": own.ask, "allowed": allowed, "domain": domain}
     if callable(candidate):
         name = getattr(candidate, "__name__", type(candidate).__name__)

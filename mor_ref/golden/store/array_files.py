@@ -23,6 +23,7 @@ ENDINGS = (".safetensors", ".npz", ".npy")
 _DTYPES = {"uint8": "U8", "uint16": "U16", "uint32": "U32", "float32": "F32", "uint64": "U64"}
 _RANKS = list(_DTYPES)
 _ALIGNED = 8  # bytes
+RECIPE = "recipe"
 
 
 class Entry(NamedTuple):
@@ -45,9 +46,11 @@ class ArrayFile(Protocol):
         """Take rows of an array, from row number `first` on."""
 
 
-def file_of_arrays(argument: str, given: str) -> Path:
-    """Return the path of a file of arrays; refuse other endings."""
+def file_of_arrays(argument: str, given: str, read: Iterable[str] = ()) -> Path:
+    """Return the path of a file of arrays; refuse other endings, and a file that is read."""
     path = Path(given)
+    if path.resolve() in {Path(file).resolve() for file in read}:
+        raise ValueError(f"{argument} is {given!r}, which is also an input; give another file")
     if path.suffix not in ENDINGS:
         raise ValueError(
             f"{argument} is {given!r}; give a file that ends in one of {', '.join(ENDINGS)}"
@@ -56,8 +59,13 @@ def file_of_arrays(argument: str, given: str) -> Path:
 
 
 @contextmanager
-def array_file(path: Path, entries: Iterable[Entry]) -> Iterator[ArrayFile]:
-    """Open a file for these arrays; nobody sees it before all of them are there."""
+def array_file(
+    path: Path, entries: Iterable[Entry], recipe: str | None = None
+) -> Iterator[ArrayFile]:
+    """Open a file for these arrays; nobody sees it before all of them are there.
+
+    A .safetensors file says which recipe its arrays follow.
+    """
     listed = list(entries)
     if path.suffix == ".npy" and len(listed) != 1:
         raise ValueError(
@@ -71,7 +79,7 @@ def array_file(path: Path, entries: Iterable[Entry]) -> Iterator[ArrayFile]:
             with zipfile.ZipFile(file, "w") as archive:
                 yield _Npz(archive, listed)
         else:
-            yield _Safetensors(file, listed)
+            yield _Safetensors(file, listed, recipe)
 
 
 def _place(entry: Entry) -> tuple[int, str]:
@@ -81,10 +89,11 @@ def _place(entry: Entry) -> tuple[int, str]:
 class _Safetensors:
     """The order of the arrays, and the header, are those of the library safetensors."""
 
-    def __init__(self, file: IO[bytes], entries: list[Entry]) -> None:
+    def __init__(self, file: IO[bytes], entries: list[Entry], recipe: str | None) -> None:
         self._file = file
         self._entries: dict[str, tuple[Entry, int]] = {}
-        header, end = {}, 0
+        header: dict[str, Any] = {} if recipe is None else {"__metadata__": {RECIPE: recipe}}
+        end = 0
         for entry in sorted(entries, key=_place):
             self._entries[entry.name] = entry, end
             header[entry.name] = {

@@ -219,13 +219,14 @@ class _Search:
     def _surviving_pairs(self, known: Sequence[Together]) -> list[Together]:
         """Yield pairs of deviations; one explains another suite, or much of this one."""
         leaders = list(dict.fromkeys([*known, *self._leaders[:_LEADERS]]))
+        others = list(dict.fromkeys([*leaders, *_ALONE]))
         rest = PAIRS_END
         for k, leader in enumerate(leaders):
             self._paired.append(leader)
             telling = self._telling(leader)
             end = self._model.elements + rest
             left = []
-            for pair in pairs_with(leader, leaders[:k], _ALONE):
+            for pair in pairs_with(leader, leaders[:k], others):
                 if self._model.elements >= end:
                     self._untried += 1
                 elif self._surviving([pair], telling):
