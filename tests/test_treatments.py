@@ -7,6 +7,13 @@ import pytest
 
 from mor_ref.golden.inputs.own_tensors import cases_of
 from mor_ref.operations import OPERATIONS
+from mor_ref.representations import (
+    REPRESENTATIONS,
+    AffineBlocks,
+    LevelRows,
+    MxBlocks,
+    Nvfp4Tiles,
+)
 from mor_ref.treatments import (
     TREATMENTS,
     Mor,
@@ -17,6 +24,7 @@ from mor_ref.treatments import (
     own_recipe,
     short_text,
 )
+from mor_ref.treatments.schemes import Integers, Levels
 from mor_ref.verify.own_inputs import from_arrays
 
 MEANT = {
@@ -43,6 +51,26 @@ def test_a_text_means(text):
     treatment = as_treatment(text)
     assert treatment == MEANT[text]
     assert as_treatment(short_text(treatment)) == treatment
+
+
+OF_ROWS = {
+    "mine": (MxBlocks("e4m3", "rceil", 16, name="mine"), Mx("e4m3", "rceil", 16)),
+    "mine:rceil": (MxBlocks("e2m1", block=16, name="mine"), Mx("e2m1", "rceil", 16)),
+    "mine:16x16": (Nvfp4Tiles("te_2_13", name="mine"), Nvfp4("te_2_13", (16, 16))),
+    "my_tiles": (Nvfp4Tiles("te", (16, 16), name="my_tiles"), Nvfp4("te", (16, 16))),
+    "my_rows": (
+        AffineBlocks("uint4", "onnx", (1, 32), symmetric=False, name="my_rows"),
+        Integers("uint4", "onnx", (1, 32), "asymmetric"),
+    ),
+    "mine:bf16": (LevelRows("lsq3", name="mine"), Levels("lsq3", "bf16")),
+}
+
+
+@pytest.mark.parametrize("text", OF_ROWS)
+def test_the_name_of_a_representation_means_all_of_its_fields(text, monkeypatch):
+    row, treatment = OF_ROWS[text]
+    monkeypatch.setitem(REPRESENTATIONS, row.name, row)
+    assert as_treatment(text) == treatment
 
 
 def test_every_kind_has_a_text_that_means_it():

@@ -1,21 +1,13 @@
 """The rungs of a policy as operations, so that their codes and scales can be stored."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from mor_ref.definitions.blocks import Cut
 from mor_ref.policies import as_policy
-from mor_ref.representations import (
-    AffineBlocks,
-    LevelRows,
-    MxBlocks,
-    Nvfp4Tiles,
-    Representation,
-    ScaledFormat,
-    SharedBlocks,
-)
-from mor_ref.treatments.rows import Mx, Nvfp4, Scaled, in_parameters
-from mor_ref.treatments.schemes import Integers, Levels, Shared
+from mor_ref.representations import Representation, ScaledFormat
+from mor_ref.treatments.of_representations import fields_of
+from mor_ref.treatments.rows import Scaled, in_parameters
 from mor_ref.treatments.treatment import Asked
 
 
@@ -44,21 +36,8 @@ def rungs_of(asked: Asked) -> dict[str, Asked]:
 
 def _operation(one: Representation, given: Mapping[str, Any], group: Cut) -> Asked | None:
     """Return the operation of a representation under the parameters of a policy."""
-    match one:
-        case ScaledFormat():
-            asked = Scaled(one.name, given["block"], given["scaling"]).asked
-            return Asked(asked.operation, {**asked.parameters, "group": in_parameters(group)})
-        case MxBlocks():
-            return Mx(one.element.name, one.scale_rule, one.block).asked
-        case Nvfp4Tiles():
-            return Nvfp4(one.profile, one.tile).asked
-        case SharedBlocks():
-            return Shared(one.kind, one.profile).asked
-        case AffineBlocks():
-            zeros: Literal["symmetric", "asymmetric"] = (
-                "symmetric" if one.symmetric else "asymmetric"
-            )
-            return Integers(one.grid, one.profile, one.block or "tensor", zeros).asked
-        case LevelRows():
-            return Levels(one.kind, one.arithmetic).asked
-    return None
+    if isinstance(one, ScaledFormat):
+        asked = Scaled(one.name, given["block"], given["scaling"]).asked
+        return Asked(asked.operation, {**asked.parameters, "group": in_parameters(group)})
+    found = fields_of(one)
+    return None if found is None else found.kind(**found.named, **found.others).asked

@@ -14,17 +14,9 @@ from mor_ref.definitions.levels import LEVEL_KINDS
 from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.shared import SHARED_KINDS
-from mor_ref.representations import (
-    REPRESENTATIONS,
-    LevelRows,
-    MixedFormats,
-    MxBlocks,
-    Nvfp4Tiles,
-    ScaledFormat,
-    SharedBlocks,
-    as_representation,
-)
+from mor_ref.representations import REPRESENTATIONS, MxBlocks, as_representation
 from mor_ref.treatments.catalogue import TREATMENTS
+from mor_ref.treatments.of_representations import fields_of
 from mor_ref.treatments.rows import Mor, Mx, Nvfp4, Scaled
 from mor_ref.treatments.schemes import Integers, Levels, Mixture, Shared
 from mor_ref.treatments.treatment import Treatment
@@ -141,21 +133,17 @@ def _kind_of(head: str, text: str) -> tuple[type[Treatment], dict[str, Any]]:
 
 
 def _kind_of_row(head: str) -> tuple[type[Treatment], dict[str, Any]] | None:
-    """Return the kind of treatment that has a representation, and the fields that it says."""
-    match as_representation(head):
-        case MxBlocks() as one:
-            return Mx, {"fmt": one.element.name}
-        case Nvfp4Tiles() as one:
-            return Nvfp4, {"profile": one.profile}
-        case SharedBlocks() as one:
-            return Shared, {"of": one.kind}
-        case LevelRows() as one:
-            return Levels, {"of": one.kind}
-        case MixedFormats() as one:
-            return Mixture, {"of": one.name}
-        case ScaledFormat() as one:
-            return Scaled, {"fmt": one.name}
-    return None
+    """Return the kind of treatment that has a representation, and the fields that it says.
+
+    Words may follow for the fields that are as usual.
+    """
+    found = fields_of(as_representation(head))
+    if found is None:
+        return None
+    others = {
+        name: value for name, value in found.others.items() if value != getattr(found.kind, name)
+    }
+    return found.kind, {**found.named, **others}
 
 
 def table_in(text: str) -> object:

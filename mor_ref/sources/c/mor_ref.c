@@ -617,12 +617,15 @@ uint8_t mor_mx_scale(const mor_format *format, mor_mx_rule rule, const uint32_t 
     return (uint8_t)(c < 0 ? 0 : c > 254 ? 254 : c);
 }
 
+uint32_t mor_mx_value(const mor_format *format, uint8_t scale, uint32_t code) {
+    return scale == 0xFF ? NAN32 : rn32(product(value_of(format, code), power_of_two(scale - 127)));
+}
+
 mor_element mor_mx_element(const mor_format *format, uint8_t scale, uint32_t x) {
     mor_element made;
-    bool is_lost = scale == 0xFF;
-    made.xs = is_lost ? NAN32 : rn32(product(f32(x), power_of_two(127 - scale)));
+    made.xs = scale == 0xFF ? NAN32 : rn32(product(f32(x), power_of_two(127 - scale)));
     made.code = element_code(format, made.xs);
-    made.y = is_lost ? NAN32 : rn32(product(value_of(format, made.code), power_of_two(scale - 127)));
+    made.y = mor_mx_value(format, scale, made.code);
     return made;
 }
 

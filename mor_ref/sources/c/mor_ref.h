@@ -128,6 +128,7 @@ typedef enum { MOR_MX_FLOOR, MOR_MX_CEIL, MOR_MX_EVEN, MOR_MX_RCEIL } mor_mx_rul
 bool mor_can_be_mx(const mor_format *format); /* MXS-001 */
 uint8_t mor_mx_scale(const mor_format *format, mor_mx_rule rule, const uint32_t *x, size_t count);
 mor_element mor_mx_element(const mor_format *format, uint8_t scale, uint32_t x); /* MXS-007, MXS-008 */
+uint32_t mor_mx_value(const mor_format *format, uint8_t scale, uint32_t code); /* MXS-009: y of any code */
 /* A block of a row; returns its scale. */
 uint8_t mor_mx_block(const mor_format *format, mor_mx_rule rule, const uint32_t *x, size_t count,
                      uint8_t *code, uint32_t *y);

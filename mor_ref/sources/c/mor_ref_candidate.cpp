@@ -366,6 +366,17 @@ Answer mx_block(const Case &asked) {
     return as_list(mx_in(asked, tensor, Grid(tensor, "row")));
 }
 
+Answer mx_decode(const Case &asked) {
+    const Array &code = asked.input("code"), &scale = asked.input("scale");
+    Array y(code.shape);
+    size_t columns = code.shape[1];
+    for (size_t i = 0; i < code.numbers.size(); i++)
+        y.numbers[i] = mor_mx_value(&format_of(asked), (uint8_t)scale.numbers[i / columns], (uint32_t)code.numbers[i]);
+    Answer answer;
+    answer["y"] = std::move(y);
+    return answer;
+}
+
 // ---- NVFP4 ----
 
 struct Tiles {
@@ -554,6 +565,7 @@ Answer answered(const Case &asked) {
         {"decode", decode}, {"scale", scale}, {"quantize_element", quantize_element},
         {"error_term", error_term}, {"decide", decide}, {"quantize", quantize},
         {"quantize_block", quantize_block}, {"mx", mx}, {"mx_block", mx_block},
+        {"mx_decode", mx_decode},
         {"nvfp4", nvfp4}, {"nvfp4_block", nvfp4_block}, {"mor", mor},
     };
     auto found = operations.find(asked.operation);
