@@ -47,7 +47,8 @@ class Instead:
     def would_change(self) -> Marks:
         """The entries that match, although other bits are expected at the other place."""
         e = self.entries
-        found: Marks = ~e.differs & self.is_there & (self.values != e.expected)
+        is_other = (self.values != e.expected) & (self.values != e.given)
+        found: Marks = ~e.differs & self.is_there & is_other
         return found
 
     @cached_property

@@ -111,8 +111,9 @@ class SuiteDiagnosis:
 
     @property
     def is_displaced(self) -> bool:
-        """Whether no deviation is named, as the structure explains every field that differs."""
-        return not self.explanations and any(one.is_whole for one in self.structures)
+        """Whether no deviation is named, as structures explain all that differs."""
+        explained = sum(one.of for one in self.structures if one.is_whole)
+        return not self.explanations and explained >= self.mismatches
 
     @property
     def has_structure(self) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.verify.comparing.evidence import Evidence
@@ -61,14 +60,14 @@ Modelled = Sequence[tuple[Sample, Mapping[str, NDArray[Any]]]]  # with the field
 def structures_left(modelled: Modelled, names: tuple[str, ...]) -> list[Structure]:
     """Return the structures of the rest, with the bits of deviations as the expected ones.
 
-    Entries that match are as expected: what deviations would change there is not of the candidate.
+    Entries that match are not of the rest, also where the deviations would change them.
     """
     left = [
         replace(
             sample,
             pairs={
                 name: Pair(
-                    np.where(pair.differs, ours[name], pair.expected),
+                    ours[name],
                     pair.given,
                     pair.differs & (pair.given != ours[name]),
                 )
