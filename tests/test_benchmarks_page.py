@@ -108,7 +108,7 @@ def test_what_is_compared_is_said_of_each_row_with_peers():
             assert row.compared == "numbers", name
         elif name.startswith("mor"):
             assert "outputs" in row.compared or "eager torch" not in row.contenders, name
-        elif name.startswith(("NVFP4", "MX", "int", "uint")):
+        elif name.startswith(("NVFP4", "MX", "int4", "int8 of", "uint")):
             peers = {n for n, c in row.contenders.items() if c.needs}
             assert "scales" in row.compared or not peers, name
         else:

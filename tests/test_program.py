@@ -46,6 +46,8 @@ from mor_ref.operations import OPERATIONS
 def value(text):
     if text in ("true", "false"):
         return text == "true"
+    if re.fullmatch(r"[0-9]+\\.[0-9]+(e-?[0-9]+)?", text):
+        return float(text)
     sides = text.split("x")
     if not all(side.isdigit() for side in sides):
         return text

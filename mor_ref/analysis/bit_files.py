@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from mor_ref.analysis.stored_tensors import numbers_as_such, reading
-from mor_ref.golden.store.array_files import RECIPE
 
 ENDINGS = (".safetensors", ".npz", ".npy")
 _KINDS = ("uint8", "uint16", "uint32", "uint64", "float32")  # binary32 is taken by its bits
@@ -42,15 +41,6 @@ def bits_in(file: str) -> Iterator[tuple[str, Mapping[str, StoredBits]]]:
         found.setdefault(tensor if slash else name, {})[field if slash else ""] = stored
     for tensor in sorted(found, key=numbers_as_such):
         yield tensor, found[tensor]
-
-
-def recipe_of(file: str) -> str | None:
-    """Return the recipe that a file says its arrays follow."""
-    path = Path(file)
-    if path.suffix != ".safetensors" or not path.is_file():
-        return None
-    with reading(path), safe_open(path, framework="numpy") as opened:
-        return (opened.metadata() or {}).get(RECIPE)
 
 
 def _safetensors(path: Path) -> Iterator[tuple[str, StoredBits]]:

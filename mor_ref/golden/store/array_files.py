@@ -9,12 +9,13 @@ import math
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 
 from mor_ref.golden.store.whole_files import whole_file
 
@@ -23,7 +24,7 @@ ENDINGS = (".safetensors", ".npz", ".npy")
 _DTYPES = {"uint8": "U8", "uint16": "U16", "uint32": "U32", "float32": "F32", "uint64": "U64"}
 _RANKS = list(_DTYPES)
 _ALIGNED = 8  # bytes
-RECIPE = "recipe"
+_RECIPE = "recipe"
 
 
 class Entry(NamedTuple):
@@ -56,6 +57,16 @@ def file_of_arrays(argument: str, given: str, read: Iterable[str] = ()) -> Path:
             f"{argument} is {given!r}; give a file that ends in one of {', '.join(ENDINGS)}"
         )
     return path
+
+
+def recipe_of(file: str) -> str | None:
+    """Return the recipe that a file says its arrays follow; None if it cannot be read."""
+    if not file.endswith(".safetensors"):
+        return None
+    with suppress(OSError, SafetensorError), safe_open(file, framework="numpy") as opened:
+        found: str | None = (opened.metadata() or {}).get(_RECIPE)
+        return found
+    return None
 
 
 @contextmanager
@@ -92,7 +103,7 @@ class _Safetensors:
     def __init__(self, file: IO[bytes], entries: list[Entry], recipe: str | None) -> None:
         self._file = file
         self._entries: dict[str, tuple[Entry, int]] = {}
-        header: dict[str, Any] = {} if recipe is None else {"__metadata__": {RECIPE: recipe}}
+        header: dict[str, Any] = {} if recipe is None else {"__metadata__": {_RECIPE: recipe}}
         end = 0
         for entry in sorted(entries, key=_place):
             self._entries[entry.name] = entry, end

@@ -35,9 +35,10 @@ class Suites:
 
     def of_files(self, there: Collection[str]) -> "Suites":
         """Return the suites without optional ones that are not among those of files."""
-        left = {n: e for n, e in self.entries.items() if n in there or n not in self.optional}
+        away = self.optional.difference(there)
+        left = {name: entry for name, entry in self.entries.items() if name not in away}
         parts = self.parts and self.parts - len(self.entries) + len(left)
-        known = tuple(name for name in self.known if name in left)
+        known = tuple(name for name in self.known if name not in away)
         return replace(self, entries=left, parts=parts, known=known)
 
     @property
