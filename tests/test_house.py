@@ -507,6 +507,10 @@ def test_files_and_functions_are_short():
                 assert node.end_lineno - node.lineno <= 50, (path, node.name)
 
 
+def test_files_of_tests_are_short():
+    assert [p for p in (ROOT / "tests").rglob("*.py") if p.read_text().count("\n") > 740] == []
+
+
 def test_mutants_are_made_of_every_module_of_the_engine():
     listed = ast.parse((ROOT / "tests" / "mutation" / "run.py").read_text())
     (table,) = (
