@@ -29,11 +29,16 @@ def mx(parameters: Parameters, inputs: Arrays) -> Answer | None:
     from torchao.prototype.mx_formats.config import ScaleCalculationMode
 
     fmt, block = parameters["format"], parameters["block"]
-    if fmt not in _DTYPES or block != 32:
+    rule = parameters["scale_rule"]
+    if (
+        fmt not in _DTYPES
+        or block != 32
+        or rule not in {mode.value for mode in ScaleCalculationMode}
+    ):
         return None
     dtype = getattr(torch, _DTYPES[fmt], _DTYPES[fmt])  # those of 6 bits have names
     x = as_torch(padded(parameters, inputs, block))
-    mode = ScaleCalculationMode(parameters["scale_rule"])
+    mode = ScaleCalculationMode(rule)
     scale, found = mx_tensor.to_mx(x, dtype, block, mode)
     y = mx_tensor.to_dtype(found, scale, dtype, block, torch.float32)
     codes = unpacked(bytes_of(found)) if fmt == "e2m1" else bytes_of(found)
