@@ -18,7 +18,7 @@ def _compilers():
     needed.library()
 
 
-@pytest.mark.tier("full", but=["[scale_steps-sm_90]", "[mx-sm_90]", "[decisions-sm_90]"])
+@pytest.mark.tier("full", one_in=4, but=["[scale_steps-sm_90]", "[mx-sm_90]", "[decisions-sm_90]"])
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100", "sm_120"])
 @pytest.mark.parametrize("suite", suites.manifest())
 def test_suites(suite, architecture):
