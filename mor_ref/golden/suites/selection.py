@@ -21,7 +21,7 @@ def _of_shares(size: Size) -> Iterator[Tensor]:
     rows[1][:, 10:] = rows[1][:, :10] ^ np.uint32(_SIGN)
     rows[2][1, 3:9] = _NAN
     rows[2][3, 4], rows[2][2, 2] = _INFINITY, _NAN | _SIGN
-    for name, x in zip(("distinct", "signs", "nan"), rows, strict=True):
+    for name, x in zip(("distinct", "signs", "nans"), rows, strict=True):
         yield Tensor(f"{name}.f32", "f32", x)
         yield Tensor(f"{name}.bf16", "bf16", to_bf16(x))
 
