@@ -12,6 +12,7 @@ from mor_ref.operations.elements import listed, rows_of, sums
 from mor_ref.operations.fields import fields
 from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, WayBack
 from mor_ref.operations.parameters import RECIPE, as_cut, kinds
+from mor_ref.operations.shapes import of_numbers
 
 if TYPE_CHECKING:
     from mor_ref import Affine
@@ -133,16 +134,12 @@ def restore(parameters: Parameters, arrays: Arrays) -> NDArray[np.uint32]:
     code, profile = arrays["code"].view(np.int32), affine_profile(parameters["profile"])
     block = partition(code.shape, as_cut(parameters["block"])).block
 
-    def of_numbers(field: NDArray[Any]) -> NDArray[Any]:
-        wide = np.repeat(np.repeat(field, block[0], axis=0), block[1], axis=1)
-        return wide[: code.shape[0], : code.shape[1]]
-
-    scale = of_numbers(arrays["scale"].view(np.float32))
+    scale = of_numbers(arrays["scale"].view(np.float32), block, code.shape)
     with np.errstate(all="ignore"):
         if profile.stores_amax:
             y = scale * code.astype(np.float32) * (np.float32(1) / np.float32(127))
         else:
-            zero = of_numbers(arrays["zero_point"].view(np.int32))
+            zero = of_numbers(arrays["zero_point"].view(np.int32), block, code.shape)
             y = (code - zero).astype(np.float32) * scale
     return bits32(y)
 

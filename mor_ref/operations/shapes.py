@@ -1,5 +1,11 @@
 """Which part of the first input an entry of a field is of, and so which shape each field has."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.levels import LEVEL_KINDS, TERNARY_DIGITS
 from mor_ref.definitions.nvfp4 import PROFILES
@@ -71,3 +77,13 @@ def _bytes_of_row(kind: str, columns: int) -> int:
         return SHARED_KINDS[kind].block_bytes
     bits = LEVEL_KINDS[kind].bits
     return -(-columns * bits // 8) if bits else -(-columns // TERNARY_DIGITS)
+
+
+def of_numbers(entries: NDArray[Any], sides: Sequence[int], shape: Sequence[int]) -> NDArray[Any]:
+    """Return for each number of a tensor the entry of its block.
+
+    >>> of_numbers(np.array([[1, 2]]), (2, 2), (1, 3))
+    array([[1, 1, 2]])
+    """
+    rows = np.repeat(entries, sides[0], axis=0)[: shape[0]]
+    return np.repeat(rows, sides[1], axis=1)[:, : shape[1]]

@@ -135,16 +135,16 @@ def _with_amax(operation: str, case: Case, count: int) -> Parameters | None:
     needs = needs or asked.get("scaling") == "gam"
     if not needs or "amax" in asked or "global_scale" in asked:
         return asked
-    amax = amax_of(case, with_infinity=is_nvfp4, count=count)
+    amax = amax_of(operation, case, count)
     return {**asked, "amax": amax} if np.isfinite(amax) else None
 
 
-def amax_of(case: Case, *, with_infinity: bool, count: int = AT_ONCE) -> float:
-    """Return the largest magnitude without NaN (NVF-002), or of finite numbers (SCL-001).
+def amax_of(operation: str, case: Case, count: int = AT_ONCE) -> float:
+    """Return the amax of a tensor; so many rows are in memory at a time.
 
-    So many rows are in memory at a time.
+    It is the largest magnitude without NaN for NVFP4 (NVF-002), else of finite numbers (SCL-001).
     """
-    x, largest = case.arrays["x"], 0.0
+    x, largest, with_infinity = case.arrays["x"], 0.0, operation == "nvfp4"
     for first in range(0, len(x), count):
         numbers = np.abs(tensor_of(x[first : first + count], case.parameters["source"]))
         counts = ~np.isnan(numbers) if with_infinity else np.isfinite(numbers)

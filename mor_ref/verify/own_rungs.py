@@ -31,7 +31,7 @@ def with_rungs(ask: Ask, expected: Expected) -> Ask:
         for evidence in ask(candidate, suites):
             own, rungs = _split(evidence)
             del evidence
-            found = [own]
+            found = [own]  # nothing here holds the answers when the next ones are asked for
             del own
             yield found.pop()
             for rung, (operation, part) in rungs.items():

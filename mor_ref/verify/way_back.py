@@ -13,7 +13,7 @@ from mor_ref.definitions.blocks import rows_and_columns
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import bits_of, bytes_of, format_meant
 from mor_ref.operations.operation import WayBack
-from mor_ref.operations.shapes import shapes_of, sides_of
+from mor_ref.operations.shapes import of_numbers, shapes_of, sides_of
 from mor_ref.policies import as_policy
 from mor_ref.treatments import Asked, OwnRecipe, rungs_of
 
@@ -63,9 +63,9 @@ class WayBackOf:
 
     def _spread(self, choice: NDArray[Any]) -> NDArray[Any]:
         """Return the choice of the unit of each number."""
-        rows, columns = rows_and_columns(self._whole.shape_of_codes)
-        high, wide = sides_of("rc", self.recipe.asked.parameters, (rows, columns))["unit"]
-        return np.repeat(np.repeat(choice, high, axis=0), wide, axis=1)[:rows, :columns]
+        shape = rows_and_columns(self._whole.shape_of_codes)
+        unit = sides_of("rc", self.recipe.asked.parameters, shape)["unit"]
+        return of_numbers(choice, unit, shape)
 
 
 def _as_bf16(y: Words) -> Words:

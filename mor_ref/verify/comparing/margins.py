@@ -13,6 +13,7 @@ from mor_ref.golden.model.suite import Case
 from mor_ref.operations.bits import numbers_of
 from mor_ref.operations.decide import questions
 from mor_ref.operations.parameters import as_cut
+from mor_ref.operations.shapes import of_numbers
 from mor_ref.policies import POLICIES, Policy, Rung, as_policy
 from mor_ref.verify.comparing.compare import Comparison
 from mor_ref.verify.comparing.evidence import Evidence
@@ -84,9 +85,9 @@ def _of_policy(
 def _is_off_elsewhere(policy: Policy, case: Case, output: Comparison, choice: Comparison) -> bool:
     """Return whether an output differs in a unit whose choice does not."""
     cut = partition(case.arrays["x"].shape, as_cut(case.parameters["block"]))
-    rows, columns = cut.block if policy.unit == "block" else (cut.rows, cut.columns)
-    same = np.repeat(np.repeat(~choice.differs, rows, axis=0), columns, axis=1)
-    return bool((output.differs & same[: cut.rows, : cut.columns]).any())
+    shape = cut.rows, cut.columns
+    unit = cut.block if policy.unit == "block" else shape
+    return bool((output.differs & of_numbers(~choice.differs, unit, shape)).any())
 
 
 def _of_unit(policy: Policy, case: Case, unit: tuple[int, ...], given: int) -> Fraction | None:

@@ -16,7 +16,7 @@ from mor_ref.golden.model.views import DIGEST, seen
 from mor_ref.operations import OPERATIONS
 from mor_ref.operations.fields import format_meant
 from mor_ref.operations.operation import Operation, Parameters
-from mor_ref.operations.shapes import sides_of
+from mor_ref.operations.shapes import of_numbers, sides_of
 from mor_ref.verify.candidates.candidate import Answer
 from mor_ref.verify.comparing.values import Floats, Marks, values_of
 
@@ -39,13 +39,13 @@ def left_out(operation: str, case: Case, answer: Answer, outside: Marks) -> dict
     sides = sides_of("rc", case.parameters, shape)
     numbers = outside.copy()
     for axes in _BLOCKS:
-        numbers |= _spread(_any(outside, sides[axes]), sides[axes], shape)
+        numbers |= of_numbers(_any(outside, sides[axes]), sides[axes], shape)
     fields = {name: axes for name, axes in _outputs(operation).items() if name in case.arrays}
     may_be = {axes: _may_be_amax(operation, case, outside, sides[axes]) for axes in _OF_AMAX}
     for name, axes in fields.items():
         if axes in _OF_AMAX:
             differs = _differs(case.arrays[name], answer.get(name)).reshape(may_be[axes].shape)
-            numbers |= _spread(may_be[axes] & differs, sides[axes], shape)
+            numbers |= of_numbers(may_be[axes] & differs, sides[axes], shape)
     found = {
         name: _of_axes(may_be[axes] if axes in _OF_AMAX else _any(numbers, sides[axes]), axes)
         for name, axes in fields.items()
@@ -93,29 +93,19 @@ def _of_axes(marks: Marks, axes: str) -> Marks:
 
 
 def _any(marks: Marks, sides: tuple[int, ...]) -> Marks:
-    found: Marks = np.logical_or.reduceat(
-        np.logical_or.reduceat(marks, _starts(marks.shape[0], sides[0]), axis=0),
-        _starts(marks.shape[1], sides[1]),
-        axis=1,
-    )
-    return found
+    return _of_blocks(np.logical_or, marks, sides)
 
 
 def _largest(values: Floats, sides: tuple[int, ...]) -> Floats:
-    found: Floats = np.maximum.reduceat(
-        np.maximum.reduceat(values, _starts(values.shape[0], sides[0]), axis=0),
-        _starts(values.shape[1], sides[1]),
-        axis=1,
+    return _of_blocks(np.maximum, values, sides)
+
+
+def _of_blocks(combined: np.ufunc, entries: NDArray[Any], sides: tuple[int, ...]) -> NDArray[Any]:
+    """Combine the entries of each block."""
+    rows, columns = (
+        np.arange(0, size, side) for size, side in zip(entries.shape, sides, strict=True)
     )
-    return found
-
-
-def _starts(size: int, side: int) -> NDArray[np.intp]:
-    return np.arange(0, size, side)
-
-
-def _spread(marks: Marks, sides: tuple[int, ...], shape: tuple[int, ...]) -> Marks:
-    """Return the marks of the numbers of marked parts."""
-    rows = np.repeat(marks, sides[0], axis=0)[: shape[0]]
-    found: Marks = np.repeat(rows, sides[1], axis=1)[:, : shape[1]]
+    found: NDArray[Any] = combined.reduceat(
+        combined.reduceat(entries, rows, axis=0), columns, axis=1
+    )
     return found

@@ -65,7 +65,7 @@ def _parts_of_case(evidence: Evidence, case: Case) -> Iterator[_Part]:
     compared, first = _compared(evidence, case), evidence.strip.first if evidence.strip else 0
     parameters = [asked.parameters]
     if operation in _WITH_AMAX and not {"amax", "global_scale", "scale"} & {*asked.parameters}:
-        amax = amax_of(asked, with_infinity=operation == "nvfp4")
+        amax = amax_of(operation, asked)
         parameters += [{**asked.parameters, "amax": amax}] if np.isfinite(amax) else []
     for place, sides in dict.fromkeys(_windows(operation, asked, compared)):
         window = tuple(slice(at, at + side) for at, side in zip(place, sides, strict=True))
