@@ -259,7 +259,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.tier("full", but=["[terms are shifted down]"])
+@pytest.mark.tier("full", one_in=3, but=["[terms are shifted down]"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_a_kernel_is_found(fault, tmp_path):
     """DOT-007 to DOT-018: by the suites."""

@@ -42,7 +42,7 @@ def compiled(text, architecture, name, options=ARITHMETIC, refused=None):
     return zlib.decompress(cached_file(f"{name}-{key}.ptx.z", made).read_bytes()).decode()
 
 
-@pytest.mark.tier("full", but=["[policies-90]"])
+@pytest.mark.tier("full", one_in=3, but=["[policies-90]"])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("program", source.program_names())
 def test_every_program_is_exact_on_every_gpu(program, architecture):
