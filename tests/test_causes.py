@@ -349,4 +349,4 @@ def test_a_part_is_a_guess_with_its_share():
     assert "explained by" not in text
     page = report_files.as_html(found)
     assert "explained by" not in page
-    assert "What explains them is not known" in page
+    assert "What explains all of them is not known" in page

@@ -1,5 +1,6 @@
 """Amaxes and scales that are given, and blocks along columns."""
 
+import json
 import math
 import re
 import sys
@@ -11,6 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 import mor_ref
 from mor_ref import exact, formats
+from mor_ref.analysis.comparison import compare
 from mor_ref.cli import main
 from mor_ref.cuda.host import Host
 from mor_ref.definitions.nvfp4 import PROFILES
@@ -282,3 +284,20 @@ def test_a_kernel_that_leaves_codes_in_their_places_gives_them_transposed():
     x = np.random.default_rng(1).standard_normal((64, 20), dtype=np.float32)
     report = mor_ref.verify(along_columns, inputs={"x": x}, recipe="mxfp8:columns")
     assert report.verdict == "match"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [({}, ""), ({"amax": 3.5, "axis": "columns"}, ":columns:amax=3.5")],
+)
+def test_a_recipe_is_words_or_a_table(more, words):
+    """A table is a mapping, or a text of JSON or TOML, with braces or with a line for each key."""
+    table = {"kind": "nvfp4", "profile": "te", **more}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+    texts = (json.dumps(table), "{ " + ", ".join(lines) + " }", "\n# by hand\n" + "\n".join(lines))
+    for given in (table, *texts):
+        assert own_recipe(given) == own_recipe(f"nvfp4{words}")
+    if not more:
+        x = np.float32([[1, 2, 3, 5]])
+        assert {*compare(x, [table])} == {"nvfp4:te:1x16"}
+        assert mor_ref.verify("numba", inputs={"x": x}, recipe=table).verdict == "match"

@@ -305,7 +305,7 @@ def test_explanations_that_are_not_the_whole():
     part = Explanation(("truncation",), ("ENC-003",), 9, 20, is_whole=False, is_of_sample=True)
     diagnoses = [
         SuiteDiagnosis("a", 60, (whole("ties_away", "no_saturation"), whole("truncation"))),
-        SuiteDiagnosis("b", 30, (part,), untried=1234),
+        SuiteDiagnosis("b", 30, (part,), leaders=("ties_away",), untried=1234),
         SuiteDiagnosis("c", 10, ()),
         SuiteDiagnosis("d", 20, (), is_large=True),
         SuiteDiagnosis("e", 1, (dataclasses.replace(part, explained=1, of=1, is_of_sample=False),)),
@@ -326,7 +326,7 @@ def test_explanations_that_are_not_the_whole():
     none = "No known deviation explains the "
     assert f"{none}30 mismatches; a guess: truncation (rule ENC-003) explains " in cards[1]
     assert " 45.0 % of a sample of them (9 of 20)" in cards[1]
-    assert "ended after 131,072 elements: 1,234 pairs were not tried" in cards[1]
+    assert "1,234 of these were not: the search ended after 131,072 elements" in cards[1]
     assert f"{none}1 mismatch and makes no others; a guess: truncation (rule ENC-003)" in cards[1]
     assert "No deviation that explains another suite explains the 20 mismatches; on " in cards[2]
     assert f"{none}10 mismatches, or enough of them for a guess" in cards[3]

@@ -345,3 +345,133 @@ def swizzled_where_rows_are_expected(x):
 def even_codes_in_the_high_nibble(x):
     packed = layouts.packed(nvfp4(x)["code"])
     return {"code@packed": packed >> np.uint8(4) | packed << np.uint8(4)}
+
+
+# ---------------------------------------------------------------------- other fields
+
+
+@tired("mxfp8", r"would change, one differs only if the expected scale mod 2 is 1: ")
+def rounded_toward_zero_where_the_scale_is_odd(x):
+    found = mxfp8(x)
+    is_odd = np.repeat(found["scale"] % 2 == 1, SIDE, axis=1)[:, : x.shape[1]]
+    toward_zero = codes_toward_zero(x, found["scale"])
+    return found | {"code": np.where(is_odd, toward_zero, found["code"])}
+
+
+@tired("nvfp4", r"would change, one differs only if the expected block_scale mod 2 is 1: all ")
+def scales_rounded_up_to_even_codes(x):
+    found = nvfp4(x)
+    scale = found["block_scale"]
+    return found | {"block_scale": scale + (scale & np.uint8(1))}
+
+
+@tired(
+    "nvfp4",
+    r"differs only if the expected code has the largest magnitude of its format: all 1,",
+)
+def largest_code_not_reached(x):
+    found = nvfp4(x)
+    code = found["code"]
+    return found | {"code": code - ((code & np.uint8(7)) == np.uint8(7))}
+
+
+@tired("nvfp4", r"code: .*, one differs only if the expected block_scale >= 0x78: all ")
+def signs_lost_under_large_scales(x):
+    found = nvfp4(x)
+    is_large = np.repeat(found["block_scale"] >= 0x78, 16, axis=1)[:, : x.shape[1]]
+    return found | {"code": np.where(is_large, found["code"] & np.uint8(7), found["code"])}
+
+
+# ---------------------------------------------------------------------- two mistakes
+
+
+@tired(
+    "mxfp8",
+    r"code: each entry is 0x00 \(0\), in [\d,]+ of the [\d,]+ entries that differ",
+    r"code: of the entries that it would change, one differs only if column >= 192: all ",
+    r"code: rows 5 and 9 are swapped, in all the other [\d,]+ entries that differ$",
+)
+def rows_swapped_and_the_tail_dropped(x):
+    found = mxfp8(x)
+    code = found["code"].copy()
+    code[[5, 9]] = code[[9, 5]]
+    code[:, 192:] = 0
+    return found | {"code": code}
+
+
+@tired(
+    "nvfp4",
+    r"code: each entry is 0x0 \(0\), in [\d,]+ of the [\d,]+ entries that differ",
+    r"code: of the entries that it would change, one differs only if column mod 4 is 1: all ",
+    r"code: rows 3 and 4 are swapped, in all the other [\d,]+ entries that differ$",
+)
+def a_column_not_written_and_rows_swapped(x):
+    found = nvfp4(x)
+    code = found["code"].copy()
+    code[[3, 4]] = code[[4, 3]]
+    code[:, 1::4] = 0
+    return found | {"code": code}
+
+
+TWICE: dict[str, Tired] = {}
+
+
+def tired_twice(recipe, *says):
+    """Add a kernel with a deviation and a structure to the table of these."""
+
+    def add(kernel):
+        TWICE[kernel.__name__] = Tired(recipe, kernel, says)
+        return kernel
+
+    return add
+
+
+@tired_twice(
+    "mxfp8:rceil",
+    r"`mx_as_floor` \(.*\) explains all [\d,]+ of scale",
+    r"code, after `mx_as_floor`: .*\[i - 1, j\], around the end, in all ",
+)
+def floor_and_codes_one_row_late(x):
+    found = mxfp8(x)
+    return found | {"code": np.roll(found["code"], 1, axis=0)}
+
+
+@tired_twice(
+    "mxfp8:rceil",
+    r"`mx_as_floor` \(.*\) explains all [\d,]+ of scale",
+    r"code, after `mx_as_floor`: rows 5 and 9 are swapped, in all ",
+)
+def floor_and_two_rows_swapped(x):
+    found = mxfp8(x)
+    code = found["code"].copy()
+    code[[5, 9]] = code[[9, 5]]
+    return found | {"code": code}
+
+
+@tired_twice(
+    "mxfp8:rceil",
+    r"`mx_as_floor` \(.*\) explains all [\d,]+ of code",
+    r"scale, after `mx_as_floor`: .* transposed .*, in all ",
+)
+def floor_and_scales_transposed(x):
+    found = mxfp8(x)
+    return found | {"scale": found["scale"].T.reshape(found["scale"].shape)}
+
+
+@tired_twice(
+    "mxfp8",
+    r"`truncation` \(.*\) explains all [\d,]+ of code",
+    r"scale: \[i, j\] has the expected value of \[i \+ 1, j\], .*in all ",
+)
+def truncation_and_scales_of_the_row_below(x):
+    found = mxfp8(x)
+    toward_zero = codes_toward_zero(x, found["scale"])
+    return {"scale": np.roll(found["scale"], -1, axis=0), "code": toward_zero}
+
+
+def codes_toward_zero(x, scale):
+    """Return the codes of e4m3 of the greatest magnitude up to that of x, divided by the scale."""
+    code = codes(x, scale)
+    powers = np.repeat(np.exp2(scale.astype(np.float64) - 127), SIDE, axis=1)[:, : x.shape[1]]
+    found = np.abs(code.view(ml_dtypes.float8_e4m3fn).astype(np.float64))
+    return code - (found > np.abs(x / powers)).astype(np.uint8)

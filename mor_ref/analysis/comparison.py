@@ -30,7 +30,7 @@ from mor_ref.definitions.blocks import Partition, partition
 from mor_ref.definitions.scales import WHOLE, GivenAmaxes
 from mor_ref.metrics import Always
 from mor_ref.policies import Policy
-from mor_ref.treatments import Treatment
+from mor_ref.treatments import Table, Treatment
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -73,7 +73,7 @@ class TensorComparison:
 
 def compare(
     x: "ArrayLike",
-    recipes: Iterable[str | Treatment] = USUAL,
+    recipes: Iterable[str | Table | Treatment] = USUAL,
     *,
     threads: int | None = None,
 ) -> dict[str, Compared]:

@@ -15,7 +15,7 @@ from mor_ref.analysis.on_workers import NamedTensor, named_tensor, tensor_on_wor
 from mor_ref.analysis.recipes import USUAL, Recipe, recipes_from
 from mor_ref.analysis.tensor_files import StoredTensor
 from mor_ref.arrays import numbers_from
-from mor_ref.treatments import Treatment
+from mor_ref.treatments import Table, Treatment
 from mor_ref.workers.pools import Workers
 
 Record = dict[str, Any]
@@ -103,7 +103,7 @@ def record_of(one: Compared) -> Record:
 
 def compare_files(
     files: str | Iterable[str],
-    recipes: Iterable[str | Treatment] = USUAL,
+    recipes: Iterable[str | Table | Treatment] = USUAL,
     *,
     include: str | None = None,
     exclude: str | None = None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mor_ref.analysis.tensors import Settings
 from mor_ref.definitions.blocks import partition
 from mor_ref.policies import Thresholds
-from mor_ref.treatments import Situation, Treatment, as_treatment, short_text
+from mor_ref.treatments import Situation, Table, Treatment, as_treatment, short_text, words_or_table
 
 # Without a recipe: of each width that hardware has, the usual ones.
 USUAL = (
@@ -63,7 +63,7 @@ class Recipe:
     treatment: Treatment
 
 
-def recipes_from(given: Iterable[str | Treatment]) -> tuple[Recipe, ...]:
+def recipes_from(given: Iterable[str | Table | Treatment]) -> tuple[Recipe, ...]:
     """Return recipes with their names; refuse one that needs the steps of a training.
 
     >>> [recipe.name for recipe in recipes_from(["nvfp4", '{"kind": "mx"}'])]
@@ -72,7 +72,7 @@ def recipes_from(given: Iterable[str | Treatment]) -> tuple[Recipe, ...]:
     found: dict[str, Recipe] = {}
     for one in given:
         treatment = as_treatment(one)
-        is_short = isinstance(one, str) and not one.lstrip().startswith("{")
+        is_short = isinstance(one, str) and words_or_table(one) == one
         name = str(one) if is_short else short_text(treatment)
         if treatment.is_delayed or treatment.is_random or treatment.hadamard:
             raise ValueError(
@@ -86,7 +86,10 @@ def recipes_from(given: Iterable[str | Treatment]) -> tuple[Recipe, ...]:
 
 
 def settings_under(
-    given: str | Treatment, *, threshold: Thresholds | None = None, threads: int | None = None
+    given: str | Table | Treatment,
+    *,
+    threshold: Thresholds | None = None,
+    threads: int | None = None,
 ) -> Settings:
     """Return the settings of an analysis under a recipe.
 

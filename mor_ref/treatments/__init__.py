@@ -8,7 +8,7 @@ from mor_ref.treatments.own_recipes import OwnRecipe, own_recipe
 from mor_ref.treatments.rows import Delayed, Mor, Mx, Nvfp4, Scaled, Unquantized
 from mor_ref.treatments.rungs import rungs_of
 from mor_ref.treatments.schemes import Integers, Levels, Mixture, Shared
-from mor_ref.treatments.text import as_treatment, short_text
+from mor_ref.treatments.text import Table, as_treatment, short_text, words_or_table
 from mor_ref.treatments.treatment import Asked, Situation, Treatment
 
 __all__ = [
@@ -25,10 +25,12 @@ __all__ = [
     "Scaled",
     "Shared",
     "Situation",
+    "Table",
     "Treatment",
     "Unquantized",
     "as_treatment",
     "own_recipe",
     "rungs_of",
     "short_text",
+    "words_or_table",
 ]

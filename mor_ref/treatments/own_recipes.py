@@ -9,7 +9,7 @@ from mor_ref.argument_checks import whole_number
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import is_amax, is_scale
 from mor_ref.treatments.rows import Mx, Nvfp4, Scaled
-from mor_ref.treatments.text import as_treatment, short_text, table_in, treatment_from
+from mor_ref.treatments.text import Table, as_treatment, short_text, treatment_from, words_or_table
 from mor_ref.treatments.treatment import Asked, Treatment
 
 Axis = Literal["rows", "columns"]
@@ -137,8 +137,8 @@ def _takes(treatment: Treatment, name: str) -> bool:
     return False
 
 
-def own_recipe(given: "str | Treatment | OwnRecipe") -> OwnRecipe:
-    """Return the recipe that is given, by itself, as a treatment or by a text.
+def own_recipe(given: "str | Table | Treatment | OwnRecipe") -> OwnRecipe:
+    """Return the recipe that is given, by itself, as a treatment, by a table or by a text.
 
     A short text is that of a treatment with more words: columns, and NAME=NUMBER for amax, scale,
     global_scale and n_random_bits. A table has these names and axis as keys. A decimal amax or
@@ -149,15 +149,15 @@ def own_recipe(given: "str | Treatment | OwnRecipe") -> OwnRecipe:
     """
     if isinstance(given, OwnRecipe):
         return given
-    if isinstance(given, str) and given.lstrip().startswith("{"):
-        read = table_in(given)
-        table: Any = dict(read) if isinstance(read, Mapping) else read
+    if isinstance(given, Treatment):
+        return OwnRecipe(given)
+    read = words_or_table(given)
+    if not isinstance(read, str):
+        table = dict(read)
         more = {key: table.pop(key) for key in ("axis", *_GIVEN, _BITS) if key in table}
         more |= {key: _in_table(key, more[key]) for key in _GIVEN if key in more}
         return OwnRecipe(treatment_from(table, "recipe"), **more)
-    if isinstance(given, str):
-        return _of_words(given)
-    return OwnRecipe(as_treatment(given))
+    return _of_words(read)
 
 
 def _in_table(name: str, value: object) -> float | dict[str, float]:

@@ -21,15 +21,17 @@ from mor_ref.treatments.rows import Mor, Mx, Nvfp4, Scaled
 from mor_ref.treatments.schemes import Integers, Levels, Mixture, Shared
 from mor_ref.treatments.treatment import Treatment
 
+Table = Mapping[str, Any]
+_FIRST_KEY = re.compile(r"\s*(#.*\n\s*)*[A-Za-z_]+\s*=")  # words have a name first
 GIVE = "give the text of str(recipe)"
 _SUCH_AS = "e4m3:gam:128x128, mxfp8:rceil, nvfp4:te:1x16 or mor:three_way"
 
 
-def as_treatment(given: str | Treatment) -> Treatment:
-    """Return the treatment that is given, by itself or by a text.
+def as_treatment(given: str | Table | Treatment) -> Treatment:
+    """Return the treatment that is given, by itself, by a table or by a text.
 
     A short text is a name and words. Each word is read as the first field that has such a value
-    and has none yet. A table of TOML or an object of JSON names all fields.
+    and has none yet. A table names fields: a mapping, or a text of TOML or JSON.
 
     >>> as_treatment("mxfp8:rceil") == as_treatment('{"kind": "mx", "scale_rule": "rceil"}')
     True
@@ -38,11 +40,8 @@ def as_treatment(given: str | Treatment) -> Treatment:
     """
     if isinstance(given, Treatment):
         return given
-    if not isinstance(given, str):
-        raise TypeError(f"recipe is {given!r}; give a text such as {_SUCH_AS}")
-    if given.lstrip().startswith("{"):
-        return treatment_from(table_in(given), "recipe")
-    return _of_words(given)
+    read = words_or_table(given)
+    return _of_words(read) if isinstance(read, str) else treatment_from(read, "recipe")
 
 
 def short_text(treatment: Treatment) -> str:
@@ -146,14 +145,41 @@ def _kind_of_row(head: str) -> tuple[type[Treatment], dict[str, Any]] | None:
     return found.kind, {**found.named, **others}
 
 
-def table_in(text: str) -> object:
-    """Return the table that a text is, in JSON or in TOML."""
+def words_or_table(given: str | Table) -> str | Table:
+    """Return the words of a short text as they are, and the table of any other.
+
+    >>> words_or_table('kind = "mx" # and no more'), words_or_table("mxfp8:rceil")
+    ({'kind': 'mx'}, 'mxfp8:rceil')
+    """
+    if isinstance(given, Mapping):
+        return given
+    if not isinstance(given, str):
+        raise TypeError(f"recipe is {given!r}; give a text or a table, such as {_SUCH_AS}")
+    if given.lstrip().startswith("{"):
+        return _inline_table(given)
+    return _document(given) if _FIRST_KEY.match(given) else given
+
+
+def _document(text: str) -> Table:
+    """Return the table of a document of TOML."""
     try:
-        return json.loads(text)
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(
+            f"recipe is {text!r}, which is not TOML: {error}; give {_SUCH_AS}"
+        ) from error
+
+
+def _inline_table(text: str) -> Table:
+    """Return the table in braces of JSON or TOML."""
+    try:
+        found: Table = json.loads(text)
     except ValueError:
         pass
+    else:
+        return found
     try:
-        return tomllib.loads(f"it = {text}")["it"]
+        return dict(tomllib.loads(f"it = {text}")["it"])
     except tomllib.TOMLDecodeError as error:
         raise ValueError(
             f"recipe is {text!r}, which is neither TOML ({error}) nor JSON; give {_SUCH_AS}"

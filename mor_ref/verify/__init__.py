@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mor_ref.treatments import OwnRecipe, Treatment
+    from mor_ref.treatments import OwnRecipe, Table, Treatment
     from mor_ref.verify.comparing.allowed import Nans, Zeros
     from mor_ref.verify.comparing.domain import Domain
     from mor_ref.verify.own_tensors import Function
@@ -30,7 +30,7 @@ class _Callable(ModuleType):
         candidate: "str | Function",
         *,
         inputs: "str | Path | Mapping[str, Any]",
-        recipe: "str | Treatment | OwnRecipe",
+        recipe: "str | Table | Treatment | OwnRecipe",
         nan: "Nans" = "exact",
         zero_sign: "Zeros" = "exact",
         domain: "Domain" = "all",
@@ -40,8 +40,8 @@ class _Callable(ModuleType):
 
         `candidate` is a name as for `mor-ref verify`, or a function of (operation, parameters,
         inputs) that returns a dict of fields. `inputs` are arrays by name, or the path of a file.
-        `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5". `nan`, `zero_sign` and
-        `domain` are those of the command. Print the report for the text of the command.
+        `recipe` is a text such as "mxfp8:rceil" or "nvfp4:amax=3.5", or a table. `nan`, `zero_sign`
+        and `domain` are those of the command. Print the report for the text of the command.
 
         >>> import mor_ref, numpy as np
         >>> report = mor_ref.verify("numba", inputs={"a": np.ones((2, 64))}, recipe="mxfp8:rceil")

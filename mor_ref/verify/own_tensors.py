@@ -29,7 +29,7 @@ from mor_ref.golden.suites.errors import sum_fields
 from mor_ref.operations.given_words import WORD
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.policies import as_policy
-from mor_ref.treatments import Asked, OwnRecipe, Treatment, own_recipe, rungs_of
+from mor_ref.treatments import Asked, OwnRecipe, Table, Treatment, own_recipe, rungs_of
 from mor_ref.verify.by_rows import NOT_OF_RUNGS, fields_of
 from mor_ref.verify.candidates.by_name import SECONDS, opened
 from mor_ref.verify.candidates.candidate import Answer
@@ -60,7 +60,7 @@ Function = Callable[[str, Parameters, Arrays], Answer | None]
 def verify_on(
     candidate: str | Function,
     inputs: str | Path | Mapping[str, Any],
-    recipe: str | Treatment | OwnRecipe,
+    recipe: str | Table | Treatment | OwnRecipe,
     timeout: float = SECONDS,
     allowed: Allowed = EVERY_BIT,
     domain: Domain = "all",

@@ -1,7 +1,6 @@
 """Which deviation explains the mismatches of a candidate: alone, or two of them together."""
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,37 +10,36 @@ from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.entries import differing_fields
 from mor_ref.verify.diagnosing.explanations import (
     explanation_of,
-    first_left,
     in_parts,
     pairs_with,
-    shares_of,
     size_of,
     spared_elsewhere,
 )
+from mor_ref.verify.diagnosing.guesses import LEADERS, Guesses
 from mor_ref.verify.diagnosing.parts import parts_of
 from mor_ref.verify.diagnosing.records import Diagnosis, Explanation, Structure, SuiteDiagnosis
 from mor_ref.verify.diagnosing.sample import (
     Sample,
-    few_cases,
     in_turn,
     is_large,
     is_of_rows,
     samples_of,
     some_of,
 )
-from mor_ref.verify.diagnosing.scoring import Model, Score, Together
-from mor_ref.verify.diagnosing.structure import structures_left, structures_of, where_deviating
+from mor_ref.verify.diagnosing.scoring import ALONE, Model, Together
+from mor_ref.verify.diagnosing.structure import (
+    beside_fields,
+    structures_left,
+    structures_of,
+    where_deviating,
+)
 
 # Elements that the model computes: the same on every machine, as seconds are not.
 PAIRS_END = 1 << 17  # of pairs that explain nothing, before the search for others ends
-_SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # to judge the share that is explained
-_LEADERS, _TELLING = 4, 4  # deviations to pair with others, and cases that they leave unexplained
-_OF_MATCHING = 1 << 12  # elements of cases that match, which an explanation must not change
+_TELLING = 4  # cases that deviations to pair with others leave unexplained
 _OF_STRUCTURE = 1 << 14  # elements of cases that differ, and of others, to compute with deviations
 _LEAST_FOR_REST = 10  # a guess explains one mismatch in so many, if the others are searched
 _MANY = 4  # deviations, for which it pays to see first which steps are taken
-
-_ALONE: list[Together] = [(deviation,) for deviation in DEVIATIONS.values()]
 
 
 def diagnose(
@@ -105,6 +103,9 @@ class _Search:
         self._is_large, self._of_rows = is_large(evidence), is_of_rows(evidence)
         self._turns = in_turn(self.differing, of_rows=self._of_rows)
         self._model = Model()
+        self._guesses = Guesses(
+            self._model, self._cases, self.differing, self._turns, of_rows=self._of_rows
+        )
         self._witnesses = evidence.witnesses
         self._paired: list[Together] = []
         self._untried = 0
@@ -120,7 +121,7 @@ class _Search:
         singles = list(dict.fromkeys(sorted(of_known, key=lambda one: one not in known)))
         found = self._surviving(singles, self._turns)
         if not self._is_large and all(self._spared(those) for those in found):
-            found = self._surviving(_ALONE, self._turns)
+            found = self._surviving(ALONE, self._turns)
         if not found:
             found = self._surviving([those for those in known if len(those) > 1], self._turns)
         if not found and not self._is_large and not self._structure_explains_all:
@@ -140,9 +141,9 @@ class _Search:
             for one in those
         ]
         if not found and not self._is_large and not self._structure_explains_all:
-            found = list(self._best())
+            found = list(self._guesses.best())
             if any(one.is_of_all for one in self._structures[:1]):
-                found = [one for one in found if 2 * one.explained >= one.of]
+                found = [one for one in found if one.fields or 2 * one.explained >= one.of]
         leaders = tuple(one.name for (one,) in self._paired)
         return SuiteDiagnosis(
             self._suite,
@@ -167,13 +168,18 @@ class _Search:
     def _structures_beside(self, found: list[Explanation]) -> Iterator[Structure]:
         """Yield the structure of mismatches, and of those that the best deviations leave."""
         best = next(iter(found), None)
-        if best is None or not best.is_whole:
+        if best is None or not (best.is_whole or best.fields):
             yield from self._structures
         if best is None or (best.is_whole and not best.spared):
             return
-        if best.explained < best.of and (
-            any(one.is_of_all for one in self._structures[:1])
-            or _LEAST_FOR_REST * best.explained < best.of
+        is_rest = best.explained < best.of
+        if (
+            is_rest
+            and not best.fields
+            and (
+                any(one.is_of_all for one in self._structures[:1])
+                or _LEAST_FOR_REST * best.explained < best.of
+            )
         ):
             return
         those = tuple(DEVIATIONS[name] for name in best.deviations)
@@ -183,29 +189,20 @@ class _Search:
             for sample in some_of(samples, _OF_STRUCTURE, of_rows=False)
         ]
         modelled = [(sample, self._model.arrays(those, sample)) for sample in some]
-        beside = where_deviating if best.explained == best.of else structures_left
-        for one in beside(modelled, best.deviations):
+        beside = list((structures_left if is_rest else where_deviating)(modelled, best.deviations))
+        if best.fields:
+            beside = list(beside_fields(best.fields, self._structures, beside))
+        for one in beside:
             yield replace(one, is_of_sample=len(some) < len(self._cases))
 
     def _spared(self, those: Together) -> tuple[str, ...]:
         """Find the first of some cases that match although these deviations would change it."""
         telling = {self._witnesses.get(deviation.name, ("", ""))[0] for deviation in those}
         first = [e for e in self._matching if e.question.name in telling and not self._is_large]
-        for sample in (*first, *self._some_matching):
+        for sample in (*first, *self._guesses.some_matching):
             if not self._model.run(those, sample).score.is_whole:
                 return (f"case {sample.question.name} of {self._suite}",)
         return ()
-
-    @cached_property
-    def _some_matching(self) -> list[Sample]:
-        samples = self._matching
-        if self._of_rows:
-            right = [(e, ~e.differing_rows) for e in self.differing]
-            samples = [*samples, *(e.rows(rows) for e, rows in right if rows.any())]
-        found = some_of(samples, _OF_MATCHING, of_rows=self._of_rows)
-        for sample in found:
-            self._model.run((), sample)
-        return found
 
     def _surviving(self, candidates: Sequence[Together], samples: list[Sample]) -> list[Together]:
         """Return the deviations that compute the values of the candidate in all these samples."""
@@ -218,8 +215,8 @@ class _Search:
 
     def _surviving_pairs(self, known: Sequence[Together]) -> list[Together]:
         """Yield pairs of deviations; one explains another suite, or much of this one."""
-        leaders = list(dict.fromkeys([*known, *self._leaders[:_LEADERS]]))
-        others = list(dict.fromkeys([*leaders, *_ALONE]))
+        leaders = list(dict.fromkeys([*known, *self._guesses.leaders[:LEADERS]]))
+        others = list(dict.fromkeys([*leaders, *ALONE]))
         rest = PAIRS_END
         for k, leader in enumerate(leaders):
             self._paired.append(leader)
@@ -247,52 +244,3 @@ class _Search:
         for sample in telling:
             self._model.run(leader, sample)
         return telling
-
-    @cached_property
-    def _leaders(self) -> list[Together]:
-        """The deviations that explain something of a sample, those that explain the most first."""
-        some = [those for those in _ALONE if self._of_sample(those).explained]
-        return sorted(some, key=lambda one: -self._of_sample(one).worth)
-
-    @cached_property
-    def _sample(self) -> list[Sample]:
-        samples = [*few_cases(self._turns, of_rows=self._of_rows), *self._some_matching]
-        for sample in samples:
-            self._model.run((), sample)
-        return samples
-
-    def _of_sample(self, those: Together) -> Score:
-        return self._score(those, self._sample)
-
-    def _score(self, those: Together, samples: list[Sample]) -> Score:
-        return sum((self._model.run(those, sample).score for sample in samples), Score())
-
-    def _best(self) -> Iterator[Explanation]:
-        """Yield the best explanations, of all mismatches or of a share, if they are guesses."""
-        whole, end = self.differing, _SHARE_OF_TENSORS
-        if self._of_rows:
-            whole = [e.rows(e.differing_rows) for e in whole]
-            end = _SHARE_OF_ROWS
-        step = math.ceil(sum(sample.size for sample in whole) / end)
-        whole = whole[::step]
-        looked_at = [*whole, *self._some_matching]
-        leaders = self._leaders[:_LEADERS]
-        scores = {those: self._score(those, looked_at) for those in leaders}
-        scores = {those: score for those, score in scores.items() if self._is_guess(score)}
-        best = max(scores.values(), key=lambda one: (one.worth, one.explained), default=Score())
-        for those, score in scores.items():
-            if (score.worth, score.explained) == (best.worth, best.explained):
-                found = explanation_of(
-                    those, score.explained, score.of, is_whole=False, is_of_sample=step > 1
-                )
-                pairs = zip(self.differing[::step], whole, strict=True)
-                left = first_left(self._model, those, pairs, of_rows=self._of_rows)
-                yield replace(found, more=score.more, left=left)
-
-    def _is_guess(self, score: Score) -> bool:
-        """Return whether it is worth to be said, and is not about fields that match."""
-        shares = shares_of(self._cases)
-        is_of_matching = any(not shares.get(name) for name in score.changes)
-        if score.explained == score.of:
-            return score.is_guess
-        return score.is_guess and not is_of_matching and score.is_more_than_chance(shares)

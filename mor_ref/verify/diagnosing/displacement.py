@@ -1,13 +1,14 @@
 """Displacement: the bits that were found are the expected ones of another place."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from mor_ref.verify.diagnosing.entries import Entries, Integers
 from mor_ref.verify.diagnosing.instead import LEAST_BITS, Instead, surprise
 from mor_ref.verify.diagnosing.maps import AROUND, Map, exchange_of_lines, flat_shift, maps, shift
-from mor_ref.verify.diagnosing.other_bits import other_bits
+from mor_ref.verify.diagnosing.other_bits import frequent_value, other_bits
 from mor_ref.verify.diagnosing.other_blocks import other_blocks
 from mor_ref.verify.diagnosing.other_layouts import other_layouts
 
@@ -15,6 +16,8 @@ _SCREENED = 2048  # entries that each map is tried on first
 _TRIED_ON_ALL = 6  # maps that explain the most of these
 _CASES_OF_LINES = 8  # cases in which exchanged rows and columns are looked for
 _VOTED = 2
+_LEAST_PART, _PARTS = 1 / 20, 3  # the share that one of two structures explains, and how many
+_COMPARED = 1 << 22  # entries of lines that are compared with each other
 
 
 def displacement(entries: Entries) -> Instead | None:
@@ -22,13 +25,37 @@ def displacement(entries: Entries) -> Instead | None:
 
     A map is tried on some entries that differ; those that explain the most are tried on all.
     """
-    at = entries.some(_SCREENED)
-    rated = [(one, _share(one, entries, at)) for one in (*maps(entries), *_found(entries, at))]
-    best = sorted((pair for pair in rated if pair[1] >= 1 / 2), key=lambda pair: -pair[1])
-    found = [_of_map(one, entries) for one, _ in best[:_TRIED_ON_ALL]]
-    found += [*other_bits(entries), *other_layouts(entries), *other_blocks(entries)]
+    found = [*_displaced(entries, 1 / 2), *other_bits(entries)]
+    found += [*other_layouts(entries), *other_blocks(entries)]
     claims = [one for one in found if _is_claimed(one)]
     return min(claims, key=lambda one: (-one.explained, one.kept), default=None)
+
+
+def two_displacements(entries: Entries) -> Iterator[tuple[Instead, Instead]]:
+    """Yield the bits that some entries have instead, and those of all others that differ.
+
+    The entries of the second are without the differences that the first explains.
+    """
+    of = len(entries.differing)
+    parts = [*_displaced(entries, _LEAST_PART), *frequent_value(entries)]
+    likely = [
+        one
+        for one in parts
+        if _LEAST_PART * of <= one.explained < of and surprise(one, one.explains) >= LEAST_BITS
+    ]
+    for one in sorted(likely, key=lambda one: -one.explained)[:_PARTS]:
+        rest = replace(entries, differs=entries.differs & ~one.explains)
+        other = displacement(rest)
+        if other is not None and other.explained == len(rest.differing):
+            yield one, other
+
+
+def _displaced(entries: Entries, least: float) -> list[Instead]:
+    """Return the maps that explain at least a share of some entries, those with the most first."""
+    at = entries.some(_SCREENED)
+    rated = [(one, _share(one, entries, at)) for one in (*maps(entries), *_found(entries, at))]
+    best = sorted((pair for pair in rated if pair[1] >= least), key=lambda pair: -pair[1])
+    return [_of_map(one, entries) for one, _ in best[:_TRIED_ON_ALL]]
 
 
 def _is_claimed(one: Instead) -> bool:
@@ -50,8 +77,10 @@ def _share(one: Map, entries: Entries, at: Integers) -> float:
 
 
 def _of_map(one: Map, entries: Entries) -> Instead:
-    source = one.source(entries, np.arange(entries.size))
-    return Instead(_said(one, entries), entries.expected[source], source >= 0, entries)
+    own = np.arange(entries.size)
+    source = one.source(entries, own)
+    is_other = (source >= 0) & (source != own)
+    return Instead(_said(one, entries), entries.expected[source], is_other, entries)
 
 
 def _said(one: Map, entries: Entries) -> str:
@@ -143,7 +172,10 @@ def _of_lines(pairs: dict[int, int], name: str) -> str:
 
 
 def _exchanged(entries: Entries, case: int, name: str) -> dict[int, int]:
-    """Return, for the rows or columns of a case, the one whose bits each has instead."""
+    """Return, for the rows or columns of a case, the one whose bits each has instead.
+
+    If none has all the bits of another one, those that have most of them.
+    """
     (places,) = np.nonzero(entries.case == case)
     shape = int(entries.rows[places[0]]), int(entries.columns[places[0]])
     right, given = (array[places].reshape(shape) for array in (entries.expected, entries.given))
@@ -152,4 +184,13 @@ def _exchanged(entries: Entries, case: int, name: str) -> dict[int, int]:
     wrong = np.flatnonzero((right != given).any(axis=1)).tolist()
     known = {line.tobytes(): k for k, line in enumerate(right)}
     known |= {right[k].tobytes(): k for k in wrong}
-    return {k: known[given[k].tobytes()] for k in wrong if given[k].tobytes() in known}
+    found = {k: known[given[k].tobytes()] for k in wrong if given[k].tobytes() in known}
+    if found or len(wrong) * right.size > _COMPARED:
+        return found
+    alike = [np.count_nonzero(right == given[k], axis=1) for k in wrong]
+    nearest = {k: int(counts.argmax()) for k, counts in zip(wrong, alike, strict=True)}
+    return {
+        k: nearest[k]
+        for k, counts in zip(wrong, alike, strict=True)
+        if 2 * counts[nearest[k]] >= right.shape[1] and counts[nearest[k]] > counts[k]
+    }

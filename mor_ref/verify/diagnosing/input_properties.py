@@ -19,15 +19,18 @@ from mor_ref.verify.diagnosing.sample import Sample
 
 _WIDE = 8  # bits: the values of wider codes are not listed
 _LANES = (2, 4, 8, 16, 32)
+_MODULI = (2, 4, 8, 16)  # of codes: their lowest bits
+_SIGN = 1 << 7  # of codes of 8 bits
 _PARTS = {"grid": "block", "n": "block", "unit": "unit", "group": "group", "ends": "tensor"}
 
 
 @dataclass(frozen=True, eq=False)
 class _Numbers:
-    """Numbers of entries, and which are subnormal in their format."""
+    """Numbers of entries, which are subnormal in their format, and the largest number of this."""
 
     values: Floats
     tiny: Marks
+    largest: Floats
 
 
 def of_inputs(e: Entries) -> Iterator[Property]:
@@ -53,10 +56,13 @@ def of_expected(e: Entries) -> Iterator[Property]:
     operation = OPERATIONS[e.samples[0].operation]
     fmt = operation.field(name)[0]
     expected = [one.pairs[e.field].expected for one in e.samples]
-    yield from _of_numbers(f"the expected {name}", _numbers(e, expected, fmt), fmt)
-    yield Number(
-        f"the expected {name}", e.expected.astype(np.int64), has_order=False, shown="{:#x}".format
-    )
+    found = _numbers(e, expected, fmt)
+    yield from _of_numbers(f"the expected {name}", found, fmt)
+    if fmt not in ("u8", "u32", "u64"):
+        words = f"the expected {name} has the largest magnitude of its format"
+        is_largest = np.abs(found.values) == found.largest
+        yield Flag(words, words.replace(" has ", " does not have "), is_largest)
+    yield from _of_code(f"the expected {name}", e.expected.astype(np.int64))
     yield from _of_ties(e)
     yield from _of_other_fields(e)
 
@@ -71,13 +77,15 @@ def _given(e: Entries, given: str, fmt: str) -> _Numbers:
 
 def _numbers(e: Entries, arrays: Sequence[NDArray[np.integer]], fmt: str) -> _Numbers:
     """Return the numbers of these bits, one array for each sample."""
-    values, tiny = [], []
+    values, tiny, largest = [], [], []
     for one, array in zip(e.samples, arrays, strict=True):
         meant = format_meant(fmt, one.question.parameters)
         found = values_of(array.ravel(), meant)
         values.append(found)
         tiny.append(is_subnormal(found, meant))
-    return _Numbers(np.concatenate(values), np.concatenate(tiny))
+        most = formats[meant].largest if meant in formats else np.nan
+        largest.append(np.full(found.size, most))
+    return _Numbers(*(np.concatenate(one) for one in (values, tiny, largest)))
 
 
 def _of_numbers(words: str, found: _Numbers, fmt: str) -> Iterator[Property]:
@@ -246,8 +254,16 @@ def _of_other_fields(e: Entries) -> Iterator[Property]:
         arrays = [one.pairs[name].expected.ravel() for one in e.samples]
         values = np.concatenate(arrays).astype(np.int64)
         if axes == kind and len(values) == e.size:
-            yield Number(f"the expected {name}", values, has_order=False)
+            yield from _of_code(f"the expected {name}", values)
         elif kind in ("rc", "nk") and axes == ("n" if first == "nk" else "grid"):
             given = next(iter(operation.inputs))
             part = _parts(e, given, axes, first).part
-            yield Number(f"the expected {name}", values[part], has_order=False)
+            yield from _of_code(f"the expected {name}", values[part])
+
+
+def _of_code(words: str, codes: Integers) -> Iterator[Property]:
+    """Yield the properties of codes; those without a sign are in the order of their values."""
+    has_order = bool((codes < _SIGN).all())
+    yield Number(words, codes, has_order=has_order, shown="{:#x}".format)
+    for m in _MODULI:
+        yield Number(f"{words} mod {m}", codes % m, has_order=False)

@@ -27,12 +27,20 @@ def other_bits(entries: Entries) -> Iterator[Instead]:
     yield from _other_fields(entries)
 
 
+def frequent_value(e: Entries) -> Iterator[Instead]:
+    """Yield the most frequent value of wrong entries."""
+    values, counts = np.unique(e.given[e.differing], return_counts=True)
+    yield _value(e, int(values[counts.argmax()]))
+
+
 def _one_value(e: Entries) -> Instead | None:
     """Return the one value that all wrong entries have, if several are expected there."""
     values = np.unique(e.given[e.differing])
-    if len(values) > 1 or not _has_several(e):
-        return None
-    value, fmt = int(values[0]), _format_of(e)
+    return _value(e, int(values[0])) if len(values) == 1 and _has_several(e) else None
+
+
+def _value(e: Entries, value: int) -> Instead:
+    fmt = _format_of(e)
     said = shown(value, fmt) if fmt is not None else f"{value:#x}"
     return _everywhere(e, f"each {e.noun} is {said}", np.full(e.size, value, np.uint64))
 

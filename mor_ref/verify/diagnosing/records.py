@@ -33,7 +33,7 @@ class Structure:
     they are empty if only a condition is known. `kept` counts the entries that match, although they
     would have other bits by these words. `beyond` names the deviations with which the expected bits
     were computed, if it is the structure of the rest. If it `is_of_sample`, some cases were
-    not looked at.
+    not looked at. `other` is the structure of all entries that differ and that it does not explain.
     """
 
     fields: tuple[str, ...]
@@ -45,11 +45,12 @@ class Structure:
     noun: str = "entry"
     beyond: tuple[str, ...] = ()
     is_of_sample: bool = False
+    other: "Structure | None" = None
 
     @property
     def is_whole(self) -> bool:
         """Whether it explains all that differ, and changes nothing else at the places it names."""
-        if not self.words or self.explained < self.of:
+        if not self.words or (self.explained < self.of and self.other is None):
             return False
         where = self.condition
         return not self.kept or (where is not None and where.is_exact and where.is_of_places)
@@ -58,7 +59,7 @@ class Structure:
     def is_of_all(self) -> bool:
         """Whether all that differ have these bits, or are all that there is where it says."""
         if self.words:
-            return self.explained == self.of
+            return self.explained == self.of or self.other is not None
         return self.condition is not None and self.condition.is_exact
 
 
@@ -70,7 +71,9 @@ class Explanation:
     candidate. Otherwise they are a guess: the deviations that explain the most. For a guess, `of`
     may count the mismatches of a sample, and `more` counts the matching entries that the deviations
     would change. `left` is then the place of the first mismatch that they do not explain. `spared`
-    names matching cases that they would change, among the cases that were compared.
+    names matching cases that they would change, among the cases that were compared. A guess
+    explains every mismatch of `fields`, and would change nothing else there; `of_fields` counts
+    these mismatches.
     """
 
     deviations: tuple[str, ...]
@@ -82,6 +85,8 @@ class Explanation:
     spared: tuple[str, ...] = ()
     more: int = 0
     left: str = ""
+    fields: tuple[str, ...] = ()
+    of_fields: int = 0
 
 
 @dataclass(frozen=True)

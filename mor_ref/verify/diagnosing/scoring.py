@@ -22,15 +22,22 @@ _LEAST_OF = 1000  # a guess explains at least one of so many mismatches: a share
 _LEAST_BITS = 20.0  # of surprise of a guess: some hundred deviations are tried
 _LEAST_SHARE = 1e-6
 Together = tuple[Deviation, ...]
+ALONE: list[Together] = [(deviation,) for deviation in DEVIATIONS.values()]
 # Deviations together may produce numbers that the model does not take: it raises one of these.
 _BEYOND = (ArithmeticError, ValueError, KeyError, IndexError, struct.error)
 
 
 class Changes(NamedTuple):
-    """Entries of a field that deviations change: right ones, of all."""
+    """Entries of a field that deviations change: right ones, of all; and how many differ."""
 
     right: int = 0
     of: int = 0
+    differing: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every entry that differs is explained, and no other one is changed."""
+        return self.right == self.of == self.differing
 
     def bits(self, chance: float) -> float:
         """Return the bits of surprise if each is right by this chance; 0 if not more are right."""
@@ -57,8 +64,8 @@ class Score:
     def __add__(self, other: "Score") -> "Score":
         changes = dict(self.changes)
         for name, one in other.changes.items():
-            right, of = changes.get(name, Changes())
-            changes[name] = Changes(right + one.right, of + one.of)
+            before = changes.get(name, Changes())
+            changes[name] = Changes(*(a + b for a, b in zip(before, one, strict=True)))
         return Score(
             self.explained + other.explained,
             self.of + other.of,
@@ -82,11 +89,22 @@ class Score:
         `differing` are the shares of the entries of fields that differ. Where one differs, at least
         two other values are near.
         """
-        return any(
-            one.bits(max(differing[name], _LEAST_SHARE) / 2) >= _LEAST_BITS
+        return bool(self._surprising(differing))
+
+    def whole_fields(self, differing: Mapping[str, float]) -> dict[str, int]:
+        """Return the mismatches of fields that are explained as a whole, not by accident."""
+        return {
+            name: self.changes[name].right
+            for name in self._surprising(differing)
+            if self.changes[name].is_whole
+        }
+
+    def _surprising(self, differing: Mapping[str, float]) -> list[str]:
+        return [
+            name
             for name, one in self.changes.items()
-            if name in differing
-        )
+            if name in differing and one.bits(max(differing[name], _LEAST_SHARE) / 2) >= _LEAST_BITS
+        ]
 
     @property
     def worth(self) -> int:
@@ -211,5 +229,5 @@ def _score(of_field: Field, right: NDArray[np.bool_] | None) -> Score:
     left = missed if right is None else missed | right
     explained = of - int(np.count_nonzero(pair.differs & left))
     changed = int(np.count_nonzero(ours != pair.expected))
-    changes = {name: Changes(explained, changed)} if changed else {}
+    changes = {name: Changes(explained, changed, of)} if changed or of else {}
     return Score(explained, of, more, changes)

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.verify.comparing.evidence import Evidence
 from mor_ref.verify.diagnosing.condition import condition
-from mor_ref.verify.diagnosing.displacement import displacement
+from mor_ref.verify.diagnosing.displacement import displacement, two_displacements
 from mor_ref.verify.diagnosing.entries import Entries, differing_fields, entries_of
-from mor_ref.verify.diagnosing.instead import Instead
+from mor_ref.verify.diagnosing.instead import LEAST_BITS, Instead, surprise
 from mor_ref.verify.diagnosing.records import Condition, Structure
 from mor_ref.verify.diagnosing.sample import Pair, Sample, samples_of
 
@@ -29,7 +31,8 @@ def structures_of(samples: Sequence[Sample]) -> list[Structure]:
         one = _of_field(entries, is_first=not found)
         if one is None:
             continue
-        same = next((k for k, s in enumerate(found) if s.words and s.words == one.words), None)
+        alike = ((k, s) for k, s in enumerate(found) if s.words and s.words == one.words)
+        same = next((k for k, s in alike if s.other is None is one.other), None)
         if same is None:
             found.append(one)
         else:
@@ -77,7 +80,13 @@ def structures_left(modelled: Modelled, names: tuple[str, ...]) -> list[Structur
         )
         for sample, ours in modelled
     ]
-    return [replace(one, beyond=names) for one in structures_of(left)]
+    return [_after(names, one) for one in structures_of(left)]
+
+
+def _after(names: tuple[str, ...], one: Structure) -> Structure:
+    """Return a structure of the rest, with the names of deviations."""
+    other = None if one.other is None else replace(one.other, beyond=names)
+    return replace(one, beyond=names, other=other)
 
 
 def where_deviating(modelled: Modelled, names: tuple[str, ...]) -> Iterator[Structure]:
@@ -107,9 +116,33 @@ def where_deviating(modelled: Modelled, names: tuple[str, ...]) -> Iterator[Stru
             return
 
 
+def beside_fields(
+    fields: Sequence[str], alone: Sequence[Structure], left: Sequence[Structure]
+) -> Iterator[Structure]:
+    """Yield a structure for each field that deviations do not explain.
+
+    A structure that needs no deviation is preferred if it is whole.
+    """
+    named = {*fields}
+    by_worth = (
+        *(one for one in alone if one.is_whole),
+        *(one for one in left if one.is_of_all),
+        *alone,
+        *left,
+    )
+    for one in by_worth:
+        if not named.issuperset(one.fields):
+            named |= {*one.fields}
+            yield one
+
+
 def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
     """Return the structure of a field, if any is found."""
     instead, of = displacement(entries), len(entries.differing)
+    if instead is None or instead.explained < of:
+        both = next(filter(None, starmap(_of_two, two_displacements(entries))), None)
+        if both is not None:
+            return both
     if instead is not None and instead.explained < of and is_first:
         of_all = condition(entries, entries.differs, ~entries.differs)
         instead = instead if of_all is None else None  # that says more than a part
@@ -133,6 +166,40 @@ def _of_field(entries: Entries, *, is_first: bool) -> Structure | None:
     if where is None:
         return None
     return replace(nothing, condition=where)
+
+
+def _of_two(one: Instead, other: Instead) -> Structure | None:
+    """Return the structure of two kinds of wrong entries, if nothing else has to differ."""
+    first, rest = _next_to(one, other), _next_to(other, one)
+    return None if first is None or rest is None else replace(first, other=rest)
+
+
+def _next_to(one: Instead, other: Instead) -> Structure | None:
+    """Return the structure of one of two; None if others would differ as well.
+
+    Entries that have the bits of the other one are not counted.
+    """
+    e = one.entries
+    by_other = other.is_there & (other.values == e.given)
+    wrong, right = one.explains & ~by_other, one.would_change & ~by_other
+    if surprise(one, wrong) < LEAST_BITS:
+        return None
+    kept, where = int(np.count_nonzero(right)), None
+    if kept:
+        where = condition(e, wrong, right, of_places_only=True)
+        if where is None or not where.is_exact:
+            return None
+        where = replace(where, is_of_changed=True)
+    return Structure(
+        (e.field,),
+        one.words,
+        one.explained,
+        len(e.differing),
+        kept,
+        where,
+        e.noun,
+        is_of_sample=e.is_of_sample,
+    )
 
 
 def _may_be_by_accident(instead: Instead, where: Condition | None) -> bool:

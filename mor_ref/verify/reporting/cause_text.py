@@ -1,7 +1,7 @@
 """Sentences on whether anything explains the mismatches of a suite, and how much of them."""
 
 from mor_ref.verify.counts import listed
-from mor_ref.verify.diagnosing.records import SuiteDiagnosis
+from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
 
 
 def explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
@@ -31,12 +31,22 @@ def _explaining(diagnosis: SuiteDiagnosis, *, comparable: bool) -> str:
     best = diagnosis.explanations[0]
     if best.is_whole:
         return f"{all_explained(diagnosis.mismatches, comparable=comparable)} {{by}}"
+    if best.fields:
+        return f"no known deviation alone explains the {of}; {{by}} explains {in_fields(best)}"
     others = ", but would make others as well" if best.more else ""
     if best.is_of_sample or best.explained < best.of:
         none = f"no known deviation explains the {of}"
     else:
         none = f"no known deviation explains the {of} and makes no others"
     return f"{none}; a guess: {{by}} explains {{share}}{others}"
+
+
+def in_fields(best: Explanation) -> str:
+    """Name the fields whose mismatches it explains, all of them."""
+    fields = listed(best.fields)
+    if best.is_of_sample:
+        return f"all of {fields} in a sample, {best.of_fields:,}"
+    return f"all {best.of_fields:,} of {fields}"
 
 
 def all_explained(count: int, *, comparable: bool) -> str:

@@ -18,16 +18,18 @@ _ROWS: tuple[tuple[str, str, Collection[str]], ...] = (
 
 def structure_lines(structures: Sequence[Structure]) -> Iterator[str]:
     """Yield sentences on the structures of mismatches, the first few."""
-    for one in structures[:_SHOWN]:
+    shown = [k for one in structures for k in (one, one.other) if k is not None]
+    for one in shown[:_SHOWN]:
         where = one.condition
         is_named = where is not None and where.is_of_changed and not one.words
         beyond = f", after {_names(one)}" if one.beyond and not is_named else ""
         if one.words:
-            yield f"{_fields(one)}{beyond}: {one.words}, in {_share(one)}"
+            is_rest = any(one is first.other for first in structures)
+            yield f"{_fields(one)}{beyond}: {one.words}, in {_share(one, is_rest=is_rest)}"
         if where is not None:
             yield f"{one.fields[0]}{beyond}: {_where(where, one)}"
-    if len(structures) > _SHOWN:
-        yield f"and {len(structures) - _SHOWN} more structures"
+    if len(shown) > _SHOWN:
+        yield f"and {len(shown) - _SHOWN} more structures"
 
 
 def identity(explanation: Explanation) -> Iterator[str]:
@@ -52,9 +54,14 @@ def _nouns(one: Structure) -> str:
     return "nibbles" if one.noun == "nibble" else "entries"
 
 
-def _share(one: Structure) -> str:
+def _share(one: Structure, *, is_rest: bool) -> str:
     """Say of how many entries that differ it is so, and how many match that it would change."""
-    of = f"all {one.of:,}" if one.explained == one.of else f"{one.explained:,} of the {one.of:,}"
+    other = "the other " if is_rest else ""
+    of = (
+        f"all {other}{one.of:,}"
+        if one.explained == one.of
+        else f"{one.explained:,} of the {one.of:,}"
+    )
     kept = f"; {one.kept:,} others match that it would change" if one.kept else ""
     return f"{of} {_nouns(one)} that differ{_of_sample(one)}{kept}"
 

@@ -7,7 +7,7 @@ from mor_ref.verify.counts import counted, listed, percent
 from mor_ref.verify.diagnosing.diagnosis import PAIRS_END
 from mor_ref.verify.diagnosing.records import Explanation, SuiteDiagnosis
 from mor_ref.verify.own_inputs import lines_of_skipped
-from mor_ref.verify.reporting.cause_text import all_explained, explaining
+from mor_ref.verify.reporting.cause_text import all_explained, explaining, in_fields
 from mor_ref.verify.reporting.structure_text import identity, not_diagnosed, structure_lines
 from mor_ref.verify.running.results import FieldResult, SuiteResult, Verdict
 from mor_ref.verify.running.run import Verification
@@ -230,7 +230,9 @@ def diagnosis_lines(diagnosis: SuiteDiagnosis, *, comparable: bool) -> Iterator[
     whole = [e for e in explanations if e.is_whole]
     yield from (f"  or by {_by(e)}: the answers do not distinguish the two" for e in whole[1:])
     if not whole:
-        yield from (f"  a guess as good: {_by(e)} explains {share(e)}" for e in explanations[1:])
+        for e in explanations[1:]:
+            of = in_fields(e) if e.fields else share(e)
+            yield f"  a guess as good: {_by(e)} explains {of}"
     yield from structure_lines(diagnosis.structures)
     if diagnosis.of_parts and diagnosis.is_large:
         yield f"deviations were tried on parts of the tensors, with {diagnosis.of_parts:,} numbers"
@@ -246,13 +248,16 @@ def share(explanation: Explanation) -> str:
 
 def pairs_tried(diagnosis: SuiteDiagnosis) -> Iterator[str]:
     """Say which pairs of deviations were tried, if none explains all."""
-    if diagnosis.leaders and not diagnosis.is_explained:
-        yield (f"pairs tried: only those that include {' or '.join(diagnosis.leaders)}")
+    if not diagnosis.leaders or diagnosis.is_explained:
+        return
+    names = f"pairs of deviations with {' or '.join(f'`{name}`' for name in diagnosis.leaders)}"
     if diagnosis.untried:
         yield (
-            f"the search for two deviations together ended after {PAIRS_END:,} elements: "
-            f"{diagnosis.untried:,} pairs were not tried"
+            f"of all pairs, only {names} were to be tried, and {diagnosis.untried:,} of these were "
+            f"not: the search ended after {PAIRS_END:,} elements"
         )
+    else:
+        yield f"of all pairs, only {names} were tried; none of these explains all mismatches"
 
 
 def _by(explanation: Explanation) -> str:

@@ -1,0 +1,120 @@
+"""Guesses: deviations that explain the whole of some fields, or the most, if none explains all."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from mor_ref.verify.diagnosing.explanations import explanation_of, first_left, shares_of
+from mor_ref.verify.diagnosing.records import Explanation
+from mor_ref.verify.diagnosing.sample import Sample, few_cases, some_of
+from mor_ref.verify.diagnosing.scoring import ALONE, Model, Score, Together
+
+LEADERS = 4  # deviations that are tried on more
+_SHARE_OF_ROWS, _SHARE_OF_TENSORS = 1 << 18, 1 << 16  # elements, to judge the share
+_OF_MATCHING = 1 << 12  # elements of cases that match, which an explanation must not change
+
+
+class Guesses:
+    """Scores of deviations on a sample of the cases of a suite, and the best of these."""
+
+    def __init__(
+        self,
+        model: Model,
+        cases: Sequence[Sample],
+        differing: list[Sample],
+        turns: list[Sample],
+        *,
+        of_rows: bool,
+    ) -> None:
+        self._model, self._cases, self._of_rows = model, cases, of_rows
+        self._differing, self._turns = differing, turns
+
+    @cached_property
+    def some_matching(self) -> list[Sample]:
+        """Some cases or rows that match: an explanation must not change them."""
+        samples = [one for one in self._cases if not one.mismatches]
+        if self._of_rows:
+            right = [(e, ~e.differing_rows) for e in self._differing]
+            samples = [*samples, *(e.rows(rows) for e, rows in right if rows.any())]
+        found = some_of(samples, _OF_MATCHING, of_rows=self._of_rows)
+        for sample in found:
+            self._model.run((), sample)
+        return found
+
+    @cached_property
+    def leaders(self) -> list[Together]:
+        """The deviations that explain something of a sample, those that explain the most first."""
+        some = [those for those in ALONE if self._of_sample(those).explained]
+        return sorted(some, key=lambda one: -self._of_sample(one).worth)
+
+    @cached_property
+    def _leaders_in_fields(self) -> list[Together]:
+        """The deviations that explain the whole of a field of a sample, large fields first."""
+
+        def explained(those: Together) -> int:
+            changes = self._of_sample(those).changes.values()
+            return sum(one.right for one in changes if one.is_whole)
+
+        some = [those for those in self.leaders if explained(those)]
+        return sorted(some, key=lambda those: -explained(those))
+
+    @cached_property
+    def _sample(self) -> list[Sample]:
+        samples = [*few_cases(self._turns, of_rows=self._of_rows), *self.some_matching]
+        for sample in samples:
+            self._model.run((), sample)
+        return samples
+
+    def _of_sample(self, those: Together) -> Score:
+        return self._score(those, self._sample)
+
+    def _score(self, those: Together, samples: list[Sample]) -> Score:
+        return sum((self._model.run(those, sample).score for sample in samples), Score())
+
+    def best(self) -> Iterator[Explanation]:
+        """Yield the best explanations, of all mismatches or of a share, if they are guesses."""
+        whole, end = self._differing, _SHARE_OF_TENSORS
+        if self._of_rows:
+            whole = [e.rows(e.differing_rows) for e in whole]
+            end = _SHARE_OF_ROWS
+        step = math.ceil(sum(sample.size for sample in whole) / end)
+        whole = whole[::step]
+        looked_at = [*whole, *self.some_matching]
+        leaders = dict.fromkeys([*self._leaders_in_fields[:LEADERS], *self.leaders[:LEADERS]])
+        scores = {those: self._score(those, looked_at) for those in leaders}
+        scores = {those: score for those, score in scores.items() if self._is_guess(score)}
+        best = max(map(self._rank, scores.values()), default=())
+        for those, score in scores.items():
+            if self._rank(score) == best:
+                found = explanation_of(
+                    those, score.explained, score.of, is_whole=False, is_of_sample=step > 1
+                )
+                pairs = zip(self._differing[::step], whole, strict=True)
+                left = first_left(self._model, those, pairs, of_rows=self._of_rows)
+                in_fields = score.whole_fields(self._shares)
+                yield replace(
+                    found,
+                    more=score.more,
+                    left=left,
+                    fields=tuple(in_fields),
+                    of_fields=sum(in_fields.values()),
+                )
+
+    def _rank(self, score: Score) -> tuple[int, int, int]:
+        """Return a larger key for a better guess: first by fields that it explains as a whole."""
+        return sum(score.whole_fields(self._shares).values()), score.worth, score.explained
+
+    @cached_property
+    def _shares(self) -> dict[str, float]:
+        return shares_of(self._cases)
+
+    def _is_guess(self, score: Score) -> bool:
+        """Return whether it is worth to be said, and is not about fields that match."""
+        shares = self._shares
+        if score.whole_fields(shares):
+            return True
+        is_of_matching = any(not shares.get(name) for name in score.changes)
+        is_all = score.explained == score.of
+        is_guess = score.is_guess and (is_all or not is_of_matching)
+        return is_guess and score.is_more_than_chance(shares)
