@@ -132,6 +132,7 @@ CALLS = {
         ("int8", {"profile": "peg", "groups": 25, "permute": "range", "scale": 0.5}),
         ("int8", {"groups": 3}),
         ("int8", {"scale": 0.0129999, "zero_point": -3, "block": "row"}),
+        ("int8", {"profile": "torch_fake_channel_2_13", "scale": 0.013, "zero_point": -3.3}),
     ],
     "quantize_shared": [(k, {"profile": p}) for k in SHARED_KINDS for p in SHARED_PROFILES],
     "quantize_levels": [(k, {"arithmetic": a}) for k in LEVEL_KINDS for a in ARITHMETICS],
@@ -166,6 +167,9 @@ def test_scales_zero_points_and_alphas_on_a_gpu():
         )
     )  # fmt: skip
     same(ours, theirs)
+    floats, of = zero + np.float32(0.3), {"profile": "torch_fake_channel_2_13", "block": "row"}
+    ours = mor_ref.cuda.quantize_affine(Array(x), zero_point=Array(floats), **of)
+    same(ours, mor_ref.quantize_affine(x, zero_point=floats, **of))
     ours = mor_ref.cuda.quantize_levels(Array(x), "lsq4", alpha=Array(scale))
     same(ours, mor_ref.quantize_levels(x, "lsq4", alpha=scale))
     for given in (0.0, -1.0, float("nan")):
@@ -173,6 +177,8 @@ def test_scales_zero_points_and_alphas_on_a_gpu():
             mor_ref.cuda.quantize_affine(Array(x), scale=given)
     with pytest.raises(ValueError, match="zero_point has numbers that int8 lacks"):
         mor_ref.cuda.quantize_affine(Array(x), zero_point=128)
+    with pytest.raises(ValueError, match="zero_point has numbers that are not finite"):
+        mor_ref.cuda.quantize_affine(Array(x), profile=of["profile"], zero_point=1e39)
     with pytest.raises(ValueError, match="scale has 37 numbers of int32; give one of float32"):
         mor_ref.cuda.quantize_affine(Array(x), block="row", scale=Array(zero))
     with pytest.raises(ValueError, match="alpha has 2 numbers of float32; give one of float32 for"):

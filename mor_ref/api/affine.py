@@ -15,6 +15,7 @@ from mor_ref.definitions.affine import (
     IntegerGrid,
     affine_cut,
     affine_profile,
+    check_float_zeros,
     check_grid,
     check_scales,
     check_zero_points,
@@ -228,8 +229,8 @@ def _given_zeros(
     given = np.asarray(zero_point)
     if _has_floats(zero_point):
         floats = given.astype(np.float32).reshape(-1)
-        if not np.isfinite(floats).all():
-            raise ValueError("zero_point has numbers that are not finite; give finite ones")
+        if floats.size:
+            check_float_zeros(float(floats.min()), float(floats.max()))
         return _of_blocks("zero_point", floats, cut)
     if given.dtype.kind not in "iu":
         raise TypeError(f"zero_point has dtype {given.dtype}; give integers")

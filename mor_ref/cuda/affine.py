@@ -17,7 +17,8 @@ _RULE = rows.structure(
     "f4 steps,smallest,smallest_high,inverse_factor,factor"
 )
 _BLOCKS = rows.structure(
-    "u8 minimum,maximum,scale,inverse_scale,zero_float,zero,zero_point,given_scale,given_zero"
+    "u8 minimum,maximum,scale,inverse_scale,zero_float,zero,zero_point,given_scale,given_zero,"
+    "given_float_zero"
 )
 _PLACES = rows.structure("u8 rows,columns,block_rows,block_columns,across,place")
 _FIELDS = rows.structure("u8 xs,code,y")
@@ -37,10 +38,11 @@ class How(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A scale and a zero point of each block, if they are given (AFF-006)."""
+    """A scale and a zero point of each block, if they are given (AFF-006, AFF-012)."""
 
     scale: Array | None = None
-    zero_point: Array | None = None
+    zero: Array | None = None
+    float_zero: Array | None = None
 
 
 class Blocks(NamedTuple):
@@ -142,8 +144,7 @@ def _quantized(
     blocks = Blocks._make([*words, device.empty(grid, np.int32)])
     addresses = {name: device.address(array) for name, array in blocks._asdict().items()}
     for name, array in given._asdict().items():
-        key = {"scale": "given_scale", "zero_point": "given_zero"}[name]
-        addresses[key] = 0 if array is None else device.address(array)
+        addresses[f"given_{name}"] = 0 if array is None else device.address(array)
     of_blocks = rows.row(_BLOCKS, **addresses)
     launch(device, "affine", "affine_blocks", int(count), *ends, count, rule, is_signed, of_blocks)
     shape = x.array.shape
@@ -151,6 +152,7 @@ def _quantized(
     found = dict(zip(("xs", "code", "y"), numbers, strict=True))
     fields = rows.row(_FIELDS, **{name: device.address(array) for name, array in found.items()})
     kernel = "affine_fused" if how.profile.application == "fuse" else "affine_numbers"
+    kernel = "affine_fused_zeros" if how.profile.float_zeros else kernel
     arguments = (places, rule, is_signed, of_blocks, fields)
     launch(device, "affine", f"{kernel}_{x.source}", x.size, x.array, *arguments)
     return Affine(blocks, **found)

@@ -19,6 +19,7 @@ _UNNAMED = ["cp", "reduce", "async", "bulk", "tensor"]
 _UNROUNDED = {"ld", "st", "mov", "selp", "setp", "min", "max", "neg", "abs", "copysign"}
 _ROUNDED = {f"{name}.rn.f32" for name in ("add", "sub", "mul", "div", "sqrt")}
 _ROUNDED |= {"mul.rn.f64", "cvt.rn.f32.f64", "cvt.f64.f32"}
+_ROUNDED |= {"sub.rn.f64", "cvt.rn.f64.s32"}
 _ROUNDED |= {"cvt.rn.f32.s32", "cvt.rzi.s32.f32"}  # of integers: exact, rounded once or cut off
 # Of small formats: rounded once, to nearest, and back exactly.
 _ROUNDED |= {f"cvt.rn.satfinite.{name}x2.f32" for name in ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")}

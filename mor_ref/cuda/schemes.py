@@ -19,10 +19,12 @@ from mor_ref.definitions.affine import (
     IntegerGrid,
     affine_cut,
     affine_profile,
+    check_float_zeros,
     check_grid,
     check_scales,
     check_zero_points,
     integer_grid,
+    with_float_zeros,
 )
 from mor_ref.definitions.blocks import Cut, Partition
 from mor_ref.definitions.levels import known_arithmetic, level_kind
@@ -115,20 +117,21 @@ def quantize_affine(
 ) -> Affine:
     """Quantize `x` to integers, as `mor_ref.quantize_affine` does.
 
-    `scale` and `zero_point` are numbers, or float32 and int32 arrays on the GPU with an entry for
-    each block, which nobody checks.
+    `scale` and `zero_point` are numbers, or arrays on the GPU with an entry for each block, which
+    nobody checks: scales are float32, and zero points int32, or float32 if the profile takes them.
     """
     of, by = integer_grid(grid), affine_profile(profile)
     check_grid(of, by, symmetric=symmetric, has_zero_point=zero_point is not None)
     argument, others = given(x, "x"), _arrays_among(scale=scale, zero_point=zero_point)
+    if _is_float(zero_point, others.get("zero_point")):
+        by = with_float_zeros(by)
     with on_gpu_of(argument, *others.values()) as gpu:
         numbers = numbers_from(argument)
         cut = affine_cut(numbers.shape, by, block, groups, permute)
         how = integers.How(by, of, symmetric, _SOURCES.get(numbers.dtype, "f32"))
-        known = integers.Given(
-            _scales(gpu, scale, others.get("scale"), cut),
-            _zeros(gpu, zero_point, others.get("zero_point"), of, cut),
-        )
+        scales = _scales(gpu, scale, others.get("scale"), cut)
+        zeros = _zeros(gpu, zero_point, others.get("zero_point"), of, cut)
+        known = integers.Given(scales, **{"float_zero" if by.float_zeros else "zero": zeros})
         order = None
         if permute is None:
             found = integers.quantize_affine(gpu, numbers.bits, how, cut, known)
@@ -156,7 +159,7 @@ def _affine(
         blocks.scale.view(np.float32),
         blocks.inverse_scale.view(np.float32),
         blocks.zero_float.view(np.float32),
-        blocks.zero_point,
+        blocks.zero.view(np.float32) if how.profile.float_zeros else blocks.zero_point,
         found.xs.view(np.float32).reshape(shape),
         found.code.reshape(shape),
         found.y.view(np.float32).reshape(shape),
@@ -256,12 +259,22 @@ def _scales(gpu: Gpu, scale: Any, array: Given | None, cut: Partition) -> Array 
     return gpu.upload(np.full(count, number).view(np.uint32))
 
 
+def _is_float(zero_point: Any, array: Given | None) -> bool:
+    return isinstance(zero_point, float) if array is None else array.dtype.startswith("float")
+
+
 def _zeros(
     gpu: Gpu, zero_point: Any, array: Given | None, grid: IntegerGrid, cut: Partition
 ) -> Array | None:
     count = math.prod(cut.grid)
     if array is not None:
-        return _words(array, "int32", count, "blocks")
+        dtype = "float32" if _is_float(zero_point, array) else "int32"
+        return _words(array, dtype, count, "blocks")
+    if isinstance(zero_point, float):
+        with np.errstate(over="ignore"):
+            zero = np.float32(zero_point)
+        check_float_zeros(float(zero), float(zero))
+        return gpu.upload(np.full(count, zero).view(np.uint32))
     if zero_point is None:
         return None
     number = whole_number("zero_point", zero_point, -(1 << 31), (1 << 31) - 1)

@@ -168,6 +168,12 @@ def check_zero_points(lowest: int, highest: int, grid: IntegerGrid) -> None:
         )
 
 
+def check_float_zeros(lowest: float, highest: float) -> None:
+    """Refuse given zero points between these that are not finite (AFF-012)."""
+    if not (math.isfinite(lowest) and math.isfinite(highest)):
+        raise ValueError("zero_point has numbers that are not finite; give finite ones")
+
+
 def with_float_zeros(profile: AffineProfile) -> AffineProfile:
     """Return the choices of a profile with zero points of binary32 (AFF-012)."""
     if not profile.takes_float_zeros:

@@ -8,13 +8,15 @@ from typing import Any
 
 from mor_ref.definitions.affine import IntegerGrid
 from mor_ref.deviations.deviation import Deviation, deviation
-from mor_ref.deviations.domains import IN_AFFINE, ONE_BY_ONE
+from mor_ref.deviations.domains import FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine
 from mor_ref.exact.affine import AffineBlock, How
 from mor_ref.exact.arithmetic import product, quotient, rn32, total
 
 Reference = Callable[..., Any]
+_ANY_ZEROS = (*IN_AFFINE, *FLOAT_ZEROS)
+_FUSED = (*ONE_BY_ONE, *FLOAT_ZEROS)
 _RARE = for_generated(IN_AFFINE)
 _NO_TIES = {"affine_large": "No number (VEC-009) is so near a tie of an odd zero point."}
 
@@ -69,7 +71,7 @@ def _applied(application: Any, how: How) -> How:
     return replace(how, profile=replace(how.profile, application=application))
 
 
-@deviation(affine.fused, rules=("AFF-007",), domain=ONE_BY_ONE)
+@deviation(affine.fused, rules=("AFF-007",), domain=_FUSED)
 def affine_product_rounded_first(reference: Reference, a: float, b: float, c: float) -> float:
     """The product is rounded before the zero point is added to it."""
     del reference
@@ -96,14 +98,14 @@ def affine_quotient_of_127(reference: Reference, scale: float, how: How) -> floa
 # ---------------------------------------------------------------------- codes
 
 
-@deviation(affine.rint, rules=("AFF-008",), domain=IN_AFFINE)
+@deviation(affine.rint, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_ties_away(reference: Reference, x: float) -> float:
     """Ties go away from zero, as roundf has it."""
     del reference
     return math.copysign(float(math.floor(abs(x) + 0.5)), x) if math.isfinite(x) else x
 
 
-@deviation(affine.rint, rules=("AFF-008",), domain=IN_AFFINE)
+@deviation(affine.rint, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_truncates(reference: Reference, x: float) -> float:
     """Numbers are truncated, as a cast has it."""
     del reference
@@ -118,32 +120,32 @@ def affine_zero_point_before_rounding(reference: Reference, xs: float, zero: int
     )  # fmt: skip
 
 
-@deviation(affine.integer, where=_fuses, rules=("AFF-008",), domain=ONE_BY_ONE, exemptions=_NO_TIES)
+@deviation(affine.integer, where=_fuses, rules=("AFF-008",), domain=_FUSED, exemptions=_NO_TIES)
 def affine_zero_point_after_rounding(reference: Reference, xs: float, zero: int, how: How) -> int:
     """The zero point is added after numbers are rounded: 0.5 with 3 becomes 3."""
     own = float(affine.rint(total(xs, float(-zero))))
     return int(reference(total(own, float(zero)), zero, how))
 
 
-@deviation(affine.clamped, rules=("AFF-008",), domain=IN_AFFINE)
+@deviation(affine.clamped, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_restricted_range(reference: Reference, whole: float, grid: IntegerGrid) -> int:
     """The lowest code of a signed grid is never used, so that the range is symmetric."""
     return max(int(reference(whole, grid)), grid.lowest + grid.signed)
 
 
-@deviation(affine.integer, rules=("AFF-008",), domain=IN_AFFINE, exemptions=_RARE)
+@deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS, exemptions=_RARE)
 def affine_nan_is_the_highest(reference: Reference, xs: float, zero: int, how: How) -> int:
     """NaN has the highest code."""
     return how.grid.highest if math.isnan(xs) else int(reference(xs, zero, how))
 
 
-@deviation(affine.integer, rules=("AFF-008",), domain=IN_AFFINE, exemptions=_RARE)
+@deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS, exemptions=_RARE)
 def affine_nan_is_zero(reference: Reference, xs: float, zero: int, how: How) -> int:
     """NaN has the code of 0."""
     return zero if math.isnan(xs) else int(reference(xs, zero, how))
 
 
-@deviation(affine.integer, rules=("AFF-008",), domain=IN_AFFINE)
+@deviation(affine.integer, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_through_int32(reference: Reference, xs: float, zero: int, how: How) -> int:
     """Numbers become integers of 32 bits before they are limited, as in onnx."""
     del reference
@@ -151,7 +153,7 @@ def affine_through_int32(reference: Reference, xs: float, zero: int, how: How) -
     return int(affine.integer.__wrapped__(xs, zero if _has_zero_points(how) else 0, other))  # type: ignore[attr-defined]
 
 
-@deviation(affine.integer, where=_has_zero_points, rules=("AFF-008",), domain=IN_AFFINE)
+@deviation(affine.integer, where=_has_zero_points, rules=("AFF-008",), domain=_ANY_ZEROS)
 def affine_wraps(reference: Reference, xs: float, zero: int, how: How) -> int:
     """Codes outside the grid wrap."""
     del reference
@@ -161,7 +163,7 @@ def affine_wraps(reference: Reference, xs: float, zero: int, how: How) -> int:
 # ---------------------------------------------------------------------- the way back
 
 
-@deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=IN_AFFINE)
+@deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=_ANY_ZEROS)
 def affine_zero_point_subtracted_last(
     reference: Reference, code: int, block: AffineBlock, how: How
 ) -> float:
@@ -171,7 +173,7 @@ def affine_zero_point_subtracted_last(
     return total(own, -product(float(block.zero_point), block.scale))
 
 
-@deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=IN_AFFINE)
+@deviation(affine.restored, where=_has_zero_points, rules=("AFF-009",), domain=_ANY_ZEROS)
 def affine_divides_by_the_inverse(
     reference: Reference, code: int, block: AffineBlock, how: How
 ) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from mor_ref.definitions.affine import AFFINE_PROFILES, AffineProfile, IntegerGrid
 from mor_ref.deviations.affine import how_among
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import AFFINE_BLOCKS, IN_AFFINE, ONE_BY_ONE
+from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS, IN_AFFINE, ONE_BY_ONE
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine
 from mor_ref.exact.affine import How
@@ -37,9 +37,16 @@ def _as_profile(name: str) -> Deviation:
         f"affine_as_{name}",
         f"Numbers, scales and zero points are those of {name}, whichever profile is asked for.",
         ("AFF-002", "AFF-004", "AFF-007", "AFF-008"),
-        ONE_BY_ONE if other.stores_amax else IN_AFFINE,
+        _suites_of(other),
         tuple(Change(step, swapped, is_another) for step in steps),
     )
+
+
+def _suites_of(other: AffineProfile) -> tuple[str, ...]:
+    """Return the suites with a case of another profile that is like it."""
+    if other.stores_amax:
+        return ONE_BY_ONE
+    return IN_AFFINE if other.takes_float_zeros else (*IN_AFFINE, *FLOAT_ZEROS)
 
 
 # ---------------------------------------------------------------------- scales

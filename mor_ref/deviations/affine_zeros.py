@@ -9,7 +9,7 @@ from mor_ref.definitions.affine import SMALLEST_NORMAL, IntegerGrid
 from mor_ref.deviations.affine import how_among
 from mor_ref.deviations.affine_blocks import has_zero_points
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import AFFINE_BLOCKS
+from mor_ref.deviations.domains import AFFINE_BLOCKS, FLOAT_ZEROS
 from mor_ref.deviations.exemptions import for_generated
 from mor_ref.exact import affine, affine_groups
 from mor_ref.exact.affine import How
@@ -121,6 +121,25 @@ def affine_peg_always_signed(
     """A symmetric grid of PEG has a sign, also if no number is negative."""
     del reference, ends
     return IntegerGrid(f"int{how.grid.bits}", how.grid.bits, signed=True)
+
+
+def _has_float_zeros(*arguments: Any) -> bool:
+    return how_among(arguments).profile.float_zeros
+
+
+@deviation(affine.affine_element, where=_has_float_zeros, rules=("AFF-012",), domain=FLOAT_ZEROS)
+def affine_float_zero_point_rounded(reference: Reference, x: float, block: Any, how: How) -> Any:
+    """A zero point that is not an integer is rounded to one."""
+    return reference(x, replace(block, zero_point=affine.rint(block.zero_point)), how)
+
+
+@deviation(affine.restored, where=_has_float_zeros, rules=("AFF-012",), domain=FLOAT_ZEROS)
+def affine_float_zero_point_back_in_binary32(
+    reference: Reference, code: int, block: Any, how: How
+) -> float:
+    """The way back from a zero point that is not an integer is computed in binary32."""
+    narrow = replace(how, profile=replace(how.profile, float_zeros=False))
+    return float(reference(code, block, narrow))
 
 
 # ---------------------------------------------------------------------- dtypes

@@ -24,6 +24,7 @@ AFFINE = ("affine", "affine_large")
 ONE_BY_ONE = ("affine_steps", *AFFINE)  # the suites of integers that have every profile
 AFFINE_BLOCKS = ("affine_groups", *AFFINE)
 IN_AFFINE = ("affine_steps", *AFFINE_BLOCKS)
+FLOAT_ZEROS = ("affine_float_zeros",)
 IN_SUMS = (*IN_SCALES, *AFFINE_BLOCKS)
 ERRORS = ("error_steps", *IN_SUMS)
 
@@ -88,6 +89,7 @@ NANS_IN_BINARY32 = (
     "levels_steps",
     "levels",
     "affine_steps",
+    *FLOAT_ZEROS,
     "affine",
     "affine_groups",
     "fp8lm_scales",

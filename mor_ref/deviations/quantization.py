@@ -6,6 +6,7 @@ from collections.abc import Callable
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import (
     ERRORS,
+    FLOAT_ZEROS,
     IN_AFFINE,
     IN_LEVELS,
     IN_MX,
@@ -21,7 +22,7 @@ from mor_ref.exact.quantization import restored, scaled
 Reference = Callable[..., float]
 _OF_FP8LM = ("fp8lm_scales", "fp8lm_casts", "fp8lm_adam", "fp8lm_mu", "fp8lm_rates", "fp8lm_shared",
              "fp8lm_stored")  # fmt: skip
-_IN_BLOCKS = (*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS, *IN_AFFINE)
+_IN_BLOCKS = (*ERRORS, *SCALED, *IN_NVFP4, *IN_MX, *IN_LEVELS, *IN_AFFINE, *FLOAT_ZEROS)
 _COMPUTED = tuple(dict.fromkeys((*_IN_BLOCKS, *_OF_FP8LM, *IN_PRODUCTS, *MX_DECODED)))
 
 

@@ -202,7 +202,7 @@ def inverse(scale: float, how: How) -> float:
 def affine_element(x: float, block: AffineBlock, how: How) -> Element:
     """Quantize a number with the fields of its block (AFF-007 to AFF-009)."""
     xs = scaled(x, block, how)
-    code = integer(xs, int(block.zero_point), how)
+    code = integer(xs, block.zero_point, how)
     return Element(xs, code, restored(code, block, how))
 
 
@@ -234,7 +234,7 @@ def rint(x: float) -> float:
 
 
 @step
-def integer(xs: float, zero: int, how: How) -> int:
+def integer(xs: float, zero: float, how: How) -> int:
     """Return the code of xs (AFF-008)."""
     profile, grid = how.profile, how.grid
     whole = rint(xs)
@@ -242,7 +242,7 @@ def integer(xs: float, zero: int, how: How) -> int:
         return cast(whole, grid)
     if profile.conversion == "int32":
         held = int(whole) if -_TWO_TO_31 <= whole < _TWO_TO_31 else -(1 << 31)
-        return clamped(float((held + zero + (1 << 31)) % (1 << 32) - (1 << 31)), grid)
+        return clamped(float((held + int(zero) + (1 << 31)) % (1 << 32) - (1 << 31)), grid)
     if math.isnan(whole):
         codes = {"lowest": grid.lowest, "highest": grid.highest, "zero": 0}
         return codes[profile.nan_code]

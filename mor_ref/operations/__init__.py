@@ -6,6 +6,7 @@ single numbers or blocks has their random inputs, too; tensors are made by the s
 
 from mor_ref.operations.affine import AFFINE
 from mor_ref.operations.affine_element import AFFINE_ELEMENT
+from mor_ref.operations.affine_float_zero import AFFINE_FLOAT_ZERO
 from mor_ref.operations.affine_groups import AFFINE_GROUPS
 from mor_ref.operations.decide import DECIDE
 from mor_ref.operations.decode import DECODE
@@ -75,6 +76,7 @@ OPERATIONS: dict[str, Operation] = {
         AFFINE,
         AFFINE_GROUPS,
         AFFINE_ELEMENT,
+        AFFINE_FLOAT_ZERO,
         SHARED_PACKED,
         LEVELS_PACKED,
         MIX,

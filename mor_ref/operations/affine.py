@@ -92,7 +92,7 @@ def stored(found: "Affine") -> dict[str, Any]:
     return {
         **order,
         **{name: bits32(getattr(found, name)) for name in _OF_BLOCKS},
-        "zero_point": words_of(found.zero_point),
+        "zero_point": found.zero_point.view(np.uint32),
         "xs": bits32(found.xs),
         "code": words_of(found.codes),
         "y": bits32(found.y),

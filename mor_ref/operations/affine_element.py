@@ -1,11 +1,11 @@
 """affine_element: a number under a given scale and zero point, to an integer and back."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.affine import affine_profile, integer_grid
+from mor_ref.definitions.affine import IntegerGrid, affine_profile, integer_grid
 from mor_ref.definitions.blocks import partition
 from mor_ref.operations import affine
 from mor_ref.operations.bits import f32_array, numbers_of
@@ -15,7 +15,10 @@ from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_numbers import LAYOUTS, Draws, Words, bits_at, moved, share
 
 if TYPE_CHECKING:
+    from mor_ref.cuda.affine import Given
+    from mor_ref.cuda.affine import How as KernelsHow
     from mor_ref.cuda.launching import Device
+    from mor_ref.exact.affine import How
 
 _U = np.uint64
 _F32 = LAYOUTS["f32"]
@@ -26,11 +29,15 @@ _SPECIALS = np.array(
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize number by number."""
+    how = affine.how_of({**parameters, "symmetric": False})
+    return exact_with(how, arrays, arrays["zero_point"].view(np.int32).tolist())
+
+
+def exact_with(how: "How", arrays: Arrays, zeros: list[Any]) -> Arrays:
+    """Quantize number by number, given the zero points."""
     from mor_ref.exact.affine import AffineBlock, affine_element, inverse
 
-    how = affine.how_of({**parameters, "symmetric": False})
     x, scales = (numbers_of(arrays[name], "f32") for name in ("x", "scale"))
-    zeros = arrays["zero_point"].view(np.int32).tolist()
     blocks = [
         AffineBlock(0.0, 0.0, scale, inverse(scale, how), 0.0, zero)
         for scale, zero in zip(scales, zeros, strict=True)
@@ -42,17 +49,23 @@ def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Quantize a row whose numbers are blocks of their own."""
+    profile = affine_profile(parameters["profile"])
+    zeros = None if profile.stores_amax else arrays["zero_point"].view(np.int32)
+    return engine_with(parameters, arrays, zeros, symmetric=profile.stores_amax)
+
+
+def engine_with(parameters: Parameters, arrays: Arrays, zeros: Any, *, symmetric: bool) -> Arrays:
+    """Quantize a row whose numbers are blocks of their own, given the zero points."""
     from mor_ref import quantize_affine
 
-    profile = affine_profile(parameters["profile"])
     found = quantize_affine(
         arrays["x"].view(np.float32),
         parameters["grid"],
-        profile=profile.name,
+        profile=parameters["profile"],
         block="column",
-        symmetric=profile.stores_amax,
+        symmetric=symmetric,
         scale=arrays["scale"].view(np.float32),
-        zero_point=None if profile.stores_amax else arrays["zero_point"].view(np.int32),
+        zero_point=zeros,
     )
     fields_of_numbers = affine.stored(found)
     return {
@@ -63,12 +76,21 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
 
 def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
     """Quantize a row whose numbers are blocks of their own."""
-    from mor_ref.cuda.affine import Given, quantize_affine
+    from mor_ref.cuda.affine import Given
+
+    how = affine.kernels_how({**parameters, "symmetric": False})
+    given = Given(arrays["scale"], arrays["zero_point"].view(np.int32))
+    return cuda_with(device, how, arrays, given)
+
+
+def cuda_with(
+    device: "Device", how: "KernelsHow", arrays: DeviceArrays, given: "Given"
+) -> DeviceArrays:
+    """Quantize a row whose numbers are blocks of their own, given their scales and zero points."""
+    from mor_ref.cuda.affine import quantize_affine
     from mor_ref.cuda.launching import Bits
 
     x = Bits(arrays["x"].reshape(1, -1), "f32")
-    how = affine.kernels_how({**parameters, "symmetric": False})
-    given = Given(arrays["scale"], arrays["zero_point"].view(np.int32))
     found = quantize_affine(device, x, how, partition(x.array.shape, "column"), given)
     flat = {name: array.reshape(-1) for name, array in affine.on_device(found).items()}
     return {name: flat[name] for name in ("inverse_scale", "xs", "code", "y")}
@@ -77,26 +99,44 @@ def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> Devi
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw scales and zero points, and numbers next to ties, at the ends, and far outside."""
     grid, profile = integer_grid(parameters["grid"]), affine_profile(parameters["profile"])
-    choices, words = draws.words(0), draws.words(1)
-    exponents = np.where(bits_at(choices, 0, 2) == 0, share(words >> _U(48), 16, 253),
-                         share(words >> _U(48), 16, 40) + _U(107)) + _U(1)  # fmt: skip
-    scales = exponents << _U(23) | words & _U(0x7FFFFF)
-    steps = share(draws.words(2) >> _U(32), 32, 1 << grid.bits + 1).astype(np.int64)
-    halves = steps - (1 << grid.bits) + np.where(bits_at(choices, 2, 3) == 0, 0.0, 0.5)
-    unit = scales.astype(np.uint32).view(np.float32).astype(np.float64)
-    with np.errstate(all="ignore"):
-        at = (halves * unit / (127 if profile.stores_amax else 1)).astype(np.float32)
-    bits = at.view(np.uint32).astype(_U)
-    magnitudes = moved(bits & _U(0x7FFFFFFF), share(bits_at(choices, 8, 16), 16, 5), _F32.infinity)
-    special = _SPECIALS[share(bits_at(choices, 24, 16), 16, _SPECIALS.size)]
-    kinds = bits_at(choices, 40, 5)
-    magnitudes = np.where(kinds == 0, special, magnitudes)
+    choices = draws.words(0)
     zeros = share(draws.words(3) >> _U(32), 32, 1 << grid.bits).astype(np.int64) + grid.lowest
     at_zero = bits_at(choices, 48, 2) == 0
     if profile.stores_amax:
         at_zero[:] = True
     zero_points: Words = np.where(at_zero, 0, zeros).astype(_U) & _U(0xFFFFFFFF)
-    return {"x": magnitudes | bits & _U(1 << 31), "scale": scales, "zero_point": zero_points}
+    scales = drawn_scales(draws)
+    x = near(draws, drawn_steps(draws, grid), scales, 127 if profile.stores_amax else 1)
+    return {"x": x, "scale": scales, "zero_point": zero_points}
+
+
+def drawn_scales(draws: Draws) -> Words:
+    """Return scales, as words of binary32."""
+    choices, words = draws.words(0), draws.words(1)
+    exponents = np.where(bits_at(choices, 0, 2) == 0, share(words >> _U(48), 16, 253),
+                         share(words >> _U(48), 16, 40) + _U(107)) + _U(1)  # fmt: skip
+    return exponents << _U(23) | words & _U(0x7FFFFF)
+
+
+def drawn_steps(draws: Draws, grid: IntegerGrid) -> NDArray[np.float64]:
+    """Return steps from 0 to twice beyond the grid, most at ties."""
+    steps = share(draws.words(2) >> _U(32), 32, 1 << grid.bits + 1).astype(np.int64)
+    halves = np.where(bits_at(draws.words(0), 2, 3) == 0, 0.0, 0.5)
+    return steps.astype(np.float64) - (1 << grid.bits) + halves
+
+
+def near(draws: Draws, steps: NDArray[np.float64], scales: Words, divisor: int = 1) -> Words:
+    """Return numbers at most two places from steps * scale / divisor, and special numbers."""
+    choices = draws.words(0)
+    unit = scales.astype(np.uint32).view(np.float32).astype(np.float64)
+    with np.errstate(all="ignore"):
+        at = (steps * unit / divisor).astype(np.float32)
+    bits = at.view(np.uint32).astype(_U)
+    magnitudes = moved(bits & _U(0x7FFFFFFF), share(bits_at(choices, 8, 16), 16, 5), _F32.infinity)
+    special = _SPECIALS[share(bits_at(choices, 24, 16), 16, _SPECIALS.size)]
+    kinds = bits_at(choices, 40, 5)
+    found: Words = np.where(kinds == 0, special, magnitudes) | bits & _U(1 << 31)
+    return found
 
 
 def _is_inside(parameters: Parameters, arrays: Arrays) -> NDArray[np.bool_]:

@@ -59,6 +59,7 @@ _MODULES: tuple[str, ...] = (
     "affine_blocks",
     "affine_zeros",
     "affine_launches",
+    "affine_float_zeros",
     "mixed_units",
     "mixed_tensors",
     "fp8lm_steps",

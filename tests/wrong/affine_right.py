@@ -280,7 +280,7 @@ class Integers:
     def run(self, operation, inputs):
         """Return the answer to a case."""
         with np.errstate(all="ignore"):
-            if operation == "affine_element":
+            if operation in ("affine_element", "affine_float_zero"):
                 found = self.element(inputs)
             else:
                 x = widened(inputs["x"], self.source)
@@ -297,15 +297,14 @@ def _words(field):
     return bits(field.astype(np.float32))
 
 
-def kernel_of(program, name):
-    """Return a program as a kernel; the docstring of a wrong one is its mistake."""
+def kernel_of(program, name, mistake=""):
+    """Return a program as a kernel; a right one has no mistake."""
 
     def run(operation, parameters, inputs):
         if not operation.startswith("affine") or not program.takes(operation, parameters):
             return None
         return program(parameters).run(operation, inputs)
 
-    mistake = "" if program is Integers else program.__doc__
     return Kernel(f"affine.{name}", run, mistake, program.unseen)
 
 
@@ -315,7 +314,7 @@ class Register(list):
     def wrong(self, program):
         """Take a wrong program; its name is that of the class, in snake case."""
         name = "".join(f"_{c.lower()}" if c.isupper() else c for c in program.__name__)
-        self.append(kernel_of(program, name.strip("_")))
+        self.append(kernel_of(program, name.strip("_"), program.__doc__))
         return program
 
 

@@ -99,3 +99,4 @@ inline double __longlong_as_double(long long bits) {
 }
 inline float __double2float_rn(double number) { return float(number); }
 inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __dsub_rn(double a, double b) { return a - b; }

@@ -110,7 +110,7 @@ struct AffineFields {
   u32* y;
 };
 
-template <class Source, bool FUSED>
+template <class Source, bool FUSED, bool FLOAT_ZEROS>
 MOR_DEVICE void affine_numbers(const typename Source::Stored* x, const AffinePlaces& in, const AffineRule& rule,
                                const AffineBlockFields& blocks, const AffineFields& fields) {
   for (u64 i = first_of_thread(); i < in.rows * in.columns; i += threads_of_grid()) {
@@ -123,20 +123,19 @@ MOR_DEVICE void affine_numbers(const typename Source::Stored* x, const AffinePla
     const i32 code = code_of(xs, zero, rule);
     fields.xs[i] = bits_of(xs);
     fields.code[i] = code;
-    fields.y[i] = bits_of(y_of(code, scale, zero, rule));
+    fields.y[i] = bits_of(FLOAT_ZEROS ? y_of_float_zero(code, scale, zero, rule) : y_of(code, scale, zero, rule));
   }
 }
 
-// Only kernels of a profile that fuses have a fused multiply-add (AFF-007).
-#define AFFINE_NUMBERS(name, Source)                                                                           \
-  MOR_KERNEL affine_numbers_##name(const Source::Stored* x, AffinePlaces in, AffineRule rule,                  \
-                                   const u32* is_signed, AffineBlockFields blocks, AffineFields fields) {      \
-    affine_numbers<Source, false>(x, in, with_sign(rule, *is_signed), blocks, fields);                         \
-  }                                                                                                            \
-  MOR_EXPORT(affine_numbers_##name)                                                                            \
-  MOR_KERNEL affine_fused_##name(const Source::Stored* x, AffinePlaces in, AffineRule rule,                    \
-                                 const u32* is_signed, AffineBlockFields blocks, AffineFields fields) {        \
-    affine_numbers<Source, true>(x, in, with_sign(rule, *is_signed), blocks, fields);                          \
-  }                                                                                                            \
-  MOR_EXPORT(affine_fused_##name)
+// Only kernels of a profile that fuses have a fused multiply-add (AFF-007), and those of float zero points binary64 (AFF-012).
+#define AFFINE_NUMBERS_OF(kernel, Source, FUSED, FLOAT_ZEROS)                                                          \
+  MOR_KERNEL kernel(const Source::Stored* x, AffinePlaces in, AffineRule rule, const u32* is_signed,                   \
+                    AffineBlockFields blocks, AffineFields fields) {                                                   \
+    affine_numbers<Source, FUSED, FLOAT_ZEROS>(x, in, with_sign(rule, *is_signed), blocks, fields);                    \
+  }                                                                                                                    \
+  MOR_EXPORT(kernel)
+#define AFFINE_NUMBERS(name, Source)                            \
+  AFFINE_NUMBERS_OF(affine_numbers_##name, Source, false, false) \
+  AFFINE_NUMBERS_OF(affine_fused_##name, Source, true, false)    \
+  AFFINE_NUMBERS_OF(affine_fused_zeros_##name, Source, true, true)
 MOR_FOR_SOURCES(AFFINE_NUMBERS)

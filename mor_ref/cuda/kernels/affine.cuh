@@ -15,12 +15,14 @@ struct AffineRule {
   float steps, smallest, smallest_high, inverse_factor, factor;
 };
 
-// The fields of blocks; `zero` is the zero point as operations have it. AFF-006: scales and zero points are given, or null.
+// The fields of blocks; `zero` is the zero point as operations have it. AFF-006, AFF-012: scales, and zero points that are
+// integers or numbers of binary32, are given, or null.
 struct AffineBlockFields {
   u32 *minimum, *maximum, *scale, *inverse_scale, *zero_float, *zero;
   i32* zero_point;
   const u32* given_scale;
   const i32* given_zero;
+  const u32* given_float_zero;
 };
 
 // ---------------------------------------------------------------------- extremes
@@ -122,7 +124,7 @@ MOR_DEVICE void fill_block(u64 n, AffineEnds ends, const AffineRule& rule, const
   fields.inverse_scale[n] = bits_of(__fmul_rn(rule.inverse_factor, inverse));
   fields.zero_float[n] = bits_of(zero_float);
   fields.zero_point[n] = zero;
-  fields.zero[n] = bits_of(in_dtype(float(zero), rule.operations));
+  fields.zero[n] = fields.given_float_zero ? fields.given_float_zero[n] : bits_of(in_dtype(float(zero), rule.operations));
 }
 
 // ---------------------------------------------------------------------- numbers
@@ -164,4 +166,10 @@ MOR_DEVICE float y_of(i32 code, float scale, float zero, const AffineRule& rule)
   if (rule.stores_amax) return in_dtype(__fmul_rn(__fmul_rn(scale, q), __fdiv_rn(1.0f, 127.0f)), rule.stored);
   const float steps = in_dtype(__fsub_rn(q, zero), rule.operations);
   return in_dtype(in_dtype(__fmul_rn(steps, scale), rule.operations), rule.stored);
+}
+
+// AFF-012: zero points that are not integers.
+MOR_DEVICE float y_of_float_zero(i32 code, float scale, float zero, const AffineRule& rule) {
+  const double steps = __dsub_rn(double(code), double(zero));
+  return in_dtype(__double2float_rn(__dmul_rn(steps, double(scale))), rule.stored);
 }

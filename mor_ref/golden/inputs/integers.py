@@ -12,8 +12,10 @@ from mor_ref.exact.arithmetic import rn32_of_binary64
 from mor_ref.golden.inputs.edges import SPECIALS, Bits, bell, narrowed
 from mor_ref.golden.inputs.tensors import Tensor
 from mor_ref.golden.model.suite import Size
+from mor_ref.operations import affine_float_zero
 from mor_ref.operations.affine_element import random_inputs
 from mor_ref.operations.bits import f32_array
+from mor_ref.operations.operation import Arrays
 from mor_ref.operations.random_numbers import Draws
 from mor_ref.operations.random_words import random_words
 
@@ -48,6 +50,32 @@ def elements(parameters: dict[str, Any], size: Size, count: int) -> dict[str, Bi
         "scale": own[1].astype(np.float32).view(np.uint32),
         "zero_point": own[2].astype(np.int32).view(np.uint32),
     }
+    return _with_drawn(parts, drawn)
+
+
+def float_zeros(parameters: dict[str, Any], size: Size, count: int) -> dict[str, Bits]:
+    """Return numbers with scales and zero points of binary32: ties, special and random ones."""
+    grid = integer_grid(parameters["grid"])
+    middle = (grid.lowest + grid.highest + 1) // 2
+    zeros = (0.5, middle + 0.25, grid.lowest - 0.7, grid.highest + 1 / 3, -1e-7, 1e9, -0.0)
+    triples = [(bits, 1.0, z) for bits, z in itertools.product((*SPECIALS, *_WIDE), zeros[:2])]
+    for scale, zero in itertools.product(_SCALES, zeros):
+        unit, stored = float(np.float32(scale)), float(np.float32(zero))
+        for code in (grid.lowest, grid.highest, middle, middle + 1, 0):
+            at = rn32_of_binary64((code - stored + 0.5) * unit)
+            near = int(f32_array([at])[0])
+            triples += [(max(near + step, 0), scale, zero) for step in _STEPS]
+    own = [np.array(part) for part in zip(*triples, strict=True)]
+    drawn = affine_float_zero.random_inputs(parameters, Draws(0, count * size.factor, size.seed))
+    parts = {
+        "x": own[0].astype(np.uint32),
+        "scale": own[1].astype(np.float32).view(np.uint32),
+        "zero_point": own[2].astype(np.float32).view(np.uint32),
+    }
+    return _with_drawn(parts, drawn)
+
+
+def _with_drawn(parts: dict[str, Bits], drawn: Arrays) -> dict[str, Bits]:
     return {n: np.concatenate([part, drawn[n].astype(np.uint32)]) for n, part in parts.items()}
 
 

@@ -52,6 +52,7 @@ SUITES: dict[str, Suite] = {
         levels.TENSORS,
         levels.LARGE,
         affine.STEPS,
+        affine.FLOAT_ZEROS,
         affine.TENSORS,
         affine.GROUPS,
         affine.LARGE,

@@ -8,6 +8,7 @@ from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
 from mor_ref.golden.inputs.integers import (
     dimensions,
     elements,
+    float_zeros,
     many_dimensions,
     positive,
     random_dimensions,
@@ -48,6 +49,12 @@ def _element_cases(size: Size) -> Iterator[Case]:
             parameters = {"grid": grid, "profile": profile, "source": "f32"}
             arrays = elements(parameters, size, _RANDOM)
             yield Case(f"{grid}.{profile}", parameters, arrays)
+
+
+def _float_zero_cases(size: Size) -> Iterator[Case]:
+    for name in ("int8", "uint8", "int4", "uint3", "int16"):
+        parameters = {"grid": name, "profile": "torch_fake_channel_2_13", "source": "f32"}
+        yield Case(name, parameters, float_zeros(parameters, size, _RANDOM))
 
 
 def _tensor_cases(size: Size) -> Iterator[Case]:
@@ -156,6 +163,22 @@ STEPS = Suite(
         *_OF_ELEMENTS,
     ),
     _element_cases,
+)
+FLOAT_ZEROS = Suite(
+    "affine_float_zeros",
+    "Single numbers as integers, with zero points that are not integers",
+    "affine_float_zero",
+    ("AFF-001", "AFF-002", "AFF-006", "AFF-012"),
+    (
+        given("x", "f32", "the numbers"),
+        given("scale", "f32", "a scale for each"),
+        given("zero_point", "f32", "a zero point for each"),
+        expected("inverse_scale", "f32", "the factor of the number", "AFF-007"),
+        expected("xs", "f32", "the number that is rounded", "AFF-012"),
+        expected("code", "u32", "the integer, in two's complement", "AFF-012"),
+        expected("y", "f32", "what it stands for", "AFF-012"),
+    ),
+    _float_zero_cases,
 )
 TENSORS = Suite(
     "affine",
