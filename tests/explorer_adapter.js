@@ -3,7 +3,7 @@
 // Asks the arithmetic of docs/explorer what the operations of golden vectors give. An array comes
 // and goes as base64 of its little-endian words: 1, 2, 4 or 8 bytes each in, 8 bytes each out.
 const adapter = (() => {
-  const { catalogue, formats, scaling, nvfp4, mx, mor } = Explorer;
+  const { catalogue, formats, scaling, nvfp4, mx, mor, affine, shared, levels, mixed } = Explorer;
   const WORDS = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array, 8: BigUint64Array };
   const formatOf = (parameters) => formats.formats[parameters.format];
 
@@ -31,6 +31,11 @@ const adapter = (() => {
     code: elements.map((e) => e.code),
     y: bitsOf(elements.map((e) => e.y)),
   });
+
+  const integerFields = (elements) => {
+    const fields = elementFields(elements);
+    return { ...fields, code: fields.code.map((each) => each >>> 0) };
+  };
 
   function errorFields(x, elements) {
     const { terms, ...sums } = mor.errorSum(x, elements);
@@ -150,6 +155,65 @@ const adapter = (() => {
         const rung = { ...parameters, limit: inputs.limit[i], yardstick: "yardstick" };
         return mor.accepts(rung, own, errors, amax[i], amin[i]);
       }) };
+    },
+
+    affine_element(parameters, inputs) {
+      const profile = catalogue.integerProfiles[parameters.profile];
+      const how = { profile, grid: catalogue.integerGrids[parameters.grid] };
+      const [x, scales] = ["x", "scale"].map((name) => numbersOf(inputs[name], "f32"));
+      const blocks = scales.map((scale, i) =>
+        ({ scale, inverse: affine.inverseOf(scale, profile), zeroPoint: inputs.zero_point[i] | 0 }));
+      const elements = x.map((number, i) => affine.quantizeElement(number, blocks[i], how));
+      return { inverse_scale: bitsOf(blocks.map((block) => block.inverse)), ...integerFields(elements) };
+    },
+
+    // A tensor whose rows are blocks.
+    affine(parameters, { x }) {
+      const { grid, profile, symmetric, rows } = parameters;
+      return joined(rowsOf(numbersOf(x, parameters.source), rows).map((row) => {
+        const { blocks: [block], elements } = affine.quantizeRow(row, grid, profile, symmetric, row.length);
+        const { sum, nonzero, nonfinite } = errorFields(row, elements);
+        return {
+          minimum: bitsOf([block.minimum]), maximum: bitsOf([block.maximum]), scale: bitsOf([block.scale]),
+          inverse_scale: bitsOf([block.inverse]), zero_float: bitsOf([block.zeroFloat]),
+          zero_point: [block.zeroPoint >>> 0], ...integerFields(elements), sum, nonzero, nonfinite,
+        };
+      }));
+    },
+
+    shared_block(parameters, { x }) {
+      return joined(rowsOf(numbersOf(x, "f32"), parameters.rows).map((row) => {
+        const { blocks: [block] } = shared.quantizeRow(row, parameters.kind, parameters.profile);
+        const of = (name) => block.elements.map((element) => element[name]);
+        return {
+          shared_exponent: [block.exponent], tau: block.tau,
+          sign: of("sign"), magnitude: of("magnitude"), code: of("code"), y: bitsOf(of("y")),
+        };
+      }));
+    },
+
+    levels_element(parameters, inputs) {
+      const [x, alphas] = ["x", "alpha"].map((name) => numbersOf(inputs[name], "f32"));
+      return joined(x.map((number, i) => {
+        const found = levels.quantizeRow([number], parameters.kind, parameters.arithmetic, alphas[i]);
+        const [{ ratio, clipped, level, code, y, term, inside }] = found.elements;
+        const [alpha, ...bits] = bitsOf([found.alpha, ratio, clipped, level, y, term]).map((each) => [each]);
+        return {
+          used_alpha: alpha, ratio: bits[0], clipped: bits[1], level: bits[2], code: [code], y: bits[3],
+          alpha_term: bits[4], inside: [inside],
+        };
+      }));
+    },
+
+    mix_errors(parameters, { x, first, second }) {
+      const [rows, ...ys] = [x, first, second].map((bits) => rowsOf(numbersOf(bits, "f32"), parameters.rows));
+      return joined(rows.map((row, i) => {
+        const { amax, errors, squares, choice } = mixed.unitOf(row, ys.map((each) => each[i]));
+        return {
+          amax: bitsOf([amax]), first_u: errors[0], second_u: errors[1],
+          first_squares: [squares[0]], second_squares: [squares[1]], choice: [choice],
+        };
+      }));
     },
 
     // A row that is a tensor of one block.

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import cycle
@@ -12,6 +13,7 @@ from explorer_browser import ADDRESS, EXPLORER, ROOT, context_of, opened, writte
 from mor_docs.trace import rules_of
 
 from mor_ref import exact, formats
+from mor_ref.definitions.affine import AFFINE_PROFILES, integer_grid
 from mor_ref.definitions.blocks import partition
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
@@ -22,16 +24,24 @@ from mor_ref.definitions.encoding import (
     SpecialCases,
 )
 from mor_ref.definitions.formats import presets
+from mor_ref.definitions.levels import ARITHMETICS, LEVEL_KINDS
+from mor_ref.definitions.mixed import MIXTURES
 from mor_ref.definitions.mx import SCALE_RULES
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS
+from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
+from mor_ref.exact import affine
 from mor_ref.exact.arithmetic import rn32_of_binary64
+from mor_ref.exact.levels import level_row
+from mor_ref.exact.mixed import mixed as exact_mixed
 from mor_ref.exact.mx import mx as exact_mx
 from mor_ref.exact.nvfp4 import nvfp4 as exact_nvfp4
 from mor_ref.exact.quantization import quantize
+from mor_ref.exact.shared import shared as exact_shared
 from mor_ref.explain.encoding import explain
 from mor_ref.explain.numerals import parse_number
 from mor_ref.operations.bits import f32_bits
+from mor_ref.representations import mixture
 
 NUMBERS = ("0.3", "464", "-1e-5", "70000", "-0", "inf", "-nan", "0x1.8p-9", "0x00000001", "1e300")
 CHAPTERS = {rule.id: rule.chapter for rule in rules_of(ROOT / "spec")}
@@ -303,12 +313,13 @@ def test_what_is_no_number_does_not_stick_out(browser):
             nothing_sticks_out(page)
 
 
+RECIPES = ("scaled", "nvfp4", "mx", "mor", "integers", "shared", "levels", "mixed")
 STATES = (
     {"x": "-0.3", "format": "f32"},
     {"x": "nan", "format": "e8m0"},
     {"x": "-1e300", "format": "bf16", "preset": "ml_dtypes"},
     {"view": "code", "pattern": "0xFF"},
-    *({"view": "row", "recipe": recipe} for recipe in ("scaled", "nvfp4", "mx", "mor")),
+    *({"view": "row", "recipe": recipe} for recipe in RECIPES),
 )
 
 
@@ -353,7 +364,8 @@ def rules_are_linked(page):
 def shown_elements(page):
     """Return the code and the bits of y of each element."""
     cells = page.eval_on_selector_all(
-        ".elements tbody tr", "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
+        "[aria-label=Elements] tbody tr",
+        "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))",
     )
     return [(int(row[3].split()[-1], 16), int(row[4].split()[-1], 16)) for row in cells]
 
@@ -371,6 +383,42 @@ def recipes():
         for name in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "int8_mx"):
             options = {"recipe": "mx", "mxelement": name, "rule": rule}
             yield options, lambda x, n=name, r=rule: exact_mx([x], formats[n], r, 32).elements
+
+    yield from recipes_of_schemes()
+
+
+def recipes_of_schemes():
+    """Yield the recipes of integers, shared exponents, levels and mixtures."""
+    for n, name in enumerate(AFFINE_PROFILES):
+        zeros = "symmetric" if n % 2 or AFFINE_PROFILES[name].stores_amax else "asymmetric"
+        grid = "int8" if AFFINE_PROFILES[name].stores_amax else ("uint8", "int4", "uint3")[n % 3]
+        options = {"recipe": "integers", "grid": grid, "integers": name, "zeros": zeros}
+        yield options, partial(in_integers, grid=grid, name=name, symmetric=zeros == "symmetric")
+    for kind in SHARED_KINDS:
+        for name, profile in SHARED_PROFILES.items():
+            options = {"recipe": "shared", "sharedkind": kind, "sharedprofile": name}
+            of = SHARED_KINDS[kind], profile
+            yield options, lambda x, of=of: exact_shared([x], *of).elements
+    for name, kind in LEVEL_KINDS.items():
+        for arithmetic in ARITHMETICS:
+            options = {"recipe": "levels", "levelkind": name, "arithmetic": arithmetic}
+            of = kind, None, arithmetic
+            yield options, lambda x, of=of: [level_row(x, *of).elements]
+    for name in MIXTURES:
+        options = {"recipe": "mixed", "mixture": name, "length": "8"}
+        yield options, partial(in_mixture, name=name)
+
+
+def in_integers(x, grid, name, symmetric):
+    """Return the elements with codes as bits of two's complement."""
+    how = affine.How(AFFINE_PROFILES[name], integer_grid(grid), symmetric, "f32")
+    found = affine.affine([x], how, partition((1, len(x)), (1, 8))).elements
+    mask = (1 << how.grid.bits) - 1
+    return [[replace(element, code=element.code & mask) for element in found[0]]]
+
+
+def in_mixture(x, name):
+    return exact_mixed([x], mixture(name).candidates, partition((1, len(x)), (1, 8))).elements
 
 
 def in_blocks(x, fmt, scaling):
@@ -411,6 +459,13 @@ def test_a_row_that_cannot_be(browser):
         page.get_by_role("radio", name="MoR").check()
         page.get_by_label("e4m3 threshold").fill("2")
         assert "threshold" in page.locator("#threshold-error").text_content()
+        page.get_by_role("radio", name="Integers").check()
+        page.locator("#integers").select_option("bnb_int8_row")
+        page.locator("#zeros").select_option("asymmetric")
+        assert "has no zero points" in page.locator("#grid-error").text_content()
+        page.get_by_role("radio", name="Levels").check()
+        page.locator("#alpha").fill("x")
+        assert '"x" is not a number' in page.locator("#alpha-error").text_content()
 
 
 def test_decisions_are_shown(browser):

@@ -8,6 +8,7 @@ from mor_docs.trace import own_trace
 
 import mor_ref
 from mor_ref import golden
+from mor_ref.definitions.affine import AFFINE_PROFILES
 from mor_ref.definitions.blocks import partition
 from mor_ref.exact import policies
 from mor_ref.golden.suites import SUITES
@@ -16,8 +17,10 @@ from mor_ref.operations.bits import numbers_of
 from mor_ref.policies import POLICIES
 
 STEPS = ("encode", "encode_presets", "encode_stochastic", "decode", "scale_steps", "quantize_steps",
-         "quantize_blocks", "nvfp4_blocks", "mx_blocks", "error_steps", "decisions")  # fmt: skip
-SCRIPTS = ("catalogue", "exact", "formats", "scaling", "nvfp4", "mx", "mor")
+         "quantize_blocks", "nvfp4_blocks", "mx_blocks", "error_steps", "decisions", "affine_steps",
+         "shared_blocks", "levels_steps", "mixed_steps")  # fmt: skip
+SCRIPTS = ("catalogue", "exact", "formats", "scaling", "nvfp4", "mx", "mor", "affine", "shared",
+           "levels", "mixed")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +68,21 @@ def test_golden_policies_of_one_row(page):
     assert len(cases) > 10
     for case in cases:
         assert not differing(page, "mor", case, {"x": case.arrays["x"]})
+
+
+def has_rows_of_its_own(case):
+    """Return whether each row of a case is as if it were alone."""
+    is_alone = case.parameters["profile"] != "peg" or not case.parameters["symmetric"]
+    is_by_row = case.arrays["scale"].shape == (len(case.arrays["x"]), 1)
+    return case.parameters["source"] == "f32" and is_by_row and is_alone
+
+
+def test_golden_integers_of_rows(page):
+    """AFF-003 to AFF-005."""
+    cases = [case for case in golden.load("affine") if has_rows_of_its_own(case)]
+    assert {case.parameters["profile"] for case in cases} == set(AFFINE_PROFILES)
+    for case in cases:
+        assert not differing(page, "affine", case, {"x": case.arrays["x"]})
 
 
 def rows(count):

@@ -189,7 +189,9 @@ def test_rows_of_every_suite_are_written_or_refused(tmp_path, kind, suite):
         return
     with pytest.raises(ValueError, match=f"suite is '{suite}', whose cases are tensors") as refused:
         export(bundled_files(), kind, tmp_path, [suite])
-    assert f"and {kind} is of rows of numbers; give suites of affine_float_zeros" in str(refused.value)
+    assert f"and {kind} is of rows of numbers; give suites of affine_float_zeros" in str(
+        refused.value
+    )
     assert "or export to one of jsonl, c, npz" in str(refused.value)
     assert not list(tmp_path.iterdir())
 

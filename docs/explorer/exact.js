@@ -137,8 +137,18 @@ Explorer.exact = (() => {
   const maximum = (a, b) => (isSmaller(a, b) ? b : a);
   const isEqual = (a, b) => !isNan(a) && !isNan(b) && !isSmaller(a, b) && !isSmaller(b, a);
 
+  // Whether a < b, with their signs; of NaN neither.
+  function isBelow(a, b) {
+    const isLeft = a.negative && !isZero(a);
+    if (isNan(a) || isNan(b) || isLeft !== (b.negative && !isZero(b))) return isLeft && !isNan(a) && !isNan(b);
+    return isLeft ? isSmaller(b, a) : isSmaller(a, b);
+  }
+
+  // The nearest integer, ties to even; infinities, NaN and the sign of a zero stay.
+  const rint = (x) => (isFinite(x) ? finite(x.negative, nearestUnits(0, x)) : x);
+
   return {
-    finite, infinity, nan, powerOfTwo, whole, ZERO, ONE, FLT_MAX, isFinite, isInfinite, isNan, isZero,
+    isBelow, rint, finite, infinity, nan, powerOfTwo, whole, ZERO, ONE, FLT_MAX, isFinite, isInfinite, isNan, isZero,
     negated, magnitude, exponentOf, inUnitsOf, goesUp, nearestUnits, rn32, exactProduct,
     exactQuotient, exactSum, product, quotient, total, difference, isSmaller, minimum, maximum, isEqual,
   };

@@ -24,6 +24,14 @@ Explorer.page = (() => {
     mxelement: mxNames,
     rule: catalogue.scaleRules,
     policyscaling: catalogue.scalings,
+    grid: Object.keys(catalogue.integerGrids),
+    integers: Object.keys(catalogue.integerProfiles),
+    zeros: ["symmetric", "asymmetric"],
+    sharedkind: Object.keys(catalogue.sharedKinds),
+    sharedprofile: Object.keys(catalogue.sharedProfiles),
+    levelkind: Object.keys(catalogue.levelKinds),
+    arithmetic: catalogue.arithmetics,
+    mixture: Object.keys(catalogue.mixtures),
     recipe: Object.keys(recipes.NAMES),
     view: Object.keys(VIEWS),
   };
@@ -31,7 +39,9 @@ Explorer.page = (() => {
     view: "number", x: "0.3", format: "e4m3", rounding: "", preset: "", overflow: "satfinite",
     nan: "canonical", bits: "8", word: "128", code: "", pattern: "0x2A", row: recipes.EXAMPLES["a decrement"], recipe: "scaled",
     element: "e4m3", scaling: policyRule, length: "8", group: "", profile: "te", amax: "", mxelement: "e4m3",
-    rule: "floor", policyscaling: policyRule, threshold: "",
+    rule: "floor", policyscaling: policyRule, threshold: "", grid: "int8", integers: "torch_fake_tensor",
+    zeros: "symmetric", sharedkind: "mx9", sharedprofile: "quark_torch", levelkind: "lsq4", arithmetic: "f32", alpha: "",
+    mixture: "int8_or_e4m3",
   };
   // Who asks for another conversion sees its code, and no longer one that was clicked.
   const QUESTION = ["x", "format", "rounding", "preset", "overflow", "nan", "bits", "word"];

@@ -2,10 +2,11 @@
 
 // The view of a row: its scales, codes and errors under each recipe, and the decisions of policies.
 Explorer.recipes = (() => {
-  const { catalogue, exact, formats, scaling, nvfp4, mx, mor, numerals, dom, steps } = Explorer;
-  const { el, byId, fill, outdated, rule, codeOf, number32, table } = dom;
+  const { catalogue, exact, formats, scaling, nvfp4, mx, mor, numerals, dom, steps, panels, schemes } = Explorer;
+  const { el, byId, fill, outdated, rule, number32, table } = dom;
+  const { panel, cards, formatColumns, elementTable, elementPanel } = panels;
   const LIMIT = 32;
-  const NAMES = { scaled: "Scaling", nvfp4: "NVFP4", mx: "MX", mor: "MoR" };
+  const NAMES = { scaled: "Scaling", nvfp4: "NVFP4", mx: "MX", mor: "MoR", ...schemes.NAMES };
   const EXAMPLES = {
     "a bell curve": "0.30 -1.04 0.75 0.94 -1.95 -1.30 0.13 -0.32 -0.02 -0.85 0.88 0.78 0.07 1.13 0.47 -0.86 "
       + "0.37 -0.96 0.88 -0.05 -0.18 -0.68 1.22 -0.15 -0.43 -0.35 0.53 0.37 0.41 0.43 2.14 -0.41",
@@ -52,41 +53,9 @@ Explorer.recipes = (() => {
     return given;
   }
 
-  const head = (name, ...ids) => ({ content: el("span", {}, el("var", {}, name), ids.map((id) => [" ", rule(id)])) });
-
-  // The elements of a row with all that lies between x and its error.
-  function elementTable(caption, numbers, made, fmt, ids) {
-    const { terms } = mor.errorSum(numbers, made.elements);
-    const rows = numbers.map((x, i) => {
-      const { xs, code, y } = made.elements[i];
-      const term = terms[i];
-      const isFirst = made.blocks.length > 1 && made.blocks.some((block) => block.start === i && i > 0);
-      return { class: isFirst ? "first" : null, cells: [
-        { content: String(i) }, number32(x), number32(xs),
-        el("span", { class: "number" }, numerals.shown(formats.value(fmt, code)), el("small", {}, codeOf(code, fmt))),
-        number32(y), ...(term ? [number32(term.d), number32(term.r), String(term.u)] : ["–", "–", "–"])] };
-    });
-    const heads = ["#", head("x"), head("xs", ids.xs), head("code", ids.code), head("y", ids.y),
-      head("d", "ERR-001"), head("r", "ERR-001"), head("u", "ERR-001")];
-    return table(caption, heads, rows, "elements");
-  }
-
   const SCALED_IDS = { xs: "QNT-001", code: "QNT-001", y: "QNT-002" };
   const NVFP4_IDS = { xs: "NVF-010", code: "NVF-010", y: "NVF-010" };
   const MX_IDS = { xs: "MXS-007", code: "MXS-007", y: "MXS-008" };
-
-  const panel = (title, ...content) =>
-    el("section", { class: "panel", "aria-label": title }, el("h2", {}, title), content);
-  const placesOf = (block) => `${block.start} to ${block.start + block.members.length - 1}`;
-
-  // The steps of each block side by side.
-  const cards = (title, blocks, stepsOf) => panel(title, el("div", { class: "cards" }, blocks.map((block) =>
-    el("div", { class: "card" }, el("h3", {}, blocks.length > 1 ? `Elements ${placesOf(block)}` : "All elements"),
-      stepsOf(block)))));
-
-  const elementPanel = (numbers, made, fmt, ids) => panel("Elements",
-    elementTable("The elements of the row", numbers, made, fmt, ids),
-    steps.sums(mor.errorSum(numbers, made.elements)));
 
   function scaled(numbers, state) {
     const fmt = formats.formats[state.element];
@@ -97,7 +66,7 @@ Explorer.recipes = (() => {
       summary: `Scale ${scales.join(", ")} under ${state.scaling} in ${fmt.name}.`,
       results: [
         cards("Scales", made.blocks, (block) => steps.scaleSteps(state.scaling, block, made.groupAmax, fmt)),
-        elementPanel(numbers, made, fmt, SCALED_IDS)],
+        elementPanel(numbers, made, formatColumns(SCALED_IDS, () => fmt))],
     };
   }
 
@@ -109,7 +78,7 @@ Explorer.recipes = (() => {
       results: [
         panel("Global scale", steps.globalSteps(made)),
         cards("Scales of tiles", made.blocks, (tile) => steps.tileSteps(made.profile, tile)),
-        elementPanel(numbers, made, formats.formats.e2m1, NVFP4_IDS)],
+        elementPanel(numbers, made, formatColumns(NVFP4_IDS, () => formats.formats.e2m1))],
     };
   }
 
@@ -125,7 +94,7 @@ Explorer.recipes = (() => {
       summary: `Scale code ${numerals.hex(made.blocks[0].scale.code, 8)} under ${state.rule} in ${fmt.name}.`,
       results: [
         cards("Scale", made.blocks, (block) => steps.mxSteps(state.rule, block)),
-        elementPanel(numbers, made, fmt, MX_IDS),
+        elementPanel(numbers, made, formatColumns(MX_IDS, () => fmt)),
         panel("Scale codes of every element and rule", table("Scale codes", ["element", ...catalogue.scaleRules], all))],
     };
   }
@@ -138,7 +107,7 @@ Explorer.recipes = (() => {
     return el("details", { id: `details-${name}` }, el("summary", {}, `${name}, element by element`),
       isNvfp4 ? [steps.globalSteps(made), made.blocks.map((tile) => steps.tileSteps(made.profile, tile))]
         : steps.scaleSteps(scalingName, block, made.groupAmax, fmt),
-      elementTable(`The row in ${name}`, numbers, made, fmt, isNvfp4 ? NVFP4_IDS : SCALED_IDS),
+      elementTable(`The row in ${name}`, numbers, made, formatColumns(isNvfp4 ? NVFP4_IDS : SCALED_IDS, () => fmt)),
       steps.sums(found.errors[name]));
   }
 
@@ -171,11 +140,11 @@ Explorer.recipes = (() => {
     };
   }
 
-  const VIEWS = { scaled, nvfp4: inNvfp4, mx: inMx, mor: decided };
-  const FIELD_OF_ERRORS = { scaled: "group", nvfp4: "amax", mor: "threshold" };
+  const VIEWS = { scaled, nvfp4: inNvfp4, mx: inMx, mor: decided, ...schemes.VIEWS };
+  const FIELD_OF_ERRORS = { scaled: "group", nvfp4: "amax", mor: "threshold", ...schemes.FIELD_OF_ERRORS };
 
   function render(state) {
-    const errors = { row: "", group: "", amax: "", threshold: "" };
+    const errors = { row: "", group: "", amax: "", threshold: "", grid: "", alpha: "" };
     let field = "row";
     try {
       const numbers = parseRow(state.row);

@@ -1,5 +1,6 @@
 """The format explorer: its scripts, and the formats, recipes and rules that they are given."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -7,6 +8,14 @@ from typing import Any
 
 from mor_docs.trace import ROOT, rules_of
 from mor_ref import formats
+from mor_ref.definitions.affine import (
+    AFFINE_PROFILES,
+    NARROWEST,
+    SMALLEST_NORMAL,
+    WIDEST,
+    IntegerGrid,
+    integer_grid,
+)
 from mor_ref.definitions.encoding import (
     DETERMINISTIC_ROUNDINGS,
     NANS,
@@ -17,11 +26,17 @@ from mor_ref.definitions.encoding import (
 )
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import presets
+from mor_ref.definitions.levels import ARITHMETICS, CLIP, LEVEL_KINDS, SMALLEST_ALPHA
+from mor_ref.definitions.mixed import FEWEST_BITS, MIXTURES, MOST_BITS, integer_format
 from mor_ref.definitions.mx import SCALE_RULES, mx_element
 from mor_ref.definitions.nvfp4 import PROFILES
 from mor_ref.definitions.scales import SCALINGS, scaled_format
+from mor_ref.definitions.shared import SHARED_KINDS, SHARED_PROFILES
+from mor_ref.exact.arithmetic import rn32_of_binary64
+from mor_ref.operations.bits import f32_array
 from mor_ref.policies import POLICIES
 
+_BITS = range(FEWEST_BITS, MOST_BITS + 1)
 SCRIPTS = ROOT / "docs" / "explorer"
 
 
@@ -49,6 +64,15 @@ def catalogue() -> dict[str, Any]:
         "profiles": {name: _profile(name) for name in PROFILES},
         "scaleRules": list(SCALE_RULES),
         "policies": {name: _policy(name) for name in POLICIES},
+        "integerGrids": {grid.name: _grid(grid) for grid in _grids()},
+        "integerProfiles": {name: _integers(name) for name in AFFINE_PROFILES},
+        "sharedKinds": {name: _fields(kind, "code_bits") for name, kind in SHARED_KINDS.items()},
+        "sharedProfiles": {name: _fields(one) for name, one in SHARED_PROFILES.items()},
+        "levelKinds": {name: _fields(kind) for name, kind in LEVEL_KINDS.items()},
+        "levels": {"smallestAlpha": _bits(SMALLEST_ALPHA), "clip": _bits(CLIP)},
+        "arithmetics": ARITHMETICS,
+        "mixtures": {name: {"candidates": one.candidates} for name, one in MIXTURES.items()},
+        "integerFormats": {fmt.name: _format(fmt) for fmt in map(integer_format, _BITS)},
         "rules": _rules(),
     }
 
@@ -124,6 +148,40 @@ def _policy(name: str) -> dict[str, Any]:
         ],
         "tried": [one.name for one in policy.tried],
     }
+
+
+def _fields(row: Any, *more: str) -> dict[str, Any]:
+    """Return the fields of a row, under the names of scripts."""
+    names = [*(field.name for field in dataclasses.fields(row)), *more]
+    return {_camel(name): getattr(row, name) for name in names}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def _bits(number: float) -> int:
+    """Return the bits of a number, rounded to binary32."""
+    return int(f32_array([rn32_of_binary64(number)])[0])
+
+
+def _grids() -> list[IntegerGrid]:
+    """Return every grid of integers, those of 8 and 4 bits first."""
+    widths = [8, 4, *(bits for bits in range(NARROWEST, WIDEST + 1) if bits not in (4, 8))]
+    return [integer_grid(f"{sign}int{bits}") for bits in widths for sign in ("", "u")]
+
+
+def _grid(grid: IntegerGrid) -> dict[str, Any]:
+    return {**_fields(grid), "lowest": grid.lowest, "highest": grid.highest}
+
+
+def _integers(name: str) -> dict[str, Any]:
+    """Return a profile of integers; its numbers are bits of binary32."""
+    profile = AFFINE_PROFILES[name]
+    smallest = SMALLEST_NORMAL["f32"] if profile.smallest is None else profile.smallest
+    bits = {"smallest": _bits(smallest), "smallestHigh": _bits(profile.smallest_high)}
+    return {**_fields(profile, "stores_amax"), **bits}
 
 
 def _rules() -> dict[str, dict[str, str]]:
