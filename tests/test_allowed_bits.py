@@ -124,6 +124,7 @@ def test_who_needs_no_allowance_is_bit_exact():
     assert verify(engine, suites, allowed=Allowed("any", "any")).conformance.level == "bit-exact"
 
 
+@pytest.mark.tier("full")
 def test_another_mistake_is_named_as_if_the_nans_were_the_expected_ones():
     def away(operation, parameters, inputs):
         is_narrow = formats[parameters["format"]].bits <= 8  # those that the deviation is about

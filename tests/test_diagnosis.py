@@ -183,6 +183,7 @@ def test_an_unknown_mistake_is_not_explained():
     assert "no known deviation" in text
 
 
+@pytest.mark.tier("full", but=["[quantize_steps]"])
 @pytest.mark.parametrize("suite", ["quantize_steps", "dot_scaled"])
 def test_expected_values_that_are_wrong_are_not_explained(suite):
     """The candidate has the values of the reference: a deviation that changes nothing has, too."""
@@ -284,6 +285,7 @@ def test_a_share_of_many_mismatches_is_of_a_sample(monkeypatch):
     assert f" % of a sample of them ({best.explained:,} of {best.of:,})" in said(diagnosis)
 
 
+@pytest.mark.tier("full")
 def test_what_explains_next_to_nothing_is_not_a_guess(monkeypatch):
     """One entry of thousands by a known deviation: its share would be shown as 0.0 %."""
     monkeypatch.setattr("mor_ref.verify.diagnosing.diagnosis.PAIRS_END", 0)

@@ -165,6 +165,7 @@ if rank == 0:
 """
 
 
+@pytest.mark.tier("full")
 @needs("torch")
 def test_three_processes_have_the_bits_of_one(tmp_path):
     """FLM-007, FLM-009: a real all-reduce over gloo, of scales by MIN and of numbers by SUM."""

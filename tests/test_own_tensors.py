@@ -196,6 +196,7 @@ def test_a_report_has_the_text_of_the_command(run, file, tmp_path, monkeypatch):
     assert repr(report) == f"<{report.headline}>"
 
 
+@pytest.mark.tier("full")
 def test_a_mistake_in_partial_blocks_is_named_also_where_tensors_are_large():
     """A corner of 128 columns would end with a whole block, and match."""
     x = np.random.default_rng(5).standard_normal((LARGEST_SMALL // 200 + 1, 200), np.float32)
@@ -414,6 +415,7 @@ PACKED = {
 }
 
 
+@pytest.mark.tier("full", but=["[packed]"])
 @pytest.mark.parametrize("name", PACKED)
 def test_a_byte_that_differs_is_shown_as_codes(name):
     """VEC-005, NVF-011. A zero of the other sign is allowed in each half."""

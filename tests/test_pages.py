@@ -22,12 +22,15 @@ PAGES = [
 LONG_PAGES = {
     "c-library.md",
     "checkpoint.md",
+    "compare.md",
     "golden-vectors.md",
     "larger-suites.md",
     "libraries.md",
     "many-machines.md",
+    "own-tensors.md",
     "report.md",
     "verify-c.md",
+    "verify-rtl.md",
     "verify-triton.md",
 }
 QUICK_PAGES = [f"[{page.name}]" for page in GUIDE if page.name not in LONG_PAGES]

@@ -124,6 +124,7 @@ def test_no_part_stands_for_a_decision_on_the_whole_tensor():
     assert parts_of(evidence) is None
 
 
+@pytest.mark.tier("full")
 def test_an_assertion_names_the_cause_of_large_tensors(monkeypatch):
     """Of larger ones that of parts; if there is no part, it says so."""
     right, wrong = (mor_ref.quantize_mx(X, "e4m3", scale_rule=rule) for rule in ("rceil", "floor"))

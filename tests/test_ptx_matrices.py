@@ -89,6 +89,7 @@ def expected(case, codes):
     return found
 
 
+@pytest.mark.tier("full", but=["[hopper", "[ada_fp8-e4m3-e5m2", "[ampere"])
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_products_of_the_exact_model(case):
     """DOT-004, DOT-005, DOT-007, DOT-008, DOT-010: common numbers, and any codes."""

@@ -40,7 +40,7 @@ def test_the_exact_model_is_a_right_device(name):
     assert check(name, joined(answered(name, lines))) == (1000, [])
 
 
-@pytest.mark.tier("full", one_in=8, but=[f"[{name}]" for name in FIRST])
+@pytest.mark.tier("full", one_in=8)
 @pytest.mark.parametrize("name", ALL)
 def test_random_inputs_of_every_case(name):
     text = joined(answered(name, random_lines(name, 80, seed=2)))
@@ -161,6 +161,7 @@ def keeping_payloads(p, code):
     return (value | (code & 0x80) << 24,) if value == 0x7FFFFFFF else (value,)
 
 
+@pytest.mark.tier("full", but=["[encode/", "[decisions/"])
 @pytest.mark.parametrize(
     ("name", "device"),
     [

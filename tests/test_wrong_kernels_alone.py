@@ -34,7 +34,7 @@ def reason_of(name, source):
     return next(reasons, None)
 
 
-@pytest.mark.tier("full", one_in=4, but=["[bf16-0/20]"])
+@pytest.mark.tier("full", one_in=4)
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("source", SOURCES)
 def test_each_is_found_alone(source, share):
