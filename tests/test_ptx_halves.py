@@ -201,7 +201,7 @@ def test_products_that_may_be_contracted(kind):
     width = {"f64": 64, "f16": 16, "bf16x2": 32, "f32x2": 64}[kind]
     text = f"""
 .visible .entry run() {{
-  .reg .b{width} %x<5>;
+  .reg .b{width} %x<5>; mov.b{width} %x2, 1; mov.b{width} %x3, 2;
   mul.{kind} %x1, %x2, %x3;
   sub.{kind} %x4, %x2, %x1;
   ret;

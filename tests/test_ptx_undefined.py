@@ -12,7 +12,7 @@ from ptx_programs import HEADER, program
 
 from mor_ref import exact, formats
 from mor_ref.definitions.encoding import SpecialCases
-from mor_ref.ptx import Candidate, Module, PtxError
+from mor_ref.ptx import Candidate, LaunchError, Module, PtxError
 
 IEEE = SpecialCases(overflow="ieee")
 NAN, INFINITY = 0x7FFFFFFF, 0x7F800000
@@ -150,7 +150,7 @@ def test_flushing():
 
 SUMS = """
 .visible .entry run(.param .u64 out, .param .u64 x) {
-  .reg .f32 %f<9>; .reg .b64 %d<3>; .reg .b32 %r<3>; .reg .pred %p<2>;
+  .reg .f32 %f<9>; .reg .b64 %d<4>; .reg .b32 %r<3>; .reg .pred %p<2>;
   ld.param.u64 %d1, [out];
   ld.param.u64 %d2, [x];
   ld.global.v2.f32 {%f1, %f2}, [%d2];
@@ -165,8 +165,8 @@ NUMBERS = np.array([1 + 2**-12, 1 + 2**-12, -1 - 2**-11], np.float32)
 APART, TOGETHER = 0, 2.0**-24
 
 
-def sums(product, total):
-    text = HEADER + SUMS.replace("PRODUCT", product).replace("SUM", total)
+def sums(product, total, function=""):
+    text = HEADER + function + SUMS.replace("PRODUCT", product).replace("SUM", total)
     found = []
     for model in ("nearest", "below", "above"):
         out, module = np.zeros(1, np.float32), Module(text, undefined=model)
@@ -198,13 +198,69 @@ def test_products_that_may_be_contracted(total, sign):
     [
         ("mul.rn.f32 %f4, %f1, %f2;", "add.f32 %f5, %f4, %f3;", APART),
         ("mul.f32 %f4, %f1, %f2;", "add.rn.f32 %f5, %f4, %f3;", APART),
-        ("mul.f32 %f4, %f1, %f2; mov.f32 %f4, 0f3F800000;", "add.f32 %f5, %f4, %f3;", -(2**-11)),
+        ("mul.f32 %f4, %f1, %f2; abs.f32 %f6, %f4; sqrt.rn.f32 %f7, %f6;", "add.f32 %f5, %f7, %f3;",
+         -(2**-11) + 2**-12),
+        ("mul.ftz.f32 %f4, %f1, %f2;", "add.f32 %f5, %f4, %f3;", APART),
     ],
-)
+)  # fmt: skip
 def test_sums_that_are_defined(product, total, wanted):
     found, undefined = sums(product, total)
     assert found == [wanted] * 3
     assert undefined == []
+
+
+# Each is an FFMA of ptxas for sm_90: the product comes to its sum in another register, or later.
+_LOOP = """mov.f32 %f5, %f1; mov.f32 %f4, %f3; mov.u32 %r1, 2;
+AGAIN: add.f32 %f5, %f4, %f3; mul.f32 %f4, %f1, %f2; sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0;
+@%p1 bra AGAIN;"""
+WAYS = {
+    "mov": "mul.f32 %f4, %f1, %f2; mov.b32 %r1, %f4; mov.b32 %f6, %r1; add.f32 %f5, %f6, %f3;",
+    "neg": "mul.f32 %f4, %f1, %f2; neg.f32 %f6, %f4; sub.f32 %f5, %f3, %f6;",
+    "selp": "mul.f32 %f4, %f1, %f2; setp.eq.u32 %p1, 0, 0; selp.f32 %f6, %f4, %f3, %p1;"
+    " add.f32 %f5, %f6, %f3;",
+    "slct": "mul.f32 %f4, %f1, %f2; slct.f32.s32 %f6, %f4, %f3, 1; add.f32 %f5, %f6, %f3;",
+    "min": "mul.f32 %f4, %f1, %f2; min.f32 %f6, %f4, %f4; add.f32 %f5, %f6, %f3;",
+    "a word of two": "mul.f32 %f4, %f1, %f2; mov.b64 %d3, {%f4, %f4}; mov.b64 {%f6, %f7}, %d3;"
+    " add.f32 %f5, %f7, %f3;",
+    "integers": "mul.f32 %f4, %f1, %f2; mov.b32 %r1, %f4; cvt.u64.u32 %d3, %r1;"
+    " shl.b64 %d3, %d3, 32; shr.u64 %d3, %d3, 32; cvt.u32.u64 %r2, %d3; or.b32 %r2, %r2, 0;"
+    " mov.b32 %f6, %r2; add.f32 %f5, %f6, %f3;",
+    "times 1": "mul.f32 %f4, %f1, %f2; mul.rn.f32 %f6, %f4, 0f3F800000; add.f32 %f5, %f6, %f3;",
+    "used again": "mul.f32 %f4, %f1, %f2; add.f32 %f5, %f4, %f3; mul.f32 %f4, %f5, %f5;",
+    "in place": "mul.f32 %f1, %f1, %f2; add.f32 %f5, %f1, %f3;",
+    "carried by a loop": _LOOP,
+    "local memory": "{ .local .align 4 .b8 own[8]; mul.f32 %f4, %f1, %f2; st.local.f32 [own], %f4;"
+    " ld.local.f32 %f6, [own]; } add.f32 %f5, %f6, %f3;",
+    "a function": "{ .param .f32 a; .param .f32 b; .param .f32 c; st.param.f32 [a], %f1;"
+    " st.param.f32 [b], %f2; call.uni (c), times, (a, b); ld.param.f32 %f6, [c]; }"
+    " add.f32 %f5, %f6, %f3;",
+}
+TIMES = """
+.func (.param .f32 c) times(.param .f32 a, .param .f32 b) {
+  .reg .f32 %f<4>; ld.param.f32 %f1, [a]; ld.param.f32 %f2, [b]; mul.f32 %f3, %f1, %f2;
+  st.param.f32 [c], %f3; ret; }
+"""
+
+
+def test_ways_of_a_product_to_its_sum():
+    """All of them at once would be one kernel's; each is a module of its own."""
+    for way, lines in WAYS.items():
+        found, undefined = sums(lines, "", TIMES if way == "a function" else "")
+        assert found == [APART, TOGETHER, TOGETHER], way
+        assert "ptxas may round it together with the product in line" in undefined[0], way
+        assert len(undefined) == 1, way
+
+
+def test_a_sum_of_two_products_has_two_ends():
+    """PTX leaves open with which of them it is rounded."""
+    product = "mul.f32 %f4, %f1, %f2; mul.f32 %f6, %f1, 0fBF800001;"
+    found, undefined = sums(product, "add.f32 %f5, %f4, %f6;")
+    a, b = Fraction(float(NUMBERS[0])), -1 - Fraction(1, 1 << 23)
+    first, second = (Fraction(float(np.float32(float(each)))) for each in (a * a, a * b))
+    wanted = [first + second, a * a + second, first + a * b]
+    assert found == [float(np.float32(float(each))) for each in wanted]
+    assert len(set(found)) == 3
+    assert "with the product in line 11, or apart" in undefined[0]
 
 
 def test_refused_by_default():
@@ -251,7 +307,82 @@ def test_a_candidate_says_which_entries_are_open():
     candidate("divide", {"by": 3}, {"x": x[1:]})
     (_, depend), count = candidate.remarks()
     assert count == 0
-    assert depend.startswith("no entry depends on this")
+    assert depend.startswith(
+        "no entry changed in 8 other ways to run it: all of this at either end"
+    )
+    assert "not a proof" in depend
+
+
+def test_errors_that_cancel_if_all_move_together():
+    """A quotient minus itself: each line alone, or a draw for each execution, shows it."""
+    lines = {
+        "two lines": "div.full.f32 %f4, %f1, %f2;\n div.full.f32 %f6, %f1, %f2;\n",
+        "a loop": """mov.f32 %f6, 0f00000000; mov.u32 %r1, 2;
+AGAIN: mov.f32 %f4, %f6; div.full.f32 %f6, %f1, %f2; sub.u32 %r1, %r1, 1;
+setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN;\n""",
+    }
+    for name, line in lines.items():
+        text = HEADER + SUMS.replace("PRODUCT", line).replace("SUM", "sub.rn.f32 %f5, %f4, %f6;")
+
+        def launch(module, operation, parameters, inputs, text=text):
+            assert (operation, parameters) == ("subtract", {})
+            out = np.zeros(1, np.float32)
+            module(text)["run"][1, 1](out, inputs["x"])
+            return {"y": out}
+
+        candidate = Candidate(launch)
+        x = np.array([1, 3, 0], np.float32)
+        assert candidate("subtract", {}, {"x": x})["y"].tolist() == [0]
+        assert candidate.remarks()[1] == 1, name
+
+
+NOTED = {  # the bits at the nearest number, below and above
+    "mov.u32 %r1, 7; mov.u32 %r2, 0; div.s32 %r1, %r1, %r2; mov.b32 %f5, %r1;": (
+        "divisor", (0xFFFFFFFF, 0x80000000, 0x7FFFFFFF),
+    ),
+    "mov.u32 %r1, 7; mov.u32 %r2, 0; rem.u32 %r1, %r1, %r2; mov.b32 %f5, %r1;": (
+        "divisor", (7, 0, 0xFFFFFFFF),
+    ),
+    "neg.f32 %f5, 0f7FC00000;": ("NaN", (0xFFC00000, 0xFFFFFFFF, NAN)),
+    "abs.f32 %f5, 0fFFC00000;": ("NaN", (0x7FC00000, 0xFFFFFFFF, NAN)),
+    "mov.b32 %r1, 0xFC007C01; neg.f16x2 %r1, %r1; mov.b32 %f5, %r1;": (
+        "NaN", (0x7C00FC01, 0x7C00FFFF, 0x7C007FFF),
+    ),
+    "mov.f32 %f5, %f8;": ("register %f8 is read and never written", (0, 0, 0xFFFFFFFF)),
+    "{ .local .align 4 .b8 own[8]; st.local.b16 [own], 0x1234; ld.local.f32 %f5, [own]; }": (
+        "local memory that was not written", (0x1234, 0x1234, 0xFFFF1234),
+    ),
+}  # fmt: skip
+
+
+def test_what_is_open_for_some_operands():
+    """A NaN of which only the sign should change is noted, and other such results are refused."""
+    for line, (words, wanted) in NOTED.items():
+        text, found = HEADER + SUMS.replace("PRODUCT", line).replace("SUM", ""), []
+        for model in ("nearest", "below", "above"):
+            module, out = Module(text, undefined=model), np.zeros(1, np.float32)
+            module["run"][1, 1](out, NUMBERS)
+            found.append(int(out.view(np.uint32)[0]))
+            (noted,) = module.undefined_in_use
+            assert (noted.line, words in noted.why) == (11, True), line
+        assert tuple(found) == wanted, line
+        if words != "NaN":
+            with pytest.raises((LaunchError, PtxError), match="line 11: .*PTX leaves"):
+                Module(text)["run"][1, 1](out, NUMBERS)
+
+
+def test_models_of_single_lines():
+    text = program("div.full.f32", ("f32",) * 3)
+    a, b = np.array([0x3F800000], np.uint64), np.array([0x40400000], np.uint64)
+    found = []
+    for undefined in ({18: "above"}, {17: "above"}, "nearest", "above"):
+        out = np.zeros(1, np.uint64)
+        Module(text, undefined=undefined)["run"][1, 1](out, a, b)
+        found.append(out[0])
+    assert found[0] == found[3] != found[1] == found[2]
+    for undefined, words in (({18: "up"}, "undefined is 'up'"), ({99: "above"}, "has line 99")):
+        with pytest.raises(PtxError, match=words):
+            Module(text, undefined=undefined)
 
 
 def test_a_candidate_with_defined_bits_has_no_remarks():

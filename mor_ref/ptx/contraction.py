@@ -1,19 +1,19 @@
-"""Products and sums that ptxas may round as one: those without a rounding in their name."""
+"""Products and sums that ptxas may round as one: those without a rounding in their names."""
 
 import re
 from dataclasses import dataclass, field
 
-from mor_ref.ptx.program import Instruction
+from mor_ref.ptx.program import WIDTHS, Instruction
 
 _TYPES = r"\.(?P<t>f32x2|f32|f64|b?f16x2|b?f16)"
 _PRODUCT = re.compile(rf"mul(?P<ftz>\.ftz)?{_TYPES}")
 _SUM = re.compile(rf"(?P<op>add|sub)(?P<ftz>\.ftz)?(?P<sat>\.sat)?{_TYPES}")
-# The C++ of a product and a sum rounded as one, and of the opposite number.
+# The C++ of a product and a sum rounded as one.
 _FUSED = {
-    "f32": ("fma_f32<Mode::even, {0}>", "neg_f32"),
-    "f64": ("fma_f64", "neg_f64"),
-    "f16": ("fma_half<F16, Mode::even, {0}>", "neg_half<F16, Mode::even, 0>"),
-    "bf16": ("fma_half<BF16, Mode::even, {0}>", "neg_half<BF16, Mode::even, 0>"),
+    "f32": "fma_f32<Mode::even, {0}>",
+    "f64": "fma_f64",
+    "f16": "fma_half<F16, Mode::even, {0}>",
+    "bf16": "fma_half<BF16, Mode::even, {0}>",
 }
 _INSTEAD = "compile without contraction (NVRTC: --fmad=false; Triton: enable_fp_fusion=False)"
 
@@ -36,71 +36,88 @@ class Undefined:
 
 @dataclass(frozen=True)
 class Product:
-    """A product: its line, its type, and whether it flushes subnormal numbers."""
+    """A product: its line, its type, whether it flushes subnormal numbers, and its number.
+
+    A product of two numbers in a register has a number for each.
+    """
 
     line: int
     type: str
     ftz: bool
+    number: int
+
+
+Key = tuple[str, Instruction]  # in a function
 
 
 @dataclass
-class Products:
-    """The products of a function, by the registers that nothing else writes."""
+class Flow:
+    """The products that sums of a kernel may be rounded with, and the number of all."""
 
-    by_register: dict[str, Product] = field(default_factory=dict)
-    written: dict[str, int] = field(default_factory=dict)
+    products: dict[Key, Product] = field(default_factory=dict)
+    sums: dict[Key, tuple[list[Product], ...]] = field(default_factory=dict)  # of each operand
+    count: int = 0
 
-    def seen(self, of: Instruction, target: str) -> None:
-        """Note what an instruction writes."""
-        self.written[target] = self.written.get(target, 0) + 1
-        found = _PRODUCT.fullmatch(of.opcode)
-        if found:
-            self.by_register[target] = Product(of.line, found.group("t"), bool(found.group("ftz")))
 
-    @property
-    def fusible(self) -> dict[str, Product]:
-        """The products whose registers are written once."""
-        return {name: one for name, one in self.by_register.items() if self.written[name] == 1}
+def is_product(opcode: str) -> bool:
+    """Return whether an instruction is a product that does not say how it is rounded."""
+    return _PRODUCT.fullmatch(opcode) is not None
+
+
+def is_sum(opcode: str) -> bool:
+    """Return whether an instruction is a sum that does not say how it is rounded."""
+    return _SUM.fullmatch(opcode) is not None
+
+
+def product_of(of: Instruction, number: int) -> Product:
+    """Return a product by its instruction."""
+    found = _PRODUCT.fullmatch(of.opcode)
+    kind = found["t"] if found else ""
+    return Product(of.line, kind, bool(found and found["ftz"]), number)
+
+
+def can_be_one(total: Instruction, product: Product) -> bool:
+    """Return whether a sum may be rounded together with such a product."""
+    found = _SUM.fullmatch(total.opcode)
+    single = product.type.removesuffix("x2")
+    return found is not None and (found["t"].removesuffix("x2"), bool(found["ftz"])) == (
+        single,
+        product.ftz,
+    )
+
+
+def lanes_of(kind: str) -> int:
+    """Return how many numbers a register of a type has."""
+    return 2 if kind.endswith("x2") else 1
+
+
+def held(product: Product, target: str, values: list[str], apart: str) -> str:
+    """Return a product as C++ that keeps its operands, for sums that may be rounded with it."""
+    width, lanes = WIDTHS[product.type] // lanes_of(product.type), lanes_of(product.type)
+    arguments = f"{product.number}, {values[0]}, {values[1]}, x"
+    return f"{{ const auto x = {apart}; hold<{width}, {lanes}>(m, {arguments}); {target} = x; }}"
 
 
 def contracted(
-    of: Instruction, products: dict[str, Product], target: str, values: list[str], apart: str
-) -> tuple[str, Undefined | None]:
-    """Return an instruction as C++, and that its bits are open if a product is in its sum.
+    of: Instruction, products: tuple[list[Product], ...], target: str, values: list[str], apart: str
+) -> tuple[str, Undefined]:
+    """Return a sum as C++, apart or together with a product, and that its bits are open.
 
-    A product keeps its operands for sums that may be rounded with it.
+    `products` are those that each operand may be.
     """
-    if target in products and _PRODUCT.fullmatch(of.opcode):
-        keep = "".join(f"{target}_{k} = {value}; " for k, value in enumerate(values))
-        return f"{{ {keep}{target} = {apart}; }}", None
     found = _SUM.fullmatch(of.opcode)
-    for k, value in enumerate(values if found else ()):
-        product = products.get(value)
-        if found is None or product is None:
-            continue
-        if (product.type, product.ftz) != (found.group("t"), bool(found.group("ftz"))):
-            continue
-        fma, negative = _together(found)
-        first, other = f"{value}_0", values[1 - k]
-        if found.group("op") == "sub":
-            first, other = (
-                (first, f"{negative}({other})") if k == 0 else (f"{negative}({first})", other)
-            )
-        together = f"m.end == End::nearest ? {apart} : {fma}({first}, {value}_1, {other})"
-        why = (
-            f"ptxas may round it together with the product in line {product.line}, or apart; "
-            f"{_INSTEAD}"
-        )
-        return f"{target} = {together};", Undefined(of.line, of.text, why)
-    return f"{target} = {apart};", None
-
-
-def _together(total: re.Match[str]) -> tuple[str, str]:
-    """Return the functions of a sum that is rounded with its product, and of the opposite."""
-    flags = " | ".join(name.upper() for name in ("ftz", "sat") if total.group(name)) or "0"
-    kind = total.group("t")
-    both = [one.format(flags) for one in _FUSED[kind.removesuffix("x2")]]
-    if kind.endswith("x2"):
-        pair = "in_words" if kind == "f32x2" else "in_halves"
-        both = [f"{pair}<{one}>" for one in both]
-    return both[0], both[1]
+    words = found.groupdict() if found else {}
+    kind = words["t"]
+    flags = " | ".join(name.upper() for name in ("ftz", "sat") if words[name]) or "0"
+    fused = _FUSED[kind.removesuffix("x2")].format(flags)
+    lanes = lanes_of(kind)
+    sides = ""
+    for letter, those in zip("xy", products, strict=True):
+        numbers = [str(one.number + k) for one in those for k in range(lanes_of(one.type))]
+        sides += f"static const std::initializer_list<u32> of_{letter} = {{{', '.join(numbers)}}}; "
+    shape = f"{fused}, {WIDTHS[kind] // lanes}, {lanes}, {str(words['op'] == 'sub').lower()}"
+    call = f"contracted<{shape}>(m, {of.line}, of_x, of_y, {', '.join(values)}, {apart})"
+    lines = sorted({one.line for those in products for one in those})
+    many = f"s in lines {', '.join(map(str, lines))}" if len(lines) > 1 else f" in line {lines[0]}"
+    why = f"ptxas may round it together with the product{many}, or apart; {_INSTEAD}"
+    return f"{{ {sides}{target} = {call}; }}", Undefined(of.line, of.text, why)

@@ -4,7 +4,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from mor_ref.ptx.contraction import Product, Products, Undefined
+from mor_ref.ptx.contraction import Flow, Undefined
 from mor_ref.ptx.errors import PtxError, refusal
 from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Variable
 
@@ -55,17 +55,16 @@ class Register:
 
 @dataclass
 class Names:
-    """The names of a function, as the scopes of its statements are gone through in order.
+    """The names of a function, as the scopes of its statements are gone through in order."""
 
-    `fusible` are the products of the function, known if it was gone through before.
-    """
-
+    function: str
     places: dict[str, Place]  # of the module, and of parameters
     labels: dict[tuple[int, str], str]
     tables: dict[tuple[int, str], tuple[str, ...]]
-    fusible: dict[str, Product]
     target: str = ""  # of the module, such as sm_90
-    products: Products = field(default_factory=Products)
+    flow: Flow = field(default_factory=Flow)
+    written: set[str] = field(default_factory=set)  # registers
+    read: dict[str, tuple[str, Instruction]] = field(default_factory=dict)  # where first
     undefined: list[Undefined] = field(default_factory=list)
     declared: dict[tuple[int, str], Variable] = field(default_factory=dict)
     local: dict[tuple[int, str], Place] = field(default_factory=dict)
@@ -95,7 +94,7 @@ class Names:
                 if prefix is not None and int(numbered.group(2)) < prefix.count:
                     found = prefix
             if found is not None:
-                name = f"{'r' + re.sub('[^a-zA-Z0-9_]', '_', text)}_{scope}"
+                name = f"r{mangled(text)}_{scope}"
                 return self.used.setdefault(name, Register(name, found.type))
         return None
 
@@ -125,7 +124,7 @@ class Names:
         bits = WIDTHS[kind]
         if kind == "pred":
             return self.predicate(text, of)
-        register = self.register(text)
+        register = self._read(text, of)
         if register is not None:
             return register.name if register.bits == bits else f"{WORDS[bits]}({register.name})"
         if text in SPECIAL:
@@ -143,7 +142,7 @@ class Names:
         """Return a predicate as C++: a register, its opposite, or a constant."""
         if text.startswith("!"):
             return f"!{self.predicate(text[1:].strip(), of)}"
-        register = self.register(text)
+        register = self._read(text, of)
         if register is not None and register.type == "pred":
             return register.name
         number = number_of(text, "b32")
@@ -151,13 +150,36 @@ class Names:
             raise refusal(of.line, of.text, f"{text!r} is not a predicate")
         return "true" if number else "false"
 
+    def _read(self, text: str, of: Instruction) -> Register | None:
+        register = self.register(text)
+        if register is not None:
+            self.read.setdefault(register.name, (text, of))
+        return register
+
+    def unwritten(self) -> dict[str, Undefined]:
+        """Return the registers that are read and never written, by their names in C++."""
+        why = "register {} is read and never written, and PTX leaves its bits open; write it first"
+        return {
+            name: Undefined(of.line, of.text, why.format(text))
+            for name, (text, of) in self.read.items()
+            if name not in self.written
+        }
+
     def result(self, text: str, of: Instruction) -> Register:
         """Return the register that a result goes to."""
         register = self.register(text)
         if register is None:
             raise refusal(of.line, of.text, f"{text!r} is not a register")
-        self.products.seen(of, register.name)
+        self.written.add(register.name)
         return register
+
+
+_MANGLED = {"_": "__", "$": "_d", "%": "_p"}
+
+
+def mangled(name: str) -> str:
+    """Return a name of PTX as one of C++; no two have the same."""
+    return "".join(_MANGLED.get(letter, letter) for letter in name)
 
 
 def number_of(text: str, kind: str) -> int | None:
@@ -188,7 +210,7 @@ def _real_bits(group: str, word: str, bits: int) -> int:
 
 
 def names_of(
-    function: Function, places: dict[str, Place], fusible: dict[str, Product], target: str
+    function: Function, places: dict[str, Place], target: str, flow: Flow | None = None
 ) -> Names:
     """Return the names of a function before its first statement; its labels are known."""
     labels: dict[tuple[int, str], str] = {}
@@ -203,5 +225,5 @@ def names_of(
             if statement.targets:
                 tables[key] = statement.targets
             else:
-                labels[key] = f"L{re.sub('[^a-zA-Z0-9_]', '_', statement.name)}_{scopes[-1]}"
-    return Names(places, labels, tables, fusible, target)
+                labels[key] = f"L{mangled(statement.name)}_{scopes[-1]}"
+    return Names(function.name, places, labels, tables, target, flow or Flow())

@@ -26,8 +26,13 @@ _MOST_SHARED = 232448  # bytes, 227 KiB: of a block on any GPU there is
 _WHERE = re.compile(r"(?P<what>.*) \(ptx:(?P<line>\d+), (?P<who>.*)\)", re.DOTALL)
 
 Sides = int | tuple[int, ...]
-Model = Literal["refused", "nearest", "below", "above"]
+Model = Literal["refused", "nearest", "below", "above", "drawn"]
 MODELS: tuple[Model, ...] = get_args(Model)
+_NOTED = {
+    1: "its divisor was 0, and PTX leaves the quotient open",
+    2: "its operand was NaN, and PTX leaves the bits of the NaN open",
+    3: "it read local memory that was not written, and PTX leaves its bits open",
+}
 
 
 class _Job(ctypes.Structure):
@@ -42,8 +47,12 @@ class _Job(ctypes.Structure):
         ("shared_count", ctypes.c_uint64),
         ("shared_size", ctypes.c_uint64),
         ("dynamic_shared", ctypes.c_uint64),
+        ("ends", ctypes.c_void_p),
+        ("noted", ctypes.c_void_p),
+        ("seed", ctypes.c_uint64),
+        ("products", ctypes.c_uint64),
         ("filling", ctypes.c_uint32),
-        ("end", ctypes.c_uint32),
+        ("refuses", ctypes.c_uint32),
         ("executed", ctypes.c_uint64),
     )
 
@@ -52,22 +61,24 @@ class Module(Mapping[str, "Kernel"]):
     """The kernels of a PTX text.
 
     `undefined` says how to run instructions whose bits PTX leaves open: "refused", correctly
-    rounded ("nearest"), or at an end of their bounds ("below", "above"). At both ends, products are
-    contracted with sums if ptxas may do so.
+    rounded ("nearest"), at an end of their bounds ("below", "above"), or each time at one of these
+    three, drawn from `seed` ("drawn"). A dict has a model for each line, and others are "nearest".
+    At both ends, products are contracted with sums if ptxas may do so.
     """
 
     def __init__(
         self,
         text: str,
         *,
-        undefined: Model = "refused",
+        undefined: Model | Mapping[int, Model] = "refused",
+        seed: int = 0,
         schedule: Schedule = Schedule(),  # noqa: B008  # it is frozen
     ) -> None:
-        if undefined not in MODELS:
-            raise PtxError(f"undefined is {undefined!r}; give one of {', '.join(MODELS)}")
         if not isinstance(text, str):
             raise PtxError(f"text is a {type(text).__name__}; give the text of a module as str")
-        self.undefined = undefined
+        self.is_refusing = undefined == "refused"
+        self.ends = _ends(undefined, text.count("\n") + 2)
+        self.seed = seed
         self.text = text
         self.sources = SourceLines(text)
         self.program = parsed(text)
@@ -106,6 +117,21 @@ class Module(Mapping[str, "Kernel"]):
         return " ".join(self.text.split("\n")[number - 1].split("//")[0].split())
 
 
+def _ends(undefined: Model | Mapping[int, Model], lines: int) -> NDArray[np.uint8]:
+    """Return the end of each line, as its number in machine.h."""
+    by_line = undefined if isinstance(undefined, Mapping) else {}
+    for model in [*by_line.values(), *(() if by_line else [undefined])]:
+        if model not in MODELS:
+            raise PtxError(f"undefined is {model!r}; give one of {', '.join(MODELS)}")
+    whole = 0 if by_line else max(0, MODELS.index(undefined) - 1)
+    ends = np.full(lines, whole, np.uint8)
+    for line, model in by_line.items():
+        if not 0 < line < lines:
+            raise PtxError(f"undefined has line {line}; the text has lines 1 to {lines - 1}")
+        ends[line] = max(0, MODELS.index(model) - 1)
+    return ends
+
+
 class Kernel:
     """A kernel of a module: `kernel[grid, block, shared]` is a launch to call.
 
@@ -117,6 +143,7 @@ class Kernel:
         self.module = module
         self.function = function
         self.executed = 0
+        self.noted = np.zeros(len(module.ends), np.uint8)
 
     @functools.cached_property
     def translated(self) -> Translated:
@@ -125,10 +152,15 @@ class Kernel:
 
     @property
     def undefined(self) -> tuple[Undefined, ...]:
-        """The instructions whose bits PTX leaves open."""
+        """The instructions whose bits PTX leaves open, for all operands or for some it had."""
+        module = self.module
+        noted = [
+            Undefined(line, module.line(line), _NOTED[int(self.noted[line])])
+            for line in np.flatnonzero(self.noted).tolist()
+        ]
         return tuple(
-            replace(each, source=self.module.sources.of(each.line))
-            for each in self.translated.undefined
+            replace(each, source=module.sources.of(each.line))
+            for each in (*self.translated.undefined, *noted)
         )
 
     def __getitem__(self, shape: tuple[Any, ...]) -> "Configured":
@@ -178,8 +210,12 @@ class Configured:
             len(ranges),
             made.shared.size + self.dynamic,
             self.dynamic,
+            module.ends.ctypes.data,
+            self.kernel.noted.ctypes.data,
+            module.seed,
+            made.products,
             module.schedule.filling,
-            max(0, MODELS.index(module.undefined) - 1),
+            module.is_refusing,
         )
         if building.runtime().mor_ptx_run(ctypes.byref(launch), ctypes.byref(job)):
             raise LaunchError(self._explained(launch.error.decode(errors="replace")))
@@ -188,7 +224,7 @@ class Configured:
     def _made(self) -> Translated:
         """Return the kernel as C++, or refuse an instruction whose bits are open."""
         made = self.kernel.translated
-        if made.undefined and self.kernel.module.undefined == "refused":
+        if made.undefined and self.kernel.module.is_refusing:
             first = self.kernel.undefined[0]
             raise PtxError(f'{first}; to run it, give undefined="nearest", "below" or "above"')
         return made

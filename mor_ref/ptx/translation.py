@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mor_ref.ptx.contraction import Product, Undefined, contracted
+from mor_ref.ptx.contraction import Flow, Undefined, contracted, held
 from mor_ref.ptx.errors import PtxError, refusal
+from mor_ref.ptx.flow import flow_of
 from mor_ref.ptx.instructions import (
     bounded,
     control,
@@ -19,7 +20,7 @@ from mor_ref.ptx.instructions import (
     memory,
     warpgroups,
 )
-from mor_ref.ptx.names import WORDS, Names, Place, names_of
+from mor_ref.ptx.names import WORDS, Names, Place, mangled, names_of
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
 from mor_ref.ptx.rows import Found, found_in
 
@@ -56,6 +57,7 @@ class Translated:
     parameters: tuple[int, ...]  # the place of each
     parameters_size: int
     undefined: tuple[Undefined, ...]
+    products: int  # that a sum may be rounded with
 
 
 @functools.cache
@@ -94,19 +96,20 @@ def translated(program: Program, name: str) -> Translated:
     text = ['#include "instructions.h"', "using namespace ptx;"]
     text += [f"{_signature(each)};" for each in functions[1:]]
     undefined: list[Undefined] = []
+    flow = flow_of(functions)
     for function in functions:
         own = dict(places)
         for parameter, offset in zip(entry.parameters, offsets, strict=True):
             if function is entry:
                 address = f"(m.parameters + {offset})"
                 own[parameter.name] = Place("param", address, parameter.size)
-        lines, found = _function(function, own, program.target)
+        lines, found = _function(function, own, program.target, flow)
         text += lines
         undefined += found
     text.append('extern "C" __attribute__((visibility("default")))')
-    text.append("void mor_ptx_kernel(Machine& m) { f_" + entry.name + "(m, 0); }")
+    text.append(f"void mor_ptx_kernel(Machine& m) {{ f_{mangled(entry.name)}(m, 0); }}")
     whole = "\n".join(text) + "\n"
-    return Translated(whole, shared, tuple(offsets), end, tuple(undefined))
+    return Translated(whole, shared, tuple(offsets), end, tuple(undefined), flow.count)
 
 
 def _called(program: Program, entry: Function) -> list[Function]:
@@ -155,11 +158,11 @@ def _shared(program: Program, functions: list[Function]) -> Shared:
 def _signature(function: Function) -> str:
     count = len(function.results) + len(function.parameters)
     more = "".join(f", char* a{k}" for k in range(count)) if not function.is_entry else ""
-    return f"static void f_{function.name}(Machine& m, u32 line{more})"
+    return f"static void f_{mangled(function.name)}(Machine& m, u32 line{more})"
 
 
 def _function(
-    function: Function, places: dict[str, Place], target: str
+    function: Function, places: dict[str, Place], target: str, flow: Flow
 ) -> tuple[list[str], list[Undefined]]:
     if not function.statements and not function.is_entry:
         why = f'"it calls {function.name}, which this module does not have"'
@@ -169,22 +172,16 @@ def _function(
             if variable.space != "param":
                 raise PtxError(f"line {function.line}: {variable.name} is not a .param of memory")
             places[variable.name] = Place("frame", f"u64(a{k})", variable.size)
-    fusible = _body(function, places, {}, target)[0].products.fusible
-    names, arrays, body = _body(function, places, fusible, target)
+    names, arrays = names_of(function, places, target, flow), list[str]()
+    body = list(_counted(_statements(function, names, arrays)))
+    unwritten = names.unwritten()
     begin = "(void)line;" if function.is_entry else "check_stack(m, line);"
     lines = [f"{_signature(function)} {{", f"  {begin}", *arrays]
-    lines += [f"  {WORDS[each.bits]} {each.name} = 0;" for each in names.used.values()]
-    lines += [f"  u64 {name}_0 = 0, {name}_1 = 0;" for name in fusible]
-    return [*lines, *body, "  return;", "}"], names.undefined
-
-
-def _body(
-    function: Function, places: dict[str, Place], fusible: dict[str, Product], target: str
-) -> tuple[Names, list[str], list[str]]:
-    """Return the names, the arrays and the statements of a function."""
-    names = names_of(function, places, fusible, target)
-    arrays: list[str] = []
-    return names, arrays, list(_counted(_statements(function, names, arrays)))
+    for each in names.used.values():
+        open_at = unwritten.get(each.name)
+        value = f"unwritten<{WORDS[each.bits]}>(m, {open_at.line})" if open_at else "0"
+        lines.append(f"  {WORDS[each.bits]} {each.name} = {value};")
+    return [*lines, *body, "  return;", "}"], [*names.undefined, *unwritten.values()]
 
 
 def _counted(lines: Iterable[str]) -> Iterator[str]:
@@ -250,7 +247,9 @@ def _declare(variable: Variable, names: Names, arrays: list[str]) -> int:
     kind = "local" if variable.space == "local" else "frame"
     names.local[names.scopes[-1], variable.name] = Place(kind, f"u64({name})", variable.size)
     if kind == "local":
-        arrays.append(f"  LocalMemory frame{len(arrays)}(m, {name}, {variable.size});")
+        written, frame = f"written{len(arrays)}", f"frame{len(arrays)}"
+        arrays.append(f"  u8 {written}[{variable.size // 8 + 1}] = {{}};")
+        arrays.append(f"  LocalMemory {frame}(m, {name}, {variable.size}, {written});")
     return variable.size
 
 
@@ -276,11 +275,15 @@ def _translated(of: Instruction, names: Names) -> str:
     target = names.result(of.operands[0], of).name
     if row.opened:
         names.undefined.append(Undefined(of.line, of.text, row.opened))
-    text, open_sum = contracted(
-        of, names.fusible, target, values, f"{row.call}({', '.join(values)})"
-    )
-    names.undefined += [open_sum] if open_sum else []
-    return text
+    function = row.call.replace("END", f"end_at(m, {of.line})").replace("LINE", str(of.line))
+    apart, key = f"{function}({', '.join(values)})", (names.function, of)
+    if key in names.flow.products:
+        return held(names.flow.products[key], target, values, apart)
+    if key in names.flow.sums:
+        text, open_sum = contracted(of, names.flow.sums[key], target, values, apart)
+        names.undefined.append(open_sum)
+        return text
+    return f"{target} = {apart};"
 
 
 def _why_not(opcode: str) -> str:

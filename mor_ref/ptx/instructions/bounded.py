@@ -9,7 +9,7 @@ _NO_OTHER = "PTX has no form that is defined to the bit"
 
 def _row(pattern: str, types: int, bound: str, instead: str) -> Row:
     name = pattern.replace(r"\.", "_")
-    call = f"Bounded{{{{m.end}}}}.{name}<{{flags}}>"
+    call = f"Bounded{{{{END}}}}.{name}<{{flags}}>"
     opened = f"PTX bounds its error by {bound} and leaves its bits open; {instead}"
     return Row(rf"{pattern}{_FTZ}\.f32", call, (_F32,) * types, opened)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from mor_ref.ptx.errors import refusal
-from mor_ref.ptx.names import Names
+from mor_ref.ptx.names import Names, mangled
 from mor_ref.ptx.program import Instruction
 
 Handler = Callable[[Instruction, Names], str]
@@ -115,7 +115,7 @@ def call(of: Instruction, names: Names) -> str:
                 raise refusal(of.line, of.text, f"argument {word.strip()!r} is not a .param")
             if place is not None:
                 arguments.append(f"(char*){place.address}")
-    return f"f_{plain[0]}({', '.join(['m', str(of.line), *arguments])});"
+    return f"f_{mangled(plain[0])}({', '.join(['m', str(of.line), *arguments])});"
 
 
 def leave(of: Instruction, names: Names) -> str:

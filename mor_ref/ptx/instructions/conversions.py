@@ -77,13 +77,13 @@ ROWS = (
     ),
     Row(
         rf"cvt\.rs{_FINITE}\.f16x2\.f32",
-        "PairAtRandom<F16, {flags}, 13>{{m.end}}",
+        "PairAtRandom<F16, {flags}, 13>{{END}}",
         ("b32", "f32", "f32", "b32"),
         _OPEN_RS,
     ),
     Row(
         rf"cvt\.rs{_SATURATING}\.(?P<t>{_NARROW})x4\.f32",
-        "FourAtRandom<{upper}, {flags}>{{m.end}}",
+        "FourAtRandom<{upper}, {flags}>{{END}}",
         ("b32", "f32", "f32", "f32", "f32", "b32"),
         _OPEN_RS,
     ),

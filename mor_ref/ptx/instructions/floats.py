@@ -18,8 +18,12 @@ ROWS = (
     Row(rf"div{_MODE}{_FTZ}\.f32", "div_f32<{mode}, {flags}>", (_F32, _F32, _F32)),
     Row(rf"rcp{_MODE}{_FTZ}\.f32", "rcp_f32<{mode}, {flags}>", (_F32, _F32)),
     Row(rf"sqrt\.rn{_FTZ}\.f32", "sqrt_f32<{flags}>", (_F32, _F32)),
-    Row(r"(?P<op>neg|abs)\.f32", "{op}_f32", (_F32, _F32)),
-    Row(r"(?P<op>neg|abs)\.ftz\.f32", "flushed_{op}_f32", (_F32, _F32)),
+    Row(r"(?P<op>neg|abs)\.f32", "OfNan<F32, 1, {op}_f32>{{m, LINE}}", (_F32, _F32)),
+    Row(
+        r"(?P<op>neg|abs)\.ftz\.f32",
+        "OfNan<F32, 1, flushed_{op}_f32>{{m, LINE}}",
+        (_F32, _F32),
+    ),
     Row(r"copysign\.(?P<t>f32|f64)", "copysign_{t}", ("{t}", "{t}", "{t}")),
     Row(rf"(?P<op>min|max){_MINMAX}\.f32", "{op}_f32<{flags}>", (_F32, _F32, _F32)),
     Row(r"(?P<op>add|sub|mul)(?:\.rn)?\.f64", "{op}_f64", (_F64, _F64, _F64)),
@@ -32,5 +36,5 @@ ROWS = (
         "testp_{t}<Kind::{kind}>",
         ("pred", "{t}"),
     ),
-    Row(r"(?P<op>neg|abs)\.f64", "{op}_f64", (_F64, _F64)),
+    Row(r"(?P<op>neg|abs)\.f64", "OfNan<F64, 1, {op}_f64>{{m, LINE}}", (_F64, _F64)),
 )

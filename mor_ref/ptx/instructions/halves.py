@@ -9,7 +9,6 @@ _CALL = "{op}_half<{upper}, {mode}, {flags}>"
 _FORMS = (
     (r"(?P<op>add|sub|mul)(?:\.rn)?" + _FTZ + _SAT, 3),
     (rf"(?P<op>fma)\.rn{_FTZ}(?:{_SAT}|\.(?P<relu>relu))", 4),
-    (rf"(?P<op>neg|abs){_FTZ}", 2),
     (rf"(?P<op>min|max){_MINMAX}", 3),
 )
 _WORDS = (
@@ -17,12 +16,17 @@ _WORDS = (
     (rf"(?P<op>fma)\.(?P<mode>rn|rz|rm|rp){_FTZ}", 4),
 )
 
+_SIGNS = rf"(?P<op>neg|abs){_FTZ}\.{_TYPE}"
 _SOME = (
     (rf"(?P<op>add|sub)(?:\.(?P<mode>rn|rz|rm|rp))?{_SAT}", 1),
     (rf"(?P<op>fma)\.(?P<mode>rn|rz|rm|rp){_SAT}", 2),
 )
 
 ROWS = (
+    Row(_SIGNS, f"OfNan<{{upper}}, 1, {_CALL}>{{{{m, LINE}}}}", ("b16",) * 2),
+    Row(
+        f"{_SIGNS}x2", f"OfNan<{{upper}}, 2, in_halves<{_CALL}, u32>>{{{{m, LINE}}}}", ("b32",) * 2
+    ),
     *(
         Row(
             rf"{form}\.f32\.{_TYPE}",

@@ -20,7 +20,8 @@ def _with_carry(pattern: str, call: str, count: int) -> Iterator[Row]:
 
 
 ROWS = (
-    Row(rf"(?P<op>add|sub|min|max|div|rem)\.{_INTEGER}", "{op}<{t}>", (_T, _T, _T)),
+    Row(rf"(?P<op>add|sub|min|max)\.{_INTEGER}", "{op}<{t}>", (_T, _T, _T)),
+    Row(rf"(?P<op>div|rem)\.{_INTEGER}", "Quotient<{t}>{{m, LINE}}.{op}", (_T, _T, _T)),
     Row(r"(?P<op>add|sub)\.sat\.s32", "{op}_sat<s32>", ("s32", "s32", "s32")),
     Row(r"(?P<op>min|max)\.relu\.s32", "{op}_relu<s32>", ("s32", "s32", "s32")),
     Row(r"(?P<op>add|min|max)\.(?P<t>[us]16)x2", "in_halves<{op}<{t}>>", ("b32",) * 3),

@@ -68,7 +68,9 @@ class Access:
             return self._call(space, "", where, f", Touch::{touch}", written)
         if space in ("global", "const"):
             return self._call("device", "", where, f", {str(writes).lower()}")
-        return self._call("parameter" if space == "param" else space, "", where, "")
+        if space == "local":
+            return self._call(space, "", where, f", {str(writes).lower()}")
+        return self._call("parameter", "", where, "")
 
     def _call(self, function: str, inside: str, where: str, more: str, last: str = "") -> str:
         size = WIDTHS[self.type] // 8 * self.count

@@ -68,7 +68,6 @@ template <Mode MODE, u32 FLAGS> inline u32 div_f32(u32 a, u32 b) {
 template <Mode MODE, u32 FLAGS> inline u32 rcp_f32(u32 a) { return div_f32<MODE, FLAGS>(0x3F800000, a); }
 template <u32 FLAGS> inline u32 sqrt_f32(u32 a) { return out32<FLAGS>(__builtin_sqrtf(in32<FLAGS>(a))); }
 
-// The sign of NaN as well: PTX leaves that open.
 inline u32 neg_f32(u32 a) { return a ^ 0x80000000; }
 inline u32 abs_f32(u32 a) { return a & 0x7FFFFFFF; }
 inline u32 flushed_neg_f32(u32 a) { return flushed(a) ^ 0x80000000; }
@@ -77,6 +76,24 @@ inline u32 copysign_f32(u32 a, u32 b) { return (a & 0x80000000) | (b & 0x7FFFFFF
 inline u64 neg_f64(u64 a) { return a ^ u64(1) << 63; }
 inline u64 abs_f64(u64 a) { return a & ~(u64(1) << 63); }
 inline u64 copysign_f64(u64 a, u64 b) { return (a & u64(1) << 63) | (b & ~(u64(1) << 63)); }
+
+// PTX leaves the bits of a NaN open if only its sign should change.
+template <const Layout& OF, u32 LANES, auto OPERATION> struct OfNan {
+  Machine& m;
+  u32 line;
+  template <class T> T operator()(T a) const {
+    const T usual = T(OPERATION(a));
+    constexpr u64 sign = u64(1) << (OF.bits - 1);
+    u64 found = u64(usual);
+    for (u32 by = 0; by < LANES * OF.bits; by += OF.bits) {
+      if ((u64(a) >> by & (sign - 1)) <= OF.infinity) continue;
+      note(m, line, Noted::nan);
+      const End end = end_at(m, line);
+      if (end != End::nearest) found = (found & ~((sign | (sign - 1)) << by)) | (OF.nan | (end == End::above ? 0 : sign)) << by;
+    }
+    return T(found);
+  }
+};
 
 // ---------------------------------------------------------------------- the least and the largest
 

@@ -1,6 +1,7 @@
 // All that a translated kernel uses.
 #pragma once
 #include "bounded.h"
+#include "contraction.h"
 #include "conversions.h"
 #include "halves.h"
 #include "floats.h"
@@ -13,7 +14,7 @@ namespace ptx {
 struct LocalMemory {
   Machine& m;
   Frame frame;
-  LocalMemory(Machine& machine, char* memory, u64 size) : m(machine), frame{u64(memory), size, machine.frames} { m.frames = &frame; }
+  LocalMemory(Machine& machine, char* memory, u64 size, u8* written) : m(machine), frame{u64(memory), size, written, machine.frames} { m.frames = &frame; }
   ~LocalMemory() { m.frames = frame.outer; }
 };
 

@@ -34,17 +34,26 @@ template <class T> inline T mad_hi(Word<T> a, Word<T> b, Word<T> c) { return T(W
 template <class T> inline Wide<T> mad_wide(Word<T> a, Word<T> b, Word<Wide<T>> c) {
   return Wide<T>(Word<Wide<T>>(Word<Wide<T>>(mul_wide<T>(a, b)) + c));
 }
-// PTX leaves a quotient by zero open; these are its bits on NVIDIA's GPUs.
-template <class T> inline T div(Word<T> a, Word<T> b) {
-  if (!b) return T(-1);
-  if (IS_SIGNED<T> && b == Word<T>(-1)) return T(Word<T>(0 - a));
-  return T(a) / T(b);
-}
-template <class T> inline T rem(Word<T> a, Word<T> b) {
-  if (!b) return T(a);
-  if (IS_SIGNED<T> && b == Word<T>(-1)) return 0;
-  return T(a) % T(b);
-}
+// PTX leaves a quotient by zero open; the nearest end has its bits on NVIDIA's GPUs.
+template <class T> struct Quotient {
+  Machine& m;
+  u32 line;
+  T by_zero(T usual) const {
+    note(m, line, Noted::quotient);
+    const End end = end_at(m, line);
+    return end == End::nearest ? usual : end == End::below ? LEAST<T> : MOST<T>;
+  }
+  T div(Word<T> a, Word<T> b) const {
+    if (!b) return by_zero(T(-1));
+    if (IS_SIGNED<T> && b == Word<T>(-1)) return T(Word<T>(0 - a));
+    return T(a) / T(b);
+  }
+  T rem(Word<T> a, Word<T> b) const {
+    if (!b) return by_zero(T(a));
+    if (IS_SIGNED<T> && b == Word<T>(-1)) return 0;
+    return T(a) % T(b);
+  }
+};
 template <class T> inline T min(Word<T> a, Word<T> b) { return T(a) < T(b) ? T(a) : T(b); }
 template <class T> inline T max(Word<T> a, Word<T> b) { return T(a) > T(b) ? T(a) : T(b); }
 template <class T> inline T abs(Word<T> a) { return T(T(a) < 0 ? Word<T>(0 - a) : a); }

@@ -22,15 +22,18 @@ struct Region {
   u32 writable;
 };
 
-// Local memory of a function that has not returned.
+// Local memory of a function that has not returned; a bit of `written` is a byte of it.
 struct Frame {
   u64 begin, size;
+  u8* written;
   Frame* outer;
 };
 
 enum class Touch : u32 { read, write, strong_read, strong_write };
 enum class Meeting : u32 { sync, shuffle, ballot };
-enum class End : u32 { nearest, below, above };
+enum class End : u8 { nearest, below, above, drawn };
+// What PTX leaves open for some operands only.
+enum class Noted : u8 { nothing, quotient, nan, local };
 constexpr u32 FRAGMENT = 8;  // words of a lane in a matrix instruction
 
 struct Machine;
@@ -55,7 +58,11 @@ struct Machine {
   u64 globals;
   const Region *regions, *last;
   u32 region_count;
-  End end;
+  const End* ends;  // of each line
+  Noted* noted;     // of each line, by all threads
+  bool refuses;
+  u64 draws;  // random bits for ends that are drawn
+  struct Products* products;  // that a sum may be rounded with
   Frame* frames;
   u64 executed;  // instructions
   u32 carry;
@@ -67,6 +74,24 @@ struct Machine {
 [[noreturn]] __attribute__((noinline, cold)) inline void fail(Machine& m, u32 line, const char* what) {
   m.calls->fail(line, what);
 }
+
+// Where the result of a line lies, in what PTX allows.
+inline End end_at(Machine& m, u32 line) {
+  const End end = m.ends[line];
+  if (end != End::drawn) return end;
+  m.draws = m.draws * 6364136223846793005u + 1442695040888963407u;
+  return End((m.draws >> 33) % 3);
+}
+
+__attribute__((noinline, cold)) inline void note(Machine& m, u32 line, Noted what) {
+  __atomic_store_n(reinterpret_cast<u8*>(&m.noted[line]), u8(what), __ATOMIC_RELAXED);
+  if (!m.refuses) return;
+  if (what == Noted::quotient) fail(m, line, "its divisor is 0, and PTX leaves the quotient open");
+  if (what == Noted::local) fail(m, line, "it reads local memory that was not written, and PTX leaves its bits open");
+}
+
+// A register that nothing writes.
+template <class T> inline T unwritten(Machine& m, u32 line) { return end_at(m, line) == End::above ? T(~T(0)) : T(0); }
 
 __attribute__((always_inline)) inline void check_stack(Machine& m, u32 line) {
   if (u64(__builtin_frame_address(0)) < m.stack_end) fail(m, line, "its calls need more memory than a thread has");
@@ -107,11 +132,28 @@ template <class T, u32 ALIGNED> inline T* inside(Machine& m, u64 address, u64 be
   return reinterpret_cast<T*>(address);
 }
 
-template <class T, u32 ALIGNED> inline T* local(Machine& m, u64 address, u32 line) {
+// Bytes that nothing has written are what the end of the line says.
+template <u32 SIZE> inline void touch_local(Machine& m, const Frame& frame, u64 offset, bool writes, u32 line) {
+  for (u64 k = offset; k < offset + SIZE; k += 8) {
+    u8& bits = frame.written[k / 8];
+    const u8 wanted = u8(SIZE < 8 ? ((1u << SIZE % 8) - 1) << k % 8 : 0xFF);
+    if (!writes && (bits & wanted) != wanted) {
+      note(m, line, Noted::local);
+      const u8 found = end_at(m, line) == End::above ? 0xFF : 0;
+      for (u32 j = 0; j < 8; j++)
+        if ((wanted & ~bits) >> j & 1) *reinterpret_cast<u8*>(frame.begin + k / 8 * 8 + j) = found;
+    }
+    bits |= wanted;
+  }
+}
+
+template <class T, u32 ALIGNED> inline T* local(Machine& m, u64 address, bool writes, u32 line) {
   if (address % ALIGNED) fail(m, line, "its address is misaligned");
   for (const Frame* frame = m.frames; frame; frame = frame->outer)
-    if (address - frame->begin <= frame->size && frame->size - (address - frame->begin) >= ALIGNED)
+    if (address - frame->begin <= frame->size && frame->size - (address - frame->begin) >= ALIGNED) {
+      touch_local<ALIGNED>(m, *frame, address - frame->begin, writes, line);
       return reinterpret_cast<T*>(address);
+    }
   fail(m, line, "it is outside of local memory");
 }
 
@@ -130,7 +172,7 @@ template <class T, u32 ALIGNED> inline T* parameter(Machine& m, u64 address, u32
 template <class T, u32 ALIGNED> inline T* generic(Machine& m, u64 address, Touch kind, u32 line, const void* written = nullptr) {
   const bool writes = kind == Touch::write || kind == Touch::strong_write;
   if (is_shared(m, address)) return shared<T, ALIGNED>(m, address - m.shared, kind, line, written);
-  if (is_local(m, address)) return local<T, ALIGNED>(m, address, line);
+  if (is_local(m, address)) return local<T, ALIGNED>(m, address, writes, line);
   if (!writes && is_parameter(m, address)) return parameter<T, ALIGNED>(m, address, line);
   return device<T, ALIGNED>(m, address, writes, line);
 }

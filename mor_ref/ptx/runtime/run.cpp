@@ -1,8 +1,8 @@
 // Runs a translated kernel: its blocks, its barriers, and its shared memory, byte by byte.
 #include <vector>
 
+#include "contraction.h"
 #include "launch.h"
-#include "machine.h"
 
 namespace ptx {
 
@@ -38,8 +38,10 @@ struct Job {
   u64 region_count;
   const SharedRange* shared;
   u64 shared_count, shared_size, dynamic_shared;
-  u32 filling;
-  End end;
+  const End* ends;
+  Noted* noted;
+  u64 seed, products;
+  u32 filling, refuses;
   u64 executed;  // instructions, of all threads
 };
 
@@ -49,6 +51,7 @@ struct Arena {
   std::vector<Byte> bytes;
   u32 epoch = 0, syncs[mor_host::MOST_WARPS] = {}, number = 0;
   u32 fragments[mor_host::MOST_WARPS][32][FRAGMENT];
+  std::vector<Products> products;  // of each thread
   const Job* job = nullptr;
   mor_host::Place place{};
   bool begun = false;
@@ -183,6 +186,7 @@ void begin_block(const Job& job, const mor_host::Block* block) {
   arena.begun = true;
   arena.epoch++;
   memset(arena.memory.data(), int(job.filling), 8 * arena.memory.size());
+  if (job.products) arena.products.assign(job.products * block->count, Products{});
 }
 
 void copy(u32 (&to)[3], mor_host::Place from) { to[0] = from.x, to[1] = from.y, to[2] = from.z; }
@@ -203,7 +207,11 @@ void run_thread(void* pointer) {
   m.parameters = u64(job.parameters), m.parameters_size = job.parameters_size, m.globals = job.globals;
   m.fragments = arena.fragments[m.warp], m.copies = &copies;
   m.stack_end = u64(__builtin_frame_address(0)) - OF_CALLS;
-  m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count), m.end = job.end;
+  m.regions = job.regions, m.last = &none, m.region_count = u32(job.region_count);
+  m.ends = job.ends, m.noted = job.noted, m.refuses = job.refuses;
+  m.products = arena.products.data() + job.products * self->number;
+  const u64 number = (u64(block->place.z) * block->grid.y + block->place.y) * block->grid.x + block->place.x;
+  m.draws = job.seed + (number * block->count + self->number) * 0x9E3779B97F4A7C15u;
   job.kernel(m);
   wait_at(m, 0, true);
   __atomic_fetch_add(&job.executed, m.executed, __ATOMIC_RELAXED);

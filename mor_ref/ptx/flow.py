@@ -1,0 +1,153 @@
+"""Which products may reach which sums: through all that does not round, in any order.
+
+A register has every value that is written to it anywhere. So loops, branches, registers that are
+written twice, and functions need no order.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from mor_ref.ptx.contraction import (
+    Flow,
+    Key,
+    can_be_one,
+    is_product,
+    is_sum,
+    lanes_of,
+    product_of,
+)
+from mor_ref.ptx.names import Names, names_of
+from mor_ref.ptx.program import Function, Instruction, Scope, Variable
+
+# A result of these is not the bits of an operand: it is rounded, a predicate, or from elsewhere.
+_NEW = re.compile(
+    r"(?:add|sub|mul|fma|mad|div|rcp|sqrt|rsqrt|ex2|lg2|sin|cos|tanh)\.(?:\w+\.)*b?f\d+(?:x2)?(?:\.\w+)?"
+    r"|(?:setp|set|testp|isspacep|popc|clz|bfind|atom|red|mma|wgmma|ldmatrix|vote|match|cvta)\..*"
+    r"|cvt\.(?:\w+\.)*(?:b?f\d+|tf32|ue8m0|e\dm\d)(?:x\d)?\.\w+|cvt\.(?:\w+\.)*\w+\.(?:b?f\d+|e\dm\d)(?:x\d)?"
+    r"|(?:ld|ldu|st)\.(?:\w+(?:::\w+)?\.)*(?:global|shared|const)(?:::\w+)?\..*"
+)
+_SAME = re.compile(r"cvt\.(?:\w+\.)*(b?f\d+)\.\1")
+_ONES = re.compile(
+    r"-?1\.0*|0[fF][3bB][fF]80{5}|0[dD][3bB][fF][fF]0{13}|0[xX](?:3[cCfF]|[bB][cCfF])[08]0"
+)
+_WORD = re.compile(r"[\w$%]+")
+_LOCAL = "local memory"
+
+
+def flow_of(functions: Sequence[Function]) -> Flow:
+    """Return the products and sums of a kernel and the functions that it calls."""
+    statements = [each for one in functions for each in one.statements]
+    opcodes = {each.opcode for each in statements if isinstance(each, Instruction)}
+    found = Flow()
+    if not any(map(is_product, opcodes)) or not any(map(is_sum, opcodes)):
+        return found
+    graph = _Graph({function.name: function for function in functions})
+    for function in functions:
+        graph.add(function)
+    for key, targets in graph.products.items():
+        nodes = graph.reached_from(targets)
+        for total, operands in graph.sums.items():
+            sides = [k for k, those in enumerate(operands) if not nodes.isdisjoint(those)]
+            if not sides or not can_be_one(total[1], product_of(key[1], 0)):
+                continue
+            if key not in found.products:
+                found.products[key] = product_of(key[1], found.count)
+                found.count += lanes_of(found.products[key].type)
+            for k in sides:
+                found.sums.setdefault(total, ([], []))[k].append(found.products[key])
+    return found
+
+
+class _Graph:
+    """Where values go: from registers, parameters and local memory to others."""
+
+    def __init__(self, functions: dict[str, Function]) -> None:
+        self.functions = functions
+        self.edges: dict[str, set[str]] = defaultdict(set)
+        self.products: dict[Key, set[str]] = {}
+        self.sums: dict[Key, list[set[str]]] = {}  # of each operand
+
+    def reached_from(self, nodes: set[str]) -> set[str]:
+        """Return all that a value in these may come to."""
+        found, waiting = set(nodes), list(nodes)
+        while waiting:
+            fresh = self.edges.get(waiting.pop(), set()) - found
+            found |= fresh
+            waiting += fresh
+        return found
+
+    def add(self, function: Function) -> None:
+        """Add the statements of a function."""
+        names = names_of(function, {}, "")
+        memory = {each.name: f"{function.name}: {each.name}" for each in _formal(function)}
+        for statement in function.statements:
+            if isinstance(statement, Scope):
+                names.enter(statement)
+            elif isinstance(statement, Variable) and statement.space == "reg":
+                names.declare(statement)
+            elif isinstance(statement, Variable) and statement.space == "param":
+                memory[statement.name] = f"{function.name}: {statement.name}"
+            elif isinstance(statement, Instruction):
+                self._take((function.name, statement), names, memory)
+
+    def _take(self, key: Key, names: Names, memory: dict[str, str]) -> None:
+        of = key[1]
+
+        def nodes(operands: Sequence[str]) -> set[str]:
+            return set(_nodes(key[0], operands, names, memory))
+
+        head = of.opcode.split(".")[0]
+        if head == "call":
+            self._call(of, memory)
+            return
+        targets, sources = nodes(of.operands[:1]), nodes(of.operands[1:])
+        if is_product(of.opcode):
+            self.products[key] = targets
+        elif is_sum(of.opcode):
+            self.sums[key] = [nodes([each]) for each in of.operands[1:]]
+        if (
+            head in ("ld", "ldu", "st")
+            and not _NEW.fullmatch(of.opcode)
+            and ".param" not in of.opcode
+        ):
+            sources, targets = (sources, {_LOCAL}) if head == "st" else ({_LOCAL}, targets)
+        elif _is_new(of):
+            return
+        for source in sources:
+            self.edges[source] |= targets
+
+    def _call(self, of: Instruction, memory: dict[str, str]) -> None:
+        """Join what a call gives and takes with the parameters and results of its function."""
+        groups = [_WORD.findall(word) for word in of.operands if word.startswith("(")]
+        name = next((word for word in of.operands if not word.startswith("(")), "")
+        function = self.functions.get(name)
+        given = [memory[word] for group in groups for word in group if word in memory]
+        for own, formal in zip(given, _formal(function) if function else (), strict=False):
+            other = f"{name}: {formal.name}"
+            self.edges[own].add(other)
+            self.edges[other].add(own)
+
+
+def _is_new(of: Instruction) -> bool:
+    """Return whether a result is other bits than those of an operand."""
+    if not _NEW.fullmatch(of.opcode) or _SAME.fullmatch(of.opcode):
+        return False
+    return not (of.opcode.startswith("mul.") and any(map(_ONES.fullmatch, of.operands[1:])))
+
+
+def _formal(function: Function) -> tuple[Variable, ...]:
+    return (*function.results, *function.parameters)
+
+
+def _nodes(
+    function: str, operands: Sequence[str], names: Names, memory: dict[str, str]
+) -> Iterator[str]:
+    """Yield the registers and the parameters that operands name."""
+    for operand in operands:
+        for word in _WORD.findall(operand):
+            register = names.register(word)
+            if register is not None:
+                yield f"{function}: {register.name}"
+            elif word in memory:
+                yield memory[word]
