@@ -146,7 +146,7 @@ def test_wrong_launches():
         (lambda: module["walk"], "the module has no kernel 'walk'; it has run"),
         (lambda: module["run"][1], r"a launch is kernel\[grid, block\]"),
         (lambda: module["run"][1, 64](x), "kernel run takes 2 arguments: got 1"),
-        (lambda: module["run"][1, 0](x, x), "block is 0; give one to three numbers above 0"),
+        (lambda: module["run"][1, 0](x, x), "block is 0; give one to three whole numbers above 0"),
         (lambda: module["run"][1, 64](x, [1.0]), "out is a list; give a NumPy array"),
         (lambda: module["run"][1, 64](x, np.zeros((64, 2))[:, 0]), "is not in C order"),
     ):

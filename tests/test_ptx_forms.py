@@ -1,11 +1,13 @@
 """Seldom forms of PTX: spaces of addresses, long vectors, atomics, reductions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernels import needed
-from ptx_programs import HEADER
+from ptx_programs import HEADER, program
 
-from mor_ref.ptx import LaunchError, Module
+from mor_ref.ptx import LaunchError, Module, PtxError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -154,3 +156,72 @@ def test_executed_instructions_are_counted():
     assert kernel.executed == 2 * one
     kernel[1, 1]()
     assert kernel.executed == 2 * one + 3
+
+
+def test_names_that_differ_in_signs_alone():
+    """Registers, labels and functions: C++ has no $ and no % in the names of its own."""
+    text = """
+.func (.param .b32 x) f$1() { .reg .b32 %r<2>; mov.u32 %r1, 100; st.param.b32 [x], %r1; ret; }
+.func (.param .b32 x) f_1() { .reg .b32 %r<2>; mov.u32 %r1, 200; st.param.b32 [x], %r1; ret; }
+.visible .entry run$it(.param .u64 out) {
+  .reg .b64 %d<2>; .reg .b32 %r<4>; .reg .b32 %a$1; .reg .b32 %a_1; .reg .b32 a_1; .reg .b32 a__1;
+  .param .b32 x;
+  mov.u32 %a$1, 1; mov.u32 %a_1, 2; mov.u32 a_1, 4; mov.u32 a__1, 8; bra L$1;
+L_1: add.u32 %a$1, %a$1, 16;
+L$1: call (x), f$1, (); ld.param.b32 %r1, [x]; call (x), f_1, (); ld.param.b32 %r2, [x];
+  ld.param.u64 %d1, [out]; add.u32 %r1, %r1, %r2;
+  add.u32 %r1, %r1, %a$1; add.u32 %r1, %r1, %a_1; add.u32 %r1, %r1, a_1; add.u32 %r1, %r1, a__1;
+  st.global.u32 [%d1], %r1;
+  ret; }
+"""
+    out = np.zeros(1, np.uint32)
+    Module(HEADER + text)["run$it"][1, 1](out)
+    assert out == 315
+
+
+MALFORMED = (
+    "mov.u32 %r3;", "mov.u32 %r3, %r1, %r1;", "mov.u32 %r3, 089;", "mov.u32 %r3, %p1;",
+    "mov.b64 {%r3, %r4, %r5}, %d4;", "ld.global.u32 %r3;",
+    "ld.global.v2.u32 {%r3}, [%d4];", "st.global.u32 [%d4];", "st.global.u32 %r1, [%d4];", "bra;",
+    "bra NOWHERE;", "setp.foo.u32 %p1, %r1, %r1;", "setp.foo.f32 %p1, 0f00000000, 0f00000000;",
+    "setp.lo.f32 %p1, 0f00000000, 0f00000000;", "setp.eq.and.u32 %p1, %r1, %r1;",
+    "setp.foo.f16x2 %p1|%p2, %r1, %r1;", "shfl.sync.idx.b32 %r3, %r1;", "bar.warp.sync;",
+    "vote.sync.all.pred %p1;", "match.any.sync.b32 %r3, %r1;", "redux.sync.add.s32 %r3, %r1;",
+    "atom.global.add.u32 %r3;", "atom.global.cas.b32 %r3, [%d4], %r1;", "red.global.add.u32 [%d4];",
+    "cvta.to.global.u64 %d5;", "add.s32 %r3, %r1;", "call;", "bar.sync;", "cp.async.wait_group;",
+    "cp.async.wait_group %r1;", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1};",
+    "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3};", "set.lt.u32.u32 %r3, %r1;", "ret 1;",
+    "ld.global.f16x2 %r3, [%d4+];", "brx.idx %r1;", "isspacep.shared %p1;", "mov.f32 %f1, 0f12;",
+    "prmt.b32.f4e %r3, %r1, %r1;", "lop3.b32 %r3, %r1, %r1, %r1, , ;", "cvt.rn.f32 %f1, %r1;",
+)  # fmt: skip
+
+
+def test_malformed_instructions_are_refused_with_their_line():
+    for text in MALFORMED:
+        with pytest.raises(PtxError) as found:
+            of_a_warp(f"\n  {text}")
+        message = str(found.value)
+        assert message.startswith("line 13: "), text
+        assert "\n" not in message
+        assert " ".join(text.rstrip(";").split()) in message
+
+
+def test_what_only_the_compiler_of_the_translation_finds():
+    """The last net: its error is that of a line, too."""
+    text = program("add.s32", ("u32",) * 3)
+    kernel = Module(text)["run"]
+    made = kernel.translated
+    kernel.__dict__["translated"] = replace(
+        made, source=made.source.replace("add<s32>", "mad<s32>")
+    )
+    with pytest.raises(PtxError, match="^line 18: add.s32 .*: this form is not supported, as its"):
+        kernel[1, 1](*[np.zeros(1, np.uint64)] * 3)
+
+
+@pytest.mark.parametrize("given", ["a", 1.5, 0, (1, 1, 1, 1), (), None, -1, 1 << 40])
+def test_wrong_grids(given):
+    kernel = Module(program("add.s32", ("u32",) * 3))["run"]
+    with pytest.raises(LaunchError, match="give one to three whole numbers above 0"):
+        kernel[given, 1]
+    with pytest.raises(LaunchError, match="shared is 'a'; give a number of bytes"):
+        kernel[1, 1, "a"]

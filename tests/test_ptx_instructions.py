@@ -37,11 +37,11 @@ def of_type(kind, value):
 
 
 def quotient(a, b):
-    return -1 if b == 0 else (abs(a) // abs(b)) * (-1 if (a < 0) != (b < 0) else 1)
+    return (abs(a) // abs(b)) * (-1 if (a < 0) != (b < 0) else 1)
 
 
 def remainder(a, b):
-    return a if b == 0 else a - b * quotient(a, b)
+    return a - b * quotient(a, b)
 
 
 def clamped(value, kind):
@@ -78,7 +78,8 @@ def expect(opcode, types, model, operands, immediate=""):
 @pytest.mark.parametrize("kind", KINDS)
 def test_integers(kind, name):
     pairs = itertools.product(edges(int(bits_of(kind))), repeat=2)
-    expect(f"{name}.{kind}", (kind,) * 3, TWO[name], pairs)
+    defined = [(a, b) for a, b in pairs if b or name not in ("div", "rem")]
+    expect(f"{name}.{kind}", (kind,) * 3, TWO[name], defined)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import re
 import tempfile
 from pathlib import Path
 
@@ -20,6 +21,14 @@ def runtime() -> ctypes.CDLL:
 def kernel(name: str, text: str) -> ctypes.CDLL:
     """Load a translated kernel as a library of this machine."""
     return _library(f"ptx-{name[:40]}", text, "-O1")
+
+
+def line_of(error: str, text: str) -> int:
+    """Return the line of PTX that an error of the compiler is about, or 0."""
+    found = re.search(r"\.cpp:(\d+):\d+: error", error)
+    line = text.split("\n")[int(found.group(1)) - 1] if found else ""
+    number = re.search(r"// (\d+)$", line)
+    return int(number.group(1)) if number else 0
 
 
 def _library(name: str, text: str, level: str) -> ctypes.CDLL:

@@ -23,7 +23,8 @@ class Candidate:
     `module(text)` is the module of a PTX text. If PTX leaves bits of a launched kernel open,
     `launch` is called again: with all open instructions at either end of the bounds of PTX, with
     each line alone at either end, and some times with each execution at an end that is drawn. The
-    answer is the correctly rounded one, and `remarks` count the entries that change.
+    answer is the correctly rounded one, and `remarks` count the entries that change. What is not
+    open for all operands is named if an entry changes with it.
     """
 
     def __init__(self, launch: Callable[..., Fields | None]) -> None:
@@ -31,6 +32,7 @@ class Candidate:
         self._modules = dict[tuple[Any, ...], Module]()
         self._used = dict[str, Module]()  # by their texts, since the last remarks
         self._entries = self._open = self._ways = 0
+        self._moving = set[tuple[str, int]]()  # texts and lines that alone change entries
 
     def __call__(self, operation: str, parameters: Fields, inputs: Fields) -> Fields | None:
         """Return the fields of a case, or None if the kernels do not have them."""
@@ -48,23 +50,24 @@ class Candidate:
             changed = {name: np.zeros(array.shape, np.bool_) for name, array in fields.items()}
             ways = list(self._other_ways())
             self._ways = max(self._ways, len(ways))
-            for way in ways:
-                _add_changes(changed, fields, answer(way) or {})
+            for way, alone in ways:
+                if _add_changes(changed, fields, answer(way) or {}) and alone:
+                    self._moving.add(alone)
             self._open += sum(int(np.count_nonzero(each)) for each in changed.values())
         return found
 
     def _nearest(self, text: str) -> Module:
         return self._used.setdefault(text, self._module("nearest", 0, text))
 
-    def _other_ways(self) -> Iterator[Callable[[str], Module]]:
-        """Yield modules with open instructions elsewhere than at the nearest numbers."""
+    def _other_ways(self) -> Iterator[tuple[Callable[[str], Module], tuple[str, int] | None]]:
+        """Yield modules with open instructions not at the nearest numbers, and a line alone."""
         for end in _ENDS:
-            yield partial(self._module, end, 0)
+            yield partial(self._module, end, 0), None
         for text, line in self._open_lines():
             for end in _ENDS:
-                yield partial(self._alone, text, line, end)
+                yield partial(self._alone, text, line, end), (text, line)
         for seed in range(1, _DRAWS + 1):
-            yield partial(self._module, "drawn", seed)
+            yield partial(self._module, "drawn", seed), None
 
     def _alone(self, chosen: str, line: int, end: Model, text: str) -> Module:
         """Return a module with one line of one text at an end."""
@@ -87,10 +90,20 @@ class Candidate:
         """Return the instructions whose bits are open, of all kernels that were launched."""
         return [each for module in self._used.values() for each in module.undefined_in_use]
 
+    def _named(self) -> list[Undefined]:
+        """Return those that a report names."""
+        return [
+            each
+            for text, module in self._used.items()
+            for each in module.undefined_in_use
+            if each.always or (text, each.line) in self._moving or (self._open and not self._moving)
+        ]
+
     def remarks(self) -> tuple[list[str], int]:
         """Return lines for a report, and how many entries are open, since this was asked last."""
-        undefined, count, of, ways = self._undefined(), self._open, self._entries, self._ways
+        undefined, count, of, ways = self._named(), self._open, self._entries, self._ways
         self._used, self._entries, self._open, self._ways = {}, 0, 0, 0
+        self._moving = set()
         if not undefined or not of:
             return [], 0
         alike: dict[tuple[str, str], list[Undefined]] = {}
@@ -114,11 +127,15 @@ class Candidate:
 
 def _add_changes(
     changed: dict[str, NDArray[np.bool_]], fields: dict[str, Any], other: Fields
-) -> None:
-    """Note the entries that are not the same in another way to run a kernel."""
+) -> bool:
+    """Note the entries that are not the same in another way to run a kernel; say if some are."""
+    has_changed = False
     for name, field in fields.items():
         found = np.asarray(other.get(name))
-        changed[name] |= found != field if found.shape == field.shape else np.True_
+        here = found != field if found.shape == field.shape else np.ones(field.shape, np.bool_)
+        changed[name] |= here
+        has_changed |= bool(here.any())
+    return has_changed
 
 
 def _lines(alike: list[Undefined]) -> str:

@@ -22,13 +22,16 @@ _INSTEAD = "compile without contraction (NVRTC: --fmad=false; Triton: enable_fp_
 class Undefined:
     """An instruction whose bits PTX leaves open: its line, its text, and what to do.
 
-    `source` is the place in the source, such as kernel.py:17, if the PTX has it.
+    `source` is the place in the source, such as kernel.py:17, if the PTX has it. `always` is false
+    if the bits matter for some operands only, or not at all, as those of a register that a compiler
+    fills up a pair with.
     """
 
     line: int
     text: str
     why: str
     source: str = ""
+    always: bool = True
 
     def __str__(self) -> str:
         return f"line {self.line}{self.source and f' ({self.source})'}: {self.text}: {self.why}"

@@ -5,7 +5,7 @@ import struct
 from dataclasses import dataclass, field
 
 from mor_ref.ptx.contraction import Flow, Undefined
-from mor_ref.ptx.errors import PtxError, refusal
+from mor_ref.ptx.errors import refusal
 from mor_ref.ptx.program import WIDTHS, Function, Instruction, Label, Scope, Variable
 
 WORDS = {1: "bool", 8: "u8", 16: "u16", 32: "u32", 64: "u64", 128: "u128"}
@@ -13,7 +13,7 @@ _NUMBERED = re.compile(r"(.*?)(\d+)")
 _NUMBER = re.compile(
     r"(?P<minus>-?)\s*(?:0[fF](?P<single>[0-9a-fA-F]{8})|0[dD](?P<double>[0-9a-fA-F]{16})"
     r"|(?P<real>\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)"
-    r"|0[xX](?P<hex>[0-9a-fA-F]+)U?|0[bB](?P<binary>[01]+)U?|(?P<decimal>\d+)U?)"
+    r"|0[xX](?P<hex>[0-9a-fA-F]+)U?|0[bB](?P<binary>[01]+)U?|0(?P<octal>[0-7]+)U?|(?P<decimal>0|[1-9]\d*)U?)"
 )
 SPECIAL = {f"%{name}.{axis}": f"m.{name}[{k}]" for name in ("tid", "ntid", "ctaid", "nctaid")
            for k, axis in enumerate("xyz")}  # fmt: skip
@@ -63,6 +63,7 @@ class Names:
     tables: dict[tuple[int, str], tuple[str, ...]]
     target: str = ""  # of the module, such as sm_90
     flow: Flow = field(default_factory=Flow)
+    passed: set[str] = field(default_factory=set)  # labels in C++
     written: set[str] = field(default_factory=set)  # registers
     read: dict[str, tuple[str, Instruction]] = field(default_factory=dict)  # where first
     undefined: list[Undefined] = field(default_factory=list)
@@ -105,19 +106,19 @@ class Names:
                 return self.local[scope, text]
         return self.places.get(text)
 
-    def label(self, text: str, line: int) -> str:
+    def label(self, text: str, line: int, whole: str) -> str:
         """Return the C++ label of a name."""
         for scope in reversed(self.scopes):
             if (scope, text) in self.labels:
                 return self.labels[scope, text]
-        raise PtxError(f"line {line}: {text} is not a label of this function")
+        raise refusal(line, whole, f"{text} is not a label of this function")
 
-    def table(self, text: str, line: int) -> tuple[str, ...]:
+    def table(self, text: str, of: Instruction) -> tuple[str, ...]:
         """Return the labels of a table of branches."""
         for scope in reversed(self.scopes):
             if (scope, text) in self.tables:
                 return self.tables[scope, text]
-        raise PtxError(f"line {line}: {text} is not a .branchtargets of this function")
+        raise refusal(of.line, of.text, f"{text} is not a .branchtargets of this function")
 
     def value(self, text: str, kind: str, of: Instruction) -> str:
         """Return an operand as C++, an unsigned word as wide as a type of PTX."""
@@ -126,6 +127,8 @@ class Names:
             return self.predicate(text, of)
         register = self._read(text, of)
         if register is not None:
+            if register.type == "pred":
+                raise refusal(of.line, of.text, f"{text!r} is a predicate")
             return register.name if register.bits == bits else f"{WORDS[bits]}({register.name})"
         if text in SPECIAL:
             return f"{WORDS[bits]}({SPECIAL[text]})"
@@ -160,7 +163,7 @@ class Names:
         """Return the registers that are read and never written, by their names in C++."""
         why = "register {} is read and never written, and PTX leaves its bits open; write it first"
         return {
-            name: Undefined(of.line, of.text, why.format(text))
+            name: Undefined(of.line, of.text, why.format(text), always=False)
             for name, (text, of) in self.read.items()
             if name not in self.written
         }
@@ -193,7 +196,7 @@ def number_of(text: str, kind: str) -> int | None:
     if group in ("single", "double", "real"):
         whole = _real_bits(group, word, bits)
         return whole ^ (1 << (bits - 1)) if found.group("minus") else whole
-    base = {"hex": 16, "binary": 2}.get(group, 8 if word.startswith("0") and word != "0" else 10)
+    base = {"hex": 16, "binary": 2, "octal": 8}.get(group, 10)
     number = int(word, base)
     return (-number if found.group("minus") else number) & ((1 << bits) - 1)
 

@@ -11,11 +11,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.cuda.host import Schedule
+from mor_ref.cuda.host import HostError, Schedule
 from mor_ref.processor_modes import check_processor
 from mor_ref.ptx import building
 from mor_ref.ptx.contraction import Undefined
-from mor_ref.ptx.errors import LaunchError, PtxError
+from mor_ref.ptx.errors import LaunchError, PtxError, refusal
 from mor_ref.ptx.memory import REGION, Globals, as_array, parameters, region
 from mor_ref.ptx.parsing import parsed
 from mor_ref.ptx.program import Function
@@ -32,6 +32,7 @@ _NOTED = {
     1: "its divisor was 0, and PTX leaves the quotient open",
     2: "its operand was NaN, and PTX leaves the bits of the NaN open",
     3: "it read local memory that was not written, and PTX leaves its bits open",
+    4: "it read shared memory that was not written, and PTX leaves its bits open",
 }
 
 
@@ -155,7 +156,7 @@ class Kernel:
         """The instructions whose bits PTX leaves open, for all operands or for some it had."""
         module = self.module
         noted = [
-            Undefined(line, module.line(line), _NOTED[int(self.noted[line])])
+            Undefined(line, module.line(line), _NOTED[int(self.noted[line])], always=False)
             for line in np.flatnonzero(self.noted).tolist()
         ]
         return tuple(
@@ -166,14 +167,17 @@ class Kernel:
     def __getitem__(self, shape: tuple[Any, ...]) -> "Configured":
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
             raise LaunchError("a launch is kernel[grid, block] or kernel[grid, block, shared]")
-        dynamic = int(shape[2]) if len(shape) == 3 else 0
-        return Configured(self, _sides("grid", shape[0]), _sides("block", shape[1]), dynamic)
+        dynamic = shape[2] if len(shape) == 3 else 0
+        if not isinstance(dynamic, int | np.integer):
+            raise LaunchError(f"shared is {dynamic!r}; give a number of bytes")
+        return Configured(self, _sides("grid", shape[0]), _sides("block", shape[1]), int(dynamic))
 
 
 def _sides(name: str, given: Sides) -> tuple[int, int, int]:
-    sides = (given,) if isinstance(given, int | np.integer) else tuple(given)
-    if not 1 <= len(sides) <= 3 or any(int(side) < 1 for side in sides):
-        raise LaunchError(f"{name} is {given!r}; give one to three numbers above 0")
+    sides = tuple(given) if isinstance(given, tuple | list) else (given,)
+    are_numbers = all(isinstance(side, int | np.integer) and 0 < side < 1 << 31 for side in sides)
+    if not 1 <= len(sides) <= 3 or not are_numbers:
+        raise LaunchError(f"{name} is {given!r}; give one to three whole numbers above 0")
     x, y, z = (*(int(side) for side in sides), 1, 1)[:3]
     return x, y, z
 
@@ -198,7 +202,7 @@ class Configured:
         regions = np.array([*map(region, arrays), *module.globals.regions], REGION)
         ranges = self._shared_ranges(made)
         launch = module.schedule.launch_of(self.grid, self.block)
-        library = building.kernel(function.name, made.source)
+        library = self._library(made)
         job = _Job(
             ctypes.cast(library.mor_ptx_kernel, ctypes.c_void_p),
             module.globals.address,
@@ -224,10 +228,22 @@ class Configured:
     def _made(self) -> Translated:
         """Return the kernel as C++, or refuse an instruction whose bits are open."""
         made = self.kernel.translated
-        if made.undefined and self.kernel.module.is_refusing:
-            first = self.kernel.undefined[0]
+        first = next((each for each in self.kernel.undefined if each.always), None)
+        if first is not None and self.kernel.module.is_refusing:
             raise PtxError(f'{first}; to run it, give undefined="nearest", "below" or "above"')
         return made
+
+    def _library(self, made: Translated) -> ctypes.CDLL:
+        """Return the compiled kernel; an instruction whose C++ is wrong is refused."""
+        name, module = self.kernel.function.name, self.kernel.module
+        try:
+            return building.kernel(name, made.source)
+        except HostError as error:
+            line = building.line_of(str(error), made.source)
+            if not line:
+                raise
+            why = "this form is not supported, as its C++ does not compile"
+            raise refusal(line, module.line(line), why) from error
 
     def _check(self, function: Function) -> None:
         """Refuse a block that `.reqntid` or `.maxntid` of the kernel does not allow."""

@@ -20,6 +20,7 @@ from mor_ref.ptx.instructions import (
     memory,
     warpgroups,
 )
+from mor_ref.ptx.instructions.operands import check_operands
 from mor_ref.ptx.names import WORDS, Names, Place, mangled, names_of
 from mor_ref.ptx.program import Function, Instruction, Label, Program, Scope, Variable
 from mor_ref.ptx.rows import Found, found_in
@@ -218,7 +219,9 @@ def _statements(function: Function, names: Names, arrays: list[str]) -> Iterator
             names.enter(statement)
         elif isinstance(statement, Label):
             if not statement.targets:
-                yield f" {names.label(statement.name, statement.line)}:;"
+                label = names.label(statement.name, statement.line, statement.name)
+                names.passed.add(label)
+                yield f" {label}:;"
         elif isinstance(statement, Variable):
             local += _declare(statement, names, arrays)
             if local > _MOST_LOCAL:
@@ -262,6 +265,7 @@ def _guarded(of: Instruction, names: Names) -> str:
 
 def _translated(of: Instruction, names: Names) -> str:
     handler = HANDLERS.get(of.opcode.split(".")[0])
+    check_operands(of)
     if handler is not None:
         return handler(of, names)
     row = _row(of.opcode)

@@ -78,14 +78,38 @@ MOR_NOT_WATCHED inline void make_ready(Block* block, u32 number) {
   block->ready[block->last++ % MOST_THREADS] = number;
 }
 
+MOR_NOT_WATCHED inline void write_error(const Thread* self, const char* what, Where where) {
+  Block* block = self->block;
+  const char* slash = strrchr(where.file, '/');
+  snprintf(block->error, sizeof block->error, "%s (%s:%u, block %u,%u,%u, thread %u)", what,
+           slash ? slash + 1 : where.file, where.line, block->place.x, block->place.y, block->place.z,
+           self->number);
+}
+
+// All threads that are left wait. If some wait in a function of warps, the first of them whose mask
+// has lanes that did not come is named.
+MOR_NOT_WATCHED inline void report_waiting(Block* block) {
+  const Thread* first = nullptr;
+  u32 missing = 0;
+  for (u32 k = 0; k < block->count && !missing; k++) {
+    const Thread& thread = block->threads[k];
+    if (!(thread.warp->arrived >> thread.lane & 1)) continue;
+    missing = thread.warp->requests[thread.lane].mask & thread.warp->exist & ~thread.warp->arrived;
+    first = !first || missing ? &thread : first;
+  }
+  char what[160];
+  int size = snprintf(what, sizeof what, "%u of %u threads wait for ever, %u of them at a barrier", block->alive,
+                      block->count, block->waiting);
+  if (first) snprintf(what + size, sizeof what - size, "; lanes %#x of its mask do not come to this call", missing);
+  const Where where = first ? first->warp->requests[first->lane].where : block->barrier;
+  write_error(first ? first : &block->threads[block->parked[0]], what, where);
+}
+
 // Leaves a thread that waits or has ended, for the next that can go on.
 MOR_NOT_WATCHED __attribute__((noinline)) inline void go_on_with_another(Thread* self) {
   Block* block = self->block;
   if (block->first == block->last || block->error[0]) {
-    if (!block->error[0] && block->alive)
-      snprintf(block->error, sizeof block->error,
-               "%u of %u threads wait for ever, %u of them at a barrier (block %u,%u,%u)", block->alive,
-               block->count, block->waiting, block->place.x, block->place.y, block->place.z);
+    if (!block->error[0] && block->alive) report_waiting(block);
     MOR_WATCHER(__tsan_release(&block->home);)
     switch_to(self->fiber, block->home);
   }
@@ -96,11 +120,7 @@ MOR_NOT_WATCHED __attribute__((noinline)) inline void go_on_with_another(Thread*
 }
 
 MOR_NOT_WATCHED [[noreturn]] inline void fail(const char* what, Where where) {
-  Block* block = current->block;
-  const char* slash = strrchr(where.file, '/');
-  snprintf(block->error, sizeof block->error, "%s (%s:%u, block %u,%u,%u, thread %u)", what,
-           slash ? slash + 1 : where.file, where.line, block->place.x, block->place.y, block->place.z,
-           current->number);
+  write_error(current, what, where);
   go_on_with_another(current);
   __builtin_unreachable();
 }
@@ -115,6 +135,12 @@ MOR_NOT_WATCHED inline void open_barrier(Block* block, u32 but) {
   block->result = block->votes;
   block->results = block->voters;
   block->waiting = block->votes = block->voters = 0;
+}
+
+// Lets the other threads that can go on do so first, as a thread that waits for memory has to.
+MOR_NOT_WATCHED inline void yield(Thread* self) {
+  make_ready(self->block, self->number);
+  go_on_with_another(self);
 }
 
 MOR_NOT_WATCHED inline void barrier(bool vote, Where where) {

@@ -16,6 +16,9 @@ _SETP = re.compile(
 _SET = re.compile(
     r"set\.(?P<cmp>\w+?)(?:\.(?P<join>and|or|xor))?(?:\.(?P<ftz>ftz))?\.(?P<d>[us]32|f32)\.(?P<t>[busf]\d+|bf16)"
 )
+_OF_FLOATS = {
+    "eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+}  # fmt: skip
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 _JOINED = {"and": "&&", "or": "||", "xor": "!="}
 
@@ -25,6 +28,8 @@ def comparison(of: Instruction, names: Names, words: dict[str, str | None], a: s
     kind, how = words["t"] or "", words["cmp"] or ""
     left, right = names.value(a, kind, of), names.value(b, kind, of)
     flags = "FTZ" if words["ftz"] else "0"
+    if kind.lstrip("b").startswith("f") and how not in _OF_FLOATS:
+        raise refusal(of.line, of.text, f".{how} is not a comparison of floating-point numbers")
     if kind in ("f16", "bf16"):
         return f"compared_half<Compare::{how}, {kind.upper()}, {flags}>({left}, {right})"
     if kind.startswith("f"):
@@ -69,6 +74,8 @@ def set_predicate(of: Instruction, names: Names) -> str:
 def _of_pair(of: Instruction, names: Names, words: dict[str, str | None]) -> tuple[str, str]:
     """Return the comparisons of the lower and of the upper numbers of two registers as C++."""
     kind, flags = (words["pair"] or "").upper(), "FTZ" if words["ftz"] else "0"
+    if words["cmp"] not in _OF_FLOATS:
+        raise refusal(of.line, of.text, f".{words['cmp']} is not a comparison of numbers")
     a, b = (names.value(text, "b32", of) for text in of.operands[1:3])
     call = f"compared_half<Compare::{words['cmp']}, {kind}, {flags}>"
     return f"{call}({a} & 0xFFFF, {b} & 0xFFFF)", f"{call}({a} >> 16, {b} >> 16)"
@@ -87,18 +94,22 @@ def set_number(of: Instruction, names: Names) -> str:
 
 
 def branch(of: Instruction, names: Names) -> str:
-    """Return a branch as C++."""
-    return f"goto {names.label(of.operands[0], of.line)};"
+    """Return a branch as C++; one that goes back may do so for ever."""
+    label = names.label(of.operands[0], of.line, of.text)
+    if label in names.passed:
+        return f"{{ go_round(m, {of.line}); goto {label}; }}"
+    return f"goto {label};"
 
 
 def indexed_branch(of: Instruction, names: Names) -> str:
     """Return a branch by a table as C++."""
     cases = "".join(
-        f"case {k}: goto {names.label(target, of.line)}; "
-        for k, target in enumerate(names.table(of.operands[1], of.line))
+        f"case {k}: goto {names.label(target, of.line, of.text)}; "
+        for k, target in enumerate(names.table(of.operands[1], of))
     )
     missing = f'default: fail(m, {of.line}, "the table of branches has no such index"); '
-    return f"switch ({names.value(of.operands[0], 'u32', of)}) {{ {cases}{missing}}}"
+    value = names.value(of.operands[0], "u32", of)
+    return f"{{ go_round(m, {of.line}); switch ({value}) {{ {cases}{missing}}} }}"
 
 
 def call(of: Instruction, names: Names) -> str:

@@ -111,7 +111,8 @@ def load(of: Instruction, names: Names) -> str:
     ]
     pointer = access.pointer(names, of.operands[1], writes=False)
     # The address may be in one of the registers that are written.
-    return f"{{ const auto* p = {pointer}; {' '.join(stores)} }}"
+    look = "look(m); " if access.strong else ""
+    return f"{{ {look}const auto* p = {pointer}; {' '.join(stores)} }}"
 
 
 def store(of: Instruction, names: Names) -> str:
@@ -163,7 +164,8 @@ def atomic(of: Instruction, names: Names) -> str:
     store_it = "" if target == "_" else f"{names.result(target, of).name} = "
     sign = f"({kind})" if kind.startswith("s") else ""
     pointer = access.pointer(names, address, writes=True)
-    return f"{{ {names_of_values}auto* p = ({word}*){pointer}; {store_it}{sign}{found}; }}"
+    look = "look(m); " if has_result else ""
+    return f"{{ {look}{names_of_values}auto* p = ({word}*){pointer}; {store_it}{sign}{found}; }}"
 
 
 def move(of: Instruction, names: Names) -> str:

@@ -33,7 +33,7 @@ enum class Touch : u32 { read, write, strong_read, strong_write };
 enum class Meeting : u32 { sync, shuffle, ballot };
 enum class End : u8 { nearest, below, above, drawn };
 // What PTX leaves open for some operands only.
-enum class Noted : u8 { nothing, quotient, nan, local };
+enum class Noted : u8 { nothing, quotient, nan, local, shared };
 constexpr u32 FRAGMENT = 8;  // words of a lane in a matrix instruction
 
 struct Machine;
@@ -47,6 +47,7 @@ struct Calls {
   void (*copy_later)(Machine& m, u64 to, u64 from, u32 size, u32 taken, u32 line);
   void (*commit)(Machine& m);
   void (*wait_for_copies)(Machine& m, u32 groups, bool all);
+  void (*yield)();
 };
 
 struct Machine {
@@ -63,6 +64,8 @@ struct Machine {
   bool refuses;
   u64 draws;  // random bits for ends that are drawn
   struct Products* products;  // that a sum may be rounded with
+  const volatile u8* interrupted;
+  u32 looks;  // at memory that other threads may change
   Frame* frames;
   u64 executed;  // instructions
   u32 carry;
@@ -73,6 +76,16 @@ struct Machine {
 
 [[noreturn]] __attribute__((noinline, cold)) inline void fail(Machine& m, u32 line, const char* what) {
   m.calls->fail(line, what);
+}
+
+// A loop may have no end.
+__attribute__((always_inline)) inline void go_round(Machine& m, u32 line) {
+  if (__builtin_expect(*m.interrupted, 0)) fail(m, line, "it was interrupted");
+}
+
+// A thread that looks again and again may wait for another one.
+inline void look(Machine& m) {
+  if (++m.looks % 16 == 0) m.calls->yield();
 }
 
 // Where the result of a line lies, in what PTX allows.

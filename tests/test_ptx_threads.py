@@ -1,0 +1,146 @@
+"""Threads of a block that wait for one another: races, barriers that lanes miss, flags, loops."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from kernels import needed
+from ptx_programs import HEADER
+
+from mor_ref.ptx import LaunchError, Module
+
+KERNEL = """
+.visible .entry run(.param .u64 out) {
+  .reg .pred %p<5>; .reg .b32 %r<9>; .reg .b64 %d<4>; .shared .align 4 .b8 all[128];
+  ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, all;
+  add.s32 %r4, %r3, %r2; setp.lt.u32 %p1, %r1, 16; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %d1, %d2;
+BODY
+  ret;
+}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiler():
+    needed.compiler()
+
+
+def launch(body, out=None):
+    out = np.zeros(32, np.uint32) if out is None else out
+    Module(HEADER + KERNEL.replace("BODY", body))["run"][1, 32](out)
+    return out
+
+
+_READ = """  xor.b32 %r5, %r2, 64; add.s32 %r6, %r3, %r5;
+  ld.shared.u32 %r7, [%r6];
+  st.global.u32 [%d2], %r7;
+END:"""
+_CHAIN = """  st.shared.u32 [%r4], %r1;
+  setp.gt.u32 %p2, %r1, 1; @%p2 bra SOME;
+  bar.warp.sync 3;
+SOME: setp.eq.u32 %p3, %r1, 0; @%p3 bra END; setp.gt.u32 %p2, %r1, 2; @%p2 bra END;
+  bar.warp.sync 6;
+  setp.eq.u32 %p3, %r1, 1; @%p3 bra END;
+  ld.shared.u32 %r7, [%r3+OF];
+  st.global.u32 [%d2], %r7;
+END:"""
+RACES = {
+    "one half waits for itself": (
+        "  st.shared.u32 [%r4], %r1;\n  @%p1 bra END;\n  bar.warp.sync 0xffff0000;\n" + _READ,
+        r"line 13: ld.shared.u32 .* a race: thread \d+ writes to it in line 9, .* thread \d+\)",
+    ),
+    "two halves wait for themselves": (
+        "  st.shared.u32 [%r4], %r1;\n  @%p1 bar.warp.sync 0xffff;\n"
+        "  @!%p1 bar.warp.sync 0xffff0000;\n" + _READ,
+        "a race: thread",
+    ),
+    "of a chain, by one who came too late": (
+        _CHAIN.replace("OF", "12"),
+        "line 9: st.shared.* a race: thread 2 reads it in line 15",
+    ),
+    "a read before the half of the other waits": (
+        """  ld.shared.u32 %r7, [%r3];
+  @%p1 bar.warp.sync 0xffff;
+  setp.eq.u32 %p2, %r1, 0; @%p2 st.shared.u32 [%r3], 1;""",
+        "a race: thread",
+    ),
+}
+
+
+@pytest.mark.parametrize("race", RACES)
+def test_lanes_that_do_not_wait_for_one_another(race):
+    body, words = RACES[race]
+    if "read before" in race:
+        body = "  @%p1 st.shared.u32 [%r3], 0; bar.sync 0;\n" + body
+        body = body.replace("@%p1 st", "setp.eq.u32 %p4, %r1, 0; @%p4 st")
+    with pytest.raises(LaunchError, match=words):
+        launch(body)
+
+
+def test_lanes_that_wait_for_one_another():
+    """All of them, or a chain: lane 1 has met lane 0, and lane 2 meets lane 1."""
+    body = "  st.shared.u32 [%r4], %r1;\n  bar.warp.sync 0xffffffff;\n"
+    assert launch(body + _READ).tolist() == [k ^ 16 for k in range(32)]
+    assert launch("  mov.u32 %r1, %r1;\n" + _CHAIN.replace("OF", "0"))[2] == 0
+    body = _CHAIN.replace("OF", "0").replace("[%r4], %r1", "[%r4], 7")
+    assert launch(body)[2] == 7
+
+
+@pytest.mark.parametrize(
+    "call", ["shfl.sync.idx.b32 %r7, %r1, 2, 31, 0xffffffff", "bar.warp.sync 0xffffffff"]
+)
+def test_lanes_that_do_not_come_are_named(call):
+    words = f"line 9: @%p1 {call.split()[0]}.* lanes 0xffff0000 of its mask do not come to this"
+    with pytest.raises(LaunchError, match=rf"{words} call \(block 0,0,0, thread 0\)"):
+        launch(f"  @%p1 {call};")
+    with pytest.raises(
+        LaunchError, match="32 of 32 threads wait for ever, 16 of them at a barrier"
+    ):
+        launch(f"  @!%p1 bar.sync 0;\n  @%p1 {call};")
+
+
+@pytest.mark.parametrize("load", ["ld.volatile.shared.u32", "ld.acquire.cta.shared.u32"])
+def test_threads_that_hand_over_a_flag(load):
+    """Thread 31 looks for what thread 0 writes, and answers: neither may keep the other waiting."""
+    out = launch(f"""
+  setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r1, 31;
+  @%p1 st.volatile.shared.u32 [%r3], 0;
+  bar.sync 0;
+  @%p1 bra FIRST;
+  @%p2 bra LAST;
+  bra END;
+FIRST: st.volatile.shared.u32 [%r3], 1;
+BACK: {load} %r7, [%r3];
+  setp.ne.u32 %p3, %r7, 2;
+  @%p3 bra BACK;
+  st.global.u32 [%d2], %r7;
+  bra END;
+LAST: {load} %r7, [%r3];
+  setp.ne.u32 %p3, %r7, 1;
+  @%p3 bra LAST;
+  st.volatile.shared.u32 [%r3], 2;
+END:""")
+    assert out[0] == 2
+
+
+def test_an_interrupt_ends_a_launch():
+    out = np.zeros(32, np.uint32)
+
+    def interrupt():
+        while not out[31]:
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    other = threading.Thread(target=interrupt)
+    other.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            launch("  st.global.u32 [%d2], 1;\n  bar.sync 0;\nAGAIN: bra AGAIN;", out)
+    finally:
+        other.join()
+        signal.signal(signal.SIGINT, before)
+    assert out.all()
+    assert launch("  st.global.u32 [%d2], 1;").all()
