@@ -10,6 +10,7 @@ from mor_ref.cuda import nvrtc
 from mor_ref.ptx import LaunchError, Module, PtxError
 from mor_ref.ptx.device import compiled, device_for
 from mor_ref.verify.candidates.by_name import candidate_named
+from mor_ref.verify.candidates.candidate import CandidateError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -18,9 +19,20 @@ def _compilers():
     needed.library()
 
 
-@pytest.mark.tier("full", one_in=4, but=["[scale_steps-sm_90]", "[mx-sm_90]", "[decisions-sm_90]"])
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100", "sm_120"])
-@pytest.mark.parametrize("suite", suites.manifest())
+ARCHITECTURES = ["sm_80", "sm_90", "sm_100", "sm_120"]
+USUAL = {("scale_steps", "sm_90"), ("mx", "sm_90"), ("decisions", "sm_90")}
+
+
+def suites_by_architecture():
+    """Yield each suite on each: one in turns is of the tier full, and the others exhaustive."""
+    for number, suite in enumerate(suites.manifest()):
+        for k, architecture in enumerate(ARCHITECTURES):
+            tier = "full" if number % len(ARCHITECTURES) == k else "exhaustive"
+            marks = () if (suite, architecture) in USUAL else pytest.mark.tier(tier)
+            yield pytest.param(suite, architecture, marks=marks, id=f"{suite}-{architecture}")
+
+
+@pytest.mark.parametrize(("suite", "architecture"), [*suites_by_architecture()])
 def test_suites(suite, architecture):
     """Every field that kernels give, from the instructions that a GPU gets."""
     found, compared = suites.wrong(device_for(architecture), suite, suites.copied)
@@ -34,6 +46,13 @@ def test_the_candidate_is_known_by_its_architecture():
         compiled("scales", "sm_1")
     with pytest.raises(PtxError, match="architecture is 'gfx90a'; give sm_80"):
         device_for("gfx90a")
+    for name, words in (
+        ("cuda-ptx:", "candidate is 'cuda-ptx:'; name an architecture, such as cuda-ptx:sm_90"),
+        ("cuda-ptx:sm_12", "NVRTC does not compile for sm_12; it compiles for sm_"),
+        ("cuda-ptx:sm_90a", "architecture is 'sm_90a'; give sm_80"),
+    ):
+        with pytest.raises((CandidateError, ValueError), match=words):
+            candidate_named(name)
 
 
 # ---------------------------------------------------------------------- faults

@@ -23,10 +23,7 @@ DEFAULT = "sm_90"  # the architecture, if none is named
 @functools.cache
 def compiled(program: str, architecture: str, options: tuple[str, ...] = nvrtc.ARITHMETIC) -> str:
     """Return the PTX of a source of this package, compiled once for an architecture."""
-    capability = int(architecture.removeprefix("sm_"))
-    if capability not in nvrtc.architectures():
-        known = ", ".join(f"sm_{number}" for number in nvrtc.architectures())
-        raise PtxError(f"NVRTC does not compile for {architecture}; it compiles for {known}")
+    capability = int(checked_architecture(architecture).removeprefix("sm_"))
     text = source.flattened(program)
     made_by = nvrtc.version(), Path(nvrtc.__file__).read_text("utf-8")
     key = source.digest(text, architecture, options, made_by)
@@ -93,13 +90,15 @@ class PtxDevice(Host):
 
 
 def checked_architecture(name: str) -> str:
-    """Return the name of an architecture, such as sm_90, or refuse it."""
+    """Return the name of an architecture that NVRTC compiles for, such as sm_90, or refuse it."""
     if not name.startswith("sm_") or not name[3:].isdigit():
         raise PtxError(f"architecture is {name!r}; give sm_80, sm_90, sm_100 or sm_120")
+    if int(name[3:]) not in nvrtc.architectures():
+        known = ", ".join(f"sm_{number}" for number in nvrtc.architectures())
+        raise PtxError(f"NVRTC does not compile for {name}; it compiles for {known}")
     return name
 
 
 def device_for(architecture: str) -> PtxDevice:
     """Return the device of an architecture; NVRTC has to be installed."""
-    nvrtc.library()
     return PtxDevice(architecture=checked_architecture(architecture))

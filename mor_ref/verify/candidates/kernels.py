@@ -46,7 +46,11 @@ class Kernels:
 
 def kernels_named(name: str) -> Kernels:
     """Return the kernels on the GPU (`cuda`) or on the CPU (`cuda-host`, `cuda-ptx:sm_90`)."""
-    kind, _, architecture = name.partition(":")
+    kind, colon, architecture = name.partition(":")
+    if colon and not architecture:
+        raise CandidateError(
+            f"candidate is {name!r}; name an architecture, such as cuda-ptx:sm_90, or give cuda-ptx"
+        )
     try:
         if kind == "cuda-ptx":
             from mor_ref.ptx.device import DEFAULT, device_for
