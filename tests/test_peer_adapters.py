@@ -1,6 +1,8 @@
 """Adapters of other people's libraries: refused with a sentence, or run, each where it installs."""
 
 import ast
+import logging
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from mor_ref.operations import OPERATIONS
 from mor_ref.verify.candidates.by_name import candidate_named
 from mor_ref.verify.candidates.candidate import CandidateError
 from mor_ref.verify.candidates.peers import PEERS, peer_named
+from mor_ref.verify.candidates.peers.peer import Peer
 from mor_ref.verify.running.ask import ask_here
 from mor_ref.verify.running.run import verify
 from mor_ref.verify.running.suites import suites_in
@@ -69,6 +72,23 @@ def test_a_library_of_a_gpu_is_refused_without_one(monkeypatch):
 def test_a_library_without_an_adapter_is_refused():
     with pytest.raises(ValueError, match="peer is 'torch_ao', which is not known; did you mean"):
         candidate_named("peer:torch_ao")
+
+
+def test_warnings_of_a_library_are_left_out_and_its_errors_are_not(caplog, recwarn):
+    """Reports begin with their own lines."""
+    log = logging.getLogger("somebody")
+
+    def warning(_, inputs):
+        warnings.warn("deprecated", FutureWarning, stacklevel=1)
+        log.warning("no file for this GPU")
+        log.error("wrong bits ahead")
+        return {"value": inputs["code"]}
+
+    peer = Peer("somebody", (), "pip install somebody", "all", {"decode": warning})
+    assert peer.answer("decode", {"format": "e4m3"}, {"code": np.uint8([1])})
+    log.warning("afterwards")
+    assert caplog.messages == ["wrong bits ahead", "afterwards"]
+    assert not recwarn.list
 
 
 RECIPES = [

@@ -1,7 +1,9 @@
 """A library of somebody else as a candidate."""
 
+import contextlib
+import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -54,7 +56,7 @@ class Peer:
                 )
 
     def answer(self, operation: str, parameters: Parameters, inputs: Arrays) -> Answer:
-        """Return the fields that the library computes; its warnings are left out.
+        """Return the fields that the library computes; its warnings are left out, not its errors.
 
         NoAnswer is for operations and parameters that it does not have.
         """
@@ -69,12 +71,27 @@ class Peer:
         if unread is not None:
             instead = f"it takes {' and '.join(self.takes)}" if self.takes else "leave it out"
             raise NoAnswer(f"peer:{self.name} takes no given {unread}; {instead}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _without_warnings():
             found = function(parameters, inputs)
         if found is None:
             raise NoAnswer(f"peer:{self.name} answers {self.answers}")
         return found
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Leave out warnings of Python, and messages of logs below errors.
+
+    Libraries warn on import, of files for GPUs and of deprecated functions.
+    """
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.WARNING))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
 
 
 def padded(parameters: Parameters, inputs: Arrays, block: int) -> NDArray[Any]:
