@@ -53,7 +53,7 @@ def cupy(monkeypatch):
         yield found
 
 
-OF_RECORDS = ("mor_ref.cuda.functions", "mor_ref.cuda.schemes")
+OF_RECORDS = tuple(f"mor_ref.cuda.{name}" for name in ("functions", "schemes", "affine_functions"))
 
 
 def same(ours, theirs):
@@ -73,6 +73,8 @@ def same(ours, theirs):
         same_fields(ours, theirs)
         if hasattr(ours, "dequantize"):
             same(ours.dequantize(), theirs.dequantize())
+        if isinstance(getattr(type(ours), "packed", None), property):
+            same(ours.packed, theirs.packed)
         if type(ours).__module__ == OF_RECORDS[0] and hasattr(ours, "dequantize"):
             same(ours.dequantize(ml_dtypes.bfloat16), theirs.dequantize("bfloat16"))
     else:
@@ -135,6 +137,7 @@ CALLS = {
         ("int8", {"profile": "torch_fake_channel_2_13", "scale": 0.013, "zero_point": -3.3}),
     ],
     "quantize_shared": [(k, {"profile": p}) for k in SHARED_KINDS for p in SHARED_PROFILES],
+    "select": [(by, {"limit": limit}) for by, limit in (("rank", 0.29), ("column", 2.5))],
     "quantize_levels": [(k, {"arithmetic": a}) for k in LEVEL_KINDS for a in ARITHMETICS],
     "mor": [
         *((name, {"block": (16, 32)}) for name in POLICIES),
@@ -167,7 +170,10 @@ def test_scales_zero_points_and_alphas_on_a_gpu():
         )
     )  # fmt: skip
     same(ours, theirs)
-    floats, of = zero + np.float32(0.3), {"profile": "torch_fake_channel_2_13", "block": "row"}
+    floats, of = (
+        zero.astype(np.float32) + np.float32(0.3),
+        {"profile": "torch_fake_channel_2_13", "block": "row"},
+    )
     ours = mor_ref.cuda.quantize_affine(Array(x), zero_point=Array(floats), **of)
     same(ours, mor_ref.quantize_affine(x, zero_point=floats, **of))
     ours = mor_ref.cuda.quantize_levels(Array(x), "lsq4", alpha=Array(scale))

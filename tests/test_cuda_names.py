@@ -9,7 +9,7 @@ from test_cuda_functions import CALLS
 import mor_ref
 import mor_ref.cuda
 
-WITHOUT_KERNELS = {"Mixed", "matmul", "mix_formats", "mix_layer", "select", "transposed"}
+WITHOUT_KERNELS = {"Mixed", "matmul", "mix_formats", "mix_layer", "transposed"}
 ON_THE_HOST = {"Levels.alpha_sums"}  # of fractions
 
 

@@ -14,8 +14,8 @@ from mor_ref.cuda.nvrtc import ARITHMETIC, NvrtcError
 
 ARCHITECTURES = (75, 80, 89, 90, 100, 120)
 DIVIDING = {
-    "affine", "fp8lm", "levels", "matmul", "mixed", "mx", "nvfp4", "policies", "quantization",
-    "scales",
+    "affine", "fp8lm", "fp8lm_state", "levels", "matmul", "mixed", "mx", "nvfp4", "policies",
+    "quantization", "scales",
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from extras import imported, is_there, needs
+from kernels import needed
 
 from mor_ref import formats, fp8lm, golden
 from mor_ref.api import fp8lm_steps
@@ -15,8 +16,10 @@ from mor_ref.definitions.fp8lm import FORMATS, REDUCTIONS, SCALE_PROFILES, SUMS,
 from mor_ref.engine.fp8lm import growth, moments_and_weights, rate_and_root
 from mor_ref.exact import fp8lm as exact
 from mor_ref.exact import fp8lm_adam as exact_adam
+from mor_ref.golden.model.suite import Case
 from mor_ref.golden.suites import SUITES
 from mor_ref.operations import OPERATIONS
+from mor_ref.verify.candidates.kernels import kernels_named
 
 torch = imported("torch") if is_there("torch") else None
 SPECIAL = [0.0, math.inf, math.nan, 1e-40, 1.4e-45, 3.4028234663852886e38]
@@ -192,6 +195,19 @@ def test_automatic_scaling(profile):
         assert growth(window) == exact.growth(window), window
     edge = [0x7E, *[0] * 99_999]  # a share of exactly one in 100,000 is not above it
     assert fp8lm.auto_scale(fp8lm.AutoScale(2.0), edge, profile="paper").mu > 2
+
+
+@pytest.mark.parametrize("profile", ["paper", "msamp"])
+def test_kernels_of_automatic_scaling_at_the_threshold(profile):
+    """FLM-010: on either side of one in 100,000, which no suite has."""
+    needed.compiler()
+    counts = {"saturated": [[1], [1], [2], [3]], "size": [100_000, 99_999, 200_001, 299_999]}
+    arrays = {n: np.array(one, np.uint32) for n, one in {**counts, "mu": [1 << 30] * 4}.items()}
+    asked = Case("edge", {"automatic": profile, "steps": 3}, arrays)
+    expected = OPERATIONS["fp8lm_mu"].exact(asked.parameters, asked.arrays)["next_mu"].ravel()
+    found = kernels_named("cuda-host").answer("any", "fp8lm_mu", asked)["next_mu"].ravel()
+    assert found.tolist() == expected.tolist()
+    assert len(set(expected.tolist())) == 2
 
 
 def moments_of(state):

@@ -3,9 +3,9 @@
 They take CuPy arrays, CUDA tensors of torch, and other arrays on a GPU, and return CuPy arrays.
 They need the extra `gpu` and a GPU. If one is missing, they raise an error: they never compute on
 the CPU instead. `mix_formats`, `mix_layer` and `matmul` are not here: `mor-ref verify cuda` alone
-runs their kernels. `select` has no kernels yet. `dot` takes c as float16 if the profile has results
+runs their kernels. `dot` takes c as float16 if the profile has results
 in f16. The kernels of tensors round to nearest: they take no random words. Exact sums of gradients
-of levels, and packed bytes, are made on the host. The other names are those of `mor_ref` itself.
+of levels are made on the host. The other names are those of `mor_ref` itself.
 
 A result is ready on the stream that its function ran on: of a tensor of torch's, torch's current
 stream, and else CuPy's; of an array that is neither's, it is ready at once. A reader on another
@@ -21,6 +21,7 @@ from mor_ref.definitions.format import Format, FormatError
 from mor_ref.definitions.formats import formats
 
 if TYPE_CHECKING:
+    from mor_ref.cuda.affine_functions import Affine, quantize_affine
     from mor_ref.cuda.dot_functions import DotChunks, dot, dot_chunks
     from mor_ref.cuda.errors import ErrorSums
     from mor_ref.cuda.functions import (
@@ -35,14 +36,7 @@ if TYPE_CHECKING:
         quantize_mx,
         quantize_nvfp4,
     )
-    from mor_ref.cuda.schemes import (
-        Affine,
-        Levels,
-        Shared,
-        quantize_affine,
-        quantize_levels,
-        quantize_shared,
-    )
+    from mor_ref.cuda.schemes import Levels, Shared, quantize_levels, quantize_shared, select
     from mor_ref.metrics import FitsRange, MeanRelativeError, Metric, NotWorseThan
     from mor_ref.policies import Policy, Rung
     from mor_ref.representations import MxBlocks, Nvfp4Tiles, ScaledFormat
@@ -53,9 +47,8 @@ _IMPORTED_WHEN_ASKED_FOR = {
         "quantize_mx", "quantize_nvfp4",
     ),
     "cuda.dot_functions": ("DotChunks", "dot", "dot_chunks"),
-    "cuda.schemes": (
-        "Affine", "Levels", "Shared", "quantize_affine", "quantize_levels", "quantize_shared",
-    ),
+    "cuda.affine_functions": ("Affine", "quantize_affine"),
+    "cuda.schemes": ("Levels", "Shared", "quantize_levels", "quantize_shared", "select"),
     "cuda.errors": ("ErrorSums",),
     "policies": ("Policy", "Rung"),
     "metrics": ("FitsRange", "MeanRelativeError", "Metric", "NotWorseThan"),
@@ -97,6 +90,7 @@ __all__ = [
     "quantize_mx",
     "quantize_nvfp4",
     "quantize_shared",
+    "select",
 ]
 
 

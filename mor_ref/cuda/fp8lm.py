@@ -25,14 +25,18 @@ def _empty(device: Device, count: int, names: tuple[str, ...]) -> dict[str, Arra
     return {name: device.empty((count,), np.uint32) for name in names}
 
 
+def scaling(fmt: Format, margin: int, profile: str) -> rows.Row:
+    """Return the numbers that a scale follows from, for kernels."""
+    return rows.row(_SCALING, largest=fmt.largest, margin=margin, is_exact=profile == "exact")
+
+
 def scales(
     device: Device, amax: Array, previous: Array, fmt: Format, margin: int, profile: str
 ) -> dict[str, Array]:
     """Return the scales of amaxes, and the numbers that they follow from (FLM-001)."""
     count = int(amax.size)
     found = _empty(device, count, ("ratio", "exponent", "scale", "scale_inv"))
-    how = rows.row(_SCALING, largest=fmt.largest, margin=margin, is_exact=profile == "exact")
-    arguments = (amax, previous, np.uint64(count), how)
+    arguments = (amax, previous, np.uint64(count), scaling(fmt, margin, profile))
     launch(device, "fp8lm", "fp8lm_scales", count, *arguments, *found.values())
     return found
 

@@ -1,5 +1,7 @@
 """fp8lm_shared and fp8lm_stored: scales of an all-reduce, and of the state of Adam."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,9 +9,12 @@ from mor_ref.definitions.fp8lm import format_of
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.fp8lm_scale import random_inputs
-from mor_ref.operations.operation import Arrays, Operation, Parameters, RandomInputs
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_numbers import Draws
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
 
 _MOST_RANKS = 4096
 _STATE = ("first", "second", "master")
@@ -43,6 +48,14 @@ def engine_shared(parameters: Parameters, arrays: Arrays) -> Arrays:
         "scale_inv": bits32(np.array(back)),
         "requantized": np.array(changed, np.uint8),
     }
+
+
+def cuda_shared(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Compute the scales of ranks on a device."""
+    from mor_ref.cuda.fp8lm_state import shared_scales
+
+    how = parameters["reduction"], parameters["profile"]
+    return shared_scales(device, arrays["amax"], format_of(parameters["format"]), *how)
 
 
 def random_shared(parameters: Parameters, draws: Draws) -> Arrays:
@@ -80,6 +93,14 @@ def engine_stored(_: Parameters, arrays: Arrays) -> Arrays:
     return {f"{name}_scale": bits32(made[:, k]) for k, name in enumerate(_STATE)}
 
 
+def cuda_stored(device: "Device", _: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Compute the scales of a state on a device."""
+    from mor_ref.cuda.fp8lm_state import stored_scales
+
+    amaxes = [arrays[f"{name}_amax"] for name in _STATE]
+    return stored_scales(device, amaxes, arrays["previous"])
+
+
 def random_stored(_: Parameters, draws: Draws) -> Arrays:
     """Draw amaxes of both moments and of the weights, and scales of the weights before."""
     three = Draws(draws.first * len(_STATE), draws.count * len(_STATE), draws.seed)
@@ -100,7 +121,7 @@ FP8LM_SHARED = Operation(
     outputs=fields("nk rank_scale f32; n scale,scale_inv f32; nk requantized u8"),
     exact=exact_shared,
     engine=engine_shared,
-    cuda=None,
+    cuda=cuda_shared,
     random=RandomInputs(random_shared, _are_amaxes, "an amax has no sign bit"),
     widths=(1, _MOST_RANKS),
 )
@@ -111,6 +132,6 @@ FP8LM_STORED = Operation(
     outputs=fields("n first_scale,second_scale,master_scale f32"),
     exact=exact_stored,
     engine=engine_stored,
-    cuda=None,
+    cuda=cuda_stored,
     random=RandomInputs(random_stored, _are_amaxes, "an amax has no sign bit"),
 )

@@ -1,6 +1,7 @@
 """Steps of states of FP8-LM: windows, automatic scaling, rates of Adam, and the partition."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +9,12 @@ from numpy.typing import NDArray
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
 from mor_ref.operations.fields import fields
 from mor_ref.operations.fp8lm_scale import random_inputs as random_scales
-from mor_ref.operations.operation import Arrays, Operation, Parameters, RandomInputs
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_numbers import Draws, bits_at, share
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
 
 Rows = NDArray[np.bool_]
 _LARGEST, _ONE = 0x7F7FFFFF, 0x3F800000  # FLT_MAX and 1, as bits
@@ -46,6 +50,13 @@ def engine_windows(_: Parameters, arrays: Arrays) -> Arrays:
     return {"largest": bits32(found)}
 
 
+def cuda_windows(device: "Device", _: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Compute the windows on a device."""
+    from mor_ref.cuda.fp8lm_state import windows
+
+    return {"largest": windows(device, arrays["amax"], arrays["window"])}
+
+
 def exact_mu(parameters: Parameters, arrays: Arrays) -> Arrays:
     """Compute mu with the exact model."""
     from mor_ref.exact.fp8lm import auto_scale
@@ -65,6 +76,15 @@ def engine_mu(parameters: Parameters, arrays: Arrays) -> Arrays:
         return fp8lm.auto_scale(fp8lm.AutoScale(mu), given, profile=profile, window=window).mu
 
     return _mu(arrays, next_mu)
+
+
+def cuda_mu(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Compute mu on a device."""
+    from mor_ref.cuda.fp8lm_state import mus
+
+    saturated, size, mu = (arrays[name] for name in ("saturated", "size", "mu"))
+    how = parameters["automatic"], _THRESHOLD, parameters["steps"]
+    return {"next_mu": mus(device, saturated, size, mu, *how)}
 
 
 def _mu(arrays: Arrays, next_mu: Callable[[float, list[int]], float]) -> Arrays:
@@ -192,7 +212,7 @@ FP8LM_WINDOW = Operation(
     outputs=fields("nk largest f32"),
     exact=exact_windows,
     engine=engine_windows,
-    cuda=None,
+    cuda=cuda_windows,
     random=RandomInputs(random_windows, _is_window, _OF_WINDOWS),
 )
 FP8LM_MU = Operation(
@@ -202,7 +222,7 @@ FP8LM_MU = Operation(
     outputs=fields("nk next_mu f32"),
     exact=exact_mu,
     engine=engine_mu,
-    cuda=None,
+    cuda=cuda_mu,
     random=RandomInputs(random_mu, _is_mu, _OF_MU),
 )
 FP8LM_RATE = Operation(

@@ -1,15 +1,19 @@
 """shared_packed and levels_packed: codes as bytes; each row is a block, or a row of weights."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mor_ref.definitions.levels import level_kind
 from mor_ref.definitions.shared import BLOCK, PAIR, shared_kind
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, Operation, Parameters, RandomInputs
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters, RandomInputs
 from mor_ref.operations.parameters import kinds
 from mor_ref.operations.random_numbers import Draws, any_row, bits_at, share
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
 
 
 def _bytes(rows: "list[bytes]") -> Arrays:
@@ -45,6 +49,14 @@ def engine_blocks(parameters: Parameters, arrays: Arrays) -> Arrays:
     return {"packed": found.packed}
 
 
+def cuda_blocks(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Pack blocks on a device."""
+    from mor_ref.cuda.packing import blocks
+
+    code, tau, exponent = (arrays[name] for name in ("code", "tau", "shared_exponent"))
+    return {"packed": blocks(device, code, tau, exponent, shared_kind(parameters["kind"]))}
+
+
 def random_blocks(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw exponents, shifts and codes."""
     kind, each = shared_kind(parameters["kind"]), draws.of_numbers()
@@ -71,6 +83,13 @@ def engine_rows(parameters: Parameters, arrays: Arrays) -> Arrays:
     return {"packed": replace(found, codes=code).packed}
 
 
+def cuda_rows(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Pack rows of levels on a device."""
+    from mor_ref.cuda.packing import levels
+
+    return {"packed": levels(device, arrays["code"], level_kind(parameters["kind"]))}
+
+
 def random_rows(parameters: Parameters, draws: Draws) -> Arrays:
     """Draw codes."""
     kind, each = level_kind(parameters["kind"]), draws.of_numbers()
@@ -85,7 +104,7 @@ SHARED_PACKED = Operation(
     outputs=fields("bytes packed u8"),
     exact=exact_blocks,
     engine=engine_blocks,
-    cuda=None,
+    cuda=cuda_blocks,
     random=RandomInputs(random_blocks, any_row, "a code has the bits of its kind"),
     widths=(1, BLOCK),
 )
@@ -96,6 +115,6 @@ LEVELS_PACKED = Operation(
     outputs=fields("bytes packed u8"),
     exact=exact_rows,
     engine=engine_rows,
-    cuda=None,
+    cuda=cuda_rows,
     random=RandomInputs(random_rows, any_row, "a code has the values of its kind"),
 )

@@ -1,13 +1,18 @@
 """select: which numbers of a tensor keep more bits."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from mor_ref.definitions.selection import check_limit
 from mor_ref.operations.bits import tensor_of
 from mor_ref.operations.elements import rows_of
 from mor_ref.operations.fields import fields
-from mor_ref.operations.operation import Arrays, Operation, Parameters
+from mor_ref.operations.operation import Arrays, DeviceArrays, Operation, Parameters
 from mor_ref.operations.parameters import kinds
+
+if TYPE_CHECKING:
+    from mor_ref.cuda.launching import Device
 
 
 def exact(parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -26,6 +31,16 @@ def engine(parameters: Parameters, arrays: Arrays) -> Arrays:
     return {"selected": select(x, parameters["by"], parameters["limit"]).astype(np.uint8)}
 
 
+def cuda(device: "Device", parameters: Parameters, arrays: DeviceArrays) -> DeviceArrays:
+    """Select on a device."""
+    from mor_ref.cuda.launching import Bits
+    from mor_ref.cuda.selection import by_column, by_rank
+
+    select = by_rank if parameters["by"] == "rank" else by_column
+    x = Bits(arrays["x"], parameters["source"])
+    return {"selected": select(device, x, parameters["limit"])}
+
+
 def admit(parameters: Parameters) -> None:
     """Refuse a share or a limit that the selection does not have."""
     check_limit(parameters["by"], parameters["limit"])
@@ -38,6 +53,6 @@ SELECT = Operation(
     outputs=fields("rc selected u8"),
     exact=exact,
     engine=engine,
-    cuda=None,
+    cuda=cuda,
     admit=admit,
 )
