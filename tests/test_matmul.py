@@ -1,5 +1,6 @@
 """Products of matrices: the engine is the exact model, for records and arrays of every kind."""
 
+import itertools
 from fractions import Fraction
 from itertools import pairwise
 
@@ -203,11 +204,28 @@ def test_records_of_nvfp4_under_their_instruction(of):
         assert found.view(np.uint32).tolist() == expected
 
 
-@pytest.mark.parametrize("profile", ["exact", "hopper_fp8", "blackwell_fp8", "ada_fp8"])
-@pytest.mark.parametrize("policy", ["two_way", "three_way", "nvfp4"])
+@pytest.mark.parametrize(
+    ("policy", "profile"),
+    [
+        *itertools.product(
+            ["two_way", "three_way", "nvfp4"], ["exact", "hopper_fp8", "blackwell_fp8", "ada_fp8"]
+        ),
+        *zip(
+            itertools.cycle(["two_way", "three_way", "nvfp4"]),
+            ["hopper_fp8_f16", "hopper_bf16", "hopper_bf16_k8", "ampere_tf32", "cdna2_fp16",
+             "cdna3_bf16_k4"],
+            strict=False,
+        ),
+    ],
+)  # fmt: skip
 def test_mixed_blocks(policy, profile):
     """GEM-004: of two results of mor, and of one with a record."""
-    wide = {"hopper_fp8": "hopper_bf16", "blackwell_fp8": "blackwell_bf16", "ada_fp8": "ada_bf16"}
+    wide = {
+        "hopper_fp8": "hopper_bf16", "blackwell_fp8": "blackwell_bf16", "ada_fp8": "ada_bf16",
+        "hopper_fp8_f16": "hopper_bf16", "hopper_bf16": "hopper_bf16",
+        "hopper_bf16_k8": "hopper_bf16_k8", "ampere_tf32": "ampere_bf16",
+        "cdna2_fp16": "cdna2_bf16_1k", "cdna3_bf16_k4": "cdna3_bf16_k4",
+    }  # fmt: skip
     block = (2, 16) if policy == "nvfp4" else (2, 32)
     x, y = numbers(9, (M, 96)), numbers(10, (96, N))
     x[0, 5], y[40, 1] = 3e8, -2e-9
@@ -239,12 +257,26 @@ def test_entries_of_a_stream(case):
     assert len(np.unique(expected)) > 12
 
 
-@pytest.mark.parametrize("profile", ["hopper_fp16", "cdna3_fp16"])
-def test_profiles_of_other_formats_have_no_cases(profile):
-    """GEM-004: an entry has blocks of e4m3, e5m2, e2m1 or bfloat16."""
+@pytest.mark.parametrize("profile", ["volta_fp16", "turing_fp16_f16"])
+def test_architectures_without_bfloat16_upcast_nothing(profile):
+    """GEM-004: they refuse blocks of e4m3, e5m2, e2m1 and bfloat16."""
     parameters = {"dot_profile": profile, "record": "scaled", "scale_block": 32}
     with pytest.raises(ValueError, match=f"{profile} multiplies none of e4m3, e5m2, e2m1, bf16"):
         OPERATIONS["matmul"].admit(parameters)
+    x = mor_ref.mor(numbers(1, (2, 32)), "two_way", block=(2, 32))
+    with pytest.raises(ValueError, match=f"architecture of {profile} does not multiply"):
+        mor_ref.matmul(x, mor_ref.transposed(x), profile=profile)
+
+
+def test_every_profile_upcasts_to_the_one_of_its_architecture():
+    """GEM-004: a profile that multiplies bfloat16 takes the upcast blocks itself."""
+    rows = [DOT_PROFILES[name] for name in DOT_PROFILES.specified]
+    of_bf16 = {row.name for row in rows if "bf16" in row.formats}
+    for row in rows:
+        architecture = row.name.removeprefix("rtx_").split("_")[0]
+        near = {name for name in of_bf16 if name.removeprefix("rtx_").startswith(architecture)}
+        same = {name for name in near if name.startswith("rtx_") == row.name.startswith("rtx_")}
+        assert {row.wide} <= ({row.name} & of_bf16 or same or {""}), row.name
 
 
 def test_arrays():

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.api.matmul_operands import Rung, Side
-from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
@@ -83,7 +83,8 @@ def _add(
 
 def _takes(group: Group, profile: DotProfile) -> bool:
     rung = group[2]
-    return rung is not None and (not profile.formats or rung.fmt.name in profile.formats)
+    name = "bf16" if rung is None else rung.fmt.name
+    return not profile.formats or name in profile.formats
 
 
 def _wide(a: Group, b: Group, profile: DotProfile) -> DotProfile:
@@ -92,12 +93,13 @@ def _wide(a: Group, b: Group, profile: DotProfile) -> DotProfile:
         for group in (a, b):
             if group[2] is not None:
                 check_format(group[2].fmt, profile)
-    if profile.name not in WIDE:
+    if not profile.wide:
         raise ValueError(
-            f"blocks have formats that {profile.name} does not multiply, and it has no profile for "
-            f"their numbers in bfloat16; give one of {' or '.join(WIDE)}"
+            f"blocks are not all of {' or '.join(profile.formats)}, and the architecture of "
+            f"{profile.name} does not multiply their numbers in bfloat16; give a profile of "
+            "another one, such as hopper_fp8"
         )
-    return DOT_PROFILES[WIDE[profile.name]]
+    return DOT_PROFILES[profile.wide]
 
 
 def _piece(

@@ -15,7 +15,7 @@ from mor_ref.cuda.dot_products import (
     rule_of,
 )
 from mor_ref.cuda.launching import Array, Device, launch
-from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 
@@ -62,7 +62,7 @@ class Blocks(NamedTuple):
 def entries(device: Device, a: Side, b: Side, profile: DotProfile, blocks: Blocks) -> Array:
     """Return the entry of each row of A with the column of B in the same place (GEM-001)."""
     height, width = a.codes.shape
-    wide = DOT_PROFILES[WIDE.get(profile.name, profile.name)]
+    wide = DOT_PROFILES[profile.wide or profile.name]
     rule = rows.row(
         _MATMUL,
         of=[codes_of(device, a.codes, fmt, _ALL)[0] for fmt in blocks.choices],

@@ -1,6 +1,6 @@
 """Dot products: the families of sums, and the profiles of matrix instructions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mor_ref.argument_checks import fault_of_name
@@ -56,7 +56,8 @@ class DotProfile:
     the format of c and of the result, which keeps `kept_bits` behind its leading one. `scales` are
     the admitted formats of scales with the lengths of their blocks; 0 is the whole row. The lowest
     `ignored_bits` of operands are read as 0. If it `flushes_first_c`, the c that is given becomes
-    +0 if it is subnormal.
+    +0 if it is subnormal. `wide` is the profile of the same architecture that multiplies blocks
+    upcast to bfloat16 (GEM-004), if there is one.
     """
 
     name: str
@@ -70,6 +71,7 @@ class DotProfile:
     scales: tuple[tuple[str, int], ...] = ()
     ignored_bits: int = 0
     flushes_first_c: bool = False
+    wide: str = ""
 
     def __post_init__(self) -> None:
         fault = fault_of_name(self.name) or self._fault()
@@ -199,19 +201,26 @@ _ROWS = (
     Row("cdna3_bf16_k4", "tr_fdpa", ("bf16",), 4, 24),
     Row("cdna3_fp8", "gtr_fdpa", _FNUZ, 16, 24),
 )
-DOT_PROFILES: Catalogue[DotProfile] = Catalogue("profile", DotProfile, _ROWS)
-
-
-# The profile that multiplies the blocks that are upcast to bfloat16 (GEM-004).
-WIDE = {
-    "ada_fp8": "ada_bf16",
-    "hopper_fp8": "hopper_bf16",
-    "hopper_fp8_promoted": "hopper_bf16",
-    "blackwell_fp8": "blackwell_bf16",
-    "rtx_blackwell_fp8": "rtx_blackwell_bf16",
-    "rtx_blackwell_fp8_k16": "rtx_blackwell_bf16",
-    "cdna3_fp8": "cdna3_bf16",
+# The profile of each architecture that multiplies blocks upcast to bfloat16 (GEM-004).
+_WIDE = {
+    "ampere": "ampere_bf16",
+    "ada": "ada_bf16",
+    "hopper": "hopper_bf16",
+    "blackwell": "blackwell_bf16",
+    "rtx": "rtx_blackwell_bf16",
+    "cdna1": "cdna1_bf16",
+    "cdna2": "cdna2_bf16_1k",
+    "cdna3": "cdna3_bf16",
 }
+
+
+def _with_wide(row: DotProfile) -> DotProfile:
+    """Return a row with the profile for bfloat16 of its architecture, which can be itself."""
+    own = row.name if "bf16" in row.formats else _WIDE.get(row.name.split("_")[0], "")
+    return replace(row, wide=own)
+
+
+DOT_PROFILES: Catalogue[DotProfile] = Catalogue("profile", DotProfile, map(_with_wide, _ROWS))
 
 
 def operand_format(fmt: str | Format) -> Format:

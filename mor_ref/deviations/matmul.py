@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mor_ref.definitions.dot import WIDE, DotProfile
+from mor_ref.definitions.dot import DotProfile
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_PRODUCTS
 from mor_ref.exact import dot_binary32, matmul
@@ -67,7 +67,7 @@ def matmul_without_the_overall_scale(_: Reference, block: Block) -> float:
 
 
 def _is_known(_one: Block, _other: Block, profile: DotProfile) -> bool:
-    return profile.name in WIDE
+    return bool(profile.wide)
 
 
 @deviation(matmul.needs_upcast, where=_is_known, rules=("GEM-004",), domain=IN_PRODUCTS)

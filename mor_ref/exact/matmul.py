@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.exact.arithmetic import product, quotient
@@ -69,7 +69,7 @@ def add_piece(one: Block, other: Block, c: float, profile: DotProfile) -> float:
     """Add the dot product of a piece, times both factors, to c (GEM-003, GEM-004)."""
     if needs_upcast(one, other, profile):
         one, other = upcast(one), upcast(other)
-        profile = DOT_PROFILES[WIDE[profile.name]]
+        profile = DOT_PROFILES[profile.wide]
     partial = dot(one.codes, other.codes, 0.0, profile, (one.fmt, other.fmt))
     return scaled_sum(factor(one), factor(other), partial, c)
 

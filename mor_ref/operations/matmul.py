@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor_ref.arrays import code_dtype
-from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.operations.bits import bits32, f32_array, numbers_of
@@ -155,7 +155,7 @@ def _in_pieces(parameters: Parameters, arrays: Arrays, profile: DotProfile) -> N
         taken = [CHOICES[int(arrays[f"choice_{name}"][n, k])] for name in "ab"]
         by, is_upcast = profile, not set(taken) <= set(profile.formats)
         if is_upcast:
-            by, taken = DOT_PROFILES[WIDE[profile.name]], ["bf16", "bf16"]
+            by, taken = DOT_PROFILES[profile.wide], ["bf16", "bf16"]
         part = slice(k * parameters["scale_block"], (k + 1) * parameters["scale_block"])
         pieces = []
         for name, known in zip("ab", taken, strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor_ref.definitions.dot import DOT_PROFILES, WIDE, DotProfile
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
 from mor_ref.definitions.formats import formats
 from mor_ref.operations.operation import Arrays, Parameters
 from mor_ref.operations.random_dots import rows, values_of
@@ -26,7 +26,10 @@ def usable(profile: DotProfile) -> list[int]:
     """Return the choices that a profile multiplies, or upcasts."""
     known = profile.formats or CHOICES
     found = [n for n, name in enumerate(CHOICES) if name in known]
-    return found + [WIDEST] * (profile.name in WIDE and WIDEST not in found)
+    if not profile.wide:
+        return found
+    of_8_bits = found if set(found) - {WIDEST} else list(range(WIDEST))  # all are upcast
+    return sorted({*of_8_bits, WIDEST})
 
 
 def random_inputs(parameters: Parameters, draws: Draws) -> Arrays:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mor_ref import formats
 from mor_ref.arrays import code_dtype
-from mor_ref.definitions.dot import DOT_PROFILES, WIDE
+from mor_ref.definitions.dot import DOT_PROFILES
 from wrong import dots
 from wrong.kernel import Kernel
 
@@ -105,7 +105,7 @@ def in_pieces(parameters, arrays, n, how):
         own = [1.0 if fmt == "bf16" else float(d[k]) for fmt, d in zip(of, two, strict=True)]
         names, by = ("a", "b"), profile
         if how.upcasts == "always" or not set(of) <= set(DOT_PROFILES[profile].formats):
-            names, by, of = ("y_a", "y_b"), WIDE[profile], ("bf16", "bf16")
+            names, by, of = ("y_a", "y_b"), DOT_PROFILES[profile].wide, ("bf16", "bf16")
             own = own if how.upcasts == "doubly" else [1.0, 1.0]
         partial = partial_sum(*(arrays[name][n, part] for name in names), by, of, how)
         if how.scales == "at the end":
