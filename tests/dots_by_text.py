@@ -30,10 +30,14 @@ FORMATS = {
 
 
 def row_of(profile):
-    """Return the family of a profile, L, F, the bits behind the leading one (10 in f16) and e_0."""
+    """Return the family of a profile, L, F, the bits behind the leading one (10 in f16), e_0, I.
+
+    The last entry is the format of the first c, if it is not that of the result.
+    """
     row = DOT_PROFILES[profile]
     bits = 10 if row.result == "f16" else row.kept_bits
-    return row.family, row.chunk, row.fraction_bits, bits, row.zero_exponent
+    return (row.family, row.chunk, row.fraction_bits, bits, row.zero_exponent,
+            row.flushed_every, row.first_c)  # fmt: skip
 
 
 def two(k):
@@ -97,13 +101,14 @@ def special(terms):
     return math.nan if any(map(math.isnan, terms)) or len(found) > 1 else found.pop()
 
 
-def t_fdpa(products, c, row):
+def t_fdpa(products, c, row, is_first=False):
     """Compute a chunk of t_fdpa, st_fdpa or gst_fdpa (DOT-007, DOT-009, DOT-010)."""
-    family, _, f, bits, e_0 = row
+    family, _, f, bits, e_0 = row[:5]
     found = special([*(math.prod(v) for v, _ in products), c])
     if found is not None:
         return 0, 0, found
-    terms = [(Fraction(c), exponent(c, -14 if bits == 10 else -126) if c else e_0)]
+    in_f16 = bits == 10 or (is_first and row[6:] == ("f16",))
+    terms = [(Fraction(c), exponent(c, -14 if in_f16 else -126) if c else e_0)]
     size = 16 if family == "gst_fdpa" else 1
     for g in range(0, len(products), size):
         group = products[g : g + size]
@@ -120,7 +125,7 @@ def t_fdpa(products, c, row):
 
 def tr_fdpa(products, c, row):
     """Compute a chunk of tr_fdpa or gtr_fdpa (DOT-017, DOT-018)."""
-    family, _, f, _, _ = row
+    family, _, f, *_ = row
     values = [v[0] * v[1] for v, _ in products]
     values = [math.copysign(math.inf, p) if abs(p) >= 2.0**128 else p for p in values]
     found = special([*values, c])
@@ -192,9 +197,12 @@ def chunks(products, c, row):
     lengths = {"f32_fma": 1, "promoted": 128}
     fields, length = (0, 0, c), lengths.get(row[0], row[1]) or len(products)
     for i in range(0, len(products), length):
+        if len(row) > 5 and row[5] and i % row[5] == 0 and abs(fields[2]) < 2.0**-126:
+            fields = (0, 0, 0.0)
         fill = [((0.0, 0.0, 1.0, 1.0), (0, 0, 0, 0))] * (i + length - len(products))
         part = products[i : i + length] + fill
-        fields = FAMILIES.get(row[0], by_ieee)(part, fields[2], row)
+        first = {"is_first": True} if i == 0 and row[6:] == ("f16",) else {}
+        fields = FAMILIES.get(row[0], by_ieee)(part, fields[2], row, **first)
     return fields
 
 
@@ -229,8 +237,6 @@ def dot(parameters, arrays):
             operands.append([scales[k // block] for k in range(count)])
         products = [tuple(zip(*terms, strict=True)) for terms in zip(*operands, strict=True)]
         c = decode(int(arrays["c"][r]), "f32")
-        if "ftz" in row_of(profile)[0] and abs(c) < 2.0**-126:
-            c = 0.0
         e, n, c = chunks(products, c, row_of(profile))
         out.append((e & 0xFFFFFFFF, n & 0xFFFFFFFFFFFFFFFF, pattern(c)))
     fields = zip(("exponent", "cut_sum", "result"), zip(*out, strict=True), strict=True)

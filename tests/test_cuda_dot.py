@@ -107,7 +107,7 @@ def on_device(given):
     """Return arguments as arrays on a GPU."""
     found = {**given, "c": None}
     if given["c"] is not None:
-        of = np.float16 if given["profile"].result == "f16" else np.float32
+        of = np.float16 if given["profile"].start == "f16" else np.float32
         found["c"] = Array(given["c"].astype(of))
     if given.get("scales"):
         found["scales"] = tuple(Array(np.ascontiguousarray(x)) for x in given["scales"])

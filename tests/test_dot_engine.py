@@ -58,7 +58,7 @@ def case(profile, seed, rows=4):
         a, b = cancelling(random, a, b, of) if of[0] == of[1] else (a, b)
     found = {"formats": of, "profile": profile, "c": None}
     if profile.family not in ("int32", "switchback"):
-        start = formats[profile.result]
+        start = formats[profile.start]
         c = values(codes_at_edges(random, start, (rows,), special), start)
         found["c"] = (c * random.choice([0, 1, 1])).astype(np.float32)
     known = profile.scales

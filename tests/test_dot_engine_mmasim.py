@@ -37,7 +37,7 @@ def batch(profile, random):
     rest = a[cancels, :half], b[cancels, :half] ^ b.dtype.type(of[1].sign_bit)
     if of[1].specials != "fnuz":
         a[cancels, half:], b[cancels, half:] = rest
-    start = formats[profile.result]
+    start = formats[profile.start]
     c = mor_ref.decode(drawn_codes(random, start, (BATCH, 1), special)[:, 0], start)
     c[random.random(BATCH) < 0.3] = 0
     scales = None

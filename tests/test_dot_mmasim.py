@@ -31,6 +31,7 @@ def cases_of(profile):
 def rows_of(profile, parameters, count, seed):
     """Return random rows, of two chunks at least and of whole instructions, and their results.
 
+    In families that flush, they are two instructions, and every other row ends in products of -0.
     In cdna3_fp8 a row is one chunk, and c is finite: MMA-Sim 2.1.1 loses any other c.
     """
     of = formats[parameters["format_a"]], formats[parameters["format_b"]]
@@ -38,17 +39,31 @@ def rows_of(profile, parameters, count, seed):
     _, length = operation(profile, of, scale_format, block)
     is_lossy = profile.family == "gtr_fdpa"
     width = profile.chunk if is_lossy else max(length, 2 * profile.chunk) // length * length
+    if profile.flushed_every:
+        width = 2 * length
     name = "dot_scaled" if profile.scales else "dot"
     rows = drawn(name, parameters, (count, width), Size(1, seed))
     if is_lossy:
         taken = np.isfinite(rows["c"].view(np.float32))
         rows = {key: array[taken] for key, array in rows.items()}
+    if profile.flushed_every:
+        end_in_negative_zeros(rows, of[0], profile)
     scales = (rows["scale_a"], rows["scale_b"]) if profile.scales else None
     fmt = formats[scale_format] if scale_format else None
     wanted = dot_of_mmasim(
         rows["a"], rows["b"], rows["c"].view(np.float32), profile, of, scales, fmt, block
     )
     return OPERATIONS[name], rows, wanted
+
+
+def end_in_negative_zeros(rows, fmt, profile):
+    """Give every other row a c that becomes -0 in its first chunk, and then products of -0."""
+    normal, sign = np.array([1 << fmt.mantissa_bits]), fmt.sign_bit
+    rows["c"][::2] = 0x80C00000  # -1.5 * 2^-126
+    rows["a"][::2], rows["b"][::2] = normal | sign, normal
+    rows["a"][::2, : profile.chunk] = 0
+    if fmt.exponent_bits == 8:  # 2^-63 * 2^-63
+        rows["a"][::2, 0] = rows["b"][::2, 0] = fmt.bias - 63 << fmt.mantissa_bits
 
 
 @needs("torch", "mmasim")

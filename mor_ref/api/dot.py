@@ -171,15 +171,15 @@ def _start(
     numbers = numbers_from(c, "c")
     if numbers.shape not in ((), shape):
         raise ValueError(f"c has the shape {numbers.shape}; give {shape}, or a single number")
-    dtype = np.float16 if profile.result == "f16" else np.float32
+    dtype = np.float16 if profile.start == "f16" else np.float32
     with np.errstate(all="ignore"):
         given = numbers.bits.view(numbers.dtype).astype(np.float64)
         exact = given.astype(dtype).astype(np.float64)
     if not np.array_equal(given, exact, equal_nan=True):
         wrong = given[(given != exact) & ~np.isnan(given)][0]
         raise ValueError(
-            f"c has {wrong}, which {profile.result} does not have; give numbers of "
-            f"{profile.result}, as {profile.name} adds to them"
+            f"c has {wrong}, which {profile.start} does not have; give numbers of "
+            f"{profile.start}, as {profile.name} adds to them"
         )
     if profile.family in WITHOUT_C and (given.any() or np.signbit(given).any()):
         raise ValueError(f"{profile.name} does not add to a given c; leave c out")

@@ -105,7 +105,7 @@ def _start(c: Any, rows: Shape, profile: DotProfile) -> list[Given]:
         return []
     if profile.family in WITHOUT_C:
         raise ValueError(f"{profile.name} does not add to a given c; leave c out")
-    found, wanted = on_gpu(c, "c"), _STARTS[profile.result]
+    found, wanted = on_gpu(c, "c"), _STARTS[profile.start]
     if found.dtype != wanted:
         raise TypeError(f"c has dtype {found.dtype}; give {wanted}, which {profile.name} adds to")
     if tuple(found.array.shape) != rows:
@@ -117,7 +117,7 @@ def _first_c(gpu: Device, start: list[Given], rows: int, profile: DotProfile) ->
     """Return the bits of c in binary32."""
     if not start:
         return gpu.filled((rows,), np.uint32, 0)
-    fmt = known_formats[profile.result]
+    fmt = known_formats[profile.start]
     bits = numbers_from(start[0]).bits.array.reshape(rows)
     return decoding.decode(gpu, bits, fmt)
 

@@ -27,8 +27,8 @@ _OPERANDS = np.dtype(
 _RESULT = rows.structure("i4 kept_bits,smallest_exponent,largest_exponent; u4 is_nearest")
 RULE = np.dtype(
     [
-        ("chunk", "u4"), ("flushes_c", "u4"), ("fraction_bits", "i4"), ("zero_exponent", "i4"),
-        ("unscale", "f4"), ("result", _RESULT),
+        ("chunk", "u4"), ("flushed_every", "u4"), ("fraction_bits", "i4"), ("zero_exponent", "i4"),
+        ("first_exponent", "i4"), ("unscale", "f4"), ("result", _RESULT),
     ],
     align=True,
 )  # fmt: skip
@@ -83,9 +83,10 @@ def rule_of(profile: DotProfile) -> rows.Row:
     return rows.row(
         RULE,
         chunk=profile.chunk,
-        flushes_c=profile.flushes_first_c,
+        flushed_every=profile.flushed_every,
         fraction_bits=profile.fraction_bits,
         zero_exponent=profile.zero_exponent,
+        first_exponent=formats[profile.start].smallest_exponent,
         unscale=np.float32(1) / np.float32(STEPS_OF_INT8**2),
         result=result,
     )

@@ -55,9 +55,9 @@ class DotProfile:
     products that are summed at once, `fraction_bits` is F and `zero_exponent` is e0. `result` is
     the format of c and of the result, which keeps `kept_bits` behind its leading one. `scales` are
     the admitted formats of scales with the lengths of their blocks; 0 is the whole row. The lowest
-    `ignored_bits` of operands are read as 0. If it `flushes_first_c`, the c that is given becomes
-    +0 if it is subnormal. `wide` is the profile of the same architecture that multiplies blocks
-    upcast to bfloat16 (GEM-004), if there is one.
+    `ignored_bits` of operands are read as 0. An instruction of `flushed_every` products flushes the
+    c that it takes. `first_c` is the format of the given c, if it is not that of the result. `wide`
+    is the profile of the same architecture that multiplies blocks upcast to bfloat16 (GEM-004).
     """
 
     name: str
@@ -70,7 +70,8 @@ class DotProfile:
     kept_bits: int = 23
     scales: tuple[tuple[str, int], ...] = ()
     ignored_bits: int = 0
-    flushes_first_c: bool = False
+    flushed_every: int = 0
+    first_c: Literal["", "f16"] = ""
     wide: str = ""
 
     def __post_init__(self) -> None:
@@ -94,6 +95,11 @@ class DotProfile:
             return (
                 f"fraction_bits is {self.fraction_bits}; for {self.family}, give 0 to {RIGHT_BITS}"
             )
+        if self.chunk and self.flushed_every % self.chunk:
+            return (
+                f"flushed_every is {self.flushed_every}; give 0, or a multiple of chunk, which is "
+                f"{self.chunk}"
+            )
         lowest = formats[self.result].smallest_exponent
         if self.family in ROUNDED_ONCE and self.zero_exponent > lowest:
             return (
@@ -101,6 +107,11 @@ class DotProfile:
                 f"of {self.result}; give one of at most {lowest}"
             )
         return None
+
+    @property
+    def start(self) -> str:
+        """The format of the given c."""
+        return self.first_c or self.result
 
     @property
     def is_cut(self) -> bool:
@@ -132,9 +143,13 @@ _ROWS = (
     Row("f32_fma", "f32_fma"),
     Row("f32_pairwise", "f32_pairwise"),
     Row("volta_fp16", "t_fdpa", ("f16",), 4, 23, -131),
+    Row("volta_fp16_from_f16", "t_fdpa", ("f16",), 4, 23, -131, first_c="f16"),
     Row("volta_fp16_f16", "t_fdpa", ("f16",), 4, 23, -19, "f16"),
     Row("turing_fp16", "t_fdpa", ("f16",), 8, 24, -132),
+    Row("turing_fp16_k4", "t_fdpa", ("f16",), 4, 23, -131),
+    Row("turing_fp16_from_f16_k4", "t_fdpa", ("f16",), 4, 23, -131, first_c="f16"),
     Row("turing_fp16_f16", "t_fdpa", ("f16",), 8, 24, -20, "f16"),
+    Row("turing_fp16_f16_k4", "t_fdpa", ("f16",), 4, 23, -19, "f16"),
     Row("ampere_fp16", "t_fdpa", ("f16",), 8, 24, -132),
     Row("ampere_fp16_f16", "t_fdpa", ("f16",), 8, 24, -20, "f16"),
     Row("ampere_bf16", "t_fdpa", ("bf16",), 8, 24, -132),
@@ -190,9 +205,13 @@ _ROWS = (
     Row("cdna1_fp16", "e_fdpa", ("f16",), 4),
     Row("cdna1_bf16", "e_fdpa", ("bf16",), 2),
     Row("cdna2_fp32", "f32_fma", ("f32",)),
-    Row("cdna2_fp16", "ftz_mul_add", ("f16",), 4, flushes_first_c=True),
-    Row("cdna2_bf16", "ftz_mul_add", ("bf16",), 2, flushes_first_c=True),
-    Row("cdna2_bf16_1k", "ftz_mul_add", ("bf16",), 4, flushes_first_c=True),
+    Row("cdna2_fp16", "ftz_mul_add", ("f16",), 4, flushed_every=16),
+    Row("cdna2_bf16", "ftz_mul_add", ("bf16",), 2, flushed_every=8),
+    Row("cdna2_bf16_k4", "ftz_mul_add", ("bf16",), 2, flushed_every=4),
+    Row("cdna2_bf16_k2", "ftz_mul_add", ("bf16",), 2, flushed_every=2),
+    Row("cdna2_bf16_1k", "ftz_mul_add", ("bf16",), 4, flushed_every=16),
+    Row("cdna2_bf16_1k_k8", "ftz_mul_add", ("bf16",), 4, flushed_every=8),
+    Row("cdna2_bf16_1k_k4", "ftz_mul_add", ("bf16",), 4, flushed_every=4),
     Row("cdna3_fp32", "f32_fma", ("f32",)),
     Row("cdna3_xf32", "tr_fdpa", ("f32",), 4, 24, ignored_bits=_TF32),
     Row("cdna3_fp16", "tr_fdpa", ("f16",), 8, 24),

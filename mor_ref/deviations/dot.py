@@ -10,7 +10,7 @@ from mor_ref.definitions.dot import WITHOUT_C, DotProfile
 from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Change, Deviation, deviation
-from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, DOTS_ALONE, IN_SCALED_DOTS
+from mor_ref.deviations.domains import DOT_INTEGERS, DOTS, DOTS_ALONE, IN_PRODUCTS, IN_SCALED_DOTS
 from mor_ref.exact import dot, dot_nvidia, dot_terms
 from mor_ref.exact.arithmetic import FLT_MAX
 from mor_ref.exact.dot_terms import Chunk, Factor, Product, Term
@@ -18,9 +18,7 @@ from mor_ref.exact.encoding import floor_log2
 
 Reference = Callable[..., Any]
 _ONE_CHUNK = {"dot_chunks": "A chunk is free of order (THM-007), and a row is one chunk."}
-_FILLED = {
-    "dot_chunks": "Zeros that fill a chunk change nothing: c is 0, too, or has a larger exponent."
-}
+_FILLED = {"dot_chunks": "Zeros that fill a chunk change nothing: c is 0, too, or is larger."}
 _NOWHERE = -9999  # an exponent below all others
 
 
@@ -131,7 +129,13 @@ def _is_f16(_value: Fraction, profile: DotProfile) -> bool:
     return profile.result == "f16"
 
 
-@deviation(dot_nvidia.result, where=_is_f16, rules=("DOT-010",), domain=DOTS_ALONE)
+@deviation(
+    dot_nvidia.result,
+    where=_is_f16,
+    rules=("DOT-010",),
+    domain=(*DOTS_ALONE, *IN_PRODUCTS),
+    exemptions=dict.fromkeys(IN_PRODUCTS, "Sums of FP8 products on Hopper have 20 bits at most."),
+)
 def dot_f16_results_rounded_twice(
     reference: Reference, value: Fraction, profile: DotProfile
 ) -> float:
@@ -156,15 +160,6 @@ def dot_overflow_saturates(reference: Reference, value: Fraction, profile: DotPr
     """A sum beyond the largest number becomes that number, as rounding toward zero has it."""
     found = float(reference(value, profile))
     return math.copysign(FLT_MAX, found) if math.isinf(found) else found
-
-
-@deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)
-def dot_small_negative_sums_are_minus_zero(
-    reference: Reference, value: Fraction, profile: DotProfile
-) -> float:
-    """A negative sum that becomes zero keeps its sign."""
-    found = float(reference(value, profile))
-    return -0.0 if found == 0 and value < 0 else found
 
 
 @deviation(dot_nvidia.result, where=_is_nvidia, rules=("DOT-010",), domain=DOTS)

@@ -17,6 +17,7 @@ from mor_ref.exact.dot_terms import ONE, Chunk, Factor, Product
 
 Reference = Callable[..., Any]
 _IN_DOT_ALONE = ("dot",)
+_WITHOUT_SCALES = (*DOTS_ALONE, *IN_PRODUCTS)  # suites of CDNA 3, whose FP8 products are upcast
 
 
 @deviation(
@@ -177,19 +178,19 @@ def dot_cdna2_adds_one_by_one(
     return Chunk(None, None, c)
 
 
-@deviation(dot_amd.floored, rules=("DOT-017",), domain=DOTS_ALONE)
+@deviation(dot_amd.floored, rules=("DOT-017",), domain=_WITHOUT_SCALES)
 def dot_cdna3_cuts_toward_zero(_: Reference, value: Fraction, unit: int) -> int:
     """Sums and c are cut toward zero, and not rounded down."""
     return math.trunc(value / Fraction(2) ** unit)
 
 
-@deviation(dot_amd.overflowed, rules=("DOT-017",), domain=DOTS_ALONE)
+@deviation(dot_amd.overflowed, rules=("DOT-017",), domain=_WITHOUT_SCALES)
 def dot_cdna3_overflows_late(_: Reference, value: float | Fraction) -> float | Fraction:
     """A product beyond binary32 stays a number until the sum is rounded."""
     return value
 
 
-@deviation(dot_amd.nearest, rules=("DOT-017",), domain=DOTS_ALONE)
+@deviation(dot_amd.nearest, rules=("DOT-017",), domain=_WITHOUT_SCALES)
 def dot_cdna3_rounds_once(_: Reference, value: Fraction) -> float:
     """The sum is rounded to binary32 without a cut to 32 bits before."""
     return rn32(value)

@@ -4,15 +4,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mor_ref.definitions.dot import DotProfile
+from mor_ref.definitions.dot import DOT_PROFILES, DotProfile
+from mor_ref.definitions.encoding import SpecialCases
+from mor_ref.definitions.formats import formats
 from mor_ref.deviations.deviation import Deviation, deviation
 from mor_ref.deviations.domains import IN_PRODUCTS
 from mor_ref.exact import dot_binary32, matmul
 from mor_ref.exact.arithmetic import product
+from mor_ref.exact.encoding import encode
 from mor_ref.exact.matmul import Block, Blocks
 
 Reference = Callable[..., Any]
 Pieces = list[tuple[Block, Block]]
+_BF16 = formats["bf16"]
 
 
 @deviation(matmul.scaled_sum, rules=("GEM-003",), domain=IN_PRODUCTS)
@@ -82,6 +86,23 @@ def matmul_upcast_blocks_keep_their_scale(reference: Reference, block: Block) ->
     """An upcast block is y, and is multiplied by its factor once more."""
     found: Block = reference(block)
     return replace(found, scale=block.scale, overall=block.overall)
+
+
+@deviation(matmul.upcast, rules=("GEM-004",), domain=IN_PRODUCTS)
+def matmul_factors_of_upcast_blocks_come_later(_: Reference, block: Block) -> Block:
+    """The numbers of codes are upcast, which is exact, and the factors multiply their sum."""
+    codes = [
+        encode(block.fmt.value(code), _BF16, "rne", SpecialCases(overflow="ieee"))
+        for code in block.codes
+    ]
+    return replace(block, codes=codes, fmt=_BF16)
+
+
+@deviation(matmul.wide, rules=("GEM-004",), domain=IN_PRODUCTS)
+def matmul_upcasts_for_ampere(_: Reference, profile: DotProfile) -> DotProfile:
+    """Upcast blocks are multiplied as on Ampere, whatever the architecture."""
+    del profile
+    return DOT_PROFILES["ampere_bf16"]
 
 
 @deviation(matmul.entry_with_scales, rules=("GEM-003",), domain=IN_PRODUCTS)

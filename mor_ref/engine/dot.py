@@ -15,7 +15,6 @@ from mor_ref.engine.dot_operands import Operand, chunk_count, rows_of
 from mor_ref.engine.dot_rounding import Chunks, Pairs
 from mor_ref.engine.parallel import for_each, thread_count
 
-_EXPONENT = 0x7F800000
 _SLICE = 1 << 20  # products of a slice, about
 
 Kernel = Callable[..., None]
@@ -45,7 +44,7 @@ def dot(
     is_whole = has_wholes(a, b, profile)
     rows = rows_of(a, profile, is_whole), rows_of(b, profile, is_whole)
     columns = a.value.shape[1]
-    found = first_c(c, profile) if columns else c.copy()
+    found = c.copy()
     chunks = room_for_chunks(c.size, chunk_count(profile, columns) if keeps else 0)
     loop, last_arguments = loop_of(a, b, profile)
     pairs_of_slice = max(1, _SLICE // max(columns, 1))
@@ -58,14 +57,6 @@ def dot(
     starts = range(0, found.size, pairs_of_slice)
     for_each(work, starts, thread_count(threads, found.size * columns))
     return Sums(found, chunks)
-
-
-def first_c(c: NDArray[np.float32], profile: DotProfile) -> NDArray[np.float32]:
-    """DOT-016: c of the first chunk; its bits decide, as a mode may flush subnormal numbers."""
-    if not profile.flushes_first_c:
-        return c.copy()
-    bits = c.view(np.uint32)
-    return np.where(bits & np.uint32(_EXPONENT) == 0, np.float32(0), c)
 
 
 def room_for_chunks(n: int, count: int) -> Chunks:
@@ -84,7 +75,7 @@ def loop_of(a: Operand, b: Operand, profile: DotProfile) -> tuple[Kernel, tuple[
         "st_fdpa": (t_fdpa, (*rule, 0)),
         "gst_fdpa": (gst_fdpa, rule),
         "promoted": (t_fdpa, (*rule, PERIOD // max(profile.chunk, 1))),
-        "ftz_mul_add": (ftz_mul_add, ()),
+        "ftz_mul_add": (ftz_mul_add, (profile.flushed_every // max(profile.chunk, 1),)),
         "tr_fdpa": (tr_fdpa, rule),
         "gtr_fdpa": (gtr_fdpa, rule),
         "int32": (integers, (False,)),

@@ -4,10 +4,13 @@ import numpy as np
 
 from mor_ref.definitions.dot import STEPS_OF_INT8
 from mor_ref.engine.dot_rounding import canonical_c, fused, keep, rows_of_pair
+from mor_ref.engine.intrinsics import bits_of
 from mor_ref.engine.kernel import kernel, step
 
 _F = np.float32
 _D = np.float64
+_W = np.uint32
+_EXPONENT = np.uint32(0x7F800000)
 _UNSCALE = np.float32(1) / np.float32(STEPS_OF_INT8**2)  # both are binary32 numbers: rounded once
 _SMALLEST_NORMAL = np.float32(2.0**-126)
 
@@ -67,14 +70,22 @@ def flushed_pair(value_a, value_b, k):
     )
 
 
+@step
+def flushed_c(c):
+    """DOT-016: c, or +0 if it is subnormal; its bits decide, as a mode may flush such numbers."""
+    return c if _W(bits_of(c) & _EXPONENT) != _W(0) else _F(0)
+
+
 @kernel
-def ftz_mul_add(a, b, c, pairs, chunks):
-    """DOT-016 for pairs of rows; a chunk is two or four products."""
+def ftz_mul_add(a, b, c, pairs, chunks, period):
+    """DOT-016 for pairs of rows; an instruction is `period` chunks of two or four products."""
     for n in range(pairs.first, pairs.last):
         i, j = rows_of_pair(n, pairs.columns)
         total = c[n]
         for chunk in range(a.value.shape[1]):
             value_a, value_b = a.value[i, chunk], b.value[j, chunk]
+            if period != 0 and chunk % period == 0:
+                total = flushed_c(total)
             part = flushed_pair(value_a, value_b, 0)
             if value_a.size == 4:
                 part = flushed(_F(part + flushed_pair(value_a, value_b, 2)))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mor_ref.definitions.dot import GROUP, DotProfile
+from mor_ref.definitions.formats import formats
 from mor_ref.engine.dot_rounding import (
     Result,
     block_of,
@@ -32,6 +33,7 @@ class CutRule(NamedTuple):
     chunk: np.int64
     fraction_bits: np.int64
     zero_exponent: np.int64
+    first_exponent: np.int64  # of the smallest normal number of the given c
     result: Result
 
 
@@ -41,6 +43,7 @@ def cut_rule(profile: DotProfile) -> CutRule:
         _I(profile.chunk),
         _I(profile.fraction_bits),
         _I(profile.zero_exponent),
+        _I(formats[profile.start].smallest_exponent),
         result_of(profile),
     )
 
@@ -75,9 +78,10 @@ def cut_sum(value_a, value_b, c, scale):
 
 
 @step
-def floor_of_exponent(c, rule):
+def floor_of_exponent(c, chunk, rule):
     """DOT-007: the exponent of c; a zero of c has one below those of all numbers of c."""
-    return rule.zero_exponent if c == _F(0) else exponent_of_c(c, rule.result.smallest_exponent)
+    smallest = rule.first_exponent if chunk == 0 else rule.result.smallest_exponent
+    return rule.zero_exponent if c == _F(0) else exponent_of_c(c, smallest)
 
 
 @step
@@ -103,7 +107,7 @@ def t_fdpa(a, b, c, pairs, chunks, rule, period):
             if a.special[i, chunk] or b.special[j, chunk] or not is_finite(total):
                 total = special_total(value_a, value_b, total)
             else:
-                floor = floor_of_exponent(total, rule)
+                floor = floor_of_exponent(total, chunk, rule)
                 exponent = largest_exponent(a.exponent[i, chunk], b.exponent[j, chunk], floor)
                 unit = _I(exponent - rule.fraction_bits)
                 whole = cut_sum(value_a, value_b, total, power_of_two(-unit))
@@ -152,7 +156,7 @@ def term_of_group(a, b, i, j, chunk, first):
 @step
 def add_groups(a, b, i, j, chunk, c, rule, values):
     """DOT-009: the exponent, the cut sum and the next c of a chunk."""
-    exponent = floor_of_exponent(c, rule)
+    exponent = floor_of_exponent(c, chunk, rule)
     special = _D(0) if is_finite(c) else _D(c)
     is_special = not is_finite(c)
     for g in range(values.size):

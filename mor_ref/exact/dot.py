@@ -1,11 +1,11 @@
 """Dot products of codes, as matrix instructions add them up."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mor_ref.definitions.dot import PERIOD, DotProfile
 from mor_ref.definitions.format import Format
-from mor_ref.exact.dot_amd import e_fdpa, first_c, ftz_mul_add, gtr_fdpa, tr_fdpa
+from mor_ref.exact.dot_amd import c_of_chunk, e_fdpa, ftz_mul_add, gtr_fdpa, tr_fdpa
 from mor_ref.exact.dot_binary32 import exact_chunk, f32_fma, f32_pairwise, int32, switchback
 from mor_ref.exact.dot_nvidia import gst_fdpa, promoted, t_fdpa
 from mor_ref.exact.dot_terms import ZERO, Chunk, Product, number, scale
@@ -61,9 +61,12 @@ def dot_chunks(
 ) -> list[Chunk]:
     """Return the chunks of a dot product (DOT-003)."""
     chunks: list[Chunk] = []
-    for part in in_chunks(products_of(a, b, profile, of, scales), profile):
-        start = chunks[-1].c if chunks else first_c(c, profile)
-        chunks.append(FAMILIES[profile.family](part, start, profile))
+    length = chunk_length(profile)
+    products = products_of(a, b, profile, of, scales)
+    for n, part in enumerate(in_chunks(products, profile)):
+        c = c_of_chunk(c, n * length, profile)
+        chunks.append(FAMILIES[profile.family](part, c, profile))
+        c, profile = chunks[-1].c, replace(profile, first_c="")
     return chunks
 
 

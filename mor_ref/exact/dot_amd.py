@@ -42,9 +42,9 @@ def flushed_input(x: Factor) -> float:
 
 
 @step
-def first_c(c: float, profile: DotProfile) -> float:
-    """Return the c of the first chunk: +0 if it is flushed, and zero or subnormal (DOT-016)."""
-    if not profile.flushes_first_c:
+def c_of_chunk(c: float, start: int, profile: DotProfile) -> float:
+    """Return c as a chunk takes it: +0 if an instruction flushes it (DOT-016)."""
+    if not profile.flushed_every or start % profile.flushed_every:
         return c
     return flushed(c, _F32.smallest_exponent) or 0.0
 

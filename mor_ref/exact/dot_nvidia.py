@@ -52,7 +52,7 @@ def term_of_group(group: list[Product], profile: DotProfile) -> Term:
 @step
 def term_of_c(c: float, profile: DotProfile) -> Term:
     """Return c and its exponent (DOT-007)."""
-    of = factor(c, formats[profile.result])
+    of = factor(c, formats[profile.start])
     return Term(c, of.exponent if c != 0 else profile.zero_exponent)
 
 

@@ -69,7 +69,7 @@ def add_piece(one: Block, other: Block, c: float, profile: DotProfile) -> float:
     """Add the dot product of a piece, times both factors, to c (GEM-003, GEM-004)."""
     if needs_upcast(one, other, profile):
         one, other = upcast(one), upcast(other)
-        profile = DOT_PROFILES[profile.wide]
+        profile = wide(profile)
     partial = dot(one.codes, other.codes, 0.0, profile, (one.fmt, other.fmt))
     return scaled_sum(factor(one), factor(other), partial, c)
 
@@ -84,6 +84,12 @@ def scaled_sum(one: float, other: float, partial: float, c: float) -> float:
 def needs_upcast(one: Block, other: Block, profile: DotProfile) -> bool:
     """Return whether a profile lacks a format of a piece (GEM-004)."""
     return bool(profile.formats) and not {one.fmt.name, other.fmt.name} <= set(profile.formats)
+
+
+@step
+def wide(profile: DotProfile) -> DotProfile:
+    """Return the profile of the same architecture that multiplies bfloat16 (GEM-004)."""
+    return DOT_PROFILES[profile.wide]
 
 
 @step

@@ -144,7 +144,7 @@ def addends(draws: Draws, stream: int, profile: DotProfile, terms: NDArray[np.fl
         chosen = np.select([kind == 0, kind == 1, kind <= 3], [sums, far, -sums], 0.0)
         numbers = chosen.astype(np.float32)
     is_any = kind >= 6
-    if profile.result == "f16":
+    if profile.start == "f16":
         with np.errstate(all="ignore"):
             small = numbers.astype(np.float16).view(np.uint16).astype(_U)
         codes = np.where(is_any, words & _U(0xFFFF), small)

@@ -32,6 +32,7 @@ class Steps:
     special: bool = True
     reversed: bool = False
     overflow: str = "infinite"
+    zeros: str = "positive"
     unseen: tuple[tuple[str, str], ...] = ()
 
 
@@ -87,9 +88,9 @@ def rounded(sums, units, profile, how):
     return np.where(sums < 0, -found, found) + (0.0 if how.result != "signed" else -0.0)
 
 
-def chunk(terms, exponent, c, profile, how):
+def chunk(terms, exponent, c, is_first, profile, how):
     """Return the largest exponent, the cut sum and the next c of chunks."""
-    of_c = exponents(c, formats[profile.result])
+    of_c = exponents(c, formats[profile.start if is_first else profile.result])
     of_c = np.where(c == 0, profile.zero_exponent, of_c)
     inside = how.carried == "in the sum"
     all_terms = np.column_stack([terms, c if inside else np.zeros_like(c)])
@@ -104,6 +105,9 @@ def chunk(terms, exponent, c, profile, how):
     if how.sum_bits == 32:
         sums = sums.astype(np.int32).astype(np.int64)
     found = rounded(sums, units, profile, how)
+    if how.zeros == "IEEE":
+        keeps = ((all_terms == 0) & np.signbit(all_terms)).all(axis=1)
+        found = np.where(keeps, -0.0, found)
     with np.errstate(all="ignore"):
         if not inside:
             found = (found + c).astype(np.float32).astype(np.float64)
@@ -153,7 +157,7 @@ def run(how, operation, parameters, arrays):
     for start in reversed(starts) if how.reversed else starts:
         part = slice(start, start + length)
         largest, sums, c = chunk(
-            *terms_of(a, b, e, of_scales, e_scales, part, profile, how), c, profile, how
+            *terms_of(a, b, e, of_scales, e_scales, part, profile, how), c, start == 0, profile, how
         )
     bits = np.where(np.isnan(c), NAN, c.astype(np.float32).view(np.uint32))
     return {
@@ -170,7 +174,8 @@ def terms_of(a, b, e, of_scales, e_scales, part, profile, how):
         if profile.family == "gst_fdpa":
             products = products.reshape(len(a), -1, 16)
             zero = (products == 0).all(axis=2) | (of_scales[:, part][:, ::16] == 0)
-            terms = products.sum(axis=2) * of_scales[:, part][:, ::16]
+            negative = ((products == 0) & np.signbit(products)).all(axis=2)
+            terms = np.where(negative, -0.0, products.sum(axis=2)) * of_scales[:, part][:, ::16]
             exponent = e_scales[:, part][:, ::16]
         else:
             terms = products * of_scales[:, part]
@@ -222,6 +227,7 @@ _WRONG = (
         reversed=True,
         unseen=(("dot_chunks", ONE_CHUNK),),
     ),
+    replace(RIGHT, name="dot_ieee_zeros", mistake="-0 and products of -0 are -0", zeros="IEEE"),
     replace(RIGHT, name="dot_saturates", mistake="an overflow saturates", overflow="largest"),
     replace(
         RIGHT,

@@ -106,6 +106,7 @@ def in_pieces(parameters, arrays, n, how):
         names, by = ("a", "b"), profile
         if how.upcasts == "always" or not set(of) <= set(DOT_PROFILES[profile].formats):
             names, by, of = ("y_a", "y_b"), DOT_PROFILES[profile].wide, ("bf16", "bf16")
+            by = "ampere_bf16" if how.upcasts == "on Ampere" else by
             own = own if how.upcasts == "doubly" else [1.0, 1.0]
         partial = partial_sum(*(arrays[name][n, part] for name in names), by, of, how)
         if how.scales == "at the end":
@@ -143,8 +144,9 @@ def with_scales(parameters, arrays, how):
 
 
 def run(how, operation, parameters, arrays):
-    """Return the entries; None for another operation, and for the profile exact."""
-    if operation != "matmul" or parameters["dot_profile"] == "exact":
+    """Return the entries; None for another operation, and for profiles of other families."""
+    profile = parameters.get("dot_profile")
+    if operation != "matmul" or profile == "exact" or profile.startswith("cdna"):
         return None
     if how.transposed:
         order = np.arange(len(arrays["a"]))
@@ -170,6 +172,8 @@ _WRONG = (
     replace(RIGHT, name="products_always_bf16", mistake="all pieces are upcast", upcasts="always"),
     replace(RIGHT, name="products_scaled_twice", mistake="upcast blocks are scaled again",
             upcasts="doubly"),
+    replace(RIGHT, name="products_upcast_for_ampere", mistake="all processors upcast as Ampere",
+            upcasts="on Ampere"),
     replace(RIGHT, name="products_without_overall", mistake="NVFP4 has no scale of the tensor",
             overall=False),
     replace(RIGHT, name="products_promoted_late", mistake="sums of 256 products are promoted",

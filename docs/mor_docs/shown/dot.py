@@ -11,7 +11,7 @@ _B = [0x60, 0xB8, 0x3C, 0x08, *[0xB3] * 28, 0x3B]
 
 
 def _numbers(profile: DotProfile) -> list[str]:
-    """Return L, F, e0 and the rounding with n of a row; a dash if the family has none."""
+    """Return L, F, e0, I and the rounding with n of a row; a dash if the family has none."""
     has_e0 = profile.zero_exponent != 0
     if profile.result == "f16":
         rounding = "to nearest, f16"
@@ -20,7 +20,9 @@ def _numbers(profile: DotProfile) -> list[str]:
     length = profile.chunk or "\N{EN DASH}"
     bits = profile.fraction_bits or "\N{EN DASH}"
     exponent = profile.zero_exponent if has_e0 else "\N{EN DASH}"
-    return [str(length), str(bits), str(exponent).replace("-", "\N{MINUS SIGN}"), rounding]
+    every = profile.flushed_every or "\N{EN DASH}"
+    signed = str(exponent).replace("-", "\N{MINUS SIGN}")
+    return [str(length), str(bits), signed, str(every), rounding]
 
 
 def profiles() -> str:
@@ -31,7 +33,7 @@ def profiles() -> str:
         scales = ", ".join(f"{fmt} of {size or 'K'}" for fmt, size in profile.scales)
         admitted = " ".join(profile.formats) or "all"
         rows.append([f"`{name}`", profile.family, admitted, scales, *_numbers(profile)])
-    head = ["profile", "family", "formats", "scales", "L", "F", "e₀", "rounding of a chunk, n"]
+    head = ["profile", "family", "formats", "scales", "L", "F", "e₀", "I", "rounding of a chunk, n"]
     return table(head, rows)
 
 

@@ -18,7 +18,6 @@ struct DotFields {
                           DotFields fields, u32* result) {                                                    \
     for (u64 row = first_of_thread(); row < rows; row += threads_of_grid()) {                                 \
       u32 c = first[row];                                                                                     \
-      if (rule.flushes_c && chunks != 0) c = flushed_input(c, BINARY32_RESULT.smallest_exponent);            \
       for (u64 k = 0; k < chunks; k++) {                                                                      \
         const DotChunk found = next_##family(of, row, k * length, c, rule);                                   \
         c = found.c;                                                                                          \

@@ -10,7 +10,7 @@ MOR_DEVICE float flushed(float x) {
   return bits & Binary<u32>::infinity ? x : number(bits & Binary<u32>::sign);
 }
 
-// DOT-016: an operand or the first c, which becomes +0 if it is subnormal in its format.
+// DOT-016: an operand or the c of an instruction, which becomes +0 if it is subnormal in its format.
 MOR_DEVICE u32 flushed_input(u32 bits, i32 smallest) {
   if (!is_finite(bits)) return bits;
   return magnitude_of(bits) == 0 || exponent_of(bits, NO_EXPONENT) < smallest ? 0 : bits;
@@ -26,8 +26,10 @@ MOR_DEVICE float flushed_pair(const DotOperands& of, u64 row, u64 k) {
   return flushed(__fadd_rn(flushed_product(of, row, k), flushed_product(of, row, k + 1)));
 }
 
-// DOT-016: two products or four.
+// DOT-016: two products or four; an instruction flushes the c that it takes.
 MOR_DEVICE DotChunk next_ftz_mul_add(const DotOperands& of, u64 row, u64 start, u32 c, const DotRule& rule) {
+  if (rule.flushed_every != 0 && start % rule.flushed_every == 0)
+    c = flushed_input(c, BINARY32_RESULT.smallest_exponent);
   float sum = flushed_pair(of, row, start);
   if (rule.chunk == 4) sum = flushed(__fadd_rn(sum, flushed_pair(of, row, start + 2)));
   return {0, 0, bits_of(flushed(__fadd_rn(number(c), sum)))};

@@ -19,16 +19,18 @@ MOR_DEVICE DotTerm term_of_product(const DotOperands& of, const DotProduct& one,
 }
 
 // DOT-007: c as a term.
-MOR_DEVICE DotTerm term_of_c(u32 c, const DotRule& rule) {
-  const i32 exponent = magnitude_of(c) ? exponent_of(c, rule.result.smallest_exponent) : rule.zero_exponent;
+MOR_DEVICE DotTerm term_of_c(u32 c, bool is_first, const DotRule& rule) {
+  const i32 smallest = is_first ? rule.first_exponent : rule.result.smallest_exponent;
+  const i32 exponent = magnitude_of(c) ? exponent_of(c, smallest) : rule.zero_exponent;
   if (!is_finite(c)) return {0, 0, exponent, number(c), true};
   const DotFactor found = factor_of(c);
   return {found.whole, found.unit, exponent, 0.0f, false};
 }
 
 // DOT-007, DOT-008 and DOT-010: the sum of so many terms and c. `term_at` makes them twice.
-template <class Terms> MOR_DEVICE DotChunk cut_chunk(Terms term_at, u32 count, u32 c, const DotRule& rule) {
-  const DotTerm of_c = term_of_c(c, rule);
+template <class Terms>
+MOR_DEVICE DotChunk cut_chunk(Terms term_at, u32 count, u32 c, bool is_first, const DotRule& rule) {
+  const DotTerm of_c = term_of_c(c, is_first, rule);
   i32 exponent = of_c.exponent;
   bool has_special = of_c.is_special;
   float special = of_c.special;
@@ -53,7 +55,7 @@ template <class Terms> MOR_DEVICE DotChunk cut_chunk(Terms term_at, u32 count, u
 // DOT-007: t_fdpa, and with scales st_fdpa.
 MOR_DEVICE DotChunk next_t_fdpa(const DotOperands& of, u64 row, u64 start, u32 c, const DotRule& rule) {
   auto term_at = [&](u32 k) { return term_of_product(of, product_at(of, row, start + k), rule.zero_exponent); };
-  return cut_chunk(term_at, rule.chunk, c, rule);
+  return cut_chunk(term_at, rule.chunk, c, start == 0, rule);
 }
 
 // DOT-009: sixteen products, summed exactly in units of the smallest ones, then times both scales.
@@ -91,7 +93,7 @@ MOR_DEVICE DotTerm term_of_group(const DotOperands& of, u64 row, u64 start, i32 
 
 MOR_DEVICE DotChunk next_gst_fdpa(const DotOperands& of, u64 row, u64 start, u32 c, const DotRule& rule) {
   auto term_at = [&](u32 g) { return term_of_group(of, row, start + g * DOT_GROUP, rule.zero_exponent); };
-  return cut_chunk(term_at, rule.chunk / DOT_GROUP, c, rule);
+  return cut_chunk(term_at, rule.chunk / DOT_GROUP, c, start == 0, rule);
 }
 
 // DOT-011: 128 products from 0 on, and then a fused operation.

@@ -17,8 +17,8 @@ struct DotResult {
 };
 
 struct DotRule {
-  u32 chunk, flushes_c;
-  i32 fraction_bits, zero_exponent;
+  u32 chunk, flushed_every;
+  i32 fraction_bits, zero_exponent, first_exponent;
   float unscale;
   DotResult result;
 };

@@ -101,7 +101,7 @@ def arrays_of(
 ) -> Arrays:
     """Return a, b and c of rows, filled up with zeros."""
     filled = [list(pairs[:length]) + [(0.0, 0.0)] * (length - len(pairs)) for pairs, _ in rows]
-    of_c = formats[profile.result]
+    of_c = formats[profile.start]
     return {
         "a": _codes([a for row in filled for a, _ in row], of[0]).reshape(-1, length),
         "b": _codes([b for row in filled for _, b in row], of[1]).reshape(-1, length),

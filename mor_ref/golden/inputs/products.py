@@ -28,8 +28,15 @@ _ENDS_OF_MX = ((52, 52), (62, 62), (254, 254), (0, 254), (47, 48), (47, 48))
 # makes exact, and a small negative one.
 _BELOW_E0 = ((32.0, 32.0, 0.5, -0.5), (-32.0, 16.0, 0.0, 0.0))
 _CANCELLING = slice(_FIRST + 8, _FIRST + 10)  # rows whose large groups cancel
+# Of codes; bfloat16 is y, and is drawn as FP8.
+_MASKS = np.array([min(formats[fmt].code_count, 256) - 1 for fmt in CHOICES], np.uint32)
 _LARGE, _SMALL = 0x7E, 1  # codes of e4m3
 _FAR = (0x60000000, 0x60800000)  # 2^65 and 2^66, whose reciprocals have a subnormal product
+
+
+def _drawn(fmt: str) -> str:
+    """Return the format of drawn codes: bfloat16 is y, and is drawn as FP8."""
+    return "e4m3" if fmt == CHOICES[WIDEST] else fmt
 
 
 class Kind(NamedTuple):
@@ -43,7 +50,7 @@ class Kind(NamedTuple):
 
 def products(kind: Kind, size: Size, stream: int) -> Arrays:
     """Return rows of a case; the last ones are a tile."""
-    of = {"format_a": kind.formats[0], "format_b": kind.formats[1]}
+    of = {f"format_{name}": _drawn(fmt) for name, fmt in zip("ab", kind.formats, strict=True)}
     asked = {"dot_profile": "exact", **of}
     if not kind.others and not kind.parameters["dot_profile"].startswith("cdna"):
         asked["dot_profile"] = _drawn_by(kind)
@@ -55,6 +62,48 @@ def products(kind: Kind, size: Size, stream: int) -> Arrays:
         words = random_words(count * blocks, size.seed, 200 + 10 * stream + n).reshape(count, -1)
         found |= _scaled(kind, name, _at_edges(kind, name, found[name]), words)
     return joined(found, _tile(found))
+
+
+def negative_zeros(kind: Kind) -> Arrays:
+    """Return rows whose products are all -0; the second one has a first sum that becomes -0.
+
+    Its scales have the factors 2^-127 and 2^-22, and its next products are -0.
+    """
+    found: dict[str, Unsigned] = {}
+    count = kind.width // kind.parameters["scale_block"]
+    for name, fmt, number in zip("ab", kind.formats, (0.0, -1.0), strict=True):
+        codes = np.full((2, kind.width), encode(number, formats[_drawn(fmt)]), np.uint32)
+        scale = np.full((2, count), _ONE, np.uint32)
+        if kind.parameters["record"] == "scaled" and fmt != CHOICES[WIDEST]:
+            codes[1, 0], scale[1, 0] = (1, 0x7F000000) if name == "a" else (codes[0, 0], 0x4A800000)
+        choice = np.full((2, count), CHOICES.index(fmt), np.uint8)
+        found |= _side(kind, name, codes, choice, (scale, np.full(2, _ONE, np.uint32)))
+    return found
+
+
+def ends_of_cdna3(kind: Kind) -> Arrays:
+    """Return blocks in bfloat16: products of 2^128 that cancel, a small sum that no c hides, and c.
+
+    The last bit of the second row is behind the 32 that are kept; c of the third one is cut.
+    """
+    one, far, tie, low = (1.0, 1.0), 2.0**64, 2.0**-12, 2.0**-16
+    first, later = [one, *[(0.0, 0.0)] * 7], [(tie, tie), (low, low)]
+    rows = (
+        [(far, far), (-far, far)],
+        [*first, *later],
+        [(-1.0, 1.0), (-(2.0**-6), 2.0**-6), *first[2:], (128.0, 128.0)],
+    )
+    found: dict[str, Unsigned] = {}
+    for n, name in enumerate("ab"):
+        numbers = np.zeros((len(rows), kind.width), np.float32)
+        for row, pairs in zip(numbers, rows, strict=True):
+            row[: len(pairs)] = [pair[n] for pair in pairs]
+        codes = to_bf16(numbers)
+        found |= {name: codes.astype(np.uint32), f"y_{name}": codes}
+        for field, fill, dtype in (("choice", WIDEST, np.uint8), ("scale", _ONE, np.uint32)):
+            found[f"{field}_{name}"] = np.full((len(rows), 1), fill, dtype)
+        found[f"overall_{name}"] = np.full(len(rows), _ONE, np.uint32)
+    return found
 
 
 def _at_edges(kind: Kind, name: str, codes: Unsigned) -> Unsigned:
@@ -97,11 +146,25 @@ def _scaled(kind: Kind, name: str, codes: Unsigned, words: NDArray[np.uint64]) -
     for n, other in enumerate(kind.others):
         taken = (words >> np.uint64(8) & np.uint64(7)) == n
         choice[taken] = CHOICES.index(other)
-    scale, overall = _scales(record, "ab".index(name), words)
     each = np.repeat(choice, block, axis=1)[:, : codes.shape[1]]
+    codes = codes & _MASKS[each]
     is_lost = ~np.isfinite(values_of_choices(codes, each))
     is_lost[-_LAST:] = False
     codes = np.where(is_lost, codes & np.uint32(0xBF), codes)  # a smaller exponent
+    return _side(kind, name, codes, choice, _scales(record, "ab".index(name), words))
+
+
+def _side(
+    kind: Kind,
+    name: str,
+    codes: Unsigned,
+    choice: NDArray[np.uint8],
+    scales: tuple[Unsigned, Unsigned],
+) -> Arrays:
+    """Return the fields of an operand; blocks in bfloat16 have y as their codes."""
+    record, block = kind.parameters["record"], kind.parameters["scale_block"]
+    scale, overall = scales
+    each = np.repeat(choice, block, axis=1)[:, : codes.shape[1]]
     value = values_of_choices(codes, each)
     factor = scale.view(np.float32).astype(np.float64)
     with np.errstate(all="ignore"):

@@ -1,8 +1,9 @@
 """Dot products: single chunks with their cut sums, rows of several chunks, and rows with scales."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mor_ref.definitions.dot import DOT_PROFILES, PERIOD, DotProfile
+from mor_ref.definitions.format import Format
 from mor_ref.definitions.formats import formats
 from mor_ref.golden.inputs.dot_borders import (
     at_borders,
@@ -19,8 +20,14 @@ from mor_ref.golden.inputs.dot_rows import (
     signs_and_ends,
     with_a_small_sum,
 )
+from mor_ref.golden.inputs.dot_zeros import (
+    flushed_by_instructions,
+    negative_zeros,
+    negative_zeros_with_scales,
+    subnormal_starts,
+)
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
-from mor_ref.operations.operation import Parameters
+from mor_ref.operations.operation import Arrays, Parameters
 
 _CHUNKS, _ROWS, _SCALED = 16, 12, 48  # random rows of a case
 _SHARE = 6  # of the rows at edges that a case of profiles with chunks has
@@ -30,7 +37,17 @@ _OF_F8F6F4 = (*_OF_FP8, ("e2m3", "e3m2"), ("e2m1", "e2m1"))
 _OF_FNUZ = (("e4m3fnuz", "e4m3fnuz"), ("e5m2fnuz", "e5m2fnuz"))
 _WHOLE = ("hopper_fp8", "cdna3_bf16", "cdna3_fp8")  # cases that have all rows at edges
 _OF_SUBNORMALS = "hopper_bf16"  # whose products and sums can be subnormal
-_LENGTH = 37  # of rows that have no chunks
+_LENGTH, _FEW = 37, 4  # of rows that have no chunks
+_LATER = (  # profiles that came later: their cases follow, so that those before are the same
+    "volta_fp16_from_f16",
+    "turing_fp16_k4",
+    "turing_fp16_from_f16_k4",
+    "turing_fp16_f16_k4",
+    "cdna2_bf16_k4",
+    "cdna2_bf16_k2",
+    "cdna2_bf16_1k_k8",
+    "cdna2_bf16_1k_k4",
+)
 _SCALES_OF_EXACT = (("e8m0", 32), ("e4m3", 16), ("f32", 128), ("bf16", 8))
 
 
@@ -46,7 +63,7 @@ def _pairs(profile: DotProfile) -> tuple[tuple[str, str], ...]:
 
 
 def _without_scales() -> Iterator[tuple[DotProfile, dict[str, str]]]:
-    for name in DOT_PROFILES.specified:
+    for name in sorted(DOT_PROFILES.specified, key=_LATER.__contains__):
         profile = DOT_PROFILES[name]
         if profile.needs_scales or profile.family == "int32":
             continue
@@ -76,6 +93,29 @@ def _chunk_cases(size: Size) -> Iterator[Case]:
             yield Case(_name(parameters), parameters, rows)
 
     yield from _nearly_tied(("hopper_fp16_f16", "ampere_fp16_f16"))
+    for profile in _named_once():
+        if profile.is_cut:
+            yield _case(profile, "negative_zeros", negative_zeros, profile.chunk)
+        if profile.first_c:
+            yield _case(profile, "subnormal_c", subnormal_starts, profile.chunk)
+
+
+def _named_once() -> Iterator[DotProfile]:
+    """Yield each profile without scales once, and not for each pair of formats."""
+    yield from dict.fromkeys(profile for profile, _ in _without_scales())
+
+
+def _case(
+    profile: DotProfile,
+    name: str,
+    rows: Callable[[DotProfile, tuple[Format, Format], int], Arrays],
+    length: int,
+) -> Case:
+    """Return a case of the first formats of a profile."""
+    a, b = _pairs(profile)[0]
+    parameters = {"dot_profile": profile.name, "format_a": a, "format_b": b}
+    found = rows(profile, (formats[a], formats[b]), length)
+    return Case(f"{_name(parameters)}.{name}", parameters, found)
 
 
 def _nearly_tied(names: Iterable[str]) -> Iterator[Case]:
@@ -113,6 +153,20 @@ def _row_cases(size: Size) -> Iterator[Case]:
         if profile.family == "ftz_mul_add":
             of = formats[parameters["format_a"]], formats[parameters["format_b"]]
             yield Case(f"{_name(parameters)}.flushed", parameters, flushed(profile, of))
+    yield from _later_row_cases()
+
+
+def _later_row_cases() -> Iterator[Case]:
+    """Yield cases of zeros with signs, of a c in f16, and of several instructions."""
+    for profile in _named_once():
+        length = PERIOD if profile.family == "promoted" else 2 * profile.chunk or _FEW
+        yield _case(profile, "negative_zeros", negative_zeros, length)
+        if profile.first_c:
+            yield _case(profile, "subnormal_c", subnormal_starts, 2 * profile.chunk)
+        if profile.flushed_every and profile.formats == ("bf16",):
+            yield _case(
+                profile, "instructions", lambda row, of, _: flushed_by_instructions(row, of), 0
+            )
 
 
 def _scaled_cases(size: Size) -> Iterator[Case]:
@@ -134,6 +188,21 @@ def _scaled_cases(size: Size) -> Iterator[Case]:
                     of = formats[a], formats[b]
                     rows = joined(rows, at_borders_with_scales(profile, of, length, fmt, block))
                 yield Case(_name(both), both, rows)
+    for name in DOT_PROFILES.specified:
+        profile = DOT_PROFILES[name]
+        if profile.family != "switchback" and (profile.scales or profile.family == "exact"):
+            yield _zeros_with_scales(profile)
+
+
+def _zeros_with_scales(profile: DotProfile) -> Case:
+    """Return a case of whole chunks of products of -0, in the first formats of a profile."""
+    fmt, block = (profile.scales or _SCALES_OF_EXACT)[0]
+    a, b = _pairs(profile)[0]
+    parameters = {"dot_profile": profile.name, "format_a": a, "format_b": b}
+    both = {**parameters, "scale_format": fmt, "scale_block": block}
+    of, length = (formats[a], formats[b]), max(profile.chunk, block)
+    rows = negative_zeros_with_scales(profile, of, length, fmt, block)
+    return Case(f"{_name(both)}.negative_zeros", both, rows)
 
 
 _INPUTS = (

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from mor_ref.golden.inputs.products import Kind, products
+from mor_ref.golden.inputs.products import Kind, ends_of_cdna3, negative_zeros, products
 from mor_ref.golden.model.suite import Case, Size, Suite, expected, given
 
 _FP8, _MIXED = ("e4m3", "e4m3"), ("e5m2", "bf16", "bf16")
-_FP4 = ("e2m1", "e2m1")
+_FP4, _BF16 = ("e2m1", "e2m1"), ("bf16", "bf16")
 # The profile, the record, the block, the formats of A and B, formats of some blocks, and K.
 _ROWS: tuple[tuple[str, str, int, tuple[str, str], tuple[str, ...], int], ...] = (
     ("exact", "scaled", 32, _FP8, _MIXED, 80),
@@ -23,6 +23,20 @@ _ROWS: tuple[tuple[str, str, int, tuple[str, str], tuple[str, ...], int], ...] =
     ("blackwell_mxfp8", "mx", 32, ("e5m2", "e4m3"), (), 80),
     ("blackwell_mxfp4", "mx", 32, _FP4, (), 144),
     ("blackwell_nvfp4", "nvfp4", 16, _FP4, (), 152),
+    ("hopper_bf16", "scaled", 32, _BF16, ("e4m3", "e5m2", "e2m1"), 80),
+    ("hopper_fp8_f16", "scaled", 32, _FP8, _MIXED, 80),
+    ("rtx_blackwell_fp8", "scaled", 32, ("e5m2", "e4m3"), ("e2m1", "bf16"), 80),
+    ("cdna3_fp8", "scaled", 32, _FP8, _MIXED, 80),
+)
+# Of the families that entries have, with whole chunks of products of -0.
+_ZEROS = (
+    ("exact", "scaled", 32, _FP8, 64),
+    ("hopper_fp8", "scaled", 32, _FP8, 64),
+    ("hopper_fp8_promoted", "scaled", 128, _FP8, 256),
+    ("hopper_bf16", "scaled", 32, _BF16, 64),
+    ("blackwell_mxfp8", "mx", 32, _FP8, 64),
+    ("blackwell_nvfp4", "nvfp4", 16, _FP4, 64),
+    ("cdna3_fp8", "scaled", 32, _FP8, 64),
 )
 
 
@@ -32,6 +46,13 @@ def _cases(size: Size) -> Iterator[Case]:
         mixed = ("mixed",) if others else ()
         name = ".".join((profile, record, str(block), *of, *mixed))
         yield Case(name, parameters, products(Kind(parameters, of, others, width), size, stream))
+    for profile, record, block, of, width in _ZEROS:
+        parameters = {"dot_profile": profile, "record": record, "scale_block": block}
+        name = ".".join((profile, record, str(block), *of, "negative_zeros"))
+        yield Case(name, parameters, negative_zeros(Kind(parameters, of, (), width)))
+    parameters = {"dot_profile": "cdna3_fp8", "record": "scaled", "scale_block": 32}
+    kind = Kind(parameters, _BF16, (), 32)
+    yield Case("cdna3_fp8.scaled.32.bf16.bf16.ends", parameters, ends_of_cdna3(kind))
 
 
 ENTRIES = Suite(

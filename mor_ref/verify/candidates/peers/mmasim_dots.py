@@ -15,7 +15,8 @@ from mor_ref.definitions.format import Format
 
 _NVIDIA = re.compile(
     "(?P<arch>volta|turing|ampere|ada|hopper|blackwell|rtx_blackwell)_"
-    "(?P<kind>fp16|bf16|tf32|fp8|mxfp8|mxfp4|nvfp4)(?P<result>_f16)?(?:_k(?P<k>[0-9]+))?"
+    "(?P<kind>fp16|bf16|tf32|fp8|mxfp8|mxfp4|nvfp4)(?P<start>_from_f16)?(?P<result>_f16)?"
+    "(?:_k(?P<k>[0-9]+))?"
 )
 _LONGEST = {
     "volta": {"fp16": 4},
@@ -29,7 +30,11 @@ _AMD = {
     "cdna1_bf16": ("CDNA1", "f32_16x16x8bf16"),
     "cdna2_fp16": ("CDNA2", "f32_16x16x16f16"),
     "cdna2_bf16": ("CDNA2", "f32_16x16x8bf16"),
+    "cdna2_bf16_k4": ("CDNA2", "f32_32x32x4bf16"),
+    "cdna2_bf16_k2": ("CDNA2", "f32_4x4x2bf16"),
     "cdna2_bf16_1k": ("CDNA2", "f32_16x16x16bf16_1k"),
+    "cdna2_bf16_1k_k8": ("CDNA2", "f32_32x32x8bf16_1k"),
+    "cdna2_bf16_1k_k4": ("CDNA2", "f32_4x4x4bf16_1k"),
     "cdna3_xf32": ("CDNA3", "f32_16x16x8_xf32"),
     "cdna3_fp16": ("CDNA3", "f32_16x16x16_f16"),
     "cdna3_fp16_k4": ("CDNA3", "f32_32x32x4_2b_f16"),
@@ -101,9 +106,10 @@ def operation(
     if parts["k"] is None and arch == "blackwell":
         tcgen05 = {"fp16": "f16", "bf16": "f16", "tf32": "tf32", "fp8": "f8f6f4"}[kind]
         return nvidia.TCGen05MMA(name, f"m64n8k{k}.kind::{tcgen05}.{out}.{a}.{b}"), k
-    shape = f"m8n8k{k}" if arch == "volta" else f"m16n8k{k}"
+    shape = f"m8n8k{k}" if arch in ("volta", "turing") and k == 4 else f"m16n8k{k}"
+    start = "f16" if parts["start"] else out
     middle = ".kind::f8f6f4" if arch == "rtx_blackwell" and kind == "fp8" and k == 32 else ""
-    return nvidia.MMA(name, f"{shape}{middle}.{out}.{a}.{b}.{out}"), k
+    return nvidia.MMA(name, f"{shape}{middle}.{out}.{a}.{b}.{start}"), k
 
 
 def as_operand(codes: Bits, fmt: Format) -> Any:
@@ -129,12 +135,12 @@ def dot_of_mmasim(
 ) -> NDArray[np.uint32]:
     """Return the bits of dot products, instruction after instruction.
 
-    a and b are codes (n, K) and c is binary32 (n,), a number of f16 if the result is.
+    a and b are codes (n, K) and c is binary32 (n,), a number of f16 if the profile starts with one.
     """
     import torch
 
     found, k = operation(profile, of, scale_format.name if scale_format else None, block)
-    of_c = torch.float16 if profile.result == "f16" else torch.float32
+    of_c = torch.float16 if profile.start == "f16" else torch.float32
     sums = torch.from_numpy(c).to(of_c)
     for start in range(0, a.shape[1], k):
         part = slice(start, start + k)
