@@ -103,7 +103,7 @@ def test_lanes_that_do_not_come_are_named(call):
 
 @pytest.mark.parametrize("load", ["ld.volatile.shared.u32", "ld.acquire.cta.shared.u32"])
 def test_threads_that_hand_over_a_flag(load):
-    """Thread 31 looks for what thread 0 writes, and answers: neither may keep the other waiting."""
+    """Thread 31 waits for a write of thread 0, and answers: both come to their ends."""
     out = launch(f"""
   setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r1, 31;
   @%p1 st.volatile.shared.u32 [%r3], 0;

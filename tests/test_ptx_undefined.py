@@ -359,7 +359,7 @@ NOTED = {  # the bits at the nearest number, below and above
 
 
 def test_what_is_open_for_some_operands():
-    """A NaN of which only the sign should change is noted, and other such results are refused."""
+    """The bits of a NaN and of an unwritten register are noted; the others are refused."""
     for line, (words, wanted) in NOTED.items():
         text, found = HEADER + SUMS.replace("PRODUCT", line).replace("SUM", ""), []
         for model in ("nearest", "below", "above"):

@@ -120,7 +120,7 @@ class Candidate:
             lines.append(
                 f"no entry changed in {ways:,} other ways to run it: all of this at either end of "
                 "the bounds of PTX, each line alone at either end, and each execution at an end "
-                "that is drawn. This is not a proof that no GPU gives other bits"
+                "that is drawn. This is not a proof: a GPU may have other bits"
             )
         return lines, count
 

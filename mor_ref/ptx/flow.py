@@ -118,7 +118,7 @@ class _Graph:
             self.edges[source] |= targets
 
     def _call(self, of: Instruction, memory: dict[str, str]) -> None:
-        """Join what a call gives and takes with the parameters and results of its function."""
+        """Join the operands of a call with the parameters and results of its function."""
         groups = [_WORD.findall(word) for word in of.operands if word.startswith("(")]
         name = next((word for word in of.operands if not word.startswith("(")), "")
         function = self.functions.get(name)

@@ -88,7 +88,7 @@ inline void look(Machine& m) {
   if (++m.looks % 16 == 0) m.calls->yield();
 }
 
-// Where the result of a line lies, in what PTX allows.
+// The place of the result of a line within the bounds of PTX.
 inline End end_at(Machine& m, u32 line) {
   const End end = m.ends[line];
   if (end != End::drawn) return end;
